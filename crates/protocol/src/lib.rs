@@ -1,1 +1,6 @@
-//! Placeholder replaced as the crate is written.
+//! Wire protocols: bytes to requests and replies to bytes, and the client's direction of both.
+//!
+//! This crate knows how requests and replies look as bytes and which limits a peer must keep to. It must not know
+//! what a command means, where values live, or how bytes travel: there is no I/O, no store and no async here.
+
+pub mod resp;

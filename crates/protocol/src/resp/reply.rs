@@ -1,0 +1,220 @@
+//! Replies: from what a command answers to the bytes of RESP2 or RESP3.
+
+use super::{ProtocolError, format_double};
+
+/// The version of RESP that a client has asked for with `HELLO`. Connections start with [`Resp2`](Self::Resp2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// RESP2: strings, integers, errors and arrays; everything else is expressed in these.
+    #[default]
+    Resp2,
+    /// RESP3.
+    Resp3,
+}
+
+/// Collects replies for a connection's write buffer, in the version of RESP that the client speaks.
+///
+/// Every method appends one reply, or the head of one: after [`array`](Self::array) of `n` exactly `n` replies are to
+/// follow, after [`map`](Self::map) of `n` twice as many.
+#[derive(Debug, Default)]
+pub struct ReplyBuffer {
+    bytes: Vec<u8>,
+    protocol: Protocol,
+}
+
+impl ReplyBuffer {
+    /// An empty buffer.
+    pub fn new(protocol: Protocol) -> Self {
+        Self { bytes: Vec::new(), protocol }
+    }
+
+    /// The version that replies are written in.
+    #[inline]
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// Changes the version for the replies that follow.
+    pub fn set_protocol(&mut self, protocol: Protocol) {
+        self.protocol = protocol;
+    }
+
+    /// What has been written and not yet been taken away through [`as_mut_vec`](Self::as_mut_vec).
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The buffer itself: to send and clear it, to take back a reply that turned out wrong, to append bytes that are
+    /// replies already.
+    #[inline]
+    pub fn as_mut_vec(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// A status such as `OK`. Line ends become spaces.
+    #[inline]
+    pub fn simple(&mut self, text: &str) {
+        self.bytes.push(b'+');
+        self.line(text.as_bytes());
+    }
+
+    /// An error: its code, a space, its text (`ERR syntax error`). Line ends become spaces.
+    pub fn error(&mut self, text: impl AsRef<[u8]>) {
+        self.bytes.push(b'-');
+        self.line(text.as_ref());
+    }
+
+    /// The answer to malformed input, after which a server closes the connection.
+    pub fn protocol_error(&mut self, error: &ProtocolError) {
+        match error {
+            ProtocolError::ExpectedBulk(byte) => {
+                let mut text = b"ERR Protocol error: expected '$', got ' '".to_vec();
+                let quoted = text.len() - 2;
+                text[quoted] = *byte;
+                self.error(text);
+            }
+            other => self.error(format!("ERR {other}")),
+        }
+    }
+
+    /// An integer.
+    #[inline]
+    pub fn integer(&mut self, value: i64) {
+        self.head(b':', value);
+    }
+
+    /// A string of any bytes.
+    #[inline]
+    pub fn bulk(&mut self, value: &[u8]) {
+        self.bytes.reserve(value.len() + 32);
+        self.head(b'$', value.len() as i64);
+        self.bytes.extend_from_slice(value);
+        self.bytes.extend_from_slice(b"\r\n");
+    }
+
+    /// Starts a string of `len` bytes that somebody else, such as a decoder, appends to the buffer handed out:
+    /// exactly `len` bytes, then [`end_bulk`](Self::end_bulk). Where that fails, truncate to
+    /// `as_bytes().len()` from before the call and answer an error instead.
+    #[inline]
+    pub fn begin_bulk(&mut self, len: usize) -> &mut Vec<u8> {
+        self.bytes.reserve(len + 32);
+        self.head(b'$', len as i64);
+        &mut self.bytes
+    }
+
+    /// Ends what [`begin_bulk`](Self::begin_bulk) started.
+    #[inline]
+    pub fn end_bulk(&mut self) {
+        self.bytes.extend_from_slice(b"\r\n");
+    }
+
+    /// No value.
+    #[inline]
+    pub fn null(&mut self) {
+        self.bytes.extend_from_slice(match self.protocol {
+            Protocol::Resp2 => b"$-1\r\n",
+            Protocol::Resp3 => b"_\r\n",
+        });
+    }
+
+    /// No array, where a command otherwise answers one.
+    #[inline]
+    pub fn null_array(&mut self) {
+        self.bytes.extend_from_slice(match self.protocol {
+            Protocol::Resp2 => b"*-1\r\n",
+            Protocol::Resp3 => b"_\r\n",
+        });
+    }
+
+    /// The head of an array of `len` replies.
+    #[inline]
+    pub fn array(&mut self, len: usize) {
+        self.head(b'*', len as i64);
+    }
+
+    /// The head of a map of `len` pairs, key before value; in RESP2 an array of twice as many replies.
+    pub fn map(&mut self, len: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.head(b'*', len as i64 * 2),
+            Protocol::Resp3 => self.head(b'%', len as i64),
+        }
+    }
+
+    /// The head of a set of `len` replies; in RESP2 an array.
+    pub fn set(&mut self, len: usize) {
+        self.head(self.resp3_or(b'~', b'*'), len as i64);
+    }
+
+    /// The head of a message that answers no request, `len` replies long; in RESP2 an array.
+    pub fn push(&mut self, len: usize) {
+        self.head(self.resp3_or(b'>', b'*'), len as i64);
+    }
+
+    /// A floating point number; in RESP2 a string. See [`format_double`].
+    pub fn double(&mut self, value: f64) {
+        let mut text = Vec::with_capacity(32);
+        format_double(value, &mut text);
+        self.number(b',', &text);
+    }
+
+    /// An integer beyond 64 bits, in decimal digits; in RESP2 a string.
+    pub fn big_number(&mut self, digits: &str) {
+        self.number(b'(', digits.as_bytes());
+    }
+
+    /// True or false; in RESP2 the integer 1 or 0.
+    pub fn boolean(&mut self, value: bool) {
+        match self.protocol {
+            Protocol::Resp2 => self.integer(i64::from(value)),
+            Protocol::Resp3 => self.bytes.extend_from_slice(if value { b"#t\r\n" } else { b"#f\r\n" }),
+        }
+    }
+
+    /// Text for people, with its format in three characters (`txt`, `mkd`); in RESP2 a string without the format.
+    pub fn verbatim(&mut self, format: &[u8; 3], text: &[u8]) {
+        match self.protocol {
+            Protocol::Resp2 => self.bulk(text),
+            Protocol::Resp3 => {
+                self.head(b'=', text.len() as i64 + 4);
+                self.bytes.extend_from_slice(format);
+                self.bytes.push(b':');
+                self.bytes.extend_from_slice(text);
+                self.bytes.extend_from_slice(b"\r\n");
+            }
+        }
+    }
+
+    fn resp3_or(&self, resp3: u8, resp2: u8) -> u8 {
+        match self.protocol {
+            Protocol::Resp2 => resp2,
+            Protocol::Resp3 => resp3,
+        }
+    }
+
+    fn number(&mut self, resp3_type: u8, text: &[u8]) {
+        match self.protocol {
+            Protocol::Resp2 => self.bulk(text),
+            Protocol::Resp3 => {
+                self.bytes.push(resp3_type);
+                self.line(text);
+            }
+        }
+    }
+
+    #[inline]
+    fn head(&mut self, kind: u8, number: i64) {
+        super::write_head(&mut self.bytes, kind, number);
+    }
+
+    fn line(&mut self, text: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(text);
+        for byte in &mut self.bytes[start..] {
+            if matches!(byte, b'\r' | b'\n') {
+                *byte = b' ';
+            }
+        }
+        self.bytes.extend_from_slice(b"\r\n");
+    }
+}

@@ -1,0 +1,437 @@
+//! Requests: from the bytes of a connection to the arguments of a command.
+
+use super::inline;
+use super::{ProtocolError, parse_integer};
+
+/// Before a client has authenticated: the most arguments of a request, and the longest one.
+const UNAUTHENTICATED_MAX_ARGS: i64 = 10;
+const UNAUTHENTICATED_MAX_BULK: usize = 16 * 1024;
+/// The shortest argument on the wire: `$0\r\n\r\n`.
+const SHORTEST_BULK: usize = 6;
+/// What [`RequestParser::wanted`] may ask for however little has arrived.
+const WANTED_FLOOR: usize = 16 * 1024;
+/// Argument ranges and inline bytes that a parser keeps room for between requests.
+const KEPT_RANGES: usize = 1024;
+const KEPT_INLINE: usize = 4096;
+
+/// What a request may ask for. A claim above a limit is refused before anything is reserved for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Longest argument in bytes. Default 512 MiB (Valkey: `proto-max-bulk-len`).
+    pub max_bulk: usize,
+    /// Longest inline request, and longest header line, in bytes. Default 64 KiB.
+    pub max_inline: usize,
+    /// Most arguments in a request. Default 1,048,576.
+    pub max_args: usize,
+    /// Largest request in all, in bytes. Default 1 GiB (Valkey: `client-query-buffer-limit`).
+    pub max_request: usize,
+    /// Whether the client may use the limits above; until then 10 arguments of at most 16 KiB. Default true.
+    pub authenticated: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_bulk: 512 << 20,
+            max_inline: 64 << 10,
+            max_args: 1 << 20,
+            max_request: 1 << 30,
+            authenticated: true,
+        }
+    }
+}
+
+/// An argument's place: from, to.
+type Range = (usize, usize);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Before the first byte of a request, or within an inline request.
+    Start,
+    /// `remaining` arguments are missing; the length of the first of these is known if `bulk` is there.
+    Arguments { remaining: usize, bulk: Option<usize> },
+    /// A request was handed out; its arguments may be read until the next call of `parse`.
+    Complete,
+}
+
+/// Incremental parser of requests out of a connection's buffer, without copying arguments.
+///
+/// The caller keeps a buffer of unread bytes. After each read it calls [`parse`](Self::parse) until that returns
+/// `None`, dropping the bytes of a finished request in between; while a request is unfinished, its bytes must stay
+/// at the buffer's start. What has been looked at is not looked at again, however small the pieces that arrive.
+///
+/// ```
+/// use snugly_protocol::resp::{Limits, RequestParser};
+///
+/// let mut parser = RequestParser::default();
+/// let buffer = b"*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n";
+/// let taken = parser.parse(buffer, &Limits::default()).unwrap();
+/// assert_eq!(taken, Some(buffer.len()));
+/// assert_eq!(&parser.args(buffer)[1], b"key");
+/// ```
+#[derive(Debug)]
+pub struct RequestParser {
+    stage: Stage,
+    /// Bytes at the buffer's start that are understood.
+    position: usize,
+    /// Bytes at the buffer's start that hold no end of the line that is being looked for.
+    scanned: usize,
+    ranges: Vec<Range>,
+    /// The arguments of an inline request, unquoted; `ranges` points in here if `inlined`.
+    inline: Vec<u8>,
+    inlined: bool,
+    wanted: usize,
+}
+
+impl Default for RequestParser {
+    fn default() -> Self {
+        Self {
+            stage: Stage::Start,
+            position: 0,
+            scanned: 0,
+            ranges: Vec::new(),
+            inline: Vec::new(),
+            inlined: false,
+            wanted: 1,
+        }
+    }
+}
+
+impl RequestParser {
+    /// Parses on in `buffer`, the connection's unread bytes.
+    ///
+    /// `Some(n)`: a request is complete and takes the first `n` bytes; read its [`args`](Self::args), then drop these
+    /// bytes before the next call. It may have no arguments (an empty line, `*0`, `*-1`), which asks for nothing and
+    /// gets no reply. `None`: more bytes are needed, about [`wanted`](Self::wanted).
+    ///
+    /// # Errors
+    /// The connection cannot go on: see [`ProtocolError`].
+    #[inline]
+    pub fn parse(&mut self, buffer: &[u8], limits: &Limits) -> Result<Option<usize>, ProtocolError> {
+        if self.stage == Stage::Complete {
+            self.reset();
+        }
+        if self.stage == Stage::Start {
+            match buffer.first() {
+                None => return Ok(None),
+                Some(b'*') => {
+                    let Some(count) = self.parse_count(buffer, limits)? else { return Ok(None) };
+                    self.stage = Stage::Arguments { remaining: count, bulk: None };
+                }
+                Some(_) => return self.parse_inline(buffer, limits),
+            }
+        }
+        self.parse_arguments(buffer, limits)
+    }
+
+    /// The arguments of the request that [`parse`](Self::parse) has just completed in the same `buffer`.
+    ///
+    /// # Panics
+    /// If `buffer` is shorter than that request.
+    #[inline]
+    pub fn args<'a>(&'a self, buffer: &'a [u8]) -> Args<'a> {
+        debug_assert!(self.stage == Stage::Complete, "args of an unfinished request");
+        Args { bytes: if self.inlined { &self.inline } else { buffer }, ranges: &self.ranges }
+    }
+
+    /// How many more bytes the unfinished request certainly needs, for the reader to make room: at least 1, and
+    /// bounded by what has arrived already (or 16 KiB), so that a claim alone reserves nothing.
+    pub fn wanted(&self) -> usize {
+        self.wanted
+    }
+
+    fn reset(&mut self) {
+        self.stage = Stage::Start;
+        self.position = 0;
+        self.scanned = 0;
+        self.inlined = false;
+        self.ranges.clear();
+        if self.ranges.capacity() > KEPT_RANGES {
+            self.ranges.shrink_to(KEPT_RANGES);
+        }
+        if self.inline.capacity() > KEPT_INLINE {
+            self.inline = Vec::new();
+        }
+    }
+
+    /// The number of arguments, from the line `*<count>`.
+    #[inline]
+    fn parse_count(&mut self, buffer: &[u8], limits: &Limits) -> Result<Option<usize>, ProtocolError> {
+        let Some(line) = self.header(buffer, limits, ProtocolError::MultibulkCountTooBig)? else {
+            return Ok(None);
+        };
+        let count = line.number.ok_or(ProtocolError::InvalidMultibulkLength)?;
+        if count > limits.max_args as i64 {
+            return Err(ProtocolError::InvalidMultibulkLength);
+        }
+        if count > UNAUTHENTICATED_MAX_ARGS && !limits.authenticated {
+            return Err(ProtocolError::UnauthenticatedMultibulk);
+        }
+        self.position = line.end;
+        Ok(Some(count.max(0) as usize))
+    }
+
+    /// The length of an argument, from the line `$<length>`.
+    #[inline]
+    fn parse_length(&mut self, buffer: &[u8], limits: &Limits) -> Result<Option<usize>, ProtocolError> {
+        let Some(line) = self.header(buffer, limits, ProtocolError::BulkCountTooBig)? else {
+            return Ok(None);
+        };
+        if line.first != b'$' {
+            return Err(ProtocolError::ExpectedBulk(line.first));
+        }
+        let length = line.number.and_then(|number| usize::try_from(number).ok());
+        let length = length.ok_or(ProtocolError::InvalidBulkLength)?;
+        if length > limits.max_bulk {
+            return Err(ProtocolError::InvalidBulkLength);
+        }
+        if length > UNAUTHENTICATED_MAX_BULK && !limits.authenticated {
+            return Err(ProtocolError::UnauthenticatedBulk);
+        }
+        if line.end.saturating_add(length).saturating_add(2) > limits.max_request {
+            return Err(ProtocolError::RequestTooBig { limit: limits.max_request });
+        }
+        self.position = line.end;
+        Ok(Some(length))
+    }
+
+    #[inline]
+    fn parse_arguments(&mut self, buffer: &[u8], limits: &Limits) -> Result<Option<usize>, ProtocolError> {
+        let Stage::Arguments { mut remaining, mut bulk } = self.stage else {
+            unreachable!("parse set the stage")
+        };
+        while remaining > 0 {
+            let length = match bulk.take() {
+                Some(length) => length,
+                None => match self.parse_length(buffer, limits)? {
+                    Some(length) => length,
+                    None => {
+                        self.stage = Stage::Arguments { remaining, bulk: None };
+                        return Ok(None);
+                    }
+                },
+            };
+            let start = self.position;
+            let end = start + length;
+            if buffer.len() < end + 2 {
+                self.stage = Stage::Arguments { remaining, bulk: Some(length) };
+                self.want(end + 2 + (remaining - 1) * SHORTEST_BULK, buffer);
+                return Ok(None);
+            }
+            if buffer[end..end + 2] != *b"\r\n" {
+                return Err(ProtocolError::InvalidCrlf);
+            }
+            self.ranges.push((start, end));
+            self.position = end + 2;
+            remaining -= 1;
+        }
+        self.stage = Stage::Complete;
+        Ok(Some(self.position))
+    }
+
+    /// Every other request: a line of words.
+    fn parse_inline(&mut self, buffer: &[u8], limits: &Limits) -> Result<Option<usize>, ProtocolError> {
+        let Some(newline) = self.line_end(b'\n', buffer, limits, ProtocolError::InlineTooBig)? else {
+            return Ok(None);
+        };
+        let line = &buffer[..newline];
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        self.inline.clear();
+        inline::split(line, &mut self.inline, &mut self.ranges)?;
+        self.inlined = true;
+        self.stage = Stage::Complete;
+        Ok(Some(newline + 1))
+    }
+
+    /// The header line at the current position, if it is complete.
+    #[inline]
+    fn header(
+        &mut self,
+        buffer: &[u8],
+        limits: &Limits,
+        endless: ProtocolError,
+    ) -> Result<Option<HeaderLine>, ProtocolError> {
+        match HeaderLine::short(buffer, self.position) {
+            Some(line) => Ok(Some(line)),
+            None => self.any_header(buffer, limits, endless),
+        }
+    }
+
+    #[cold]
+    fn any_header(
+        &mut self,
+        buffer: &[u8],
+        limits: &Limits,
+        endless: ProtocolError,
+    ) -> Result<Option<HeaderLine>, ProtocolError> {
+        let Some(carriage_return) = self.line_end(b'\r', buffer, limits, endless)? else { return Ok(None) };
+        let end = carriage_return + 2;
+        if buffer.len() < end {
+            self.want(end, buffer);
+            return Ok(None);
+        }
+        if buffer[carriage_return + 1] != b'\n' {
+            return Err(ProtocolError::InvalidCrlf);
+        }
+        let line = &buffer[self.position..carriage_return];
+        Ok(Some(HeaderLine {
+            first: buffer[self.position],
+            number: line.get(1..).and_then(parse_integer),
+            end,
+        }))
+    }
+
+    /// Where the line that starts at the current position ends, looking only at bytes not looked at before.
+    fn line_end(
+        &mut self,
+        terminator: u8,
+        buffer: &[u8],
+        limits: &Limits,
+        endless: ProtocolError,
+    ) -> Result<Option<usize>, ProtocolError> {
+        let from = self.scanned.max(self.position);
+        let to = buffer.len().min(self.position + limits.max_inline + 1);
+        match memchr::memchr(terminator, &buffer[from..to]) {
+            Some(offset) => {
+                self.scanned = from + offset; // found again if the byte behind it is missing
+                Ok(Some(from + offset))
+            }
+            None if to - self.position > limits.max_inline => Err(endless),
+            None => {
+                self.scanned = to;
+                self.want(to + 1, buffer);
+                Ok(None)
+            }
+        }
+    }
+
+    fn want(&mut self, end: usize, buffer: &[u8]) {
+        self.wanted = (end - buffer.len()).min(buffer.len().max(WANTED_FLOOR));
+    }
+}
+
+/// A line of a type byte and a number.
+struct HeaderLine {
+    first: u8,
+    /// `None` if that is no number.
+    number: Option<i64>,
+    /// Offset of the byte behind the line and its end.
+    end: usize,
+}
+
+impl HeaderLine {
+    /// The usual header: a type byte of its own and one to nine digits, there as a whole. `None` for all others.
+    #[inline(always)]
+    fn short(buffer: &[u8], position: usize) -> Option<Self> {
+        let bytes = buffer.get(position..)?;
+        let first = *bytes.first()?;
+        let digit = bytes.get(1)?.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        let mut number = i64::from(digit);
+        for (at, &byte) in bytes.iter().enumerate().take(11).skip(2) {
+            let digit = byte.wrapping_sub(b'0');
+            if digit <= 9 && number != 0 {
+                number = number * 10 + i64::from(digit);
+            } else if byte == b'\r' && bytes.get(at + 1) == Some(&b'\n') && first != b'\r' {
+                return Some(Self { first, number: Some(number), end: position + at + 2 });
+            } else {
+                return None;
+            }
+        }
+        None
+    }
+}
+
+/// The arguments of a request, the command's name first, borrowed from the connection's buffer.
+#[derive(Clone, Copy)]
+pub struct Args<'a> {
+    bytes: &'a [u8],
+    ranges: &'a [Range],
+}
+
+impl<'a> Args<'a> {
+    /// How many there are, the command's name included.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Whether the request asks for nothing (an empty line, `*0`).
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The argument at `index`, for as long as the buffer lives; `args[index]` is the shorter-lived form that panics.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<&'a [u8]> {
+        self.ranges.get(index).map(|&(start, end)| &self.bytes[start..end])
+    }
+
+    /// The arguments from `index` on (none if there are fewer).
+    #[inline]
+    pub fn from(&self, index: usize) -> Args<'a> {
+        Args { bytes: self.bytes, ranges: self.ranges.get(index..).unwrap_or_default() }
+    }
+
+    /// All arguments in order.
+    #[inline]
+    pub fn iter(&self) -> ArgsIter<'a> {
+        ArgsIter { bytes: self.bytes, ranges: self.ranges.iter() }
+    }
+}
+
+impl std::ops::Index<usize> for Args<'_> {
+    type Output = [u8];
+
+    #[inline]
+    fn index(&self, index: usize) -> &[u8] {
+        let (start, end) = self.ranges[index];
+        &self.bytes[start..end]
+    }
+}
+
+impl std::fmt::Debug for Args<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter().map(<[u8]>::escape_ascii)).finish()
+    }
+}
+
+impl<'a> IntoIterator for Args<'a> {
+    type Item = &'a [u8];
+    type IntoIter = ArgsIter<'a>;
+
+    fn into_iter(self) -> ArgsIter<'a> {
+        self.iter()
+    }
+}
+
+/// Iterator over [`Args`].
+#[derive(Clone)]
+pub struct ArgsIter<'a> {
+    bytes: &'a [u8],
+    ranges: std::slice::Iter<'a, Range>,
+}
+
+impl<'a> Iterator for ArgsIter<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        self.ranges.next().map(|&(start, end)| &self.bytes[start..end])
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.ranges.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for ArgsIter<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.ranges.next_back().map(|&(start, end)| &self.bytes[start..end])
+    }
+}
+
+impl ExactSizeIterator for ArgsIter<'_> {}
