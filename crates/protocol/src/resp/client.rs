@@ -366,3 +366,212 @@ fn scalar(token: Token<'_>) -> Value {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resp::{Protocol, ReplyBuffer};
+    use proptest::prelude::*;
+
+    fn parse_in_pieces(stream: &[u8], piece: usize) -> Result<Vec<Value>, ProtocolError> {
+        let mut parser = ReplyParser::default();
+        let (mut buffer, mut values) = (Vec::new(), Vec::new());
+        for piece in stream.chunks(piece) {
+            buffer.extend_from_slice(piece);
+            while let Some((value, taken)) = parser.parse(&buffer, &ReplyLimits::default())? {
+                values.push(value);
+                buffer.drain(..taken);
+            }
+        }
+        assert!(buffer.is_empty(), "unread: {}", buffer.escape_ascii());
+        Ok(values)
+    }
+
+    fn parse_one(stream: &[u8]) -> Result<Option<(Value, usize)>, ProtocolError> {
+        ReplyParser::default().parse(stream, &ReplyLimits::default())
+    }
+
+    #[test]
+    fn every_type_of_both_versions_is_read() {
+        let cases: &[(&[u8], Value)] = &[
+            (b"+OK\r\n", Value::Simple(b"OK".to_vec())),
+            (b"-ERR no\r\n", Value::Error(b"ERR no".to_vec())),
+            (b"!6\r\nERR no\r\n", Value::Error(b"ERR no".to_vec())),
+            (b":-7\r\n", Value::Integer(-7)),
+            (b":+7\r\n", Value::Integer(7)),
+            (b"$4\r\na\r\nb\r\n", Value::Bulk(b"a\r\nb".to_vec())),
+            (b"$-1\r\n", Value::Null),
+            (b"*-1\r\n", Value::Null),
+            (b"_\r\n", Value::Null),
+            (b"#t\r\n", Value::Boolean(true)),
+            (b",-inf\r\n", Value::Double(f64::NEG_INFINITY)),
+            (b",1.5e+20\r\n", Value::Double(1.5e20)),
+            (b"(-123\r\n", Value::BigNumber(b"-123".to_vec())),
+            (b"=6\r\ntxt:hi\r\n", Value::Verbatim { format: b"txt".to_vec(), text: b"hi".to_vec() }),
+            (b"*0\r\n", Value::Array(vec![])),
+            (b"~1\r\n:1\r\n", Value::Set(vec![Value::Integer(1)])),
+            (b">1\r\n*1\r\n:1\r\n", Value::Push(vec![Value::Array(vec![Value::Integer(1)])])),
+            (b"%1\r\n+a\r\n:1\r\n", Value::Map(vec![(Value::Simple(b"a".to_vec()), Value::Integer(1))])),
+            (
+                b"|1\r\n+ttl\r\n:9\r\n$1\r\nx\r\n",
+                Value::Attributed {
+                    attributes: vec![(Value::Simple(b"ttl".to_vec()), Value::Integer(9))],
+                    value: Box::new(Value::Bulk(b"x".to_vec())),
+                },
+            ),
+        ];
+        for (stream, value) in cases {
+            assert_eq!(
+                parse_one(stream),
+                Ok(Some((value.clone(), stream.len()))),
+                "{}",
+                stream.escape_ascii()
+            );
+        }
+    }
+
+    #[test]
+    fn replies_that_are_not_resp_are_refused() {
+        for stream in [
+            &b"?\r\n"[..],
+            b"+a\rb",
+            b":\r\n",
+            b":1x\r\n",
+            b"$-2\r\n",
+            b"$1\r\nabc",
+            b"=2\r\nab\r\n",
+            b"=4\r\ntxt-\r\n",
+            b"%-1\r\n",
+            b"#x\r\n",
+            b",x\r\n",
+            b"(1.5\r\n",
+            b"(\r\n",
+            b"!-1\r\n",
+        ] {
+            let result = parse_one(stream);
+            assert!(
+                matches!(result, Err(ProtocolError::InvalidReply(_))),
+                "{}: {result:?}",
+                stream.escape_ascii()
+            );
+        }
+    }
+
+    #[test]
+    fn replies_beyond_the_limits_are_refused() {
+        let endless_line = [b"+".to_vec(), vec![b'x'; MAX_LINE + 1]].concat();
+        let too_deep = b"*1\r\n".repeat(33);
+        for stream in
+            [&b"$536870913\r\n"[..], b"*99999999\r\n", b"*9223372036854775807\r\n", &endless_line, &too_deep]
+        {
+            let result = parse_one(stream);
+            assert!(matches!(result, Err(ProtocolError::ReplyTooBig(_))), "{result:?}");
+        }
+        let limits = ReplyLimits { max_values: 3, ..ReplyLimits::default() };
+        let nested = b"*2\r\n*2\r\n:1\r\n:2\r\n:3\r\n";
+        assert!(matches!(ReplyParser::default().parse(nested, &limits), Err(ProtocolError::ReplyTooBig(_))));
+    }
+
+    /// A tree of replies that both versions can express without loss.
+    fn value() -> impl Strategy<Value = Value> {
+        let bytes = || prop::collection::vec(any::<u8>(), 0..50);
+        let line = || "[ -~]{0,20}".prop_map(String::into_bytes);
+        let leaf = prop_oneof![
+            any::<i64>().prop_map(Value::Integer),
+            bytes().prop_map(Value::Bulk),
+            line().prop_map(Value::Simple),
+            line().prop_map(Value::Error),
+            any::<f64>().prop_map(Value::Double),
+            any::<bool>().prop_map(Value::Boolean),
+            Just(Value::Null),
+            any::<u128>().prop_map(|number| Value::BigNumber(number.to_string().into_bytes())),
+            bytes().prop_map(|text| Value::Verbatim { format: b"txt".to_vec(), text }),
+        ];
+        leaf.prop_recursive(4, 40, 5, |inner| {
+            let several = || prop::collection::vec(inner.clone(), 0..5);
+            prop_oneof![
+                several().prop_map(Value::Array),
+                several().prop_map(Value::Set),
+                several().prop_map(Value::Push),
+                prop::collection::vec((inner.clone(), inner.clone()), 0..4).prop_map(Value::Map),
+            ]
+        })
+    }
+
+    fn write(value: &Value, replies: &mut ReplyBuffer) {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        match value {
+            Value::Simple(line) => replies.simple(&text(line)),
+            Value::Error(line) => replies.error(line),
+            Value::Integer(number) => replies.integer(*number),
+            Value::Bulk(bytes) => replies.bulk(bytes),
+            Value::Null => replies.null(),
+            Value::Boolean(value) => replies.boolean(*value),
+            Value::Double(number) => replies.double(*number),
+            Value::BigNumber(digits) => replies.big_number(&text(digits)),
+            Value::Verbatim { format, text } => replies.verbatim(&format[..].try_into().unwrap(), text),
+            Value::Array(values) => head_and_values(values, replies, ReplyBuffer::array),
+            Value::Set(values) => head_and_values(values, replies, ReplyBuffer::set),
+            Value::Push(values) => head_and_values(values, replies, ReplyBuffer::push),
+            Value::Map(pairs) => {
+                replies.map(pairs.len());
+                for (key, value) in pairs {
+                    write(key, replies);
+                    write(value, replies);
+                }
+            }
+            Value::Attributed { .. } => unreachable!("servers write no attributes"),
+        }
+    }
+
+    fn head_and_values(values: &[Value], replies: &mut ReplyBuffer, head: fn(&mut ReplyBuffer, usize)) {
+        head(replies, values.len());
+        values.iter().for_each(|value| write(value, replies));
+    }
+
+    proptest! {
+        #[test]
+        fn replies_written_in_resp3_are_read_back_whatever_the_pieces(
+            values in prop::collection::vec(value(), 1..4),
+            piece in 1usize..40,
+        ) {
+            let mut replies = ReplyBuffer::new(Protocol::Resp3);
+            values.iter().for_each(|value| write(value, &mut replies));
+            prop_assert_eq!(parse_in_pieces(replies.as_bytes(), piece).unwrap(), values);
+        }
+
+        #[test]
+        fn the_same_replies_in_resp2_are_as_many_and_well_formed(value in value(), piece in 1usize..40) {
+            let mut replies = ReplyBuffer::new(Protocol::Resp2);
+            write(&value, &mut replies);
+            prop_assert_eq!(parse_in_pieces(replies.as_bytes(), piece).unwrap().len(), 1);
+        }
+
+        #[test]
+        fn any_bytes_mean_the_same_in_pieces_as_at_once(
+            stream in prop::collection::vec(
+                prop::sample::select(&b"+-:$*%~>|!=,#_(0123tf\r\n\r\n\r\n"[..]), 0..120),
+            piece in 1usize..10,
+        ) {
+            let parse = |piece: usize| {
+                let mut parser = ReplyParser::default();
+                let (mut buffer, mut values) = (Vec::new(), Vec::new());
+                for piece in stream.chunks(piece.max(1)) {
+                    buffer.extend_from_slice(piece);
+                    loop {
+                        match parser.parse(&buffer, &ReplyLimits::default()) {
+                            Ok(Some((value, taken))) => {
+                                values.push(format!("{value:?}")); // NaN equals itself as text
+                                buffer.drain(..taken);
+                            }
+                            Ok(None) => break,
+                            Err(error) => return (values, Some(error)),
+                        }
+                    }
+                }
+                (values, None)
+            };
+            prop_assert_eq!(parse(piece), parse(stream.len()));
+        }
+    }
+}

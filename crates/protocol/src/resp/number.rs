@@ -87,3 +87,76 @@ fn format_shortest(value: f64, out: &mut Vec<u8>) {
         out.extend_from_slice(itoa::Buffer::new().format(point.abs()).as_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn formatted(value: f64) -> String {
+        let mut out = Vec::new();
+        format_double(value, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn doubles_look_as_valkey_9_1_shows_them() {
+        for (value, text) in [
+            (3.0, "3"),
+            (-0.0, "0"),
+            (0.1, "0.1"),
+            (-1.5, "-1.5"),
+            (1e8, "100000000"),
+            (1e17, "100000000000000000"),
+            (1e20, "1e+20"),
+            (12345678901234567890.0, "12345678901234567000"),
+            (1e-6, "0.000001"),
+            (1.5e-5, "0.000015"),
+            (1e-7, "1e-7"),
+            (-2.5e-9, "-2.5e-9"),
+            (12345678.9, "12345678.9"),
+            (1234567890123456.7, "1234567890123456.8"),
+            (f64::MAX, "1.7976931348623157e+308"),
+            (5e-324, "5e-324"),
+            (f64::INFINITY, "inf"),
+            (f64::NEG_INFINITY, "-inf"),
+            (f64::NAN, "nan"),
+        ] {
+            assert_eq!(formatted(value), text);
+        }
+    }
+
+    #[test]
+    fn integers_are_strict_decimal_within_64_bits() {
+        for (text, value) in [
+            ("0", Some(0)),
+            ("-1", Some(-1)),
+            ("9223372036854775807", Some(i64::MAX)),
+            ("-9223372036854775808", Some(i64::MIN)),
+            ("9223372036854775808", None),
+            ("-9223372036854775809", None),
+            ("99999999999999999999", None),
+            ("", None),
+            ("-", None),
+            ("-0", None),
+            ("01", None),
+            ("+1", None),
+            (" 1", None),
+            ("1x", None),
+        ] {
+            assert_eq!(parse_integer(text.as_bytes()), value, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_integer_is_read_back(value: i64) {
+            prop_assert_eq!(parse_integer(value.to_string().as_bytes()), Some(value));
+        }
+
+        #[test]
+        fn every_double_is_read_back(value in any::<f64>()) {
+            prop_assert_eq!(formatted(value).parse::<f64>().unwrap(), value);
+        }
+    }
+}

@@ -218,3 +218,77 @@ impl ReplyBuffer {
         self.bytes.extend_from_slice(b"\r\n");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes the same replies for both versions.
+    fn written(write: impl Fn(&mut ReplyBuffer)) -> (String, String) {
+        let [resp2, resp3] = [Protocol::Resp2, Protocol::Resp3].map(|protocol| {
+            let mut replies = ReplyBuffer::new(protocol);
+            write(&mut replies);
+            replies.as_bytes().escape_ascii().to_string()
+        });
+        (resp2, resp3)
+    }
+
+    #[test]
+    fn every_type_is_written_in_both_versions_as_the_specification_says() {
+        type Write = fn(&mut ReplyBuffer);
+        let cases: &[(Write, &str, &str)] = &[
+            (|r| r.simple("OK"), r"+OK\r\n", r"+OK\r\n"),
+            (|r| r.error("ERR no"), r"-ERR no\r\n", r"-ERR no\r\n"),
+            (|r| r.integer(-42), r":-42\r\n", r":-42\r\n"),
+            (|r| r.integer(i64::MIN), r":-9223372036854775808\r\n", r":-9223372036854775808\r\n"),
+            (|r| r.bulk(b"a\r\nb"), r"$4\r\na\r\nb\r\n", r"$4\r\na\r\nb\r\n"),
+            (|r| r.bulk(b""), r"$0\r\n\r\n", r"$0\r\n\r\n"),
+            (|r| r.null(), r"$-1\r\n", r"_\r\n"),
+            (|r| r.null_array(), r"*-1\r\n", r"_\r\n"),
+            (|r| r.array(3), r"*3\r\n", r"*3\r\n"),
+            (|r| r.map(3), r"*6\r\n", r"%3\r\n"),
+            (|r| r.set(3), r"*3\r\n", r"~3\r\n"),
+            (|r| r.push(3), r"*3\r\n", r">3\r\n"),
+            (|r| r.double(0.5), r"$3\r\n0.5\r\n", r",0.5\r\n"),
+            (|r| r.boolean(true), r":1\r\n", r"#t\r\n"),
+            (|r| r.boolean(false), r":0\r\n", r"#f\r\n"),
+            (|r| r.big_number("123"), r"$3\r\n123\r\n", r"(123\r\n"),
+            (|r| r.verbatim(b"txt", b"hi"), r"$2\r\nhi\r\n", r"=6\r\ntxt:hi\r\n"),
+        ];
+        for (write, resp2, resp3) in cases {
+            assert_eq!(written(write), (resp2.to_string(), resp3.to_string()));
+        }
+    }
+
+    #[test]
+    fn a_bulk_may_be_filled_by_somebody_else() {
+        let (resp2, _) = written(|replies| {
+            replies.begin_bulk(3).extend_from_slice(b"abc");
+            replies.end_bulk();
+        });
+        assert_eq!(resp2, r"$3\r\nabc\r\n");
+    }
+
+    #[test]
+    fn line_ends_cannot_be_smuggled_into_statuses_and_errors() {
+        let (resp2, _) = written(|replies| {
+            replies.error(b"ERR unknown command 'a\r\n+OK'");
+            replies.simple("a\nb");
+        });
+        assert_eq!(resp2, r"-ERR unknown command \'a  +OK\'\r\n+a b\r\n");
+    }
+
+    #[test]
+    fn a_protocol_error_quotes_the_byte_as_it_came() {
+        let error = ProtocolError::ExpectedBulk(0xff);
+        assert_eq!(
+            written(|r| r.protocol_error(&error)).0,
+            r"-ERR Protocol error: expected \'$\', got \'\xff\'\r\n"
+        );
+        let error = ProtocolError::UnbalancedQuotes;
+        assert_eq!(
+            written(|r| r.protocol_error(&error)).0,
+            r"-ERR Protocol error: unbalanced quotes in request\r\n"
+        );
+    }
+}

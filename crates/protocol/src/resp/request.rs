@@ -157,7 +157,7 @@ impl RequestParser {
     /// The number of arguments, from the line `*<count>`.
     #[inline]
     fn parse_count(&mut self, buffer: &[u8], limits: &Limits) -> Result<Option<usize>, ProtocolError> {
-        let Some(line) = self.header(buffer, limits, ProtocolError::MultibulkCountTooBig)? else {
+        let Some(line) = self.header(b'*', buffer, limits, ProtocolError::MultibulkCountTooBig)? else {
             return Ok(None);
         };
         let count = line.number.ok_or(ProtocolError::InvalidMultibulkLength)?;
@@ -174,12 +174,9 @@ impl RequestParser {
     /// The length of an argument, from the line `$<length>`.
     #[inline]
     fn parse_length(&mut self, buffer: &[u8], limits: &Limits) -> Result<Option<usize>, ProtocolError> {
-        let Some(line) = self.header(buffer, limits, ProtocolError::BulkCountTooBig)? else {
+        let Some(line) = self.header(b'$', buffer, limits, ProtocolError::BulkCountTooBig)? else {
             return Ok(None);
         };
-        if line.first != b'$' {
-            return Err(ProtocolError::ExpectedBulk(line.first));
-        }
         let length = line.number.and_then(|number| usize::try_from(number).ok());
         let length = length.ok_or(ProtocolError::InvalidBulkLength)?;
         if length > limits.max_bulk {
@@ -243,23 +240,25 @@ impl RequestParser {
         Ok(Some(newline + 1))
     }
 
-    /// The header line at the current position, if it is complete.
+    /// The header line at the current position, which must start with `marker`, if it is complete.
     #[inline]
     fn header(
         &mut self,
+        marker: u8,
         buffer: &[u8],
         limits: &Limits,
         endless: ProtocolError,
     ) -> Result<Option<HeaderLine>, ProtocolError> {
-        match HeaderLine::short(buffer, self.position) {
+        match HeaderLine::short(marker, buffer, self.position) {
             Some(line) => Ok(Some(line)),
-            None => self.any_header(buffer, limits, endless),
+            None => self.any_header(marker, buffer, limits, endless),
         }
     }
 
     #[cold]
     fn any_header(
         &mut self,
+        marker: u8,
         buffer: &[u8],
         limits: &Limits,
         endless: ProtocolError,
@@ -270,15 +269,15 @@ impl RequestParser {
             self.want(end, buffer);
             return Ok(None);
         }
+        let first = buffer[self.position];
+        if first != marker {
+            return Err(ProtocolError::ExpectedBulk(first));
+        }
         if buffer[carriage_return + 1] != b'\n' {
             return Err(ProtocolError::InvalidCrlf);
         }
-        let line = &buffer[self.position..carriage_return];
-        Ok(Some(HeaderLine {
-            first: buffer[self.position],
-            number: line.get(1..).and_then(parse_integer),
-            end,
-        }))
+        let number = parse_integer(&buffer[self.position + 1..carriage_return]);
+        Ok(Some(HeaderLine { number, end }))
     }
 
     /// Where the line that starts at the current position ends, looking only at bytes not looked at before.
@@ -310,32 +309,29 @@ impl RequestParser {
     }
 }
 
-/// A line of a type byte and a number.
+/// A line of a marker and a number.
 struct HeaderLine {
-    first: u8,
-    /// `None` if that is no number.
+    /// `None` if it is no number.
     number: Option<i64>,
     /// Offset of the byte behind the line and its end.
     end: usize,
 }
 
 impl HeaderLine {
-    /// The usual header: a type byte of its own and one to nine digits, there as a whole. `None` for all others.
+    /// The usual header, a marker and one to nine digits, if it is there as a whole; `None` for all others.
     #[inline(always)]
-    fn short(buffer: &[u8], position: usize) -> Option<Self> {
-        let bytes = buffer.get(position..)?;
-        let first = *bytes.first()?;
-        let digit = bytes.get(1)?.wrapping_sub(b'0');
-        if digit > 9 {
+    fn short(marker: u8, buffer: &[u8], position: usize) -> Option<Self> {
+        let [first, digits @ ..] = buffer.get(position..)? else { return None };
+        if *first != marker {
             return None;
         }
-        let mut number = i64::from(digit);
-        for (at, &byte) in bytes.iter().enumerate().take(11).skip(2) {
-            let digit = byte.wrapping_sub(b'0');
-            if digit <= 9 && number != 0 {
+        let mut number = 0;
+        for (count, pair) in digits.windows(2).take(10).enumerate() {
+            let digit = pair[0].wrapping_sub(b'0');
+            if digit <= 9 && (number != 0 || count == 0) {
                 number = number * 10 + i64::from(digit);
-            } else if byte == b'\r' && bytes.get(at + 1) == Some(&b'\n') && first != b'\r' {
-                return Some(Self { first, number: Some(number), end: position + at + 2 });
+            } else if count > 0 && pair == b"\r\n" {
+                return Some(Self { number: Some(number), end: position + count + 3 });
             } else {
                 return None;
             }
@@ -435,3 +431,179 @@ impl DoubleEndedIterator for ArgsIter<'_> {
 }
 
 impl ExactSizeIterator for ArgsIter<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resp::encode_command;
+    use proptest::prelude::*;
+
+    type Request = Vec<Vec<u8>>;
+
+    /// Feeds `stream` in pieces of the given sizes (the last one repeats), as a connection would.
+    fn parse_all(stream: &[u8], pieces: &[usize], limits: &Limits) -> (Vec<Request>, Option<ProtocolError>) {
+        let mut parser = RequestParser::default();
+        let mut requests = Vec::new();
+        let mut buffer = Vec::new();
+        let mut sizes =
+            pieces.iter().copied().chain(std::iter::repeat(*pieces.last().unwrap_or(&stream.len())));
+        let mut rest = stream;
+        while !rest.is_empty() {
+            let (piece, tail) = rest.split_at(sizes.next().unwrap_or(1).clamp(1, rest.len()));
+            buffer.extend_from_slice(piece);
+            rest = tail;
+            loop {
+                match parser.parse(&buffer, limits) {
+                    Ok(Some(taken)) => {
+                        requests.push(parser.args(&buffer).iter().map(<[u8]>::to_vec).collect());
+                        buffer.drain(..taken);
+                    }
+                    Ok(None) => break,
+                    Err(error) => return (requests, Some(error)),
+                }
+            }
+        }
+        (requests, None)
+    }
+
+    fn parse_whole(stream: &[u8]) -> (Vec<Request>, Option<ProtocolError>) {
+        parse_all(stream, &[stream.len()], &Limits::default())
+    }
+
+    fn words(words: &[&str]) -> Request {
+        words.iter().map(|word| word.as_bytes().to_vec()).collect()
+    }
+
+    #[test]
+    fn malformed_requests_are_refused_in_valkeys_words() {
+        let cases: &[(&[u8], &str)] = &[
+            (b"*\r\n", "invalid multibulk length"),
+            (b"*x\r\n", "invalid multibulk length"),
+            (b"*+1\r\n", "invalid multibulk length"),
+            (b"*01\r\n", "invalid multibulk length"),
+            (b"*-0\r\n", "invalid multibulk length"),
+            (b"*1048577\r\n", "invalid multibulk length"),
+            (b"*99999999999999999999\r\n", "invalid multibulk length"),
+            (b"*1\r\n$-1\r\n", "invalid bulk length"),
+            (b"*1\r\n$\r\n", "invalid bulk length"),
+            (b"*1\r\n$04\r\n", "invalid bulk length"),
+            (b"*1\r\n$536870913\r\n", "invalid bulk length"),
+            (b"*1\r\n$99999999999999999999\r\n", "invalid bulk length"),
+            (b"*1\r\nx4\r\n", "expected '$', got 'x'"),
+            (b"*1\r\n:4\r\n", "expected '$', got ':'"),
+            (b"*1\r\n$4\r\nPINGPONG", "invalid CRLF in request"),
+            (b"*1\rx", "invalid CRLF in request"),
+            (b"ECHO 'open\r\n", "unbalanced quotes in request"),
+        ];
+        for (stream, words) in cases {
+            let (requests, error) = parse_whole(stream);
+            assert_eq!(requests, Vec::<Request>::new(), "{}", stream.escape_ascii());
+            let error = error.map(|error| error.to_string());
+            assert_eq!(error, Some(format!("Protocol error: {words}")), "{}", stream.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn lines_that_do_not_end_are_refused_beyond_64_kib_and_awaited_until_then() {
+        for (head, error) in [
+            (&b"x"[..], ProtocolError::InlineTooBig),
+            (b"*", ProtocolError::MultibulkCountTooBig),
+            (b"*1\r\n$", ProtocolError::BulkCountTooBig),
+        ] {
+            let line_start = head.len() - 1;
+            let mut stream = head.to_vec();
+            stream.resize(line_start + 65536, b'1');
+            assert_eq!(parse_whole(&stream), (vec![], None));
+            stream.push(b'1');
+            assert_eq!(parse_whole(&stream), (vec![], Some(error)));
+        }
+    }
+
+    #[test]
+    fn an_unauthenticated_client_gets_ten_arguments_of_16_kib() {
+        let limits = Limits { authenticated: false, ..Limits::default() };
+        let parse = |stream: &[u8]| parse_all(stream, &[stream.len()], &limits).1;
+        assert_eq!(parse(b"*10\r\n$16384\r\n"), None);
+        assert_eq!(parse(b"*11\r\n"), Some(ProtocolError::UnauthenticatedMultibulk));
+        assert_eq!(parse(b"*1\r\n$16385\r\n"), Some(ProtocolError::UnauthenticatedBulk));
+    }
+
+    #[test]
+    fn a_request_beyond_the_limit_in_all_is_refused_from_its_claim() {
+        let limits = Limits { max_request: 1000, ..Limits::default() };
+        let (_, error) = parse_all(b"*2\r\n$3\r\nSET\r\n$990\r\n", &[100], &limits);
+        assert_eq!(error, Some(ProtocolError::RequestTooBig { limit: 1000 }));
+    }
+
+    #[test]
+    fn empty_requests_have_no_arguments_and_what_follows_them_is_understood() {
+        let (requests, error) = parse_whole(b"*0\r\n*-1\r\n*-5\r\n\r\n\n  \r\nPING\r\n*1\r\n$4\r\nQUIT\r\n");
+        assert_eq!(error, None);
+        let requests: Vec<Request> = requests.into_iter().filter(|request| !request.is_empty()).collect();
+        assert_eq!(requests, [words(&["PING"]), words(&["QUIT"])]);
+    }
+
+    #[test]
+    fn what_is_wanted_is_what_is_missing_but_never_much_more_than_has_come() {
+        let mut parser = RequestParser::default();
+        assert_eq!(parser.parse(b"*2\r\n$3\r\nGET\r\n$10\r\nabc", &Limits::default()), Ok(None));
+        assert_eq!(parser.wanted(), 9);
+        let mut parser = RequestParser::default();
+        assert_eq!(parser.parse(b"*1048576\r\n$536870912\r\n", &Limits::default()), Ok(None));
+        assert_eq!(parser.wanted(), WANTED_FLOOR);
+    }
+
+    #[test]
+    fn arguments_can_be_indexed_skipped_and_walked_backwards() {
+        let mut parser = RequestParser::default();
+        let buffer = b"SET key value\n";
+        assert_eq!(parser.parse(buffer, &Limits::default()), Ok(Some(buffer.len())));
+        let args = parser.args(buffer);
+        assert_eq!((args.len(), args.is_empty(), &args[0], args.get(3)), (3, false, &b"SET"[..], None));
+        assert_eq!(args.from(1).iter().rev().collect::<Vec<_>>(), [&b"value"[..], b"key"]);
+        assert!(args.from(4).is_empty());
+    }
+
+    #[test]
+    fn room_for_an_unusually_large_request_is_given_back() {
+        let mut parser = RequestParser::default();
+        let many = vec!["x"; 100_000];
+        let mut buffer = Vec::new();
+        encode_command(&many, &mut buffer);
+        assert_eq!(parser.parse(&buffer, &Limits::default()), Ok(Some(buffer.len())));
+        assert_eq!(parser.args(&buffer).len(), many.len());
+        assert_eq!(parser.parse(b"PING\n", &Limits::default()), Ok(Some(5)));
+        assert!(parser.ranges.capacity() <= KEPT_RANGES);
+    }
+
+    fn request() -> impl Strategy<Value = Request> {
+        prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 1..6)
+    }
+
+    proptest! {
+        #[test]
+        fn encoded_requests_are_read_back_whatever_the_pieces(
+            requests in prop::collection::vec(request(), 1..5),
+            pieces in prop::collection::vec(1usize..30, 1..20),
+        ) {
+            let mut stream = Vec::new();
+            for request in &requests {
+                encode_command(request, &mut stream);
+            }
+            let (parsed, error) = parse_all(&stream, &pieces, &Limits::default());
+            prop_assert_eq!(error, None);
+            prop_assert_eq!(parsed, requests);
+        }
+
+        #[test]
+        fn any_bytes_mean_the_same_in_pieces_as_at_once(
+            stream in prop::collection::vec(
+                prop::sample::select(&b"*$0123456789-\r\n\r\n\r\n '\"\\xabc"[..]), 0..200),
+            pieces in prop::collection::vec(1usize..10, 1..20),
+        ) {
+            let limits = Limits { max_inline: 50, max_bulk: 60, max_args: 20, ..Limits::default() };
+            let whole = parse_all(&stream, &[stream.len()], &limits);
+            prop_assert_eq!(parse_all(&stream, &pieces, &limits), whole);
+        }
+    }
+}
