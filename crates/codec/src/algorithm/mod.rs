@@ -1,0 +1,208 @@
+//! The table of algorithms: what each can do, and how to call it.
+//!
+//! Adding an algorithm is adding a [`CodecId`] (a number of the format) and a row to [`ALGORITHMS`]. Contexts are
+//! kept per thread inside each algorithm's module; nothing here decides *whether* to compress.
+
+pub(crate) mod frame;
+mod identity;
+#[cfg_attr(not(feature = "lz4"), path = "lz4_absent.rs")]
+mod lz4;
+pub(crate) mod tail;
+#[cfg_attr(not(feature = "zstd"), path = "zstd_absent.rs")]
+pub(crate) mod zstd;
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use crate::dictionary::Dictionary;
+use crate::error::DecodeError;
+
+/// How a record's payload is encoded. The numbers are the format's: never renumbered, never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum CodecId {
+    /// The value as it is.
+    Identity = 0,
+    /// One raw LZ4 block.
+    Lz4 = 1,
+    /// One zstd frame (RFC 8878).
+    Zstd = 2,
+    /// One zstd frame that needs a dictionary.
+    ZstdDictionary = 3,
+}
+
+impl CodecId {
+    /// Every codec, in the order of the numbers.
+    pub const ALL: [CodecId; 4] = [CodecId::Identity, CodecId::Lz4, CodecId::Zstd, CodecId::ZstdDictionary];
+
+    /// The codec with this number in a record, if there is one.
+    pub fn from_number(number: u8) -> Option<CodecId> {
+        CodecId::ALL.get(usize::from(number)).copied()
+    }
+
+    /// The codec's name in counters, statistics and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CodecId::Identity => "none",
+            CodecId::Lz4 => "lz4",
+            CodecId::Zstd => "zstd",
+            CodecId::ZstdDictionary => "zstd_dictionary",
+        }
+    }
+
+    /// The row that encodes and decodes this codec.
+    pub fn algorithm(self) -> &'static Algorithm {
+        match self {
+            CodecId::Identity => &ALGORITHMS[0],
+            CodecId::Lz4 => &ALGORITHMS[1],
+            CodecId::Zstd | CodecId::ZstdDictionary => &ALGORITHMS[2],
+        }
+    }
+
+    pub(crate) fn backend(self) -> Result<&'static Backend, DecodeError> {
+        self.algorithm().backend.as_ref().ok_or(DecodeError::NotBuiltIn { codec: self })
+    }
+}
+
+impl fmt::Display for CodecId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One row of the table.
+#[derive(Debug)]
+pub struct Algorithm {
+    id: CodecId,
+    name: &'static str,
+    levels: RangeInclusive<i32>,
+    default_level: i32,
+    probe_level: i32,
+    pub(crate) backend: Option<Backend>,
+}
+
+/// The algorithms that snugly knows, available in this build or not.
+pub static ALGORITHMS: &[Algorithm] = &[
+    Algorithm {
+        id: CodecId::Identity,
+        name: "none",
+        levels: 0..=0,
+        default_level: 0,
+        probe_level: 0,
+        backend: Some(identity::BACKEND),
+    },
+    Algorithm {
+        id: CodecId::Lz4,
+        name: "lz4",
+        levels: -128..=12,
+        default_level: 0,
+        probe_level: 0,
+        backend: lz4::BACKEND,
+    },
+    Algorithm {
+        id: CodecId::Zstd,
+        name: "zstd",
+        levels: -131_072..=22,
+        default_level: 3,
+        probe_level: 1,
+        backend: zstd::BACKEND,
+    },
+];
+
+impl Algorithm {
+    /// The row called `name`, available or not.
+    pub fn by_name(name: &str) -> Option<&'static Algorithm> {
+        ALGORITHMS.iter().find(|algorithm| algorithm.name == name)
+    }
+
+    /// The codec that a value compressed by this algorithm without a dictionary is stored under.
+    pub fn id(&self) -> CodecId {
+        self.id
+    }
+
+    /// The name in settings: `none`, `lz4` or `zstd`.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The levels that the algorithm accepts; below 0 is faster, above 0 is smaller.
+    pub fn levels(&self) -> RangeInclusive<i32> {
+        self.levels.clone()
+    }
+
+    /// The level that is used when none is chosen.
+    pub fn default_level(&self) -> i32 {
+        self.default_level
+    }
+
+    /// Whether this build contains the algorithm.
+    pub fn is_available(&self) -> bool {
+        self.backend.is_some()
+    }
+
+    /// A level, at most `level`, that finds out cheaply whether a value compresses at all.
+    pub(crate) fn probe_level(&self, level: i32) -> i32 {
+        level.min(self.probe_level)
+    }
+}
+
+/// Where a payload stands, which decides what it must say about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// In a record, which has the raw length and the dictionary's number.
+    Record,
+    /// In an envelope, where the payload is on its own.
+    Envelope,
+}
+
+/// How a value is to be compressed.
+#[derive(Clone, Copy)]
+pub(crate) struct Encoding<'a> {
+    pub level: i32,
+    pub framing: Framing,
+    pub checksum: bool,
+    pub dictionary: Option<&'a Dictionary>,
+}
+
+/// How a payload is to be decompressed.
+#[derive(Clone, Copy)]
+pub(crate) struct Decoding<'a> {
+    pub framing: Framing,
+    pub dictionary: Option<&'a Dictionary>,
+    /// The most bytes that may be written.
+    pub limit: usize,
+}
+
+/// What a payload's structure says about the size of its value, before any memory is reserved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// What the payload claims, if it claims anything.
+    pub claimed: Option<u64>,
+    /// The most that the payload could decode to.
+    pub reach: u64,
+}
+
+/// A failure inside an algorithm, in the algorithm's own words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The output does not fit into the room it was given.
+    OutputFull,
+    /// The memory for it cannot be had.
+    OutOfMemory,
+    /// Anything else.
+    Other(&'static str),
+}
+
+/// The functions of an available algorithm.
+#[derive(Debug)]
+pub(crate) struct Backend {
+    /// Appends the payload. The buffer is unchanged after a failure.
+    pub compress: Compress,
+    /// Reads the payload's structure: exactly one frame or block, nothing after it.
+    pub extent: fn(Framing, &[u8]) -> Result<Extent, &'static str>,
+    /// Appends the value and returns its length. The buffer is unchanged after a failure.
+    pub decompress: Decompress,
+}
+
+type Compress = fn(&Encoding<'_>, &[u8], &mut Vec<u8>) -> Result<(), Fault>;
+type Decompress = fn(&Decoding<'_>, &[u8], &mut Vec<u8>) -> Result<usize, Fault>;

@@ -1,0 +1,69 @@
+//! Appending to a caller's buffer from C without filling it with zeros first.
+
+use super::Fault;
+
+/// Makes room for `additional` bytes, or says that there is none (a plain `reserve` would abort).
+pub(crate) fn reserve(out: &mut Vec<u8>, additional: usize) -> Result<(), Fault> {
+    out.try_reserve(additional).map_err(|_| Fault::OutOfMemory)
+}
+
+/// The room after a vector's contents: `limit` bytes, uninitialised until they are committed.
+#[cfg(any(feature = "zstd", feature = "lz4"))]
+pub(crate) struct Tail<'a> {
+    out: &'a mut Vec<u8>,
+    start: usize,
+    limit: usize,
+}
+
+#[cfg(any(feature = "zstd", feature = "lz4"))]
+impl<'a> Tail<'a> {
+    /// Reserves exactly the room that the caller allows to be written, whatever the vector's capacity.
+    pub fn reserve(out: &'a mut Vec<u8>, limit: usize) -> Result<Self, Fault> {
+        reserve(out, limit)?;
+        Ok(Tail { start: out.len(), limit, out })
+    }
+
+    /// How many bytes may be written.
+    #[cfg(feature = "lz4")]
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// The start of `limit` writable bytes.
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        // SAFETY: start <= capacity, so the result stays inside the vector's allocation or one past its end.
+        unsafe { self.out.as_mut_ptr().add(self.start) }
+    }
+
+    /// Makes the first `written` bytes part of the vector.
+    ///
+    /// # Safety
+    /// They must be initialised, and no more than `limit`.
+    pub unsafe fn commit(&mut self, written: usize) {
+        debug_assert!(written <= self.limit);
+        // SAFETY: start + limit <= capacity by construction, and the caller has initialised the bytes.
+        unsafe { self.out.set_len(self.start + written) };
+    }
+}
+
+// SAFETY: as_mut_ptr is valid for `limit` = capacity() writes, as_slice covers committed bytes only, and
+// filled_until commits exactly the bytes that zstd reports as written.
+#[cfg(feature = "zstd")]
+unsafe impl zstd_safe::WriteBuf for Tail<'_> {
+    fn as_slice(&self) -> &[u8] {
+        &self.out[self.start..]
+    }
+
+    fn capacity(&self) -> usize {
+        self.limit
+    }
+
+    fn as_mut_ptr(&mut self) -> *mut u8 {
+        Tail::as_mut_ptr(self)
+    }
+
+    unsafe fn filled_until(&mut self, n: usize) {
+        // SAFETY: the caller's promise is commit's.
+        unsafe { self.commit(n) };
+    }
+}

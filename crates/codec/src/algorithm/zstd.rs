@@ -1,0 +1,226 @@
+//! zstd through libzstd: one frame a value, in one call, with a context that the thread reuses.
+//!
+//! In an envelope the frame is a standard one with its content size (and its Dictionary_ID); in a record it has
+//! neither magic number nor content size nor Dictionary_ID, because the record has them.
+
+use std::cell::RefCell;
+use std::mem;
+use std::sync::OnceLock;
+
+use zstd_safe::{CCtx, CDict, CParameter, DCtx, DDict, DParameter, FrameFormat, get_error_name};
+
+use super::frame;
+use super::tail::Tail;
+use super::{Backend, Decoding, Encoding, Extent, Fault, Framing};
+use crate::dictionary::{LoadError, TrainError};
+
+pub(super) const BACKEND: Option<Backend> = Some(Backend { compress, extent, decompress });
+
+/// A thread keeps a context of up to this size between values. Levels 1 to 5 on values of any size stay below it;
+/// what is larger belongs to a compression that takes far longer than making a new context.
+const MAX_KEPT_CONTEXT: usize = 8 << 20;
+/// Below this length no context comes near that size, and asking is not worth the time.
+const LARGE_VALUE: usize = 64 << 10;
+
+thread_local! {
+    static COMPRESSOR: RefCell<Option<Compressor>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<Decompressor>> = const { RefCell::new(None) };
+}
+
+/// What a compression context remembers from frame to frame.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Parameters {
+    level: i32,
+    framing: Framing,
+    checksum: bool,
+}
+
+struct Compressor {
+    context: CCtx<'static>,
+    parameters: Parameters,
+}
+
+impl Compressor {
+    fn new(parameters: Parameters) -> Result<Self, Fault> {
+        let mut compressor =
+            Compressor { context: CCtx::try_create().ok_or(Fault::OutOfMemory)?, parameters };
+        compressor.set(parameters)?;
+        Ok(compressor)
+    }
+
+    fn set(&mut self, parameters: Parameters) -> Result<(), Fault> {
+        let in_envelope = parameters.framing == Framing::Envelope;
+        for parameter in [
+            CParameter::CompressionLevel(parameters.level),
+            CParameter::Format(if in_envelope { FrameFormat::One } else { FrameFormat::Magicless }),
+            CParameter::ContentSizeFlag(in_envelope),
+            CParameter::DictIdFlag(in_envelope),
+            CParameter::ChecksumFlag(parameters.checksum),
+        ] {
+            self.context.set_parameter(parameter).map_err(fault)?;
+        }
+        self.parameters = parameters;
+        Ok(())
+    }
+
+    fn compress(
+        &mut self,
+        dictionary: Option<&CDict<'static>>,
+        value: &[u8],
+        target: &mut Tail<'_>,
+    ) -> Result<(), Fault> {
+        let Some(dictionary) = dictionary else {
+            return self.context.compress2(target, value).map(drop).map_err(fault);
+        };
+        // SAFETY: the context forgets the dictionary before this function returns, and the caller's reference
+        // outlives that. Nothing in between can panic or keep the context.
+        let dictionary: &'static CDict<'static> = unsafe { mem::transmute(dictionary) };
+        let result = self.context.ref_cdict(dictionary).and_then(|_| self.context.compress2(target, value));
+        let forgotten = self.context.disable_dictionary();
+        result.and(forgotten).map(drop).map_err(fault)
+    }
+}
+
+fn bound(len: usize) -> Option<usize> {
+    let bound = zstd_safe::compress_bound(len);
+    (bound >= len && bound <= isize::MAX as usize).then_some(bound)
+}
+
+fn compress(encoding: &Encoding<'_>, value: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+    let room = bound(value.len()).ok_or(Fault::Other("longer than zstd accepts"))?;
+    let mut target = Tail::reserve(out, room)?;
+    let dictionary = match encoding.dictionary {
+        Some(dictionary) => Some(
+            dictionary.prepared().compressor(dictionary.bytes(), encoding.level).ok_or(Fault::OutOfMemory)?,
+        ),
+        None => None,
+    };
+    COMPRESSOR.with_borrow_mut(|kept| {
+        let parameters =
+            Parameters { level: encoding.level, framing: encoding.framing, checksum: encoding.checksum };
+        let compressor = match kept {
+            Some(compressor) => compressor,
+            None => kept.insert(Compressor::new(parameters)?),
+        };
+        let result = if compressor.parameters == parameters {
+            compressor.compress(dictionary, value, &mut target)
+        } else {
+            compressor.set(parameters).and_then(|()| compressor.compress(dictionary, value, &mut target))
+        };
+        // After an error libzstd leaves a context in the middle of a frame: a new one is the simplest reset.
+        if result.is_err() || (value.len() >= LARGE_VALUE && compressor.context.sizeof() > MAX_KEPT_CONTEXT) {
+            *kept = None;
+        }
+        result
+    })
+}
+
+fn extent(framing: Framing, payload: &[u8]) -> Result<Extent, &'static str> {
+    let header = frame::header(framing, payload)?;
+    Ok(Extent { claimed: header.content_size, reach: frame::reach(&header, payload)? })
+}
+
+struct Decompressor {
+    context: DCtx<'static>,
+    framing: Framing,
+}
+
+impl Decompressor {
+    fn new() -> Result<Self, Fault> {
+        let context = DCtx::try_create().ok_or(Fault::OutOfMemory)?;
+        Ok(Decompressor { context, framing: Framing::Envelope })
+    }
+
+    fn set(&mut self, framing: Framing) -> Result<(), Fault> {
+        let format = match framing {
+            Framing::Record => FrameFormat::Magicless,
+            Framing::Envelope => FrameFormat::One,
+        };
+        self.context.set_parameter(DParameter::Format(format)).map_err(fault)?;
+        self.framing = framing;
+        Ok(())
+    }
+}
+
+fn decompress(decoding: &Decoding<'_>, payload: &[u8], out: &mut Vec<u8>) -> Result<usize, Fault> {
+    let mut target = Tail::reserve(out, decoding.limit)?;
+    DECOMPRESSOR.with_borrow_mut(|kept| {
+        let decompressor = match kept {
+            Some(decompressor) => decompressor,
+            None => kept.insert(Decompressor::new()?),
+        };
+        if decompressor.framing != decoding.framing {
+            decompressor.set(decoding.framing)?;
+        }
+        match decoding.dictionary {
+            None => decompressor.context.decompress(&mut target, payload),
+            Some(dictionary) => {
+                let dictionary = dictionary.prepared().decompressor();
+                decompressor.context.decompress_using_ddict(&mut target, payload, dictionary)
+            }
+        }
+        .map_err(fault)
+    })
+}
+
+/// The error codes are negative numbers (zstd_errors.h).
+fn fault(code: usize) -> Fault {
+    use zstd_safe::zstd_sys::ZSTD_ErrorCode::{ZSTD_error_dstSize_tooSmall, ZSTD_error_memory_allocation};
+    match code.wrapping_neg() {
+        number if number == ZSTD_error_dstSize_tooSmall as usize => Fault::OutputFull,
+        number if number == ZSTD_error_memory_allocation as usize => Fault::OutOfMemory,
+        _ => Fault::Other(get_error_name(code)),
+    }
+}
+
+/// A dictionary's tables, made once and shared by all threads.
+pub(crate) struct Prepared {
+    decompressor: DDict<'static>,
+    compressors: OnceLock<Box<AtLevel>>,
+}
+
+/// The tables of one level, and those of the next level that was asked for: a list that only grows, by as many
+/// entries as levels are in use, so that reading it takes no lock.
+struct AtLevel {
+    level: i32,
+    compressor: CDict<'static>,
+    next: OnceLock<Box<AtLevel>>,
+}
+
+impl Prepared {
+    pub fn new(dictionary: &[u8]) -> Result<Prepared, LoadError> {
+        let decompressor = DDict::try_create(dictionary).ok_or(LoadError::Corrupt)?;
+        Ok(Prepared { decompressor, compressors: OnceLock::new() })
+    }
+
+    fn decompressor(&self) -> &DDict<'static> {
+        &self.decompressor
+    }
+
+    fn compressor(&self, dictionary: &[u8], level: i32) -> Option<&CDict<'static>> {
+        let mut slot = &self.compressors;
+        loop {
+            let entry = match slot.get() {
+                Some(entry) => entry,
+                None => {
+                    let compressor = CDict::try_create(dictionary, level)?;
+                    slot.get_or_init(|| Box::new(AtLevel { level, compressor, next: OnceLock::new() }))
+                }
+            };
+            if entry.level == level {
+                return Some(&entry.compressor);
+            }
+            slot = &entry.next;
+        }
+    }
+}
+
+/// Trains a dictionary of at most `max_bytes` from samples that lie one after the other. Its ID is libzstd's.
+pub(crate) fn train(samples: &[u8], lengths: &[usize], max_bytes: usize) -> Result<Vec<u8>, TrainError> {
+    let mut dictionary = Vec::with_capacity(max_bytes);
+    let mut target =
+        Tail::reserve(&mut dictionary, max_bytes).map_err(|_| TrainError::Refused("out of memory"))?;
+    zstd_safe::train_from_buffer(&mut target, samples, lengths)
+        .map_err(|code| TrainError::Refused(get_error_name(code)))?;
+    Ok(dictionary)
+}

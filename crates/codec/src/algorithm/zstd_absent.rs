@@ -1,0 +1,17 @@
+//! Stands in the table for zstd in a build without it; no dictionary can be loaded then.
+
+use crate::dictionary::{LoadError, TrainError};
+
+pub(super) const BACKEND: Option<super::Backend> = None;
+
+pub(crate) enum Prepared {}
+
+impl Prepared {
+    pub fn new(_: &[u8]) -> Result<Prepared, LoadError> {
+        Err(LoadError::NotBuiltIn)
+    }
+}
+
+pub(crate) fn train(_: &[u8], _: &[usize], _: usize) -> Result<Vec<u8>, TrainError> {
+    Err(TrainError::NotBuiltIn)
+}

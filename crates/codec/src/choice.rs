@@ -1,0 +1,105 @@
+//! A writer's choice: which algorithm, at which level, for values from which size on.
+
+use std::fmt;
+
+use crate::algorithm::{ALGORITHMS, Algorithm, CodecId};
+
+/// What a writer does with values. Readers never need it: records and envelopes say how they are encoded.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    algorithm: &'static Algorithm,
+    level: i32,
+    min_bytes: usize,
+}
+
+/// No value shorter than this is compressed, whatever the setting: numbers stay numbers.
+pub const LEAST_MIN_BYTES: usize = 32;
+
+impl Choice {
+    /// Chooses the algorithm called `name` (`none`, `lz4` or `zstd`) at `level` (its default if `None`), for
+    /// values of `min_bytes` bytes or more (and never fewer than [`LEAST_MIN_BYTES`]).
+    ///
+    /// # Errors
+    /// An unknown name, an algorithm that this build lacks, or a level out of its range.
+    pub fn new(name: &str, level: Option<i32>, min_bytes: usize) -> Result<Choice, SelectError> {
+        let algorithm =
+            Algorithm::by_name(name).ok_or_else(|| SelectError::Unknown { name: name.to_owned() })?;
+        if !algorithm.is_available() {
+            return Err(SelectError::NotBuiltIn { algorithm });
+        }
+        let level = level.unwrap_or(algorithm.default_level());
+        if !algorithm.levels().contains(&level) {
+            return Err(SelectError::LevelOutOfRange { algorithm, level });
+        }
+        Ok(Choice { algorithm, level, min_bytes: min_bytes.max(LEAST_MIN_BYTES) })
+    }
+
+    /// Every value stays as it is.
+    pub fn none() -> Choice {
+        Choice { algorithm: CodecId::Identity.algorithm(), level: 0, min_bytes: LEAST_MIN_BYTES }
+    }
+
+    /// The algorithm that values are compressed with.
+    pub fn algorithm(&self) -> &'static Algorithm {
+        self.algorithm
+    }
+
+    /// The level, within the algorithm's range.
+    pub fn level(&self) -> i32 {
+        self.level
+    }
+
+    /// Values shorter than this, in bytes, are left alone.
+    pub fn min_bytes(&self) -> usize {
+        self.min_bytes
+    }
+
+    /// Whether values are compressed at all.
+    pub fn compresses(&self) -> bool {
+        self.algorithm.id() != CodecId::Identity
+    }
+}
+
+impl PartialEq for Choice {
+    fn eq(&self, other: &Choice) -> bool {
+        (self.algorithm.id(), self.level, self.min_bytes)
+            == (other.algorithm.id(), other.level, other.min_bytes)
+    }
+}
+
+impl Eq for Choice {}
+
+/// Why a [`Choice`] cannot be made.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SelectError {
+    /// No algorithm has this name.
+    #[error("unknown codec `{name}`: choose one of {}", Names(|_| true))]
+    Unknown {
+        /// The name given.
+        name: String,
+    },
+    /// The algorithm was left out when the program was built.
+    #[error("this build has no {0}: rebuild with the feature `{0}` or choose one of {1}", algorithm.name(), Names(Algorithm::is_available))]
+    NotBuiltIn {
+        /// The algorithm chosen.
+        algorithm: &'static Algorithm,
+    },
+    /// The algorithm has no such level.
+    #[error("{} has no level {level}: choose one from {} to {} (default {})", algorithm.name(), algorithm.levels().start(), algorithm.levels().end(), algorithm.default_level())]
+    LevelOutOfRange {
+        /// The algorithm chosen.
+        algorithm: &'static Algorithm,
+        /// The level given.
+        level: i32,
+    },
+}
+
+/// The names of the algorithms that pass a filter, as a list for people.
+struct Names(fn(&Algorithm) -> bool);
+
+impl fmt::Display for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = ALGORITHMS.iter().filter(|row| (self.0)(row)).map(Algorithm::name).collect();
+        f.write_str(&names.join(", "))
+    }
+}

@@ -1,0 +1,92 @@
+//! Values to records: the writer's half, one a thread.
+
+use std::sync::Arc;
+
+use crate::algorithm::{CodecId, Encoding, Framing};
+use crate::choice::Choice;
+use crate::counters::{Counters, Family};
+use crate::dictionary::Dictionary;
+use crate::envelope;
+use crate::outcome::Reason;
+use crate::policy::Policy;
+use crate::record::Record;
+use crate::stopwatch::Stopwatch;
+
+/// The scratch buffer that is kept between values, in bytes; a larger one is given back at the next small value.
+const MAX_KEPT_SCRATCH: usize = 1 << 20;
+
+/// Encodes values into records with a memory of what was worth it. `Send`, for one thread at a time; the
+/// compression contexts belong to the thread that it runs on.
+pub struct Encoder {
+    counters: Arc<Counters>,
+    policy: Policy,
+    scratch: Vec<u8>,
+    stopwatch: Stopwatch,
+}
+
+impl Encoder {
+    /// An encoder that counts into `counters`, which no other thread may write.
+    pub fn new(counters: Arc<Counters>) -> Self {
+        Encoder { counters, policy: Policy::new(), scratch: Vec::new(), stopwatch: Stopwatch::new() }
+    }
+
+    /// Encodes a value, or keeps it as it is where that is no larger. Never fails.
+    ///
+    /// `overhead` is the number of bytes that share the record's allocation, and `allocation` maps a number of bytes
+    /// to the number that the allocator takes for it: a record is encoded only if its real allocation is smaller.
+    pub fn encode<'a>(
+        &'a mut self,
+        choice: Choice,
+        value: &'a [u8],
+        overhead: usize,
+        allocation: fn(usize) -> usize,
+    ) -> Record<'a> {
+        self.encode_with(choice, None, value, overhead, allocation)
+    }
+
+    /// As [`Encoder::encode`], with the dictionary of this number if the algorithm is zstd.
+    pub fn encode_with<'a>(
+        &'a mut self,
+        choice: Choice,
+        dictionary: Option<(u32, &Dictionary)>,
+        value: &'a [u8],
+        overhead: usize,
+        allocation: fn(usize) -> usize,
+    ) -> Record<'a> {
+        let started = self.stopwatch.start();
+        let dictionary = dictionary.filter(|_| choice.algorithm().id() == CodecId::Zstd);
+        let (codec, number) = match dictionary {
+            Some((number, _)) => (CodecId::ZstdDictionary, number),
+            None => (choice.algorithm().id(), 0),
+        };
+        let encoding = Encoding {
+            level: choice.level(),
+            framing: Framing::Record,
+            checksum: false,
+            dictionary: dictionary.map(|(_, dictionary)| dictionary),
+        };
+        let plain = allocation(overhead + Record::identity(value).encoded_len());
+        let worth = |payload: &[u8]| {
+            allocation(overhead + Record::encoded(codec, number, value.len(), payload).encoded_len()) < plain
+        };
+        self.scratch.clear();
+        if value.len() <= MAX_KEPT_SCRATCH / 2 {
+            self.scratch.shrink_to(MAX_KEPT_SCRATCH);
+        }
+        let result = if envelope::inspect(value).is_some() {
+            Err(Reason::Envelope)
+        } else {
+            self.policy.compress(choice, encoding, value, &mut self.scratch, worth)
+        };
+        let record = match result {
+            Ok(()) => Record::encoded(codec, number, value.len(), &self.scratch),
+            Err(reason) => {
+                self.counters.skipped(reason);
+                Record::identity(value)
+            }
+        };
+        self.counters.encoded(record.codec(), value.len(), record.payload().len());
+        self.counters.add(Family::EncodeNanoseconds, CodecId::Identity, started.elapsed());
+        record
+    }
+}

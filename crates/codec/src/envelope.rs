@@ -1,0 +1,345 @@
+//! The envelope: how a compressed value looks in someone else's server.
+//!
+//! ```text
+//! 00 01 02 | version 00 | backend | payload
+//! backend 01  zstd: one standard frame (RFC 8878)
+//!         02  lz4: u32 little-endian raw length, then one raw block
+//!         81  zstd with a dictionary: one standard frame that carries its Dictionary_ID
+//! ```
+//!
+//! Backends 01 and 02 are those of Valkey GLIDE 2.3 and later. What is sent where, and what is compressed at all
+//! (the commands), is for others to know. Contexts and the memory of what was worth compressing are the thread's.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use crate::algorithm::{ALGORITHMS, CodecId, Encoding, Framing, frame};
+use crate::choice::Choice;
+use crate::decoder::{Dictionaries, Payload};
+use crate::dictionary::Dictionary;
+use crate::error::DecodeError;
+use crate::outcome::Reason;
+use crate::policy::Policy;
+
+const PREFIX: [u8; 4] = [0x00, 0x01, 0x02, 0x00];
+const HEADER_LEN: usize = PREFIX.len() + 1;
+
+/// The backends that we can name: the byte, and the codec of the payload.
+const BACKENDS: [(u8, CodecId); 3] =
+    [(0x01, CodecId::Zstd), (0x02, CodecId::Lz4), (0x81, CodecId::ZstdDictionary)];
+
+/// The default limit on a decoded value: 512 MiB, the longest that Redis and Valkey store.
+pub const DEFAULT_MAX_DECOMPRESSED_SIZE: usize = 512 << 20;
+
+/// What a writer does with a value that is a well-formed envelope already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExistingEnvelopes {
+    /// Sends it as it is: nothing is compressed twice.
+    #[default]
+    Pass,
+    /// Encodes it again, so that the application reads back exactly what it wrote, even if a stranger made it.
+    Wrap,
+}
+
+/// How envelopes are written and read.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// What to compress with. Default: nothing.
+    pub choice: Choice,
+    /// What to do with envelopes that are to be written. Default: pass.
+    pub existing_envelopes: ExistingEnvelopes,
+    /// Whether zstd frames carry a checksum of the content (4 bytes). Default: no.
+    pub checksum: bool,
+    /// No value longer than this is decoded, in bytes. Default: [`DEFAULT_MAX_DECOMPRESSED_SIZE`].
+    pub max_decompressed_size: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            choice: Choice::none(),
+            existing_envelopes: ExistingEnvelopes::default(),
+            checksum: false,
+            max_decompressed_size: DEFAULT_MAX_DECOMPRESSED_SIZE,
+        }
+    }
+}
+
+/// What was made of a value by [`encode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// An envelope of `len` bytes was appended.
+    Encoded {
+        /// How its payload is encoded.
+        codec: CodecId,
+        /// Its length, header included, in bytes.
+        len: usize,
+    },
+    /// Nothing was appended: the value is to be sent as it is.
+    AsIs(Reason),
+}
+
+/// What was found in a value by [`decode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decoded {
+    /// A value of `len` bytes was restored and appended.
+    Restored {
+        /// How it was encoded.
+        codec: CodecId,
+        /// Its length, in bytes.
+        len: usize,
+    },
+    /// Nothing was appended: the bytes are no envelope but the value.
+    AsIs,
+}
+
+/// A borrowed value that counts as an envelope, well-formed or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope<'a> {
+    backend: u8,
+    payload: &'a [u8],
+}
+
+/// The envelope in these bytes, if they count as one. Anything else that starts with 00 01 02 is somebody's data.
+pub fn inspect(value: &[u8]) -> Option<Envelope<'_>> {
+    let (&backend, payload) = value.strip_prefix(&PREFIX)?.split_first()?;
+    matches!(backend, 0x01..=0x1F | 0x80..=0x9F).then_some(Envelope { backend, payload })
+}
+
+impl<'a> Envelope<'a> {
+    /// The backend's byte.
+    pub fn backend(&self) -> u8 {
+        self.backend
+    }
+
+    /// How the payload is encoded, if the backend is known.
+    pub fn codec(&self) -> Option<CodecId> {
+        BACKENDS.iter().find(|(byte, _)| *byte == self.backend).map(|(_, codec)| *codec)
+    }
+
+    /// What follows the header.
+    pub fn payload(&self) -> &'a [u8] {
+        self.payload
+    }
+
+    /// The length that the payload claims for the value, in bytes. zstd frames need not claim one.
+    pub fn claimed_len(&self) -> Option<u64> {
+        match self.codec()? {
+            CodecId::Lz4 => self.payload.first_chunk().map(|raw_len| u32::from_le_bytes(*raw_len).into()),
+            _ => self.frame()?.content_size,
+        }
+    }
+
+    /// The ID of the dictionary that the payload needs.
+    pub fn dictionary_id(&self) -> Option<u32> {
+        self.frame().map(|frame| frame.dictionary_id).filter(|&id| id != 0)
+    }
+
+    /// Whether the backend is known and the payload starts as it must: a zstd frame's header, or an LZ4 raw length
+    /// that is within `max_decompressed_size` and can be reached. The rest is seen only by decoding it.
+    pub fn is_well_formed(&self, max_decompressed_size: usize) -> bool {
+        match self.codec() {
+            None | Some(CodecId::Identity) => false,
+            Some(CodecId::Zstd) => self.frame().is_some(),
+            Some(CodecId::ZstdDictionary) => self.dictionary_id().is_some(),
+            Some(CodecId::Lz4) => self.payload.split_first_chunk().is_some_and(|(raw_len, block)| {
+                let raw_len = u64::from(u32::from_le_bytes(*raw_len));
+                raw_len <= max_decompressed_size as u64 && raw_len <= 255 * block.len() as u64
+            }),
+        }
+    }
+
+    fn frame(&self) -> Option<frame::Header> {
+        match self.codec()? {
+            CodecId::Zstd | CodecId::ZstdDictionary => frame::header(Framing::Envelope, self.payload).ok(),
+            CodecId::Lz4 | CodecId::Identity => None,
+        }
+    }
+
+    fn decode(
+        &self,
+        options: &Options,
+        dictionaries: Dictionaries<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Decoded, Fault> {
+        let codec = self.codec().ok_or(Fault::UnknownBackend)?;
+        let dictionary = match codec {
+            CodecId::ZstdDictionary => Some(self.dictionary_id().ok_or(Fault::NoDictionaryId)?),
+            _ => None,
+        };
+        let payload =
+            Payload { codec, framing: Framing::Envelope, bytes: self.payload, declared: None, dictionary };
+        let len = payload.decode(dictionaries, options.max_decompressed_size, out)?;
+        Ok(Decoded::Restored { codec, len })
+    }
+}
+
+/// Appends the value's envelope, or nothing if the value is to be sent as it is. Never fails.
+pub fn encode(options: &Options, value: &[u8], out: &mut Vec<u8>) -> Outcome {
+    encode_with(options, None, value, out)
+}
+
+/// As [`encode`], with a dictionary if the algorithm is zstd: only for fleets whose readers all know backend 81.
+pub fn encode_with(
+    options: &Options,
+    dictionary: Option<&Dictionary>,
+    value: &[u8],
+    out: &mut Vec<u8>,
+) -> Outcome {
+    let start = out.len();
+    let result = match inspect(value) {
+        None => encode_if_worth_it(options, dictionary, value, out),
+        Some(envelope)
+            if options.existing_envelopes == ExistingEnvelopes::Pass
+                && envelope.is_well_formed(options.max_decompressed_size) =>
+        {
+            Err(Reason::Envelope)
+        }
+        Some(_) => encode_in_any_case(options, value, out),
+    };
+    match result {
+        Ok(codec) => Outcome::Encoded { codec, len: out.len() - start },
+        Err(reason) => {
+            out.truncate(start);
+            Outcome::AsIs(reason)
+        }
+    }
+}
+
+fn encode_if_worth_it(
+    options: &Options,
+    dictionary: Option<&Dictionary>,
+    value: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<CodecId, Reason> {
+    thread_local! {
+        static POLICY: RefCell<Policy> = const { RefCell::new(Policy::new()) };
+    }
+    let choice = options.choice;
+    let dictionary = dictionary.filter(|_| choice.algorithm().id() == CodecId::Zstd);
+    let codec = if dictionary.is_some() { CodecId::ZstdDictionary } else { choice.algorithm().id() };
+    let encoding = Encoding {
+        level: choice.level(),
+        framing: Framing::Envelope,
+        checksum: options.checksum,
+        dictionary,
+    };
+    append_header(codec, out);
+    POLICY.with_borrow_mut(|policy| {
+        policy.compress(choice, encoding, value, out, |payload| HEADER_LEN + payload.len() < value.len())
+    })?;
+    Ok(codec)
+}
+
+/// For a value that would be taken for an envelope: encoded whatever its length and even if it grows, with the chosen
+/// algorithm or, if that is none or fails, with any other that a foreign reader knows too.
+fn encode_in_any_case(options: &Options, value: &[u8], out: &mut Vec<u8>) -> Result<CodecId, Reason> {
+    let start = out.len();
+    let chosen = options.choice.compresses().then_some((options.choice.algorithm(), options.choice.level()));
+    let others = ALGORITHMS.iter().rev().map(|algorithm| (algorithm, algorithm.default_level()));
+    for (algorithm, level) in chosen.into_iter().chain(others) {
+        let (Some(backend), true) = (&algorithm.backend, algorithm.id() != CodecId::Identity) else {
+            continue;
+        };
+        let encoding =
+            Encoding { level, framing: Framing::Envelope, checksum: options.checksum, dictionary: None };
+        append_header(algorithm.id(), out);
+        if (backend.compress)(&encoding, value, out).is_ok() {
+            return Ok(algorithm.id());
+        }
+        out.truncate(start);
+    }
+    Err(Reason::Failed)
+}
+
+fn append_header(codec: CodecId, out: &mut Vec<u8>) {
+    out.extend_from_slice(&PREFIX);
+    out.extend(BACKENDS.iter().find(|row| row.1 == codec).map(|(byte, _)| byte));
+}
+
+/// Appends the value in an envelope, or nothing if the bytes are no envelope but the value.
+///
+/// # Errors
+/// An envelope that cannot be read, or needs a dictionary. `out` is then as it was.
+pub fn decode(options: &Options, value: &[u8], out: &mut Vec<u8>) -> Result<Decoded, EnvelopeError> {
+    decode_with(options, &|_| None, value, out)
+}
+
+/// As [`decode`], with dictionaries by their ID.
+///
+/// # Errors
+/// As [`decode`], and a dictionary that is not at hand.
+pub fn decode_with(
+    options: &Options,
+    dictionaries: Dictionaries<'_>,
+    value: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<Decoded, EnvelopeError> {
+    let Some(envelope) = inspect(value) else { return Ok(Decoded::AsIs) };
+    envelope.decode(options, dictionaries, out).map_err(|fault| EnvelopeError {
+        backend: envelope.backend,
+        len: value.len(),
+        key: None,
+        fault,
+    })
+}
+
+/// An envelope that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnvelopeError {
+    /// The backend's byte.
+    pub backend: u8,
+    /// The envelope's length, header included, in bytes.
+    pub len: usize,
+    /// The key that it was read from, if the caller has said so.
+    pub key: Option<Box<[u8]>>,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+/// What is wrong with an envelope.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// Nobody has defined the backend, or only a newer version.
+    #[error("its backend is unknown: a newer client may have written it")]
+    UnknownBackend,
+    /// Backend 81 without the ID of its dictionary.
+    #[error("it does not say which dictionary it needs: it is corrupt")]
+    NoDictionaryId,
+    /// The payload cannot be decoded.
+    #[error(transparent)]
+    Payload(#[from] DecodeError),
+}
+
+impl EnvelopeError {
+    /// The same error, naming the key.
+    #[must_use]
+    pub fn for_key(self, key: &[u8]) -> EnvelopeError {
+        EnvelopeError { key: Some(key.into()), ..self }
+    }
+
+    /// A short name that never changes, for statistics and for bindings in other languages.
+    pub fn name(&self) -> &'static str {
+        match &self.fault {
+            Fault::UnknownBackend => "unknown_backend",
+            Fault::NoDictionaryId => "corrupt",
+            Fault::Payload(error) => error.name(),
+        }
+    }
+}
+
+impl fmt::Display for EnvelopeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot decode an envelope of {} bytes, backend {:02x}", self.len, self.backend)?;
+        if let Some(key) = &self.key {
+            write!(f, ", at key \"{}\"", key.escape_ascii())?;
+        }
+        write!(f, ": {}", self.fault)
+    }
+}
+
+impl std::error::Error for EnvelopeError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.fault)
+    }
+}

@@ -1,0 +1,172 @@
+//! Whether to compress a value: what is not worth an attempt, and what an attempt must gain.
+//!
+//! Compressing is tried without further thought as long as it succeeds. Once it fails for values of some length
+//! (to the power of two), values of that length are looked at first ([`probe`]), and attempts on those that look
+//! like the failed ones back off exponentially. They never stop: a random block that repeats itself looks random
+//! and is compressible, and what a cache holds changes.
+
+mod magic;
+mod probe;
+
+use crate::algorithm::{CodecId, Encoding, Fault};
+use crate::choice::Choice;
+use crate::outcome::Reason;
+use probe::Spread;
+
+/// One thread's memory of what has been worth compressing.
+pub(crate) struct Policy {
+    /// What the memory is about: another algorithm or level starts anew.
+    subject: (CodecId, i32),
+    classes: [Class; CLASSES],
+}
+
+/// Powers of two up to the longest value, without and with a dictionary.
+const CLASSES: usize = 2 * LENGTHS;
+const LENGTHS: usize = usize::BITS as usize;
+
+/// What is remembered about values of similar length.
+#[derive(Clone, Copy)]
+struct Class {
+    /// How many successes it takes until values are no longer looked at before an attempt.
+    suspicion: u8,
+    backoff: [Backoff; Spread::COUNT],
+}
+
+/// Raises suspicion by this much with each failure, up to the most.
+const SUSPICION_STEP: u8 = 8;
+const MAX_SUSPICION: u8 = 64;
+
+#[derive(Clone, Copy)]
+struct Backoff {
+    /// Failed attempts since the last one that succeeded.
+    failures: u8,
+    /// Values still to be skipped before the next attempt.
+    skip: u16,
+}
+
+impl Class {
+    const NEW: Class = Class { suspicion: 0, backoff: [Backoff::NEW; Spread::COUNT] };
+}
+
+impl Backoff {
+    const NEW: Backoff = Backoff { failures: 0, skip: 0 };
+
+    fn failed(&mut self, spread: Spread) {
+        self.failures = self.failures.saturating_add(1);
+        let failures = u32::from(self.failures);
+        self.skip = match spread {
+            // 4, 16, 64, then 1 attempt in 257: less than 1 % of the cost of trying each time.
+            Spread::Even => 1 << (2 * failures).min(8),
+            // These mostly compress, or belong to a mixture of which some do: patient, and 1 in 17 at worst.
+            Spread::Mixed | Spread::Skewed => (1 << failures.saturating_sub(8).min(4)) - 1,
+        };
+    }
+}
+
+/// An attempt that the policy allows, to be reported when it has been made.
+struct Attempt {
+    class: usize,
+    /// `None` if the value was not looked at.
+    spread: Option<Spread>,
+    /// Whether a failure is likely, so that a fast level should go first.
+    doubtful: bool,
+}
+
+impl Policy {
+    pub const fn new() -> Policy {
+        Policy { subject: (CodecId::Identity, 0), classes: [Class::NEW; CLASSES] }
+    }
+
+    /// Appends the payload of a compressed `value` to `out` if it is `worth` its length, or says why not and leaves
+    /// `out` as it was.
+    pub fn compress(
+        &mut self,
+        choice: Choice,
+        encoding: Encoding<'_>,
+        value: &[u8],
+        out: &mut Vec<u8>,
+        worth: impl Fn(&[u8]) -> bool,
+    ) -> Result<(), Reason> {
+        if !choice.compresses() {
+            return Err(Reason::Off);
+        }
+        if value.len() < choice.min_bytes() {
+            return Err(Reason::Small);
+        }
+        let attempt = self.consider(choice, &encoding, value)?;
+        let level = match attempt.doubtful {
+            true => choice.algorithm().probe_level(choice.level()),
+            false => choice.level(),
+        };
+        let first = compress(choice, Encoding { level, ..encoding }, value, out, &worth);
+        if first != Err(Reason::Failed) {
+            self.report(attempt, first.is_ok());
+        }
+        let start = first?;
+        if level != choice.level() {
+            out.truncate(start);
+            compress(choice, encoding, value, out, &worth)?;
+        }
+        Ok(())
+    }
+
+    fn consider(&mut self, choice: Choice, encoding: &Encoding<'_>, value: &[u8]) -> Result<Attempt, Reason> {
+        let subject = (choice.algorithm().id(), choice.level());
+        if self.subject != subject {
+            *self = Policy { subject, ..Policy::new() };
+        }
+        let class = value.len().checked_ilog2().unwrap_or(0) as usize
+            + if encoding.dictionary.is_some() { LENGTHS } else { 0 };
+        let has_magic = magic::matches(value);
+        let memory = &mut self.classes[class];
+        if memory.suspicion == 0 && !has_magic {
+            return Ok(Attempt { class, spread: None, doubtful: false });
+        }
+        let spread = Spread::of(value);
+        if has_magic && spread != Spread::Skewed {
+            return Err(Reason::Compressed);
+        }
+        let backoff = &mut memory.backoff[spread as usize];
+        if backoff.skip > 0 {
+            backoff.skip -= 1;
+            return Err(if spread == Spread::Even { Reason::Compressed } else { Reason::NoGain });
+        }
+        Ok(Attempt { class, spread: Some(spread), doubtful: spread == Spread::Even && backoff.failures > 0 })
+    }
+
+    fn report(&mut self, attempt: Attempt, gained: bool) {
+        let class = &mut self.classes[attempt.class];
+        if gained {
+            class.suspicion = class.suspicion.saturating_sub(1);
+        } else {
+            class.suspicion = (class.suspicion + SUSPICION_STEP).min(MAX_SUSPICION);
+        }
+        if let Some(spread) = attempt.spread {
+            let backoff = &mut class.backoff[spread as usize];
+            if gained {
+                *backoff = Backoff::NEW;
+            } else {
+                backoff.failed(spread);
+            }
+        }
+    }
+}
+
+/// Appends the payload and returns where it starts, or says why not.
+fn compress(
+    choice: Choice,
+    encoding: Encoding<'_>,
+    value: &[u8],
+    out: &mut Vec<u8>,
+    worth: impl Fn(&[u8]) -> bool,
+) -> Result<usize, Reason> {
+    let start = out.len();
+    let backend = choice.algorithm().backend.as_ref().ok_or(Reason::Failed)?;
+    (backend.compress)(&encoding, value, out).map_err(|_: Fault| Reason::Failed)?;
+    if worth(&out[start..]) {
+        Ok(start)
+    } else {
+        out.truncate(start);
+        Err(Reason::NoGain)
+    }
+}

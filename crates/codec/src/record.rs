@@ -1,0 +1,175 @@
+//! A stored value: `codec u8 | dictionary varint (codec 3 only) | raw length varint | payload`.
+//!
+//! Nothing is in-band: the codec is a field, so every byte string is storable. The dictionary is a number local to
+//! the store. Varints are LEB128, in the shortest form.
+
+use std::mem::MaybeUninit;
+
+use crate::algorithm::CodecId;
+
+/// A borrowed record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    codec: CodecId,
+    dictionary: u32,
+    raw_len: usize,
+    payload: &'a [u8],
+}
+
+/// Why bytes are no record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// The bytes end inside the header.
+    #[error("the record is cut off inside its header")]
+    Truncated,
+    /// No codec has this number; a newer program may have written it.
+    #[error("the record is encoded with the unknown codec {0}")]
+    UnknownCodec(u8),
+    /// A number of the header is too large or not in its shortest form.
+    #[error("the record's header holds a malformed number")]
+    MalformedNumber,
+    /// An unencoded value has another length than the header says.
+    #[error("the record declares {declared} bytes and holds {actual}")]
+    LengthMismatch {
+        /// The header's length, in bytes.
+        declared: usize,
+        /// The value's length, in bytes.
+        actual: usize,
+    },
+}
+
+/// The longest header: a codec, a dictionary's number, a raw length.
+const MAX_HEADER: usize = 1 + 5 + 10;
+
+impl<'a> Record<'a> {
+    /// The record of a value that is kept as it is.
+    pub fn identity(value: &'a [u8]) -> Self {
+        Record { codec: CodecId::Identity, dictionary: 0, raw_len: value.len(), payload: value }
+    }
+
+    pub(crate) fn encoded(codec: CodecId, dictionary: u32, raw_len: usize, payload: &'a [u8]) -> Self {
+        Record { codec, dictionary, raw_len, payload }
+    }
+
+    /// Reads the header. The payload is not looked at: [`crate::Decoder`] does that.
+    ///
+    /// # Errors
+    /// A header that no writer makes.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, RecordError> {
+        let (&number, rest) = bytes.split_first().ok_or(RecordError::Truncated)?;
+        let codec = CodecId::from_number(number).ok_or(RecordError::UnknownCodec(number))?;
+        let (dictionary, rest) = match codec {
+            CodecId::ZstdDictionary => read_varint(rest)?,
+            _ => (0, rest),
+        };
+        let dictionary = u32::try_from(dictionary).map_err(|_| RecordError::MalformedNumber)?;
+        let (raw_len, payload) = read_varint(rest)?;
+        let raw_len = usize::try_from(raw_len).map_err(|_| RecordError::MalformedNumber)?;
+        if codec == CodecId::Identity && raw_len != payload.len() {
+            return Err(RecordError::LengthMismatch { declared: raw_len, actual: payload.len() });
+        }
+        Ok(Record { codec, dictionary, raw_len, payload })
+    }
+
+    /// How the payload is encoded.
+    pub fn codec(&self) -> CodecId {
+        self.codec
+    }
+
+    /// The number of the dictionary that the payload needs, local to the store.
+    pub fn dictionary(&self) -> Option<u32> {
+        (self.codec == CodecId::ZstdDictionary).then_some(self.dictionary)
+    }
+
+    /// The length of the value, in bytes, as the record declares it.
+    pub fn raw_len(&self) -> usize {
+        self.raw_len
+    }
+
+    /// The encoded value.
+    pub fn payload(&self) -> &'a [u8] {
+        self.payload
+    }
+
+    /// The value, if it is kept as it is.
+    pub fn as_identity(&self) -> Option<&'a [u8]> {
+        (self.codec == CodecId::Identity).then_some(self.payload)
+    }
+
+    /// The length of the whole record, in bytes.
+    pub fn encoded_len(&self) -> usize {
+        let dictionary_len = self.dictionary().map_or(0, |number| varint_len(number.into()));
+        1 + dictionary_len + varint_len(self.raw_len as u64) + self.payload.len()
+    }
+
+    /// Writes the record into memory that need not be initialised, and initialises all of it.
+    ///
+    /// # Panics
+    /// If `target` is not exactly [`Record::encoded_len`] bytes long.
+    pub fn write_to(&self, target: &mut [MaybeUninit<u8>]) {
+        assert_eq!(target.len(), self.encoded_len(), "a record is written into exactly its length");
+        let mut header = [0; MAX_HEADER];
+        let header = self.header(&mut header);
+        let (head, tail) = target.split_at_mut(header.len());
+        for (target, bytes) in [(head, header), (tail, self.payload)] {
+            for (target, &byte) in target.iter_mut().zip(bytes) {
+                target.write(byte);
+            }
+        }
+    }
+
+    /// Appends the record.
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        let mut header = [0; MAX_HEADER];
+        let header = self.header(&mut header);
+        out.reserve(header.len() + self.payload.len());
+        out.extend_from_slice(header);
+        out.extend_from_slice(self.payload);
+    }
+
+    fn header<'b>(&self, buffer: &'b mut [u8; MAX_HEADER]) -> &'b [u8] {
+        buffer[0] = self.codec as u8;
+        let mut len = 1;
+        if let Some(number) = self.dictionary() {
+            len += write_varint(number.into(), &mut buffer[len..]);
+        }
+        len += write_varint(self.raw_len as u64, &mut buffer[len..]);
+        &buffer[..len]
+    }
+}
+
+fn varint_len(number: u64) -> usize {
+    (u64::BITS - (number | 1).leading_zeros()).div_ceil(7) as usize
+}
+
+fn write_varint(mut number: u64, buffer: &mut [u8]) -> usize {
+    let mut len = 0;
+    while number >= 0x80 {
+        buffer[len] = number as u8 | 0x80;
+        number >>= 7;
+        len += 1;
+    }
+    buffer[len] = number as u8;
+    len + 1
+}
+
+fn read_varint(bytes: &[u8]) -> Result<(u64, &[u8]), RecordError> {
+    let mut number = 0u64;
+    for (index, &byte) in bytes.iter().enumerate() {
+        let bits = u64::from(byte & 0x7F);
+        let shift = 7 * index as u32;
+        if shift >= u64::BITS || (bits << shift) >> shift != bits {
+            return Err(RecordError::MalformedNumber);
+        }
+        number |= bits << shift;
+        if byte & 0x80 == 0 {
+            let shortest = index == 0 || byte != 0;
+            return if shortest {
+                Ok((number, &bytes[index + 1..]))
+            } else {
+                Err(RecordError::MalformedNumber)
+            };
+        }
+    }
+    Err(RecordError::Truncated)
+}
