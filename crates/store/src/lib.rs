@@ -1,1 +1,39 @@
-//! Placeholder replaced as the crate is written.
+//! Where values live: an embedded cache store that keeps every value compressed.
+//!
+//! ```
+//! use snugly_store::{Choice, Condition, Config, Expiry, Store};
+//!
+//! let compression = Choice::new("none", None, 256)?;
+//! let store = Store::new(Config::new(compression));
+//! let mut session = store.session(); // one for each thread
+//!
+//! session.set(0, b"user:1", b"{\"name\": \"Ada\"}", Expiry::Never, Condition::Always)?;
+//!
+//! let value = session.get(0, b"user:1").expect("it was just written");
+//! let mut bytes = Vec::new();
+//! session.read(&value, &mut bytes)?;
+//! assert_eq!(bytes, b"{\"name\": \"Ada\"}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A [`Store`] is shared; each thread works through a [`Session`] of its own, which encodes before a shard is locked
+//! and decodes after it is let go. Keys expire lazily and by [`Store::expire_due`]; when `max_memory` is reached, keys
+//! are evicted by an [`EvictionPolicy`]. There is no background thread: whoever embeds the store calls `expire_due`
+//! now and then.
+//!
+//! The crate knows keys, databases, expiry, eviction and budgets. It does not know commands, protocols or sockets.
+
+mod memory;
+mod session;
+mod store;
+
+pub use memory::allocation_size;
+pub use memory::eviction::EvictionPolicy;
+pub use session::{
+    Condition, ExpireConditions, ExpireOutcome, Expiry, Session, SetOutcome, StoreError, Value,
+};
+pub use snugly_codec::{Choice, Counters, Record, Snapshot};
+pub use store::{
+    Config, DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, DatabaseStats, Flushed, Settings, Stats, Store,
+    system_time,
+};

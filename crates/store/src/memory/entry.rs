@@ -1,0 +1,312 @@
+//! One key and its record in one allocation.
+//!
+//! An entry is what the memory tier stores: a 16-byte header, an optional expiry, the key in clear text and the
+//! record (see `snugly_codec::Record`). It is reference-counted, so that a reader takes a handle under the shard's
+//! lock and decodes after it. It knows nothing of tables, databases or policies.
+//!
+//! ```text
+//! offset 0            4            8          12                   16
+//!        references   record_len   access     key_len<<8 | flags   [expiry u64]  key …  record …
+//! ```
+//!
+//! Everything but `references`, `access` and `expiry` is written once, before the entry is shared.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::marker::PhantomData;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use snugly_codec::Record;
+
+#[repr(C, align(8))]
+struct Header {
+    references: AtomicU32,
+    record_len: u32,
+    access: AtomicU32,
+    key_len_and_flags: u32,
+}
+
+const HEADER_LEN: usize = size_of::<Header>();
+const EXPIRY_LEN: usize = size_of::<u64>();
+const HAS_EXPIRY_FIELD: u32 = 1;
+const KEY_LEN_SHIFT: u32 = 8;
+
+/// The longest key an entry can hold, in bytes.
+pub(crate) const MAX_KEY_LEN: usize = (1 << (32 - KEY_LEN_SHIFT)) - 1;
+/// The longest record an entry can hold, in bytes.
+pub(crate) const MAX_RECORD_LEN: usize = u32::MAX as usize;
+
+/// Records from this size on always carry the expiry field, so that EXPIRE never copies a long one.
+const ALWAYS_EXPIRY_FIELD_FROM: usize = 2048;
+const NO_EXPIRY: u64 = u64::MAX;
+
+/// Bytes that stand beside the record in an entry's allocation.
+pub(crate) fn overhead(key_len: usize, has_expiry: bool) -> usize {
+    HEADER_LEN + if has_expiry { EXPIRY_LEN } else { 0 } + key_len
+}
+
+/// A counted handle to an entry. Cloning it copies a pointer.
+pub(crate) struct Entry(NonNull<Header>);
+
+// SAFETY: the key and record are immutable once the entry is shared, and the other fields are atomics.
+unsafe impl Send for Entry {}
+// SAFETY: as for Send.
+unsafe impl Sync for Entry {}
+
+/// A borrowed entry: all that can be read of it.
+#[derive(Clone, Copy)]
+pub(crate) struct EntryRef<'a>(NonNull<Header>, PhantomData<&'a Entry>);
+
+impl Entry {
+    /// Copies `key` and `record` into a new allocation. `expiry` is in Unix milliseconds.
+    ///
+    /// # Panics
+    /// If key or record are longer than [`MAX_KEY_LEN`] and [`MAX_RECORD_LEN`]; the session checks both first.
+    pub(crate) fn new(key: &[u8], record: &Record<'_>, expiry: Option<u64>, access: Access) -> Entry {
+        Entry::build(key, record.encoded_len(), expiry, access, |target| record.write_to(target))
+    }
+
+    fn build(
+        key: &[u8],
+        record_len: usize,
+        expiry: Option<u64>,
+        access: Access,
+        write_record: impl FnOnce(&mut [MaybeUninit<u8>]),
+    ) -> Entry {
+        assert!(
+            key.len() <= MAX_KEY_LEN && record_len <= MAX_RECORD_LEN,
+            "key or record too long for an entry"
+        );
+        let has_expiry_field = expiry.is_some() || record_len >= ALWAYS_EXPIRY_FIELD_FROM;
+        let layout = layout(key.len(), record_len, has_expiry_field);
+        // SAFETY: the layout is never empty: it holds at least the header.
+        let Some(base) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
+        let flags = if has_expiry_field { HAS_EXPIRY_FIELD } else { 0 };
+        let header = Header {
+            references: AtomicU32::new(1),
+            record_len: record_len as u32,
+            access: AtomicU32::new(access.0),
+            key_len_and_flags: (key.len() as u32) << KEY_LEN_SHIFT | flags,
+        };
+        let key_offset = overhead(0, has_expiry_field);
+        // SAFETY: `base` is ours alone, aligned for Header and u64 by `layout`, and as long as all the parts
+        // together: header, expiry field (where there is one), key, record. `write_record` fills all of its slice:
+        // a record has exactly `encoded_len` bytes.
+        unsafe {
+            base.cast::<Header>().write(header);
+            if has_expiry_field {
+                let field = base.add(HEADER_LEN).cast::<AtomicU64>();
+                field.write(AtomicU64::new(expiry.unwrap_or(NO_EXPIRY)));
+            }
+            ptr::copy_nonoverlapping(key.as_ptr(), base.add(key_offset).as_ptr(), key.len());
+            let record = base.add(key_offset + key.len()).cast::<MaybeUninit<u8>>();
+            write_record(std::slice::from_raw_parts_mut(record.as_ptr(), record_len));
+        }
+        Entry(base.cast())
+    }
+
+    pub(crate) fn borrow(&self) -> EntryRef<'_> {
+        EntryRef(self.0, PhantomData)
+    }
+
+    /// Whether both handles are of the same entry. An entry that somebody holds is never freed, so this tells
+    /// whether a key has changed since the handle was taken.
+    pub(crate) fn same(&self, other: EntryRef<'_>) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Clone for Entry {
+    fn clone(&self) -> Entry {
+        self.borrow().to_owned()
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let entry = self.borrow();
+        if entry.header().references.fetch_sub(1, Ordering::Release) != 1 {
+            return;
+        }
+        // Acquire pairs with the Release above: whatever other holders did happens before the memory goes.
+        entry.header().references.load(Ordering::Acquire);
+        let layout = entry.layout();
+        // SAFETY: this was the last handle, and the layout is the one that the entry was made with.
+        unsafe { dealloc(self.0.as_ptr().cast(), layout) }
+    }
+}
+
+impl<'a> EntryRef<'a> {
+    fn header(self) -> &'a Header {
+        // SAFETY: a handle that lives for 'a keeps the entry, which starts with a header.
+        unsafe { self.0.as_ref() }
+    }
+
+    fn bytes(self, offset: usize, len: usize) -> &'a [u8] {
+        // SAFETY: callers stay inside the allocation (its layout is made of the same lengths), whose key and record
+        // were written before the entry was shared and never change.
+        unsafe { std::slice::from_raw_parts(self.0.cast::<u8>().add(offset).as_ptr(), len) }
+    }
+
+    fn has_expiry_field(self) -> bool {
+        self.header().key_len_and_flags & HAS_EXPIRY_FIELD != 0
+    }
+
+    fn expiry_field(self) -> Option<&'a AtomicU64> {
+        // SAFETY: the flag says that the field was written behind the header, where it is aligned for u64.
+        self.has_expiry_field().then(|| unsafe { self.0.cast::<u8>().add(HEADER_LEN).cast().as_ref() })
+    }
+
+    fn key_len(self) -> usize {
+        (self.header().key_len_and_flags >> KEY_LEN_SHIFT) as usize
+    }
+
+    fn layout(self) -> Layout {
+        layout(self.key_len(), self.record_len(), self.has_expiry_field())
+    }
+
+    pub(crate) fn key(self) -> &'a [u8] {
+        self.bytes(overhead(0, self.has_expiry_field()), self.key_len())
+    }
+
+    pub(crate) fn record_bytes(self) -> &'a [u8] {
+        self.bytes(overhead(self.key_len(), self.has_expiry_field()), self.record_len())
+    }
+
+    pub(crate) fn record_len(self) -> usize {
+        self.header().record_len as usize
+    }
+
+    /// Bytes asked of the allocator.
+    pub(crate) fn requested_len(self) -> usize {
+        self.layout().size()
+    }
+
+    /// When the entry expires, in Unix milliseconds.
+    pub(crate) fn expiry(self) -> Option<u64> {
+        self.expiry_field().map(|field| field.load(Ordering::Relaxed)).filter(|&at| at != NO_EXPIRY)
+    }
+
+    pub(crate) fn is_expired(self, now: u64) -> bool {
+        self.expiry().is_some_and(|at| at <= now)
+    }
+
+    /// Changes the expiry in place; `Err` gives a copy of the entry for the caller to put in its place, if this one
+    /// has no room for an expiry.
+    pub(crate) fn set_expiry(self, expiry: Option<u64>) -> Result<(), Entry> {
+        match self.expiry_field() {
+            Some(field) => field.store(expiry.unwrap_or(NO_EXPIRY), Ordering::Relaxed),
+            None if expiry.is_none() => {}
+            None => {
+                let record = self.record_bytes();
+                return Err(Entry::build(self.key(), record.len(), expiry, self.access(), |target| {
+                    target.write_copy_of_slice(record);
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn access(self) -> Access {
+        Access(self.header().access.load(Ordering::Relaxed))
+    }
+
+    /// Writes only what changes: a hot entry's cache line stays shared between the cores that read it.
+    pub(crate) fn set_access(self, access: Access) {
+        if self.access() != access {
+            self.header().access.store(access.0, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn to_owned(self) -> Entry {
+        // A handle is only ever made from another, so this needs no ordering; and as in `std::sync::Arc`, a program
+        // that leaks two billion handles must not wrap the count.
+        if self.header().references.fetch_add(1, Ordering::Relaxed) > u32::MAX / 2 {
+            std::process::abort();
+        }
+        Entry(self.0)
+    }
+}
+
+fn layout(key_len: usize, record_len: usize, has_expiry_field: bool) -> Layout {
+    Layout::from_size_align(overhead(key_len, has_expiry_field) + record_len, align_of::<Header>())
+        .expect("a key and a record of at most 4 GiB together fit an allocation")
+}
+
+/// When an entry was last used, and how often: 8 bits of frequency above 24 bits of seconds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Access(u32);
+
+const SECONDS_BITS: u32 = 24;
+const SECONDS_MASK: u32 = (1 << SECONDS_BITS) - 1;
+
+impl Access {
+    /// An entry that has just been written and not yet been read.
+    pub(crate) fn written(now_ms: u64) -> Access {
+        Access((now_ms / 1000) as u32 & SECONDS_MASK)
+    }
+
+    /// One more use, counted up to `cap`.
+    pub(crate) fn used(self, now_ms: u64, cap: u8) -> Access {
+        let frequency = self.frequency().saturating_add(1).min(cap);
+        Access::written(now_ms).with_frequency(frequency)
+    }
+
+    /// How often the entry was used since the eviction hand passed it, up to the policy's cap.
+    pub(crate) fn frequency(self) -> u8 {
+        (self.0 >> SECONDS_BITS) as u8
+    }
+
+    pub(crate) fn with_frequency(self, frequency: u8) -> Access {
+        Access(self.0 & SECONDS_MASK | u32::from(frequency) << SECONDS_BITS)
+    }
+
+    /// Seconds since the last use; exact up to 194 days, where 24 bits of seconds wrap.
+    pub(crate) fn idle_seconds(self, now_ms: u64) -> u32 {
+        ((now_ms / 1000) as u32).wrapping_sub(self.0) & SECONDS_MASK
+    }
+}
+
+/// One slot of a table: an entry's handle with 16 bits of its key's hash in the pointer's unused upper bits.
+pub(crate) struct Slot(NonNull<Header>);
+
+// SAFETY: a slot owns a handle, and handles are Send.
+unsafe impl Send for Slot {}
+
+const TAG_SHIFT: u32 = 48;
+const _: () = assert!(usize::BITS == 64, "slots keep a tag in the upper bits of a 64-bit pointer");
+
+impl Slot {
+    /// # Panics
+    /// If the allocator hands out addresses over 48 bits (Linux, macOS and Windows do only when asked to).
+    pub(crate) fn new(tag: u16, entry: Entry) -> Slot {
+        let pointer = ManuallyDrop::new(entry).0;
+        assert!(pointer.addr().get() >> TAG_SHIFT == 0, "an allocation above 48 bits of address space");
+        Slot(pointer.map_addr(|address| address | (tag as usize) << TAG_SHIFT))
+    }
+
+    pub(crate) fn tag(&self) -> u16 {
+        (self.0.addr().get() >> TAG_SHIFT) as u16
+    }
+
+    pub(crate) fn entry(&self) -> EntryRef<'_> {
+        EntryRef(self.pointer(), PhantomData)
+    }
+
+    pub(crate) fn into_entry(self) -> Entry {
+        Entry(ManuallyDrop::new(self).pointer())
+    }
+
+    fn pointer(&self) -> NonNull<Header> {
+        let untagged = self.0.as_ptr().map_addr(|address| address & ((1 << TAG_SHIFT) - 1));
+        // SAFETY: `new` took the pointer from an entry, and the tag did not touch its 48 bits.
+        unsafe { NonNull::new_unchecked(untagged) }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        drop(Entry(self.pointer()));
+    }
+}

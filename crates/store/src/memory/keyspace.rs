@@ -1,0 +1,281 @@
+//! All shards: where a key lives, what everything weighs, and who goes when it is too much.
+//!
+//! The upper bits of a key's keyed hash choose the shard and the next 16 its tag, so that shards in ascending order,
+//! each in the order of its tags, are the whole keyspace in the order of the hash.
+
+use std::hash::Hasher;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
+use siphasher::sip::SipHasher13;
+
+use crate::memory::entry::{Entry, EntryRef};
+use crate::memory::eviction::{EvictionPolicy, Victim};
+use crate::memory::shard::Shard;
+
+/// A key of the hash function, secret so that nobody can choose keys that fall into one shard.
+pub(crate) type HashKey = [u64; 2];
+
+pub(crate) struct Keyspace {
+    cells: Box<[Cell]>,
+    shard_bits: u32,
+    hash_key: HashKey,
+    used: AtomicU64,
+    hand: AtomicUsize,
+}
+
+struct Cell {
+    shard: Mutex<Shard>,
+    /// When the shard's next entry expires, or `u64::MAX`; read without the lock.
+    next_expiry: AtomicU64,
+}
+
+/// Where a key lives.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) shard: usize,
+    pub(crate) tag: u16,
+}
+
+/// A locked shard. What changes meanwhile is accounted for when it is let go.
+pub(crate) struct Locked<'a> {
+    shard: MutexGuard<'a, Shard>,
+    cell: &'a Cell,
+    used: &'a AtomicU64,
+    memory_before: usize,
+}
+
+impl Deref for Locked<'_> {
+    type Target = Shard;
+    fn deref(&self) -> &Shard {
+        &self.shard
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Shard {
+        &mut self.shard
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        let memory = self.shard.memory();
+        if memory != self.memory_before {
+            // A wrapping addition of the difference is a subtraction where the shard has become smaller.
+            self.used.fetch_add((memory as u64).wrapping_sub(self.memory_before as u64), Ordering::Relaxed);
+        }
+        let next = self.shard.next_expiry().unwrap_or(u64::MAX);
+        if self.cell.next_expiry.load(Ordering::Relaxed) != next {
+            self.cell.next_expiry.store(next, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Several locked shards, in ascending order (so that two holders never wait for each other).
+pub(crate) struct LockedShards<'a>(Vec<(usize, Locked<'a>)>);
+
+impl LockedShards<'_> {
+    pub(crate) fn shard(&mut self, shard: usize) -> &mut Shard {
+        let index = self.0.binary_search_by_key(&shard, |(number, _)| *number).expect("the shard was locked");
+        &mut self.0[index].1
+    }
+}
+
+/// What the shards hold together.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Totals {
+    pub(crate) expired: u64,
+    pub(crate) evicted: u64,
+}
+
+/// At most this many due entries leave under one taking of a shard's lock.
+const EXPIRE_BATCH: usize = 64;
+/// Shards whose next expiry is compared before one of their entries is taken for the next to expire of all.
+const NEXT_TO_EXPIRE_SAMPLE: usize = 256;
+
+impl Keyspace {
+    /// # Panics
+    /// If `shards` is not a power of two from 1 to 2^20.
+    pub(crate) fn new(shards: usize, hash_key: HashKey) -> Keyspace {
+        assert!(shards.is_power_of_two() && shards <= 1 << 20, "shards must be a power of two up to 2^20");
+        let cell = || Cell { shard: Mutex::default(), next_expiry: AtomicU64::new(u64::MAX) };
+        Keyspace {
+            cells: (0..shards).map(|_| cell()).collect(),
+            shard_bits: shards.ilog2(),
+            hash_key,
+            used: AtomicU64::new((shards * size_of::<Cell>()) as u64),
+            hand: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn place(&self, key: &[u8]) -> Place {
+        let mut hasher = SipHasher13::new_with_keys(self.hash_key[0], self.hash_key[1]);
+        hasher.write(key);
+        let position = hasher.finish() >> (u64::BITS - u16::BITS - self.shard_bits);
+        Place { shard: (position >> u16::BITS) as usize, tag: position as u16 }
+    }
+
+    pub(crate) fn lock(&self, shard: usize) -> Locked<'_> {
+        let cell = &self.cells[shard];
+        let guard = cell.shard.lock();
+        Locked { memory_before: guard.memory(), shard: guard, cell, used: &self.used }
+    }
+
+    pub(crate) fn lock_all(&self, places: impl Iterator<Item = Place>) -> LockedShards<'_> {
+        let mut shards: Vec<usize> = places.map(|place| place.shard).collect();
+        shards.sort_unstable();
+        shards.dedup();
+        LockedShards(shards.into_iter().map(|shard| (shard, self.lock(shard))).collect())
+    }
+
+    pub(crate) fn lock_each(&self) -> impl Iterator<Item = Locked<'_>> {
+        (0..self.cells.len()).map(|shard| self.lock(shard))
+    }
+
+    /// Bytes that all shards take in the allocator.
+    pub(crate) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        self.lock_each().fold(Totals::default(), |totals, shard| Totals {
+            expired: totals.expired + shard.expired,
+            evicted: totals.evicted + shard.evicted,
+        })
+    }
+
+    /// Removes entries whose time has come, at most about `limit` of them; says how many went.
+    pub(crate) fn expire_due(&self, now: u64, limit: usize) -> usize {
+        let mut gone = 0;
+        for (number, cell) in self.cells.iter().enumerate() {
+            while gone < limit && cell.next_expiry.load(Ordering::Relaxed) <= now {
+                let expired = self.lock(number).expire_due(now, EXPIRE_BATCH);
+                gone += expired.len();
+            }
+        }
+        gone
+    }
+
+    /// Makes room for `need` more bytes under `budget`; false if the policy finds nothing more to remove.
+    pub(crate) fn make_room(
+        &self,
+        policy: EvictionPolicy,
+        budget: u64,
+        need: u64,
+        random: impl FnMut() -> u64,
+    ) -> bool {
+        let over = || (self.used() + need).saturating_sub(budget) as usize;
+        let volatile_only = policy.volatile_only();
+        match policy.victim() {
+            Victim::None => over() == 0,
+            Victim::Hand { cap } => self.sweep(volatile_only, cap, over),
+            Victim::Random => self.evict_random(volatile_only, over, random),
+            Victim::NextToExpire => self.evict_next_to_expire(over, random),
+        }
+    }
+
+    fn sweep(&self, volatile_only: bool, cap: u8, over: impl Fn() -> usize) -> bool {
+        // Each round takes at least half of every frequency, so after these rounds nothing is left that could stay.
+        let rounds = 2 + cap.checked_ilog2().unwrap_or(0) as usize + 1;
+        let mut idle_shards = 0;
+        while over() > 0 && idle_shards < rounds * self.cells.len() {
+            let shard = self.hand.load(Ordering::Relaxed) % self.cells.len();
+            let sweep = self.lock(shard).sweep(volatile_only, over());
+            if sweep.finished {
+                let next = (shard + 1) % self.cells.len();
+                // Another thread may have moved the hand on already.
+                let _ = self.hand.compare_exchange(shard, next, Ordering::Relaxed, Ordering::Relaxed);
+            }
+            idle_shards = if sweep.evicted.is_empty() { idle_shards + 1 } else { 0 };
+        }
+        over() == 0
+    }
+
+    fn evict_random(
+        &self,
+        volatile_only: bool,
+        over: impl Fn() -> usize,
+        mut random: impl FnMut() -> u64,
+    ) -> bool {
+        while over() > 0 {
+            let start = random() as usize % self.cells.len();
+            let victim = (0..self.cells.len()).find_map(|step| {
+                self.lock((start + step) % self.cells.len()).evict_random(volatile_only, random())
+            });
+            if victim.is_none() {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn evict_next_to_expire(&self, over: impl Fn() -> usize, mut random: impl FnMut() -> u64) -> bool {
+        while over() > 0 {
+            let start = random() as usize;
+            let next = (0..self.cells.len())
+                .map(|step| (start.wrapping_add(step)) % self.cells.len())
+                .map(|shard| (self.cells[shard].next_expiry.load(Ordering::Relaxed), shard))
+                .filter(|(at, _)| *at != u64::MAX)
+                .take(NEXT_TO_EXPIRE_SAMPLE)
+                .min();
+            match next {
+                Some((_, shard)) => drop(self.lock(shard).evict_next_to_expire()),
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Shows the live entries of a database from `cursor` on, about `count` of them; gives the next cursor, 0 at the
+    /// end. Whatever is there from the first call to the last is shown at least once.
+    pub(crate) fn scan(
+        &self,
+        database: usize,
+        cursor: u64,
+        count: usize,
+        now: u64,
+        mut show: impl FnMut(EntryRef<'_>),
+    ) -> u64 {
+        let mut shown = 0;
+        let mut tag = cursor as u16;
+        for shard in (cursor >> u16::BITS) as usize..self.cells.len() {
+            let locked = self.lock(shard);
+            let mut last = None;
+            for (tag, entry) in
+                locked.existing_database(database).into_iter().flat_map(|part| part.entries_from(tag))
+            {
+                if shown >= count && last != Some(tag) {
+                    return (shard as u64) << u16::BITS | u64::from(tag);
+                }
+                last = Some(tag);
+                shown += 1;
+                if !entry.is_expired(now) {
+                    show(entry);
+                }
+            }
+            tag = 0;
+        }
+        0
+    }
+
+    /// Some live entry of a database; any of them with about the same chance.
+    pub(crate) fn random_entry(
+        &self,
+        database: usize,
+        now: u64,
+        mut random: impl FnMut() -> u64,
+    ) -> Option<Entry> {
+        let start = random() as usize;
+        for step in 0..self.cells.len() {
+            let locked = self.lock(start.wrapping_add(step) % self.cells.len());
+            let Some(part) = locked.existing_database(database) else { continue };
+            let live: Vec<_> = part.entries_from(0).filter(|(_, entry)| !entry.is_expired(now)).collect();
+            if let Some(index) = (random() as usize).checked_rem(live.len()) {
+                return Some(live[index].1.to_owned());
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,33 @@
+//! The memory tier: entries in shards, found by hash, evicted and expired.
+//!
+//! - [`entry`]: a key and its record in one allocation
+//! - [`table`]: the entries of a shard's database, in hash order
+//! - [`expiry`]: which of them expire when
+//! - [`shard`]: databases under one lock, with their accounting
+//! - [`eviction`]: the policies, and who goes first
+//! - [`keyspace`]: all shards, the memory budget and the background work on them
+//!
+//! It holds records and never looks inside one; encoding and decoding happen outside its locks, in the session.
+
+pub(crate) mod entry;
+pub(crate) mod eviction;
+pub(crate) mod expiry;
+pub(crate) mod growth;
+pub(crate) mod keyspace;
+pub(crate) mod shard;
+pub(crate) mod table;
+
+/// What a request of `size` bytes takes from jemalloc: its size classes are 8, every 16 up to 128, and then four to
+/// each doubling (jemalloc manual, "Size classes"). Other allocators are close to it.
+///
+/// ```
+/// assert_eq!(snugly_store::allocation_size(100), 112);
+/// assert_eq!(snugly_store::allocation_size(900), 1024);
+/// ```
+pub fn allocation_size(size: usize) -> usize {
+    if size <= 8 {
+        return if size == 0 { 0 } else { 8 };
+    }
+    let spacing = if size <= 128 { 16 } else { 1 << ((size - 1).ilog2() - 2) };
+    size.next_multiple_of(spacing)
+}

@@ -1,0 +1,231 @@
+//! The store: keyspace, settings, and the counters of every session.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::{Mutex, RwLock};
+use snugly_codec::{Choice, Counters, Snapshot};
+
+use crate::memory::eviction::EvictionPolicy;
+use crate::memory::keyspace::Keyspace;
+use crate::memory::shard::Database;
+use crate::session::Session;
+
+/// What is fixed for a store's life.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// How many numbered databases there are; default 16.
+    pub databases: usize,
+    /// Into how many parts, each with a lock of its own, the keyspace is split: a power of two up to 2^20. By
+    /// default it follows `max_memory`, so that a shard holds some hundreds to thousands of keys.
+    pub shards: Option<usize>,
+    /// What can be changed later.
+    pub settings: Settings,
+}
+
+/// What can be changed while the store is in use ([`Store::change_settings`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How values are compressed. Changing it changes new writes only.
+    pub compression: Choice,
+    /// Bytes that keys, values and their overhead may take in memory; 0 (the default) is no limit.
+    pub max_memory: u64,
+    /// What happens when a write needs more than that.
+    pub eviction: EvictionPolicy,
+    /// The longest value, in bytes before compression; default 512 MiB.
+    pub max_value_len: usize,
+}
+
+/// The longest value by default, in bytes.
+pub const DEFAULT_MAX_VALUE_LEN: usize = 512 << 20;
+/// How many databases there are by default.
+pub const DEFAULT_DATABASES: usize = 16;
+
+impl Settings {
+    /// Defaults, with values compressed as `compression` says.
+    pub fn new(compression: Choice) -> Settings {
+        Settings {
+            compression,
+            max_memory: 0,
+            eviction: EvictionPolicy::NoEviction,
+            max_value_len: DEFAULT_MAX_VALUE_LEN,
+        }
+    }
+}
+
+impl Config {
+    /// Defaults, with values compressed as `compression` says.
+    pub fn new(compression: Choice) -> Config {
+        Config { databases: DEFAULT_DATABASES, shards: None, settings: Settings::new(compression) }
+    }
+
+    /// A shard for every few hundred small keys that fit the budget.
+    fn shards(&self) -> usize {
+        const SMALLEST: u64 = 1 << 10;
+        const DEFAULT: u64 = 1 << 12;
+        const LARGEST: u64 = 1 << 18;
+        const BYTES_EACH: u64 = 512 << 10;
+        let by_memory = match self.settings.max_memory {
+            0 => DEFAULT,
+            max_memory => (max_memory / BYTES_EACH).next_power_of_two().clamp(SMALLEST, LARGEST),
+        };
+        self.shards.unwrap_or(by_memory as usize)
+    }
+}
+
+/// A store that any number of threads share, each through a [`Session`] of its own.
+pub struct Store {
+    pub(crate) keyspace: Keyspace,
+    databases: usize,
+    settings: RwLock<Settings>,
+    settings_version: AtomicU64,
+    counters: Mutex<Vec<Arc<SessionCounters>>>,
+}
+
+/// What one session counts. Only the session writes, so there is no contention.
+#[derive(Default)]
+pub(crate) struct SessionCounters {
+    pub(crate) hits: AtomicU64,
+    pub(crate) misses: AtomicU64,
+    pub(crate) codec: Arc<Counters>,
+}
+
+/// What all sessions counted since the store was made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stats {
+    /// Lookups for reading that found a key.
+    pub hits: u64,
+    /// Lookups for reading that did not.
+    pub misses: u64,
+    /// Keys removed because their time had come.
+    pub expired: u64,
+    /// Keys removed to make room.
+    pub evicted: u64,
+    /// Values and bytes through the codecs.
+    pub codec: Snapshot,
+}
+
+impl Stats {
+    /// What was counted since an earlier moment.
+    pub fn since(&self, earlier: &Stats) -> Stats {
+        Stats {
+            hits: self.hits - earlier.hits,
+            misses: self.misses - earlier.misses,
+            expired: self.expired - earlier.expired,
+            evicted: self.evicted - earlier.evicted,
+            codec: self.codec.since(&earlier.codec),
+        }
+    }
+}
+
+/// How full one database is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DatabaseStats {
+    /// Keys, those included whose time has come but which nobody has met yet.
+    pub keys: usize,
+    /// Keys that expire.
+    pub volatile_keys: usize,
+}
+
+/// What a flush removed. Dropping it frees the memory, which for many keys takes a while: an asynchronous flush drops
+/// it on another thread.
+pub struct Flushed {
+    _databases: Vec<Database>,
+}
+
+impl Store {
+    /// Makes an empty store.
+    ///
+    /// # Panics
+    /// If `config.shards` is not a power of two up to 2^20.
+    pub fn new(config: Config) -> Arc<Store> {
+        let random = || RandomState::new().build_hasher().finish();
+        Arc::new(Store {
+            keyspace: Keyspace::new(config.shards(), [random(), random()]),
+            databases: config.databases,
+            settings: RwLock::new(config.settings),
+            settings_version: AtomicU64::new(0),
+            counters: Mutex::default(),
+        })
+    }
+
+    /// A session for the calling thread.
+    pub fn session(self: &Arc<Store>) -> Session {
+        let counters = Arc::<SessionCounters>::default();
+        self.counters.lock().push(counters.clone());
+        Session::new(self.clone(), counters)
+    }
+
+    /// How many databases there are.
+    pub fn databases(&self) -> usize {
+        self.databases
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> Settings {
+        *self.settings.read()
+    }
+
+    /// Changes settings; every session follows with its next operation. A lower `max_memory` is enforced at once.
+    pub fn change_settings(&self, change: impl FnOnce(&mut Settings)) {
+        change(&mut self.settings.write());
+        self.settings_version.fetch_add(1, Ordering::Release);
+        let settings = self.settings();
+        if settings.max_memory > 0 {
+            let mut random = fastrand::Rng::new();
+            self.keyspace.make_room(settings.eviction, settings.max_memory, 0, || random.u64(..));
+        }
+    }
+
+    pub(crate) fn settings_version(&self) -> u64 {
+        self.settings_version.load(Ordering::Acquire)
+    }
+
+    /// Bytes that keys, values and their overhead take in memory, as the allocator counts them.
+    pub fn used_memory(&self) -> u64 {
+        self.keyspace.used()
+    }
+
+    /// How full a database is.
+    pub fn database_stats(&self, database: usize) -> DatabaseStats {
+        self.keyspace.lock_each().fold(DatabaseStats::default(), |stats, shard| {
+            let part = shard.existing_database(database);
+            DatabaseStats {
+                keys: stats.keys + part.map_or(0, Database::len),
+                volatile_keys: stats.volatile_keys + part.map_or(0, Database::volatile_len),
+            }
+        })
+    }
+
+    /// Sums what all sessions counted.
+    pub fn stats(&self) -> Stats {
+        let totals = self.keyspace.totals();
+        let mut stats = Stats { expired: totals.expired, evicted: totals.evicted, ..Stats::default() };
+        for counters in self.counters.lock().iter() {
+            stats.hits += counters.hits.load(Ordering::Relaxed);
+            stats.misses += counters.misses.load(Ordering::Relaxed);
+            stats.codec += &counters.codec.snapshot();
+        }
+        stats
+    }
+
+    /// Removes keys whose time has come by `now` (Unix milliseconds), about `limit` at most; says how many went.
+    /// Reads never see such a key; this gives the memory back of those that nobody reads.
+    pub fn expire_due(&self, now: u64, limit: usize) -> usize {
+        self.keyspace.expire_due(now, limit)
+    }
+
+    /// Empties one database, or all of them, at one instant for every reader.
+    pub fn flush(&self, database: Option<usize>) -> Flushed {
+        let mut shards: Vec<_> = self.keyspace.lock_each().collect();
+        Flushed { _databases: shards.iter_mut().flat_map(|shard| shard.take(database)).collect() }
+    }
+}
+
+/// The wall clock, in Unix milliseconds.
+pub fn system_time() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
