@@ -1,0 +1,156 @@
+//! A client's own connection: greeting, passwords, databases.
+
+use std::sync::atomic::Ordering;
+
+use snugly_protocol::resp::{Args, Protocol, parse_integer};
+use subtle::ConstantTimeEq;
+
+use super::client::valid_label;
+use super::options::{integer, is};
+use super::{Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, ReplyMode, command};
+
+#[rustfmt::skip]
+pub(super) const COMMANDS: &[Command] = &[
+    command("auth", -2, Flags::HANDSHAKE, NO_KEYS, "1.0.0", "Authenticates the connection.", auth),
+    command("echo", 2, Flags::ANY_TIME.and(Flags::FAST), NO_KEYS, "1.0.0", "Gives its argument back.", echo),
+    command("hello", -1, Flags::HANDSHAKE, NO_KEYS, "6.0.0", "Greets the server and chooses the protocol's version.", hello),
+    command("ping", -1, Flags::FAST, NO_KEYS, "1.0.0", "Answers, to show that the server is there.", ping),
+    command("quit", -1, Flags::HANDSHAKE, NO_KEYS, "1.0.0", "Closes the connection.", quit),
+    command("reset", 1, Flags::HANDSHAKE, NO_KEYS, "6.2.0", "Makes the connection as it was when it was new.", reset),
+    command("select", 2, Flags::ANY_TIME.and(Flags::FAST).and(Flags::ALLOW_BUSY), NO_KEYS, "1.0.0", "Chooses the database.", select),
+];
+
+/// The only user there is.
+const USER: &str = "default";
+
+fn auth(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let (user, password) = match args.len() {
+        2 if context.server.configuration().password.is_empty() => {
+            return Err(Failure::fixed(
+                "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?",
+            ));
+        }
+        2 => (USER.as_bytes(), &args[1]),
+        3 => (&args[1], &args[2]),
+        _ => return Err(Failure::SYNTAX),
+    };
+    authenticate(context, user, password)?;
+    context.ok()
+}
+
+fn authenticate(context: &mut Context<'_>, user: &[u8], password: &[u8]) -> Result<(), Failure> {
+    let expected = &context.server.configuration().password;
+    if user != USER.as_bytes() || !(expected.is_empty() || bool::from(expected.as_bytes().ct_eq(password))) {
+        return Err(Failure::fixed("WRONGPASS invalid username-password pair or user is disabled."));
+    }
+    context.client.authenticated = true;
+    Ok(())
+}
+
+fn echo(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    context.replies.bulk(&args[1]);
+    Ok(())
+}
+
+fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let protocol = match args.get(1) {
+        None => context.client.info.protocol(),
+        Some(version) => match parse_integer(version) {
+            Some(2) => Protocol::Resp2,
+            Some(3) => Protocol::Resp3,
+            Some(_) => return Err(Failure::fixed("NOPROTO unsupported protocol version")),
+            None => return Err(Failure::fixed("ERR Protocol version is not an integer or out of range")),
+        },
+    };
+    let mut name = None;
+    let mut rest = args.from(2).iter();
+    while let Some(arg) = rest.next() {
+        if is(arg, "AUTH") && rest.len() >= 2 {
+            let (user, password) = (rest.next().unwrap_or_default(), rest.next().unwrap_or_default());
+            authenticate(context, user, password)?;
+        } else if is(arg, "SETNAME") && rest.len() >= 1 {
+            name = rest.next();
+        } else {
+            return Err(Failure::new([b"ERR Syntax error in HELLO option '", arg, b"'"].concat()));
+        }
+    }
+    if !context.client.authenticated {
+        return Err(Failure::fixed(
+            "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time",
+        ));
+    }
+    if let Some(name) = name {
+        set_name(context.client, name)?;
+    }
+    context.client.speak(protocol);
+    context.replies.set_protocol(protocol);
+    greet(context, protocol);
+    Ok(())
+}
+
+fn greet(context: &mut Context<'_>, protocol: Protocol) {
+    let replies = &mut context.replies;
+    replies.map(7);
+    replies.bulk(b"server");
+    replies.bulk(b"snugly");
+    replies.bulk(b"version");
+    replies.bulk(env!("CARGO_PKG_VERSION").as_bytes());
+    replies.bulk(b"proto");
+    replies.integer(if protocol == Protocol::Resp3 { 3 } else { 2 });
+    replies.bulk(b"id");
+    replies.integer(context.client.info.id as i64);
+    replies.bulk(b"mode");
+    replies.bulk(b"standalone");
+    replies.bulk(b"role");
+    replies.bulk(b"master");
+    replies.bulk(b"modules");
+    replies.array(0);
+}
+
+/// Gives the connection a name; an empty one takes it away.
+pub(super) fn set_name(client: &Client, name: &[u8]) -> Result<(), Failure> {
+    if !valid_label(name) {
+        return Err(Failure::fixed(
+            "ERR Client names cannot contain spaces, newlines or special characters.",
+        ));
+    }
+    client.info.labels.lock().name = name.to_vec();
+    Ok(())
+}
+
+fn ping(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    match args.len() {
+        1 => context.replies.simple("PONG"),
+        2 => context.replies.bulk(&args[1]),
+        _ => return Err(Failure::wrong_arity("ping")),
+    }
+    Ok(())
+}
+
+fn quit(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
+    context.client.closing = true;
+    context.ok()
+}
+
+fn reset(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
+    let client = &mut *context.client;
+    client.select(0);
+    client.speak(Protocol::Resp2);
+    client.reply_mode = ReplyMode::On;
+    client.authenticated = context.server.configuration().password.is_empty();
+    client.info.labels.lock().name.clear();
+    client.info.no_evict.store(false, Ordering::Relaxed);
+    client.info.no_touch.store(false, Ordering::Relaxed);
+    context.replies.set_protocol(Protocol::Resp2);
+    context.replies.simple("RESET");
+    Ok(())
+}
+
+fn select(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let database = integer(&args[1])?;
+    match usize::try_from(database) {
+        Ok(database) if database < context.server.store().databases() => context.client.select(database),
+        _ => return Err(Failure::fixed("ERR DB index is out of range")),
+    }
+    context.ok()
+}

@@ -1,0 +1,61 @@
+//! Why a command fails, in Valkey's words.
+
+use std::borrow::Cow;
+
+use snugly_store::StoreError;
+use tracing::error;
+
+/// What a command's function gives back: its reply is written, or it failed.
+pub(crate) type Outcome = Result<(), Failure>;
+
+/// The text of an error reply, its code included.
+#[derive(Debug)]
+pub(crate) struct Failure(Cow<'static, [u8]>);
+
+#[rustfmt::skip]
+impl Failure {
+    pub(crate) const SYNTAX: Failure = Failure::fixed("ERR syntax error");
+    pub(crate) const NOT_AN_INTEGER: Failure = Failure::fixed("ERR value is not an integer or out of range");
+    pub(crate) const NOT_A_FLOAT: Failure = Failure::fixed("ERR value is not a valid float");
+    pub(crate) const NAN_OR_INFINITY: Failure = Failure::fixed("ERR increment would produce NaN or Infinity");
+    pub(crate) const OVERFLOW: Failure = Failure::fixed("ERR increment or decrement would overflow");
+    pub(crate) const DECREMENT_OVERFLOW: Failure = Failure::fixed("ERR decrement would overflow");
+    pub(crate) const INVALID_CURSOR: Failure = Failure::fixed("ERR invalid cursor");
+    pub(crate) const TOO_LONG: Failure = Failure::fixed("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+    pub(crate) const NOT_AUTHENTICATED: Failure = Failure::fixed("NOAUTH Authentication required.");
+    pub(crate) const OUT_OF_MEMORY: Failure = Failure::fixed("OOM command not allowed when used memory > 'maxmemory'.");
+
+    pub(crate) const fn fixed(text: &'static str) -> Failure {
+        Failure(Cow::Borrowed(text.as_bytes()))
+    }
+
+    pub(crate) fn new(text: impl Into<Vec<u8>>) -> Failure {
+        Failure(Cow::Owned(text.into()))
+    }
+
+    pub(crate) fn wrong_arity(command: &str) -> Failure {
+        Failure::new(format!("ERR wrong number of arguments for '{command}' command"))
+    }
+
+    pub(crate) fn invalid_expire(command: &str) -> Failure {
+        Failure::new(format!("ERR invalid expire time in '{command}' command"))
+    }
+
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        match error {
+            StoreError::OutOfMemory { .. } => Failure::OUT_OF_MEMORY,
+            StoreError::ValueTooLong { .. } => Failure::TOO_LONG,
+            StoreError::KeyTooLong { .. } => Failure::new(format!("ERR {error}")),
+            StoreError::Unreadable { .. } => {
+                error!(%error, "a stored value is unreadable; the next write or delete of its key mends it");
+                Failure::new(format!("ERR {error}"))
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! How values are kept: OBJECT.
+
+use snugly_protocol::resp::{Args, parse_integer};
+use snugly_store::Value;
+
+use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, SUBCOMMAND_KEY, command, container};
+
+const EVICTION_COUNTS_FREQUENCY: Failure = Failure::fixed(
+    "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
+);
+const EVICTION_COUNTS_IDLE_TIME: Failure = Failure::fixed(
+    "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
+);
+
+#[rustfmt::skip]
+pub(super) const COMMANDS: &[Command] = &[
+    container("object", "2.2.3", "Tells how a value is kept.", &[
+        command("encoding", 3, Flags::READONLY, SUBCOMMAND_KEY, "2.2.3", "Gives the encoding that Valkey would name.", encoding),
+        command("freq", 3, Flags::READONLY, SUBCOMMAND_KEY, "4.0.0", "Gives how often a key was used lately.", freq),
+        command("help", 2, Flags::ANY_TIME, NO_KEYS, "6.2.0", "Lists the subcommands.", help),
+        command("idletime", 3, Flags::READONLY, SUBCOMMAND_KEY, "2.2.3", "Gives the seconds since a key was last used.", idletime),
+        command("refcount", 3, Flags::READONLY, SUBCOMMAND_KEY, "2.2.3", "Gives 1.", refcount),
+        command("compression", 3, Flags::READONLY, SUBCOMMAND_KEY, "0.1.0", "Gives codec, stored and original length of a value.", compression),
+    ]),
+];
+
+/// The longest string that Valkey keeps beside its key.
+const LONGEST_EMBSTR: usize = 44;
+/// The longest text of an integer.
+const LONGEST_INTEGER: usize = 20;
+
+/// Looks a key up without using it; the subcommand's key is its second argument.
+fn look_at(context: &mut Context<'_>, args: Args<'_>) -> Option<Value> {
+    context.session.peek(context.client.database, &args[2])
+}
+
+fn encoding(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let Some(value) = look_at(context, args) else { return null(context) };
+    let record = value.record();
+    let integer = value.len() <= LONGEST_INTEGER
+        && record.as_identity().is_some_and(|text| parse_integer(text).is_some());
+    context.replies.bulk(if integer {
+        b"int"
+    } else if value.len() <= LONGEST_EMBSTR {
+        b"embstr"
+    } else {
+        b"raw"
+    });
+    Ok(())
+}
+
+fn freq(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let Some(value) = look_at(context, args) else { return null(context) };
+    if !context.server.configuration().max_memory_policy.counts_frequency() {
+        return Err(EVICTION_COUNTS_IDLE_TIME);
+    }
+    context.integer(value.frequency().into())
+}
+
+fn idletime(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let Some(value) = look_at(context, args) else { return null(context) };
+    if context.server.configuration().max_memory_policy.counts_frequency() {
+        return Err(EVICTION_COUNTS_FREQUENCY);
+    }
+    context.integer(value.idle_seconds(context.session.now()).into())
+}
+
+fn refcount(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    match look_at(context, args) {
+        Some(_) => context.integer(1),
+        None => null(context),
+    }
+}
+
+fn compression(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let Some(value) = look_at(context, args) else { return null(context) };
+    let record = value.record();
+    context.replies.map(3);
+    context.replies.bulk(b"codec");
+    context.replies.bulk(record.codec().name().as_bytes());
+    context.replies.bulk(b"stored_bytes");
+    context.replies.integer(record.encoded_len() as i64);
+    context.replies.bulk(b"original_bytes");
+    context.replies.integer(value.len() as i64);
+    Ok(())
+}
+
+fn null(context: &mut Context<'_>) -> Outcome {
+    context.replies.null();
+    Ok(())
+}
+
+fn help(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
+    super::registry::reply_help(context, "object")
+}

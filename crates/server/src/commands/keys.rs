@@ -1,0 +1,158 @@
+//! Keys, whatever their values.
+
+use snugly_protocol::resp::Args;
+
+use super::options::{integer, is};
+use super::{ALL_KEYS, Command, Context, Failure, Flags, NO_KEYS, ONE_KEY, Outcome, command};
+use crate::glob;
+
+const ALL_AT_ONCE: Flags = Flags::READONLY.and(Flags::DANGEROUS);
+const FLUSH: Flags = Flags::WRITE.and(Flags::DANGEROUS);
+
+#[rustfmt::skip]
+pub(super) const COMMANDS: &[Command] = &[
+    command("del", -2, Flags::WRITE, ALL_KEYS, "1.0.0", "Deletes keys.", del),
+    command("unlink", -2, Flags::WRITE_FAST, ALL_KEYS, "4.0.0", "Deletes keys.", del),
+    command("exists", -2, Flags::READ_FAST, ALL_KEYS, "1.0.0", "Counts which of the given keys exist.", exists),
+    command("touch", -2, Flags::READ_FAST, ALL_KEYS, "3.2.1", "Counts which of the given keys exist, as a use of each.", touch),
+    command("type", 2, Flags::READ_FAST, ONE_KEY, "1.0.0", "Gives the type of a key's value.", type_of),
+    command("scan", -2, Flags::READONLY, NO_KEYS, "2.8.0", "Iterates over the keys of the database.", scan),
+    command("keys", 2, ALL_AT_ONCE, NO_KEYS, "1.0.0", "Gives all keys that match a pattern.", keys),
+    command("randomkey", 1, Flags::READONLY, NO_KEYS, "1.0.0", "Gives some key of the database.", randomkey),
+    command("dbsize", 1, Flags::READ_FAST, NO_KEYS, "1.0.0", "Gives the number of keys in the database.", dbsize),
+    command("flushdb", -1, FLUSH, NO_KEYS, "1.0.0", "Deletes all keys of the database.", flushdb),
+    command("flushall", -1, FLUSH, NO_KEYS, "1.0.0", "Deletes all keys of all databases.", flushall),
+];
+
+/// How many keys one call of the store shows while all are gone through.
+const SCAN_STEP: usize = 1000;
+
+fn del(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let database = context.client.database;
+    let deleted = args.from(1).iter().filter(|key| context.session.remove(database, key).is_some()).count();
+    context.integer(deleted as i64)
+}
+
+fn exists(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let database = context.client.database;
+    let found = args.from(1).iter().filter(|key| context.session.peek(database, key).is_some()).count();
+    context.integer(found as i64)
+}
+
+fn touch(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let database = context.client.database;
+    let found = args.from(1).iter().filter(|key| context.session.get(database, key).is_some()).count();
+    context.integer(found as i64)
+}
+
+fn type_of(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let exists = context.session.peek(context.client.database, &args[1]).is_some();
+    context.replies.simple(if exists { "string" } else { "none" });
+    Ok(())
+}
+
+fn scan(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let cursor = std::str::from_utf8(&args[1]).ok().and_then(|cursor| cursor.parse::<u64>().ok());
+    let cursor = cursor.ok_or(Failure::INVALID_CURSOR)?;
+    let options = ScanOptions::parse(args.from(2))?;
+    let mut found = Vec::new();
+    let next = context.session.scan(context.client.database, cursor, options.count, |key| {
+        if options.admits(key) {
+            found.push(key.to_vec());
+        }
+    });
+    context.replies.array(2);
+    context.replies.bulk(next.to_string().as_bytes());
+    context.replies.array(found.len());
+    found.iter().for_each(|key| context.replies.bulk(key));
+    Ok(())
+}
+
+struct ScanOptions<'a> {
+    pattern: Option<&'a [u8]>,
+    count: usize,
+    /// Whether strings, the only type so far, are asked for.
+    strings: bool,
+}
+
+impl<'a> ScanOptions<'a> {
+    fn parse(args: Args<'a>) -> Result<ScanOptions<'a>, Failure> {
+        let mut options = ScanOptions { pattern: None, count: 10, strings: true };
+        let mut rest = args.iter();
+        while let Some(arg) = rest.next() {
+            let value = rest.next().ok_or(Failure::SYNTAX)?;
+            if is(arg, "COUNT") {
+                let count = integer(value)?;
+                if count < 1 {
+                    return Err(Failure::SYNTAX);
+                }
+                options.count = count as usize;
+            } else if is(arg, "MATCH") {
+                options.pattern = Some(value);
+            } else if is(arg, "TYPE") {
+                options.strings = is(value, "string");
+            } else {
+                return Err(Failure::SYNTAX);
+            }
+        }
+        Ok(options)
+    }
+
+    fn admits(&self, key: &[u8]) -> bool {
+        self.strings && self.pattern.is_none_or(|pattern| glob::matches(pattern, key, false))
+    }
+}
+
+fn keys(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let mut found = Vec::new();
+    let mut cursor = 0;
+    loop {
+        cursor = context.session.scan(context.client.database, cursor, SCAN_STEP, |key| {
+            if glob::matches(&args[1], key, false) {
+                found.push(key.to_vec());
+            }
+        });
+        if cursor == 0 {
+            break;
+        }
+    }
+    context.replies.array(found.len());
+    found.iter().for_each(|key| context.replies.bulk(key));
+    Ok(())
+}
+
+fn randomkey(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
+    match context.session.random(context.client.database) {
+        Some(value) => context.replies.bulk(value.key()),
+        None => context.replies.null(),
+    }
+    Ok(())
+}
+
+fn dbsize(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
+    let stats = context.server.store().database_stats(context.client.database);
+    context.integer(stats.keys as i64)
+}
+
+fn flushdb(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    flush(context, args, Some(context.client.database))
+}
+
+fn flushall(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    flush(context, args, None)
+}
+
+fn flush(context: &mut Context<'_>, args: Args<'_>, database: Option<usize>) -> Outcome {
+    let asynchronous = match args.get(1) {
+        None => false,
+        Some(mode) if args.len() == 2 && is(mode, "ASYNC") => true,
+        Some(mode) if args.len() == 2 && is(mode, "SYNC") => false,
+        Some(_) => return Err(Failure::SYNTAX),
+    };
+    let flushed = context.server.store().flush(database);
+    if asynchronous {
+        // If the system refuses the thread, the memory is freed here and now.
+        let _ = std::thread::Builder::new().name("free".into()).spawn(move || drop(flushed));
+    }
+    context.ok()
+}

@@ -1,0 +1,326 @@
+//! The command table: a command is one row, beside its function, in the module of its group.
+//!
+//! A function is given the [`Context`] and the request's arguments, the name included, in the number that its row's
+//! arity allows. It writes one reply, or returns a [`Failure`] and leaves the error reply to [`execute`].
+
+mod client;
+mod config;
+mod connection;
+mod describe;
+mod expiry;
+mod failure;
+mod introspection;
+mod keys;
+mod numbers;
+mod options;
+mod registry;
+mod server;
+mod strings;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use snugly_protocol::resp::{Args, Protocol, ReplyBuffer};
+use snugly_store::{Session, Value};
+
+pub(crate) use failure::{Failure, Outcome};
+pub(crate) use registry::REGISTRY;
+
+use crate::clients::ClientInfo;
+use crate::server::Server;
+use crate::worker::{WorkerStats, add};
+
+/// A command's function.
+pub(crate) type Handler = fn(&mut Context<'_>, Args<'_>) -> Outcome;
+
+/// One command.
+pub(crate) struct Command {
+    pub(crate) name: &'static str,
+    /// How many arguments, the name included; negative is at least so many.
+    pub(crate) arity: i32,
+    pub(crate) flags: Flags,
+    pub(crate) keys: Keys,
+    pub(crate) since: &'static str,
+    pub(crate) summary: &'static str,
+    pub(crate) action: Action,
+}
+
+pub(crate) enum Action {
+    Run(Handler),
+    Subcommands(&'static [Command]),
+    /// The handler runs where no subcommand is named.
+    RunOrSubcommands(Handler, &'static [Command]),
+}
+
+/// Commands of one kind, as COMMAND DOCS groups them.
+pub(crate) struct Group {
+    pub(crate) name: &'static str,
+    pub(crate) commands: &'static [Command],
+}
+
+/// All commands.
+pub(crate) const GROUPS: &[Group] = &[
+    Group { name: "string", commands: strings::COMMANDS },
+    Group { name: "string", commands: numbers::COMMANDS },
+    Group { name: "generic", commands: keys::COMMANDS },
+    Group { name: "generic", commands: expiry::COMMANDS },
+    Group { name: "generic", commands: introspection::COMMANDS },
+    Group { name: "connection", commands: connection::COMMANDS },
+    Group { name: "connection", commands: client::COMMANDS },
+    Group { name: "server", commands: server::COMMANDS },
+    Group { name: "server", commands: config::COMMANDS },
+    Group { name: "server", commands: describe::COMMANDS },
+];
+
+/// The names of all commands, upper case, subcommands behind their container (`CONFIG GET`).
+pub fn command_names() -> Vec<String> {
+    let rows = REGISTRY.rows().iter();
+    rows.map(|row| row.full_name.to_ascii_uppercase().replace('|', " ")).collect()
+}
+
+/// Where a command's keys are among its arguments, as COMMAND INFO says it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Keys {
+    pub(crate) first: i32,
+    /// Negative counts from the end.
+    pub(crate) last: i32,
+    pub(crate) step: i32,
+}
+
+pub(crate) const NO_KEYS: Keys = Keys { first: 0, last: 0, step: 0 };
+pub(crate) const ONE_KEY: Keys = Keys { first: 1, last: 1, step: 1 };
+pub(crate) const ALL_KEYS: Keys = Keys { first: 1, last: -1, step: 1 };
+pub(crate) const KEYS_AND_VALUES: Keys = Keys { first: 1, last: -1, step: 2 };
+/// The key of a subcommand such as OBJECT ENCODING.
+pub(crate) const SUBCOMMAND_KEY: Keys = Keys { first: 2, last: 2, step: 1 };
+
+/// What COMMAND INFO tells of a command beside its name, arity and keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Flags(pub(crate) u32);
+
+#[rustfmt::skip]
+impl Flags {
+    pub(crate) const NONE: Flags = Flags(0);
+    pub(crate) const WRITE: Flags = Flags(1 << 0);
+    pub(crate) const READONLY: Flags = Flags(1 << 1);
+    pub(crate) const DENYOOM: Flags = Flags(1 << 2);
+    pub(crate) const ADMIN: Flags = Flags(1 << 3);
+    pub(crate) const NOSCRIPT: Flags = Flags(1 << 4);
+    pub(crate) const LOADING: Flags = Flags(1 << 5);
+    pub(crate) const STALE: Flags = Flags(1 << 6);
+    pub(crate) const FAST: Flags = Flags(1 << 7);
+    pub(crate) const NO_AUTH: Flags = Flags(1 << 8);
+    pub(crate) const NO_MULTI: Flags = Flags(1 << 9);
+    pub(crate) const ALLOW_BUSY: Flags = Flags(1 << 10);
+    /// Not a flag of COMMAND INFO but an ACL category.
+    pub(crate) const DANGEROUS: Flags = Flags(1 << 11);
+
+    pub(crate) const READ_FAST: Flags = Flags::READONLY.and(Flags::FAST);
+    pub(crate) const WRITE_FAST: Flags = Flags::WRITE.and(Flags::FAST);
+    pub(crate) const WRITE_MEMORY: Flags = Flags::WRITE.and(Flags::DENYOOM);
+    pub(crate) const WRITE_MEMORY_FAST: Flags = Flags::WRITE_MEMORY.and(Flags::FAST);
+    /// Of commands that need no data: allowed at any time.
+    pub(crate) const ANY_TIME: Flags = Flags::LOADING.and(Flags::STALE);
+    pub(crate) const CONNECTION: Flags = Flags::ANY_TIME.and(Flags::NOSCRIPT);
+    pub(crate) const HANDSHAKE: Flags = Flags::CONNECTION.and(Flags::FAST).and(Flags::NO_AUTH).and(Flags::ALLOW_BUSY);
+    pub(crate) const ADMINISTRATION: Flags = Flags::CONNECTION.and(Flags::ADMIN).and(Flags::DANGEROUS);
+
+    /// The names that COMMAND INFO lists, in its order.
+    pub(crate) const NAMES: &[(Flags, &str)] = &[
+        (Flags::WRITE, "write"), (Flags::READONLY, "readonly"), (Flags::DENYOOM, "denyoom"), (Flags::ADMIN, "admin"),
+        (Flags::NOSCRIPT, "noscript"), (Flags::LOADING, "loading"), (Flags::STALE, "stale"), (Flags::FAST, "fast"),
+        (Flags::NO_AUTH, "no_auth"), (Flags::NO_MULTI, "no_multi"), (Flags::ALLOW_BUSY, "allow_busy"),
+    ];
+
+    pub(crate) const fn and(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    pub(crate) const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// A row of the table.
+pub(crate) const fn command(
+    name: &'static str,
+    arity: i32,
+    flags: Flags,
+    keys: Keys,
+    since: &'static str,
+    summary: &'static str,
+    handler: Handler,
+) -> Command {
+    Command { name, arity, flags, keys, since, summary, action: Action::Run(handler) }
+}
+
+/// A row whose subcommands are rows of their own.
+pub(crate) const fn container(
+    name: &'static str,
+    since: &'static str,
+    summary: &'static str,
+    subcommands: &'static [Command],
+) -> Command {
+    Command {
+        name,
+        arity: -2,
+        flags: Flags::NONE,
+        keys: NO_KEYS,
+        since,
+        summary,
+        action: Action::Subcommands(subcommands),
+    }
+}
+
+/// What a command can see and change.
+pub(crate) struct Context<'a> {
+    pub(crate) session: &'a mut Session,
+    pub(crate) client: &'a mut Client,
+    pub(crate) server: &'a Arc<Server>,
+    pub(crate) replies: &'a mut ReplyBuffer,
+    pub(crate) stats: &'a WorkerStats,
+}
+
+/// A connection as its own commands see it.
+pub(crate) struct Client {
+    pub(crate) info: Arc<ClientInfo>,
+    pub(crate) database: usize,
+    pub(crate) authenticated: bool,
+    pub(crate) reply_mode: ReplyMode,
+    /// Whether the connection ends once what was answered is sent.
+    pub(crate) closing: bool,
+}
+
+/// Whether replies are sent (CLIENT REPLY).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReplyMode {
+    On,
+    Off,
+    /// Off for the next command, then on.
+    SkipNext,
+}
+
+impl Client {
+    pub(crate) fn new(info: Arc<ClientInfo>, authenticated: bool) -> Client {
+        Client { info, database: 0, authenticated, reply_mode: ReplyMode::On, closing: false }
+    }
+
+    pub(crate) fn select(&mut self, database: usize) {
+        self.database = database;
+        self.info.database.store(database, Ordering::Relaxed);
+    }
+
+    pub(crate) fn speak(&mut self, protocol: Protocol) {
+        self.info.resp3.store(protocol == Protocol::Resp3, Ordering::Relaxed);
+    }
+}
+
+impl Context<'_> {
+    /// Looks a key up in the client's database, for reading.
+    pub(crate) fn get(&mut self, key: &[u8]) -> Option<Value> {
+        if self.client.info.no_touch.load(Ordering::Relaxed) {
+            return self.session.peek(self.client.database, key);
+        }
+        self.session.get(self.client.database, key)
+    }
+
+    /// Answers a value, decompressed straight into the replies.
+    pub(crate) fn reply_value(&mut self, value: &Value) -> Outcome {
+        let out = self.replies.begin_bulk(value.len());
+        self.session.read(value, out)?;
+        self.replies.end_bulk();
+        Ok(())
+    }
+
+    /// Answers a value, or null if there is none.
+    pub(crate) fn reply_optional(&mut self, value: Option<&Value>) -> Outcome {
+        match value {
+            Some(value) => self.reply_value(value),
+            None => {
+                self.replies.null();
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn ok(&mut self) -> Outcome {
+        self.replies.simple("OK");
+        Ok(())
+    }
+
+    pub(crate) fn integer(&mut self, value: i64) -> Outcome {
+        self.replies.integer(value);
+        Ok(())
+    }
+}
+
+/// Runs one request and writes its reply.
+pub(crate) fn execute(context: &mut Context<'_>, args: Args<'_>) {
+    let start = context.replies.as_bytes().len();
+    context.replies.set_protocol(context.client.info.protocol());
+    let mode = context.client.reply_mode;
+    let outcome = match REGISTRY.resolve(args) {
+        Ok(place) => run(context, args, place, start),
+        Err(failure) => Err(failure),
+    };
+    if let Err(failure) = outcome {
+        context.replies.as_mut_vec().truncate(start);
+        context.replies.error(failure.text());
+    }
+    // What was in force before the command counts, except that CLIENT REPLY ON answers.
+    match (mode, context.client.reply_mode) {
+        (ReplyMode::On, ReplyMode::On) | (ReplyMode::Off, ReplyMode::On) => {}
+        (ReplyMode::SkipNext, after) => {
+            context.replies.as_mut_vec().truncate(start);
+            if after == ReplyMode::SkipNext {
+                context.client.reply_mode = ReplyMode::On;
+            }
+        }
+        (_, ReplyMode::Off | ReplyMode::SkipNext) => context.replies.as_mut_vec().truncate(start),
+    }
+}
+
+fn run(context: &mut Context<'_>, args: Args<'_>, place: usize, start: usize) -> Outcome {
+    let row = &REGISTRY.rows()[place];
+    let stats = &context.stats.commands[place];
+    if !row.command.accepts(args.len()) {
+        add(&stats.rejected, 1);
+        return Err(Failure::wrong_arity(&row.full_name));
+    }
+    if !context.client.authenticated && !row.command.flags.has(Flags::NO_AUTH) {
+        add(&stats.rejected, 1);
+        return Err(Failure::NOT_AUTHENTICATED);
+    }
+    context.client.info.last_command.store(place, Ordering::Relaxed);
+    add(&context.client.info.commands, 1);
+    let started = Instant::now();
+    let outcome = (row.handler)(context, args);
+    add(&stats.nanoseconds, started.elapsed().as_nanos() as u64);
+    add(&stats.calls, 1);
+    if outcome.is_err() || context.replies.as_bytes().get(start) == Some(&b'-') {
+        add(&stats.failed, 1);
+    }
+    outcome
+}
+
+impl Command {
+    pub(crate) fn handler(&self) -> Option<Handler> {
+        match self.action {
+            Action::Run(handler) | Action::RunOrSubcommands(handler, _) => Some(handler),
+            Action::Subcommands(_) => None,
+        }
+    }
+
+    pub(crate) fn subcommands(&self) -> &'static [Command] {
+        match self.action {
+            Action::Run(_) => &[],
+            Action::Subcommands(subcommands) | Action::RunOrSubcommands(_, subcommands) => subcommands,
+        }
+    }
+
+    fn accepts(&self, args: usize) -> bool {
+        let arity = self.arity.unsigned_abs() as usize;
+        if self.arity < 0 { args >= arity } else { args == arity }
+    }
+}

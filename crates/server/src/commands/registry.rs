@@ -1,0 +1,129 @@
+//! Finding a command's row by its name.
+
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
+use snugly_protocol::resp::Args;
+
+use super::{Command, Context, Failure, GROUPS, Handler, Outcome};
+
+/// All commands that can be run, each at a place of its own.
+pub(crate) struct Registry {
+    rows: Vec<Row>,
+    by_name: FxHashMap<&'static [u8], Found>,
+}
+
+pub(crate) struct Row {
+    pub(crate) command: &'static Command,
+    pub(crate) handler: Handler,
+    /// `get`, or `config|get` for a subcommand.
+    pub(crate) full_name: String,
+}
+
+#[derive(Clone, Copy)]
+struct Found {
+    /// The place of the command itself, if it can be run without a subcommand.
+    own: Option<usize>,
+    first_subcommand: usize,
+    subcommands: &'static [Command],
+}
+
+/// The longest name of a command; longer words are no commands.
+const LONGEST_NAME: usize = 32;
+/// How much of an unknown command and its arguments an error repeats.
+const REPEATED: usize = 128;
+
+pub(crate) static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::new);
+
+impl Registry {
+    fn new() -> Registry {
+        let mut registry = Registry { rows: Vec::new(), by_name: FxHashMap::default() };
+        for command in GROUPS.iter().flat_map(|group| group.commands) {
+            let own =
+                command.handler().map(|handler| registry.add(command, handler, command.name.to_owned()));
+            let first_subcommand = registry.rows.len();
+            let subcommands = command.subcommands();
+            for subcommand in subcommands {
+                let handler = subcommand.handler().expect("subcommands have no subcommands");
+                registry.add(subcommand, handler, format!("{}|{}", command.name, subcommand.name));
+            }
+            registry.by_name.insert(command.name.as_bytes(), Found { own, first_subcommand, subcommands });
+        }
+        registry
+    }
+
+    fn add(&mut self, command: &'static Command, handler: Handler, full_name: String) -> usize {
+        self.rows.push(Row { command, handler, full_name });
+        self.rows.len() - 1
+    }
+
+    /// All rows, each at its place.
+    pub(crate) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The place of the command that a request names.
+    pub(crate) fn resolve(&self, args: Args<'_>) -> Result<usize, Failure> {
+        let found = self.find(&args[0]).ok_or_else(|| unknown_command(args))?;
+        match (args.get(1), found.own) {
+            (Some(name), _) if !found.subcommands.is_empty() => {
+                let named = |command: &Command| command.name.as_bytes().eq_ignore_ascii_case(name);
+                let offset = found.subcommands.iter().position(named);
+                offset
+                    .map(|offset| found.first_subcommand + offset)
+                    .ok_or_else(|| unknown_subcommand(&args[0], name))
+            }
+            (_, Some(place)) => Ok(place),
+            (_, None) => Err(Failure::wrong_arity(&String::from_utf8_lossy(&args[0]).to_ascii_lowercase())),
+        }
+    }
+
+    /// The row of a name, without regard to subcommands.
+    fn find(&self, name: &[u8]) -> Option<Found> {
+        let mut lower = [0; LONGEST_NAME];
+        let lower = lower.get_mut(..name.len())?;
+        lower.copy_from_slice(name);
+        lower.make_ascii_lowercase();
+        self.by_name.get(&*lower).copied()
+    }
+}
+
+fn unknown_command(args: Args<'_>) -> Failure {
+    let mut repeated = Vec::new();
+    for arg in args.from(1) {
+        if repeated.len() >= REPEATED {
+            break;
+        }
+        let room = REPEATED - repeated.len();
+        repeated.push(b'\'');
+        repeated.extend_from_slice(as_c_string(arg, room));
+        repeated.extend_from_slice(b"' ");
+    }
+    let name = as_c_string(&args[0], REPEATED);
+    Failure::new([b"ERR unknown command '", name, b"', with args beginning with: ", &repeated].concat())
+}
+
+fn unknown_subcommand(container: &[u8], name: &[u8]) -> Failure {
+    let try_help = container.to_ascii_uppercase();
+    let name = as_c_string(name, REPEATED);
+    Failure::new([b"ERR unknown subcommand '", name, b"'. Try ", &try_help, b" HELP."].concat())
+}
+
+/// Bytes as Valkey's errors print them: up to a NUL, and at most so many.
+fn as_c_string(bytes: &[u8], most: usize) -> &[u8] {
+    let bytes = &bytes[..bytes.len().min(most)];
+    bytes.split(|&byte| byte == 0).next().unwrap_or_default()
+}
+
+/// Answers the HELP of a container: each subcommand and what it does.
+pub(super) fn reply_help(context: &mut Context<'_>, container: &str) -> Outcome {
+    let subcommands = REGISTRY.find(container.as_bytes()).map_or(&[][..], |found| found.subcommands);
+    context.replies.array(1 + 2 * subcommands.len());
+    let name = container.to_ascii_uppercase();
+    context.replies.simple(&format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
+    for subcommand in subcommands {
+        context.replies.simple(&subcommand.name.to_ascii_uppercase());
+        context.replies.simple(&format!("    {}", subcommand.summary));
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! Strings: whole values in and out.
+
+use snugly_protocol::resp::Args;
+use snugly_store::{Condition, Expiry};
+
+use super::options::{GetexOptions, MILLISECONDS, SECONDS, SetOptions, TimeUnit, expiry};
+use super::{ALL_KEYS, Command, Context, Failure, Flags, KEYS_AND_VALUES, ONE_KEY, Outcome, command};
+
+#[rustfmt::skip]
+pub(super) const COMMANDS: &[Command] = &[
+    command("get", 2, Flags::READ_FAST, ONE_KEY, "1.0.0", "Gives the value of a key.", get),
+    command("mget", -2, Flags::READ_FAST, ALL_KEYS, "1.0.0", "Gives the values of several keys at one instant.", mget),
+    command("set", -3, Flags::WRITE_MEMORY, ONE_KEY, "1.0.0", "Sets the value of a key.", set),
+    command("setnx", 3, Flags::WRITE_MEMORY_FAST, ONE_KEY, "1.0.0", "Sets the value of a key that does not exist.", setnx),
+    command("setex", 4, Flags::WRITE_MEMORY, ONE_KEY, "2.0.0", "Sets the value of a key and its time to live in seconds.", setex),
+    command("psetex", 4, Flags::WRITE_MEMORY, ONE_KEY, "2.6.0", "Sets the value of a key and its time to live in milliseconds.", psetex),
+    command("mset", -3, Flags::WRITE_MEMORY, KEYS_AND_VALUES, "1.0.1", "Sets the values of several keys at one instant.", mset),
+    command("msetnx", -3, Flags::WRITE_MEMORY, KEYS_AND_VALUES, "1.0.1", "Sets the values of several keys if none of them exists.", msetnx),
+    command("getset", 3, Flags::WRITE_MEMORY_FAST, ONE_KEY, "1.0.0", "Sets the value of a key and gives the one before.", getset),
+    command("getex", -2, Flags::WRITE_FAST, ONE_KEY, "6.2.0", "Gives the value of a key and changes when it expires.", getex),
+    command("getdel", 2, Flags::WRITE_FAST, ONE_KEY, "6.2.0", "Gives the value of a key and deletes it.", getdel),
+    command("append", 3, Flags::WRITE_MEMORY_FAST, ONE_KEY, "2.0.0", "Appends to the value of a key, or sets it.", append),
+    command("strlen", 2, Flags::READ_FAST, ONE_KEY, "2.2.0", "Gives the length of the value of a key.", strlen),
+];
+
+fn get(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let value = context.get(&args[1]);
+    context.reply_optional(value.as_ref())
+}
+
+fn mget(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let keys = args.from(1);
+    let values = context.session.get_many(context.client.database, keys.iter());
+    context.replies.array(values.len());
+    values.iter().try_for_each(|value| context.reply_optional(value.as_ref()))
+}
+
+fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let options = SetOptions::parse(args.from(3))?;
+    let expiry = match options.time {
+        Some((arg, unit)) => expiry(arg, unit, context.session.now(), "set")?,
+        None if options.keep_ttl => Expiry::Keep,
+        None => Expiry::Never,
+    };
+    let outcome =
+        context.session.set(context.client.database, &args[1], &args[2], expiry, options.condition)?;
+    if options.get {
+        return context.reply_optional(outcome.previous.as_ref());
+    }
+    if outcome.written {
+        return context.ok();
+    }
+    context.replies.null();
+    Ok(())
+}
+
+fn setnx(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let database = context.client.database;
+    let outcome = context.session.set(database, &args[1], &args[2], Expiry::Never, Condition::IfAbsent)?;
+    context.integer(outcome.written.into())
+}
+
+fn setex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    set_with_ttl(context, args, SECONDS, "setex")
+}
+
+fn psetex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    set_with_ttl(context, args, MILLISECONDS, "psetex")
+}
+
+fn set_with_ttl(context: &mut Context<'_>, args: Args<'_>, unit: TimeUnit, name: &str) -> Outcome {
+    let expiry = expiry(&args[2], unit, context.session.now(), name)?;
+    context.session.set(context.client.database, &args[1], &args[3], expiry, Condition::Always)?;
+    context.ok()
+}
+
+fn mset(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    set_pairs(context, args, false, "mset")?;
+    context.ok()
+}
+
+fn msetnx(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let written = set_pairs(context, args, true, "msetnx")?;
+    context.integer(written.into())
+}
+
+fn set_pairs(
+    context: &mut Context<'_>,
+    args: Args<'_>,
+    if_all_absent: bool,
+    name: &str,
+) -> Result<bool, Failure> {
+    if args.len() % 2 == 0 {
+        return Err(Failure::wrong_arity(name));
+    }
+    let keys = args.from(1).iter().step_by(2);
+    let pairs = keys.zip(args.from(2).iter().step_by(2));
+    Ok(context.session.set_many(context.client.database, pairs, if_all_absent)?)
+}
+
+fn getset(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let database = context.client.database;
+    let outcome = context.session.set(database, &args[1], &args[2], Expiry::Never, Condition::Always)?;
+    context.reply_optional(outcome.previous.as_ref())
+}
+
+fn getex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let options = GetexOptions::parse(args.from(2))?;
+    let database = context.client.database;
+    let expiry = match options.time {
+        // A key that does not exist is answered before the time is looked at, as Valkey does.
+        Some(_) if context.session.peek(database, &args[1]).is_none() => Expiry::Keep,
+        Some((arg, unit)) => expiry(arg, unit, context.session.now(), "getex")?,
+        None if options.persist => Expiry::Never,
+        None => Expiry::Keep,
+    };
+    let value = context.session.get_and_expire(database, &args[1], expiry);
+    context.reply_optional(value.as_ref())
+}
+
+fn getdel(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let value = context.session.remove(context.client.database, &args[1]);
+    context.reply_optional(value.as_ref())
+}
+
+fn append(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let limit = context.server.configuration().max_value_bytes;
+    let len = context.session.update(context.client.database, &args[1], |current, edited| {
+        let current = current.unwrap_or_default();
+        if current.len() + args[2].len() > limit {
+            return Err(Failure::TOO_LONG);
+        }
+        edited.reserve(current.len() + args[2].len());
+        edited.extend_from_slice(current);
+        edited.extend_from_slice(&args[2]);
+        Ok(edited.len())
+    })?;
+    context.integer(len as i64)
+}
+
+fn strlen(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let len = context.get(&args[1]).map_or(0, |value| value.len());
+    context.integer(len as i64)
+}

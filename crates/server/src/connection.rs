@@ -1,0 +1,287 @@
+//! One client's connection: bytes in, commands, bytes out.
+//!
+//! A turn reads once, runs every request that is complete, and writes all replies at once. Input and output live in
+//! the thread's shared buffers; only what is left over (half a request, or replies that the client is slow to take)
+//! moves to memory of the connection's own. While replies are waiting nothing is read, so a slow reader slows down
+//! only itself.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use snugly_protocol::resp::{Limits, ProtocolError, ReplyBuffer, RequestParser};
+use snugly_store::system_time;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+use tracing::debug;
+
+use crate::clients::ClientInfo;
+use crate::commands::{self, Client, Context};
+use crate::server::Server;
+use crate::worker::{Worker, WorkerStats, add};
+
+/// Replies are sent once they are this long, even if more requests are waiting.
+const FLUSH_AT: usize = 256 << 10;
+/// The shared reply buffer is given back if a reply made it longer than this.
+const KEPT_REPLY_BUFFER: usize = 1 << 20;
+
+pub(crate) struct Connection {
+    stream: Arc<TcpStream>,
+    server: Arc<Server>,
+    worker: Rc<RefCell<Worker>>,
+    client: Client,
+    parser: RequestParser,
+    /// The start of a request that has not arrived whole, or requests that wait for replies to be taken.
+    input: Vec<u8>,
+}
+
+/// How a turn ended.
+enum Turn {
+    /// Everything was answered; more input is needed.
+    Done,
+    /// These bytes could not be sent at once; there may be input left.
+    Blocked(Vec<u8>),
+    /// The client has gone, or is to go.
+    Closed,
+}
+
+impl Connection {
+    /// Takes a new connection in; `None` if it has gone already.
+    pub(crate) fn open(
+        stream: TcpStream,
+        server: Arc<Server>,
+        worker: Rc<RefCell<Worker>>,
+    ) -> Option<Connection> {
+        let (address, local_address) = (stream.peer_addr().ok()?, stream.local_addr().ok()?);
+        stream.set_nodelay(true).ok()?;
+        let configuration = server.configuration();
+        if configuration.tcp_keepalive > 0 {
+            let period = Duration::from_secs(configuration.tcp_keepalive);
+            let keepalive = TcpKeepalive::new().with_time(period).with_interval(period / 3);
+            SockRef::from(&stream).set_tcp_keepalive(&keepalive).ok()?;
+        }
+        let stream = Arc::new(stream);
+        let info = server.clients().enter(stream.clone(), address, local_address);
+        if server.stopping.load(Ordering::SeqCst) {
+            info.stop_reading();
+        }
+        let client = Client::new(info, configuration.password.is_empty());
+        Some(Connection {
+            stream,
+            server,
+            worker,
+            client,
+            parser: RequestParser::default(),
+            input: Vec::new(),
+        })
+    }
+
+    /// Serves the client until either side ends the connection.
+    pub(crate) async fn serve(mut self) {
+        let mut read = true;
+        loop {
+            if read && self.readable().await.is_err() {
+                break;
+            }
+            match self.turn(read) {
+                Ok(Turn::Done) => read = true,
+                Ok(Turn::Blocked(replies)) => {
+                    if self.send(&replies).await.is_err() || self.client.closing {
+                        break;
+                    }
+                    read = false;
+                }
+                Ok(Turn::Closed) => break,
+                Err(error) => {
+                    debug!(client = self.client.info.id, %error, "connection lost");
+                    break;
+                }
+            }
+        }
+        self.server.clients().leave(self.client.info.id);
+    }
+
+    async fn readable(&self) -> io::Result<()> {
+        let ready = poll_fn(|context| self.stream.poll_read_ready(context));
+        match self.server.idle_timeout() {
+            None => ready.await,
+            Some(timeout) => tokio::time::timeout(timeout, ready).await.map_err(io::Error::from)?,
+        }
+    }
+
+    fn turn(&mut self, read: bool) -> io::Result<Turn> {
+        let worker = self.worker.clone();
+        let Worker { session, input: shared, replies, stats } = &mut *worker.borrow_mut();
+        let mut own = std::mem::take(&mut self.input);
+        let mut received = 0;
+        if read {
+            let outcome = if own.is_empty() {
+                receive(&self.stream, shared)
+            } else {
+                own.reserve(self.parser.wanted());
+                receive_more(&self.stream, &mut own)
+            };
+            received = match outcome {
+                Ok(0) => return Ok(Turn::Closed),
+                Ok(received) => received,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.input = own;
+                    return Ok(Turn::Done);
+                }
+                Err(error) => return Err(error),
+            };
+        }
+        let now = system_time();
+        session.set_now(Some(now));
+        let info = &self.client.info;
+        info.last_active.store(now, Ordering::Relaxed);
+        add(&info.bytes_in, received as u64);
+        add(&stats.bytes_in, received as u64);
+
+        let input = if own.is_empty() { &shared[..received] } else { &own[..] };
+        let limits = self.server.limits(self.client.authenticated);
+        let mut taken = 0;
+        let blocked = loop {
+            let mut context =
+                Context { session, client: &mut self.client, server: &self.server, replies, stats };
+            let progress = run_requests(&mut self.parser, &input[taken..], &limits, &mut context);
+            taken += progress.taken;
+            let unsent = send_now(&self.stream, replies, &self.client.info, stats)?;
+            if unsent.is_some() || progress.finished {
+                break unsent;
+            }
+        };
+        if own.is_empty() {
+            self.input = shared[taken..received].to_vec();
+        } else if taken < own.len() {
+            own.drain(..taken);
+            self.input = own;
+        }
+        self.client.info.buffered_input.store(self.input.len(), Ordering::Relaxed);
+        Ok(match blocked {
+            Some(replies) => Turn::Blocked(replies),
+            None if self.client.closing => Turn::Closed,
+            None => Turn::Done,
+        })
+    }
+
+    /// Sends replies that the socket had no room for, as it makes some.
+    async fn send(&self, mut replies: &[u8]) -> io::Result<()> {
+        let waiting = &self.client.info.buffered_output;
+        while !replies.is_empty() {
+            waiting.store(replies.len(), Ordering::Relaxed);
+            poll_fn(|context| self.stream.poll_write_ready(context)).await?;
+            match self.stream.try_write(replies) {
+                Ok(sent) => {
+                    add(&self.client.info.bytes_out, sent as u64);
+                    add(&self.worker.borrow().stats.bytes_out, sent as u64);
+                    replies = &replies[sent..];
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        waiting.store(0, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// What became of a stretch of input.
+struct Progress {
+    /// Bytes whose requests were run.
+    taken: usize,
+    /// Whether the rest holds no complete request (or none is to be run any more).
+    finished: bool,
+}
+
+/// Runs complete requests until there is none left, or their replies are long enough to be sent.
+fn run_requests(
+    parser: &mut RequestParser,
+    input: &[u8],
+    limits: &Limits,
+    context: &mut Context<'_>,
+) -> Progress {
+    let mut taken = 0;
+    while !context.client.closing {
+        if context.replies.as_bytes().len() >= FLUSH_AT {
+            return Progress { taken, finished: false };
+        }
+        match parser.parse(&input[taken..], limits) {
+            Ok(Some(len)) => {
+                let args = parser.args(&input[taken..]);
+                if !args.is_empty() {
+                    commands::execute(context, args);
+                }
+                taken += len;
+            }
+            Ok(None) => break,
+            Err(error) => refuse(context, &error),
+        }
+    }
+    Progress { taken, finished: true }
+}
+
+fn refuse(context: &mut Context<'_>, error: &ProtocolError) {
+    debug!(client = context.client.info.id, %error, "closing the connection");
+    context.replies.protocol_error(error);
+    context.client.closing = true;
+}
+
+/// Sends what the socket takes at once; gives back the rest.
+fn send_now(
+    stream: &TcpStream,
+    replies: &mut ReplyBuffer,
+    info: &ClientInfo,
+    stats: &WorkerStats,
+) -> io::Result<Option<Vec<u8>>> {
+    let buffer = replies.as_mut_vec();
+    let mut sent = 0;
+    let blocked = loop {
+        if sent == buffer.len() {
+            break false;
+        }
+        match stream.try_write(&buffer[sent..]) {
+            Ok(more) => sent += more,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break true,
+            Err(error) => {
+                buffer.clear();
+                return Err(error);
+            }
+        }
+    };
+    add(&info.bytes_out, sent as u64);
+    add(&stats.bytes_out, sent as u64);
+    let unsent = blocked.then(|| buffer[sent..].to_vec());
+    buffer.clear();
+    buffer.shrink_to(KEPT_REPLY_BUFFER);
+    Ok(unsent)
+}
+
+/// Reads into a buffer; 0 is the end of the input.
+fn receive(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+    let received = stream.try_read(buffer)?;
+    if received < buffer.len() {
+        mark_drained(stream);
+    }
+    Ok(received)
+}
+
+/// Reads into the room behind a buffer's bytes; 0 is the end of the input.
+fn receive_more(stream: &TcpStream, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    let received = stream.try_read_buf(buffer)?;
+    if buffer.len() < buffer.capacity() {
+        mark_drained(stream);
+    }
+    Ok(received)
+}
+
+/// A read that fills less than its buffer has emptied the socket. Saying so spares the next turn a call to the system
+/// that would only find it empty.
+fn mark_drained(stream: &TcpStream) {
+    let _ = stream.try_io(Interest::READABLE, || Err::<(), _>(io::ErrorKind::WouldBlock.into()));
+}

@@ -1,0 +1,325 @@
+//! What all threads share, and the server's life: listen, hand connections to the workers, stop.
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, RwLock};
+use snugly_codec::SelectError;
+use snugly_protocol::resp::Limits;
+use snugly_store::{Config, Stats, Store, system_time};
+use socket2::{Domain, Protocol, Socket, Type};
+use thiserror::Error;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tracing::{info, warn};
+
+use crate::clients::Clients;
+use crate::settings::Configuration;
+use crate::worker::{self, WorkerHandle, WorkerStats};
+
+/// Why the server could not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The compression settings are wrong.
+    #[error("{0}")]
+    Compression(#[from] SelectError),
+    /// An address could not be listened on.
+    #[error("cannot listen on {address}: {source}{hint}")]
+    Listen {
+        /// The address, as it was given.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+        /// What to do.
+        hint: &'static str,
+    },
+}
+
+/// What the allocator says of the whole process, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AllocatorStats {
+    /// Allocated by the program.
+    pub allocated: u64,
+    /// In pages that hold allocations.
+    pub active: u64,
+    /// In physical memory.
+    pub resident: u64,
+}
+
+/// A server, and what its threads share.
+pub struct Server {
+    store: Arc<Store>,
+    configuration: RwLock<Arc<Configuration>>,
+    clients: Clients,
+    workers: Mutex<Vec<Arc<WorkerStats>>>,
+    addresses: Vec<SocketAddr>,
+    allocator: fn() -> AllocatorStats,
+    stop: Notify,
+    pub(crate) stopping: AtomicBool,
+    pub(crate) started: Instant,
+    pub(crate) connections_accepted: AtomicU64,
+    pub(crate) connections_refused: AtomicU64,
+    /// The store's counters at the last CONFIG RESETSTAT; they themselves never go back.
+    baseline: Mutex<Stats>,
+}
+
+/// A started server: its threads, to be waited for.
+pub struct Running {
+    server: Arc<Server>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// How often keys whose time has come are looked for, and how many go at once.
+const EXPIRE_EVERY: Duration = Duration::from_millis(100);
+const EXPIRE_AT_ONCE: usize = 20_000;
+const BACKLOG: i32 = 1024;
+/// How long clients may take their last replies when the server stops.
+const LAST_REPLIES_WITHIN: Duration = Duration::from_secs(5);
+
+impl Server {
+    /// Listens and starts the threads.
+    ///
+    /// # Errors
+    /// [`StartError`], before anything was started.
+    pub fn start(
+        configuration: Configuration,
+        allocator: fn() -> AllocatorStats,
+    ) -> Result<Running, StartError> {
+        let settings = configuration.store_settings()?;
+        let listeners = listen(&configuration)?;
+        let store = Store::new(Config { databases: configuration.databases, shards: None, settings });
+        let threads = match configuration.threads {
+            0 => thread::available_parallelism().map_or(1, |n| n.get()),
+            threads => threads,
+        };
+        let server = Arc::new(Server {
+            store,
+            configuration: RwLock::new(Arc::new(configuration)),
+            clients: Clients::default(),
+            workers: Mutex::default(),
+            addresses: listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect(),
+            allocator,
+            stop: Notify::new(),
+            stopping: AtomicBool::new(false),
+            started: Instant::now(),
+            connections_accepted: AtomicU64::new(0),
+            connections_refused: AtomicU64::new(0),
+            baseline: Mutex::default(),
+        });
+        let mut handles = Vec::new();
+        let mut joins = Vec::new();
+        for number in 0..threads {
+            let (handle, assignments) = worker::channel();
+            handles.push(handle);
+            let server = server.clone();
+            joins.push(spawn(format!("worker-{number}"), move || worker::run(&server, assignments)));
+        }
+        joins.push(spawn("listener".into(), {
+            let server = server.clone();
+            move || accept_until_stopped(&server, listeners, handles)
+        }));
+        Ok(Running { server, threads: joins })
+    }
+
+    /// The store behind the server.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// The settings in force.
+    pub fn configuration(&self) -> Arc<Configuration> {
+        self.configuration.read().clone()
+    }
+
+    /// Ends the server: it accepts no more connections, and those that there are end once their requests are answered.
+    pub fn stop(&self) {
+        self.stop.notify_one();
+    }
+
+    pub(crate) fn change_configuration(&self, changed: Configuration) -> Result<(), SelectError> {
+        let settings = changed.store_settings()?;
+        *self.configuration.write() = Arc::new(changed);
+        self.store.change_settings(|current| *current = settings);
+        Ok(())
+    }
+
+    pub(crate) fn clients(&self) -> &Clients {
+        &self.clients
+    }
+
+    pub(crate) fn allocator_stats(&self) -> AllocatorStats {
+        (self.allocator)()
+    }
+
+    pub(crate) fn register(&self, stats: Arc<WorkerStats>) {
+        self.workers.lock().push(stats);
+    }
+
+    /// What the store's sessions counted since the last CONFIG RESETSTAT.
+    pub(crate) fn stats(&self) -> Stats {
+        self.store.stats().since(&self.baseline.lock())
+    }
+
+    /// Starts all statistics anew.
+    pub(crate) fn reset_stats(&self) {
+        *self.baseline.lock() = self.store.stats();
+        self.workers.lock().iter().for_each(|worker| worker.reset());
+        self.connections_accepted.store(0, Ordering::Relaxed);
+        self.connections_refused.store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn worker_stats(&self) -> Vec<Arc<WorkerStats>> {
+        self.workers.lock().clone()
+    }
+
+    pub(crate) fn limits(&self, authenticated: bool) -> Limits {
+        let configuration = self.configuration.read();
+        Limits {
+            max_bulk: configuration.max_value_bytes,
+            max_request: configuration.max_request_bytes,
+            authenticated,
+            ..Limits::default()
+        }
+    }
+
+    pub(crate) fn idle_timeout(&self) -> Option<Duration> {
+        match self.configuration.read().timeout {
+            0 => None,
+            seconds => Some(Duration::from_secs(seconds)),
+        }
+    }
+}
+
+impl Running {
+    /// The server, to look at and to stop.
+    pub fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    /// Waits until the server has ended.
+    pub fn wait(self) {
+        for thread in self.threads {
+            if thread.join().is_err() {
+                warn!("a thread of the server has panicked");
+            }
+        }
+    }
+}
+
+fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    thread::Builder::new()
+        .name(name)
+        .spawn(run)
+        .expect("the system refuses a thread; raise its limit of processes")
+}
+
+fn listen(configuration: &Configuration) -> Result<Vec<std::net::TcpListener>, StartError> {
+    let fail = |address: &str, source: io::Error| StartError::Listen {
+        hint: match source.kind() {
+            io::ErrorKind::AddrInUse => "; is another server running there? Choose another port with --port",
+            io::ErrorKind::PermissionDenied => "; ports below 1024 are for root, choose another with --port",
+            _ => "",
+        },
+        address: format!("{address}:{}", configuration.port),
+        source,
+    };
+    let mut listeners = Vec::new();
+    for host in configuration.bind.split([' ', ',']).filter(|host| !host.is_empty()) {
+        let addresses = (host, configuration.port).to_socket_addrs().map_err(|source| fail(host, source))?;
+        for address in addresses {
+            listeners.push(listen_on(address).map_err(|source| fail(host, source))?);
+        }
+    }
+    Ok(listeners)
+}
+
+fn listen_on(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// The listener's thread: accepts connections and does the store's regular work.
+fn accept_until_stopped(
+    server: &Arc<Server>,
+    listeners: Vec<std::net::TcpListener>,
+    workers: Vec<WorkerHandle>,
+) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("the listener's event loop needs file descriptors; raise the limit of open files");
+    runtime.block_on(async {
+        let workers = Arc::new(workers);
+        let mut tasks = JoinSet::new();
+        for listener in listeners {
+            let listener = TcpListener::from_std(listener).expect("a listening socket can be watched");
+            tasks.spawn(accept(server.clone(), listener, workers.clone()));
+        }
+        tasks.spawn(expire(server.clone()));
+        server.stop.notified().await;
+        info!("stopping: no more connections are accepted");
+        tasks.shutdown().await;
+        // A worker ends when its connections and the listener's end of its channel are gone.
+        drop(workers);
+        server.stopping.store(true, Ordering::SeqCst);
+        server.clients.list().iter().for_each(|client| client.stop_reading());
+        let deadline = Instant::now() + LAST_REPLIES_WITHIN;
+        while server.clients.len() > 0 && Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        server.clients.list().iter().for_each(|client| client.kill());
+    });
+}
+
+async fn accept(server: Arc<Server>, listener: TcpListener, workers: Arc<Vec<WorkerHandle>>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) if server.clients.len() >= server.configuration().max_clients => {
+                server.connections_refused.fetch_add(1, Ordering::Relaxed);
+                // The refusal is a courtesy; a client that is gone already misses nothing.
+                let _ = stream.try_write(b"-ERR max number of clients reached\r\n");
+            }
+            Ok((stream, _)) => {
+                server.connections_accepted.fetch_add(1, Ordering::Relaxed);
+                assign(stream, &workers);
+            }
+            Err(error) => {
+                warn!(%error, "cannot accept a connection; if files ran out, raise the limit (ulimit -n)");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+fn assign(stream: TcpStream, workers: &[WorkerHandle]) {
+    // The socket moves from the listener's event loop to its worker's.
+    let stream = stream.into_std();
+    let idlest = workers.iter().min_by_key(|worker| worker.connections.load(Ordering::Relaxed));
+    if let (Ok(stream), Some(worker)) = (stream, idlest) {
+        worker.serve(stream);
+    }
+}
+
+async fn expire(server: Arc<Server>) {
+    loop {
+        tokio::time::sleep(EXPIRE_EVERY).await;
+        server.store.expire_due(system_time(), EXPIRE_AT_ONCE);
+    }
+}

@@ -1,0 +1,305 @@
+//! The settings, one row each: command-line flags, environment variables, CONFIG GET and SET, help and the start-up
+//! banner are all made from this table.
+
+use snugly_codec::{Choice, SelectError};
+use snugly_store::{DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, EvictionPolicy, Settings as StoreSettings};
+use tracing::level_filters::LevelFilter;
+
+/// The values of all settings.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    /// Addresses to listen on, separated by spaces or commas.
+    pub bind: String,
+    /// TCP port; 0 lets the system choose a free one.
+    pub port: u16,
+    /// Threads that serve connections; 0 is one for each processor.
+    pub threads: usize,
+    /// Bytes that keys, values and their overhead may take in memory; 0 is no limit.
+    pub max_memory: u64,
+    /// What goes when memory is full.
+    pub max_memory_policy: EvictionPolicy,
+    /// The codec of new values, by name.
+    pub compression: String,
+    /// Its level; `None` is the codec's own default.
+    pub compression_level: Option<i32>,
+    /// Values shorter than this many bytes are stored as they are.
+    pub compression_min_bytes: usize,
+    /// How many numbered databases there are.
+    pub databases: usize,
+    /// How many clients may be connected at once.
+    pub max_clients: usize,
+    /// The longest value, and the longest argument of a request, in bytes.
+    pub max_value_bytes: usize,
+    /// The largest request, all its arguments together, in bytes.
+    pub max_request_bytes: usize,
+    /// What clients must send with AUTH; empty is nothing.
+    pub password: String,
+    /// Seconds after which an idle client is disconnected; 0 is never.
+    pub timeout: u64,
+    /// Seconds between TCP keep-alive probes; 0 is none.
+    pub tcp_keepalive: u64,
+    /// How much is logged.
+    pub log_level: LevelFilter,
+}
+
+/// One setting.
+pub struct Setting {
+    /// Its name as a flag (`--max-memory`), in the environment (`SNUGLY_MAX_MEMORY`) and for CONFIG.
+    pub name: &'static str,
+    /// Its name in Valkey, under which CONFIG knows it instead.
+    pub valkey_name: Option<&'static str>,
+    /// What stands for the value in a help text.
+    pub value_name: &'static str,
+    /// Its default, as one would write it.
+    pub default: &'static str,
+    /// What it does.
+    pub help: &'static str,
+    /// Whether CONFIG SET may change it while the server runs.
+    pub live: bool,
+    /// Reads a value; `Err` says what is wrong with it.
+    pub set: fn(&mut Configuration, &str) -> Result<(), String>,
+    /// Writes the value.
+    pub get: fn(&Configuration) -> String,
+}
+
+impl Setting {
+    /// The name that CONFIG GET and SET use.
+    pub fn config_name(&self) -> &'static str {
+        self.valkey_name.unwrap_or(self.name)
+    }
+
+    /// The environment variable.
+    pub fn environment(&self) -> String {
+        format!("SNUGLY_{}", self.name.replace('-', "_").to_ascii_uppercase())
+    }
+
+    /// Whether the setting's value must not be shown.
+    pub fn is_secret(&self) -> bool {
+        self.name == "password"
+    }
+}
+
+/// All settings, in the order of the help text.
+#[rustfmt::skip]
+pub const SETTINGS: &[Setting] = &[
+    Setting { name: "bind", valkey_name: None, value_name: "ADDRESSES", default: "127.0.0.1", live: false,
+        help: "Addresses to listen on, separated by commas",
+        set: |c, v| { c.bind = v.to_owned(); Ok(()) }, get: |c| c.bind.clone() },
+    Setting { name: "port", valkey_name: None, value_name: "PORT", default: "7684", live: false,
+        help: "TCP port; 0 lets the system choose a free one",
+        set: |c, v| number(v).map(|n| c.port = n), get: |c| c.port.to_string() },
+    Setting { name: "threads", valkey_name: None, value_name: "N", default: "0", live: false,
+        help: "Threads that serve connections; 0 is one for each processor",
+        set: |c, v| in_range(v, 0..=1024).map(|n| c.threads = n), get: |c| c.threads.to_string() },
+    Setting { name: "max-memory", valkey_name: Some("maxmemory"), value_name: "BYTES", default: "0", live: true,
+        help: "Memory for keys, compressed values and their overhead, such as 2gb; 0 is no limit",
+        set: |c, v| bytes(v).map(|n| c.max_memory = n), get: |c| c.max_memory.to_string() },
+    Setting { name: "max-memory-policy", valkey_name: Some("maxmemory-policy"), value_name: "POLICY", default: "noeviction", live: true,
+        help: "What goes when memory is full: noeviction, allkeys-lru, allkeys-lfu, allkeys-random, volatile-lru, volatile-lfu, volatile-random or volatile-ttl",
+        set: |c, v| policy(v).map(|p| c.max_memory_policy = p), get: |c| c.max_memory_policy.name().to_owned() },
+    Setting { name: "compression", valkey_name: None, value_name: "CODEC", default: "zstd", live: true,
+        help: "How new values are compressed: none, lz4 or zstd; values already stored stay as they are",
+        set: |c, v| { c.compression = v.to_ascii_lowercase(); Ok(()) }, get: |c| c.compression.clone() },
+    Setting { name: "compression-level", valkey_name: None, value_name: "LEVEL", default: "default", live: true,
+        help: "The codec's level: zstd -131072 to 22 (default 3), lz4 -128 to 12 (default 0); higher is smaller and slower",
+        set: |c, v| level(v).map(|l| c.compression_level = l), get: |c| c.compression_level.map_or("default".into(), |l| l.to_string()) },
+    Setting { name: "compression-min-bytes", valkey_name: None, value_name: "BYTES", default: "256", live: true,
+        help: "Values shorter than this are stored as they are",
+        set: |c, v| bytes(v).map(|n| c.compression_min_bytes = n as usize), get: |c| c.compression_min_bytes.to_string() },
+    Setting { name: "databases", valkey_name: None, value_name: "N", default: "16", live: false,
+        help: "How many numbered databases there are",
+        set: |c, v| in_range(v, 1..=1024).map(|n| c.databases = n), get: |c| c.databases.to_string() },
+    Setting { name: "max-clients", valkey_name: Some("maxclients"), value_name: "N", default: "10000", live: true,
+        help: "How many clients may be connected at once",
+        set: |c, v| in_range(v, 1..=u32::MAX as usize).map(|n| c.max_clients = n), get: |c| c.max_clients.to_string() },
+    Setting { name: "max-value-bytes", valkey_name: Some("proto-max-bulk-len"), value_name: "BYTES", default: "512mb", live: true,
+        help: "The longest value, and the longest argument of a request",
+        set: |c, v| bytes_in_range(v, 1 << 20..=MAX_VALUE_BYTES).map(|n| c.max_value_bytes = n), get: |c| c.max_value_bytes.to_string() },
+    Setting { name: "max-request-bytes", valkey_name: Some("client-query-buffer-limit"), value_name: "BYTES", default: "1gb", live: true,
+        help: "The largest request, all its arguments together",
+        set: |c, v| bytes_in_range(v, 1 << 20..=1 << 40).map(|n| c.max_request_bytes = n), get: |c| c.max_request_bytes.to_string() },
+    Setting { name: "password", valkey_name: Some("requirepass"), value_name: "PASSWORD", default: "", live: true,
+        help: "What clients must send with AUTH; empty asks for nothing",
+        set: |c, v| { c.password = v.to_owned(); Ok(()) }, get: |c| c.password.clone() },
+    Setting { name: "timeout", valkey_name: None, value_name: "SECONDS", default: "0", live: true,
+        help: "Seconds after which an idle client is disconnected; 0 is never",
+        set: |c, v| number(v).map(|n| c.timeout = n), get: |c| c.timeout.to_string() },
+    Setting { name: "tcp-keepalive", valkey_name: None, value_name: "SECONDS", default: "300", live: true,
+        help: "Seconds between keep-alive probes of an idle connection; 0 is none",
+        set: |c, v| number(v).map(|n| c.tcp_keepalive = n), get: |c| c.tcp_keepalive.to_string() },
+    Setting { name: "log-level", valkey_name: Some("loglevel"), value_name: "LEVEL", default: "info", live: false,
+        help: "How much is logged: error, warn, info, debug or trace",
+        set: |c, v| v.parse().map(|l| c.log_level = l).map_err(|_| "must be error, warn, info, debug or trace".into()), get: |c| c.log_level.to_string() },
+];
+
+/// The setting that is named when codec, level and threshold do not go together.
+pub(crate) const COMPRESSION: &str = "compression";
+
+/// The longest value that can be allowed: lengths in an entry have 32 bits.
+const MAX_VALUE_BYTES: usize = (4 << 30) - (1 << 20);
+
+/// What CONFIG GET answers of settings that clients ask for and that have no choice here.
+pub(crate) const FIXED: &[(&str, &str)] = &[("appendonly", "no"), ("save", "")];
+
+impl Default for Configuration {
+    fn default() -> Configuration {
+        let mut configuration = Configuration {
+            bind: String::new(),
+            port: 0,
+            threads: 0,
+            max_memory: 0,
+            max_memory_policy: EvictionPolicy::NoEviction,
+            compression: String::new(),
+            compression_level: None,
+            compression_min_bytes: 0,
+            databases: DEFAULT_DATABASES,
+            max_clients: 0,
+            max_value_bytes: DEFAULT_MAX_VALUE_LEN,
+            max_request_bytes: 0,
+            password: String::new(),
+            timeout: 0,
+            tcp_keepalive: 0,
+            log_level: LevelFilter::INFO,
+        };
+        for setting in SETTINGS {
+            (setting.set)(&mut configuration, setting.default).expect("a default is a valid value");
+        }
+        configuration
+    }
+}
+
+impl Configuration {
+    /// What the settings say of compression, checked together.
+    ///
+    /// # Errors
+    /// If the codec is unknown or not in this build, or the level is out of its range.
+    pub fn compression(&self) -> Result<Choice, SelectError> {
+        Choice::new(&self.compression, self.compression_level, self.compression_min_bytes)
+    }
+
+    /// What the store is told.
+    ///
+    /// # Errors
+    /// As [`Configuration::compression`].
+    pub fn store_settings(&self) -> Result<StoreSettings, SelectError> {
+        Ok(StoreSettings {
+            compression: self.compression()?,
+            max_memory: self.max_memory,
+            eviction: self.max_memory_policy,
+            max_value_len: self.max_value_bytes,
+        })
+    }
+}
+
+/// The setting that CONFIG knows by this name, in any case.
+pub(crate) fn by_config_name(name: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.config_name().eq_ignore_ascii_case(name))
+}
+
+fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| "argument couldn't be parsed into an integer".to_owned())
+}
+
+fn in_range(text: &str, range: std::ops::RangeInclusive<usize>) -> Result<usize, String> {
+    check(number(text)?, range)
+}
+
+fn bytes_in_range(text: &str, range: std::ops::RangeInclusive<usize>) -> Result<usize, String> {
+    check(bytes(text)? as usize, range)
+}
+
+fn check(number: usize, range: std::ops::RangeInclusive<usize>) -> Result<usize, String> {
+    if range.contains(&number) {
+        return Ok(number);
+    }
+    Err(format!("argument must be between {} and {} inclusive", range.start(), range.end()))
+}
+
+/// Units of memory as Valkey reads them: `k` is a thousand, `kb` is 1024.
+const UNITS: &[(&str, u64)] = &[
+    ("b", 1),
+    ("k", 1000),
+    ("kb", 1 << 10),
+    ("m", 1_000_000),
+    ("mb", 1 << 20),
+    ("g", 1_000_000_000),
+    ("gb", 1 << 30),
+];
+
+fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, unit) = text.split_at(digits);
+    let factor = match unit {
+        "" => Some(1),
+        unit => UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).map(|(_, factor)| *factor),
+    };
+    let number: Option<u64> = digits.parse().ok();
+    match (number, factor) {
+        (Some(number), Some(factor)) => number.checked_mul(factor),
+        _ => None,
+    }
+    .ok_or_else(|| "argument must be a memory value".to_owned())
+}
+
+fn policy(text: &str) -> Result<EvictionPolicy, String> {
+    EvictionPolicy::from_name(text).ok_or_else(|| {
+        let names: Vec<_> = EvictionPolicy::names().collect();
+        format!("argument(s) must be one of the following: {}", names.join(", "))
+    })
+}
+
+fn level(text: &str) -> Result<Option<i32>, String> {
+    if text.eq_ignore_ascii_case("default") {
+        return Ok(None);
+    }
+    text.parse().map(Some).map_err(|_| "must be a number or `default`".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_reads_back_what_it_shows() {
+        let shown: Vec<String> =
+            SETTINGS.iter().map(|setting| (setting.get)(&Configuration::default())).collect();
+        let mut configuration = Configuration::default();
+        for (setting, value) in SETTINGS.iter().zip(&shown) {
+            (setting.set)(&mut configuration, value)
+                .unwrap_or_else(|error| panic!("{}: {error}", setting.name));
+            assert_eq!(&(setting.get)(&configuration), value, "{}", setting.name);
+        }
+    }
+
+    #[test]
+    fn memory_is_read_with_valkeys_units() {
+        assert_eq!(bytes("100"), Ok(100));
+        assert_eq!(bytes("1k"), Ok(1000));
+        assert_eq!(bytes("1Kb"), Ok(1024));
+        assert_eq!(bytes("2gb"), Ok(2 << 30));
+        for wrong in ["", "mb", "-1", "1 gb", "1tb", "99999999999999999999", "18446744073709551615gb"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn names_are_unique_for_flags_and_for_config() {
+        for (index, setting) in SETTINGS.iter().enumerate() {
+            for other in &SETTINGS[index + 1..] {
+                assert_ne!(setting.name, other.name);
+                assert_ne!(setting.config_name(), other.config_name());
+            }
+        }
+    }
+
+    #[test]
+    fn a_level_of_another_codec_is_refused_with_the_range() {
+        let configuration = Configuration {
+            compression: "lz4".into(),
+            compression_level: Some(13),
+            ..Configuration::default()
+        };
+        let error = configuration.compression().map(|_| ()).expect_err("lz4 ends at 12").to_string();
+        assert!(error.contains("12"), "{error}");
+    }
+}

@@ -1,0 +1,30 @@
+//! The command line: one row for each job. Help, man pages and shell completions are made from it.
+
+use std::error::Error;
+
+use clap::{ArgMatches, Command};
+
+use crate::{generate, serve};
+
+/// What a subcommand does.
+pub(crate) struct Job {
+    pub(crate) name: &'static str,
+    pub(crate) command: fn(Command) -> Command,
+    pub(crate) run: fn(&ArgMatches) -> Result<(), Box<dyn Error>>,
+}
+
+pub(crate) const JOBS: &[Job] = &[
+    Job { name: "serve", command: serve::command, run: serve::run },
+    Job { name: "completions", command: generate::completions_command, run: generate::completions },
+    Job { name: "man", command: generate::man_command, run: generate::man },
+];
+
+/// The whole command line.
+pub(crate) fn command() -> Command {
+    Command::new("snugly")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Caches that keep their values compressed")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands(JOBS.iter().map(|job| (job.command)(Command::new(job.name))))
+}

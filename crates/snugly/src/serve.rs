@@ -1,0 +1,96 @@
+//! `snugly serve`: settings from flags and environment, a banner, and the server until a signal ends it.
+
+use std::error::Error;
+use std::thread;
+
+use clap::{Arg, ArgMatches, Command};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use snugly_codec::Choice;
+use snugly_server::{Configuration, SETTINGS, Server, Setting};
+use tracing::info;
+
+use crate::allocator::allocator_stats;
+
+pub(crate) fn command(command: Command) -> Command {
+    command
+        .about("Runs the cache server")
+        .after_help(
+            "Any Redis or Valkey client can connect, for example: redis-cli -p 7684\n\
+             Every option can also be given in the environment; a flag beats the environment.",
+        )
+        .args(SETTINGS.iter().map(argument))
+}
+
+fn argument(setting: &'static Setting) -> Arg {
+    Arg::new(setting.name)
+        .long(setting.name)
+        .env(setting.environment())
+        .hide_env_values(setting.is_secret())
+        .hide_default_value(setting.default.is_empty())
+        .value_name(setting.value_name)
+        .default_value(setting.default)
+        .help(setting.help)
+        .allow_hyphen_values(true)
+        .value_parser(|text: &str| {
+            (setting.set)(&mut Configuration::default(), text).map(|()| text.to_owned())
+        })
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
+    let mut configuration = Configuration::default();
+    for setting in SETTINGS {
+        let value = matches.get_one::<String>(setting.name).expect("every setting has a default");
+        (setting.set)(&mut configuration, value)?;
+    }
+    tracing_subscriber::fmt().with_max_level(configuration.log_level).with_writer(std::io::stderr).init();
+
+    let compression = configuration.compression()?;
+    let mut signals = Signals::new([SIGTERM, SIGINT])?;
+    let running = Server::start(configuration, allocator_stats)?;
+    eprint!("{}", banner(running.server(), compression));
+
+    let server = running.server().clone();
+    thread::spawn(move || {
+        let mut signals = signals.forever();
+        if signals.next().is_some() {
+            server.stop();
+        }
+        if signals.next().is_some() {
+            std::process::exit(1);
+        }
+    });
+    running.wait();
+    info!("stopped");
+    Ok(())
+}
+
+/// What will happen to values, in words.
+fn banner(server: &Server, compression: Choice) -> String {
+    let configuration = server.configuration();
+    let addresses: Vec<String> = server.addresses().iter().map(ToString::to_string).collect();
+    let values = match compression.algorithm().name() {
+        "none" => "Values are stored as they are (--compression none).".to_owned(),
+        codec => format!(
+            "Values of {} bytes and more are compressed with {codec} level {}; shorter ones, and those that would \
+             not become smaller, are stored as they are.",
+            compression.min_bytes(),
+            compression.level()
+        ),
+    };
+    let memory = match configuration.max_memory {
+        0 => "Memory is not limited (--max-memory).".to_owned(),
+        bytes => format!(
+            "Memory for keys and values is limited to {bytes} bytes; when it is full: {}.",
+            configuration.max_memory_policy.name()
+        ),
+    };
+    let port = server.addresses().first().map_or(0, |address| address.port());
+    format!(
+        "snugly {} listens on {} (process {})\n  {values}\n  {memory}\n  Nothing is written to disk: values last as long \
+         as the server.\n  To try it: redis-cli -p {port}\n",
+        env!("CARGO_PKG_VERSION"),
+        addresses.join(", "),
+        std::process::id(),
+    )
+}
