@@ -1,0 +1,126 @@
+"""Runs the same commands on two servers and compares the bytes of every reply.
+
+It knows which replies differ for good reasons (clocks, identities, order); everything else must be equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from random_commands import Command
+from resp import Failure, Items, Map, Reply, encode, parse
+from servers import Server
+
+# Two servers read their clocks a little apart.
+TOLERANCE = {b"TTL": 1, b"PTTL": 2000, b"EXPIRETIME": 1, b"PEXPIRETIME": 2000}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first reply that is not the same on both servers."""
+
+    commands: list[Command]
+    at: int
+    replies: tuple[bytes, bytes]
+
+    def __str__(self) -> str:
+        lines = [" ".join(shown(arg) for arg in command) for command in self.commands[: self.at + 1]]
+        ours, theirs = (shown(reply) for reply in self.replies)
+        return "\n".join([*lines, f"  this server: {ours}", f"  valkey:      {theirs}"])
+
+
+def shown(data: bytes) -> str:
+    text = repr(data)[1:]
+    return text if len(text) < 300 else f"{text[:200]}... ({len(data)} bytes)"
+
+
+def run(server: Server, protocol: int, commands: list[Command]) -> list[bytes]:
+    """The raw replies, on an emptied server, to commands sent in one go."""
+    with server.connect() as connection:
+        connection.command("FLUSHALL")
+        if protocol == 3:
+            connection.command("HELLO", 3)
+        connection.send(b"".join(encode(*command) for command in commands))
+        return [connection.read_raw() for _ in commands]
+
+
+def compare(ours: Server, theirs: Server, protocol: int, commands: list[Command]) -> Difference | None:
+    replies = zip(run(ours, protocol, commands), run(theirs, protocol, commands), strict=True)
+    for at, (command, pair) in enumerate(zip(commands, replies, strict=True)):
+        if not same(command, *pair):
+            return Difference(commands, at, pair)
+    return None
+
+
+def shrink(ours: Server, theirs: Server, protocol: int, found: Difference) -> Difference:
+    """The same kind of difference with as few commands as leaving out single ones gets to."""
+    best = found
+    at = found.at
+    commands = found.commands[: at + 1]
+    while at > 0:
+        at -= 1
+        smaller = compare(ours, theirs, protocol, commands[:at] + commands[at + 1 :])
+        if smaller:
+            best = smaller
+            commands = smaller.commands[: smaller.at + 1]
+            at = min(at, smaller.at)
+    return best
+
+
+def same(command: Command, ours: bytes, theirs: bytes) -> bool:
+    if ours == theirs:
+        return True
+    if ours[:1] == b"-" or theirs[:1] == b"-":
+        return False
+    left, right = parse(ours)[0], parse(theirs)[0]
+    name, sub = command[0].upper(), (command[1].upper() if len(command) > 1 else b"")
+    match name:
+        case b"TTL" | b"PTTL" | b"EXPIRETIME" | b"PEXPIRETIME":
+            near = isinstance(left, int) and isinstance(right, int) and min(left, right) > 0
+            return near and abs(left - right) <= TOLERANCE[name]  # type: ignore[operator]
+        case b"KEYS":
+            return isinstance(left, list) and ordered(left) == ordered(right)
+        case b"SCAN":
+            return scanned(command, left) == scanned(command, right)
+        case b"RANDOMKEY":
+            return isinstance(left, bytes) and isinstance(right, bytes)
+        case b"TIME" | b"HELLO":
+            return form(left) == form(right)
+        case b"CLIENT" if sub == b"ID":
+            return form(left) == form(right)
+        case b"OBJECT" if sub == b"IDLETIME":
+            return form(left) == form(right)
+        case b"MEMORY" if sub == b"USAGE":
+            return form(left) == form(right)
+        case b"COMMAND" if sub == b"COUNT":
+            return form(left) == form(right)
+    return False
+
+
+def ordered(reply: Reply) -> list[bytes] | None:
+    if isinstance(reply, list):
+        return sorted(item for item in reply if isinstance(item, bytes))
+    return None
+
+
+def scanned(command: Command, reply: Reply) -> object:
+    """The keys of a scan that sees everything at once; of any other only its form, as the order decides the rest."""
+    match reply:
+        case [bytes(cursor), list() as keys] if command[1:4] == [b"0", b"COUNT", b"1000"]:
+            return cursor, ordered(keys)
+        case [bytes(), list()]:
+            return "a cursor and keys"
+    return reply
+
+
+def form(reply: Reply) -> object:
+    """A reply with its scalars left out: the types, the lengths of arrays, and the names in maps."""
+    match reply:
+        case list() | Items():
+            items = reply if isinstance(reply, list) else reply.items
+            return [form(item) for item in items]
+        case Map(pairs):
+            return {name if isinstance(name, bytes) else None: form(value) for name, value in pairs}
+        case Failure(text):
+            return text
+    return type(reply)

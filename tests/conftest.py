@@ -1,0 +1,98 @@
+"""Fixtures: the server under test, with any options, and a real valkey-server beside it.
+
+SNUGLY_TEST_TARGET chooses what is tested: `snugly` (default) or `valkey`, with which every test that is not about
+snugly alone must pass too; that keeps the tests themselves honest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import servers
+from resp import Connection
+from servers import Server
+
+TARGETS = {"snugly": servers.snugly, "valkey": servers.valkey}
+# The same wish in each program's words.
+FLAGS = {
+    "snugly": {"memory": "--max-memory", "policy": "--max-memory-policy", "password": "--password"},
+    "valkey": {"memory": "--maxmemory", "policy": "--maxmemory-policy", "password": "--requirepass"},
+}
+Start = Callable[..., Server]
+
+
+def target_name() -> str:
+    name = os.environ.get("SNUGLY_TEST_TARGET", "snugly")
+    if name not in TARGETS:
+        pytest.exit(f"SNUGLY_TEST_TARGET is {name!r}: choose one of {', '.join(TARGETS)}")
+    return name
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "snugly_only: about what only snugly does; not run against valkey-server")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("snugly_only") and target_name() != "snugly":
+        pytest.skip("about what only snugly does")
+
+
+@contextlib.contextmanager
+def started(name: str, *options: str, **wishes: str) -> Iterator[Server]:
+    flags = [part for wish, value in wishes.items() for part in (FLAGS[name][wish], value)]
+    try:
+        with TARGETS[name](*options, *flags) as server:
+            yield server
+    except servers.NoProgram as error:
+        pytest.exit(str(error))
+
+
+@pytest.fixture(scope="session")
+def shared_server() -> Iterator[Server]:
+    """The server under test with default options; for everybody, so keep to `server`, which empties it."""
+    with started(target_name()) as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared_server: Server) -> Server:
+    with shared_server.connect() as connection:
+        connection.command("FLUSHALL")
+    return shared_server
+
+
+@pytest.fixture(params=[2, 3], ids=["resp2", "resp3"])
+def connection(server: Server, request: pytest.FixtureRequest) -> Iterator[Connection]:
+    with server.connect(protocol=request.param) as connection:
+        yield connection
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts the server under test with options of its own: `start("--x", "y", memory="10mb")`."""
+    with contextlib.ExitStack() as stack:
+
+        def begin(*options: str, **wishes: str) -> Server:
+            return stack.enter_context(started(target_name(), *options, **wishes))
+
+        yield begin
+
+
+@pytest.fixture(scope="session")
+def peer() -> Iterator[Server]:
+    """A real valkey-server to compare with."""
+    with servers.valkey() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def locked_pair() -> Iterator[tuple[Server, Server]]:
+    """The server under test and a valkey-server that both want the password `secret`."""
+    with contextlib.ExitStack() as stack:
+        target = stack.enter_context(started(target_name(), password="secret"))
+        peer = stack.enter_context(started("valkey", password="secret"))
+        yield target, peer

@@ -1,0 +1,218 @@
+"""Random commands that collide: few keys, odd values, valid and invalid options, wrong arity.
+
+One row of COMMANDS per command. It knows the syntax well enough to be right most of the time, and is wrong on purpose
+for the rest; it knows nothing about replies.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+Command: TypeAlias = list[bytes]
+
+KEYS = [b"a", b"b", b"c", b"key:1", b"key:2", b"", b"\x00\xff\r\n", b"k" * 300]
+NUMBERS = [
+    *[b"0", b"1", b"-1", b"7", b"100", b"12345", b"-32768"],
+    *[b"9223372036854775807", b"9223372036854775806", b"-9223372036854775808", b"-9223372036854775807"],
+    *[b"9223372036854775808", b"-9223372036854775809", b"18446744073709551616", b"99999999999999999999999"],
+]
+NOT_INTEGERS = [b"", b" ", b"abc", b" 1", b"1 ", b"+1", b"01", b"-0", b"--1", b"1.0", b"0x10", b"1\x00", b"\xff"]
+FLOATS = [
+    *[b"0.1", b"-0.5", b"1.5", b"3.0", b"5.0e3", b"-1e-3", b"1e17", b"1e-17", b"3.14159265358979323846264338"],
+    *[b"1e308", b"1e400", b"-1e4932", b"inf", b"-inf", b"nan", b"infinity", b".5", b"5.", b"1e", b"0x1p3", b" 1.5", b"1,5"],
+]
+TEXTS = [
+    b"hello",
+    b"hello world",
+    bytes(range(256)),
+    b"x" * 44,
+    b"x" * 45,
+    b'{"id": 1, "name": "customer", "tags": ["a", "b"]}' * 30,
+    random.Random(1).randbytes(300),
+    b"\x00\x01\x02\x00\x01" + b"\x28\xb5\x2f\xfd\x20\x05\x29\x00\x00hello",
+    b"\x00\x01\x02\x03\x04\x05",
+    b"z" * 5000,
+]
+WORDS = [b"NX", b"XX", b"GET", b"EX", b"PX", b"KEEPTTL", b"GT", b"LT", b"IFEQ", b"PERSIST", b"foo", b"MATCH", b"", b"*"]
+NOW = int(time.time())
+
+
+def key(rng: random.Random) -> bytes:
+    return rng.choices(KEYS, [8, 8, 4, 4, 2, 2, 2, 1])[0]
+
+
+def text(rng: random.Random) -> bytes:
+    pool = rng.choices([TEXTS, NUMBERS, NOT_INTEGERS, FLOATS], [6, 4, 2, 2])[0]
+    return rng.choice(pool)
+
+
+def integer(rng: random.Random) -> bytes:
+    pool = rng.choices([[b"1", b"2", b"10", b"-3"], NUMBERS, NOT_INTEGERS, FLOATS], [6, 4, 2, 1])[0]
+    return rng.choice(pool)
+
+
+def floating(rng: random.Random) -> bytes:
+    pool = rng.choices([FLOATS, NUMBERS, NOT_INTEGERS], [6, 3, 1])[0]
+    return rng.choice(pool)
+
+
+def seconds(rng: random.Random) -> bytes:
+    """From now on: so far away that no server is in the middle of it, or in the past, or out of range."""
+    return rng.choices([b"%d" % rng.randrange(100, 100_000), integer_at_once(rng)], [4, 1])[0]
+
+
+def milliseconds(rng: random.Random) -> bytes:
+    return rng.choices([b"%d" % rng.randrange(100_000, 10**9), integer_at_once(rng)], [4, 1])[0]
+
+
+def integer_at_once(rng: random.Random) -> bytes:
+    """Any integer, except those that would expire a key while the servers are being compared."""
+    soon = {b"1", b"7", b"100", b"12345"}
+    return rng.choice([number for number in NUMBERS + NOT_INTEGERS if number not in soon])
+
+
+def unix_seconds(rng: random.Random) -> bytes:
+    far, past = b"%d" % (NOW + rng.randrange(1000, 10**6)), b"%d" % (NOW - rng.randrange(1, 10**6))
+    return rng.choices([far, past, integer_at_once(rng)], [4, 1, 1])[0]
+
+
+def unix_milliseconds(rng: random.Random) -> bytes:
+    far, past = b"%d" % ((NOW + 10**6) * 1000 + rng.randrange(10**6)), b"%d" % (NOW * 1000 - 5)
+    return rng.choices([far, past, integer_at_once(rng)], [4, 1, 1])[0]
+
+
+def pattern(rng: random.Random) -> bytes:
+    return rng.choice([b"*", b"a", b"?", b"key:*", b"[a-b]", b"[^a]", b"key:\\*", b"*\xff*", b"", b"[", b"k*k"])
+
+
+def database(rng: random.Random) -> bytes:
+    return rng.choices([b"0", b"1", b"15", b"16", b"-1", b"abc", b"", b"99999999999"], [20, 10, 2, 1, 1, 1, 1, 1])[0]
+
+
+def word(rng: random.Random) -> bytes:
+    return rng.choice(WORDS)
+
+
+Part: TypeAlias = Callable[[random.Random], bytes]
+
+EXPIRY: dict[bytes, list[Part]] = {
+    b"EX": [seconds],
+    b"PX": [milliseconds],
+    b"EXAT": [unix_seconds],
+    b"PXAT": [unix_milliseconds],
+}
+CONDITION: dict[bytes, list[Part]] = {b"NX": [], b"XX": []}
+
+
+@dataclass(frozen=True)
+class Row:
+    """How to make one command: fixed parts, then a group repeated, then options, each with a chance of its own."""
+
+    name: bytes
+    weight: int = 2
+    parts: list[Part] = field(default_factory=list)
+    repeat: list[Part] = field(default_factory=list)
+    options: dict[bytes, list[Part]] = field(default_factory=dict)
+    damage: bool = True
+
+
+COMMANDS = [
+    Row(b"SET", 20, [key, text], options={**EXPIRY, **CONDITION, b"KEEPTTL": [], b"GET": [], b"IFEQ": [text]}),
+    Row(b"SET", 6, [key, integer]),
+    Row(b"SET", 3, [key, floating]),
+    Row(b"GET", 10, [key]),
+    Row(b"MGET", 3, [], [key]),
+    Row(b"MSET", 3, [], [key, text]),
+    Row(b"MSETNX", 2, [], [key, text]),
+    Row(b"SETNX", 2, [key, text]),
+    Row(b"SETEX", 2, [key, seconds, text]),
+    Row(b"PSETEX", 2, [key, milliseconds, text]),
+    Row(b"GETSET", 2, [key, text]),
+    Row(b"GETEX", 4, [key], options={**EXPIRY, b"PERSIST": []}),
+    Row(b"GETDEL", 2, [key]),
+    Row(b"APPEND", 4, [key, text]),
+    Row(b"STRLEN", 3, [key]),
+    Row(b"INCR", 3, [key]),
+    Row(b"DECR", 3, [key]),
+    Row(b"INCRBY", 4, [key, integer]),
+    Row(b"DECRBY", 4, [key, integer]),
+    Row(b"INCRBYFLOAT", 5, [key, floating]),
+    Row(b"DEL", 3, [], [key]),
+    Row(b"UNLINK", 1, [], [key]),
+    Row(b"EXISTS", 2, [], [key]),
+    Row(b"TYPE", 2, [key]),
+    Row(b"TOUCH", 1, [], [key]),
+    Row(b"EXPIRE", 4, [key, seconds], options={**CONDITION, b"GT": [], b"LT": []}),
+    Row(b"PEXPIRE", 3, [key, milliseconds], options={**CONDITION, b"GT": [], b"LT": []}),
+    Row(b"EXPIREAT", 3, [key, unix_seconds], options={**CONDITION, b"GT": [], b"LT": []}),
+    Row(b"PEXPIREAT", 3, [key, unix_milliseconds], options={**CONDITION, b"GT": [], b"LT": []}),
+    Row(b"TTL", 3, [key]),
+    Row(b"PTTL", 3, [key]),
+    Row(b"EXPIRETIME", 2, [key]),
+    Row(b"PEXPIRETIME", 2, [key]),
+    Row(b"PERSIST", 3, [key]),
+    Row(b"SCAN", 2, [lambda _: b"0", lambda _: b"COUNT", lambda _: b"1000"], options={b"MATCH": [pattern]}),
+    Row(b"SCAN", 1, [integer_at_once], options={b"MATCH": [pattern], b"COUNT": [integer], b"TYPE": [word]}),
+    Row(b"SCAN", 1, [lambda _: b"0", lambda _: b"COUNT", lambda _: b"1000", lambda _: b"TYPE", lambda _: b"string"]),
+    Row(b"KEYS", 2, [pattern]),
+    Row(b"DBSIZE", 2),
+    Row(b"RANDOMKEY", 1),
+    Row(b"FLUSHDB", 1, options={b"ASYNC": [], b"SYNC": [], b"foo": []}),
+    Row(b"FLUSHALL", 1, options={b"ASYNC": [], b"SYNC": [], b"foo": []}),
+    Row(b"SELECT", 3, [database]),
+    Row(b"PING", 1),
+    Row(b"PING", 1, [text]),
+    Row(b"ECHO", 1, [text]),
+    Row(b"OBJECT", 2, [lambda _: b"ENCODING", key]),
+    Row(b"OBJECT", 1, [lambda _: b"IDLETIME", key]),
+    Row(b"OBJECT", 1, [lambda _: b"FREQ", key]),
+    Row(b"OBJECT", 1, [word, key]),
+    Row(b"CLIENT", 1, [lambda _: b"GETNAME"]),
+    Row(b"CLIENT", 1, [lambda _: b"SETNAME", text]),
+    Row(b"CLIENT", 1, [lambda _: b"ID"]),
+    Row(b"CLIENT", 1, [lambda _: b"SETINFO", lambda _: b"LIB-NAME", text]),
+    Row(b"CLIENT", 1, [lambda _: b"NO-EVICT", word]),
+    Row(b"CLIENT", 1, [word, text]),
+    Row(b"RESET", 1),
+    Row(b"HELLO", 1, [lambda rng: rng.choice([b"2", b"3", b"4", b"1", b"abc", b""])]),
+    Row(b"AUTH", 1, [text]),
+    Row(b"AUTH", 1, [lambda _: b"default", text]),
+    Row(b"TIME", 1),
+    Row(b"COMMAND", 1, [lambda _: b"COUNT"], damage=False),
+    Row(b"CONFIG", 1, [lambda _: b"GET", lambda _: b"maxmemory-policy"], damage=False),
+    Row(b"CONFIG", 1, [word, text]),
+    Row(b"NOSUCHCOMMAND", 1, [], [text]),
+    Row(b"MEMORY", 1, [lambda _: b"USAGE", key]),
+]
+
+
+def command(rng: random.Random) -> Command:
+    """One command; about one in ten is damaged."""
+    row = rng.choices(COMMANDS, [row.weight for row in COMMANDS])[0]
+    args = [row.name, *[part(rng) for part in row.parts]]
+    if row.repeat:
+        for _ in range(rng.choice([1, 1, 2, 2, 3])):
+            args += [part(rng) for part in row.repeat]
+    for _ in range(rng.choice([0, 0, 0, 1, 1, 2, 3]) if row.options else 0):
+        option = rng.choice(list(row.options))
+        args += [option, *[part(rng) for part in row.options[option]]]
+    return damaged(rng, args) if row.damage and rng.random() < 0.1 else args
+
+
+def damaged(rng: random.Random, args: Command) -> Command:
+    match rng.randrange(5):
+        case 0 if len(args) > 1:
+            return args[:-1]
+        case 1:
+            return [*args, rng.choice([word(rng), text(rng)])]
+        case 2 if len(args) > 1:
+            at = rng.randrange(1, len(args))
+            return [*args[:at], text(rng), *args[at + 1 :]]
+        case 3:
+            return [arg.swapcase() if arg.isalpha() and len(arg) < 20 else arg for arg in args]
+    at = rng.randrange(len(args))
+    return [*args[: at + 1], *args[at:]]
