@@ -1,0 +1,41 @@
+//! What the store's tests share: stores of a few shards, and a clock that the test sets.
+
+#![allow(dead_code, reason = "not every test file uses everything")]
+
+use std::sync::Arc;
+
+use snugly_store::{Choice, Condition, Config, EvictionPolicy, Expiry, Session, Store};
+
+pub const NOW: u64 = 1_700_000_000_000;
+
+pub fn store_with(change: impl FnOnce(&mut Config)) -> Arc<Store> {
+    let codec = if cfg!(feature = "zstd") { "zstd" } else { "none" };
+    let mut config = Config::new(Choice::new(codec, None, 64).expect("a codec of this build"));
+    config.shards = Some(4);
+    change(&mut config);
+    Store::new(config)
+}
+
+pub fn limited(max_memory: u64, eviction: EvictionPolicy) -> Arc<Store> {
+    store_with(|config| {
+        config.settings.max_memory = max_memory;
+        config.settings.eviction = eviction;
+    })
+}
+
+pub fn session_at(store: &Arc<Store>, now: u64) -> Session {
+    let mut session = store.session();
+    session.set_now(Some(now));
+    session
+}
+
+pub fn put(session: &mut Session, key: &[u8], value: &[u8]) {
+    session.set(0, key, value, Expiry::Never, Condition::Always).expect("there is room");
+}
+
+pub fn read(session: &mut Session, key: &[u8]) -> Option<Vec<u8>> {
+    let value = session.get(0, key)?;
+    let mut bytes = Vec::new();
+    session.read(&value, &mut bytes).expect("what was written can be read");
+    Some(bytes)
+}

@@ -1,0 +1,96 @@
+//! What several threads do at once has the outcome of some order of doing it.
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use snugly_store::{Condition, Expiry, StoreError};
+use support::{NOW, put, read, session_at, store_with};
+
+const ROUNDS: u32 = if cfg!(miri) { 50 } else { 20_000 };
+
+#[test]
+fn no_increment_is_lost() {
+    let store = store_with(|_| {});
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut session = session_at(&store, NOW);
+                for _ in 0..ROUNDS {
+                    let increment = |current: Option<&[u8]>, edited: &mut Vec<u8>| {
+                        let number: u32 =
+                            current.map_or(0, |text| String::from_utf8_lossy(text).parse().unwrap());
+                        edited.extend_from_slice((number + 1).to_string().as_bytes());
+                        Ok::<_, StoreError>(())
+                    };
+                    session.update(0, b"counter", increment).expect("there is room");
+                }
+            });
+        }
+    });
+    let counted = read(&mut session_at(&store, NOW), b"counter").expect("it was counted");
+    assert_eq!(counted, (4 * ROUNDS).to_string().as_bytes());
+}
+
+#[test]
+fn several_keys_change_at_one_instant() {
+    let store = store_with(|_| {});
+    let done = AtomicBool::new(false);
+    let keys: [&[u8]; 3] = [b"a", b"b", b"c"];
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut session = session_at(&store, NOW);
+            while !done.load(Ordering::Relaxed) {
+                let values = session.get_many(0, keys.iter().copied());
+                let mut texts = Vec::new();
+                for value in values.iter().flatten() {
+                    let mut text = Vec::new();
+                    session.read(value, &mut text).expect("readable");
+                    texts.push(text);
+                }
+                assert!(texts.windows(2).all(|pair| pair[0] == pair[1]), "{texts:?}");
+            }
+        });
+        let mut session = session_at(&store, NOW);
+        for round in 0..ROUNDS {
+            let value = round.to_string();
+            session
+                .set_many(0, keys.iter().map(|key| (*key, value.as_bytes())), false)
+                .expect("there is room");
+        }
+        done.store(true, Ordering::Relaxed);
+        reader.join().expect("the reader saw no mixture");
+    });
+}
+
+#[test]
+fn one_of_many_takes_a_lock_key() {
+    let store = store_with(|_| {});
+    for round in 0..ROUNDS / 10 {
+        let key = round.to_be_bytes();
+        let winners: u32 = thread::scope(|scope| {
+            let take = || {
+                let mut session = session_at(&store, NOW);
+                let outcome = session.set(0, &key, b"mine", Expiry::Never, Condition::IfAbsent);
+                u32::from(outcome.expect("there is room").written)
+            };
+            let threads = [scope.spawn(take), scope.spawn(take)];
+            threads.map(|thread| thread.join().expect("no panic")).iter().sum()
+        });
+        assert_eq!(winners, 1);
+    }
+}
+
+#[test]
+fn a_value_that_is_held_survives_its_key() {
+    let store = store_with(|_| {});
+    let mut session = session_at(&store, NOW);
+    put(&mut session, b"key", b"value");
+    let value = session.get(0, b"key").expect("it was written");
+    session.remove(0, b"key");
+    drop(store.flush(None));
+    let mut bytes = Vec::new();
+    session.read(&value, &mut bytes).expect("readable");
+    assert_eq!(bytes, b"value");
+}
