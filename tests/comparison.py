@@ -8,11 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from random_commands import Command
-from resp import Failure, Items, Map, Reply, encode, parse
+from resp import Map, Reply, encode, parse
 from servers import Server
 
 # Two servers read their clocks a little apart.
 TOLERANCE = {b"TTL": 1, b"PTTL": 2000, b"EXPIRETIME": 1, b"PEXPIRETIME": 2000}
+# Replies of which only the form can be the same: clocks, identities, sizes.
+BY_FORM = {b"TIME", (b"CLIENT", b"ID"), (b"OBJECT", b"IDLETIME"), (b"MEMORY", b"USAGE"), (b"COMMAND", b"COUNT")}
 
 
 @dataclass(frozen=True)
@@ -84,17 +86,9 @@ def same(command: Command, ours: bytes, theirs: bytes) -> bool:
             return scanned(command, left) == scanned(command, right)
         case b"RANDOMKEY":
             return isinstance(left, bytes) and isinstance(right, bytes)
-        case b"TIME" | b"HELLO":
-            return form(left) == form(right)
-        case b"CLIENT" if sub == b"ID":
-            return form(left) == form(right)
-        case b"OBJECT" if sub == b"IDLETIME":
-            return form(left) == form(right)
-        case b"MEMORY" if sub == b"USAGE":
-            return form(left) == form(right)
-        case b"COMMAND" if sub == b"COUNT":
-            return form(left) == form(right)
-    return False
+        case b"HELLO":
+            return greeting(left) == greeting(right) is not None
+    return (name in BY_FORM or (name, sub) in BY_FORM) and form(left) == form(right)
 
 
 def ordered(reply: Reply) -> list[bytes] | None:
@@ -113,14 +107,19 @@ def scanned(command: Command, reply: Reply) -> object:
     return reply
 
 
-def form(reply: Reply) -> object:
-    """A reply with its scalars left out: the types, the lengths of arrays, and the names in maps."""
+def greeting(reply: Reply) -> object:
+    """What HELLO says that does not depend on who says it: which fields there are, protocol, mode and role."""
     match reply:
-        case list() | Items():
-            items = reply if isinstance(reply, list) else reply.items
-            return [form(item) for item in items]
+        case list():
+            pairs = list(zip(reply[::2], reply[1::2], strict=True))
         case Map(pairs):
-            return {name if isinstance(name, bytes) else None: form(value) for name, value in pairs}
-        case Failure(text):
-            return text
-    return type(reply)
+            pass
+        case _:
+            return None
+    told = {name: value for name, value in pairs if isinstance(name, bytes)}
+    return type(reply), list(told), [told.get(name) for name in (b"proto", b"mode", b"role")]
+
+
+def form(reply: Reply) -> object:
+    """The types and the lengths of arrays, without the scalars."""
+    return [form(item) for item in reply] if isinstance(reply, list) else type(reply)

@@ -1,0 +1,144 @@
+"""The program `snugly serve` itself: flags, banner, signals, exit codes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+import servers
+from conftest import Start
+from resp import Connection, Simple, encode
+
+pytestmark = pytest.mark.snugly_only
+
+
+def serve(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`snugly serve` that is expected to end by itself."""
+    command = [str(servers.snugly_binary()), "serve", *options]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=20, check=False, env={**os.environ, **environment}
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--port", "nonsense"], ["--port", "nonsense"]),
+        (["--port", "70000"], ["--port", "70000"]),
+        (["--no-such-flag"], ["--no-such-flag"]),
+        (["--compression", "brotli"], ["brotli", "zstd"]),
+        (["--compression", "zstd", "--compression-level", "23"], ["23", "22"]),
+        (["--compression", "lz4", "--compression-level", "-129"], ["-129", "-128"]),
+        (["--max-memory", "lots"], ["--max-memory", "lots"]),
+        (["--max-memory-policy", "fifo"], ["fifo", "allkeys-lru"]),
+        (["--threads", "-1"], ["--threads"]),
+        (["--log-level", "loud"], ["loud"]),
+        (["--bind", "not an address", "--port", "0"], ["not"]),
+        (["unexpected"], ["unexpected"]),
+    ],
+    ids=lambda options: " ".join(options),
+)
+def test_a_bad_flag_is_a_clear_error(options: list[str], told: list[str]) -> None:
+    done = serve(*options)
+    assert done.returncode not in (0, 101), "success, or a panic"
+    assert done.stdout == ""
+    for words in told:
+        assert words in done.stderr
+    assert "panicked" not in done.stderr
+    assert len(done.stderr.splitlines()) < 12
+
+
+def test_a_bad_environment_variable_is_a_clear_error() -> None:
+    done = serve(SNUGLY_PORT="nonsense")
+    assert done.returncode not in (0, 101)
+    assert "SNUGLY_PORT" in done.stderr or "--port" in done.stderr
+    assert "nonsense" in done.stderr
+
+
+def test_a_port_that_is_taken_is_a_clear_error() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = serve("--bind", "127.0.0.1", "--port", port)
+    assert done.returncode not in (0, 101)
+    assert port in done.stderr
+    assert "in use" in done.stderr
+
+
+def test_help_names_every_flag() -> None:
+    done = serve("--help")
+    assert done.returncode == 0
+    for flag in (
+        *["--bind", "--port", "--threads", "--max-memory", "--max-memory-policy", "--compression"],
+        *["--compression-level", "--compression-min-bytes", "--log-level", "--password"],
+    ):
+        assert flag in done.stdout
+
+
+def test_the_banner_says_what_will_happen_to_values(start: Start) -> None:
+    server = start("--compression", "lz4", "--compression-level", "9", "--compression-min-bytes", "100")
+    banner = server.output()
+    for words in ("lz4", "9", "100", str(server.port)):
+        assert words in banner
+    assert "zstd" in start("--compression", "zstd").output()
+
+
+def test_the_environment_sets_what_flags_do_not(monkeypatch: pytest.MonkeyPatch, start: Start) -> None:
+    monkeypatch.setenv("SNUGLY_COMPRESSION", "lz4")
+    monkeypatch.setenv("SNUGLY_MAX_MEMORY", "5mb")
+    with start("--max-memory", "7mb").connect() as connection:
+        assert connection.command("CONFIG", "GET", "compression") == [b"compression", b"lz4"]
+        assert connection.command("CONFIG", "GET", "maxmemory") == [b"maxmemory", b"7340032"]
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_a_signal_ends_it_gracefully_with_clients_connected(start: Start, signum: int) -> None:
+    server = start()
+    with server.connect() as idle, server.connect() as busy:
+        busy.send(b"".join(encode("SET", f"key:{number}", "x" * 1000) for number in range(1000)))
+        assert busy.read() == Simple(b"OK")
+        started = time.monotonic()
+        server.process.send_signal(signum)
+        assert server.process.wait(10) == 0
+        assert time.monotonic() - started < 5
+        assert idle.read_to_end() == b""
+    assert "panicked" not in server.output()
+    with pytest.raises(ConnectionRefusedError):
+        server.connect()
+
+
+def test_shutdown_ends_it(start: Start) -> None:
+    server = start()
+    with server.connect() as connection:
+        connection.send(encode("SHUTDOWN", "NOSAVE"))
+        assert connection.read_to_end() == b""
+    assert server.process.wait(10) == 0
+
+
+def test_many_clients_come_and_go(start: Start) -> None:
+    server = start("--threads", "2")
+    for _ in range(5):
+        clients = [server.connect() for _ in range(200)]
+        for number, client in enumerate(clients):
+            client.send(encode("SET", f"key:{number}", f"value {number}"))
+        assert {client.read() for client in clients} == {Simple(b"OK")}
+        for client in clients:
+            client.close()
+    with server.connect() as connection:
+        assert connection.command("DBSIZE") == 200
+        deadline = time.monotonic() + 5
+        while b"connected_clients:1\r\n" not in info(connection) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert b"connected_clients:1\r\n" in info(connection)
+
+
+def info(connection: Connection) -> bytes:
+    text = connection.command("INFO", "clients")
+    assert isinstance(text, bytes)
+    return text
