@@ -103,3 +103,49 @@ impl fmt::Display for Names {
         f.write_str(&names.join(", "))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(name: &str, level: Option<i32>) -> String {
+        Choice::new(name, level, 64).expect_err("it is refused").to_string()
+    }
+
+    #[test]
+    fn an_unknown_codec_is_refused_with_the_known_ones() {
+        assert_eq!(error("brotli", None), "unknown codec `brotli`: choose one of none, lz4, zstd");
+    }
+
+    #[test]
+    fn a_codec_that_is_not_built_in_is_refused_with_what_to_do() {
+        for algorithm in ALGORITHMS.iter().filter(|algorithm| !algorithm.is_available()) {
+            let error = error(algorithm.name(), None);
+            let name = algorithm.name();
+            assert!(
+                error.starts_with(&format!("this build has no {name}: rebuild with the feature `{name}`"))
+            );
+            assert!(error.contains("or choose one of none"), "{error}");
+        }
+    }
+
+    #[test]
+    fn levels_are_held_to_the_range_of_the_algorithm() {
+        for algorithm in ALGORITHMS.iter().filter(|algorithm| algorithm.is_available()) {
+            let (least, most) = algorithm.levels().into_inner();
+            let level = |level| Choice::new(algorithm.name(), level, 64).map(|choice| choice.level()).ok();
+            assert_eq!(level(None), Some(algorithm.default_level()));
+            assert_eq!(level(Some(least)), Some(least));
+            assert_eq!(level(Some(most)), Some(most));
+            assert_eq!(level(Some(most + 1)), None);
+            let error = error(algorithm.name(), Some(least - 1));
+            assert!(error.contains(&format!("choose one from {least} to {most}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn no_threshold_lets_numbers_be_compressed() {
+        assert_eq!(Choice::new("none", None, 0).expect("it exists").min_bytes(), LEAST_MIN_BYTES);
+        assert_eq!(Choice::new("none", None, 256).expect("it exists").min_bytes(), 256);
+    }
+}

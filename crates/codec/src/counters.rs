@@ -22,6 +22,7 @@ pub enum Family {
     DecodedBytesIn,
     DecodedBytesOut,
     SkippedSmall,
+    SkippedLarge,
     SkippedCompressed,
     SkippedNoGain,
     EncodeFailures,
@@ -36,7 +37,7 @@ use Family::*;
 
 /// Families up to this one have a counter for each codec.
 const PER_CODEC: usize = DecodedBytesOut as usize + 1;
-const FAMILIES: [(Family, &str, &str); 15] = [
+const FAMILIES: [(Family, &str, &str); 16] = [
     (EncodedValues, "encoded_values", "values stored under this codec"),
     (EncodedBytesIn, "encoded_bytes_in", "bytes of these values before encoding"),
     (EncodedBytesOut, "encoded_bytes_out", "bytes of these values after encoding"),
@@ -44,6 +45,7 @@ const FAMILIES: [(Family, &str, &str); 15] = [
     (DecodedBytesIn, "decoded_bytes_in", "bytes of these values before decoding"),
     (DecodedBytesOut, "decoded_bytes_out", "bytes of these values after decoding"),
     (SkippedSmall, "skipped_small", "values left alone because they are shorter than the threshold"),
+    (SkippedLarge, "skipped_large", "values left alone because they are longer than readers accept"),
     (
         SkippedCompressed,
         "skipped_compressed",
@@ -147,6 +149,7 @@ impl Counters {
         let family = match reason {
             Reason::Off => return,
             Reason::Small => SkippedSmall,
+            Reason::Large => SkippedLarge,
             Reason::Envelope | Reason::Compressed => SkippedCompressed,
             Reason::NoGain => SkippedNoGain,
             Reason::Failed => EncodeFailures,
@@ -190,6 +193,11 @@ impl Snapshot {
         *self += other;
     }
 
+    /// What was counted since an earlier snapshot of the same counters.
+    pub fn since(&self, earlier: &Snapshot) -> Snapshot {
+        Snapshot { slots: std::array::from_fn(|slot| self.slots[slot].wrapping_sub(earlier.slots[slot])) }
+    }
+
     /// The family's count for one codec, or its only count.
     pub fn of(&self, family: Family, codec: CodecId) -> u64 {
         self.slots[slot(family, codec)]
@@ -207,5 +215,60 @@ impl AddAssign<&Snapshot> for Snapshot {
         for (slot, amount) in self.slots.iter_mut().zip(other.slots) {
             *slot = slot.wrapping_add(amount);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn the_table_follows_the_order_of_the_families_and_fills_every_slot() {
+        for (index, (family, _, _)) in FAMILIES.iter().enumerate() {
+            assert_eq!(*family as usize, index);
+        }
+        for (slot, descriptor) in DESCRIPTORS.iter().enumerate() {
+            assert_eq!(descriptor.slot, slot);
+            assert!(!descriptor.family.is_empty());
+        }
+    }
+
+    #[test]
+    fn every_counter_has_a_name_of_its_own() {
+        let names: HashSet<String> = DESCRIPTORS.iter().map(Descriptor::to_string).collect();
+        assert_eq!(names.len(), DESCRIPTORS.len());
+        assert!(names.contains("encoded_bytes_out_zstd_dictionary") && names.contains("decode_failures"));
+    }
+
+    #[test]
+    fn a_count_is_seen_under_its_own_name_only() {
+        for descriptor in &DESCRIPTORS {
+            let counters = Counters::default();
+            let (family, _, _) = FAMILIES.iter().find(|row| row.1 == descriptor.family).expect("a family");
+            counters.add(*family, descriptor.codec.unwrap_or(CodecId::Identity), 7);
+            let snapshot = counters.snapshot();
+            let counted: Vec<_> = DESCRIPTORS.iter().filter(|row| row.value(&snapshot) > 0).collect();
+            assert_eq!(counted.len(), 1);
+            assert_eq!((counted[0].to_string(), counted[0].value(&snapshot)), (descriptor.to_string(), 7));
+            assert_eq!(snapshot.total(*family), 7);
+        }
+    }
+
+    #[test]
+    fn the_counts_of_threads_add_up() {
+        let (one, other) = (Counters::default(), Counters::default());
+        one.encoded(CodecId::Lz4, 100, 40);
+        other.encoded(CodecId::Lz4, 10, 5);
+        other.encoded(CodecId::Identity, 3, 3);
+        other.skipped(Reason::Small);
+        other.skipped(Reason::Off);
+        let mut sum = one.snapshot();
+        sum.add(&other.snapshot());
+        assert_eq!(sum.of(EncodedBytesIn, CodecId::Lz4), 110);
+        assert_eq!(sum.of(EncodedBytesOut, CodecId::Lz4), 45);
+        assert_eq!(sum.total(EncodedValues), 3);
+        assert_eq!(sum.total(SkippedSmall), 1);
     }
 }

@@ -66,7 +66,7 @@ impl Decoder {
             let missing = matches!(result, Err(DecodeError::DictionaryMissing { .. }));
             self.counters.increment(if missing { Family::DictionaryMisses } else { Family::DictionaryHits });
         }
-        self.counters.add(Family::DecodeNanoseconds, CodecId::Identity, started.elapsed());
+        started.stop(&self.counters, Family::DecodeNanoseconds);
         result.map(drop)
     }
 }
@@ -96,8 +96,9 @@ impl Payload<'_> {
         max_raw: usize,
         out: &mut Vec<u8>,
     ) -> Result<usize, DecodeError> {
-        let backend = self.codec.backend()?;
-        let extent = (backend.extent)(self.framing, self.bytes).map_err(|reason| self.corrupt(reason))?;
+        let algorithm = self.codec.algorithm();
+        let backend = algorithm.backend.as_ref().ok_or(DecodeError::NotBuiltIn { codec: self.codec })?;
+        let extent = (algorithm.extent)(self.framing, self.bytes).map_err(|reason| self.corrupt(reason))?;
         let dictionary = match self.dictionary {
             None => None,
             Some(dictionary) => Some(

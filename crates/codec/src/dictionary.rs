@@ -80,7 +80,6 @@ impl Dictionary {
         &self.bytes
     }
 
-    #[cfg(feature = "zstd")]
     pub(crate) fn prepared(&self) -> &Prepared {
         &self.prepared
     }

@@ -65,18 +65,19 @@ impl Encoder {
             checksum: false,
             dictionary: dictionary.map(|(_, dictionary)| dictionary),
         };
-        let plain = allocation(overhead + Record::identity(value).encoded_len());
+        let room = |record: Record<'_>| allocation(overhead + record.encoded_len());
         let worth = |payload: &[u8]| {
-            allocation(overhead + Record::encoded(codec, number, value.len(), payload).encoded_len()) < plain
+            room(Record::encoded(codec, number, value.len(), payload)) < room(Record::identity(value))
         };
         self.scratch.clear();
-        if value.len() <= MAX_KEPT_SCRATCH / 2 {
-            self.scratch.shrink_to(MAX_KEPT_SCRATCH);
+        if self.scratch.capacity() > MAX_KEPT_SCRATCH && value.len() <= MAX_KEPT_SCRATCH / 2 {
+            self.scratch = Vec::new();
         }
-        let result = if envelope::inspect(value).is_some() {
-            Err(Reason::Envelope)
-        } else {
-            self.policy.compress(choice, encoding, value, &mut self.scratch, worth)
+        let result = match envelope::inspect(value) {
+            Some(envelope) if choice.compresses() && envelope.is_well_formed(usize::MAX) => {
+                Err(Reason::Envelope)
+            }
+            _ => self.policy.compress(choice, encoding, value, &mut self.scratch, worth),
         };
         let record = match result {
             Ok(()) => Record::encoded(codec, number, value.len(), &self.scratch),
@@ -86,7 +87,7 @@ impl Encoder {
             }
         };
         self.counters.encoded(record.codec(), value.len(), record.payload().len());
-        self.counters.add(Family::EncodeNanoseconds, CodecId::Identity, started.elapsed());
+        started.stop(&self.counters, Family::EncodeNanoseconds);
         record
     }
 }

@@ -13,7 +13,7 @@
 use std::cell::RefCell;
 use std::fmt;
 
-use crate::algorithm::{ALGORITHMS, CodecId, Encoding, Framing, frame};
+use crate::algorithm::{ALGORITHMS, CodecId, Encoding, Framing, block, frame};
 use crate::choice::Choice;
 use crate::decoder::{Dictionaries, Payload};
 use crate::dictionary::Dictionary;
@@ -21,8 +21,7 @@ use crate::error::DecodeError;
 use crate::outcome::Reason;
 use crate::policy::Policy;
 
-const PREFIX: [u8; 4] = [0x00, 0x01, 0x02, 0x00];
-const HEADER_LEN: usize = PREFIX.len() + 1;
+const HEADER_LEN: usize = 5;
 
 /// The backends that we can name: the byte, and the codec of the payload.
 const BACKENDS: [(u8, CodecId); 3] =
@@ -102,8 +101,12 @@ pub struct Envelope<'a> {
 
 /// The envelope in these bytes, if they count as one. Anything else that starts with 00 01 02 is somebody's data.
 pub fn inspect(value: &[u8]) -> Option<Envelope<'_>> {
-    let (&backend, payload) = value.strip_prefix(&PREFIX)?.split_first()?;
-    matches!(backend, 0x01..=0x1F | 0x80..=0x9F).then_some(Envelope { backend, payload })
+    match value.split_first_chunk()? {
+        (&[0x00, 0x01, 0x02, 0x00, backend @ (0x01..=0x1F | 0x80..=0x9F)], payload) => {
+            Some(Envelope { backend, payload })
+        }
+        _ => None,
+    }
 }
 
 impl<'a> Envelope<'a> {
@@ -125,7 +128,7 @@ impl<'a> Envelope<'a> {
     /// The length that the payload claims for the value, in bytes. zstd frames need not claim one.
     pub fn claimed_len(&self) -> Option<u64> {
         match self.codec()? {
-            CodecId::Lz4 => self.payload.first_chunk().map(|raw_len| u32::from_le_bytes(*raw_len).into()),
+            CodecId::Lz4 => block::extent(Framing::Envelope, self.payload).ok()?.claimed,
             _ => self.frame()?.content_size,
         }
     }
@@ -142,9 +145,9 @@ impl<'a> Envelope<'a> {
             None | Some(CodecId::Identity) => false,
             Some(CodecId::Zstd) => self.frame().is_some(),
             Some(CodecId::ZstdDictionary) => self.dictionary_id().is_some(),
-            Some(CodecId::Lz4) => self.payload.split_first_chunk().is_some_and(|(raw_len, block)| {
-                let raw_len = u64::from(u32::from_le_bytes(*raw_len));
-                raw_len <= max_decompressed_size as u64 && raw_len <= 255 * block.len() as u64
+            Some(CodecId::Lz4) => block::extent(Framing::Envelope, self.payload).is_ok_and(|extent| {
+                let claimed = extent.claimed.unwrap_or_default();
+                claimed <= extent.reach && claimed <= max_decompressed_size as u64
             }),
         }
     }
@@ -216,6 +219,9 @@ fn encode_if_worth_it(
         static POLICY: RefCell<Policy> = const { RefCell::new(Policy::new()) };
     }
     let choice = options.choice;
+    if value.len() > options.max_decompressed_size {
+        return Err(Reason::Large);
+    }
     let dictionary = dictionary.filter(|_| choice.algorithm().id() == CodecId::Zstd);
     let codec = if dictionary.is_some() { CodecId::ZstdDictionary } else { choice.algorithm().id() };
     let encoding = Encoding {
@@ -253,8 +259,13 @@ fn encode_in_any_case(options: &Options, value: &[u8], out: &mut Vec<u8>) -> Res
 }
 
 fn append_header(codec: CodecId, out: &mut Vec<u8>) {
-    out.extend_from_slice(&PREFIX);
-    out.extend(BACKENDS.iter().find(|row| row.1 == codec).map(|(byte, _)| byte));
+    let backend = match codec {
+        CodecId::Identity => return,
+        CodecId::Zstd => 0x01,
+        CodecId::Lz4 => 0x02,
+        CodecId::ZstdDictionary => 0x81,
+    };
+    out.extend_from_slice(&[0x00, 0x01, 0x02, 0x00, backend]);
 }
 
 /// Appends the value in an envelope, or nothing if the bytes are no envelope but the value.

@@ -29,6 +29,11 @@
 //! Without the features `zstd` and `lz4` the crate stores everything as it is; choosing a missing algorithm and
 //! reading what it wrote are errors that say so.
 
+#![cfg_attr(
+    not(all(feature = "zstd", feature = "lz4")),
+    allow(dead_code, reason = "what only an algorithm reads is unused in a build without it")
+)]
+
 mod algorithm;
 mod choice;
 mod counters;

@@ -9,6 +9,8 @@ pub enum Reason {
     Off,
     /// It is shorter than the threshold.
     Small,
+    /// It is longer than readers accept.
+    Large,
     /// It is an envelope already.
     Envelope,
     /// It is in a compressed format, or looks random.
@@ -25,6 +27,7 @@ impl Reason {
         match self {
             Reason::Off => "off",
             Reason::Small => "small",
+            Reason::Large => "large",
             Reason::Envelope => "envelope",
             Reason::Compressed => "compressed",
             Reason::NoGain => "no_gain",

@@ -173,3 +173,72 @@ fn read_varint(bytes: &[u8]) -> Result<(u64, &[u8]), RecordError> {
     }
     Err(RecordError::Truncated)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bytes(record: &Record<'_>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        record.append_to(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn the_layout_is_the_formats() {
+        assert_eq!(bytes(&Record::identity(b"abc")), b"\x00\x03abc");
+        assert_eq!(bytes(&Record::encoded(CodecId::Lz4, 0, 300, b"xy")), b"\x01\xac\x02xy");
+        assert_eq!(bytes(&Record::encoded(CodecId::Zstd, 0, 127, b"")), b"\x02\x7f");
+        assert_eq!(bytes(&Record::encoded(CodecId::ZstdDictionary, 128, 1, b"z")), b"\x03\x80\x01\x01z");
+    }
+
+    #[test]
+    fn headers_that_no_writer_makes_are_refused() {
+        use RecordError::*;
+        let cases: [(&[u8], RecordError); 9] = [
+            (b"", Truncated),
+            (b"\x02", Truncated),
+            (b"\x02\x80", Truncated),
+            (b"\x03\x01", Truncated),
+            (b"\x04\x01a", UnknownCodec(4)),
+            (b"\x02\x80\x00a", MalformedNumber),
+            (b"\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", MalformedNumber),
+            (b"\x03\xff\xff\xff\xff\x1f\x01", MalformedNumber),
+            (b"\x00\x02a", LengthMismatch { declared: 2, actual: 1 }),
+        ];
+        for (bytes, error) in cases {
+            assert_eq!(Record::parse(bytes), Err(error), "{:?}", bytes.escape_ascii());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_parsed(
+            number in 1u8..4,
+            dictionary: u32,
+            raw_len: usize,
+            payload in proptest::collection::vec(any::<u8>(), 0..100),
+        ) {
+            let codec = CodecId::from_number(number).unwrap();
+            let dictionary = if codec == CodecId::ZstdDictionary { dictionary } else { 0 };
+            let record = Record::encoded(codec, dictionary, raw_len, &payload);
+            let appended = bytes(&record);
+            prop_assert_eq!(Record::parse(&appended), Ok(record));
+            prop_assert_eq!(record.encoded_len(), appended.len());
+            let mut written = vec![MaybeUninit::uninit(); appended.len()];
+            record.write_to(&mut written);
+            // SAFETY: write_to initialises all of it.
+            let written: Vec<u8> = written.iter().map(|byte| unsafe { byte.assume_init() }).collect();
+            prop_assert_eq!(written, appended);
+        }
+
+        #[test]
+        fn what_is_parsed_is_written_back_the_same(written in proptest::collection::vec(any::<u8>(), 0..40)) {
+            if let Ok(record) = Record::parse(&written) {
+                prop_assert_eq!(bytes(&record), written);
+            }
+        }
+    }
+}

@@ -2,6 +2,9 @@
 
 use std::time::Instant;
 
+use crate::algorithm::CodecId;
+use crate::counters::{Counters, Family};
+
 /// One in this many operations is timed and stands for all of them.
 const SAMPLED: u32 = 64;
 
@@ -30,9 +33,12 @@ impl Stopwatch {
 }
 
 impl Started {
-    /// The nanoseconds to count: those of the operation times the operations that it stands for, or 0.
+    /// Counts the time since the start for all the operations that this one stands for.
     #[inline]
-    pub fn elapsed(self) -> u64 {
-        self.0.map_or(0, |start| start.elapsed().as_nanos() as u64 * u64::from(SAMPLED))
+    pub fn stop(self, counters: &Counters, family: Family) {
+        if let Some(start) = self.0 {
+            let nanoseconds = start.elapsed().as_nanos() as u64 * u64::from(SAMPLED);
+            counters.add(family, CodecId::Identity, nanoseconds);
+        }
     }
 }

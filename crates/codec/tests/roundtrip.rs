@@ -1,34 +1,125 @@
-//! Everything that is written is read back, byte for byte, and nothing is stored larger than it was.
-#![cfg(any(feature = "zstd", feature = "lz4"))]
+//! What is written is read back, byte for byte, and is never larger for having been compressed.
 
-use snugly_codec::*;
+mod values;
+
 use std::sync::Arc;
 
-#[test]
-fn records() {
-    for algorithm in ALGORITHMS.iter().filter(|a| a.is_available()) {
-        for level in [*algorithm.levels().start(), algorithm.default_level(), *algorithm.levels().end()] {
-            let choice = Choice::new(algorithm.name(), Some(level), 32).unwrap();
-            let counters = Arc::new(Counters::default());
-            let mut encoder = Encoder::new(counters.clone());
-            let mut decoder = Decoder::new(counters.clone());
-            for n in [0, 1, 10, 100, 1000, 100000] {
-                let value = b"{\"a\": 12, \"b\": \"hello\"}".repeat(n);
-                let mut stored = Vec::new();
-                encoder.encode(choice, &value, 20, |b| b.next_multiple_of(16)).append_to(&mut stored);
-                let mut out = b"x".to_vec();
-                decoder.decode(&Record::parse(&stored).unwrap(), 1 << 30, &mut out).unwrap();
-                assert_eq!(&out[1..], value);
-                let options = envelope::Options { choice, ..Default::default() };
-                let mut e = Vec::new();
-                let outcome = envelope::encode(&options, &value, &mut e);
-                if let envelope::Outcome::Encoded { .. } = outcome {
-                    let mut out = b"x".to_vec();
-                    envelope::decode(&options, &e, &mut out).unwrap();
-                    assert_eq!(&out[1..], value);
-                    println!("{} {level} {} {} {}", algorithm.name(), value.len(), stored.len(), e.len());
-                }
+use proptest::prelude::*;
+use snugly_codec::envelope::{self, Decoded, ExistingEnvelopes, Options, Outcome};
+use snugly_codec::{CodecId, Record};
+use values::*;
+
+/// What the application reads back if it writes `value`.
+fn through_envelope(options: &Options, value: &[u8]) -> Vec<u8> {
+    let mut sent = b"before".to_vec();
+    let sent = match envelope::encode(options, value, &mut sent) {
+        Outcome::Encoded { len, .. } => {
+            assert_eq!(len, sent.len() - b"before".len());
+            sent[b"before".len()..].to_vec()
+        }
+        Outcome::AsIs(_) => {
+            assert_eq!(sent, b"before");
+            value.to_vec()
+        }
+    };
+    let mut received = b"before".to_vec();
+    match envelope::decode(options, &sent, &mut received).expect("it decodes") {
+        Decoded::Restored { len, .. } => {
+            assert_eq!(len, received.len() - b"before".len());
+            received[b"before".len()..].to_vec()
+        }
+        Decoded::AsIs => sent,
+    }
+}
+
+proptest! {
+    #[test]
+    fn records_keep_every_value(choice in any_choice(), values in proptest::collection::vec(any_value(), 1..4)) {
+        let (mut encoder, mut decoder) = (encoder(), decoder());
+        for value in values {
+            let stored = stored(&mut encoder, choice, &value);
+            let record = Record::parse(&stored).unwrap();
+            let mut restored = b"before".to_vec();
+            decoder.decode(&record, MAX_RAW, &mut restored).unwrap();
+            prop_assert_eq!(&restored[b"before".len()..], &value);
+            prop_assert!(stored.len() <= Record::identity(&value).encoded_len());
+        }
+    }
+
+    #[test]
+    fn envelopes_keep_every_value(choice in any_choice(), checksum: bool, value in any_value()) {
+        let options = Options { checksum, ..options(choice) };
+        prop_assert_eq!(through_envelope(&options, &value), value);
+    }
+
+    #[test]
+    fn dictionaries_keep_every_value(level in -7i32..=22, value in any_value(), seed: u64) {
+        static DICTIONARY: std::sync::OnceLock<Arc<snugly_codec::Dictionary>> = std::sync::OnceLock::new();
+        if compressing().all(|algorithm| algorithm.name() != "zstd") {
+            return Ok(());
+        }
+        let dictionary = DICTIONARY.get_or_init(dictionary);
+        let choice = snugly_codec::Choice::new("zstd", Some(level), 64).unwrap();
+        for value in [value, json(seed, 2)] {
+            let mut encoder = encoder();
+            let record = encoder.encode_with(choice, Some((7, dictionary)), &value, 0, |bytes| bytes);
+            let find = |number| (number == 7).then(|| dictionary.clone());
+            let mut restored = Vec::new();
+            decoder().decode_with(&record, &find, MAX_RAW, &mut restored).unwrap();
+            prop_assert_eq!(&restored, &value);
+
+            let mut sent = Vec::new();
+            if let Outcome::Encoded { codec, .. } =
+                envelope::encode_with(&options(choice), Some(dictionary), &value, &mut sent)
+            {
+                prop_assert_eq!(codec, CodecId::ZstdDictionary);
+                let find = |id| (id == dictionary.id()).then(|| dictionary.clone());
+                restored.clear();
+                envelope::decode_with(&options(choice), &find, &sent, &mut restored).unwrap();
+                prop_assert_eq!(&restored, &value);
             }
         }
+    }
+
+    #[test]
+    fn values_that_count_as_envelopes_are_read_back_as_they_were_written(
+        backend in prop_oneof![Just(1u8), Just(2), Just(0x81), any::<u8>()],
+        rest in proptest::collection::vec(any::<u8>(), 0..100),
+        wrap: bool,
+    ) {
+        let Some(algorithm) = compressing().next() else { return Ok(()) };
+        let value = [&[0, 1, 2, 0, backend], &rest[..]].concat();
+        let well_formed = envelope::inspect(&value).is_some_and(|envelope| envelope.is_well_formed(MAX_RAW));
+        let existing_envelopes = if wrap { ExistingEnvelopes::Wrap } else { ExistingEnvelopes::Pass };
+        for choice in [choice(algorithm.name()), snugly_codec::Choice::none()] {
+            let options = Options { existing_envelopes, ..options(choice) };
+            if wrap || !well_formed {
+                prop_assert_eq!(through_envelope(&options, &value), &value[..]);
+            }
+        }
+    }
+}
+
+#[test]
+fn values_of_every_small_length_come_back() {
+    for algorithm in available() {
+        for len in 0..400 {
+            for value in [vec![b'a'; len], random(len, len as u64)] {
+                assert_eq!(restored(&stored(&mut encoder(), choice(algorithm.name()), &value)), value);
+                assert_eq!(through_envelope(&options(choice(algorithm.name())), &value), value);
+            }
+        }
+    }
+}
+
+#[test]
+fn values_of_several_blocks_and_windows_come_back() {
+    let value: Vec<u8> =
+        (0..40).flat_map(|seed| [json(seed, 2_000), random(90_000, seed)].concat()).collect();
+    for algorithm in compressing() {
+        let stored = stored(&mut encoder(), choice(algorithm.name()), &value);
+        assert!(stored.len() < value.len() * 9 / 10);
+        assert_eq!(restored(&stored), value);
+        assert_eq!(through_envelope(&options(choice(algorithm.name())), &value), value);
     }
 }

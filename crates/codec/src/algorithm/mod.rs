@@ -3,6 +3,7 @@
 //! Adding an algorithm is adding a [`CodecId`] (a number of the format) and a row to [`ALGORITHMS`]. Contexts are
 //! kept per thread inside each algorithm's module; nothing here decides *whether* to compress.
 
+pub(crate) mod block;
 pub(crate) mod frame;
 mod identity;
 #[cfg_attr(not(feature = "lz4"), path = "lz4_absent.rs")]
@@ -15,7 +16,6 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use crate::dictionary::Dictionary;
-use crate::error::DecodeError;
 
 /// How a record's payload is encoded. The numbers are the format's: never renumbered, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,10 +58,6 @@ impl CodecId {
             CodecId::Zstd | CodecId::ZstdDictionary => &ALGORITHMS[2],
         }
     }
-
-    pub(crate) fn backend(self) -> Result<&'static Backend, DecodeError> {
-        self.algorithm().backend.as_ref().ok_or(DecodeError::NotBuiltIn { codec: self })
-    }
 }
 
 impl fmt::Display for CodecId {
@@ -78,6 +74,8 @@ pub struct Algorithm {
     levels: RangeInclusive<i32>,
     default_level: i32,
     probe_level: i32,
+    /// Reads a payload's structure: exactly one frame or block, nothing after it.
+    pub(crate) extent: fn(Framing, &[u8]) -> Result<Extent, &'static str>,
     pub(crate) backend: Option<Backend>,
 }
 
@@ -89,6 +87,7 @@ pub static ALGORITHMS: &[Algorithm] = &[
         levels: 0..=0,
         default_level: 0,
         probe_level: 0,
+        extent: identity::extent,
         backend: Some(identity::BACKEND),
     },
     Algorithm {
@@ -97,6 +96,7 @@ pub static ALGORITHMS: &[Algorithm] = &[
         levels: -128..=12,
         default_level: 0,
         probe_level: 0,
+        extent: block::extent,
         backend: lz4::BACKEND,
     },
     Algorithm {
@@ -105,6 +105,7 @@ pub static ALGORITHMS: &[Algorithm] = &[
         levels: -131_072..=22,
         default_level: 3,
         probe_level: 1,
+        extent: frame::extent,
         backend: zstd::BACKEND,
     },
 ];
@@ -198,8 +199,6 @@ pub(crate) enum Fault {
 pub(crate) struct Backend {
     /// Appends the payload. The buffer is unchanged after a failure.
     pub compress: Compress,
-    /// Reads the payload's structure: exactly one frame or block, nothing after it.
-    pub extent: fn(Framing, &[u8]) -> Result<Extent, &'static str>,
     /// Appends the value and returns its length. The buffer is unchanged after a failure.
     pub decompress: Decompress,
 }

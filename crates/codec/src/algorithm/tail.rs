@@ -8,25 +8,17 @@ pub(crate) fn reserve(out: &mut Vec<u8>, additional: usize) -> Result<(), Fault>
 }
 
 /// The room after a vector's contents: `limit` bytes, uninitialised until they are committed.
-#[cfg(any(feature = "zstd", feature = "lz4"))]
 pub(crate) struct Tail<'a> {
     out: &'a mut Vec<u8>,
     start: usize,
     limit: usize,
 }
 
-#[cfg(any(feature = "zstd", feature = "lz4"))]
 impl<'a> Tail<'a> {
     /// Reserves exactly the room that the caller allows to be written, whatever the vector's capacity.
     pub fn reserve(out: &'a mut Vec<u8>, limit: usize) -> Result<Self, Fault> {
         reserve(out, limit)?;
         Ok(Tail { start: out.len(), limit, out })
-    }
-
-    /// How many bytes may be written.
-    #[cfg(feature = "lz4")]
-    pub fn limit(&self) -> usize {
-        self.limit
     }
 
     /// The start of `limit` writable bytes.

@@ -56,3 +56,31 @@ pub(super) fn matches(value: &[u8]) -> bool {
     value.first().is_some_and(|&first| FIRST_BYTES[usize::from(first)])
         && TABLE.iter().any(|row| value.get(row.offset..).is_some_and(|rest| rest.starts_with(row.bytes)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_format_is_recognised_by_its_first_bytes() {
+        for row in TABLE {
+            let mut value = vec![0; row.offset];
+            if row.bytes == b"WEBP" {
+                value[..4].copy_from_slice(b"RIFF");
+            }
+            value.extend_from_slice(row.bytes);
+            assert!(matches(&value), "{:?}", row.bytes.escape_ascii());
+            value.pop();
+            assert!(!matches(&value), "{:?} cut off", row.bytes.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn text_and_numbers_have_no_magic() {
+        for value in
+            [&b""[..], b"{\"a\": 1}", b"[1, 2]", b"<html>", b"name,price", b"12345", b"\0\0\0\x01", b"Rust"]
+        {
+            assert!(!matches(value), "{:?}", value.escape_ascii());
+        }
+    }
+}

@@ -1,8 +1,8 @@
 //! Whether to compress a value: what is not worth an attempt, and what an attempt must gain.
 //!
-//! Compressing is tried without further thought as long as it succeeds. Once it fails for values of some length
-//! (to the power of two), values of that length are looked at first ([`probe`]), and attempts on those that look
-//! like the failed ones back off exponentially. They never stop: a random block that repeats itself looks random
+//! Short values are compressed without further thought as long as that succeeds. Once it fails for values of some
+//! length (to the power of two), those are looked at first ([`probe`]), as long values always are, and attempts on
+//! those that look like the failed ones back off exponentially. They never stop: a random block that repeats itself looks random
 //! and is compressible, and what a cache holds changes.
 
 mod magic;
@@ -33,8 +33,10 @@ struct Class {
 }
 
 /// Raises suspicion by this much with each failure, up to the most.
-const SUSPICION_STEP: u8 = 8;
-const MAX_SUSPICION: u8 = 64;
+const SUSPICION_STEP: u8 = 4;
+const MAX_SUSPICION: u8 = 32;
+/// From this length on a look costs less than a hundredth of an attempt, and every value gets one.
+const ALWAYS_LOOKED_AT: usize = 16 << 10;
 
 #[derive(Clone, Copy)]
 struct Backoff {
@@ -55,17 +57,17 @@ impl Backoff {
         self.failures = self.failures.saturating_add(1);
         let failures = u32::from(self.failures);
         self.skip = match spread {
-            // 4, 16, 64, then 1 attempt in 257: less than 1 % of the cost of trying each time.
+            // Skips 4, 16, 64, then always 256: less than 1 % of the cost of trying each time.
             Spread::Even => 1 << (2 * failures).min(8),
-            // These mostly compress, or belong to a mixture of which some do: patient, and 1 in 17 at worst.
+            // These mostly compress, or belong to a mixture of which some do: patient, and 1 in 16 at worst.
             Spread::Mixed | Spread::Skewed => (1 << failures.saturating_sub(8).min(4)) - 1,
         };
     }
 }
 
-/// An attempt that the policy allows, to be reported when it has been made.
+/// An attempt that the policy allows, to be reported when it has been made. Small enough for a register.
 struct Attempt {
-    class: usize,
+    class: u8,
     /// `None` if the value was not looked at.
     spread: Option<Spread>,
     /// Whether a failure is likely, so that a fast level should go first.
@@ -115,11 +117,11 @@ impl Policy {
         if self.subject != subject {
             *self = Policy { subject, ..Policy::new() };
         }
-        let class = value.len().checked_ilog2().unwrap_or(0) as usize
-            + if encoding.dictionary.is_some() { LENGTHS } else { 0 };
+        let family = if encoding.dictionary.is_some() { LENGTHS } else { 0 };
+        let class = family as u8 + value.len().checked_ilog2().unwrap_or(0) as u8;
         let has_magic = magic::matches(value);
-        let memory = &mut self.classes[class];
-        if memory.suspicion == 0 && !has_magic {
+        let memory = &mut self.classes[usize::from(class)];
+        if memory.suspicion == 0 && !has_magic && value.len() < ALWAYS_LOOKED_AT {
             return Ok(Attempt { class, spread: None, doubtful: false });
         }
         let spread = Spread::of(value);
@@ -135,7 +137,7 @@ impl Policy {
     }
 
     fn report(&mut self, attempt: Attempt, gained: bool) {
-        let class = &mut self.classes[attempt.class];
+        let class = &mut self.classes[usize::from(attempt.class)];
         if gained {
             class.suspicion = class.suspicion.saturating_sub(1);
         } else {

@@ -1,0 +1,169 @@
+//! The rules of the envelope that a round trip does not show.
+
+mod values;
+
+use snugly_codec::envelope::{
+    self, Decoded, ExistingEnvelopes, Fault, Options, Outcome, decode, encode, inspect,
+};
+use snugly_codec::{Choice, CodecId, DecodeError, Reason};
+use values::*;
+
+fn encoded(options: &Options, value: &[u8]) -> Option<Vec<u8>> {
+    let mut sent = Vec::new();
+    matches!(encode(options, value, &mut sent), Outcome::Encoded { .. }).then_some(sent)
+}
+
+#[test]
+fn the_header_names_the_backend() {
+    for algorithm in compressing() {
+        let sent = encoded(&options(choice(algorithm.name())), &json(1, 10)).expect("it compresses");
+        let backend = if algorithm.name() == "zstd" { 1 } else { 2 };
+        assert_eq!(sent[..5], [0, 1, 2, 0, backend]);
+        let envelope = inspect(&sent).expect("an envelope");
+        assert_eq!((envelope.backend(), envelope.codec()), (backend, Some(algorithm.id())));
+        assert_eq!(envelope.claimed_len(), Some(json(1, 10).len() as u64));
+        assert_eq!(envelope.dictionary_id(), None);
+        assert!(envelope.is_well_formed(MAX_RAW));
+    }
+}
+
+#[test]
+fn a_well_formed_envelope_is_sent_as_it_is_unless_it_is_to_be_wrapped() {
+    for algorithm in compressing() {
+        let pass = options(choice(algorithm.name()));
+        let sent = encoded(&pass, &json(1, 10)).expect("it compresses");
+        assert_eq!(encode(&pass, &sent, &mut Vec::new()), Outcome::AsIs(Reason::Envelope));
+        let wrap = Options { existing_envelopes: ExistingEnvelopes::Wrap, ..pass };
+        let twice = encoded(&wrap, &sent).expect("it is wrapped");
+        let mut received = Vec::new();
+        decode(&wrap, &twice, &mut received).expect("it decodes");
+        assert_eq!(received, sent);
+    }
+}
+
+#[test]
+fn what_only_counts_as_an_envelope_is_encoded_even_if_it_grows_or_nothing_is_chosen() {
+    let Some(algorithm) = compressing().next() else { return };
+    for choice in [choice(algorithm.name()), Choice::none()] {
+        for value in [
+            &b"\0\x01\x02\0\x01"[..],
+            b"\0\x01\x02\0\x1f",
+            b"\0\x01\x02\0\x81\x28\xb5",
+            b"\0\x01\x02\0\x02\0\0\0\0",
+        ] {
+            let sent = encoded(&options(choice), value).expect("it is encoded");
+            assert!(sent.len() > value.len());
+            let mut received = Vec::new();
+            decode(&options(choice), &sent, &mut received).expect("it decodes");
+            assert_eq!(received, value);
+        }
+    }
+}
+
+#[test]
+fn somebody_elses_data_is_no_envelope() {
+    let counting: Vec<u8> = (0..=255).collect();
+    for value in [
+        &counting[..],
+        b"\0\x01\x02",
+        b"\0\x01\x02\0",
+        b"\0\x01\x02\x01\x01",
+        b"\0\x01\x02\0\0",
+        b"\0\x01\x02\0\x20",
+    ] {
+        assert_eq!(inspect(value), None);
+        assert_eq!(decode(&Options::default(), value, &mut Vec::new()), Ok(Decoded::AsIs));
+        assert_eq!(encode(&Options::default(), value, &mut Vec::new()), Outcome::AsIs(Reason::Off));
+    }
+    for backend in (0x01..=0x1f).chain(0x80..=0x9f) {
+        assert!(inspect(&[0, 1, 2, 0, backend]).is_some());
+    }
+}
+
+#[test]
+fn an_envelope_is_well_formed_if_its_payload_starts_as_the_backend_demands() {
+    let cases: [(&[u8], bool); 10] = [
+        (b"\0\x01\x02\0\x01\x28\xb5\x2f\xfd\x20\x03", true),
+        (b"\0\x01\x02\0\x01\x28\xb5\x2f\xfd\x20", false),
+        (b"\0\x01\x02\0\x01\x28\xb5\x2f\xfc\x20\x03", false),
+        (b"\0\x01\x02\0\x01\x28\xb5\x2f\xfd\x28\x03", false),
+        (b"\0\x01\x02\0\x81\x28\xb5\x2f\xfd\x21\x09\x03", true),
+        (b"\0\x01\x02\0\x81\x28\xb5\x2f\xfd\x20\x03", false),
+        (b"\0\x01\x02\0\x02\xff\0\0\0a", true),
+        (b"\0\x01\x02\0\x02\0\x01\0\0a", false),
+        (b"\0\x01\x02\0\x02\0\0\0\0", false),
+        (b"\0\x01\x02\0\x03\0\0\0\0a", false),
+    ];
+    for (value, well_formed) in cases {
+        let envelope = inspect(value).expect("it counts as an envelope");
+        assert_eq!(envelope.is_well_formed(MAX_RAW), well_formed, "{:?}", value.escape_ascii());
+    }
+    let lz4 = inspect(b"\0\x01\x02\0\x02\xff\0\0\0a").expect("it counts as an envelope");
+    assert!(lz4.is_well_formed(255) && !lz4.is_well_formed(254));
+}
+
+#[test]
+fn short_and_incompressible_values_are_sent_as_they_are() {
+    for algorithm in compressing() {
+        let choice = |min_bytes| Choice::new(algorithm.name(), None, min_bytes).expect("it is available");
+        let as_is = |choice, value: &[u8]| encode(&options(choice), value, &mut Vec::new());
+        assert_eq!(as_is(choice(64), &[b'a'; 63]), Outcome::AsIs(Reason::Small));
+        assert!(matches!(as_is(choice(64), &[b'a'; 64]), Outcome::Encoded { .. }));
+        assert_eq!(as_is(choice(6), &[b'1'; 31]), Outcome::AsIs(Reason::Small));
+        assert!(matches!(as_is(choice(6), &[b'1'; 32]), Outcome::Encoded { .. }));
+        assert_eq!(as_is(choice(64), &random(100, 1)), Outcome::AsIs(Reason::NoGain));
+        let long = Options { max_decompressed_size: 999, ..options(choice(64)) };
+        assert_eq!(encode(&long, &[b'a'; 1_000], &mut Vec::new()), Outcome::AsIs(Reason::Large));
+    }
+}
+
+#[test]
+fn a_checksum_costs_four_bytes() {
+    if compressing().any(|algorithm| algorithm.name() == "zstd") {
+        let plain = encoded(&options(choice("zstd")), &json(1, 10)).expect("it compresses");
+        let with_checksum = Options { checksum: true, ..options(choice("zstd")) };
+        let checked = encoded(&with_checksum, &json(1, 10)).expect("it compresses");
+        assert_eq!(checked.len(), plain.len() + 4);
+        let again = encoded(&options(choice("zstd")), &json(1, 10)).expect("it compresses");
+        assert_eq!(again, plain);
+    }
+}
+
+#[test]
+fn errors_name_the_backend_the_sizes_and_the_key() {
+    let error = decode(&Options::default(), b"\0\x01\x02\0\x03abc", &mut Vec::new()).expect_err("unknown");
+    assert_eq!((error.name(), &error.fault), ("unknown_backend", &Fault::UnknownBackend));
+    assert_eq!(
+        error.for_key(b"user:1\xff").to_string(),
+        "cannot decode an envelope of 8 bytes, backend 03, at key \"user:1\\xff\": its backend is unknown: a newer \
+         client may have written it"
+    );
+    let lz4 = b"\0\x01\x02\0\x02\x00\x10\0\0abc";
+    let error = decode(&Options::default(), lz4, &mut Vec::new()).expect_err("unreachable");
+    if compressing().any(|algorithm| algorithm.name() == "lz4") {
+        let (codec, raw, payload, reach) = (CodecId::Lz4, 4_096, 7, 765);
+        assert_eq!(error.fault, Fault::Payload(DecodeError::Unreachable { codec, raw, payload, reach }));
+        assert_eq!(
+            error.to_string(),
+            "cannot decode an envelope of 12 bytes, backend 02: a lz4 payload of 7 bytes claims 4096 bytes but can \
+             reach 765 at most: it is corrupt"
+        );
+    } else {
+        assert_eq!(error.name(), "not_built_in");
+    }
+}
+
+#[test]
+fn a_missing_dictionary_is_named() {
+    let bytes = b"\0\x01\x02\0\x81\x28\xb5\x2f\xfd\x23\x01\x80\0\0\x03\x19\0\0abc";
+    if compressing().any(|algorithm| algorithm.name() == "zstd") {
+        let error = envelope::decode(&Options::default(), bytes, &mut Vec::new()).expect_err("it is missing");
+        assert_eq!(
+            error.fault,
+            Fault::Payload(DecodeError::DictionaryMissing { dictionary: 32_769, payload: 16 })
+        );
+    }
+    let without_id = b"\0\x01\x02\0\x81\x28\xb5\x2f\xfd\x20\x03\x19\0\0abc";
+    let error = envelope::decode(&Options::default(), without_id, &mut Vec::new()).expect_err("no ID");
+    assert_eq!(error.fault, Fault::NoDictionaryId);
+}

@@ -1,0 +1,105 @@
+//! Values and choices that the tests share.
+#![allow(dead_code, reason = "each test program uses some of them")]
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use snugly_codec::envelope::Options;
+use snugly_codec::{ALGORITHMS, Algorithm, Choice, Counters, Decoder, Dictionary, Encoder, Record};
+
+pub const MAX_RAW: usize = 64 << 20;
+
+/// The algorithms of this build, identity included.
+pub fn available() -> impl Iterator<Item = &'static Algorithm> {
+    ALGORITHMS.iter().filter(|algorithm| algorithm.is_available())
+}
+
+/// The algorithms of this build that compress.
+pub fn compressing() -> impl Iterator<Item = &'static Algorithm> {
+    available().filter(|algorithm| algorithm.name() != "none")
+}
+
+pub fn choice(name: &str) -> Choice {
+    Choice::new(name, None, 64).expect("the algorithm is available")
+}
+
+pub fn options(choice: Choice) -> Options {
+    Options { choice, max_decompressed_size: MAX_RAW, ..Options::default() }
+}
+
+/// Every algorithm of this build with any level, the bounds more often than the rest.
+pub fn any_choice() -> impl Strategy<Value = Choice> {
+    let algorithms: Vec<_> = available().collect();
+    proptest::sample::select(algorithms).prop_flat_map(|algorithm| {
+        let (least, most) = algorithm.levels().into_inner();
+        prop_oneof![
+            Just(least),
+            Just(most),
+            Just(algorithm.default_level()),
+            least..=most,
+            (-9).max(least)..=9.min(most)
+        ]
+        .prop_map(|level| Choice::new(algorithm.name(), Some(level), 32).expect("the level is in range"))
+    })
+}
+
+/// Values as caches see them: noise, repetition, text, and mixtures of all.
+pub fn any_value() -> impl Strategy<Value = Vec<u8>> {
+    let noise = proptest::collection::vec(any::<u8>(), 0..600);
+    let text = "[a-z ]{0,600}".prop_map(String::into_bytes);
+    let repeated = (proptest::collection::vec(any::<u8>(), 1..40), 1usize..4_000)
+        .prop_map(|(word, times)| word.repeat(times));
+    let part = prop_oneof![noise, text, repeated].boxed();
+    proptest::collection::vec(part, 0..4).prop_map(|parts| parts.concat())
+}
+
+/// Random bytes, the same for the same seed.
+pub fn random(len: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(2).wrapping_add(1);
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as u8
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+/// A JSON document like the others, and yet no other's copy.
+pub fn json(seed: u64, entries: usize) -> Vec<u8> {
+    let numbers = random(entries * 4, seed);
+    let entries = numbers.chunks(4).map(|number| {
+        let [a, b, c, d] = [number[0], number[1], number[2], number[3]];
+        format!(
+            r#"{{"id":{a}{b},"name":"user {c}","email":"user{c}.{d}@example.com","active":{}}}"#,
+            d % 2 == 0
+        )
+    });
+    format!("[{}]", entries.collect::<Vec<_>>().join(",")).into_bytes()
+}
+
+pub fn dictionary() -> Arc<Dictionary> {
+    let samples: Vec<Vec<u8>> = (0..2_000).map(|seed| json(seed, 3)).collect();
+    Arc::new(Dictionary::train(&samples, 4_096).expect("the samples are enough"))
+}
+
+/// What a store would keep of a value.
+pub fn stored(encoder: &mut Encoder, choice: Choice, value: &[u8]) -> Vec<u8> {
+    let mut stored = Vec::new();
+    encoder.encode(choice, value, 0, |bytes| bytes).append_to(&mut stored);
+    stored
+}
+
+pub fn encoder() -> Encoder {
+    Encoder::new(Arc::new(Counters::default()))
+}
+
+pub fn decoder() -> Decoder {
+    Decoder::new(Arc::new(Counters::default()))
+}
+
+/// The value that is restored from what a store kept.
+pub fn restored(stored: &[u8]) -> Vec<u8> {
+    let record = Record::parse(stored).expect("a record");
+    let mut value = Vec::new();
+    decoder().decode(&record, MAX_RAW, &mut value).expect("it decodes");
+    value
+}
