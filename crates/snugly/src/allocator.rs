@@ -30,7 +30,7 @@ mod tests {
             // SAFETY: the layout has a size above zero, and what was allocated with it is freed with it.
             let real = unsafe {
                 let pointer = super::ALLOCATOR.alloc(layout);
-                let real = super::ALLOCATOR.usable_size(pointer);
+                let real = tikv_jemallocator::usable_size(pointer);
                 super::ALLOCATOR.dealloc(pointer, layout);
                 real
             };

@@ -1,0 +1,61 @@
+//! `snugly bench`: measures servers with real or generated values. Works with any Redis, Valkey or snugly server, and
+//! for memory with memcached, so that figures of peers come from the same program.
+
+mod load;
+mod memory;
+mod process;
+mod report;
+mod server;
+mod values;
+mod workload;
+
+use std::error::Error;
+
+use anyhow::Result;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+
+/// One row for each benchmark.
+struct Benchmark {
+    name: &'static str,
+    about: &'static str,
+    options: fn(Command) -> Command,
+    run: fn(&ArgMatches) -> Result<()>,
+}
+
+const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        name: "server",
+        about: "Sends requests to a server; reports throughput, latency and the server's CPU time",
+        options: server::Options::augment_args,
+        run: |matches| server::run(&server::Options::from_arg_matches(matches)?),
+    },
+    Benchmark {
+        name: "memory",
+        about: "Fills an empty server; reports the memory that a value takes",
+        options: memory::Options::augment_args,
+        run: |matches| memory::run(&memory::Options::from_arg_matches(matches)?),
+    },
+    Benchmark {
+        name: "values",
+        about: "Prints generated values that look like real ones, one a line",
+        options: values::Options::augment_args,
+        run: |matches| values::run(&values::Options::from_arg_matches(matches)?),
+    },
+];
+
+pub(crate) fn command(command: Command) -> Command {
+    let subcommand =
+        |benchmark: &Benchmark| (benchmark.options)(Command::new(benchmark.name)).about(benchmark.about);
+    command
+        .about("Measures servers with real or generated values")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands(BENCHMARKS.iter().map(subcommand))
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
+    let (name, matches) = matches.subcommand().expect("clap requires a subcommand");
+    let benchmark = BENCHMARKS.iter().find(|benchmark| benchmark.name == name);
+    let benchmark = benchmark.expect("clap knows no other subcommands");
+    Ok((benchmark.run)(matches)?)
+}

@@ -1,0 +1,70 @@
+//! Results as a table for people and as CSV for programs, from one description of the columns.
+
+use std::fs::OpenOptions;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// A column: its name in CSV files, its title in tables (none: not shown there).
+pub struct Column {
+    pub name: &'static str,
+    pub title: Option<&'static str>,
+}
+
+/// Rows of text under columns.
+pub struct Report {
+    columns: &'static [Column],
+    rows: Vec<Vec<String>>,
+}
+
+impl Report {
+    pub fn new(columns: &'static [Column]) -> Self {
+        Self { columns, rows: Vec::new() }
+    }
+
+    /// Adds a row with a cell for every column.
+    pub fn push(&mut self, row: Vec<String>) {
+        assert_eq!(row.len(), self.columns.len(), "a cell for every column");
+        self.rows.push(row);
+    }
+
+    /// Prints the columns that have a title, the first one aligned to the left.
+    pub fn print(&self) {
+        let shown: Vec<(usize, &str)> = (self.columns.iter().enumerate())
+            .filter_map(|(index, column)| column.title.map(|title| (index, title)))
+            .collect();
+        let widths: Vec<usize> = (shown.iter())
+            .map(|&(index, title)| self.rows.iter().map(|row| row[index].len()).fold(title.len(), usize::max))
+            .collect();
+        let line = |cells: Vec<&str>| {
+            let cells = cells.into_iter().zip(&widths).enumerate();
+            let cells: Vec<String> = cells
+                .map(
+                    |(at, (cell, width))| {
+                        if at == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+                    },
+                )
+                .collect();
+            println!("{}", cells.join("  ").trim_end());
+        };
+        line(shown.iter().map(|&(_, title)| title).collect());
+        for row in &self.rows {
+            line(shown.iter().map(|&(index, _)| row[index].as_str()).collect());
+        }
+    }
+
+    /// Appends the rows to a CSV file; a new or empty one gets a header first.
+    pub fn append_csv(&self, path: &Path) -> Result<()> {
+        let context = || format!("cannot write {}", path.display());
+        let file = OpenOptions::new().create(true).append(true).open(path).with_context(context)?;
+        let is_new = file.metadata().with_context(context)?.len() == 0;
+        let mut writer = csv::Writer::from_writer(file);
+        if is_new {
+            writer.write_record(self.columns.iter().map(|column| column.name)).with_context(context)?;
+        }
+        for row in &self.rows {
+            writer.write_record(row).with_context(context)?;
+        }
+        writer.flush().with_context(context)
+    }
+}

@@ -1,0 +1,312 @@
+//! `snugly bench server`: throughput, latency and CPU time of a server under load.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::load::{Outcome, Pressure, Run, Stop};
+use super::process;
+use super::report::{Column, Report};
+use super::values::Source;
+use super::workload::{Dataset, Distribution, Plan};
+use crate::client::{Client, Target};
+
+/// Requests that a connection sends at once while the keys are written before a test, and read back after it.
+const FILL_PIPELINE: usize = 32;
+
+/// Options of `snugly bench server`.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// The server: redis://[[user]:password@]host[:port][/database]
+    #[arg(long, default_value = "redis://127.0.0.1:7684")]
+    url: Target,
+
+    /// What to measure, one after the other; get and mixed write all keys first
+    #[arg(long, value_delimiter = ',', default_value = "set,get")]
+    tests: Vec<Test>,
+
+    /// Share of reads in the test mixed
+    #[arg(long, value_name = "PERCENT", default_value_t = 90, value_parser = clap::value_parser!(u32).range(0..=100))]
+    read_percent: u32,
+
+    /// Connections
+    #[arg(long, short, default_value_t = 50, value_parser = at_least_one)]
+    connections: usize,
+
+    /// Requests that a connection sends at once before it waits for their replies
+    #[arg(long, short = 'P', default_value_t = 1, value_parser = at_least_one)]
+    pipeline: usize,
+
+    /// Requests of each test
+    #[arg(long, short = 'n', default_value_t = 100_000, conflicts_with = "duration")]
+    requests: u64,
+
+    /// Seconds of each test, instead of a number of requests
+    #[arg(long, value_name = "SECONDS")]
+    duration: Option<f64>,
+
+    /// Threads of the load generator
+    #[arg(long, default_value_t = 1, value_parser = at_least_one)]
+    threads: usize,
+
+    /// Keys
+    #[arg(long, short = 'r', default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=999_999_999_999))]
+    keys: u64,
+
+    /// What keys start with; twelve digits follow
+    #[arg(long, default_value = "key:")]
+    key_prefix: String,
+
+    /// How often which key is asked for: uniform, zipf or zipf:THETA
+    #[arg(long, default_value = "uniform")]
+    distribution: Distribution,
+
+    #[command(flatten)]
+    values: Source,
+
+    /// Afterwards read every key and compare; values that are missing or wrong are an error
+    #[arg(long)]
+    verify: bool,
+
+    /// The server's process, for its CPU time where INFO does not tell it
+    #[arg(long)]
+    pid: Option<u32>,
+
+    /// What to call the server in the results [default: what INFO says]
+    #[arg(long)]
+    label: Option<String>,
+
+    /// Append the results to this file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Test {
+    /// Writes only
+    Set,
+    /// Reads only
+    Get,
+    /// Reads and writes, see --read-percent
+    Mixed,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("must be at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("is no whole number".to_owned()),
+    }
+}
+
+#[rustfmt::skip]
+const COLUMNS: &[Column] = &[
+    Column { name: "server", title: Some("server") },
+    Column { name: "test", title: Some("test") },
+    Column { name: "connections", title: None },
+    Column { name: "pipeline", title: None },
+    Column { name: "threads", title: None },
+    Column { name: "keys", title: None },
+    Column { name: "distribution", title: None },
+    Column { name: "values", title: None },
+    Column { name: "value_bytes", title: None },
+    Column { name: "requests", title: Some("requests") },
+    Column { name: "errors", title: None },
+    Column { name: "misses", title: Some("misses") },
+    Column { name: "seconds", title: Some("seconds") },
+    Column { name: "requests_per_second", title: Some("requests/s") },
+    Column { name: "server_cpu_us_per_request", title: Some("CPU µs/req") },
+    Column { name: "p50_us", title: Some("p50 µs") },
+    Column { name: "p95_us", title: Some("p95 µs") },
+    Column { name: "p99_us", title: Some("p99 µs") },
+    Column { name: "p99_9_us", title: Some("p99.9 µs") },
+    Column { name: "max_us", title: Some("max µs") },
+];
+
+/// Runs the tests and prints the results.
+pub fn run(options: &Options) -> Result<()> {
+    let mut control = Client::connect(&options.url)?;
+    let label = match &options.label {
+        Some(label) => label.clone(),
+        None => server_name(&mut control)?,
+    };
+    let dataset = Dataset::new(options.keys, &options.key_prefix, &options.values.open()?);
+    println!(
+        "{label} at {}: {} connections, pipeline {}, {} keys ({}), values {} of {:.0} bytes on average",
+        options.url,
+        options.connections,
+        options.pipeline,
+        options.keys,
+        options.distribution,
+        options.values.name(),
+        dataset.value_bytes(),
+    );
+    let mut report = Report::new(COLUMNS);
+    let mut filled = false;
+    for &test in &options.tests {
+        if test != Test::Set && !filled {
+            sweep(options, &dataset, false)?;
+            filled = true;
+        }
+        let before = cpu_time(options, &mut control)?;
+        let outcome = measure(options, &dataset, test)?;
+        let after = cpu_time(options, &mut control)?;
+        let cpu = after.zip(before).map(|(after, before)| after.saturating_sub(before));
+        report.push(row(options, &label, test, &dataset, &outcome, cpu));
+    }
+    report.print();
+    if let Some(path) = &options.csv {
+        report.append_csv(path)?;
+    }
+    if options.verify {
+        if !filled {
+            sweep(options, &dataset, false)?;
+        }
+        let outcome = sweep(options, &dataset, true)?;
+        ensure!(outcome.misses == 0, "{} of {} keys have lost their value", outcome.misses, options.keys);
+        println!("all {} values read back as written", options.keys);
+    }
+    Ok(())
+}
+
+/// Name and version, as INFO gives them.
+fn server_name(control: &mut Client) -> Result<String> {
+    let info = control.info()?;
+    let named = ["snugly", "valkey"].iter().find_map(|name| {
+        let version = info.get(&format!("{name}_version"))?;
+        Some(format!("{name} {version}"))
+    });
+    let redis = info.get("redis_version").map(|version| format!("redis {version}"));
+    Ok(named.or(redis).unwrap_or_else(|| "server".to_owned()))
+}
+
+/// The server's CPU time so far: from INFO, else from its process if that is known.
+fn cpu_time(options: &Options, control: &mut Client) -> Result<Option<Duration>> {
+    match (process::cpu_time(control)?, options.pid) {
+        (Some(time), _) => Ok(Some(time)),
+        (None, Some(pid)) => process::cpu_time_of(pid).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+fn measure(options: &Options, dataset: &Dataset, test: Test) -> Result<Outcome> {
+    let read_percent = match test {
+        Test::Set => 0,
+        Test::Get => 100,
+        Test::Mixed => options.read_percent,
+    };
+    let run = Run {
+        target: &options.url,
+        pressure: Pressure {
+            connections: options.connections,
+            pipeline: options.pipeline,
+            threads: options.threads,
+        },
+        dataset,
+        plan: Plan::Mix { distribution: options.distribution, read_percent },
+        stop: match options.duration {
+            Some(seconds) => Stop::After(Duration::try_from_secs_f64(seconds)?),
+            None => Stop::Requests(options.requests),
+        },
+        seed: options.values.seed,
+    };
+    execute(&run, test_name(test))
+}
+
+/// Writes or reads every key once.
+fn sweep(options: &Options, dataset: &Dataset, read: bool) -> Result<Outcome> {
+    let run = Run {
+        target: &options.url,
+        pressure: Pressure {
+            connections: options.connections.min(8),
+            pipeline: FILL_PIPELINE,
+            threads: options.threads,
+        },
+        dataset,
+        plan: Plan::Sweep { read },
+        stop: Stop::Requests(options.keys),
+        seed: options.values.seed,
+    };
+    execute(&run, if read { "read back" } else { "fill" })
+}
+
+/// Runs it with a progress bar on a terminal; errors of the server and wrong values end the benchmark.
+fn execute(run: &Run<'_>, name: &'static str) -> Result<Outcome> {
+    let (length, template) = match run.stop {
+        Stop::Requests(requests) => {
+            (requests, "{msg:>9} {wide_bar} {human_pos} of {human_len} requests, {eta} left")
+        }
+        Stop::After(time) => (time.as_millis() as u64, "{msg:>9} {wide_bar} {percent} %, {eta} left"),
+    };
+    let progress = ProgressBar::new(length).with_message(name);
+    progress.set_style(ProgressStyle::with_template(template)?);
+    let outcome = run.execute(&progress);
+    progress.finish_and_clear();
+    let outcome = outcome?;
+    if let Some(error) = &outcome.first_error {
+        anyhow::bail!(
+            "{} of {} requests were answered with an error, first: {error}",
+            outcome.errors,
+            outcome.requests
+        );
+    }
+    ensure!(
+        outcome.mismatches == 0,
+        "{} of {} requests were answered with another value than the one written: \
+         do other clients write these keys?",
+        outcome.mismatches,
+        outcome.requests
+    );
+    Ok(outcome)
+}
+
+fn test_name(test: Test) -> &'static str {
+    match test {
+        Test::Set => "set",
+        Test::Get => "get",
+        Test::Mixed => "mixed",
+    }
+}
+
+fn row(
+    options: &Options,
+    label: &str,
+    test: Test,
+    dataset: &Dataset,
+    outcome: &Outcome,
+    cpu: Option<Duration>,
+) -> Vec<String> {
+    let seconds = outcome.elapsed.as_secs_f64();
+    let requests = outcome.requests.max(1) as f64;
+    let microseconds = |nanoseconds: u64| format!("{:.1}", nanoseconds as f64 / 1000.0);
+    let percentile = |percent: f64| microseconds(outcome.latency.value_at_percentile(percent));
+    let test = match test {
+        Test::Mixed => format!("mixed {} % reads", options.read_percent),
+        other => test_name(other).to_owned(),
+    };
+    vec![
+        label.to_owned(),
+        test,
+        options.connections.to_string(),
+        options.pipeline.to_string(),
+        options.threads.to_string(),
+        options.keys.to_string(),
+        options.distribution.to_string(),
+        options.values.name(),
+        format!("{:.0}", dataset.value_bytes()),
+        outcome.requests.to_string(),
+        outcome.errors.to_string(),
+        outcome.misses.to_string(),
+        format!("{seconds:.2}"),
+        format!("{:.0}", requests / seconds),
+        cpu.map_or("n/a".to_owned(), |cpu| format!("{:.2}", cpu.as_secs_f64() * 1e6 / requests)),
+        percentile(50.0),
+        percentile(95.0),
+        percentile(99.0),
+        percentile(99.9),
+        microseconds(outcome.latency.max()),
+    ]
+}

@@ -1,0 +1,182 @@
+//! What a benchmark asks of a server: which operations on which keys, and the bytes of these requests.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution as _, Zipf};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::values::Values;
+
+/// Digits of a key's number, so that all keys are of one length.
+const KEY_DIGITS: usize = 12;
+/// Generated values that a benchmark keeps ready: enough not to live in a CPU's cache, few enough to be made quickly.
+const MOST_VALUES: u64 = 16_384;
+
+/// How often which key is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distribution {
+    /// Every key as often as any other.
+    Uniform,
+    /// Key number k with a frequency of 1 / k^theta.
+    Zipf(f64),
+}
+
+impl FromStr for Distribution {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':').unwrap_or((text, "0.99")) {
+            ("uniform", _) if text == "uniform" => Ok(Self::Uniform),
+            ("zipf", theta) => match theta.parse() {
+                Ok(theta) if theta > 0.0 && theta < 10.0 => Ok(Self::Zipf(theta)),
+                _ => Err(format!("{theta} is no exponent between 0 and 10")),
+            },
+            _ => Err("expected uniform, zipf or zipf:THETA".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uniform => f.write_str("uniform"),
+            Self::Zipf(theta) => write!(f, "zipf:{theta}"),
+        }
+    }
+}
+
+/// One request: a read or a write of a key, by the key's number.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    pub key: u64,
+    pub read: bool,
+}
+
+/// The keys and values of a benchmark, with the bytes of their requests prepared.
+///
+/// A key always gets the same value, so that every reply can be checked.
+pub struct Dataset {
+    pub keys: u64,
+    /// `*3 SET` up to the key's number, `*2 GET` likewise.
+    set_head: Vec<u8>,
+    get_head: Vec<u8>,
+    /// Values as bulk strings with their header and line end, one behind the other.
+    values: Vec<u8>,
+    /// Where value number i starts, and where the last one ends.
+    offsets: Vec<usize>,
+}
+
+impl Dataset {
+    pub fn new(keys: u64, prefix: &str, values: &Values) -> Self {
+        let count = keys.min(values.count().unwrap_or(MOST_VALUES));
+        let mut bulk_strings = Vec::new();
+        let mut offsets = vec![0];
+        for index in 0..count {
+            append_bulk(&values.get(index), &mut bulk_strings);
+            offsets.push(bulk_strings.len());
+        }
+        let key_length = prefix.len() + KEY_DIGITS;
+        Self {
+            keys,
+            set_head: format!("*3\r\n$3\r\nSET\r\n${key_length}\r\n{prefix}").into_bytes(),
+            get_head: format!("*2\r\n$3\r\nGET\r\n${key_length}\r\n{prefix}").into_bytes(),
+            values: bulk_strings,
+            offsets,
+        }
+    }
+
+    /// Average bytes of a value.
+    pub fn value_bytes(&self) -> f64 {
+        let total: usize = (0..self.offsets.len() as u64 - 1).map(|index| self.value(index).len()).sum();
+        total as f64 / (self.offsets.len() - 1) as f64
+    }
+
+    /// What the key is set to.
+    pub fn value(&self, key: u64) -> &[u8] {
+        let bulk = self.bulk(key);
+        let head = bulk.iter().position(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        &bulk[head..bulk.len() - 2]
+    }
+
+    fn bulk(&self, key: u64) -> &[u8] {
+        let index = (key % (self.offsets.len() as u64 - 1)) as usize;
+        &self.values[self.offsets[index]..self.offsets[index + 1]]
+    }
+
+    /// Appends the request of `operation`.
+    #[inline]
+    pub fn append(&self, operation: Operation, out: &mut Vec<u8>) {
+        out.extend_from_slice(if operation.read { &self.get_head } else { &self.set_head });
+        let mut digits = [b'0'; KEY_DIGITS + 2];
+        let mut number = operation.key;
+        for digit in digits[..KEY_DIGITS].iter_mut().rev() {
+            *digit += (number % 10) as u8;
+            number /= 10;
+        }
+        digits[KEY_DIGITS..].copy_from_slice(b"\r\n");
+        out.extend_from_slice(&digits);
+        if !operation.read {
+            out.extend_from_slice(self.bulk(operation.key));
+        }
+    }
+}
+
+fn append_bulk(value: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("${}\r\n", value.len()).as_bytes());
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Which operation comes next.
+#[derive(Clone, Copy, Debug)]
+pub enum Plan {
+    /// Every key once, in order: to fill a server and to read everything back.
+    Sweep { read: bool },
+    /// Keys after a distribution, reads and writes mixed.
+    Mix { distribution: Distribution, read_percent: u32 },
+}
+
+/// Draws operations for one thread of several.
+pub struct Draw {
+    plan: Plan,
+    keys: u64,
+    zipf: Option<Zipf<f64>>,
+    random: Xoshiro256PlusPlus,
+    next: u64,
+    step: u64,
+}
+
+impl Draw {
+    /// The operations of thread `thread` of `threads`: of a sweep every `threads`th key.
+    pub fn new(plan: Plan, keys: u64, seed: u64, thread: u64, threads: u64) -> Self {
+        let zipf = match plan {
+            Plan::Mix { distribution: Distribution::Zipf(theta), .. } => {
+                Some(Zipf::new(keys as f64, theta).expect("the exponent and the number of keys are positive"))
+            }
+            _ => None,
+        };
+        let random = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_add(thread << 32));
+        Self { plan, keys, zipf, random, next: thread, step: threads }
+    }
+
+    #[inline]
+    pub fn next(&mut self) -> Operation {
+        match self.plan {
+            Plan::Sweep { read } => {
+                let key = self.next % self.keys;
+                self.next += self.step;
+                Operation { key, read }
+            }
+            Plan::Mix { read_percent, .. } => {
+                let key = match &self.zipf {
+                    Some(zipf) => zipf.sample(&mut self.random) as u64 - 1,
+                    None => self.random.random_range(0..self.keys),
+                };
+                let read = read_percent == 100 || self.random.random_range(0..100) < read_percent;
+                Operation { key, read }
+            }
+        }
+    }
+}
