@@ -107,6 +107,15 @@ def database(rng: random.Random) -> bytes:
     return rng.choices([b"0", b"1", b"15", b"16", b"-1", b"abc", b"", b"99999999999"], [20, 10, 2, 1, 1, 1, 1, 1])[0]
 
 
+def cursor(rng: random.Random) -> bytes:
+    return rng.choice([b"0", b"1", b"17", b"18446744073709551615", b"18446744073709551616", b"-1", b"abc", b"", b"1.0"])
+
+
+def label(rng: random.Random) -> bytes:
+    """A name for a client. Zero bytes are left out: valkey-server reads a name up to the first of them."""
+    return rng.choice([text for text in TEXTS + NUMBERS + NOT_INTEGERS if b"\x00" not in text])
+
+
 def word(rng: random.Random) -> bytes:
     return rng.choice(WORDS)
 
@@ -170,7 +179,7 @@ COMMANDS = [
     Row(b"PEXPIRETIME", 2, [key]),
     Row(b"PERSIST", 3, [key]),
     Row(b"SCAN", 2, [lambda _: b"0", lambda _: b"COUNT", lambda _: b"1000"], options={b"MATCH": [pattern]}),
-    Row(b"SCAN", 1, [integer_at_once], options={b"MATCH": [pattern], b"COUNT": [integer], b"TYPE": [word]}),
+    Row(b"SCAN", 1, [cursor], damage=False, options={b"MATCH": [pattern], b"COUNT": [integer], b"TYPE": [word]}),
     Row(b"SCAN", 1, [lambda _: b"0", lambda _: b"COUNT", lambda _: b"1000", lambda _: b"TYPE", lambda _: b"string"]),
     Row(b"KEYS", 2, [pattern]),
     Row(b"DBSIZE", 2),
@@ -186,9 +195,9 @@ COMMANDS = [
     Row(b"OBJECT", 1, [lambda _: b"FREQ", key]),
     Row(b"OBJECT", 1, [word, key]),
     Row(b"CLIENT", 1, [lambda _: b"GETNAME"]),
-    Row(b"CLIENT", 1, [lambda _: b"SETNAME", text]),
+    Row(b"CLIENT", 1, [lambda _: b"SETNAME", label], damage=False),
     Row(b"CLIENT", 1, [lambda _: b"ID"]),
-    Row(b"CLIENT", 1, [lambda _: b"SETINFO", lambda _: b"LIB-NAME", text]),
+    Row(b"CLIENT", 1, [lambda _: b"SETINFO", lambda _: b"LIB-NAME", label], damage=False),
     Row(b"CLIENT", 1, [lambda _: b"NO-EVICT", word]),
     Row(b"CLIENT", 1, [word, text]),
     Row(b"RESET", 1),

@@ -1,0 +1,186 @@
+"""What the server says of itself where clients and people look for it, beside what valkey-server says."""
+
+from __future__ import annotations
+
+import pytest
+
+from resp import Connection, Failure, Items, Map, Other, Reply, Simple
+from servers import Server
+
+
+def dictionary(reply: Reply) -> dict[bytes, Reply]:
+    """A map of RESP3, or an array of names and values of RESP2."""
+    pairs = reply.pairs if isinstance(reply, Map) else []
+    if isinstance(reply, list):
+        pairs = list(zip(reply[::2], reply[1::2], strict=True))
+    return {name: value for name, value in pairs if isinstance(name, bytes)}
+
+
+def content(reply: Reply) -> bytes:
+    """A text for people: a bulk string in RESP2, a verbatim string in RESP3."""
+    if isinstance(reply, Other):
+        assert reply.text.startswith(b"txt:")
+        return reply.text[4:]
+    assert isinstance(reply, bytes)
+    return reply
+
+
+def names(reply: Reply) -> set[bytes]:
+    items = reply.items if isinstance(reply, Items) else reply
+    assert isinstance(items, list)
+    return {item.text if isinstance(item, Simple) else item for item in items if isinstance(item, Simple | bytes)}
+
+
+def test_every_command_is_described_as_valkey_describes_it(connection: Connection, peer: Server) -> None:
+    """Clients route by these: name, arity, flags, first key, last key, step."""
+    listed = connection.command("COMMAND", "LIST")
+    assert isinstance(listed, list)
+    commands = sorted(name for name in listed if isinstance(name, bytes))
+    assert connection.command("COMMAND", "COUNT") == len([name for name in commands if b"|" not in name])
+    assert len(commands) > 50
+    with peer.connect() as valkey:
+        for command in commands:
+            (ours,) = described(connection, command)
+            (theirs,) = described(valkey, command)
+            assert ours is not None
+            assert len(ours) == len(theirs) == 10
+            assert ours[0] == theirs[0] == command
+            assert ours[1] == theirs[1], f"arity of {command.decode()}"
+            assert ours[3:6] == theirs[3:6], f"keys of {command.decode()}"
+            for flag in (b"write", b"readonly", b"denyoom", b"movablekeys", b"no_auth"):
+                assert (flag in names(ours[2])) == (flag in names(theirs[2])), f"{flag.decode()} of {command.decode()}"
+
+
+def described(connection: Connection, command: bytes) -> list[list[Reply]]:
+    """COMMAND INFO of one command; a subcommand is described inside its container in older servers."""
+    reply = connection.command("COMMAND", "INFO", command)
+    assert isinstance(reply, list)
+    assert all(isinstance(row, list) for row in reply), f"{command.decode()} is unknown"
+    return [row for row in reply if isinstance(row, list)]
+
+
+def test_a_command_that_nobody_knows_has_no_description(connection: Connection) -> None:
+    reply = connection.command("COMMAND", "INFO", "get", "nosuch")
+    assert isinstance(reply, list)
+    assert reply[1] is None
+
+
+def test_the_keys_of_a_command_can_be_asked_for(connection: Connection) -> None:
+    if "unknown" in repr(connection.command("COMMAND", "GETKEYS", "GET", "a")):
+        pytest.skip("this server has no COMMAND GETKEYS")
+    assert connection.command("COMMAND", "GETKEYS", "MSET", "a", "1", "b", "2") == [b"a", b"b"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["maxmemory", "maxmemory-policy", "databases", "port", "timeout", "save", "appendonly", "proto-max-bulk-len"],
+)
+def test_settings_that_clients_ask_for_are_there(connection: Connection, peer: Server, name: str) -> None:
+    found = dictionary(connection.command("CONFIG", "GET", name))
+    assert list(found) == [name.encode()]
+    with peer.connect() as valkey:
+        theirs = dictionary(valkey.command("CONFIG", "GET", name))
+    if name not in ("port", "save"):
+        assert found == theirs
+
+
+def test_settings_are_found_by_pattern_and_by_several_names(connection: Connection) -> None:
+    assert {b"maxmemory", b"maxmemory-policy", b"maxclients"} <= dictionary(
+        connection.command("CONFIG", "GET", "max*")
+    ).keys()
+    both = dictionary(connection.command("CONFIG", "GET", "timeout", "MAXMEMORY", "timeout"))
+    assert set(both) == {b"timeout", b"MAXMEMORY"}
+    assert dictionary(connection.command("CONFIG", "GET", "no-such-setting")) == {}
+    assert isinstance(connection.command("CONFIG", "GET"), Failure)
+
+
+def test_settings_are_changed_all_or_none(connection: Connection) -> None:
+    assert connection.command("CONFIG", "SET", "timeout", 100, "maxmemory-policy", "allkeys-lru") == Simple(b"OK")
+    assert dictionary(connection.command("CONFIG", "GET", "timeout")) == {b"timeout": b"100"}
+    reply = connection.command("CONFIG", "SET", "timeout", 200, "maxmemory-policy", "nonsense")
+    assert isinstance(reply, Failure)
+    assert reply.text.startswith(b"ERR CONFIG SET failed (possibly related to argument 'maxmemory-policy')")
+    assert dictionary(connection.command("CONFIG", "GET", "timeout")) == {b"timeout": b"100"}
+    assert connection.command("CONFIG", "SET", "timeout", 0, "maxmemory-policy", "noeviction") == Simple(b"OK")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["CONFIG", "SET", "no-such-setting", "1"],
+        ["CONFIG", "SET", "maxmemory"],
+        ["CONFIG", "SET", "maxmemory", "much"],
+        ["CONFIG", "SET", "timeout", "1", "timeout", "2"],
+        ["CONFIG", "NOSUCH"],
+        ["CONFIG"],
+        ["COMMAND", "NOSUCH"],
+        ["CLIENT"],
+        ["CLIENT", "KILL", "ID", "x"],
+        ["CLIENT", "KILL", "nobody"],
+        ["CLIENT", "REPLY", "MAYBE"],
+        ["CLIENT", "SETINFO", "NOSUCH", "x"],
+        ["CLIENT", "NO-EVICT", "MAYBE"],
+        ["OBJECT", "ENCODING"],
+        ["OBJECT", "NOSUCH", "key"],
+        ["MEMORY", "NOSUCH"],
+        ["MEMORY", "USAGE", "key", "SAMPLES"],
+        ["MEMORY", "USAGE", "key", "SAMPLES", "-1"],
+        ["INFO", "no-such-section"],
+        ["SHUTDOWN", "MAYBE"],
+        ["TIME", "zone"],
+        ["HELLO", "3", "AUTH", "user"],
+        ["HELLO", "3", "NOSUCH"],
+        ["QUIT", "now"],
+        ["DBSIZE", "0"],
+    ],
+    ids=" ".join,
+)
+def test_mistakes_are_answered_as_valkey_answers_them(server: Server, peer: Server, command: list[str]) -> None:
+    with server.connect() as connection, peer.connect() as valkey:
+        assert connection.command(*command) == valkey.command(*command)
+
+
+def test_info_has_the_fields_that_tools_read(connection: Connection) -> None:
+    text = content(connection.command("INFO"))
+    assert text.startswith(b"# Server\r\n")
+    fields = dict(line.split(b":", 1) for line in text.split(b"\r\n") if b":" in line)
+    for name in (
+        *[b"redis_version", b"tcp_port", b"process_id", b"uptime_in_seconds", b"connected_clients", b"used_memory"],
+        *[b"used_memory_human", b"used_memory_rss", b"maxmemory", b"maxmemory_policy", b"total_commands_processed"],
+        *[b"total_connections_received", b"keyspace_hits", b"keyspace_misses", b"expired_keys", b"evicted_keys"],
+        *[b"role", b"used_cpu_sys", b"used_cpu_user", b"cluster_enabled"],
+    ):
+        assert name in fields, name
+    assert (fields[b"role"], fields[b"cluster_enabled"]) == (b"master", b"0")
+
+
+def test_info_counts_hits_misses_and_keys(server: Server) -> None:
+    with server.connect() as connection:
+
+        def count(name: bytes) -> int:
+            text = content(connection.command("INFO", "stats"))
+            return int(text.split(name + b":")[1].split(b"\r\n")[0])
+
+        hits, misses = count(b"keyspace_hits"), count(b"keyspace_misses")
+        connection.command("SET", "key", "value", "EX", 100)
+        for key in ("key", "none", "key", "none", "none"):
+            connection.command("GET", key)
+        assert (count(b"keyspace_hits") - hits, count(b"keyspace_misses") - misses) == (2, 3)
+        assert b"db0:keys=1,expires=1," in content(connection.command("INFO", "keyspace"))
+
+
+def test_info_takes_sections_in_any_case_and_number(connection: Connection) -> None:
+    text = content(connection.command("INFO", "SERVER", "memory"))
+    assert b"# Server\r\n" in text
+    assert b"# Memory\r\n" in text
+    assert b"# Stats\r\n" not in text
+
+
+def test_clients_are_listed_with_what_people_look_for(connection: Connection) -> None:
+    connection.command("CLIENT", "SETNAME", "tester")
+    identity = connection.command("CLIENT", "ID")
+    assert isinstance(identity, int)
+    for subcommand in ("LIST", "INFO"):
+        text = content(connection.command("CLIENT", subcommand))
+        for field in (f"id={identity} ", "addr=127.0.0.1:", "name=tester", "db=0", f"cmd=client|{subcommand.lower()}"):
+            assert field in text.decode()
