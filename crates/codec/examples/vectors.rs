@@ -1,7 +1,8 @@
 //! Makes snugly's part of the test vectors: `spec/vectors/make.py` runs it, and any language's tests can.
 //!
-//! A line of standard input is a job: backend (`zstd` or `lz4`), level or `default`, the dictionary in hexadecimal
-//! or `-`, and the value in hexadecimal. The line that answers it is what a client would send, in hexadecimal.
+//! A line of standard input is a job: backend (`zstd` or `lz4`), level or `default`, the dictionary in
+//! hexadecimal or `-`, and the value in hexadecimal. The line that answers it is what a client would send, in
+//! hexadecimal.
 
 use std::error::Error;
 use std::io::{BufRead, Write, stdin, stdout};

@@ -1,7 +1,7 @@
 //! What encoders and decoders count, under the same names everywhere (client statistics, INFO, metrics).
 //!
-//! [`Counters`] are written by one thread and read by any; [`Snapshot`]s of several threads add up; [`DESCRIPTORS`]
-//! is the one table of names, texts and values. What is printed where is for others to know.
+//! [`Counters`] are written by one thread and read by any; [`Snapshot`]s of several threads add up;
+//! [`DESCRIPTORS`] is the one table of names, texts and values. What is printed where is for others to know.
 
 use std::fmt;
 use std::ops::AddAssign;

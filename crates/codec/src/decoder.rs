@@ -27,8 +27,8 @@ impl Decoder {
     /// Appends the record's value, exactly [`Record::raw_len`] bytes.
     ///
     /// # Errors
-    /// A value longer than `max_raw` bytes, a payload that is damaged or that this build cannot read, and every
-    /// record that needs a dictionary. `out` is then as it was.
+    /// A value longer than `max_raw` bytes, a payload that is damaged or that this build cannot read, and
+    /// every record that needs a dictionary. `out` is then as it was.
     pub fn decode(
         &mut self,
         record: &Record<'_>,
@@ -81,15 +81,15 @@ pub(crate) struct Payload<'a> {
     pub dictionary: Option<u32>,
 }
 
-/// The first room for a value whose length nobody declares, in multiples of the payload; then four times as much
-/// each time, so that no claim is ever trusted and little is decoded twice.
+/// The first room for a value whose length nobody declares, in multiples of the payload; then four times as
+/// much each time, so that no claim is ever trusted and little is decoded twice.
 const FIRST_ROOM: usize = 8;
 const MIN_FIRST_ROOM: usize = 4 << 10;
 const NEXT_ROOM: usize = 4;
 
 impl Payload<'_> {
-    /// Checks the declared length against the limit and against what the payload can reach, then appends the value
-    /// and returns its length.
+    /// Checks the declared length against the limit and against what the payload can reach, then appends the
+    /// value and returns its length.
     pub fn decode(
         &self,
         dictionaries: Dictionaries<'_>,

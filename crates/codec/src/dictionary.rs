@@ -1,7 +1,8 @@
 //! Dictionaries: what many small values have in common, known to both sides beforehand.
 //!
-//! Only full zstd dictionaries are accepted (RFC 8878, section 5), and only those whose ID proves their content, so
-//! that a value can never be decoded with the wrong one. Where dictionaries are kept is for others to know.
+//! Only full zstd dictionaries are accepted (RFC 8878, section 5), and only those whose ID proves their
+//! content, so that a value can never be decoded with the wrong one. Where dictionaries are kept is for
+//! others to know.
 
 use std::fmt;
 
@@ -53,7 +54,8 @@ impl Dictionary {
     }
 
     /// Trains a dictionary of at most `max_bytes` bytes ([`Dictionary::MIN_TRAINED_BYTES`] to
-    /// [`Dictionary::MAX_BYTES`]) from sample values: hundreds of them, together about a hundred times its size.
+    /// [`Dictionary::MAX_BYTES`]) from sample values: hundreds of them, together about a hundred times its
+    /// size.
     ///
     /// # Errors
     /// Too few or too small samples, a size out of range, or a build without zstd.

@@ -12,7 +12,8 @@ use crate::policy::Policy;
 use crate::record::Record;
 use crate::stopwatch::Stopwatch;
 
-/// The scratch buffer that is kept between values, in bytes; a larger one is given back at the next small value.
+/// The scratch buffer that is kept between values, in bytes; a larger one is given back at the next small
+/// value.
 const MAX_KEPT_SCRATCH: usize = 1 << 20;
 
 /// Encodes values into records with a memory of what was worth it. `Send`, for one thread at a time; the
@@ -32,8 +33,9 @@ impl Encoder {
 
     /// Encodes a value, or keeps it as it is where that is no larger. Never fails.
     ///
-    /// `overhead` is the number of bytes that share the record's allocation, and `allocation` maps a number of bytes
-    /// to the number that the allocator takes for it: a record is encoded only if its real allocation is smaller.
+    /// `overhead` is the number of bytes that share the record's allocation, and `allocation` maps a number
+    /// of bytes to the number that the allocator takes for it: a record is encoded only if its real
+    /// allocation is smaller.
     pub fn encode<'a>(
         &'a mut self,
         choice: Choice,

@@ -7,8 +7,9 @@
 //!         81  zstd with a dictionary: one standard frame that carries its Dictionary_ID
 //! ```
 //!
-//! Backends 01 and 02 are those of Valkey GLIDE 2.3 and later. What is sent where, and what is compressed at all
-//! (the commands), is for others to know. Contexts and the memory of what was worth compressing are the thread's.
+//! Backends 01 and 02 are those of Valkey GLIDE 2.3 and later. What is sent where, and what is compressed at
+//! all (the commands), is for others to know. Contexts and the memory of what was worth compressing are the
+//! thread's.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -36,7 +37,7 @@ pub enum ExistingEnvelopes {
     /// Sends it as it is: nothing is compressed twice.
     #[default]
     Pass,
-    /// Encodes it again, so that the application reads back exactly what it wrote, even if a stranger made it.
+    /// Encodes it again, so that the application reads back what it wrote even if a stranger made it.
     Wrap,
 }
 
@@ -99,7 +100,7 @@ pub struct Envelope<'a> {
     payload: &'a [u8],
 }
 
-/// The envelope in these bytes, if they count as one. Anything else that starts with 00 01 02 is somebody's data.
+/// The envelope in these bytes, if they count as one. Else 00 01 02 is the start of somebody's own data.
 pub fn inspect(value: &[u8]) -> Option<Envelope<'_>> {
     match value.split_first_chunk()? {
         (&[0x00, 0x01, 0x02, 0x00, backend @ (0x01..=0x1F | 0x80..=0x9F)], payload) => {
@@ -138,8 +139,8 @@ impl<'a> Envelope<'a> {
         self.frame().map(|frame| frame.dictionary_id).filter(|&id| id != 0)
     }
 
-    /// Whether the backend is known and the payload starts as it must: a zstd frame's header, or an LZ4 raw length
-    /// that is within `max_decompressed_size` and can be reached. The rest is seen only by decoding it.
+    /// Whether the backend is known and the payload starts as it must: a zstd frame's header, or an LZ4 raw
+    /// length that is within `max_decompressed_size` and can be reached. The rest is seen only by decoding it.
     pub fn is_well_formed(&self, max_decompressed_size: usize) -> bool {
         match self.codec() {
             None | Some(CodecId::Identity) => false,
@@ -182,7 +183,7 @@ pub fn encode(options: &Options, value: &[u8], out: &mut Vec<u8>) -> Outcome {
     encode_with(options, None, value, out)
 }
 
-/// As [`encode`], with a dictionary if the algorithm is zstd: only for fleets whose readers all know backend 81.
+/// As [`encode`], with a dictionary if the algorithm is zstd: for fleets whose readers all know backend 81.
 pub fn encode_with(
     options: &Options,
     dictionary: Option<&Dictionary>,
@@ -237,8 +238,8 @@ fn encode_if_worth_it(
     Ok(codec)
 }
 
-/// For a value that would be taken for an envelope: encoded whatever its length and even if it grows, with the chosen
-/// algorithm or, if that is none or fails, with any other that a foreign reader knows too.
+/// For a value that would be taken for an envelope: encoded whatever its length and even if it grows, with
+/// the chosen algorithm or, if that is none or fails, with any other that a foreign reader knows too.
 fn encode_in_any_case(options: &Options, value: &[u8], out: &mut Vec<u8>) -> Result<CodecId, Reason> {
     let start = out.len();
     let chosen = options.choice.compresses().then_some((options.choice.algorithm(), options.choice.level()));
@@ -259,13 +260,9 @@ fn encode_in_any_case(options: &Options, value: &[u8], out: &mut Vec<u8>) -> Res
 }
 
 fn append_header(codec: CodecId, out: &mut Vec<u8>) {
-    let backend = match codec {
-        CodecId::Identity => return,
-        CodecId::Zstd => 0x01,
-        CodecId::Lz4 => 0x02,
-        CodecId::ZstdDictionary => 0x81,
-    };
-    out.extend_from_slice(&[0x00, 0x01, 0x02, 0x00, backend]);
+    if let Some((backend, _)) = BACKENDS.iter().find(|row| row.1 == codec) {
+        out.extend_from_slice(&[0x00, 0x01, 0x02, 0x00, *backend]);
+    }
 }
 
 /// Appends the value in an envelope, or nothing if the bytes are no envelope but the value.

@@ -1,9 +1,9 @@
 //! Bytes in, smaller bytes out: algorithms, levels, dictionaries, envelope, record, policy and counters.
 //!
-//! A store keeps [`Record`]s, made by an [`Encoder`] and read by a [`Decoder`], one of each a thread. A client sends
-//! and reads [`envelope`]s. Both leave a value as it is when compressing it gains nothing, and neither trusts a byte
-//! that it reads. The crate does no I/O, knows no keys, commands or sockets, and decides for nobody what is worth
-//! caching.
+//! A store keeps [`Record`]s, made by an [`Encoder`] and read by a [`Decoder`], one of each a thread. A
+//! client sends and reads [`envelope`]s. Both leave a value as it is when compressing it gains nothing, and
+//! neither trusts a byte that it reads. The crate does no I/O, knows no keys, commands or sockets, and
+//! decides for nobody what is worth caching.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -26,8 +26,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Without the features `zstd` and `lz4` the crate stores everything as it is; choosing a missing algorithm and
-//! reading what it wrote are errors that say so.
+//! Without the features `zstd` and `lz4` the crate stores everything as it is; choosing a missing algorithm
+//! and reading what it wrote are errors that say so.
 
 #![cfg_attr(
     not(all(feature = "zstd", feature = "lz4")),

@@ -1,7 +1,7 @@
 //! A stored value: `codec u8 | dictionary varint (codec 3 only) | raw length varint | payload`.
 //!
-//! Nothing is in-band: the codec is a field, so every byte string is storable. The dictionary is a number local to
-//! the store. Varints are LEB128, in the shortest form.
+//! Nothing is in-band: the codec is a field, so every byte string is storable. The dictionary is a number
+//! local to the store. Varints are LEB128, in the shortest form.
 
 use std::mem::MaybeUninit;
 

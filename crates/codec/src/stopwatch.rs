@@ -1,4 +1,5 @@
-//! An estimate of the time spent, from a sample: reading the clock each time would cost more than small values do.
+//! An estimate of the time spent, from a sample: reading the clock each time would cost more than small
+//! values do.
 
 use std::time::Instant;
 

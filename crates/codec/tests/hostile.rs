@@ -1,5 +1,5 @@
-//! Damaged and hostile bytes: always an error or the declared number of bytes, never a panic, and never memory that
-//! only a claim asks for.
+//! Damaged and hostile bytes: always an error or the declared number of bytes, never a panic, and never
+//! memory that only a claim asks for.
 
 mod values;
 

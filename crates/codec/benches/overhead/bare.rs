@@ -10,7 +10,8 @@ pub trait Bare {
     fn decompress(&mut self, payload: &[u8], target: &mut [u8]) -> usize;
 }
 
-/// libzstd. A context is made when it is first used, so that a value's own contexts are no more than it needs.
+/// libzstd. A context is made when it is first used, so that a value's own contexts are no more than it
+/// needs.
 pub struct Zstd {
     magicless: bool,
     compressor: Option<CCtx<'static>>,
@@ -99,8 +100,8 @@ impl Bare for Lz4 {
             ..2_048 => LZ4_compress_fast_extState_fastReset,
             _ => LZ4_compress_fast_extState,
         };
-        // SAFETY: the state is as large as LZ4_sizeofState says, aligned and zeroed (as LZ4_initStream leaves it), and
-        // the buffers are as long as said.
+        // SAFETY: the state is as large as LZ4_sizeofState says, aligned and zeroed (as LZ4_initStream leaves
+        // it), and the buffers are as long as said.
         let len = unsafe {
             compress(
                 state.as_mut_ptr().cast(),

@@ -26,8 +26,8 @@ pub fn random(len: usize, count: usize) -> Vec<Vec<u8>> {
     (0..count).map(|_| (0..len).map(|_| (random.next() >> 32) as u8).collect()).collect()
 }
 
-/// JSON values of about `len` bytes: lines of `SNUGLY_DATA/*.jsonl` (or of the folder beside the repository) whose
-/// length is within a tenth of it, cut to no more than `count`.
+/// JSON values of about `len` bytes: lines of `SNUGLY_DATA/*.jsonl` (or of the folder beside the repository)
+/// whose length is within a tenth of it, cut to no more than `count`.
 pub fn json(len: usize, count: usize) -> Vec<Vec<u8>> {
     let folder = env::var_os("SNUGLY_DATA").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),

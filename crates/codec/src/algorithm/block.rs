@@ -1,5 +1,5 @@
-//! The structure of an LZ4 payload, read without decoding it and without liblz4: in an envelope the raw length (u32,
-//! little-endian) and one raw block, in a record the block alone.
+//! The structure of an LZ4 payload, read without decoding it and without liblz4: in an envelope the raw
+//! length (u32, little-endian) and one raw block, in a record the block alone.
 
 use super::{Extent, Framing};
 

@@ -1,7 +1,7 @@
 //! The structure of a zstd frame (RFC 8878, section 3.1.1), read without decoding it and without libzstd.
 //!
-//! Reading it first gives the dictionary's ID, the claimed size, a bound on the real one, and the certainty that
-//! there is exactly one frame and nothing after it.
+//! Reading it first gives the dictionary's ID, the claimed size, a bound on the real one, and the certainty
+//! that there is exactly one frame and nothing after it.
 
 use super::{Extent, Framing};
 

@@ -13,11 +13,11 @@ pub(super) const BACKEND: Option<Backend> = Some(Backend { compress, decompress 
 
 /// LZ4_MAX_INPUT_SIZE.
 const MAX_INPUT: usize = 0x7E00_0000;
-/// Between shorter values the fast state's table is not cleared; above, stale entries cost more than clearing it
-/// (measured on JSON and HTML: even at 2,000 bytes, a quarter of the time at 4,000).
+/// Between shorter values the fast state's table is not cleared; above, stale entries cost more than clearing
+/// it (measured on JSON and HTML: even at 2,000 bytes, a quarter of the time at 4,000).
 const CLEARED_FROM: usize = 2_048;
 
-// The functions on caller-held states, which lz4-sys builds and links but does not declare (lz4.h and lz4hc.h).
+// The functions on caller-held states (lz4.h, lz4hc.h), which lz4-sys builds and links but does not declare.
 unsafe extern "C" {
     fn LZ4_sizeofState() -> c_int;
     fn LZ4_initStream(state: *mut c_void, size: usize) -> *mut c_void;
@@ -124,9 +124,9 @@ unsafe fn compress_block(level: i32, value: &[u8], target: *mut u8, room: usize)
     };
     states.with_borrow_mut(|state| {
         let state = state.get_or_insert_with(new);
-        // SAFETY: the state is initialised, and used by no other kind of function; source and target are valid for
-        // the lengths given, which fit c_int because a bound exists. A target of the bound's length cannot be too
-        // short, so that no call fails and leaves the state's table in doubt.
+        // SAFETY: the state is initialised, and used by no other kind of function; source and target are
+        // valid for the lengths given, which fit c_int because a bound exists. A target of the bound's length
+        // cannot be too short, so that no call fails and leaves the state's table in doubt.
         unsafe {
             function(
                 state.as_mut_ptr(),
@@ -147,8 +147,8 @@ fn decompress(decoding: &Decoding<'_>, payload: &[u8], out: &mut Vec<u8>) -> Res
         return Err(Fault::Other("longer than LZ4 accepts"));
     };
     let mut target = Tail::reserve(out, decoding.limit)?;
-    // SAFETY: source and target are valid for the lengths given; LZ4_decompress_safe stays inside both whatever
-    // the bytes are.
+    // SAFETY: source and target are valid for the lengths given; LZ4_decompress_safe stays inside both
+    // whatever the bytes are.
     let written = unsafe {
         lz4_sys::LZ4_decompress_safe(block.as_ptr().cast(), target.as_mut_ptr().cast(), block_len, capacity)
     };

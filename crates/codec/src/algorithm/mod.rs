@@ -1,7 +1,7 @@
 //! The table of algorithms: what each can do, and how to call it.
 //!
-//! Adding an algorithm is adding a [`CodecId`] (a number of the format) and a row to [`ALGORITHMS`]. Contexts are
-//! kept per thread inside each algorithm's module; nothing here decides *whether* to compress.
+//! Adding an algorithm is adding a [`CodecId`] (a number of the format) and a row to [`ALGORITHMS`]. Contexts
+//! are kept per thread inside each algorithm's module; nothing here decides *whether* to compress.
 
 pub(crate) mod block;
 pub(crate) mod frame;
@@ -205,3 +205,26 @@ pub(crate) struct Backend {
 
 type Compress = fn(&Encoding<'_>, &[u8], &mut Vec<u8>) -> Result<(), Fault>;
 type Decompress = fn(&Decoding<'_>, &[u8], &mut Vec<u8>) -> Result<usize, Fault>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_codec_is_that_of_its_number_and_is_read_by_its_algorithm() {
+        for (number, codec) in CodecId::ALL.into_iter().enumerate() {
+            assert_eq!(codec as usize, number);
+            let dictionary_free = if codec == CodecId::ZstdDictionary { CodecId::Zstd } else { codec };
+            assert_eq!(codec.algorithm().id(), dictionary_free);
+        }
+        assert_eq!(CodecId::from_number(4), None);
+    }
+
+    #[test]
+    fn the_default_level_is_in_range() {
+        for algorithm in ALGORITHMS {
+            assert!(algorithm.levels().contains(&algorithm.default_level()));
+            assert!(algorithm.levels().contains(&algorithm.probe_level(*algorithm.levels().end())));
+        }
+    }
+}

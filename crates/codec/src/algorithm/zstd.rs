@@ -1,7 +1,7 @@
 //! zstd through libzstd: one frame a value, in one call, with a context that the thread reuses.
 //!
-//! In an envelope the frame is a standard one with its content size (and its Dictionary_ID); in a record it has
-//! neither magic number nor content size nor Dictionary_ID, because the record has them.
+//! In an envelope the frame is a standard one with its content size (and its Dictionary_ID); in a record it
+//! has neither magic number nor content size nor Dictionary_ID, because the record has them.
 
 use std::cell::RefCell;
 use std::mem;
@@ -15,10 +15,12 @@ use crate::dictionary::{LoadError, TrainError};
 
 pub(super) const BACKEND: Option<Backend> = Some(Backend { compress, decompress });
 
-/// A thread keeps a context of up to this size between values. Levels up to 12 on values of up to 16 MiB stay below
-/// it (level 3 needs 1.3 MiB); what is larger takes hundreds of times longer to compress than a new context to make.
+/// A thread keeps a context of up to this size between values. Levels up to 12 on values of up to 16 MiB stay
+/// below it (level 3 needs 1.3 MiB); what is larger takes hundreds of times longer to compress than a new
+/// context to make.
 const MAX_KEPT_CONTEXT: usize = 12 << 20;
-/// Below this length no context comes near that size, and asking is not worth the time.
+/// Below this length, and without a dictionary, no context comes near that size: asking is not worth the
+/// time.
 const LARGE_VALUE: usize = 64 << 10;
 
 thread_local! {
@@ -36,47 +38,55 @@ struct Parameters {
 
 struct Compressor {
     context: CCtx<'static>,
-    parameters: Parameters,
+    parameters: Option<Parameters>,
 }
 
 impl Compressor {
-    fn new(parameters: Parameters) -> Result<Self, Fault> {
-        let mut compressor =
-            Compressor { context: CCtx::try_create().ok_or(Fault::OutOfMemory)?, parameters };
-        compressor.set(parameters)?;
-        Ok(compressor)
+    fn new() -> Result<Self, Fault> {
+        Ok(Compressor { context: CCtx::try_create().ok_or(Fault::OutOfMemory)?, parameters: None })
     }
 
-    fn set(&mut self, parameters: Parameters) -> Result<(), Fault> {
+    fn set(&mut self, parameters: Parameters) -> Result<(), usize> {
+        if self.parameters == Some(parameters) {
+            return Ok(());
+        }
         let in_envelope = parameters.framing == Framing::Envelope;
         for parameter in [
             CParameter::CompressionLevel(parameters.level),
-            CParameter::Format(if in_envelope { FrameFormat::One } else { FrameFormat::Magicless }),
+            CParameter::Format(format(parameters.framing)),
             CParameter::ContentSizeFlag(in_envelope),
             CParameter::DictIdFlag(in_envelope),
             CParameter::ChecksumFlag(parameters.checksum),
         ] {
-            self.context.set_parameter(parameter).map_err(fault)?;
+            self.context.set_parameter(parameter)?;
         }
-        self.parameters = parameters;
+        self.parameters = Some(parameters);
         Ok(())
     }
 
+    /// After an error the context must be dropped: libzstd leaves it in the middle of a frame.
     fn compress(
         &mut self,
         dictionary: Option<&CDict<'static>>,
         value: &[u8],
         target: &mut Tail<'_>,
-    ) -> Result<(), Fault> {
-        let Some(dictionary) = dictionary else {
-            return self.context.compress2(target, value).map(drop).map_err(fault);
-        };
+    ) -> Result<usize, usize> {
+        let Some(dictionary) = dictionary else { return self.context.compress2(target, value) };
         // SAFETY: the context forgets the dictionary before this function returns, and the caller's reference
-        // outlives that. Nothing in between can panic or keep the context.
+        // outlives that. Only if there was an error may it not, and then it is dropped without being used
+        // again.
         let dictionary: &'static CDict<'static> = unsafe { mem::transmute(dictionary) };
-        let result = self.context.ref_cdict(dictionary).and_then(|_| self.context.compress2(target, value));
-        let forgotten = self.context.disable_dictionary();
-        result.and(forgotten).map(drop).map_err(fault)
+        self.context.ref_cdict(dictionary)?;
+        let written = self.context.compress2(target, value)?;
+        self.context.disable_dictionary()?;
+        Ok(written)
+    }
+}
+
+fn format(framing: Framing) -> FrameFormat {
+    match framing {
+        Framing::Record => FrameFormat::Magicless,
+        Framing::Envelope => FrameFormat::One,
     }
 }
 
@@ -94,23 +104,20 @@ fn compress(encoding: &Encoding<'_>, value: &[u8], out: &mut Vec<u8>) -> Result<
         ),
         None => None,
     };
+    let parameters =
+        Parameters { level: encoding.level, framing: encoding.framing, checksum: encoding.checksum };
     COMPRESSOR.with_borrow_mut(|kept| {
-        let parameters =
-            Parameters { level: encoding.level, framing: encoding.framing, checksum: encoding.checksum };
         let compressor = match kept {
             Some(compressor) => compressor,
-            None => kept.insert(Compressor::new(parameters)?),
+            None => kept.insert(Compressor::new()?),
         };
-        let result = if compressor.parameters == parameters {
-            compressor.compress(dictionary, value, &mut target)
-        } else {
-            compressor.set(parameters).and_then(|()| compressor.compress(dictionary, value, &mut target))
-        };
-        // After an error libzstd leaves a context in the middle of a frame: a new one is the simplest reset.
-        if result.is_err() || (value.len() >= LARGE_VALUE && compressor.context.sizeof() > MAX_KEPT_CONTEXT) {
+        let result =
+            compressor.set(parameters).and_then(|()| compressor.compress(dictionary, value, &mut target));
+        let may_be_large = value.len() >= LARGE_VALUE || dictionary.is_some();
+        if result.is_err() || may_be_large && compressor.context.sizeof() > MAX_KEPT_CONTEXT {
             *kept = None;
         }
-        result
+        result.map(drop).map_err(fault)
     })
 }
 
@@ -125,13 +132,11 @@ impl Decompressor {
         Ok(Decompressor { context, framing: Framing::Envelope })
     }
 
-    fn set(&mut self, framing: Framing) -> Result<(), Fault> {
-        let format = match framing {
-            Framing::Record => FrameFormat::Magicless,
-            Framing::Envelope => FrameFormat::One,
-        };
-        self.context.set_parameter(DParameter::Format(format)).map_err(fault)?;
-        self.framing = framing;
+    fn set(&mut self, framing: Framing) -> Result<(), usize> {
+        if self.framing != framing {
+            self.context.set_parameter(DParameter::Format(format(framing)))?;
+            self.framing = framing;
+        }
         Ok(())
     }
 }
@@ -143,9 +148,7 @@ fn decompress(decoding: &Decoding<'_>, payload: &[u8], out: &mut Vec<u8>) -> Res
             Some(decompressor) => decompressor,
             None => kept.insert(Decompressor::new()?),
         };
-        if decompressor.framing != decoding.framing {
-            decompressor.set(decoding.framing)?;
-        }
+        decompressor.set(decoding.framing).map_err(fault)?;
         match decoding.dictionary {
             None => decompressor.context.decompress(&mut target, payload),
             Some(dictionary) => {
@@ -173,8 +176,8 @@ pub(crate) struct Prepared {
     compressors: OnceLock<Box<AtLevel>>,
 }
 
-/// The tables of one level, and those of the next level that was asked for: a list that only grows, by as many
-/// entries as levels are in use, so that reading it takes no lock.
+/// The tables of one level, and those of the next level that was asked for: a list that only grows, by as
+/// many entries as levels are in use, so that reading it takes no lock.
 struct AtLevel {
     level: i32,
     compressor: CDict<'static>,

@@ -1,9 +1,9 @@
 //! Whether to compress a value: what is not worth an attempt, and what an attempt must gain.
 //!
-//! Short values are compressed without further thought as long as that succeeds. Once it fails for values of some
-//! length (to the power of two), those are looked at first ([`probe`]), as long values always are, and attempts on
-//! those that look like the failed ones back off exponentially. They never stop: a random block that repeats itself looks random
-//! and is compressible, and what a cache holds changes.
+//! Short values are compressed without further thought as long as that succeeds. Once it fails for values of
+//! some length (to the power of two), those are looked at first ([`probe`]), as long values always are, and
+//! attempts on those that look like the failed ones back off exponentially. They never stop: a random block
+//! that repeats itself looks random and is compressible, and what a cache holds changes.
 
 mod magic;
 mod probe;
@@ -38,6 +38,9 @@ const MAX_SUSPICION: u8 = 32;
 /// From this length on a look costs less than a hundredth of an attempt, and every value gets one.
 const ALWAYS_LOOKED_AT: usize = 16 << 10;
 
+/// Failures in a row that are taken for chance, where values do not look random.
+const PATIENCE: u32 = 8;
+
 #[derive(Clone, Copy)]
 struct Backoff {
     /// Failed attempts since the last one that succeeded.
@@ -59,8 +62,10 @@ impl Backoff {
         self.skip = match spread {
             // Skips 4, 16, 64, then always 256: less than 1 % of the cost of trying each time.
             Spread::Even => 1 << (2 * failures).min(8),
-            // These mostly compress, or belong to a mixture of which some do: patient, and 1 in 16 at worst.
-            Spread::Mixed | Spread::Skewed => (1 << failures.saturating_sub(8).min(4)) - 1,
+            // These mostly compress, or belong to a mixture of which some do: patient, and at worst one attempt
+            // in 64 (base64 and LZ4, say) or in 16.
+            Spread::Mixed => (1 << failures.saturating_sub(PATIENCE).min(6)) - 1,
+            Spread::Skewed => (1 << failures.saturating_sub(PATIENCE).min(4)) - 1,
         };
     }
 }
@@ -79,8 +84,8 @@ impl Policy {
         Policy { subject: (CodecId::Identity, 0), classes: [Class::NEW; CLASSES] }
     }
 
-    /// Appends the payload of a compressed `value` to `out` if it is `worth` its length, or says why not and leaves
-    /// `out` as it was.
+    /// Appends the payload of a compressed `value` to `out` if it is `worth` its length, or says why not and
+    /// leaves `out` as it was.
     pub fn compress(
         &mut self,
         choice: Choice,

@@ -1,11 +1,11 @@
 //! A cheap look at a value: how evenly are its bytes distributed?
 //!
-//! The statistic is the collision probability of a sample: the chance that two of its bytes are equal, which is
-//! 1/256 for random bytes, four times that for base64 and fifteen times for JSON. It says nothing about repeated
-//! sequences, so it can only ever advise to try seldom, never to stop trying.
+//! The statistic is the collision probability of a sample: the chance that two of its bytes are equal, which
+//! is 1/256 for random bytes, four times that for base64 and fifteen times for JSON. It says nothing about
+//! repeated sequences, so it can only ever advise to try seldom, never to stop trying.
 
-/// Bytes are looked at in short runs, spread over the value: 128 bytes of them, or 256 where the value is long.
-/// At 128 random bytes stay clear of the limit by four standard deviations, and base64 by six.
+/// Bytes are looked at in short runs, spread over the value: 128 bytes of them, or 256 where the value is
+/// long. At 128 random bytes stay clear of the limit by four standard deviations, and base64 by six.
 const RUN: usize = 16;
 const RUNS: usize = 8;
 const RUNS_OF_LONG: usize = 16;

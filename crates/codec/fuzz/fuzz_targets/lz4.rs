@@ -1,0 +1,15 @@
+//! Any bytes as an LZ4 payload, and as a value to compress with it.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use snugly_codec::{Choice, CodecId};
+use snugly_codec_fuzz::{decode_payload, round_trip};
+
+fuzz_target!(|data: &[u8]| {
+    decode_payload(CodecId::Lz4, data);
+    if let Some((&level, value)) = data.split_first() {
+        let level = i32::from(level as i8).min(12);
+        round_trip(Choice::new("lz4", Some(level), 0).expect("the level is in range"), None, value);
+    }
+});

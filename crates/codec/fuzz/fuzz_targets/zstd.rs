@@ -1,0 +1,50 @@
+//! Any bytes as a zstd payload, compared with libzstd's own answer, and as a value to compress with it.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use snugly_codec::{Choice, CodecId};
+use snugly_codec_fuzz::{LIMIT, decode_envelope, decode_payload, round_trip};
+use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
+
+fuzz_target!(|data: &[u8]| {
+    decode_payload(CodecId::Zstd, data);
+    if let Some((&[level, ..], value)) = data.split_first_chunk::<3>() {
+        compare_with_libzstd(value);
+        let level = i32::from(level as i8).min(6);
+        round_trip(Choice::new("zstd", Some(level), 0).expect("the level is in range"), None, value);
+    }
+});
+
+/// What libzstd decodes as one frame, an envelope decodes too; what it refuses, an envelope refuses.
+fn compare_with_libzstd(frame: &[u8]) {
+    let ours = decode_envelope(&[b"\0\x01\x02\0\x01", frame].concat());
+    match streamed(frame).filter(|_| frame.starts_with(b"\x28\xb5\x2f\xfd")) {
+        Some(value) => assert_eq!(ours.expect("libzstd decodes it"), Some(value)),
+        None => assert!(ours.is_err(), "libzstd does not decode it"),
+    }
+}
+
+/// The answer of the streaming decoder, which checks more than the other: blocks of one repeated byte that
+/// are larger than a block may be. It does so only as long as it has not seen the whole frame, so the last
+/// byte comes late.
+fn streamed(frame: &[u8]) -> Option<Vec<u8>> {
+    let mut context = DCtx::create();
+    context.set_parameter(DParameter::WindowLogMax(31)).expect("libzstd knows the parameter");
+    // Without it, the window that the frame declares would be reserved.
+    context.set_parameter(DParameter::StableOutBuffer(true)).expect("libzstd knows the parameter");
+    let mut value = vec![0; LIMIT];
+    let mut output = OutBuffer::around(&mut value[..]);
+    let mut input = InBuffer::around(&frame[..frame.len().saturating_sub(1)]);
+    while input.pos() < input.src.len() {
+        let (before, written) = (input.pos(), output.pos());
+        let wanted = context.decompress_stream(&mut output, &mut input).ok()?;
+        if wanted == 0 || (input.pos() == before && output.pos() == written) {
+            return None;
+        }
+    }
+    let mut input = InBuffer::around(&frame[frame.len().saturating_sub(1)..]);
+    let wanted = context.decompress_stream(&mut output, &mut input).ok()?;
+    let len = output.pos();
+    (wanted == 0 && input.pos() == 1).then(|| value[..len].to_vec())
+}
