@@ -11,7 +11,7 @@ from random_commands import Command
 from resp import Map, Reply, encode, parse
 from servers import Server
 
-# Two servers read their clocks a little apart.
+# Two servers read their clocks a little apart: seconds and milliseconds.
 TOLERANCE = {b"TTL": 1, b"PTTL": 2000, b"EXPIRETIME": 1, b"PEXPIRETIME": 2000}
 # Replies of which only the form can be the same: clocks, identities, sizes, and how a value lies in memory.
 BY_FORM = {
@@ -86,8 +86,7 @@ def same(command: Command, ours: bytes, theirs: bytes) -> bool:
     name, sub = command[0].upper(), (command[1].upper() if len(command) > 1 else b"")
     match name:
         case b"TTL" | b"PTTL" | b"EXPIRETIME" | b"PEXPIRETIME":
-            near = isinstance(left, int) and isinstance(right, int) and min(left, right) > 0
-            return near and abs(left - right) <= TOLERANCE[name]  # type: ignore[operator]
+            return near(left, right, TOLERANCE[name])
         case b"KEYS":
             return isinstance(left, list) and ordered(left) == ordered(right)
         case b"SCAN":
@@ -97,6 +96,11 @@ def same(command: Command, ours: bytes, theirs: bytes) -> bool:
         case b"HELLO":
             return greeting(left) == greeting(right) is not None
     return (name in BY_FORM or (name, sub) in BY_FORM) and form(left) == form(right)
+
+
+def near(left: Reply, right: Reply, tolerance: int) -> bool:
+    """Two times, neither of which says that there is none (0, -1, -2)."""
+    return isinstance(left, int) and isinstance(right, int) and min(left, right) > 0 and abs(left - right) <= tolerance
 
 
 def ordered(reply: Reply) -> list[bytes] | None:

@@ -1,35 +1,16 @@
-"""Fixtures: the server under test, with any options, and a real valkey-server beside it.
-
-SNUGLY_TEST_TARGET chooses what is tested: `snugly` (default) or `valkey`, with which every test that is not about
-snugly alone must pass too; that keeps the tests themselves honest.
-"""
+"""Fixtures: the server under test, with any options, and a real valkey-server beside it."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 import servers
 from resp import Connection
 from servers import Server
-
-TARGETS = {"snugly": servers.snugly, "valkey": servers.valkey}
-# The same wish in each program's words.
-FLAGS = {
-    "snugly": {"memory": "--max-memory", "policy": "--max-memory-policy", "password": "--password"},
-    "valkey": {"memory": "--maxmemory", "policy": "--maxmemory-policy", "password": "--requirepass"},
-}
-Start = Callable[..., Server]
-
-
-def target_name() -> str:
-    name = os.environ.get("SNUGLY_TEST_TARGET", "snugly")
-    if name not in TARGETS:
-        pytest.exit(f"SNUGLY_TEST_TARGET is {name!r}: choose one of {', '.join(TARGETS)}")
-    return name
+from tested import Start, started, target_name
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,16 +20,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("snugly_only") and target_name() != "snugly":
         pytest.skip("about what only snugly does")
-
-
-@contextlib.contextmanager
-def started(name: str, *options: str, **wishes: str) -> Iterator[Server]:
-    flags = [part for wish, value in wishes.items() for part in (FLAGS[name][wish], value)]
-    try:
-        with TARGETS[name](*options, *flags) as server:
-            yield server
-    except servers.NoProgram as error:
-        pytest.exit(str(error))
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from conftest import Start
 from resp import Connection, Failure, Reply, Simple, encode
+from tested import Start
 
 LIMIT = 16 << 20
 VALUE_BYTES = 4000

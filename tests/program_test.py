@@ -11,8 +11,8 @@ import time
 import pytest
 
 import servers
-from conftest import Start
 from resp import Connection, Simple, encode
+from tested import Start
 
 pytestmark = pytest.mark.snugly_only
 

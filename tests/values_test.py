@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import servers
-from conftest import Start, started, target_name
 from resp import Connection, Reply, Simple, encode
 from servers import Server
+from tested import Start, started, target_name
 
 DATA = servers.ROOT.parent / "shared" / "data"
 CODECS = ["none", "lz4", "zstd"]
