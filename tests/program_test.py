@@ -138,6 +138,20 @@ def test_many_clients_come_and_go(start: Start) -> None:
         assert b"connected_clients:1\r\n" in info(connection)
 
 
+def test_increments_from_many_connections_all_count(start: Start) -> None:
+    server = start("--threads", "4")
+    clients = [server.connect() for _ in range(16)]
+    for client in clients:
+        client.send((encode("INCR", "counter") + encode("APPEND", "text", "x" * 100)) * 500)
+    replies = [client.read() for client in clients for _ in range(1000)]
+    assert sorted(replies[::2], key=str) == sorted(range(1, 8001), key=str)
+    with server.connect() as connection:
+        assert connection.command("GET", "counter") == b"8000"
+        assert connection.command("GET", "text") == b"x" * 800_000
+    for client in clients:
+        client.close()
+
+
 def info(connection: Connection) -> bytes:
     text = connection.command("INFO", "clients")
     assert isinstance(text, bytes)
