@@ -420,7 +420,7 @@ impl Session {
 
     /// Shows keys from `cursor` on, about `count` of them, with their values as stored; gives the next cursor, 0 at
     /// the end. A key that is there from the first call to the last is shown at least once.
-    pub fn scan(&self, database: usize, cursor: u64, count: usize, mut show: impl FnMut(&[u8])) -> u64 {
+    pub fn scan(&mut self, database: usize, cursor: u64, count: usize, mut show: impl FnMut(&[u8])) -> u64 {
         self.store.keyspace.scan(database, cursor, count, self.now(), |entry| show(entry.key()))
     }
 

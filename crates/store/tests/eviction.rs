@@ -43,6 +43,18 @@ fn memory_stays_inside_the_budget_under_every_policy_that_may_evict_anything() {
 }
 
 #[test]
+fn threads_that_write_at_once_never_fail_where_something_can_be_evicted() {
+    let store = limited(BUDGET, EvictionPolicy::AllKeysLru);
+    std::thread::scope(|scope| {
+        for part in 0..4 {
+            let store = &store;
+            scope.spawn(move || fill(&mut session_at(store, NOW), part * 10_000..(part + 1) * 10_000));
+        }
+    });
+    assert!(store.used_memory() <= BUDGET + (64 << 10));
+}
+
+#[test]
 fn without_eviction_a_write_fails_and_changes_nothing() {
     let store = limited(64 << 10, EvictionPolicy::NoEviction);
     let mut session = session_at(&store, NOW);

@@ -180,9 +180,17 @@ impl Keyspace {
         // Each round takes at least half of every frequency, so after these rounds nothing is left that could stay.
         let rounds = 2 + cap.checked_ilog2().unwrap_or(0) as usize + 1;
         let mut idle_shards = 0;
-        while over() > 0 && idle_shards < rounds * self.cells.len() {
+        loop {
+            // Read once: another thread may fill what this one has freed, which is that thread's to make up for.
+            let need = over();
+            if need == 0 {
+                return true;
+            }
+            if idle_shards == rounds * self.cells.len() {
+                return false;
+            }
             let shard = self.hand.load(Ordering::Relaxed) % self.cells.len();
-            let sweep = self.lock(shard).sweep(volatile_only, over());
+            let sweep = self.lock(shard).sweep(volatile_only, need);
             if sweep.finished {
                 let next = (shard + 1) % self.cells.len();
                 // Another thread may have moved the hand on already.
@@ -190,7 +198,6 @@ impl Keyspace {
             }
             idle_shards = if sweep.evicted.is_empty() { idle_shards + 1 } else { 0 };
         }
-        over() == 0
     }
 
     fn evict_random(
