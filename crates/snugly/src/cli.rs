@@ -4,7 +4,7 @@ use std::error::Error;
 
 use clap::{ArgMatches, Command};
 
-use crate::{bench, generate, serve};
+use crate::{bench, decode, generate, serve};
 
 /// What a subcommand does.
 pub(crate) struct Job {
@@ -15,6 +15,7 @@ pub(crate) struct Job {
 
 pub(crate) const JOBS: &[Job] = &[
     Job { name: "serve", command: serve::command, run: serve::run },
+    Job { name: "decode", command: decode::command, run: decode::run },
     Job { name: "bench", command: bench::command, run: bench::run },
     Job { name: "completions", command: generate::completions_command, run: generate::completions },
     Job { name: "man", command: generate::man_command, run: generate::man },

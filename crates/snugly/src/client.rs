@@ -174,4 +174,13 @@ impl Client {
         let fields = lines.lines().filter_map(|line| line.split_once(':'));
         Ok(fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
+
+    /// Name and version of the server, as INFO gives them.
+    pub fn server_name(&mut self) -> Result<String> {
+        const VERSIONS: [(&str, &str); 3] =
+            [("snugly", "snugly_version"), ("valkey", "valkey_version"), ("redis", "redis_version")];
+        let info = self.info()?;
+        let named = VERSIONS.iter().find_map(|(name, field)| Some(format!("{name} {}", info.get(*field)?)));
+        Ok(named.unwrap_or_else(|| "unknown server".to_owned()))
+    }
 }

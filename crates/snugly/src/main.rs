@@ -5,10 +5,12 @@ mod bench;
 mod cli;
 mod client;
 mod corpus;
+mod decode;
 mod generate;
 mod serve;
 
 use std::error::Error;
+use std::io;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -17,15 +19,21 @@ fn main() -> ExitCode {
     let job = cli::JOBS.iter().find(|job| job.name == name).expect("clap knows no other subcommands");
     match (job.run)(matches) {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if causes(&*error).any(is_broken_pipe) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("snugly: {}", with_causes(&*error));
-            ExitCode::FAILURE
+            let texts: Vec<String> = causes(&*error).map(ToString::to_string).collect();
+            eprintln!("snugly: {}", texts.join(": "));
+            ExitCode::from(if error.is::<decode::Undecodable>() { decode::EXIT_UNDECODABLE } else { 1 })
         }
     }
 }
 
-/// What happened and why: the error and those that caused it.
-fn with_causes(error: &(dyn Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |&error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+/// The error and those that caused it.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
+}
+
+/// Whether the reader of our output, such as `head`, has seen enough.
+fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

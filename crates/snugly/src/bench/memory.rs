@@ -46,7 +46,7 @@ pub struct Options {
     #[arg(long)]
     pid: Option<u32>,
 
-    /// What to call the server in the results [default: its URL]
+    /// What to call the server in the results [default: what it says]
     #[arg(long)]
     label: Option<String>,
 
@@ -104,7 +104,10 @@ pub fn run(options: &Options) -> Result<()> {
     let average = value_bytes as f64 / count;
     let mut report = Report::new(COLUMNS);
     report.push(vec![
-        options.label.clone().unwrap_or_else(|| options.url.to_string()),
+        match &options.label {
+            Some(label) => label.clone(),
+            None => server.name()?,
+        },
         options.source.name(),
         options.values.to_string(),
         values.count().unwrap_or(options.values).min(options.values).to_string(),
@@ -174,6 +177,15 @@ impl Server {
         };
         let pid = fields.get(name).and_then(|pid| pid.parse().ok());
         pid.context("the server does not tell its process ID, give it with --pid")
+    }
+
+    fn name(&mut self) -> Result<String> {
+        match self {
+            Self::Resp(client) => client.server_name(),
+            Self::Memcached(client) => {
+                Ok(format!("memcached {}", client.stats()?.remove("version").unwrap_or_default()))
+            }
+        }
     }
 
     /// How many values it holds.

@@ -131,7 +131,7 @@ pub fn run(options: &Options) -> Result<()> {
     let mut control = Client::connect(&options.url)?;
     let label = match &options.label {
         Some(label) => label.clone(),
-        None => server_name(&mut control)?,
+        None => control.server_name()?,
     };
     let dataset = Dataset::new(options.keys, &options.key_prefix, &options.values.open()?);
     println!(
@@ -170,17 +170,6 @@ pub fn run(options: &Options) -> Result<()> {
         println!("all {} values read back as written", options.keys);
     }
     Ok(())
-}
-
-/// Name and version, as INFO gives them.
-fn server_name(control: &mut Client) -> Result<String> {
-    let info = control.info()?;
-    let named = ["snugly", "valkey"].iter().find_map(|name| {
-        let version = info.get(&format!("{name}_version"))?;
-        Some(format!("{name} {version}"))
-    });
-    let redis = info.get("redis_version").map(|version| format!("redis {version}"));
-    Ok(named.or(redis).unwrap_or_else(|| "server".to_owned()))
 }
 
 /// The server's CPU time so far: from INFO, else from its process if that is known.
@@ -300,7 +289,7 @@ fn row(
         outcome.requests.to_string(),
         outcome.errors.to_string(),
         outcome.misses.to_string(),
-        format!("{seconds:.2}"),
+        format!("{seconds:.3}"),
         format!("{:.0}", requests / seconds),
         cpu.map_or("n/a".to_owned(), |cpu| format!("{:.2}", cpu.as_secs_f64() * 1e6 / requests)),
         percentile(50.0),

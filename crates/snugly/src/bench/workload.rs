@@ -180,3 +180,71 @@ impl Draw {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use snugly_protocol::resp::{Limits, RequestParser};
+
+    use super::*;
+    use crate::corpus::{Corpus, Kind};
+
+    fn counts(distribution: Distribution, keys: u64) -> Vec<u32> {
+        let mut draw = Draw::new(Plan::Mix { distribution, read_percent: 30 }, keys, 7, 0, 1);
+        let mut counts = vec![0; keys as usize];
+        let mut reads = 0;
+        for _ in 0..100_000 {
+            let operation = draw.next();
+            counts[operation.key as usize] += 1;
+            reads += u32::from(operation.read);
+        }
+        assert!((29_000..31_000).contains(&reads), "{reads} reads");
+        counts
+    }
+
+    #[test]
+    fn uniform_keys_are_all_as_frequent() {
+        let counts = counts(Distribution::Uniform, 100);
+        assert!(counts.iter().all(|count| (800..1200).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn zipf_keys_fall_off_as_the_law_says() {
+        let counts = counts(Distribution::Zipf(1.0), 100);
+        let harmonic: f64 = (1..=100).map(|rank| 1.0 / f64::from(rank)).sum();
+        for rank in [1, 2, 10] {
+            let expected = 100_000.0 / harmonic / f64::from(rank);
+            let ratio = f64::from(counts[rank as usize - 1]) / expected;
+            assert!((0.9..1.1).contains(&ratio), "rank {rank}: {ratio}");
+        }
+    }
+
+    #[test]
+    fn a_sweep_visits_every_key_once_whatever_the_threads() {
+        let mut keys: Vec<u64> = (0..3)
+            .flat_map(|thread| {
+                let mut draw = Draw::new(Plan::Sweep { read: true }, 10, 0, thread, 3);
+                let share = 10 / 3 + u64::from(thread < 10 % 3);
+                (0..share).map(move |_| draw.next().key).collect::<Vec<_>>()
+            })
+            .collect();
+        keys.sort_unstable();
+        assert_eq!(keys, (0..10).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn prepared_requests_are_what_they_stand_for() {
+        let corpus = Corpus::new(Kind::Random, 50, 1);
+        let dataset = Dataset::new(1000, "k:", &Values::Generated(corpus));
+        assert_eq!(dataset.value_bytes(), 50.0);
+        let mut parser = RequestParser::default();
+        for (read, name) in [(true, &b"GET"[..]), (false, b"SET")] {
+            let mut request = Vec::new();
+            dataset.append(Operation { key: 987, read }, &mut request);
+            assert_eq!(parser.parse(&request, &Limits::default()), Ok(Some(request.len())));
+            let args = parser.args(&request);
+            assert_eq!((&args[0], &args[1]), (name, &b"k:000000000987"[..]));
+            assert_eq!(args.get(2), (!read).then_some(dataset.value(987)));
+        }
+        assert_eq!(dataset.value(987), corpus.value(987));
+    }
+}

@@ -78,9 +78,10 @@ fn event(sampler: &mut Sampler, index: u64, size: usize) -> String {
         sampler.number(1000..9_999_999),
         sampler.timestamp(),
     );
+    let currency = sampler.one_of(&["EUR", "USD", "GBP", "JPY"]);
     let state = |sampler: &mut Sampler| {
         let status = sampler.one_of(&["draft", "open", "paid", "void", "closed"]);
-        format!(r#"{{"status":"{status}","amount":{}}}"#, sampler.skewed(100_000))
+        format!(r#"{{"status":"{status}","amount":{},"currency":"{currency}"}}"#, sampler.skewed(100_000))
     };
     out.push_str(&format!(r#""before":{},"after":{},"#, state(sampler), state(sampler)));
     let request = format!(r#""ip":"{}","request":"req_{}"}}"#, sampler.ip_address(), sampler.base64(10));

@@ -63,3 +63,88 @@ impl Corpus {
         text.into_bytes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    const TEXTS: [Kind; 4] = [Kind::Json, Kind::Html, Kind::Csv, Kind::Session];
+
+    #[test]
+    fn the_same_seed_and_index_give_the_same_value_and_others_give_others() {
+        for kind in [Kind::Json, Kind::Html, Kind::Csv, Kind::Session, Kind::Random] {
+            let corpus = Corpus::new(kind, 700, 1);
+            assert_eq!(corpus.value(5), Corpus::new(kind, 700, 1).value(5));
+            assert_ne!(corpus.value(5), Corpus::new(kind, 700, 2).value(5));
+            let distinct: HashSet<Vec<u8>> = (0..5000).map(|index| corpus.value(index)).collect();
+            assert_eq!(distinct.len(), 5000, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn values_have_about_the_size_that_was_asked_for() {
+        for kind in TEXTS {
+            for size in [500, 900, 2500, 6000] {
+                let corpus = Corpus::new(kind, size, 1);
+                let total: usize = (0..500).map(|index| corpus.value(index).len()).sum();
+                let average = total as f64 / 500.0;
+                assert!((average / size as f64 - 1.0).abs() < 0.12, "{kind:?} of {size}: {average}");
+            }
+        }
+        assert_eq!(Corpus::new(Kind::Random, 1234, 1).value(9).len(), 1234);
+    }
+
+    #[test]
+    fn json_documents_and_json_sessions_are_json() {
+        for size in [200, 900, 4000] {
+            for index in 0..200 {
+                let document = Corpus::new(Kind::Json, size, 3).value(index);
+                serde_json::from_slice::<serde_json::Value>(&document).unwrap();
+                let session = Corpus::new(Kind::Session, size, 3).value(index);
+                assert!(
+                    session.starts_with(b"_token|")
+                        || serde_json::from_slice::<serde_json::Value>(&session).is_ok()
+                );
+            }
+        }
+    }
+
+    /// Real values, zstd level 3, a value at a time: 900 B movie records 39 % saved, 2,600 B pages of them 53 %, 680 B
+    /// HTML fragments 47 %, 6,000 B HTML pages 62 %, 1,280 B CSV exports 60 %, 340 B log records 28 %.
+    #[cfg(feature = "zstd")]
+    #[test]
+    fn values_compress_about_as_well_as_real_ones() {
+        for (kind, size, real) in [
+            (Kind::Json, 340, 28.0),
+            (Kind::Json, 900, 39.0),
+            (Kind::Json, 2600, 53.0),
+            (Kind::Html, 680, 47.0),
+            (Kind::Html, 6000, 62.0),
+            (Kind::Csv, 1280, 60.0),
+            (Kind::Random, 1000, 0.0),
+        ] {
+            let saved = saved_percent(Corpus::new(kind, size, 1));
+            assert!((saved - real).abs() < 6.0, "{kind:?} of {size}: {saved:.1} % instead of {real} %");
+        }
+    }
+
+    #[cfg(feature = "zstd")]
+    fn saved_percent(corpus: Corpus) -> f64 {
+        use snugly_codec::Choice;
+        use snugly_codec::envelope::{Options, encode};
+
+        const HEADER: usize = 5;
+        let options = Options { choice: Choice::new("zstd", Some(3), 32).unwrap(), ..Options::default() };
+        let (mut given, mut stored) = (0, 0);
+        for index in 0..1000 {
+            let value = corpus.value(index);
+            let mut out = Vec::new();
+            encode(&options, &value, &mut out);
+            given += value.len();
+            stored += if out.is_empty() { value.len() } else { out.len() - HEADER };
+        }
+        100.0 - 100.0 * stored as f64 / given as f64
+    }
+}

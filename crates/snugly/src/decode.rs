@@ -1,0 +1,302 @@
+//! `snugly decode`: shows what a cached value really holds, wherever it lies.
+//!
+//! It restores envelopes (spec/envelope.md). The value goes to standard output, everything said about it to standard
+//! error, so that the output can be piped on.
+
+mod json;
+
+use std::error::Error;
+use std::fmt;
+use std::fs::File;
+use std::io::{IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use snugly_codec::envelope::{self, Decoded, Envelope, EnvelopeError};
+use snugly_codec::{CodecId, Dictionary};
+use snugly_protocol::resp::Value;
+
+use crate::client::{Client, Target};
+
+/// The exit code when there is a value that cannot be restored; 1 is for values that cannot be had.
+pub(crate) const EXIT_UNDECODABLE: u8 = 3;
+
+#[derive(Args, Debug)]
+struct Options {
+    /// File to read, - for standard input; with --url the key to read
+    #[arg(value_name = "FILE|KEY", default_value = "-")]
+    source: String,
+
+    /// Read the key from this server: redis://[[user]:password@]host[:port][/database]
+    #[arg(long)]
+    url: Option<Target>,
+
+    /// Key to read, as an alternative to naming it alone; without --url from snugly on this machine
+    #[arg(long, conflicts_with = "source")]
+    key: Option<String>,
+
+    /// File of a dictionary that values may need; those that the server publishes are found there
+    #[arg(long, value_name = "FILE")]
+    dictionary: Vec<PathBuf>,
+
+    /// Only say how the value is stored
+    #[arg(long, conflicts_with_all = ["raw", "pretty"])]
+    info: bool,
+
+    /// Print the bytes as they are stored, restoring nothing
+    #[arg(long, conflicts_with = "pretty")]
+    raw: bool,
+
+    /// Lay out JSON for reading, as is done on a terminal anyway
+    #[arg(long)]
+    pretty: bool,
+
+    /// Restore no value longer than this
+    #[arg(long, value_name = "BYTES", default_value_t = envelope::DEFAULT_MAX_DECOMPRESSED_SIZE)]
+    max_bytes: usize,
+}
+
+pub(crate) fn command(command: Command) -> Command {
+    Options::augment_args(command).about("Shows what a cached value holds, and how it is stored").after_help(
+        "Examples:\n  \
+               snugly decode --url redis://localhost:6379 user:1\n  \
+               redis-cli get user:1 | snugly decode\n  \
+               snugly decode --info value.bin\n\n\
+             Exit codes: 0 shown, 1 the value could not be had, 2 wrong usage, 3 the value is damaged or its \
+             dictionary is missing.",
+    )
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
+    let result = show(&Options::from_arg_matches(matches)?);
+    result.map_err(|error| match error.downcast::<Undecodable>() {
+        Ok(undecodable) => undecodable.into(),
+        Err(error) => error.into(),
+    })
+}
+
+fn show(options: &Options) -> Result<()> {
+    let mut stored = options.fetch()?;
+    eprintln!("{}", stored.origin);
+    if options.raw {
+        return print(&stored.bytes);
+    }
+    let (value, description) = restore(options, &mut stored)?;
+    eprintln!("{description}");
+    if options.info {
+        return Ok(());
+    }
+    let pretty = options.pretty || std::io::stdout().is_terminal();
+    match pretty.then(|| json::pretty(&value)).flatten() {
+        Some(text) => print(text.as_bytes()),
+        None => print(&value),
+    }
+}
+
+/// A value that is there and cannot be restored.
+#[derive(Debug)]
+pub(crate) struct Undecodable(EnvelopeError);
+
+impl fmt::Display for Undecodable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}. --raw prints the stored bytes", self.0)
+    }
+}
+
+impl Error for Undecodable {}
+
+/// A value as it was found.
+struct Stored {
+    bytes: Vec<u8>,
+    /// Where it was found, for people.
+    origin: String,
+    key: Option<String>,
+    /// The server that it came from.
+    client: Option<Client>,
+}
+
+impl Options {
+    fn fetch(&self) -> Result<Stored> {
+        let key = self.key.as_ref().or(self.url.as_ref().map(|_| &self.source));
+        match key {
+            None => read_file(&self.source),
+            Some(key) if key == "-" && self.key.is_none() => bail!("which key? snugly decode --url URL KEY"),
+            Some(key) => {
+                let local = || "snugly://127.0.0.1".parse().expect("a valid URL");
+                read_key(&self.url.clone().unwrap_or_else(local), key)
+            }
+        }
+    }
+}
+
+fn read_file(source: &str) -> Result<Stored> {
+    let mut bytes = Vec::new();
+    let name = match source {
+        "-" => {
+            std::io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
+            "standard input"
+        }
+        path => {
+            let read = File::open(path).and_then(|mut file| file.read_to_end(&mut bytes));
+            read.with_context(|| format!("cannot read {path}"))?;
+            path
+        }
+    };
+    Ok(Stored { origin: format!("{name}: {} bytes", bytes.len()), bytes, key: None, client: None })
+}
+
+fn read_key(target: &Target, key: &str) -> Result<Stored> {
+    let mut client = Client::connect(target)?;
+    let kind = match client.command(&["TYPE", key])? {
+        Value::Simple(kind) => String::from_utf8_lossy(&kind).into_owned(),
+        other => bail!("unexpected answer to TYPE: {other:?}"),
+    };
+    match kind.as_str() {
+        "string" => {}
+        "none" => bail!("{target} has no key \"{key}\""),
+        kind => bail!("\"{key}\" at {target} is a {kind}, not a string{}", hint(kind, key)),
+    }
+    let bytes = match client.command(&["GET", key])? {
+        Value::Bulk(bytes) => bytes,
+        Value::Null => bail!("\"{key}\" has just expired at {target}"),
+        other => bail!("unexpected answer to GET: {other:?}"),
+    };
+    let mut origin = format!("\"{key}\" at {target}: {} bytes", bytes.len());
+    if let Ok(Value::Bulk(encoding)) = client.command(&["OBJECT", "ENCODING", key]) {
+        origin.push_str(&format!(", encoding {}", String::from_utf8_lossy(&encoding)));
+    }
+    if let Ok(Value::Integer(bytes)) = client.command(&["MEMORY", "USAGE", key]) {
+        origin.push_str(&format!(", {bytes} bytes of the server's memory with key and bookkeeping"));
+    }
+    Ok(Stored { bytes, origin, key: Some(key.to_owned()), client: Some(client) })
+}
+
+/// How to look at one element of a key of this type.
+fn hint(kind: &str, key: &str) -> String {
+    let command = match kind {
+        "hash" => format!("HGET '{key}' FIELD"),
+        "list" => format!("LINDEX '{key}' INDEX"),
+        "stream" => format!("XRANGE '{key}' - + COUNT 1"),
+        _ => return String::new(),
+    };
+    format!("; to decode one element: redis-cli {command} | snugly decode")
+}
+
+/// The value, and in words how it is stored.
+fn restore(options: &Options, stored: &mut Stored) -> Result<(Vec<u8>, String)> {
+    let Some(envelope) = envelope::inspect(&stored.bytes) else {
+        return Ok((stored.bytes.clone(), describe_plain(&stored.bytes)));
+    };
+    let dictionary = find_dictionary(options, &envelope, stored.client.as_mut())?;
+    let described = describe(&envelope);
+    let settings = envelope::Options { max_decompressed_size: options.max_bytes, ..Default::default() };
+    let decode = |bytes: &[u8], out: &mut Vec<u8>| {
+        envelope::decode_with(
+            &settings,
+            &|id| dictionary.clone().filter(|found| found.id() == id),
+            bytes,
+            out,
+        )
+    };
+    let mut value = Vec::new();
+    let mut note = "";
+    let decoded = decode(&stored.bytes, &mut value).or_else(|error| match stored.bytes.strip_suffix(b"\n") {
+        // Only what has come through a file or a pipe; from a server every byte is meant.
+        Some(without) if stored.client.is_none() => {
+            note = "\nthe line end behind the envelope, which redis-cli adds, was left out";
+            decode(without, &mut value).map_err(|_| error)
+        }
+        _ => Err(error),
+    });
+    match decoded {
+        Ok(Decoded::Restored { len, .. }) => {
+            let saved = 100.0 - 100.0 * stored.bytes.len() as f64 / len.max(1) as f64;
+            Ok((value, format!("{described}, restored to {len} bytes: {saved:.1} % saved{note}")))
+        }
+        Ok(Decoded::AsIs) => unreachable!("inspect has found an envelope"),
+        Err(error) => {
+            let named = match &stored.key {
+                Some(key) => error.for_key(key.as_bytes()),
+                None => error,
+            };
+            Err(Undecodable(named).into())
+        }
+    }
+}
+
+fn describe(envelope: &Envelope<'_>) -> String {
+    let backend = envelope.backend();
+    match (envelope.codec(), envelope.dictionary_id()) {
+        (Some(CodecId::ZstdDictionary), Some(id)) => {
+            format!("envelope: zstd with dictionary {id} (backend {backend:02x})")
+        }
+        (Some(codec), _) => format!("envelope: {codec} (backend {backend:02x})"),
+        (None, _) => format!("envelope: unknown backend {backend:02x}"),
+    }
+}
+
+/// Compressed formats that other clients store without an envelope, by their first bytes.
+const FOREIGN_FORMATS: &[(&[u8], &str)] = &[
+    (&[0x28, 0xb5, 0x2f, 0xfd], "a zstd frame without an envelope: zstd -d restores it"),
+    (&[0x04, 0x22, 0x4d, 0x18], "an LZ4 frame without an envelope: lz4 -d restores it"),
+    (&[0x1f, 0x8b], "gzip: gunzip restores it"),
+];
+
+fn describe_plain(bytes: &[u8]) -> String {
+    let format = FOREIGN_FORMATS.iter().find(|(magic, _)| bytes.starts_with(magic));
+    match format {
+        Some((_, format)) => format!("plain, no envelope, but it looks like {format}"),
+        None => "plain: no envelope, the bytes are the value".to_owned(),
+    }
+}
+
+/// The dictionary that the envelope needs, from a file or from the server's catalogue.
+fn find_dictionary(
+    options: &Options,
+    envelope: &Envelope<'_>,
+    client: Option<&mut Client>,
+) -> Result<Option<Arc<Dictionary>>> {
+    let Some(id) = envelope.dictionary_id() else { return Ok(None) };
+    for path in &options.dictionary {
+        let dictionary = load_dictionary(path)?;
+        if dictionary.id() == id {
+            return Ok(Some(Arc::new(dictionary)));
+        }
+    }
+    let Some(client) = client else { return Ok(None) };
+    let key = format!("{{snugly}}:dict:{id}");
+    match client.command(&["GET", &key])? {
+        Value::Bulk(bytes) => {
+            let dictionary = Dictionary::load(bytes).with_context(|| format!("{key} holds no dictionary"))?;
+            Ok(Some(Arc::new(dictionary)))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn load_dictionary(path: &Path) -> Result<Dictionary> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Dictionary::load(bytes).with_context(|| format!("{} is no dictionary", path.display()))
+}
+
+/// Writes the bytes; on a terminal with a line end, and with escapes if they are not text.
+fn print(bytes: &[u8]) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    let written = if !out.is_terminal() {
+        out.write_all(bytes)
+    } else if is_text(bytes) {
+        out.write_all(bytes).and_then(|()| out.write_all(b"\n"))
+    } else {
+        eprintln!("not text: shown with escapes here, exact when sent to a file or a pipe");
+        writeln!(out, "{}", bytes.escape_ascii())
+    };
+    written.and_then(|()| out.flush()).context("cannot write")
+}
+
+/// Whether a terminal can show it: UTF-8 without control characters other than line ends and tabs.
+fn is_text(bytes: &[u8]) -> bool {
+    let harmless = |letter: char| !letter.is_control() || matches!(letter, '\n' | '\r' | '\t');
+    std::str::from_utf8(bytes).is_ok_and(|text| text.chars().all(harmless))
+}

@@ -1,0 +1,267 @@
+//! `snugly bench` against real servers.
+
+mod support;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use snugly_protocol::resp::Value;
+use support::{Server, snugly, stderr, stdout};
+
+/// The rows of a CSV file, by column.
+fn rows(path: &Path) -> Vec<HashMap<String, String>> {
+    csv::Reader::from_path(path).unwrap().deserialize().map(Result::unwrap).collect()
+}
+
+fn number(row: &HashMap<String, String>, column: &str) -> f64 {
+    row[column].parse().unwrap_or_else(|_| panic!("{column} is {:?}", row[column]))
+}
+
+#[test]
+fn writes_and_reads_are_measured_and_read_back() {
+    let valkey = Server::valkey(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.csv");
+    let arguments = [
+        "bench",
+        "server",
+        "--url",
+        &valkey.url(),
+        "--requests",
+        "4000",
+        "--keys",
+        "500",
+        "--connections",
+        "7",
+        "--pipeline",
+        "3",
+        "--threads",
+        "2",
+        "--verify",
+        "--csv",
+        path.to_str().unwrap(),
+    ];
+    let output = snugly(&arguments, b"");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).contains("all 500 values read back as written"), "{}", stdout(&output));
+    assert_eq!(valkey.command(&[b"DBSIZE"]), Value::Integer(500));
+
+    let rows = rows(&path);
+    assert_eq!(rows.iter().map(|row| row["test"].as_str()).collect::<Vec<_>>(), ["set", "get"]);
+    for row in &rows {
+        assert_eq!(
+            (number(row, "requests"), number(row, "errors"), number(row, "misses")),
+            (4000.0, 0.0, 0.0)
+        );
+        assert!(row["server"].starts_with("valkey 9."), "{}", row["server"]);
+        let rate = number(row, "requests") / number(row, "seconds");
+        assert!((rate / number(row, "requests_per_second") - 1.0).abs() < 0.2, "{row:?}");
+        assert!(number(row, "server_cpu_us_per_request") > 0.0);
+        let latencies =
+            ["p50_us", "p95_us", "p99_us", "p99_9_us", "max_us"].map(|column| number(row, column));
+        assert!(latencies[0] > 0.0 && latencies.is_sorted(), "{latencies:?}");
+    }
+}
+
+#[test]
+fn a_second_run_adds_to_the_same_file() {
+    let valkey = Server::valkey(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.csv");
+    for test in ["set", "mixed"] {
+        let arguments = [
+            "bench",
+            "server",
+            "--url",
+            &valkey.url(),
+            "--tests",
+            test,
+            "--read-percent",
+            "70",
+            "--duration",
+            "0.3",
+            "--keys",
+            "200",
+            "--distribution",
+            "zipf:0.9",
+            "--generate",
+            "session:400",
+            "--csv",
+            path.to_str().unwrap(),
+        ];
+        let output = snugly(&arguments, b"");
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    let rows = rows(&path);
+    assert_eq!(rows.iter().map(|row| row["test"].as_str()).collect::<Vec<_>>(), ["set", "mixed 70 % reads"]);
+    for row in &rows {
+        assert!((0.3..3.0).contains(&number(row, "seconds")), "{row:?}");
+        assert_eq!((row["distribution"].as_str(), row["values"].as_str()), ("zipf:0.9", "session:400"));
+    }
+}
+
+#[test]
+fn values_of_a_file_are_sent_as_the_file_means_them() {
+    let valkey = Server::valkey(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("values.jsonl");
+    std::fs::write(&path, "{\"a\": 1}\n\"<p>two\\nlines</p>\"\n").unwrap();
+    let data = path.to_str().unwrap();
+    let arguments = [
+        "bench",
+        "server",
+        "--url",
+        &valkey.url(),
+        "--tests",
+        "get",
+        "-n",
+        "100",
+        "--keys",
+        "4",
+        "--data",
+        data,
+    ];
+    let output = snugly(&arguments, b"");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let stored = |key: &[u8]| valkey.command(&[b"GET", key]);
+    assert_eq!(stored(b"key:000000000000"), Value::Bulk(b"{\"a\": 1}".to_vec()));
+    assert_eq!(stored(b"key:000000000001"), Value::Bulk(b"<p>two\nlines</p>".to_vec()));
+    assert_eq!(stored(b"key:000000000002"), stored(b"key:000000000000"));
+}
+
+#[test]
+fn a_server_that_loses_values_does_not_pass_verification() {
+    let valkey = Server::valkey(&["--maxmemory", "3mb", "--maxmemory-policy", "allkeys-random"]);
+    let arguments = ["bench", "server", "--url", &valkey.url(), "-n", "100", "--keys", "5000", "--verify"];
+    let output = snugly(&arguments, b"");
+    assert!(!output.status.success());
+    assert!(stderr(&output).contains("keys have lost their value"), "{}", stderr(&output));
+}
+
+#[test]
+fn error_replies_end_the_benchmark_with_their_text() {
+    let valkey = Server::valkey(&["--maxmemory", "2mb", "--maxmemory-policy", "noeviction"]);
+    let arguments = ["bench", "server", "--url", &valkey.url(), "--tests", "set", "--keys", "100000"];
+    let output = snugly(&arguments, b"");
+    assert!(!output.status.success());
+    assert!(stderr(&output).contains("OOM command not allowed"), "{}", stderr(&output));
+}
+
+#[test]
+fn the_memory_of_a_value_is_its_bytes_and_some_overhead() {
+    let valkey = Server::valkey(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory.csv");
+    let arguments = [
+        "bench",
+        "memory",
+        "--url",
+        &valkey.url(),
+        "--values",
+        "20000",
+        "--generate",
+        "random:1000",
+        "--csv",
+        path.to_str().unwrap(),
+    ];
+    let output = snugly(&arguments, b"");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let row = &rows(&path)[0];
+    assert_eq!((number(row, "values"), number(row, "value_bytes")), (20000.0, 1000.0));
+    assert!((20.0..400.0).contains(&number(row, "overhead_per_key")), "{row:?}");
+
+    let again = snugly(&arguments, b"");
+    assert!(!again.status.success());
+    assert!(stderr(&again).contains("is not empty"), "{}", stderr(&again));
+}
+
+#[cfg(feature = "zstd")]
+#[test]
+fn compressed_values_take_less_memory_than_their_bytes_in_snugly() {
+    let server = Server::snugly(&["--compression", "zstd"]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory.csv");
+    let url = server.url();
+    let arguments = [
+        "bench",
+        "memory",
+        "--url",
+        &url,
+        "--values",
+        "5000",
+        "--generate",
+        "json:2500",
+        "--csv",
+        path.to_str().unwrap(),
+    ];
+    let output = snugly(&arguments, b"");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let row = &rows(&path)[0];
+    assert!(row["server"].starts_with("snugly "), "{row:?}");
+    assert!(number(row, "bytes_per_value") < 0.8 * number(row, "value_bytes"), "{row:?}");
+}
+
+#[test]
+#[ignore = "needs memcached (apt install memcached): cargo test -p snugly -- --ignored"]
+fn memcached_is_measured_through_its_text_protocol() {
+    let port = support::free_port().to_string();
+    let mut memcached = std::process::Command::new("memcached")
+        .args(["-l", "127.0.0.1", "-m", "256", "-u", "nobody", "-p", &port])
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let url = format!("memcached://127.0.0.1:{port}");
+    let output = snugly(&["bench", "memory", "--url", &url, "--values", "20000"], b"");
+    memcached.kill().unwrap();
+    memcached.wait().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).contains("memcached 1."), "{}", stdout(&output));
+}
+
+#[test]
+fn printed_values_are_lines_that_the_benchmark_reads_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("values.jsonl");
+    let printed = snugly(&["bench", "values", "--kind", "csv", "--count", "3", "--size", "500"], b"");
+    assert_eq!(stdout(&printed).lines().count(), 3);
+    std::fs::write(&path, &printed.stdout).unwrap();
+
+    let valkey = Server::valkey(&[]);
+    let data = path.to_str().unwrap();
+    let arguments = [
+        "bench",
+        "server",
+        "--url",
+        &valkey.url(),
+        "--tests",
+        "get",
+        "-n",
+        "10",
+        "--keys",
+        "3",
+        "--data",
+        data,
+    ];
+    assert!(snugly(&arguments, b"").status.success());
+    let Value::Bulk(value) = valkey.command(&[b"GET", b"key:000000000000"]) else { panic!("no value") };
+    let first: String = serde_json::from_str(stdout(&printed).lines().next().unwrap()).unwrap();
+    assert_eq!(value, first.as_bytes());
+}
+
+#[test]
+fn options_out_of_range_are_refused() {
+    for wrong in [
+        &["--connections", "0"][..],
+        &["--pipeline", "0"],
+        &["--read-percent", "101"],
+        &["--distribution", "normal"],
+        &["--distribution", "zipf:-1"],
+        &["--generate", "poetry"],
+        &["--generate", "json:many"],
+        &["--url", "rediss://localhost"],
+        &["--duration", "1", "--requests", "1"],
+    ] {
+        let output = snugly(&[&["bench", "server"][..], wrong].concat(), b"");
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}: {}", stderr(&output));
+    }
+}
