@@ -50,15 +50,23 @@ impl LongDouble {
     }
 }
 
+/// Reads digits with an optional point and exponent, decimal or (after `0x`) hexadecimal, in lower case.
 fn parse_magnitude(lower: &str) -> Option<X87DoubleExtended> {
-    let starts_like_a_number = lower.starts_with(|first: char| first.is_ascii_digit() || first == '.');
-    if !starts_like_a_number || lower.ends_with(|last: char| !last.is_ascii_hexdigit() && last != '.') {
+    let (prefix, rest, marker) = match lower.strip_prefix("0x") {
+        Some(rest) => ("0x", rest, 'p'),
+        None => ("", lower, 'e'),
+    };
+    let (mantissa, exponent) = rest.split_once(marker).unwrap_or((rest, "0"));
+    let digit = |character: char| character.is_digit(if prefix.is_empty() { 10 } else { 16 });
+    let digits = mantissa.replacen('.', "", 1);
+    let unsigned = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+    let all = |text: &str, admit: &dyn Fn(char) -> bool| !text.is_empty() && text.chars().all(admit);
+    if !all(&digits, &digit) || !all(unsigned, &|character| character.is_ascii_digit()) {
         return None;
     }
-    let parsed = lower.parse::<X87DoubleExtended>().ok()?;
+    let parsed = format!("{prefix}{mantissa}{marker}{exponent}").parse::<X87DoubleExtended>().ok()?;
     // strtold says ERANGE of what is too large, and of what is too small to be told from zero.
-    let vanished =
-        parsed.is_zero() && lower.split('e').next()?.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+    let vanished = parsed.is_zero() && digits.bytes().any(|byte| byte != b'0');
     (parsed.is_finite() && !vanished).then_some(parsed)
 }
 
@@ -99,10 +107,13 @@ mod tests {
             ("-1", "1", "0"),
             ("-0.0", "0", "0"),
             ("3", "-1.5", "1.5"),
-            ("1e20", "1", "100000000000000000001"),
+            ("1e20", "1", "100000000000000000000"),
             ("1e-17", "0", "0.00000000000000001"),
             ("1e-18", "0", "0"),
+            ("-1e-18", "0", "0"),
+            ("1.e1", "0", "10"),
             ("0x10", "0", "16"),
+            ("0x1.8p1", ".5", "3.5"),
         ];
         for (left, right, expected) in cases {
             assert_eq!(sum(left, right).as_deref(), Some(expected), "{left} + {right}");
@@ -112,9 +123,10 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_refused() {
-        for text in
-            ["", " 1", "1 ", "1x", "nan", "e5", "--1", "1e", "1e99999", "1e-99999", ".", "0x", "\u{661}"]
-        {
+        for text in [
+            "", " 1", "1 ", "1x", "nan", "e5", "--1", "1e", "1e99999", "1e-99999", ".", "0x", "0x1p",
+            "\u{661}",
+        ] {
             assert!(LongDouble::parse(text.as_bytes()).is_none(), "{text:?}");
         }
     }

@@ -479,10 +479,11 @@ impl Session {
         max_memory == 0 || self.store.keyspace.make_room(eviction, max_memory, need, || self.random.u64(..))
     }
 
-    /// Without room, only a write that does not make its key larger is let in.
+    /// Without room, only a write that does not make its key larger is let in, and none once the budget is exceeded.
     fn admit(&self, roomy: bool, entry: &Entry, current: Option<&Entry>) -> Result<(), StoreError> {
         let size = |entry: &Entry| allocation_size(entry.borrow().requested_len());
-        if roomy || current.is_some_and(|current| size(entry) <= size(current)) {
+        let not_larger = || current.is_some_and(|current| size(entry) <= size(current));
+        if roomy || self.store.used_memory() <= self.settings.max_memory && not_larger() {
             return Ok(());
         }
         Err(self.out_of_memory())

@@ -57,17 +57,16 @@ fn setname(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 
 fn setinfo(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let mut labels = context.client.info.labels.lock();
-    let (name, label) = if is(&args[2], "lib-name") {
-        ("lib-name", &mut labels.library)
+    let label = if is(&args[2], "lib-name") {
+        &mut labels.library
     } else if is(&args[2], "lib-ver") {
-        ("lib-ver", &mut labels.library_version)
+        &mut labels.library_version
     } else {
         return Err(Failure::new([b"ERR Unrecognized option '", &args[2], b"'"].concat()));
     };
     if !valid_label(&args[3]) {
-        return Err(Failure::new(format!(
-            "ERR {name} cannot contain spaces, newlines or special characters."
-        )));
+        let rule: &[u8] = b" cannot contain spaces, newlines or special characters.";
+        return Err(Failure::new([b"ERR ", &args[2], rule].concat()));
     }
     *label = args[3].to_vec();
     drop(labels);
@@ -190,8 +189,11 @@ impl Filter {
 }
 
 fn client_id(text: &[u8]) -> Result<u64, Failure> {
-    let id = parse_integer(text).filter(|id| *id > 0);
-    id.map(|id| id as u64).ok_or(Failure::fixed("ERR client-id should be greater than 0"))
+    let id = parse_integer(text).ok_or(Failure::SYNTAX)?;
+    u64::try_from(id)
+        .ok()
+        .filter(|id| *id > 0)
+        .ok_or(Failure::fixed("ERR client-id should be greater than 0"))
 }
 
 /// Whether a type of client is the one that all clients here have.

@@ -22,11 +22,18 @@ fn get(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let configuration = context.server.configuration();
     let shown = SETTINGS.iter().map(|setting| (setting.config_name(), (setting.get)(&configuration)));
     let fixed = FIXED.iter().map(|(name, value)| (*name, (*value).to_owned()));
-    let asked = |name: &str| args.from(2).iter().any(|pattern| glob::matches(pattern, name.as_bytes(), true));
-    let found: Vec<_> = shown.chain(fixed).filter(|(name, _)| asked(name)).collect();
+    let mut found: Vec<(&[u8], String)> = Vec::new();
+    for (name, value) in shown.chain(fixed) {
+        // A name that was asked for in full comes back as it was spelled.
+        let spelled = args.from(2).iter().find(|pattern| pattern.eq_ignore_ascii_case(name.as_bytes()));
+        let matched = || args.from(2).iter().any(|pattern| glob::matches(pattern, name.as_bytes(), true));
+        if spelled.is_some() || matched() {
+            found.push((spelled.unwrap_or(name.as_bytes()), value));
+        }
+    }
     context.replies.map(found.len());
     for (name, value) in found {
-        context.replies.bulk(name.as_bytes());
+        context.replies.bulk(name);
         context.replies.bulk(value.as_bytes());
     }
     Ok(())

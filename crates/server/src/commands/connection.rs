@@ -6,7 +6,7 @@ use snugly_protocol::resp::{Args, Protocol, parse_integer};
 use subtle::ConstantTimeEq;
 
 use super::client::valid_label;
-use super::options::{integer, is};
+use super::options::{is, small_integer};
 use super::{Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, ReplyMode, command};
 
 #[rustfmt::skip]
@@ -147,7 +147,7 @@ fn reset(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
 }
 
 fn select(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let database = integer(&args[1])?;
+    let database = small_integer(&args[1])?;
     match usize::try_from(database) {
         Ok(database) if database < context.server.store().databases() => context.client.select(database),
         _ => return Err(Failure::fixed("ERR DB index is out of range")),

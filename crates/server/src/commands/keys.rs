@@ -24,6 +24,8 @@ pub(super) const COMMANDS: &[Command] = &[
     command("flushall", -1, FLUSH, NO_KEYS, "1.0.0", "Deletes all keys of all databases.", flushall),
 ];
 
+/// The types that a client may ask for, whether or not there are such values.
+const TYPES: [&str; 6] = ["string", "list", "set", "zset", "hash", "stream"];
 /// How many keys one call of the store shows while all are gone through.
 const SCAN_STEP: usize = 1000;
 
@@ -90,6 +92,9 @@ impl<'a> ScanOptions<'a> {
             } else if is(arg, "MATCH") {
                 options.pattern = Some(value);
             } else if is(arg, "TYPE") {
+                if !TYPES.iter().any(|name| is(value, name)) {
+                    return Err(Failure::new([b"ERR unknown type name '", value, b"'"].concat()));
+                }
                 options.strings = is(value, "string");
             } else {
                 return Err(Failure::SYNTAX);

@@ -23,6 +23,7 @@ use std::time::Instant;
 
 use snugly_protocol::resp::{Args, Protocol, ReplyBuffer};
 use snugly_store::{Session, Value};
+use tracing::warn;
 
 pub(crate) use failure::{Failure, Outcome};
 pub(crate) use registry::REGISTRY;
@@ -255,14 +256,27 @@ impl Context<'_> {
     }
 }
 
+/// How lines of HTTP start. A browser can be made to send them to any local port, with commands in what follows.
+const HTTP_WORDS: [&str; 2] = ["POST", "Host:"];
+
 /// Runs one request and writes its reply.
 pub(crate) fn execute(context: &mut Context<'_>, args: Args<'_>) {
     let start = context.replies.as_bytes().len();
     context.replies.set_protocol(context.client.info.protocol());
     let mode = context.client.reply_mode;
     let outcome = match REGISTRY.resolve(args) {
-        Ok(place) => run(context, args, place, start),
-        Err(failure) => Err(failure),
+        Ok(place)
+            if context.client.authenticated || REGISTRY.rows()[place].command.flags.has(Flags::NO_AUTH) =>
+        {
+            run(context, args, place, start)
+        }
+        Err(_) if HTTP_WORDS.iter().any(|word| options::is(&args[0], word)) => {
+            warn!(address = %context.client.info.address, "closed a connection that speaks HTTP");
+            context.client.closing = true;
+            return;
+        }
+        Err(failure) if context.client.authenticated => Err(failure),
+        Ok(_) | Err(_) => Err(Failure::NOT_AUTHENTICATED),
     };
     if let Err(failure) = outcome {
         context.replies.as_mut_vec().truncate(start);
@@ -287,10 +301,6 @@ fn run(context: &mut Context<'_>, args: Args<'_>, place: usize, start: usize) ->
     if !row.command.accepts(args.len()) {
         add(&stats.rejected, 1);
         return Err(Failure::wrong_arity(&row.full_name));
-    }
-    if !context.client.authenticated && !row.command.flags.has(Flags::NO_AUTH) {
-        add(&stats.rejected, 1);
-        return Err(Failure::NOT_AUTHENTICATED);
     }
     context.client.info.last_command.store(place, Ordering::Relaxed);
     add(&context.client.info.commands, 1);

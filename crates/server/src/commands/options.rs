@@ -9,6 +9,14 @@ pub(crate) fn integer(arg: &[u8]) -> Result<i64, Failure> {
     parse_integer(arg).ok_or(Failure::NOT_AN_INTEGER)
 }
 
+/// A number that Valkey keeps in 32 bits.
+pub(crate) fn small_integer(arg: &[u8]) -> Result<i32, Failure> {
+    i32::try_from(integer(arg)?).map_err(|_| {
+        let (least, most) = (i32::MIN, i32::MAX);
+        Failure::new(format!("ERR value is out of range, value must between {least} and {most}"))
+    })
+}
+
 /// Whether an argument is this word, in any case.
 pub(crate) fn is(arg: &[u8], word: &str) -> bool {
     arg.eq_ignore_ascii_case(word.as_bytes())
@@ -67,7 +75,7 @@ impl<'a> SetOptions<'a> {
                 options.condition = Condition::IfAbsent;
             } else if is(arg, "XX") && matches!(condition, Condition::Always | Condition::IfPresent) {
                 options.condition = Condition::IfPresent;
-            } else if is(arg, "IFEQ") && matches!(condition, Condition::Always | Condition::IfEqual(_)) {
+            } else if is(arg, "IFEQ") && condition == Condition::Always {
                 options.condition = Condition::IfEqual(rest.next().ok_or(Failure::SYNTAX)?);
             } else if is(arg, "GET") {
                 options.get = true;

@@ -108,8 +108,6 @@ fn getex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let options = GetexOptions::parse(args.from(2))?;
     let database = context.client.database;
     let expiry = match options.time {
-        // A key that does not exist is answered before the time is looked at, as Valkey does.
-        Some(_) if context.session.peek(database, &args[1]).is_none() => Expiry::Keep,
         Some((arg, unit)) => expiry(arg, unit, context.session.now(), "getex")?,
         None if options.persist => Expiry::Never,
         None => Expiry::Keep,
