@@ -1,7 +1,6 @@
 //! The command line: one row for each job. Help, man pages and shell completions are made from it.
 
-use std::error::Error;
-
+use anyhow::Result;
 use clap::{ArgMatches, Command};
 
 use crate::{bench, decode, generate, serve};
@@ -10,7 +9,7 @@ use crate::{bench, decode, generate, serve};
 pub(crate) struct Job {
     pub(crate) name: &'static str,
     pub(crate) command: fn(Command) -> Command,
-    pub(crate) run: fn(&ArgMatches) -> Result<(), Box<dyn Error>>,
+    pub(crate) run: fn(&ArgMatches) -> Result<()>,
 }
 
 pub(crate) const JOBS: &[Job] = &[

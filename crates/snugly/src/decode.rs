@@ -69,21 +69,14 @@ pub(crate) fn command(command: Command) -> Command {
     )
 }
 
-pub(crate) fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
-    let result = show(&Options::from_arg_matches(matches)?);
-    result.map_err(|error| match error.downcast::<Undecodable>() {
-        Ok(undecodable) => undecodable.into(),
-        Err(error) => error.into(),
-    })
-}
-
-fn show(options: &Options) -> Result<()> {
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    let options = Options::from_arg_matches(matches)?;
     let mut stored = options.fetch()?;
     eprintln!("{}", stored.origin);
     if options.raw {
         return print(&stored.bytes);
     }
-    let (value, description) = restore(options, &mut stored)?;
+    let (value, description) = restore(&options, &mut stored)?;
     eprintln!("{description}");
     if options.info {
         return Ok(());

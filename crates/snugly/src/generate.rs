@@ -1,10 +1,10 @@
 //! Man pages and shell completions, made from the command line's own table.
 
-use std::error::Error;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use anyhow::{Context, Result};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use clap_complete::Shell;
 
@@ -17,7 +17,7 @@ pub(crate) fn completions_command(command: Command) -> Command {
         .arg(Arg::new("shell").value_name("SHELL").required(true).value_parser(value_parser!(Shell)))
 }
 
-pub(crate) fn completions(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
+pub(crate) fn completions(matches: &ArgMatches) -> Result<()> {
     let shell = *matches.get_one::<Shell>("shell").expect("required");
     clap_complete::generate(shell, &mut cli::command(), "snugly", &mut io::stdout());
     Ok(())
@@ -30,11 +30,11 @@ pub(crate) fn man_command(command: Command) -> Command {
         .arg(Arg::new("folder").value_name("FOLDER").required(true).value_parser(value_parser!(PathBuf)))
 }
 
-pub(crate) fn man(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
+pub(crate) fn man(matches: &ArgMatches) -> Result<()> {
     let folder = matches.get_one::<PathBuf>("folder").expect("required");
     let write = || {
         fs::create_dir_all(folder)?;
         clap_mangen::generate_to(cli::command(), folder)
     };
-    write().map_err(|error| format!("cannot write to {}: {error}", folder.display()).into())
+    write().with_context(|| format!("cannot write to {}", folder.display()))
 }

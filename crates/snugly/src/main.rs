@@ -19,18 +19,12 @@ fn main() -> ExitCode {
     let job = cli::JOBS.iter().find(|job| job.name == name).expect("clap knows no other subcommands");
     match (job.run)(matches) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if causes(&*error).any(is_broken_pipe) => ExitCode::SUCCESS,
+        Err(error) if error.chain().any(is_broken_pipe) => ExitCode::SUCCESS,
         Err(error) => {
-            let texts: Vec<String> = causes(&*error).map(ToString::to_string).collect();
-            eprintln!("snugly: {}", texts.join(": "));
+            eprintln!("snugly: {error:#}");
             ExitCode::from(if error.is::<decode::Undecodable>() { decode::EXIT_UNDECODABLE } else { 1 })
         }
     }
-}
-
-/// The error and those that caused it.
-fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |&error| error.source())
 }
 
 /// Whether the reader of our output, such as `head`, has seen enough.

@@ -1,8 +1,8 @@
 //! `snugly serve`: settings from flags and environment, a banner, and the server until a signal ends it.
 
-use std::error::Error;
 use std::thread;
 
+use anyhow::Result;
 use clap::{Arg, ArgMatches, Command};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -37,11 +37,11 @@ fn argument(setting: &'static Setting) -> Arg {
         })
 }
 
-pub(crate) fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let mut configuration = Configuration::default();
     for setting in SETTINGS {
         let value = matches.get_one::<String>(setting.name).expect("every setting has a default");
-        (setting.set)(&mut configuration, value)?;
+        (setting.set)(&mut configuration, value).map_err(anyhow::Error::msg)?;
     }
     tracing_subscriber::fmt().with_max_level(configuration.log_level).with_writer(std::io::stderr).init();
 
