@@ -75,6 +75,7 @@ impl FromStr for Target {
                 bail!("unknown scheme {other}://, expected redis://, valkey://, snugly:// or memcached://")
             }
         };
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']); // those of an IPv6 address
         let decode = |text: &str| percent_decode_str(text).decode_utf8().map(String::from);
         let database = match url.path().trim_matches('/') {
             "" => 0,
@@ -82,7 +83,7 @@ impl FromStr for Target {
         };
         Ok(Self {
             scheme,
-            host: url.host_str().filter(|host| !host.is_empty()).unwrap_or("127.0.0.1").to_owned(),
+            host: if host.is_empty() { "127.0.0.1" } else { host }.to_owned(),
             port: url.port().unwrap_or(default_port),
             user: Some(decode(url.username())?).filter(|user| !user.is_empty()),
             password: url.password().map(decode).transpose()?,
@@ -182,5 +183,37 @@ impl Client {
         let info = self.info()?;
         let named = VERSIONS.iter().find_map(|(name, field)| Some(format!("{name} {}", info.get(*field)?)));
         Ok(named.unwrap_or_else(|| "unknown server".to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_read_with_their_defaults() {
+        let target = |text: &str| text.parse::<Target>().unwrap();
+        for (url, address) in [
+            ("redis://cache.example.com", "cache.example.com:6379"),
+            ("snugly://127.0.0.1", "127.0.0.1:7684"),
+            ("valkey://[::1]:7000/2", "::1:7000"),
+            ("memcached://localhost", "localhost:11211"),
+        ] {
+            assert_eq!(target(url).to_string(), address);
+        }
+        let full = target("redis://me:p%40ss@host:1/3");
+        assert_eq!(
+            (full.user.as_deref(), full.password.as_deref(), full.database),
+            (Some("me"), Some("p@ss"), 3)
+        );
+        assert_eq!(target("redis://:secret@host").user, None);
+        assert!(target("redis://[::1]").is_local() && !target("redis://192.0.2.1").is_local());
+    }
+
+    #[test]
+    fn urls_that_mean_nothing_are_refused() {
+        for url in ["", "localhost:6379", "http://host", "rediss://host", "redis://host/first"] {
+            assert!(url.parse::<Target>().is_err(), "{url}");
+        }
     }
 }

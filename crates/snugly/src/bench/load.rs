@@ -81,6 +81,26 @@ impl Outcome {
         self.elapsed = self.elapsed.max(other.elapsed);
         self.latency += other.latency;
     }
+
+    /// Counts what is wrong with the reply to `operation`, if anything.
+    #[inline]
+    fn judge(&mut self, operation: Operation, reply: Token<'_>, dataset: &Dataset) {
+        match reply {
+            Token::Bulk(value) if operation.read => {
+                self.mismatches += u64::from(value != dataset.value(operation.key));
+            }
+            Token::Null if operation.read => self.misses += 1,
+            Token::Simple(_) if !operation.read => {}
+            Token::Error(text) => {
+                self.errors += 1;
+                self.first_error.get_or_insert_with(|| String::from_utf8_lossy(text).into_owned());
+            }
+            other => {
+                self.errors += 1;
+                self.first_error.get_or_insert_with(|| format!("unexpected reply {other:?}"));
+            }
+        }
+    }
 }
 
 /// One measurement.
@@ -263,27 +283,6 @@ impl<'a> Worker<'a> {
             connection.filled -= start;
         }
         Ok((connection.answered - before) as u64)
-    }
-}
-
-impl Outcome {
-    #[inline]
-    fn judge(&mut self, operation: Operation, reply: Token<'_>, dataset: &Dataset) {
-        match reply {
-            Token::Bulk(value) if operation.read => {
-                self.mismatches += u64::from(value != dataset.value(operation.key));
-            }
-            Token::Null if operation.read => self.misses += 1,
-            Token::Simple(_) if !operation.read => {}
-            Token::Error(text) => {
-                self.errors += 1;
-                self.first_error.get_or_insert_with(|| String::from_utf8_lossy(text).into_owned());
-            }
-            other => {
-                self.errors += 1;
-                self.first_error.get_or_insert_with(|| format!("unexpected reply {other:?}"));
-            }
-        }
     }
 }
 
