@@ -26,6 +26,7 @@ pub(crate) struct Header {
 }
 
 /// Reads a frame's header, with its magic number unless the frame stands in a record.
+#[inline]
 pub(crate) fn header(framing: Framing, frame: &[u8]) -> Result<Header, &'static str> {
     let mut bytes = Bytes(frame);
     if framing == Framing::Envelope && bytes.take(MAGIC.len())? != MAGIC {
@@ -66,6 +67,7 @@ pub(crate) fn extent(framing: Framing, frame: &[u8]) -> Result<Extent, &'static 
 }
 
 /// Walks over the blocks: the most that the frame can decode to, if it is all there and nothing follows it.
+#[inline]
 fn reach(header: &Header, frame: &[u8]) -> Result<u64, &'static str> {
     let max_block = header.window.min(MAX_BLOCK);
     let mut bytes = Bytes(&frame[header.len..]);
@@ -106,12 +108,14 @@ fn window(descriptor: u8) -> Result<u64, &'static str> {
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
+    #[inline]
     fn take(&mut self, len: usize) -> Result<&'a [u8], &'static str> {
         let (taken, rest) = self.0.split_at_checked(len).ok_or("the frame is cut off")?;
         self.0 = rest;
         Ok(taken)
     }
 
+    #[inline]
     fn little_endian<const LEN: usize>(&mut self) -> Result<u64, &'static str> {
         let mut number = [0; size_of::<u64>()];
         number[..LEN].copy_from_slice(self.take(LEN)?);

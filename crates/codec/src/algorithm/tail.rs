@@ -59,3 +59,29 @@ unsafe impl zstd_safe::WriteBuf for Tail<'_> {
         unsafe { self.commit(n) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_committed_follows_what_was_there() {
+        let mut out = b"before ".to_vec();
+        for (limit, word) in [(100, &b"one "[..]), (4, b"two "), (0, b"")] {
+            let mut tail = Tail::reserve(&mut out, limit).expect("there is memory");
+            // SAFETY: the words are no longer than their limits.
+            unsafe {
+                tail.as_mut_ptr().copy_from_nonoverlapping(word.as_ptr(), word.len());
+                tail.commit(word.len());
+            }
+        }
+        assert_eq!(out, b"before one two ");
+    }
+
+    #[test]
+    fn memory_that_cannot_be_had_is_an_error() {
+        let mut out = b"before".to_vec();
+        assert_eq!(Tail::reserve(&mut out, usize::MAX / 2).err(), Some(Fault::OutOfMemory));
+        assert_eq!(out, b"before");
+    }
+}
