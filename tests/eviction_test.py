@@ -75,8 +75,8 @@ def test_noeviction_refuses_writes_and_nothing_else(start: Start) -> None:
         stored = replies.count(Simple(b"OK"))
         assert connection.command("DBSIZE") == stored
         assert 0.3 * LIMIT < stored * VALUE_BYTES < LIMIT
-        for command in (("APPEND", "key:0", "x"), ("INCR", "n"), ("MSET", "a", "1"), ("SETNX", "key:0", "x")):
-            assert connection.command(*command) == OOM, command
+        for command in (("APPEND", "key:0"), ("SET", "new"), ("MSET", "new"), ("SETNX", "new"), ("GETSET", "new")):
+            assert connection.command(*command, value(1)) == OOM, command
         assert connection.command("GET", "key:0") == value(0)
         assert connection.command("EXPIRE", "key:0", 100) == 1
         assert connection.command("STRLEN", "key:1") == VALUE_BYTES

@@ -272,6 +272,7 @@ pub(crate) fn execute(context: &mut Context<'_>, args: Args<'_>) {
         }
         Err(_) if HTTP_WORDS.iter().any(|word| options::is(&args[0], word)) => {
             warn!(address = %context.client.info.address, "closed a connection that speaks HTTP");
+            context.replies.as_mut_vec().clear();
             context.client.closing = true;
             return;
         }
