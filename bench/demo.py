@@ -1,0 +1,213 @@
+"""What snugly does for real values: `make demo`.
+
+Starts `snugly serve` once for each codec, loads every data set through valkey-py, reads every value back and compares
+it byte for byte, and prints what the values take in memory and what a SET and a GET cost. The values are those of a
+folder of `.jsonl` files (`--data`; one value a line, or one JSON string a line in files named `csv-*` and `html-*`),
+or, where there is none, generated ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import valkey
+
+CODECS = ("none", "lz4", "zstd")
+GENERATED = {"json": 900, "html": 3000, "csv": 1300, "session": 500}
+"""What is generated where there is no folder of data: the kind of value, and about how many bytes each has."""
+BATCH = 50
+DEFAULT_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@dataclass
+class Result:
+    """One data set under one codec."""
+
+    data: str
+    codec: str
+    values: int
+    given: int
+    """Bytes of the values, as the client gave them."""
+    resident: int
+    """Bytes that keys and values take in the server, overhead included."""
+    set_us: float
+    """Microseconds of the server's processor time for a SET."""
+    get_us: float
+    """The same for a GET."""
+    seconds: float
+
+    @property
+    def saved(self) -> float:
+        """The share of the given bytes that memory was saved; negative where overhead outweighs the savings."""
+        return 1 - self.resident / self.given
+
+
+class Progress:
+    """A line that says how far the work is, on a terminal; nothing elsewhere."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.done = 0
+        self.started = time.monotonic()
+        self.shown = 0.0
+
+    def advance(self, amount: int, what: str) -> None:
+        self.done += amount
+        now = time.monotonic()
+        if not sys.stderr.isatty() or (now - self.shown < 0.1 and self.done < self.total):
+            return
+        self.shown = now
+        share = self.done / self.total
+        left = (now - self.started) * (1 - share) / share
+        bar = "#" * round(30 * share)
+        print(f"\r[{bar:<30}] {share:4.0%}  {left:3.0f} s left  {what:<40}", end="", file=sys.stderr, flush=True)
+
+    def finish(self) -> None:
+        if sys.stderr.isatty():
+            print("\r" + " " * 90 + "\r", end="", file=sys.stderr)
+
+
+def load(path: Path, most: int | None) -> list[bytes]:
+    """The values of one file."""
+    as_text = path.name.startswith(("csv-", "html-"))
+    values = []
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            values.append(json.loads(line).encode() if as_text else line.rstrip("\n").encode())
+            if len(values) == most:
+                break
+    return values
+
+
+def generate(program: Path, kind: str, size: int, count: int) -> list[bytes]:
+    """Values that the program makes up: unique, and as compressible as real ones."""
+    command = [program, "bench", "values", "--kind", kind, "--size", str(size), "--count", str(count), "--seed", "1"]
+    lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    return [json.loads(line).encode() if kind in ("html", "csv") else line.encode() for line in lines]
+
+
+@contextmanager
+def server(program: Path, codec: str) -> Iterator[valkey.Valkey]:
+    """A server of its own for one codec, and a client of it."""
+    command = [program, "serve", "--port", "0", "--compression", codec, "--log-level", "error"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        banner = process.stderr.readline()
+        if " listens on " not in banner:
+            raise SystemExit(f"the server did not start: {banner}{process.stderr.read()}")
+        port = int(banner.split(" listens on ")[1].split(" ")[0].rsplit(":", 1)[1])
+        client = valkey.Valkey(port=port)
+        yield client
+        client.close()
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def cpu_seconds(client: valkey.Valkey) -> float:
+    usage = client.info("cpu")
+    return float(usage["used_cpu_user"]) + float(usage["used_cpu_sys"])
+
+
+def resident(client: valkey.Valkey) -> int:
+    return int(client.info("memory")["used_memory_dataset"])
+
+
+def measure(client: valkey.Valkey, data: str, codec: str, values: list[bytes], progress: Progress) -> Result:
+    """Writes and reads a data set in pipelines of `BATCH`, and checks each value that comes back."""
+    client.flushall()
+    batches = [range(start, min(start + BATCH, len(values))) for start in range(0, len(values), BATCH)]
+    empty = resident(client)
+    started, cpu = time.monotonic(), cpu_seconds(client)
+    for batch in batches:
+        pipeline = client.pipeline(transaction=False)
+        for number in batch:
+            pipeline.set(f"{data}:{number}", values[number])
+        pipeline.execute()
+        progress.advance(len(batch), f"{data}, {codec}: SET")
+    written = cpu_seconds(client)
+    full = resident(client)
+    for batch in batches:
+        pipeline = client.pipeline(transaction=False)
+        for number in batch:
+            pipeline.get(f"{data}:{number}")
+        for number, value in zip(batch, pipeline.execute(), strict=True):
+            if value != values[number]:
+                raise SystemExit(f"{data}:{number} came back different under {codec}")
+        progress.advance(len(batch), f"{data}, {codec}: GET")
+    read = cpu_seconds(client)
+    count = len(values)
+    return Result(
+        data=data,
+        codec=codec,
+        values=count,
+        given=sum(map(len, values)),
+        resident=full - empty,
+        set_us=(written - cpu) / count * 1e6,
+        get_us=(read - written) / count * 1e6,
+        seconds=time.monotonic() - started,
+    )
+
+
+def table(results: list[Result]) -> str:
+    """The results as people read them."""
+    head = f"{'data':<18} {'codec':<6} {'values':>7} {'given':>11} {'resident':>11} {'saved':>7} {'SET':>8} {'GET':>8}"
+    lines = [head, "-" * len(head)]
+    for result in results:
+        if result.codec == CODECS[0] and len(lines) > 2:
+            lines.append("")
+        lines.append(
+            f"{result.data:<18} {result.codec:<6} {result.values:>7,} {result.given:>11,} {result.resident:>11,} "
+            f"{result.saved:>7.1%} {result.set_us:>5.1f} us {result.get_us:>5.1f} us"
+        )
+    return "\n".join(lines)
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", type=Path, default=Path("target/release/snugly"), help="the program to run")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path(os.environ.get("SNUGLY_DATA", DEFAULT_DATA)),
+        help="a folder of .jsonl files; generated values where it does not exist (default: %(default)s)",
+    )
+    parser.add_argument("--values", type=int, help="at most so many values of each data set")
+    return parser.parse_args()
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    if arguments.data.is_dir():
+        sets = {path.stem: load(path, arguments.values) for path in sorted(arguments.data.glob("*.jsonl"))}
+        print(f"Real values from {arguments.data}")
+    else:
+        count = arguments.values or 5000
+        sets = {kind: generate(arguments.program, kind, size, count) for kind, size in GENERATED.items()}
+        print(f"Generated values, for there is no folder {arguments.data}")
+    progress = Progress(2 * len(CODECS) * sum(map(len, sets.values())))
+    results: dict[tuple[str, str], Result] = {}
+    for codec in CODECS:
+        with server(arguments.program, codec) as client:
+            for data, values in sets.items():
+                results[data, codec] = measure(client, data, codec, values, progress)
+    progress.finish()
+    print(table([results[data, codec] for data in sets for codec in CODECS]))
+    print(
+        f"\nEvery value came back byte for byte. Resident counts keys, values and overhead. SET and GET are the server's "
+        f"processor time in pipelines of {BATCH}, the network's share included."
+    )
+
+
+if __name__ == "__main__":
+    main()
