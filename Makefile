@@ -60,7 +60,7 @@ format: $(VENV)/installed ## format everything
 
 deny: ## check the licences and sources of the dependencies
 	cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny@$(CARGO_DENY)
-	cargo deny --offline --log-level error check bans licenses sources
+	cargo deny --log-level error check bans licenses sources
 
 fuzz: ## fuzz every parser of foreign bytes, FUZZ_SECONDS each
 	cargo fuzz --version >/dev/null 2>&1 || cargo install --locked cargo-fuzz@$(CARGO_FUZZ)

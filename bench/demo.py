@@ -204,8 +204,8 @@ def main() -> None:
     progress.finish()
     print(table([results[data, codec] for data in sets for codec in CODECS]))
     print(
-        f"\nEvery value came back byte for byte. Resident counts keys, values and overhead. SET and GET are the server's "
-        f"processor time in pipelines of {BATCH}, the network's share included."
+        "\nEvery value came back byte for byte. Resident counts keys, values and overhead. SET and GET are the\n"
+        f"server's processor time in pipelines of {BATCH}, the network's share included."
     )
 
 

@@ -9,7 +9,7 @@ use snugly_codec::{Decoder, Encoder, Record};
 use thiserror::Error;
 
 use crate::memory::allocation_size;
-use crate::memory::entry::{self, Access, Entry, MAX_KEY_LEN};
+use crate::memory::entry::{self, Access, Entry, EntryRef, MAX_KEY_LEN};
 use crate::memory::keyspace::Place;
 use crate::memory::shard::Shard;
 use crate::store::{SessionCounters, Settings, Store, system_time};
@@ -207,10 +207,10 @@ impl Session {
 
     /// Looks a key up for reading: counts a hit or a miss, and makes an eviction of the key less likely.
     pub fn get(&mut self, database: usize, key: &[u8]) -> Option<Value> {
-        let place = self.store.keyspace.place(key);
-        let mut shard = self.store.keyspace.lock(place.shard);
-        let value = self.look_up(&mut shard, database, place, key);
-        drop(shard);
+        self.follow_settings();
+        let keyspace = &self.store.keyspace;
+        let now = self.now();
+        let value = keyspace.read(keyspace.place(key), database, key, now, |entry| self.used(entry, now));
         self.count_lookup(value.is_some());
         value
     }
@@ -221,6 +221,7 @@ impl Session {
         database: usize,
         keys: impl Iterator<Item = &'k [u8]> + Clone,
     ) -> Vec<Option<Value>> {
+        self.follow_settings();
         let keyspace = &self.store.keyspace;
         let places: Vec<Place> = keys.clone().map(|key| keyspace.place(key)).collect();
         let mut shards = keyspace.lock_all(places.iter().copied());
@@ -235,10 +236,8 @@ impl Session {
 
     /// Looks a key up without counting it as a use.
     pub fn peek(&self, database: usize, key: &[u8]) -> Option<Value> {
-        let place = self.store.keyspace.place(key);
-        let mut shard = self.store.keyspace.lock(place.shard);
-        let index = shard.find(database, place.tag, key, self.now())?;
-        Some(Value(shard.database(database).entry(index).to_owned()))
+        let keyspace = &self.store.keyspace;
+        keyspace.read(keyspace.place(key), database, key, self.now(), |entry| Value(entry.to_owned()))
     }
 
     /// Appends a value to `out`, decompressed.
@@ -387,6 +386,7 @@ impl Session {
 
     /// Looks a key up for reading and changes its expiry at the same instant.
     pub fn get_and_expire(&mut self, database: usize, key: &[u8], expiry: Expiry) -> Option<Value> {
+        self.follow_settings();
         let place = self.store.keyspace.place(key);
         let mut shard = self.store.keyspace.lock(place.shard);
         let value = self.look_up(&mut shard, database, place, key);
@@ -433,9 +433,13 @@ impl Session {
     fn look_up(&self, shard: &mut Shard, database: usize, place: Place, key: &[u8]) -> Option<Value> {
         let now = self.now();
         let index = shard.find(database, place.tag, key, now)?;
-        let entry = shard.database(database).entry(index);
+        Some(self.used(shard.database(database).entry(index), now))
+    }
+
+    /// A handle to an entry, with this use of it noted.
+    fn used(&self, entry: EntryRef<'_>, now: u64) -> Value {
         entry.set_access(entry.access().used(now, self.settings.eviction.frequency_cap()));
-        Some(Value(entry.to_owned()))
+        Value(entry.to_owned())
     }
 
     fn count_lookup(&self, hit: bool) {

@@ -12,7 +12,7 @@ use siphasher::sip::SipHasher13;
 
 use crate::memory::entry::{Entry, EntryRef};
 use crate::memory::eviction::{EvictionPolicy, Victim};
-use crate::memory::shard::Shard;
+use crate::memory::shard::{Expired, Shard};
 
 /// A key of the hash function, secret so that nobody can choose keys that fall into one shard.
 pub(crate) type HashKey = [u64; 2];
@@ -25,6 +25,8 @@ pub(crate) struct Keyspace {
     hand: AtomicUsize,
 }
 
+/// On cache lines of its own, so that locking a shard does not slow down its neighbours.
+#[repr(align(64))]
 struct Cell {
     shard: Mutex<Shard>,
     /// When the shard's next entry expires, or `u64::MAX`; read without the lock.
@@ -121,6 +123,27 @@ impl Keyspace {
         let cell = &self.cells[shard];
         let guard = cell.shard.lock();
         Locked { memory_before: guard.memory(), shard: guard, cell, used: &self.used }
+    }
+
+    /// Shows a live entry without changing anything but its access time: no accounting is needed, unless its time has
+    /// come and it goes.
+    pub(crate) fn read<R>(
+        &self,
+        place: Place,
+        database: usize,
+        key: &[u8],
+        now: u64,
+        show: impl FnOnce(EntryRef<'_>) -> R,
+    ) -> Option<R> {
+        let shard = self.cells[place.shard].shard.lock();
+        match shard.look(database, place.tag, key, now) {
+            Ok(entry) => entry.map(show),
+            Err(Expired) => {
+                drop(shard);
+                self.lock(place.shard).find(database, place.tag, key, now);
+                None
+            }
+        }
     }
 
     pub(crate) fn lock_all(&self, places: impl Iterator<Item = Place>) -> LockedShards<'_> {

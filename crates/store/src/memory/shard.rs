@@ -9,13 +9,19 @@ use crate::memory::table::Table;
 
 #[derive(Default)]
 pub(crate) struct Shard {
-    databases: Vec<Database>,
+    /// Database 0, which is the only one for most users, costs no step through `others`.
+    first: Database,
+    /// The databases from 1 on, as far as they were written.
+    others: Vec<Database>,
     hand: Hand,
     /// Entries removed because their time had come, since the start.
     pub(crate) expired: u64,
     /// Entries removed to make room, since the start.
     pub(crate) evicted: u64,
 }
+
+/// An entry is still there although its time has come.
+pub(crate) struct Expired;
 
 /// Where the eviction hand stands inside the shard.
 #[derive(Default)]
@@ -45,35 +51,73 @@ pub(crate) struct Sweep {
 impl Shard {
     /// The shard's part of a database, made when it is first needed.
     pub(crate) fn database(&mut self, number: usize) -> &mut Database {
-        if self.databases.len() <= number {
-            self.databases.reserve_exact(number + 1 - self.databases.len());
-            self.databases.resize_with(number + 1, Database::default);
+        let Some(other) = number.checked_sub(1) else { return &mut self.first };
+        if self.others.len() <= other {
+            self.others.reserve_exact(number - self.others.len());
+            self.others.resize_with(number, Database::default);
         }
-        &mut self.databases[number]
+        &mut self.others[other]
     }
 
     /// The shard's part of a database, if it was ever written.
     pub(crate) fn existing_database(&self, number: usize) -> Option<&Database> {
-        self.databases.get(number)
+        match number.checked_sub(1) {
+            None => Some(&self.first),
+            Some(other) => self.others.get(other),
+        }
+    }
+
+    fn existing_database_mut(&mut self, number: usize) -> Option<&mut Database> {
+        match number.checked_sub(1) {
+            None => Some(&mut self.first),
+            Some(other) => self.others.get_mut(other),
+        }
+    }
+
+    fn databases(&self) -> impl Iterator<Item = &Database> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    fn databases_mut(&mut self) -> impl Iterator<Item = &mut Database> {
+        std::iter::once(&mut self.first).chain(&mut self.others)
     }
 
     /// Takes one database, or all of them, out of the shard.
     pub(crate) fn take(&mut self, database: Option<usize>) -> Vec<Database> {
         match database {
-            Some(number) => self.databases.get_mut(number).map(std::mem::take).into_iter().collect(),
-            None => std::mem::take(&mut self.databases),
+            Some(number) => self.existing_database_mut(number).map(std::mem::take).into_iter().collect(),
+            None => {
+                let mut taken = std::mem::take(&mut self.others);
+                taken.push(std::mem::take(&mut self.first));
+                taken
+            }
         }
     }
 
     /// Bytes that entries, tables and indexes take in the allocator.
     pub(crate) fn memory(&self) -> usize {
-        allocation_size(self.databases.capacity() * size_of::<Database>())
-            + self.databases.iter().map(Database::memory).sum::<usize>()
+        allocation_size(self.others.capacity() * size_of::<Database>())
+            + self.databases().map(Database::memory).sum::<usize>()
+    }
+
+    /// A live entry, for reading: one whose time has come is an error, for the caller to remove it under a lock that
+    /// accounts for that.
+    pub(crate) fn look(
+        &self,
+        database: usize,
+        tag: u16,
+        key: &[u8],
+        now: u64,
+    ) -> Result<Option<EntryRef<'_>>, Expired> {
+        let Some(part) = self.existing_database(database) else { return Ok(None) };
+        let Some(index) = part.table.find(tag, key) else { return Ok(None) };
+        let entry = part.table.entry(index);
+        if entry.is_expired(now) { Err(Expired) } else { Ok(Some(entry)) }
     }
 
     /// Where a live entry is. One whose time has come is removed.
     pub(crate) fn find(&mut self, database: usize, tag: u16, key: &[u8], now: u64) -> Option<usize> {
-        let part = self.databases.get_mut(database)?;
+        let part = self.existing_database_mut(database)?;
         let index = part.table.find(tag, key)?;
         if part.table.entry(index).is_expired(now) {
             part.remove(index);
@@ -85,13 +129,13 @@ impl Shard {
 
     /// When the next entry expires, in Unix milliseconds.
     pub(crate) fn next_expiry(&self) -> Option<u64> {
-        self.databases.iter().filter_map(|part| part.expiries.next()).map(|(at, _)| at).min()
+        self.databases().filter_map(|part| part.expiries.next()).map(|(at, _)| at).min()
     }
 
     /// Removes up to `limit` entries whose time has come.
     pub(crate) fn expire_due(&mut self, now: u64, limit: usize) -> Vec<Entry> {
         let mut gone = Vec::new();
-        for part in &mut self.databases {
+        for part in self.databases_mut() {
             while gone.len() < limit
                 && let Some((at, tag)) = part.expiries.next()
                 && at <= now
@@ -105,43 +149,42 @@ impl Shard {
 
     /// Removes the entry that expires next.
     pub(crate) fn evict_next_to_expire(&mut self) -> Option<Entry> {
-        let (_, number) = self
-            .databases
-            .iter()
-            .enumerate()
-            .filter_map(|(number, part)| part.expiries.next().map(|(at, _)| (at, number)))
-            .min()?;
-        let (at, tag) = self.databases[number].expiries.next()?;
+        let expiring = self.databases_mut().filter(|part| part.expiries.len() > 0);
+        let part = expiring.min_by_key(|part| part.expiries.next())?;
+        let (at, tag) = part.expiries.next()?;
+        let evicted = part.remove_by_expiry(at, tag);
         self.evicted += 1;
-        self.databases[number].remove_by_expiry(at, tag)
+        evicted
     }
 
     /// Removes an entry that the number chooses, or one that expires.
     pub(crate) fn evict_random(&mut self, volatile_only: bool, random: u64) -> Option<Entry> {
         let candidates = |part: &Database| if volatile_only { part.expiries.len() } else { part.table.len() };
-        let total: usize = self.databases.iter().map(candidates).sum();
+        let total: usize = self.databases().map(candidates).sum();
         let mut place = random.checked_rem(total as u64)? as usize;
-        for part in &mut self.databases {
+        let part = self.databases_mut().find(|part| {
             let here = candidates(part);
-            if place >= here {
-                place -= here;
-                continue;
-            }
-            self.evicted += 1;
-            return if volatile_only {
-                let (at, tag) = part.expiries.get(place)?;
-                part.remove_by_expiry(at, tag)
-            } else {
-                Some(part.remove(place))
-            };
-        }
-        None
+            let found = place < here;
+            place -= if found { 0 } else { here };
+            found
+        })?;
+        let evicted = if volatile_only {
+            let (at, tag) = part.expiries.get(place)?;
+            part.remove_by_expiry(at, tag)
+        } else {
+            Some(part.remove(place))
+        };
+        self.evicted += 1;
+        evicted
     }
 
     /// Moves the hand on until `need` bytes are free or it has left the shard (see [`crate::EvictionPolicy`]).
     pub(crate) fn sweep(&mut self, volatile_only: bool, need: usize) -> Sweep {
         let mut sweep = Sweep { evicted: Vec::new(), bytes: 0, finished: false };
-        while let Some(part) = self.databases.get_mut(self.hand.database) {
+        while let Some(part) = match self.hand.database.checked_sub(1) {
+            None => Some(&mut self.first),
+            Some(other) => self.others.get_mut(other),
+        } {
             if !(volatile_only && part.expiries.len() == 0) {
                 let mut index = part.table.lower_bound(self.hand.tag);
                 while index < part.table.len() {
