@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use snugly_protocol::resp::{Limits, ProtocolError, ReplyBuffer, RequestParser};
+use snugly_protocol::resp::{ReplyBuffer, RequestParser};
 use snugly_store::system_time;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::Interest;
@@ -21,12 +21,10 @@ use tokio::net::TcpStream;
 use tracing::debug;
 
 use crate::clients::ClientInfo;
-use crate::commands::{self, Client, Context};
+use crate::commands::{Client, Context};
 use crate::server::Server;
 use crate::worker::{Worker, WorkerStats, add};
 
-/// Replies are sent once they are this long, even if more requests are waiting.
-const FLUSH_AT: usize = 256 << 10;
 /// The shared reply buffer is given back if a reply made it longer than this.
 const KEPT_REPLY_BUFFER: usize = 1 << 20;
 
@@ -116,7 +114,7 @@ impl Connection {
 
     fn turn(&mut self, read: bool) -> io::Result<Turn> {
         let worker = self.worker.clone();
-        let Worker { session, input: shared, replies, stats } = &mut *worker.borrow_mut();
+        let Worker { session, input: shared, pipeline, replies, stats } = &mut *worker.borrow_mut();
         let mut own = std::mem::take(&mut self.input);
         let mut received = 0;
         if read {
@@ -149,7 +147,7 @@ impl Connection {
         let blocked = loop {
             let mut context =
                 Context { session, client: &mut self.client, server: &self.server, replies, stats };
-            let progress = run_requests(&mut self.parser, &input[taken..], &limits, &mut context);
+            let progress = pipeline.run(&mut self.parser, &input[taken..], &limits, &mut context);
             taken += progress.taken;
             let unsent = send_now(&self.stream, replies, &self.client.info, stats)?;
             if unsent.is_some() || progress.finished {
@@ -189,47 +187,6 @@ impl Connection {
         waiting.store(0, Ordering::Relaxed);
         Ok(())
     }
-}
-
-/// What became of a stretch of input.
-struct Progress {
-    /// Bytes whose requests were run.
-    taken: usize,
-    /// Whether the rest holds no complete request (or none is to be run any more).
-    finished: bool,
-}
-
-/// Runs complete requests until there is none left, or their replies are long enough to be sent.
-fn run_requests(
-    parser: &mut RequestParser,
-    input: &[u8],
-    limits: &Limits,
-    context: &mut Context<'_>,
-) -> Progress {
-    let mut taken = 0;
-    while !context.client.closing {
-        if context.replies.as_bytes().len() >= FLUSH_AT {
-            return Progress { taken, finished: false };
-        }
-        match parser.parse(&input[taken..], limits) {
-            Ok(Some(len)) => {
-                let args = parser.args(&input[taken..]);
-                if !args.is_empty() {
-                    commands::execute(context, args);
-                }
-                taken += len;
-            }
-            Ok(None) => break,
-            Err(error) => refuse(context, &error),
-        }
-    }
-    Progress { taken, finished: true }
-}
-
-fn refuse(context: &mut Context<'_>, error: &ProtocolError) {
-    debug!(client = context.client.info.id, %error, "closing the connection");
-    context.replies.protocol_error(error);
-    context.client.closing = true;
 }
 
 /// Sends what the socket takes at once; gives back the rest.

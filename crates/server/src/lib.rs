@@ -4,6 +4,7 @@
 //! - [`server`]: what all threads share; listening, starting, stopping
 //! - [`worker`]: one thread, its runtime, its session of the store and its buffers
 //! - [`connection`]: from the bytes of one client to commands and back
+//! - [`pipeline`]: requests that arrived together, run together
 //! - [`clients`]: who is connected
 //! - [`commands`]: the command table; a command is one row and one function
 //! - [`info`]: the sections of INFO
@@ -17,6 +18,7 @@ mod connection;
 mod glob;
 mod info;
 mod long_double;
+mod pipeline;
 pub mod server;
 pub mod settings;
 mod worker;

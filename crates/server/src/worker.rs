@@ -15,6 +15,7 @@ use tokio::task::LocalSet;
 
 use crate::commands::REGISTRY;
 use crate::connection::Connection;
+use crate::pipeline::Pipeline;
 use crate::server::Server;
 
 /// What a read takes at most; requests that are longer continue in a buffer of their connection's own.
@@ -24,6 +25,7 @@ pub(crate) const READ_BUFFER: usize = 64 << 10;
 pub(crate) struct Worker {
     pub(crate) session: Session,
     pub(crate) input: Box<[u8]>,
+    pub(crate) pipeline: Pipeline,
     pub(crate) replies: ReplyBuffer,
     pub(crate) stats: Arc<WorkerStats>,
 }
@@ -105,6 +107,7 @@ pub(crate) fn run(server: &Arc<Server>, mut assignments: Assignments) {
     let worker = Rc::new(RefCell::new(Worker {
         session: server.store().session(),
         input: vec![0; READ_BUFFER].into_boxed_slice(),
+        pipeline: Pipeline::default(),
         replies: ReplyBuffer::default(),
         stats,
     }));

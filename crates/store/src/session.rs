@@ -174,6 +174,9 @@ pub struct Session {
 const KEPT_BUFFER: usize = 1 << 20;
 
 impl Session {
+    /// How many keys [`Session::prefetch`] takes at once.
+    pub const PREFETCHED: usize = 16;
+
     pub(crate) fn new(store: Arc<Store>, counters: Arc<SessionCounters>) -> Session {
         Session {
             encoder: Encoder::new(counters.codec.clone()),
@@ -213,6 +216,18 @@ impl Session {
         let value = keyspace.read(keyspace.place(key), database, key, now, |entry| self.used(entry, now));
         self.count_lookup(value.is_some());
         value
+    }
+
+    /// Tells that these keys will be looked up soon, so that the waits for memory of up to
+    /// [`PREFETCHED`](Self::PREFETCHED) of them overlap.
+    pub fn prefetch<'k>(&self, database: usize, keys: impl Iterator<Item = &'k [u8]>) {
+        let mut places = [Place::default(); Self::PREFETCHED];
+        let mut len = 0;
+        for (place, key) in places.iter_mut().zip(keys) {
+            *place = self.store.keyspace.place(key);
+            len += 1;
+        }
+        self.store.keyspace.prefetch(&places[..len], database);
     }
 
     /// Looks several keys up at one instant, as [`Session::get`] does for one.

@@ -40,7 +40,7 @@ fn get(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    if args.len() % 2 != 0 {
+    if !args.len().is_multiple_of(2) {
         return Err(Failure::wrong_arity("config|set"));
     }
     let mut configuration = Configuration::clone(&context.server.configuration());

@@ -259,25 +259,25 @@ impl Context<'_> {
 /// How lines of HTTP start. A browser can be made to send them to any local port, with commands in what follows.
 const HTTP_WORDS: [&str; 2] = ["POST", "Host:"];
 
-/// Runs one request and writes its reply.
-pub(crate) fn execute(context: &mut Context<'_>, args: Args<'_>) {
+/// Runs one request, whose command is at this place in the registry, and writes its reply.
+pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: Args<'_>) {
     let start = context.replies.as_bytes().len();
     context.replies.set_protocol(context.client.info.protocol());
     let mode = context.client.reply_mode;
-    let outcome = match REGISTRY.resolve(args) {
-        Ok(place)
+    let outcome = match command {
+        Some(place)
             if context.client.authenticated || REGISTRY.rows()[place].command.flags.has(Flags::NO_AUTH) =>
         {
             run(context, args, place, start)
         }
-        Err(_) if HTTP_WORDS.iter().any(|word| options::is(&args[0], word)) => {
+        None if HTTP_WORDS.iter().any(|word| options::is(&args[0], word)) => {
             warn!(address = %context.client.info.address, "closed a connection that speaks HTTP");
             context.replies.as_mut_vec().clear();
             context.client.closing = true;
             return;
         }
-        Err(failure) if context.client.authenticated => Err(failure),
-        Ok(_) | Err(_) => Err(Failure::NOT_AUTHENTICATED),
+        None if context.client.authenticated => Err(REGISTRY.explain(args)),
+        Some(_) | None => Err(Failure::NOT_AUTHENTICATED),
     };
     if let Err(failure) = outcome {
         context.replies.as_mut_vec().truncate(start);

@@ -10,7 +10,7 @@ use super::{Command, Context, Failure, GROUPS, Handler, Outcome};
 /// All commands that can be run, each at a place of its own.
 pub(crate) struct Registry {
     rows: Vec<Row>,
-    by_name: FxHashMap<&'static [u8], Found>,
+    names: FxHashMap<&'static [u8], Found>,
 }
 
 pub(crate) struct Row {
@@ -37,7 +37,7 @@ pub(crate) static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::new);
 
 impl Registry {
     fn new() -> Registry {
-        let mut registry = Registry { rows: Vec::new(), by_name: FxHashMap::default() };
+        let mut registry = Registry { rows: Vec::new(), names: FxHashMap::default() };
         for command in GROUPS.iter().flat_map(|group| group.commands) {
             let own =
                 command.handler().map(|handler| registry.add(command, handler, command.name.to_owned()));
@@ -47,7 +47,7 @@ impl Registry {
                 let handler = subcommand.handler().expect("subcommands have no subcommands");
                 registry.add(subcommand, handler, format!("{}|{}", command.name, subcommand.name));
             }
-            registry.by_name.insert(command.name.as_bytes(), Found { own, first_subcommand, subcommands });
+            registry.names.insert(command.name.as_bytes(), Found { own, first_subcommand, subcommands });
         }
         registry
     }
@@ -62,29 +62,34 @@ impl Registry {
         &self.rows
     }
 
-    /// The place of the command that a request names.
-    pub(crate) fn resolve(&self, args: Args<'_>) -> Result<usize, Failure> {
-        let found = self.find(&args[0]).ok_or_else(|| unknown_command(args))?;
+    /// The place of the command that a request names, if there is one.
+    pub(crate) fn find(&self, args: Args<'_>) -> Option<usize> {
+        let found = self.by_name(&args[0])?;
         match (args.get(1), found.own) {
             (Some(name), _) if !found.subcommands.is_empty() => {
                 let named = |command: &Command| command.name.as_bytes().eq_ignore_ascii_case(name);
-                let offset = found.subcommands.iter().position(named);
-                offset
-                    .map(|offset| found.first_subcommand + offset)
-                    .ok_or_else(|| unknown_subcommand(&args[0], name))
+                Some(found.first_subcommand + found.subcommands.iter().position(named)?)
             }
-            (_, Some(place)) => Ok(place),
-            (_, None) => Err(Failure::wrong_arity(&String::from_utf8_lossy(&args[0]).to_ascii_lowercase())),
+            (_, own) => own,
+        }
+    }
+
+    /// Why a request names no command.
+    pub(crate) fn explain(&self, args: Args<'_>) -> Failure {
+        match (self.by_name(&args[0]), args.get(1)) {
+            (None, _) => unknown_command(args),
+            (Some(_), Some(name)) => unknown_subcommand(&args[0], name),
+            (Some(_), None) => Failure::wrong_arity(&String::from_utf8_lossy(&args[0]).to_ascii_lowercase()),
         }
     }
 
     /// The row of a name, without regard to subcommands.
-    fn find(&self, name: &[u8]) -> Option<Found> {
+    fn by_name(&self, name: &[u8]) -> Option<Found> {
         let mut lower = [0; LONGEST_NAME];
         let lower = lower.get_mut(..name.len())?;
         lower.copy_from_slice(name);
         lower.make_ascii_lowercase();
-        self.by_name.get(&*lower).copied()
+        self.names.get(&*lower).copied()
     }
 }
 
@@ -117,7 +122,7 @@ fn as_c_string(bytes: &[u8], most: usize) -> &[u8] {
 
 /// Answers the HELP of a container: each subcommand and what it does.
 pub(super) fn reply_help(context: &mut Context<'_>, container: &str) -> Outcome {
-    let subcommands = REGISTRY.find(container.as_bytes()).map_or(&[][..], |found| found.subcommands);
+    let subcommands = REGISTRY.by_name(container.as_bytes()).map_or(&[][..], |found| found.subcommands);
     context.replies.array(1 + 2 * subcommands.len());
     let name = container.to_ascii_uppercase();
     context.replies.simple(&format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));

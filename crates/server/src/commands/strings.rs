@@ -90,7 +90,7 @@ fn set_pairs(
     if_all_absent: bool,
     name: &str,
 ) -> Result<bool, Failure> {
-    if args.len() % 2 == 0 {
+    if args.len().is_multiple_of(2) {
         return Err(Failure::wrong_arity(name));
     }
     let keys = args.from(1).iter().step_by(2);

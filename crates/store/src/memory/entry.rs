@@ -178,6 +178,11 @@ impl<'a> EntryRef<'a> {
         self.header().record_len as usize
     }
 
+    /// Where the entry starts.
+    pub(crate) fn address(self) -> *const u8 {
+        self.0.as_ptr().cast()
+    }
+
     /// Bytes asked of the allocator.
     pub(crate) fn requested_len(self) -> usize {
         self.layout().size()

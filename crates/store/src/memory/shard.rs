@@ -225,6 +225,10 @@ impl Database {
         self.expiries.len()
     }
 
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
     pub(crate) fn entry(&self, index: usize) -> EntryRef<'_> {
         self.table.entry(index)
     }

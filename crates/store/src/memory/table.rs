@@ -35,6 +35,20 @@ impl Table {
             .map(|offset| start + offset)
     }
 
+    /// Where the search for a tag starts, to be fetched into the cache before it is searched for.
+    pub(crate) fn first_guess(&self, tag: u16) -> Option<*const Slot> {
+        self.slots.get(self.guess(tag)).map(std::ptr::from_ref)
+    }
+
+    /// The first entry with this tag or a higher one, to be fetched into the cache before it is read.
+    pub(crate) fn candidate(&self, tag: u16) -> Option<EntryRef<'_>> {
+        self.slots.get(self.lower_bound(tag)).map(Slot::entry)
+    }
+
+    fn guess(&self, tag: u16) -> usize {
+        (tag as usize * self.slots.len()) >> u16::BITS
+    }
+
     pub(crate) fn entry(&self, index: usize) -> EntryRef<'_> {
         self.slots[index].entry()
     }
@@ -65,7 +79,7 @@ impl Table {
     /// The index of the first slot whose tag is `tag` or more; `len` if there is none.
     pub(crate) fn lower_bound(&self, tag: u16) -> usize {
         let slots = &self.slots[..];
-        let guess = (tag as usize * slots.len()) >> u16::BITS;
+        let guess = self.guess(tag);
         // Double the step from the guess until the bound lies between, then bisect.
         let mut step = 4;
         if slots.get(guess).is_some_and(|slot| slot.tag() < tag) {

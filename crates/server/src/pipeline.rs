@@ -1,0 +1,133 @@
+//! Running the requests of one read: parsed a few at a time, so that their keys are fetched into the processor's cache
+//! together, and run in order.
+//!
+//! It knows requests and where their keys are. Sockets and buffers are the connection's business.
+
+use std::mem;
+
+use snugly_protocol::resp::{Limits, ProtocolError, RequestParser};
+use snugly_store::Session;
+use tracing::debug;
+
+use crate::commands::{self, Context, REGISTRY};
+
+/// Replies are sent once they are this long, even if more requests are waiting.
+const FLUSH_AT: usize = 256 << 10;
+
+/// Room for the requests that are parsed together.
+#[derive(Default)]
+pub(crate) struct Pipeline {
+    requests: [Request; Session::PREFETCHED],
+}
+
+/// A complete request.
+#[derive(Default)]
+struct Request {
+    parser: RequestParser,
+    start: usize,
+    end: usize,
+    /// The command's place in the registry, if there is such a command.
+    command: Option<usize>,
+}
+
+/// What became of a stretch of input.
+pub(crate) struct Progress {
+    /// Bytes whose requests were run.
+    pub(crate) taken: usize,
+    /// Whether the rest holds no complete request (or none is to be run any more).
+    pub(crate) finished: bool,
+}
+
+impl Pipeline {
+    /// Runs complete requests until there is none left, or their replies are long enough to be sent. `parser` holds the
+    /// request that is not complete, from one call to the next.
+    pub(crate) fn run(
+        &mut self,
+        parser: &mut RequestParser,
+        input: &[u8],
+        limits: &Limits,
+        context: &mut Context<'_>,
+    ) -> Progress {
+        let mut taken = 0;
+        loop {
+            let (count, failure) = self.parse(parser, &input[taken..], limits, context);
+            let requests = &self.requests[..count];
+            if count > 1 {
+                prefetch(requests, &input[taken..], context);
+            }
+            for (number, request) in requests.iter().enumerate() {
+                commands::execute(
+                    context,
+                    request.command,
+                    request.parser.args(&input[taken + request.start..]),
+                );
+                if context.client.closing {
+                    return Progress { taken: taken + request.end, finished: true };
+                }
+                if context.replies.as_bytes().len() >= FLUSH_AT && number + 1 < count {
+                    // What was parsed ahead is parsed again once the replies are sent.
+                    *parser = RequestParser::default();
+                    return Progress { taken: taken + request.end, finished: false };
+                }
+            }
+            taken += requests.last().map_or(0, |request| request.end);
+            if let Some(error) = failure {
+                refuse(context, &error);
+            }
+            if count == 0 || context.client.closing {
+                return Progress { taken, finished: true };
+            }
+            if context.replies.as_bytes().len() >= FLUSH_AT {
+                return Progress { taken, finished: false };
+            }
+        }
+    }
+
+    /// Parses as many complete requests as there are and as there is room for.
+    fn parse(
+        &mut self,
+        parser: &mut RequestParser,
+        input: &[u8],
+        limits: &Limits,
+        context: &Context<'_>,
+    ) -> (usize, Option<ProtocolError>) {
+        // What is allowed after AUTH is known only once that has run.
+        let most = if context.client.authenticated { self.requests.len() } else { 1 };
+        let (mut count, mut start) = (0, 0);
+        while count < most {
+            match parser.parse(&input[start..], limits) {
+                Ok(Some(len)) => {
+                    let args = parser.args(&input[start..]);
+                    if !args.is_empty() {
+                        let request = &mut self.requests[count];
+                        request.command = REGISTRY.find(args);
+                        (request.start, request.end) = (start, start + len);
+                        mem::swap(&mut request.parser, parser);
+                        count += 1;
+                    }
+                    start += len;
+                }
+                Ok(None) => break,
+                Err(error) => return (count, Some(error)),
+            }
+        }
+        (count, None)
+    }
+}
+
+fn prefetch(requests: &[Request], input: &[u8], context: &Context<'_>) {
+    let keys = requests.iter().filter_map(|request| {
+        let first = REGISTRY.rows()[request.command?].command.keys.first;
+        request
+            .parser
+            .args(&input[request.start..])
+            .get(usize::try_from(first).ok().filter(|&first| first > 0)?)
+    });
+    context.session.prefetch(context.client.database, keys);
+}
+
+fn refuse(context: &mut Context<'_>, error: &ProtocolError) {
+    debug!(client = context.client.info.id, %error, "closing the connection");
+    context.replies.protocol_error(error);
+    context.client.closing = true;
+}
