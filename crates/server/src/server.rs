@@ -29,12 +29,12 @@ pub enum StartError {
     #[error("{0}")]
     Compression(#[from] SelectError),
     /// An address could not be listened on.
-    #[error("cannot listen on {address}: {source}{hint}")]
+    #[error("cannot listen on {address}: {reason}{hint}")]
     Listen {
         /// The address, as it was given.
         address: String,
         /// What the system said.
-        source: io::Error,
+        reason: io::Error,
         /// What to do.
         hint: &'static str,
     },
@@ -224,20 +224,20 @@ fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
 }
 
 fn listen(configuration: &Configuration) -> Result<Vec<std::net::TcpListener>, StartError> {
-    let fail = |address: &str, source: io::Error| StartError::Listen {
-        hint: match source.kind() {
+    let fail = |address: &str, reason: io::Error| StartError::Listen {
+        hint: match reason.kind() {
             io::ErrorKind::AddrInUse => "; is another server running there? Choose another port with --port",
             io::ErrorKind::PermissionDenied => "; ports below 1024 are for root, choose another with --port",
             _ => "",
         },
         address: format!("{address}:{}", configuration.port),
-        source,
+        reason,
     };
     let mut listeners = Vec::new();
     for host in configuration.bind.split([' ', ',']).filter(|host| !host.is_empty()) {
-        let addresses = (host, configuration.port).to_socket_addrs().map_err(|source| fail(host, source))?;
+        let addresses = (host, configuration.port).to_socket_addrs().map_err(|reason| fail(host, reason))?;
         for address in addresses {
-            listeners.push(listen_on(address).map_err(|source| fail(host, source))?);
+            listeners.push(listen_on(address).map_err(|reason| fail(host, reason))?);
         }
     }
     Ok(listeners)

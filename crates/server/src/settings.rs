@@ -79,6 +79,15 @@ impl Setting {
     }
 }
 
+/// The strongest codec of this build.
+const DEFAULT_CODEC: &str = if cfg!(feature = "zstd") {
+    "zstd"
+} else if cfg!(feature = "lz4") {
+    "lz4"
+} else {
+    "none"
+};
+
 /// All settings, in the order of the help text.
 #[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
@@ -97,7 +106,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "max-memory-policy", valkey_name: Some("maxmemory-policy"), value_name: "POLICY", default: "noeviction", live: true,
         help: "What goes when memory is full: noeviction, allkeys-lru, allkeys-lfu, allkeys-random, volatile-lru, volatile-lfu, volatile-random or volatile-ttl",
         set: |c, v| policy(v).map(|p| c.max_memory_policy = p), get: |c| c.max_memory_policy.name().to_owned() },
-    Setting { name: "compression", valkey_name: None, value_name: "CODEC", default: "zstd", live: true,
+    Setting { name: "compression", valkey_name: None, value_name: "CODEC", default: DEFAULT_CODEC, live: true,
         help: "How new values are compressed: none, lz4 or zstd; values already stored stay as they are",
         set: |c, v| { c.compression = v.to_ascii_lowercase(); Ok(()) }, get: |c| c.compression.clone() },
     Setting { name: "compression-level", valkey_name: None, value_name: "LEVEL", default: "default", live: true,
@@ -292,6 +301,19 @@ mod tests {
         }
     }
 
+    #[cfg(not(feature = "zstd"))]
+    #[test]
+    fn a_codec_that_this_build_lacks_is_refused_with_what_to_do() {
+        assert_eq!(
+            Configuration::default().compression().map(|choice| choice.compresses()).ok(),
+            Some(cfg!(feature = "lz4"))
+        );
+        let configuration = Configuration { compression: "zstd".into(), ..Configuration::default() };
+        let error = configuration.compression().map(|_| ()).expect_err("there is no zstd").to_string();
+        assert!(error.contains("rebuild with the feature `zstd`"), "{error}");
+    }
+
+    #[cfg(feature = "lz4")]
     #[test]
     fn a_level_of_another_codec_is_refused_with_the_range() {
         let configuration = Configuration {
