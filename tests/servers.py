@@ -39,6 +39,13 @@ class Server:
     def output(self) -> str:
         return self.log.read_text(errors="replace")
 
+    def says(self, words: str) -> bool:
+        """Whether the output has these words; the banner may come a moment after the port is open."""
+        deadline = time.monotonic() + 5
+        while words not in self.output() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return words in self.output()
+
 
 class NoProgram(Exception):
     """The program under test is not there; the message says how to get it."""

@@ -30,6 +30,16 @@ struct Request {
     command: Option<usize>,
 }
 
+/// What was found at the start of a stretch of input.
+struct Parsed {
+    /// How many requests that ask for something.
+    count: usize,
+    /// Their bytes, and those of the ones among them that ask for nothing.
+    len: usize,
+    /// What is wrong with the bytes behind them.
+    failure: Option<ProtocolError>,
+}
+
 /// What became of a stretch of input.
 pub(crate) struct Progress {
     /// Bytes whose requests were run.
@@ -50,7 +60,7 @@ impl Pipeline {
     ) -> Progress {
         let mut taken = 0;
         loop {
-            let (count, failure) = self.parse(parser, &input[taken..], limits, context);
+            let Parsed { count, len, failure } = self.parse(parser, &input[taken..], limits, context);
             let requests = &self.requests[..count];
             if count > 1 {
                 prefetch(requests, &input[taken..], context);
@@ -70,7 +80,7 @@ impl Pipeline {
                     return Progress { taken: taken + request.end, finished: false };
                 }
             }
-            taken += requests.last().map_or(0, |request| request.end);
+            taken += len;
             if let Some(error) = failure {
                 refuse(context, &error);
             }
@@ -90,28 +100,32 @@ impl Pipeline {
         input: &[u8],
         limits: &Limits,
         context: &Context<'_>,
-    ) -> (usize, Option<ProtocolError>) {
+    ) -> Parsed {
         // What is allowed after AUTH is known only once that has run.
         let most = if context.client.authenticated { self.requests.len() } else { 1 };
-        let (mut count, mut start) = (0, 0);
-        while count < most {
+        let mut parsed = Parsed { count: 0, len: 0, failure: None };
+        while parsed.count < most {
+            let start = parsed.len;
             match parser.parse(&input[start..], limits) {
                 Ok(Some(len)) => {
                     let args = parser.args(&input[start..]);
                     if !args.is_empty() {
-                        let request = &mut self.requests[count];
+                        let request = &mut self.requests[parsed.count];
                         request.command = REGISTRY.find(args);
                         (request.start, request.end) = (start, start + len);
                         mem::swap(&mut request.parser, parser);
-                        count += 1;
+                        parsed.count += 1;
                     }
-                    start += len;
+                    parsed.len += len;
                 }
                 Ok(None) => break,
-                Err(error) => return (count, Some(error)),
+                Err(error) => {
+                    parsed.failure = Some(error);
+                    break;
+                }
             }
         }
-        (count, None)
+        parsed
     }
 }
 
