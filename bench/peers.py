@@ -1,0 +1,154 @@
+"""The servers that are measured: how each is started, pinned and ended. Knows nothing of what is measured."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+CODECS = ("none", "lz4", "zstd")
+VALKEY = "valkey"
+START_SECONDS = 10.0
+"""How long a server may take to listen."""
+END_SECONDS = 10.0
+"""How long a server may take to end when asked to, before it is killed."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A server to measure."""
+
+    name: str
+    version: str
+    command: tuple[str, ...]
+    """`{port}` stands for the port to listen on."""
+    one_thread: tuple[str, ...] = ()
+    """What makes it serve all connections with one thread."""
+    scheme: str = "redis"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A peer that runs."""
+
+    peer: Peer
+    port: int
+    pid: int
+
+    @property
+    def url(self) -> str:
+        return f"{self.peer.scheme}://127.0.0.1:{self.port}"
+
+    def check_pinned(self, core: int) -> None:
+        """Ends the program unless every thread of the server may run on `core` only."""
+        for task in Path(f"/proc/{self.pid}/task").iterdir():
+            with suppress(ProcessLookupError):
+                allowed = os.sched_getaffinity(int(task.name))
+                if allowed != {core}:
+                    raise SystemExit(f"a thread of {self.peer.name} may run on the cores {allowed}, not only on {core}")
+
+
+def find_program(program: str, advice: str) -> str:
+    """The absolute path of a program; where it is not there, an error that ends with `advice`."""
+    found = shutil.which(program)
+    if found is None:
+        raise SystemExit(f"{program or 'the path'} is no program that can be run: {advice}")
+    return str(Path(found).resolve())
+
+
+def version_of(program: str) -> str:
+    return subprocess.run([program, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
+def valkey_peer() -> Peer:
+    """The server that all others are compared with."""
+    program = find_program(
+        os.environ.get("SNUGLY_VALKEY_SERVER", "valkey-server"),
+        "install valkey-server, or set SNUGLY_VALKEY_SERVER to its path",
+    )
+    options = ("--port", "{port}", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
+    return Peer(VALKEY, version_of(program), (program, *options), one_thread=("--io-threads", "1"))
+
+
+def snugly_peer(program: str, codec: str) -> Peer:
+    options = ("serve", "--port", "{port}", "--compression", codec, "--log-level", "error")
+    return Peer(f"snugly {codec}", version_of(program), (program, *options), one_thread=("--threads", "1"))
+
+
+def memcached_peer() -> Peer | None:
+    """Memcached with memory for every value of the benchmark; `None` where it is not installed."""
+    program = shutil.which("memcached")
+    if program is None:
+        return None
+    options = ["-p", "{port}", "-U", "0", "-l", "127.0.0.1", "-m", "4096", "-I", "1m"]
+    if os.geteuid() == 0:
+        options += ["-u", "nobody"]
+    return Peer("memcached", version_of(program), (program, *options), scheme="memcached")
+
+
+@contextmanager
+def start(peer: Peer, core: int | None = None) -> Iterator[Server]:
+    """Starts a peer on a free port, and ends it in any case; with a `core`, one serving thread, pinned to that core."""
+    port = free_port()
+    command = [part.format(port=port) for part in peer.command]
+    if core is not None:
+        command = ["taskset", "--cpu-list", str(core), *command, *peer.one_thread]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SNUGLY_")}
+    with tempfile.TemporaryDirectory(prefix="snugly-bench-") as folder, ExitStack() as afterwards:
+        log = Path(folder, "log")
+        with uninterrupted(), log.open("w") as output:
+            process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
+            afterwards.callback(end, process)
+        wait_until_it_listens(peer, process, port, log)
+        yield Server(peer, port, process.pid)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until_it_listens(peer: Peer, process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.02)
+    said = log.read_text(errors="replace")[-2000:]
+    raise SystemExit(f"{peer.name} does not listen on port {port}; it said:\n{said}")
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    with uninterrupted():
+        process.terminate()
+        try:
+            process.wait(timeout=END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Holds back Ctrl-C and SIGTERM, so that they cannot come between a process and its end."""
+    held: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda number, _frame: held.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if held:
+            signal.raise_signal(held[0])

@@ -1,0 +1,138 @@
+"""Memory, throughput and processor time of snugly beside valkey-server and memcached: `make bench`.
+
+Starts every server by itself, on a free port of the loopback, drives it with `snugly bench`, and prints what it found
+beside what was aimed at; the same goes to `servers.md` and `servers.csv` in a folder. Valkey is taken from the
+environment variable SNUGLY_VALKEY_SERVER or the PATH, memcached from the PATH.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+
+import memory
+import throughput
+from peers import CODECS, VALKEY, Peer, find_program, memcached_peer, snugly_peer, valkey_peer
+from results import CSV_HEADER, Results
+
+ROUNDS = 5
+VALUES = 100_000
+QUICK_VALUES = 2_000
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default="target/release/snugly", help="the snugly to run (default: %(default)s)")
+    parser.add_argument("--only", choices=("memory", "throughput"), help="one of the two tables")
+    parser.add_argument("--rounds", type=positive, help=f"rounds of throughput (default: {ROUNDS}, or 1 with --quick)")
+    parser.add_argument("--quick", action="store_true", help="tiny numbers, to see that everything runs")
+    parser.add_argument(
+        "--output", type=Path, default=Path("bench-results"), help="the folder for the results (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--check-generator",
+        action="store_true",
+        help="compare the load generator with redis-benchmark instead, and write nothing",
+    )
+    arguments = parser.parse_args()
+    arguments.rounds = arguments.rounds or (1 if arguments.quick else ROUNDS)
+    return arguments
+
+
+def positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def check_cores() -> None:
+    """Throughput needs a core for the server and one for the load generator."""
+    find_program("taskset", "it pins processes to cores; install util-linux")
+    needed, allowed = {throughput.SERVER_CORE, throughput.LOAD_CORE}, os.sched_getaffinity(0)
+    if not needed <= allowed:
+        raise SystemExit(
+            f"throughput is measured on the cores {sorted(needed)}, but this process may use only {sorted(allowed)}: "
+            "use --only memory, or a machine with two cores"
+        )
+
+
+def machine() -> str:
+    """The processor of this machine."""
+    models = [
+        line.split(":", 1)[1].strip()
+        for line in Path("/proc/cpuinfo").read_text().splitlines()
+        if line.startswith("model name")
+    ]
+    return f"{os.cpu_count()} cores of {models[0]}" if models else f"{os.cpu_count()} cores"
+
+
+def write(folder: Path, text: str, results: list[Results]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "servers.md").write_text(text)
+    with (folder / "servers.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(CSV_HEADER)
+        for result in results:
+            writer.writerows(result.csv(VALKEY))
+
+
+def compare(arguments: argparse.Namespace, program: str, valkey: Peer) -> None:
+    """Measures what was asked for, prints it and writes it."""
+    snuglies = [snugly_peer(program, codec) for codec in CODECS]
+    memcached = memcached_peer()
+    versions = dict.fromkeys(peer.version for peer in (valkey, memcached, snuglies[0]) if peer)
+    parts = ["# snugly beside other servers\n", f"{machine()}. {'; '.join(versions)}.\n"]
+    if arguments.quick:
+        parts.append("Measured with --quick: these figures only show that everything runs.\n")
+    results = []
+    if arguments.only != "throughput":
+        values = QUICK_VALUES if arguments.quick else VALUES
+        others = [memcached] if memcached else []
+        results.append(memory.measure(program, [valkey, *others, *snuglies], values))
+        parts.append(memory.report(results[-1], values))
+        if memcached is None:
+            parts.append("Without memcached, which is not installed.\n")
+    if arguments.only != "memory":
+        results.append(throughput.measure(program, [valkey, *snuglies], arguments.rounds, arguments.quick))
+        parts.append(throughput.report(results[-1], arguments.rounds))
+    text = "\n".join(parts)
+    write(arguments.output, text, results)
+    print(text)
+    print(f"Written to {arguments.output}/servers.md and servers.csv")
+
+
+def check_generator(arguments: argparse.Namespace, program: str, valkey: Peer) -> None:
+    redis = find_program("redis-benchmark", "it comes with Redis, in Debian as redis-tools")
+    results = throughput.check_generator(program, valkey, redis, arguments.rounds, arguments.quick)
+    print(throughput.report_generator(results, arguments.rounds))
+
+
+def terminated(_signal: int, _frame: FrameType | None) -> None:
+    """Unwinds, so that every server is ended."""
+    sys.exit(128 + signal.SIGTERM)
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    signal.signal(signal.SIGTERM, terminated)
+    program = find_program(arguments.program, "build it with `make run`, or give it with --program")
+    valkey = valkey_peer()
+    if arguments.only != "memory" or arguments.check_generator:
+        check_cores()
+    try:
+        if arguments.check_generator:
+            check_generator(arguments, program, valkey)
+        else:
+            compare(arguments, program, valkey)
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
+
+
+if __name__ == "__main__":
+    main()
