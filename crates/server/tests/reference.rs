@@ -1,0 +1,68 @@
+//! docs/reference.md says what the program does: its tables have a row for everything that there is, and for nothing
+//! else.
+
+// The reference describes a build with every codec; another build has another default.
+#![cfg(all(feature = "zstd", feature = "lz4"))]
+
+use std::collections::BTreeSet;
+
+use snugly_codec::DESCRIPTORS;
+use snugly_server::{SETTINGS, Setting, command_names};
+use snugly_store::EvictionPolicy;
+
+const REFERENCE: &str = include_str!("../../../docs/reference.md");
+
+#[test]
+fn every_setting_has_its_row() {
+    let row = |setting: &Setting| {
+        let default = match setting.default {
+            "" => "empty".to_owned(),
+            default => format!("`{default}`"),
+        };
+        let live = if setting.live { "yes" } else { "no" };
+        let Setting { name, value_name, help, .. } = setting;
+        format!("| `--{name} {value_name}` | `{}` | {default} | {live} | {help} |", setting.config_name())
+    };
+    assert_rows("## Settings", SETTINGS.iter().map(row));
+}
+
+#[test]
+fn every_command_is_listed_and_no_other() {
+    let listed: BTreeSet<&str> =
+        rows("## Commands").iter().flat_map(|row| row.split('`').skip(1).step_by(2)).collect();
+    let commands = command_names();
+    assert_eq!(listed, commands.iter().map(String::as_str).collect());
+}
+
+#[test]
+fn every_counter_has_its_row() {
+    let row = |name: String, help| format!("| `{name}` | {help} |");
+    let mut expected = Vec::new();
+    for counter in &DESCRIPTORS {
+        let suffix = if counter.codec.is_some() { "_CODEC" } else { "" };
+        let row = row(format!("{}{suffix}", counter.family), counter.help);
+        if expected.last() != Some(&row) {
+            expected.push(row);
+        }
+    }
+    assert_rows("### Counters", expected.into_iter());
+}
+
+#[test]
+fn every_eviction_policy_has_its_row() {
+    let named: Vec<&str> = rows("### Eviction").iter().filter_map(|row| row.split('`').nth(1)).collect();
+    assert_eq!(named, EvictionPolicy::names().collect::<Vec<_>>());
+}
+
+/// The rows of the first table behind a heading, without its head.
+fn rows(heading: &str) -> Vec<&'static str> {
+    let (_, section) =
+        REFERENCE.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no {heading}"));
+    let lines = section.lines().skip_while(|line| !line.starts_with('|')).skip(2);
+    lines.take_while(|line| line.starts_with('|')).collect()
+}
+
+fn assert_rows(heading: &str, expected: impl Iterator<Item = String>) {
+    let expected: Vec<String> = expected.collect();
+    assert!(rows(heading) == expected, "the table of {heading} must be\n{}", expected.join("\n"));
+}
