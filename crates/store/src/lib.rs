@@ -19,7 +19,7 @@
 //! A [`Store`] is shared; each thread works through a [`Session`] of its own, which encodes before a shard is locked
 //! and decodes after it is let go. Keys expire lazily and by [`Store::expire_due`]; when `max_memory` is reached, keys
 //! are evicted by an [`EvictionPolicy`]. There is no background thread: whoever embeds the store calls `expire_due`
-//! now and then.
+//! and [`Store::defragment`] now and then.
 //!
 //! The crate knows keys, databases, expiry, eviction and budgets. It does not know commands, protocols or sockets.
 
@@ -27,8 +27,9 @@ mod memory;
 mod session;
 mod store;
 
-pub use memory::allocation_size;
 pub use memory::eviction::EvictionPolicy;
+pub use memory::slab::SlabStats;
+pub use memory::{allocation_size, entry_allocation_size};
 pub use session::{
     Condition, ExpireConditions, ExpireOutcome, Expiry, Session, SetOutcome, StoreError, Value,
 };

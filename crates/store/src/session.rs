@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use snugly_codec::{Decoder, Encoder, Record};
 use thiserror::Error;
 
-use crate::memory::allocation_size;
 use crate::memory::entry::{self, Access, Entry, EntryRef, MAX_KEY_LEN};
+use crate::memory::entry_allocation_size;
 use crate::memory::keyspace::Place;
 use crate::memory::shard::Shard;
 use crate::store::{SessionCounters, Settings, Store, system_time};
@@ -142,7 +142,7 @@ impl Value {
 
     /// Bytes that it takes in memory: key, record and overhead, as the allocator counts them.
     pub fn memory(&self) -> usize {
-        allocation_size(self.0.borrow().requested_len())
+        self.0.borrow().allocation_size()
     }
 
     /// Seconds since it was last used.
@@ -327,7 +327,7 @@ impl Session {
         let mut need = 0;
         for (key, value) in pairs {
             let entry = self.make_entry(key, value, Expiry::Never)?;
-            need += allocation_size(entry.borrow().requested_len()) as u64;
+            need += entry.borrow().allocation_size() as u64;
             entries.push((self.store.keyspace.place(key), entry));
         }
         let now = self.now();
@@ -477,7 +477,7 @@ impl Session {
         };
         let access = Access::written(self.now());
         let overhead = entry::overhead(key.len(), at.is_some());
-        let record = self.encoder.encode(self.settings.compression, value, overhead, allocation_size);
+        let record = self.encoder.encode(self.settings.compression, value, overhead, entry_allocation_size);
         Ok(Entry::new(key, &record, at, access))
     }
 
@@ -490,7 +490,7 @@ impl Session {
     }
 
     fn make_room(&mut self, entry: &Entry) -> bool {
-        self.has_room_for(allocation_size(entry.borrow().requested_len()) as u64)
+        self.has_room_for(entry.borrow().allocation_size() as u64)
     }
 
     fn has_room_for(&mut self, need: u64) -> bool {
@@ -500,7 +500,7 @@ impl Session {
 
     /// Without room, only a write that does not make its key larger is let in, and none once the budget is exceeded.
     fn admit(&self, roomy: bool, entry: &Entry, current: Option<&Entry>) -> Result<(), StoreError> {
-        let size = |entry: &Entry| allocation_size(entry.borrow().requested_len());
+        let size = |entry: &Entry| entry.borrow().allocation_size();
         let not_larger = || current.is_some_and(|current| size(entry) <= size(current));
         if roomy || self.store.used_memory() <= self.settings.max_memory && not_larger() {
             return Ok(());

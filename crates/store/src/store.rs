@@ -12,6 +12,7 @@ use snugly_codec::{Choice, Counters, Snapshot};
 use crate::memory::eviction::EvictionPolicy;
 use crate::memory::keyspace::Keyspace;
 use crate::memory::shard::Database;
+use crate::memory::slab::{SLAB, SlabStats};
 use crate::session::Session;
 
 /// What is fixed for a store's life.
@@ -216,6 +217,18 @@ impl Store {
     /// Reads never see such a key; this gives the memory back of those that nobody reads.
     pub fn expire_due(&self, now: u64, limit: usize) -> usize {
         self.keyspace.expire_due(now, limit)
+    }
+
+    /// Looks at about `limit` keys and moves those that stand in sparse pages to fuller ones, so that pages become empty
+    /// and go back to the system; says at how many it looked, which is none if memory is not fragmented. Writers under a memory limit do the same while they make memory more fragmented; this is
+    /// for what deletes and expiry leave behind.
+    pub fn defragment(&self, limit: usize) -> usize {
+        self.keyspace.defragment(limit)
+    }
+
+    /// What the entries of all stores of the process take in memory.
+    pub fn slab_stats() -> SlabStats {
+        SLAB.stats()
     }
 
     /// Empties one database, or all of them, at one instant for every reader.

@@ -19,6 +19,7 @@ enum Operation {
     Persist { key: u8 },
     Pass { milliseconds: u16 },
     ExpireDue,
+    Defragment,
     Flush,
 }
 
@@ -44,6 +45,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => key.prop_map(|key| Operation::Persist { key }),
         1 => any::<u16>().prop_map(|milliseconds| Operation::Pass { milliseconds }),
         1 => Just(Operation::ExpireDue),
+        1 => Just(Operation::Defragment),
         1 => Just(Operation::Flush),
     ]
 }
@@ -124,6 +126,9 @@ impl Model {
                 session.store().expire_due(self.now, usize::MAX);
                 self.drop_expired();
                 prop_assert_eq!(session.store().database_stats(0).keys, self.keys.len());
+            }
+            Operation::Defragment => {
+                session.store().defragment(100);
             }
             Operation::Flush => {
                 drop(session.store().flush(Some(0)));

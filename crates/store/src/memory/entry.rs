@@ -11,13 +11,15 @@
 //!
 //! Everything but `references`, `access` and `expiry` is written once, before the entry is shared.
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use snugly_codec::Record;
+
+use crate::memory::entry_allocation_size;
+use crate::memory::slab::SLAB;
 
 #[repr(C, align(8))]
 struct Header {
@@ -79,9 +81,8 @@ impl Entry {
             "key or record too long for an entry"
         );
         let has_expiry_field = expiry.is_some() || record_len >= ALWAYS_EXPIRY_FIELD_FROM;
-        let layout = layout(key.len(), record_len, has_expiry_field);
-        // SAFETY: the layout is never empty: it holds at least the header.
-        let Some(base) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
+        let size = overhead(key.len(), has_expiry_field) + record_len;
+        let base = SLAB.allocate(size);
         let flags = if has_expiry_field { HAS_EXPIRY_FIELD } else { 0 };
         let header = Header {
             references: AtomicU32::new(1),
@@ -90,7 +91,7 @@ impl Entry {
             key_len_and_flags: (key.len() as u32) << KEY_LEN_SHIFT | flags,
         };
         let key_offset = overhead(0, has_expiry_field);
-        // SAFETY: `base` is ours alone, aligned for Header and u64 by `layout`, and as long as all the parts
+        // SAFETY: `base` is ours alone, aligned for Header and u64 by the slab, and as long as all the parts
         // together: header, expiry field (where there is one), key, record. `write_record` fills all of its slice:
         // a record has exactly `encoded_len` bytes.
         unsafe {
@@ -131,9 +132,9 @@ impl Drop for Entry {
         }
         // Acquire pairs with the Release above: whatever other holders did happens before the memory goes.
         entry.header().references.load(Ordering::Acquire);
-        let layout = entry.layout();
-        // SAFETY: this was the last handle, and the layout is the one that the entry was made with.
-        unsafe { dealloc(self.0.as_ptr().cast(), layout) }
+        let size = entry.size();
+        // SAFETY: this was the last handle, and the size is the one that the entry was made with.
+        unsafe { SLAB.free(self.0.cast(), size) }
     }
 }
 
@@ -144,7 +145,7 @@ impl<'a> EntryRef<'a> {
     }
 
     fn bytes(self, offset: usize, len: usize) -> &'a [u8] {
-        // SAFETY: callers stay inside the allocation (its layout is made of the same lengths), whose key and record
+        // SAFETY: callers stay inside the allocation (its size is made of the same lengths), whose key and record
         // were written before the entry was shared and never change.
         unsafe { std::slice::from_raw_parts(self.0.cast::<u8>().add(offset).as_ptr(), len) }
     }
@@ -162,8 +163,8 @@ impl<'a> EntryRef<'a> {
         (self.header().key_len_and_flags >> KEY_LEN_SHIFT) as usize
     }
 
-    fn layout(self) -> Layout {
-        layout(self.key_len(), self.record_len(), self.has_expiry_field())
+    fn size(self) -> usize {
+        overhead(self.key_len(), self.has_expiry_field()) + self.record_len()
     }
 
     pub(crate) fn key(self) -> &'a [u8] {
@@ -183,9 +184,9 @@ impl<'a> EntryRef<'a> {
         self.0.as_ptr().cast()
     }
 
-    /// Bytes asked of the allocator.
-    pub(crate) fn requested_len(self) -> usize {
-        self.layout().size()
+    /// Bytes that the entry takes in memory.
+    pub(crate) fn allocation_size(self) -> usize {
+        entry_allocation_size(self.size())
     }
 
     /// When the entry expires, in Unix milliseconds.
@@ -213,6 +214,23 @@ impl<'a> EntryRef<'a> {
         Ok(())
     }
 
+    /// A copy in a denser place, if the entry stands in a sparse one and only the table holds it. The caller has the
+    /// lock of the entry's shard and puts the copy in its place.
+    pub(crate) fn relocate(self) -> Option<Entry> {
+        // Acquire pairs with the Release of a handle that was dropped: what it did is in the copy.
+        if self.header().references.load(Ordering::Acquire) != 1 {
+            return None;
+        }
+        let size = self.size();
+        // SAFETY: the entry was allocated with this size, and 'a keeps it.
+        let base = unsafe { SLAB.relocate(self.0.cast(), size) }?;
+        // SAFETY: both places have room for the entry. The one reference is the table's, and another can only be made
+        // from it under the shard's lock, which the caller has: nobody changes the entry while it is copied, and in
+        // the copy the count of one is right as well.
+        unsafe { ptr::copy_nonoverlapping(self.0.cast::<u8>().as_ptr(), base.as_ptr(), size) };
+        Some(Entry(base.cast()))
+    }
+
     pub(crate) fn access(self) -> Access {
         Access(self.header().access.load(Ordering::Relaxed))
     }
@@ -232,11 +250,6 @@ impl<'a> EntryRef<'a> {
         }
         Entry(self.0)
     }
-}
-
-fn layout(key_len: usize, record_len: usize, has_expiry_field: bool) -> Layout {
-    Layout::from_size_align(overhead(key_len, has_expiry_field) + record_len, align_of::<Header>())
-        .expect("a key and a record of at most 4 GiB together fit an allocation")
 }
 
 /// When an entry was last used, and how often: 8 bits of frequency above 24 bits of seconds.
@@ -284,7 +297,7 @@ const _: () = assert!(usize::BITS == 64, "slots keep a tag in the upper bits of 
 
 impl Slot {
     /// # Panics
-    /// If the allocator hands out addresses over 48 bits (Linux, macOS and Windows do only when asked to).
+    /// If the system hands out addresses over 48 bits (Linux, macOS and Windows do only when asked to).
     pub(crate) fn new(tag: u16, entry: Entry) -> Slot {
         let pointer = ManuallyDrop::new(entry).0;
         assert!(pointer.addr().get() >> TAG_SHIFT == 0, "an allocation above 48 bits of address space");

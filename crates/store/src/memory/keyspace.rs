@@ -5,14 +5,15 @@
 
 use std::hash::Hasher;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use siphasher::sip::SipHasher13;
 
 use crate::memory::entry::{Entry, EntryRef};
 use crate::memory::eviction::{EvictionPolicy, Victim};
-use crate::memory::shard::{Expired, Shard};
+use crate::memory::shard::{Expired, Position, Shard};
+use crate::memory::slab::SLAB;
 
 /// A key of the hash function, secret so that nobody can choose keys that fall into one shard.
 pub(crate) type HashKey = [u64; 2];
@@ -23,6 +24,12 @@ pub(crate) struct Keyspace {
     hash_key: HashKey,
     used: AtomicU64,
     hand: AtomicUsize,
+    /// The next shard of the walk that moves entries out of sparse pages; beyond the last there is no walk.
+    walk: AtomicUsize,
+    /// Whether writers help with the walk.
+    urgent: AtomicBool,
+    /// How many bytes of pages will have been taken when a writer looks again whether memory is fragmented.
+    look_at: AtomicU64,
 }
 
 /// On cache lines of its own, so that locking a shard does not slow down its neighbours.
@@ -94,6 +101,16 @@ pub(crate) struct Totals {
 
 /// At most this many due entries leave under one taking of a shard's lock.
 const EXPIRE_BATCH: usize = 64;
+/// At most about this many entries are looked at under one taking of a shard's lock, to move those in sparse pages.
+const DEFRAGMENT_BATCH: usize = 64;
+/// Bytes of pages taken between two looks of writers whether memory is fragmented.
+const LOOK_EVERY: u64 = 1 << 20;
+/// When one of so many pages could be empty, entries are moved in the background,
+const TOLERATED: usize = 64;
+/// and when it is one of so many, by those who write as well.
+const URGENT: usize = 16;
+/// An urgent walk is over when one of so many bytes in memory has been written meanwhile: that is what each writer helps for.
+const WALK_PACE: u64 = 50;
 /// Shards whose next expiry is compared before one of their entries is taken for the next to expire of all.
 const NEXT_TO_EXPIRE_SAMPLE: usize = 256;
 
@@ -127,6 +144,9 @@ impl Keyspace {
             hash_key,
             used: AtomicU64::new((shards * size_of::<Cell>()) as u64),
             hand: AtomicUsize::new(0),
+            walk: AtomicUsize::new(usize::MAX),
+            urgent: AtomicBool::new(false),
+            look_at: AtomicU64::new(0),
         }
     }
 
@@ -232,6 +252,7 @@ impl Keyspace {
         need: u64,
         random: impl FnMut() -> u64,
     ) -> bool {
+        self.limit_fragmentation(need);
         let over = || (self.used() + need).saturating_sub(budget) as usize;
         let volatile_only = policy.volatile_only();
         match policy.victim() {
@@ -299,6 +320,69 @@ impl Keyspace {
             }
         }
         true
+    }
+
+    /// Looks at about `limit` entries and moves those in sparse pages to fuller ones; says at how many it looked: none
+    /// if memory is not fragmented.
+    pub(crate) fn defragment(&self, limit: usize) -> usize {
+        if !self.is_walking() && SLAB.mark_sparse(TOLERATED) {
+            self.start_walk(false);
+        }
+        let mut seen = 0;
+        while seen < limit
+            && let Some(shard) = self.claim_shard()
+        {
+            seen += self.defragment_shard(shard);
+        }
+        seen
+    }
+
+    /// What a writer of `need` bytes does so that pages do not become much more than what stands in them. Counting
+    /// pages instead of entries against the budget would not do: evicting entries empties hardly a page.
+    fn limit_fragmentation(&self, need: u64) {
+        let helps = || self.urgent.load(Ordering::Relaxed) && self.is_walking();
+        let taken = SLAB.taken_bytes();
+        let look_at = self.look_at.load(Ordering::Relaxed);
+        if taken >= look_at && !helps() {
+            let (next, order) = (taken + LOOK_EVERY, Ordering::Relaxed);
+            let is_first = self.look_at.compare_exchange(look_at, next, order, order).is_ok();
+            if is_first && SLAB.mark_sparse(URGENT) {
+                self.start_walk(true);
+            }
+        }
+        if helps() {
+            let share = need * WALK_PACE * self.cells.len() as u64 / self.used().max(1);
+            for shard in (0..=share).map_while(|_| self.claim_shard()) {
+                self.defragment_shard(shard);
+            }
+        }
+    }
+
+    fn is_walking(&self) -> bool {
+        self.walk.load(Ordering::Relaxed) < self.cells.len()
+    }
+
+    fn start_walk(&self, urgent: bool) {
+        self.urgent.store(urgent, Ordering::Relaxed);
+        self.walk.store(0, Ordering::Relaxed);
+    }
+
+    /// The next shard of the walk, for one thread.
+    fn claim_shard(&self) -> Option<usize> {
+        let next = |shard| (shard < self.cells.len()).then(|| shard + 1);
+        self.walk.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()
+    }
+
+    /// Says at how many entries it looked, an empty shard being as good as one.
+    fn defragment_shard(&self, shard: usize) -> usize {
+        let mut seen = 0;
+        let mut position = Some(Position::default());
+        while let Some(from) = position {
+            let stretch = self.lock(shard).defragment(from, DEFRAGMENT_BATCH);
+            seen += stretch.seen;
+            position = stretch.rest;
+        }
+        seen.max(1)
     }
 
     /// Shows the live entries of a database from `cursor` on, about `count` of them; gives the next cursor, 0 at the

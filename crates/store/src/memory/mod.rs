@@ -1,6 +1,7 @@
 //! The memory tier: entries in shards, found by hash, evicted and expired.
 //!
 //! - [`entry`]: a key and its record in one allocation
+//! - [`slab`]: where entries are allocated, and how to keep that dense
 //! - [`table`]: the entries of a shard's database, in hash order
 //! - [`expiry`]: which of them expire when
 //! - [`shard`]: databases under one lock, with their accounting
@@ -15,10 +16,24 @@ pub(crate) mod expiry;
 pub(crate) mod growth;
 pub(crate) mod keyspace;
 pub(crate) mod shard;
+pub(crate) mod slab;
 pub(crate) mod table;
 
-/// What a request of `size` bytes takes from jemalloc: its size classes are 8, every 16 up to 128, and then four to
-/// each doubling (jemalloc manual, "Size classes"). Other allocators are close to it.
+use slab::Slab;
+
+/// Bytes that an entry of `size` bytes (16 of header, 8 if it expires or is long, key, record) takes in memory.
+///
+/// ```
+/// assert_eq!(snugly_store::entry_allocation_size(100), 104);
+/// assert_eq!(snugly_store::entry_allocation_size(900), 904);
+/// ```
+pub fn entry_allocation_size(size: usize) -> usize {
+    Slab::slot_size(size).unwrap_or_else(|| allocation_size(size))
+}
+
+/// What a request of `size` bytes takes from jemalloc, where tables and the longest entries are: its size classes are 8,
+/// every 16 up to 128, and then four to each doubling (jemalloc manual, "Size classes"). Other allocators are close
+/// to it.
 ///
 /// ```
 /// assert_eq!(snugly_store::allocation_size(100), 112);

@@ -13,7 +13,8 @@ pub(crate) struct Shard {
     first: Database,
     /// The databases from 1 on, as far as they were written.
     others: Vec<Database>,
-    hand: Hand,
+    /// Where the eviction hand stands.
+    hand: Position,
     /// Entries removed because their time had come, since the start.
     pub(crate) expired: u64,
     /// Entries removed to make room, since the start.
@@ -23,9 +24,9 @@ pub(crate) struct Shard {
 /// An entry is still there although its time has come.
 pub(crate) struct Expired;
 
-/// Where the eviction hand stands inside the shard.
-#[derive(Default)]
-struct Hand {
+/// A place in the order of a shard's entries.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Position {
     database: usize,
     tag: u16,
 }
@@ -46,6 +47,16 @@ pub(crate) struct Sweep {
     pub(crate) bytes: usize,
     /// Whether the hand has left the shard.
     pub(crate) finished: bool,
+}
+
+/// What one stretch of the walk against fragmentation did.
+pub(crate) struct Defragmentation {
+    /// How many entries were looked at.
+    pub(crate) seen: usize,
+    /// Where to go on, if the shard has more.
+    pub(crate) rest: Option<Position>,
+    /// The entries' former places, to be freed outside the lock.
+    pub(crate) moved: Vec<Entry>,
 }
 
 impl Shard {
@@ -201,17 +212,39 @@ impl Shard {
                         entry.set_access(entry.access().with_frequency(frequency / 2));
                         index += 1;
                     } else {
-                        sweep.bytes += allocation_size(entry.requested_len());
+                        sweep.bytes += entry.allocation_size();
                         sweep.evicted.push(part.remove(index));
                     }
                 }
             }
-            self.hand = Hand { database: self.hand.database + 1, tag: 0 };
+            self.hand = Position { database: self.hand.database + 1, tag: 0 };
         }
-        self.hand = Hand::default();
+        self.hand = Position::default();
         self.evicted += sweep.evicted.len() as u64;
         sweep.finished = true;
         sweep
+    }
+
+    /// Moves entries that stand in sparse pages, from a place on, until about `limit` were looked at.
+    pub(crate) fn defragment(&mut self, from: Position, limit: usize) -> Defragmentation {
+        let mut result = Defragmentation { seen: 0, rest: None, moved: Vec::new() };
+        let mut start = from.tag;
+        for (number, part) in self.databases_mut().enumerate().skip(from.database) {
+            for index in part.table.lower_bound(start)..part.table.len() {
+                let tag = part.table.tag(index);
+                // Never between entries of one tag: the next stretch starts at a tag's first.
+                if result.seen >= limit && (index == 0 || part.table.tag(index - 1) != tag) {
+                    result.rest = Some(Position { database: number, tag });
+                    return result;
+                }
+                result.seen += 1;
+                if let Some(copy) = part.table.entry(index).relocate() {
+                    result.moved.push(part.table.replace(index, copy));
+                }
+            }
+            start = 0;
+        }
+        result
     }
 }
 
@@ -296,12 +329,12 @@ impl Database {
     }
 
     fn enter(&mut self, tag: u16, entry: EntryRef<'_>) {
-        self.entry_bytes += allocation_size(entry.requested_len());
+        self.entry_bytes += entry.allocation_size();
         self.move_expiry(tag, None, entry.expiry());
     }
 
     fn leave(&mut self, tag: u16, entry: EntryRef<'_>) {
-        self.entry_bytes -= allocation_size(entry.requested_len());
+        self.entry_bytes -= entry.allocation_size();
         self.move_expiry(tag, entry.expiry(), None);
     }
 
