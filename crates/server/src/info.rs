@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use snugly_codec::{DESCRIPTORS, Family};
-use snugly_store::system_time;
+use snugly_store::{Store, system_time};
 
 use crate::commands::REGISTRY;
 use crate::server::Server;
@@ -89,19 +89,27 @@ fn clients(server: &Server, fields: &mut Fields) {
 
 fn memory(server: &Server, fields: &mut Fields) {
     let allocator = server.allocator_stats();
+    let slabs = Store::slab_stats();
     let configuration = server.configuration();
-    fields.add("used_memory", allocator.allocated);
-    fields.add("used_memory_human", human(allocator.allocated));
-    fields.add("used_memory_rss", allocator.resident);
-    fields.add("used_memory_rss_human", human(allocator.resident));
-    fields.add("used_memory_dataset", server.store().used_memory());
-    fields.add("used_memory_dataset_human", human(server.store().used_memory()));
-    fields.add("maxmemory", configuration.max_memory);
-    fields.add("maxmemory_human", human(configuration.max_memory));
+    // Entries live in slabs of their own, everything else in the allocator.
+    let used = allocator.allocated + slabs.slot_bytes;
+    let resident = allocator.resident + slabs.page_bytes;
+    for (name, bytes) in [
+        ("used_memory", used),
+        ("used_memory_rss", resident),
+        ("used_memory_dataset", server.store().used_memory()),
+        ("maxmemory", configuration.max_memory),
+    ] {
+        fields.add(name, bytes);
+        fields.add(&format!("{name}_human"), human(bytes));
+    }
     fields.add("maxmemory_policy", configuration.max_memory_policy.name());
+    fields.add("mem_fragmentation_ratio", format_args!("{:.2}", resident as f64 / used.max(1) as f64));
     fields.add("allocator_allocated", allocator.allocated);
     fields.add("allocator_active", allocator.active);
     fields.add("allocator_resident", allocator.resident);
+    fields.add("slab_slot_bytes", slabs.slot_bytes);
+    fields.add("slab_page_bytes", slabs.page_bytes);
     fields.add("mem_allocator", "jemalloc");
 }
 

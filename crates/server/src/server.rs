@@ -74,9 +74,10 @@ pub struct Running {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// How often keys whose time has come are looked for, and how many go at once.
-const EXPIRE_EVERY: Duration = Duration::from_millis(100);
-const EXPIRE_AT_ONCE: usize = 20_000;
+/// How often the store's regular work is done: keys whose time has come, entries in sparse pages.
+const HOUSEKEEPING_EVERY: Duration = Duration::from_millis(100);
+const EXPIRED_AT_ONCE: usize = 20_000;
+const DEFRAGMENTED_AT_ONCE: usize = 20_000;
 const BACKLOG: i32 = 1024;
 /// How long clients may take their last replies when the server stops.
 const LAST_REPLIES_WITHIN: Duration = Duration::from_secs(5);
@@ -272,7 +273,7 @@ fn accept_until_stopped(
             let listener = TcpListener::from_std(listener).expect("a listening socket can be watched");
             tasks.spawn(accept(server.clone(), listener, workers.clone()));
         }
-        tasks.spawn(expire(server.clone()));
+        tasks.spawn(keep_house(server.clone()));
         server.stop.notified().await;
         info!("stopping: no more connections are accepted");
         tasks.shutdown().await;
@@ -317,9 +318,10 @@ fn assign(stream: TcpStream, workers: &[WorkerHandle]) {
     }
 }
 
-async fn expire(server: Arc<Server>) {
+async fn keep_house(server: Arc<Server>) {
     loop {
-        tokio::time::sleep(EXPIRE_EVERY).await;
-        server.store.expire_due(system_time(), EXPIRE_AT_ONCE);
+        tokio::time::sleep(HOUSEKEEPING_EVERY).await;
+        server.store.expire_due(system_time(), EXPIRED_AT_ONCE);
+        server.store.defragment(DEFRAGMENTED_AT_ONCE);
     }
 }
