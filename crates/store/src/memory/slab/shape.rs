@@ -1,8 +1,8 @@
 //! Which sizes of slots there are.
 //!
 //! A size is what a page holds a whole number of, so that a page has no tail to waste. Neighbouring sizes are about
-//! a 64th apart (8 bytes where that is more, a 32nd where slots are large), and on average a request leaves half of
-//! that unused. More sizes would cost more than they save: each may have a page that is partly empty.
+//! a 64th to a 96th apart (8 bytes where that is more, a 32nd where slots are large), and a request leaves half of
+//! that unused on average. More sizes would cost more than they save: each may have a page that is partly empty.
 
 /// Pages of one length, which is also their alignment.
 struct PageKind {
@@ -17,7 +17,7 @@ pub(super) const PAGE_KINDS: usize = 3;
 
 const KINDS: [PageKind; PAGE_KINDS] = [
     PageKind { page_bytes: 64 << 10, up_to: 1 << 10, parts: 64 },
-    PageKind { page_bytes: 256 << 10, up_to: 4 << 10, parts: 64 },
+    PageKind { page_bytes: 256 << 10, up_to: 4 << 10, parts: 96 },
     PageKind { page_bytes: 1 << 20, up_to: 64 << 10, parts: 32 },
 ];
 
@@ -146,7 +146,7 @@ mod tests {
             (256, 512, 0.01),
             (512, 1024, 0.01),
             (1024, 2048, 0.01),
-            (2048, 4096, 0.0125),
+            (2048, 4096, 0.01),
             (4096, 32_768, 0.0225),
             (32_768, LARGEST, 0.025),
         ] {
