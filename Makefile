@@ -78,7 +78,7 @@ fuzz-smoke: ## fuzz for a few seconds each
 
 bench: $(VENV)/installed ## measure beside valkey-server and memcached; about ten minutes
 	cargo build --release --locked --package snugly
-	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BIN)/python bench/servers.py --program $(PROGRAM) $(ARGS)
+	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BIN)/python bench/compare.py --program $(PROGRAM) $(ARGS)
 
 bench-smoke: ## see that every benchmark runs, with tiny numbers
 	$(MAKE) bench ARGS="--quick --output target/bench-smoke"

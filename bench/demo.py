@@ -2,8 +2,8 @@
 
 Starts `snugly serve` once for each codec, loads every data set through valkey-py, reads every value back and compares
 it byte for byte, and prints what the values take in memory and what a SET and a GET cost. The values are those of a
-folder of `.jsonl` files (`--data`; one value a line, or one JSON string a line in files named `csv-*` and `html-*`),
-or, where there is none, generated ones.
+folder of `.jsonl` files (`--data`; one value a line, as JSON or as a JSON string that holds it), or, where there is
+none, generated ones.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ import argparse
 import json
 import os
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import valkey
+
+from progress import Progress
 
 CODECS = ("none", "lz4", "zstd")
 GENERATED = {"json": 900, "html": 3000, "csv": 1300, "session": 500}
@@ -43,7 +45,6 @@ class Result:
     """Microseconds of the server's processor time for a SET."""
     get_us: float
     """The same for a GET."""
-    seconds: float
 
     @property
     def saved(self) -> float:
@@ -51,54 +52,29 @@ class Result:
         return 1 - self.resident / self.given
 
 
-class Progress:
-    """A line that says how far the work is, on a terminal; nothing elsewhere."""
-
-    def __init__(self, total: int) -> None:
-        self.total = total
-        self.done = 0
-        self.started = time.monotonic()
-        self.shown = 0.0
-
-    def advance(self, amount: int, what: str) -> None:
-        self.done += amount
-        now = time.monotonic()
-        if not sys.stderr.isatty() or (now - self.shown < 0.1 and self.done < self.total):
-            return
-        self.shown = now
-        share = self.done / self.total
-        left = (now - self.started) * (1 - share) / share
-        bar = "#" * round(30 * share)
-        print(f"\r[{bar:<30}] {share:4.0%}  {left:3.0f} s left  {what:<40}", end="", file=sys.stderr, flush=True)
-
-    def finish(self) -> None:
-        if sys.stderr.isatty():
-            print("\r" + " " * 90 + "\r", end="", file=sys.stderr)
+def value(line: str) -> bytes:
+    """The value of a line: the string if the line is a JSON string, the line itself otherwise."""
+    line = line.rstrip("\n")
+    return str(json.loads(line)).encode() if line.startswith('"') else line.encode()
 
 
 def load(path: Path, most: int | None) -> list[bytes]:
     """The values of one file."""
-    as_text = path.name.startswith(("csv-", "html-"))
-    values = []
     with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            values.append(json.loads(line).encode() if as_text else line.rstrip("\n").encode())
-            if len(values) == most:
-                break
-    return values
+        return [value(line) for line in islice(lines, most)]
 
 
 def generate(program: Path, kind: str, size: int, count: int) -> list[bytes]:
     """Values that the program makes up: unique, and as compressible as real ones."""
-    command = [program, "bench", "values", "--kind", kind, "--size", str(size), "--count", str(count), "--seed", "1"]
+    command = [str(program), "bench", "values", "--kind", kind, "--size", str(size), "--count", str(count)]
     lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
-    return [json.loads(line).encode() if kind in ("html", "csv") else line.encode() for line in lines]
+    return [value(line) for line in lines]
 
 
 @contextmanager
 def server(program: Path, codec: str) -> Iterator[valkey.Valkey]:
     """A server of its own for one codec, and a client of it."""
-    command = [program, "serve", "--port", "0", "--compression", codec, "--log-level", "error"]
+    command = [str(program), "serve", "--port", "0", "--compression", codec, "--log-level", "error"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
@@ -108,19 +84,25 @@ def server(program: Path, codec: str) -> Iterator[valkey.Valkey]:
         port = int(banner.split(" listens on ")[1].split(" ")[0].rsplit(":", 1)[1])
         client = valkey.Valkey(port=port)
         yield client
-        client.close()
+        client.close()  # type: ignore[no-untyped-call]
     finally:
         process.terminate()
         process.wait(timeout=10)
 
 
+def info(client: valkey.Valkey, section: str) -> dict[str, Any]:
+    fields = client.info(section)
+    assert isinstance(fields, dict)
+    return fields
+
+
 def cpu_seconds(client: valkey.Valkey) -> float:
-    usage = client.info("cpu")
+    usage = info(client, "cpu")
     return float(usage["used_cpu_user"]) + float(usage["used_cpu_sys"])
 
 
 def resident(client: valkey.Valkey) -> int:
-    return int(client.info("memory")["used_memory_dataset"])
+    return int(info(client, "memory")["used_memory_dataset"])
 
 
 def measure(client: valkey.Valkey, data: str, codec: str, values: list[bytes], progress: Progress) -> Result:
@@ -128,23 +110,24 @@ def measure(client: valkey.Valkey, data: str, codec: str, values: list[bytes], p
     client.flushall()
     batches = [range(start, min(start + BATCH, len(values))) for start in range(0, len(values), BATCH)]
     empty = resident(client)
-    started, cpu = time.monotonic(), cpu_seconds(client)
+    cpu = cpu_seconds(client)
     for batch in batches:
-        pipeline = client.pipeline(transaction=False)
-        for number in batch:
-            pipeline.set(f"{data}:{number}", values[number])
-        pipeline.execute()
-        progress.advance(len(batch), f"{data}, {codec}: SET")
+        with progress.step(len(batch), f"{data}, {codec}: SET"):
+            pipeline = client.pipeline(transaction=False)
+            for number in batch:
+                pipeline.set(f"{data}:{number}", values[number])
+            pipeline.execute()  # type: ignore[no-untyped-call]
     written = cpu_seconds(client)
     full = resident(client)
     for batch in batches:
-        pipeline = client.pipeline(transaction=False)
-        for number in batch:
-            pipeline.get(f"{data}:{number}")
-        for number, value in zip(batch, pipeline.execute(), strict=True):
-            if value != values[number]:
+        with progress.step(len(batch), f"{data}, {codec}: GET"):
+            pipeline = client.pipeline(transaction=False)
+            for number in batch:
+                pipeline.get(f"{data}:{number}")
+            replies = pipeline.execute()  # type: ignore[no-untyped-call]
+        for number, reply in zip(batch, replies, strict=True):
+            if reply != values[number]:
                 raise SystemExit(f"{data}:{number} came back different under {codec}")
-        progress.advance(len(batch), f"{data}, {codec}: GET")
     read = cpu_seconds(client)
     count = len(values)
     return Result(
@@ -155,7 +138,6 @@ def measure(client: valkey.Valkey, data: str, codec: str, values: list[bytes], p
         resident=full - empty,
         set_us=(written - cpu) / count * 1e6,
         get_us=(read - written) / count * 1e6,
-        seconds=time.monotonic() - started,
     )
 
 
@@ -201,7 +183,6 @@ def main() -> None:
         with server(arguments.program, codec) as client:
             for data, values in sets.items():
                 results[data, codec] = measure(client, data, codec, values, progress)
-    progress.finish()
     print(table([results[data, codec] for data in sets for codec in CODECS]))
     print(
         "\nEvery value came back byte for byte. Resident counts keys, values and overhead. SET and GET are the\n"

@@ -2,7 +2,9 @@
 //! banner are all made from this table.
 
 use snugly_codec::{Choice, SelectError};
-use snugly_store::{DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, EvictionPolicy, Settings as StoreSettings};
+use snugly_store::{
+    DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, EvictionPolicy, MAX_KEY_LEN, Settings as StoreSettings,
+};
 use tracing::level_filters::LevelFilter;
 
 /// The values of all settings.
@@ -28,6 +30,8 @@ pub struct Configuration {
     pub databases: usize,
     /// How many clients may be connected at once.
     pub max_clients: usize,
+    /// The longest key, in bytes.
+    pub max_key_bytes: usize,
     /// The longest value, and the longest argument of a request, in bytes.
     pub max_value_bytes: usize,
     /// The largest request, all its arguments together, in bytes.
@@ -121,6 +125,9 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "max-clients", valkey_name: Some("maxclients"), value_name: "N", default: "10000", live: true,
         help: "How many clients may be connected at once",
         set: |c, v| in_range(v, 1..=u32::MAX as usize).map(|n| c.max_clients = n), get: |c| c.max_clients.to_string() },
+    Setting { name: "max-key-bytes", valkey_name: None, value_name: "BYTES", default: "64kb", live: true,
+        help: "The longest key",
+        set: |c, v| bytes_in_range(v, 1..=MAX_KEY_LEN).map(|n| c.max_key_bytes = n), get: |c| c.max_key_bytes.to_string() },
     Setting { name: "max-value-bytes", valkey_name: Some("proto-max-bulk-len"), value_name: "BYTES", default: "512mb", live: true,
         help: "The longest value, and the longest argument of a request",
         set: |c, v| bytes_in_range(v, 1 << 20..=MAX_VALUE_BYTES).map(|n| c.max_value_bytes = n), get: |c| c.max_value_bytes.to_string() },
@@ -163,6 +170,7 @@ impl Default for Configuration {
             compression_min_bytes: 0,
             databases: DEFAULT_DATABASES,
             max_clients: 0,
+            max_key_bytes: 0,
             max_value_bytes: DEFAULT_MAX_VALUE_LEN,
             max_request_bytes: 0,
             password: String::new(),
@@ -195,6 +203,7 @@ impl Configuration {
             compression: self.compression()?,
             max_memory: self.max_memory,
             eviction: self.max_memory_policy,
+            max_key_len: self.max_key_bytes,
             max_value_len: self.max_value_bytes,
         })
     }

@@ -160,10 +160,24 @@ fn read_key(target: &Target, key: &str) -> Result<Stored> {
     if let Ok(Value::Bulk(encoding)) = client.command(&["OBJECT", "ENCODING", key]) {
         origin.push_str(&format!(", encoding {}", String::from_utf8_lossy(&encoding)));
     }
+    if let Some(codec) = stored_codec(&mut client, key) {
+        origin.push_str(&format!(", kept by the server under {codec}"));
+    }
     if let Ok(Value::Integer(bytes)) = client.command(&["MEMORY", "USAGE", key]) {
         origin.push_str(&format!(", {bytes} bytes of the server's memory with key and bookkeeping"));
     }
     Ok(Stored { bytes, origin, key: Some(key.to_owned()), client: Some(client) })
+}
+
+/// How snugly keeps the value, in words; `None` of any other server, which knows no such command.
+fn stored_codec(client: &mut Client, key: &str) -> Option<String> {
+    let Ok(Value::Array(fields)) = client.command(&["OBJECT", "COMPRESSION", key]) else { return None };
+    match &fields[..] {
+        [_, Value::Bulk(codec), _, Value::Integer(stored), ..] => {
+            Some(format!("{} in {stored} bytes", String::from_utf8_lossy(codec)))
+        }
+        _ => None,
+    }
 }
 
 /// How to look at one element of a key of this type.

@@ -27,6 +27,7 @@ mod memory;
 mod session;
 mod store;
 
+pub use memory::entry::MAX_KEY_LEN;
 pub use memory::eviction::EvictionPolicy;
 pub use memory::slab::SlabStats;
 pub use memory::{allocation_size, entry_allocation_size};
@@ -35,6 +36,6 @@ pub use session::{
 };
 pub use snugly_codec::{Choice, Counters, Record, Snapshot};
 pub use store::{
-    Config, DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, DatabaseStats, Flushed, Settings, Stats, Store,
-    system_time,
+    Config, DEFAULT_DATABASES, DEFAULT_MAX_KEY_LEN, DEFAULT_MAX_VALUE_LEN, DatabaseStats, Flushed, Settings,
+    Stats, Store, system_time,
 };

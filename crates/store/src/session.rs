@@ -29,11 +29,13 @@ pub enum StoreError {
         /// The policy's name.
         policy: &'static str,
     },
-    /// The key is longer than an entry can hold.
-    #[error("the key has {len} bytes, at most {MAX_KEY_LEN} are possible")]
+    /// The key is longer than `max_key_len`.
+    #[error("the key has {len} bytes, at most {limit} are allowed (max-key-bytes)")]
     KeyTooLong {
         /// The key's length in bytes.
         len: usize,
+        /// The limit in bytes.
+        limit: usize,
     },
     /// The value is longer than `max_value_len`.
     #[error("the value has {len} bytes, at most {limit} are allowed")]
@@ -464,8 +466,9 @@ impl Session {
 
     fn make_entry(&mut self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<Entry, StoreError> {
         self.follow_settings();
-        if key.len() > MAX_KEY_LEN {
-            return Err(StoreError::KeyTooLong { len: key.len() });
+        let limit = self.settings.max_key_len.min(MAX_KEY_LEN);
+        if key.len() > limit {
+            return Err(StoreError::KeyTooLong { len: key.len(), limit });
         }
         let limit = self.settings.max_value_len;
         if value.len() > limit {

@@ -36,10 +36,14 @@ pub struct Settings {
     pub max_memory: u64,
     /// What happens when a write needs more than that.
     pub eviction: EvictionPolicy,
+    /// The longest key, in bytes, up to [`MAX_KEY_LEN`](crate::MAX_KEY_LEN); default 64 KiB.
+    pub max_key_len: usize,
     /// The longest value, in bytes before compression; default 512 MiB.
     pub max_value_len: usize,
 }
 
+/// The longest key by default, in bytes.
+pub const DEFAULT_MAX_KEY_LEN: usize = 64 << 10;
 /// The longest value by default, in bytes.
 pub const DEFAULT_MAX_VALUE_LEN: usize = 512 << 20;
 /// How many databases there are by default.
@@ -52,6 +56,7 @@ impl Settings {
             compression,
             max_memory: 0,
             eviction: EvictionPolicy::NoEviction,
+            max_key_len: DEFAULT_MAX_KEY_LEN,
             max_value_len: DEFAULT_MAX_VALUE_LEN,
         }
     }

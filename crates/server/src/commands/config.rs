@@ -65,8 +65,14 @@ fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     context
         .server
         .change_configuration(configuration)
-        .map_err(|error| refused(settings::COMPRESSION, &error.to_string()))?;
+        .map_err(|error| refused(about_compression(&changed), &error.to_string()))?;
     context.ok()
+}
+
+/// Which of the changed settings is to blame when codec, level and threshold do not go together.
+fn about_compression<'a>(changed: &[&'a str]) -> &'a str {
+    let related = |name: &&&str| name.starts_with(settings::COMPRESSION);
+    changed.iter().rev().find(related).copied().unwrap_or(settings::COMPRESSION)
 }
 
 fn refused(name: &str, why: &str) -> Failure {

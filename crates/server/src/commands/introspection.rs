@@ -79,7 +79,7 @@ fn compression(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     context.replies.bulk(b"codec");
     context.replies.bulk(record.codec().name().as_bytes());
     context.replies.bulk(b"stored_bytes");
-    context.replies.integer(record.encoded_len() as i64);
+    context.replies.integer(record.payload().len() as i64);
     context.replies.bulk(b"original_bytes");
     context.replies.integer(value.len() as i64);
     Ok(())

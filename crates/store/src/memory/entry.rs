@@ -35,7 +35,7 @@ const HAS_EXPIRY_FIELD: u32 = 1;
 const KEY_LEN_SHIFT: u32 = 8;
 
 /// The longest key an entry can hold, in bytes.
-pub(crate) const MAX_KEY_LEN: usize = (1 << (32 - KEY_LEN_SHIFT)) - 1;
+pub const MAX_KEY_LEN: usize = (1 << (32 - KEY_LEN_SHIFT)) - 1;
 /// The longest record an entry can hold, in bytes.
 pub(crate) const MAX_RECORD_LEN: usize = u32::MAX as usize;
 
