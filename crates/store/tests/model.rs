@@ -165,7 +165,8 @@ fn a_key_or_value_that_is_too_long_is_refused_before_anything_is_stored() {
         config.settings.max_value_len = 20;
     });
     let mut session = session_at(&store, NOW);
-    let mut set = |key: &[u8], value: &[u8]| session.set(0, key, value, Expiry::Never, Condition::Always).err();
+    let mut set =
+        |key: &[u8], value: &[u8]| session.set(0, key, value, Expiry::Never, Condition::Always).err();
     assert!(set(&[1; 10], &[1; 20]).is_none());
     assert!(matches!(set(&[2; 11], b""), Some(StoreError::KeyTooLong { len: 11, limit: 10 })));
     assert!(matches!(set(&[3; 3], &[1; 21]), Some(StoreError::ValueTooLong { len: 21, limit: 20 })));

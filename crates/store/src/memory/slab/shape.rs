@@ -13,10 +13,11 @@ struct PageKind {
     parts: usize,
 }
 
-pub(super) const PAGE_KINDS: usize = 3;
+pub(super) const PAGE_KINDS: usize = 4;
 
 const KINDS: [PageKind; PAGE_KINDS] = [
     PageKind { page_bytes: 64 << 10, up_to: 1 << 10, parts: 64 },
+    PageKind { page_bytes: 128 << 10, up_to: 2 << 10, parts: 64 },
     PageKind { page_bytes: 256 << 10, up_to: 4 << 10, parts: 96 },
     PageKind { page_bytes: 1 << 20, up_to: 64 << 10, parts: 32 },
 ];
