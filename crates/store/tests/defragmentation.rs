@@ -54,7 +54,7 @@ fn pages_go_back_to_the_system_after_deletes() {
     let used = store.used_memory();
     assert!(spread() > 4.0, "{:.2}", spread());
     defragment(&store);
-    // Two MiB of empty pages of each kind are kept, and two more are not worth a walk.
+    // A MiB of empty pages of each length is kept, and two more are not worth a walk.
     let stats = Store::slab_stats();
     assert!(stats.page_bytes - stats.slot_bytes < 9 << 20, "{stats:?}");
     assert_eq!(store.used_memory(), used);

@@ -27,7 +27,7 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         vec(any::<u8>(), 0..40),
         (any::<u8>(), 0..5000usize).prop_map(|(byte, len)| vec![byte; len]),
-        vec(any::<u8>(), 2000..3000),
+        vec(any::<u8>(), 3900..4300),
     ]
 }
 

@@ -7,10 +7,11 @@
 //!   allocated; `random` frees one of 100,000, whose page is rarely in the cache.
 
 #[path = "../../src/memory/slab/mod.rs"]
-#[allow(dead_code, reason = "the module is the store's own, which uses all of it")]
+#[allow(dead_code, unused_imports, reason = "the module is the store's own, which uses all of it")]
 mod slab;
 
 use std::alloc::{Layout, alloc, dealloc};
+use std::hint::black_box;
 use std::process::Command;
 use std::ptr::NonNull;
 use std::time::Instant;
@@ -83,7 +84,7 @@ fn overhead(side: &str, mean: usize) -> f64 {
 
 /// Header, expiry of the longer ones, key, and a record that keeps the value as it is.
 fn entry_size(value: usize) -> usize {
-    16 + if value < 2048 { 0 } else { 8 } + KEY_BYTES + 3 + value
+    16 + if value < 4093 { 0 } else { 8 } + KEY_BYTES + 3 + value
 }
 
 fn resident() -> usize {
@@ -133,7 +134,10 @@ fn replace(side: &Side, mean: usize, live: usize) -> f64 {
     let mut blocks: Vec<_> = (0..live)
         .map(|number| {
             let size = sizes[number % sizes.len()];
-            ((side.allocate)(size), size)
+            let block = (side.allocate)(size);
+            // SAFETY: the block has so many bytes.
+            unsafe { block.write_bytes(1, size) };
+            (block, size)
         })
         .collect();
     let started = Instant::now();
@@ -141,9 +145,14 @@ fn replace(side: &Side, mean: usize, live: usize) -> f64 {
     for round in 0..ROUNDS {
         let size = sizes[round % sizes.len()];
         let block = &mut blocks[random.usize(..live)];
-        // SAFETY: the block was allocated by the same side with this size, and is replaced.
-        unsafe { (side.free)(block.0, block.1) };
-        *block = ((side.allocate)(size), size);
+        // SAFETY: the block was allocated by the same side with this size, and is replaced. As an entry would be, the
+        // old one is looked at, and the new one is written.
+        unsafe {
+            black_box(block.0.read());
+            (side.free)(block.0, block.1);
+            *block = ((side.allocate)(size), size);
+            block.0.write_bytes(1, 64);
+        }
     }
     let elapsed = started.elapsed().as_nanos() as f64 / ROUNDS as f64;
     for (block, size) in blocks {

@@ -40,7 +40,7 @@ pub const MAX_KEY_LEN: usize = (1 << (32 - KEY_LEN_SHIFT)) - 1;
 pub(crate) const MAX_RECORD_LEN: usize = u32::MAX as usize;
 
 /// Records from this size on always carry the expiry field, so that EXPIRE never copies a long one.
-const ALWAYS_EXPIRY_FIELD_FROM: usize = 8192;
+const ALWAYS_EXPIRY_FIELD_FROM: usize = 4096;
 const NO_EXPIRY: u64 = u64::MAX;
 
 /// Bytes that stand beside the record in an entry's allocation.

@@ -109,7 +109,7 @@ const LOOK_EVERY: u64 = 1 << 20;
 const TOLERATED: usize = 64;
 /// and when it is one of so many, by those who write as well.
 const URGENT: usize = 16;
-/// An urgent walk is over when one of so many bytes in memory has been written meanwhile: that is what each writer helps for.
+/// An urgent walk is over when one of so many bytes in memory has been written: each writer helps as much.
 const WALK_PACE: u64 = 50;
 /// Shards whose next expiry is compared before one of their entries is taken for the next to expire of all.
 const NEXT_TO_EXPIRE_SAMPLE: usize = 256;

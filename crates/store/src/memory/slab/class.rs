@@ -66,11 +66,11 @@ impl Class {
         self.settle(shape, page);
     }
 
-    /// Frees a slot; gives the page if this was its last, which is then no longer the class's.
+    /// Frees a slot; gives the page's memory if this was its last, which is then no longer the class's.
     ///
     /// # Safety
     /// `slot` came from this class, which is of this shape, and nobody uses it any more.
-    pub(super) unsafe fn free(&mut self, shape: &Shape, slot: NonNull<u8>) -> Option<Page> {
+    pub(super) unsafe fn free(&mut self, shape: &Shape, slot: NonNull<u8>) -> Option<NonNull<u8>> {
         // SAFETY: the caller's promise.
         let page = unsafe { Page::of(slot, shape) };
         // SAFETY: the caller's promise.
@@ -82,7 +82,7 @@ impl Class {
         }
         self.enlist(page, None);
         self.pages -= 1;
-        Some(page)
+        Some(self.state(page).memory)
     }
 
     /// Marks as many of the sparsest pages as could be empty, so few that what is in them fits the others. Earlier

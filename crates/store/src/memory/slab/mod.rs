@@ -39,6 +39,11 @@ pub struct SlabStats {
     pub slot_bytes: u64,
 }
 
+/// Address space is reserved in regions of so many bytes, aligned to it; memory follows page by page as it is touched.
+const REGION_BYTES: usize = 16 << 20;
+/// Bytes of a page's header. Those of a region's pages are at its start, in the place of the first page.
+const HEADER_BYTES: usize = 64;
+
 /// Fewer bytes of pages than these are not worth emptying; to fuzzing, any is.
 const TOLERATED_BYTES: usize = if cfg!(fuzzing) { 0 } else { 2 << 20 };
 
@@ -80,8 +85,8 @@ impl Slab {
             return Some(slot);
         }
         let memory = self.pools[shape.kind()].take(shape.page_bytes())?;
-        // SAFETY: the pool gives memory of the kind's length and alignment, to one owner at a time.
-        class.add(shape, unsafe { Page::new(memory) });
+        // SAFETY: the pool gives a page of the kind, to one owner at a time.
+        class.add(shape, unsafe { Page::new(memory, shape) });
         class.allocate(shape, size)
     }
 
@@ -97,7 +102,7 @@ impl Slab {
         // SAFETY: the caller's promise.
         let emptied = unsafe { self.classes[number].lock().free(shape, slot) };
         if let Some(page) = emptied {
-            self.pools[shape.kind()].put(page.memory(), shape.page_bytes());
+            self.pools[shape.kind()].put(page, shape.page_bytes());
         }
     }
 

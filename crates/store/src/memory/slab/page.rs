@@ -1,14 +1,17 @@
-//! One page: a header, and slots of one size behind it.
+//! One page: slots of one size.
 //!
 //! Slots are handed out from the start of the page, so that memory behind the last one used was never touched, and
-//! freed ones again before new ones. A page is aligned to its length, so a slot's address tells where its page is.
+//! freed ones again before new ones. Headers stand side by side at the start of the region that the pages are in: at the
+//! start of each page they would all compete for the same few lines of a cache. A slot's address tells its region and
+//! the number of its page there.
 
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::poison;
-use super::shape::{ALIGNMENT, HEADER_BYTES, Shape};
+use super::shape::{ALIGNMENT, Shape};
+use super::{HEADER_BYTES, REGION_BYTES};
 
 /// A page that a class uses.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,6 +27,8 @@ const _: () = assert!(size_of::<Header>() == HEADER_BYTES);
 
 /// What belongs to whoever holds the lock of the page's class.
 pub(super) struct State {
+    /// Where the page starts.
+    pub(super) memory: NonNull<u8>,
     /// The neighbours in the class's list of pages.
     pub(super) next: Option<Page>,
     pub(super) previous: Option<Page>,
@@ -48,28 +53,29 @@ impl Page {
     /// Makes an empty page.
     ///
     /// # Safety
-    /// `memory` is a page's length, aligned to it, and the caller's alone. It stays mapped for ever.
-    pub(super) unsafe fn new(memory: NonNull<u8>) -> Page {
-        let header = memory.cast::<Header>();
-        let state = State { next: None, previous: None, list: None, used: 0, touched: 0, freed: None };
-        // SAFETY: the caller's memory starts with room for a header and is aligned for it.
-        unsafe { header.write(Header { sparse: AtomicBool::new(false), state: UnsafeCell::new(state) }) };
-        Page(header)
+    /// `memory` is a page of this shape in a region (see [`super::pool`]), and the caller's alone.
+    pub(super) unsafe fn new(memory: NonNull<u8>, shape: &Shape) -> Page {
+        let state =
+            State { memory, next: None, previous: None, list: None, used: 0, touched: 0, freed: None };
+        // SAFETY: the caller's promise; the page has a header's place to itself.
+        unsafe {
+            let page = Page::of(memory, shape);
+            page.0.write(Header { sparse: AtomicBool::new(false), state: UnsafeCell::new(state) });
+            page
+        }
     }
 
     /// The page of a slot.
     ///
     /// # Safety
-    /// `slot` is in use, in a page of this shape.
+    /// `slot` is in a page of this shape in a region.
     pub(super) unsafe fn of(slot: NonNull<u8>, shape: &Shape) -> Page {
-        let start = slot.as_ptr().map_addr(|address| address & !(shape.page_bytes() - 1));
-        // SAFETY: pages are aligned to their length, so this is the start of the one that the slot is in, which is
-        // not the null page.
-        Page(unsafe { NonNull::new_unchecked(start.cast()) })
-    }
-
-    pub(super) fn memory(self) -> NonNull<u8> {
-        self.0.cast()
+        let header = slot.as_ptr().map_addr(|address| {
+            let number = address % REGION_BYTES / shape.page_bytes();
+            address - address % REGION_BYTES + number * HEADER_BYTES
+        });
+        // SAFETY: regions are aligned to their length, so this is inside the slot's, which is not at the null page.
+        Page(unsafe { NonNull::new_unchecked(header.cast()) })
     }
 
     /// Whether the page was found to be sparse. Needs no lock.
@@ -102,10 +108,10 @@ impl Page {
                 slot.cast()
             }
             None => {
-                let offset = HEADER_BYTES + state.touched as usize * shape.slot_bytes();
+                let offset = state.touched as usize * shape.slot_bytes();
                 state.touched += 1;
                 // SAFETY: the page is not full and no slot that was touched is free: there is one behind those.
-                unsafe { self.memory().add(offset) }
+                unsafe { state.memory.add(offset) }
             }
         };
         state.used += 1;
@@ -132,7 +138,7 @@ impl Page {
     }
 
     fn header<'a>(self) -> &'a Header {
-        // SAFETY: `new` wrote a header, a page stays mapped, and nothing in a header changes but through the atomic
+        // SAFETY: `new` wrote a header, regions stay mapped, and nothing in a header changes but through the atomic
         // and the cell.
         unsafe { self.0.as_ref() }
     }

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-/// Address space reserved at once, in bytes; system memory follows page by page as it is touched.
-const REGION_BYTES: usize = 16 << 20;
-/// Bytes of empty pages that keep their memory.
-const KEPT_BYTES: usize = 2 << 20;
+use super::REGION_BYTES;
+
+/// Bytes of empty pages of each length that keep their memory.
+pub(super) const KEPT_BYTES: usize = 1 << 20;
 
 /// Idle pages of one length.
 pub(super) struct Pool {
@@ -36,7 +36,7 @@ impl Pool {
         Pool { idle: Mutex::new(idle), taken_bytes: AtomicU64::new(0) }
     }
 
-    /// A page of this length, aligned to it, with any content; `None` if the system has no memory.
+    /// A page of this length in a region, with any content; `None` if the system has no memory.
     pub(super) fn take(&self, page_bytes: usize) -> Option<NonNull<u8>> {
         let page = self.idle.lock().take(page_bytes)?;
         self.taken_bytes.fetch_add(page_bytes as u64, Ordering::Relaxed);
@@ -75,9 +75,10 @@ impl Idle {
             return Some(page);
         }
         if self.returned.is_empty() {
-            let region = system::reserve(REGION_BYTES, page_bytes)?;
-            // SAFETY: each offset is inside the region. From the last page to the first, so that the first is next.
-            let pages = (0..REGION_BYTES / page_bytes).rev().map(|n| unsafe { region.add(n * page_bytes) });
+            let region = system::reserve(REGION_BYTES)?;
+            // SAFETY: each offset is inside the region. The first page is that of the headers; the others are given
+            // out from the first to the last.
+            let pages = (1..REGION_BYTES / page_bytes).rev().map(|n| unsafe { region.add(n * page_bytes) });
             self.returned.extend(pages);
         }
         self.returned.pop()
@@ -89,26 +90,24 @@ impl Idle {
 mod system {
     use std::ptr::{self, NonNull};
 
-    /// Address space of `size` bytes, aligned to `alignment`.
-    pub(super) fn reserve(size: usize, alignment: usize) -> Option<NonNull<u8>> {
+    /// Address space of `size` bytes, aligned to that.
+    pub(super) fn reserve(size: usize) -> Option<NonNull<u8>> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_NORESERVE;
         // SAFETY: a new mapping at an address of the system's choice touches nothing that exists.
-        let start = unsafe { libc::mmap(ptr::null_mut(), size + alignment, protection, flags, -1, 0) };
+        let start = unsafe { libc::mmap(ptr::null_mut(), 2 * size, protection, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return None;
         }
         let start = start.cast::<u8>();
-        let before = start.align_offset(alignment);
-        // SAFETY: what is cut off at both ends is ours and not in use; `before` is at most `alignment`, and both are
-        // multiples of the system's page size.
+        let before = start.align_offset(size);
+        // SAFETY: what is cut off at both ends is ours and not in use; `before` is less than `size`, and both
+        // are multiples of the system's page size.
         unsafe {
             if before > 0 {
                 libc::munmap(start.cast(), before);
             }
-            if before < alignment {
-                libc::munmap(start.add(before + size).cast(), alignment - before);
-            }
+            libc::munmap(start.add(before + size).cast(), size - before);
             let region = start.add(before);
             // A huge page would make memory resident that nothing has touched.
             #[cfg(target_os = "linux")]
@@ -131,8 +130,8 @@ mod system {
     use std::alloc::{Layout, alloc};
     use std::ptr::NonNull;
 
-    pub(super) fn reserve(size: usize, alignment: usize) -> Option<NonNull<u8>> {
-        let layout = Layout::from_size_align(size, alignment).ok()?;
+    pub(super) fn reserve(size: usize) -> Option<NonNull<u8>> {
+        let layout = Layout::from_size_align(size, size).ok()?;
         // SAFETY: a region is not empty.
         NonNull::new(unsafe { alloc(layout) })
     }

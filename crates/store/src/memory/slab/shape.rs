@@ -1,10 +1,10 @@
 //! Which sizes of slots there are.
 //!
 //! A size is what a page holds a whole number of, so that a page has no tail to waste. Neighbouring sizes are about
-//! a 64th to a 96th apart (8 bytes where that is more, a 32nd where slots are large), and a request leaves half of
-//! that unused on average. More sizes would cost more than they save: each may have a page that is partly empty.
+//! a 100th apart (8 bytes where that is more, up to a 16th where slots are large), and on average a request leaves half
+//! of that unused. More sizes would cost more than they save: each may have a page that is partly empty.
 
-/// Pages of one length, which is also their alignment.
+/// Pages of one length.
 struct PageKind {
     page_bytes: usize,
     /// The largest request that goes into these pages.
@@ -17,13 +17,11 @@ pub(super) const PAGE_KINDS: usize = 4;
 
 const KINDS: [PageKind; PAGE_KINDS] = [
     PageKind { page_bytes: 64 << 10, up_to: 1 << 10, parts: 64 },
-    PageKind { page_bytes: 128 << 10, up_to: 2 << 10, parts: 64 },
-    PageKind { page_bytes: 256 << 10, up_to: 4 << 10, parts: 96 },
+    PageKind { page_bytes: 128 << 10, up_to: 2 << 10, parts: 128 },
+    PageKind { page_bytes: 256 << 10, up_to: 4 << 10, parts: 128 },
     PageKind { page_bytes: 1 << 20, up_to: 64 << 10, parts: 32 },
 ];
 
-/// Bytes at the start of a page that its header takes.
-pub(super) const HEADER_BYTES: usize = 64;
 /// What every slot's size and address is a multiple of.
 pub(super) const ALIGNMENT: usize = 8;
 /// No entry is smaller: a header and a record's first byte.
@@ -68,8 +66,8 @@ const fn shapes<const ROOM: usize>() -> ([Shape; ROOM], usize) {
             kind += 1;
             continue;
         }
-        let slots = (page_bytes - HEADER_BYTES) / request;
-        let slot_bytes = (page_bytes - HEADER_BYTES) / slots / ALIGNMENT * ALIGNMENT;
+        let slots = page_bytes / request;
+        let slot_bytes = page_bytes / slots / ALIGNMENT * ALIGNMENT;
         if count < ROOM {
             shapes[count] = Shape {
                 slot_bytes: slot_bytes as u32,
@@ -105,7 +103,7 @@ impl Shape {
         self.slots
     }
 
-    /// How long a page is, and to what it is aligned.
+    /// How long a page is.
     pub(super) fn page_bytes(&self) -> usize {
         self.page_bytes as usize
     }
@@ -132,7 +130,7 @@ mod tests {
     #[test]
     fn slots_fill_their_page_and_are_no_fewer_than_fit() {
         for shape in Shape::all() {
-            let used = HEADER_BYTES + shape.slots() as usize * shape.slot_bytes();
+            let used = shape.slots() as usize * shape.slot_bytes();
             assert!(used <= shape.page_bytes());
             assert!(shape.page_bytes() - used < shape.slots() as usize * ALIGNMENT);
         }

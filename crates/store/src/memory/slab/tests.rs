@@ -75,7 +75,7 @@ impl Drop for Block {
 fn assert_empty() {
     let stats = TESTED.stats();
     assert_eq!(stats.slot_bytes, 0);
-    assert!(stats.page_bytes <= (PAGE_KINDS * (2 << 20)) as u64, "{stats:?}");
+    assert!(stats.page_bytes <= (PAGE_KINDS * pool::KEPT_BYTES) as u64, "{stats:?}");
     for class in &TESTED.classes {
         assert_eq!(class.lock().pages(), 0);
     }
