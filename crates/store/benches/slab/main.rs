@@ -107,10 +107,22 @@ struct Side {
     free: unsafe fn(NonNull<u8>, usize),
 }
 
-const SLAB_SIDE: Side =
-    Side { allocate: |size| SLAB.allocate(size), free: |block, size| unsafe { SLAB.free(block, size) } };
-const GLOBAL_SIDE: Side =
-    Side { allocate, free: |block, size| unsafe { dealloc(block.as_ptr(), layout(size)) } };
+const SLAB_SIDE: Side = Side { allocate: |size| SLAB.allocate(size), free: free_slot };
+const GLOBAL_SIDE: Side = Side { allocate, free };
+
+/// # Safety
+/// As [`slab::Slab::free`].
+unsafe fn free_slot(block: NonNull<u8>, size: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { SLAB.free(block, size) }
+}
+
+/// # Safety
+/// `block` came from [`allocate`] with the same size, and is used no more.
+unsafe fn free(block: NonNull<u8>, size: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { dealloc(block.as_ptr(), layout(size)) }
+}
 
 fn time() {
     println!("\n{:<24} {:>10} {:>10}", "ns to free and allocate", SIDES[1], SIDES[2]);

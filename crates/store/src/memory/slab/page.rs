@@ -127,6 +127,7 @@ impl Page {
         // SAFETY: the caller's promise.
         let state = unsafe { self.state() };
         let free = slot.cast::<FreeSlot>();
+        poison::allow(slot, size_of::<FreeSlot>());
         // SAFETY: a slot is aligned for it and large enough; the rest of the slot is behind it.
         let rest = unsafe {
             free.write(FreeSlot { next: state.freed });
