@@ -11,7 +11,8 @@
 //! ([`Slab::mark_sparse`]), which whoever owns the entries empties ([`Slab::relocate`]) so that their memory goes back
 //! to the system. Each size has a lock of its own, held for some nanoseconds.
 //!
-//! Requests too large for a slot go to the global allocator. It knows sizes and addresses. It does not know what an entry is, nor who holds it.
+//! Requests too large for a slot go to the global allocator. The module knows sizes and addresses; it does not know what
+//! an entry is, nor who holds it.
 
 mod class;
 mod page;
