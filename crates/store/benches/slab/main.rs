@@ -107,22 +107,26 @@ struct Side {
     free: unsafe fn(NonNull<u8>, usize),
 }
 
-const SLAB_SIDE: Side = Side { allocate: |size| SLAB.allocate(size), free: free_slot };
-const GLOBAL_SIDE: Side = Side { allocate, free };
-
+/// Frees a block of the slab.
+///
 /// # Safety
-/// As [`slab::Slab::free`].
-unsafe fn free_slot(block: NonNull<u8>, size: usize) {
+/// As for `Slab::free`.
+unsafe fn free_slab(block: NonNull<u8>, size: usize) {
     // SAFETY: the caller's promise.
     unsafe { SLAB.free(block, size) }
 }
 
+/// Frees a block of the global allocator.
+///
 /// # Safety
-/// `block` came from [`allocate`] with the same size, and is used no more.
-unsafe fn free(block: NonNull<u8>, size: usize) {
-    // SAFETY: the caller's promise.
+/// The block came from `allocate` with this size, and nobody uses it any more.
+unsafe fn free_global(block: NonNull<u8>, size: usize) {
+    // SAFETY: the caller's promise; `allocate` used the same layout.
     unsafe { dealloc(block.as_ptr(), layout(size)) }
 }
+
+const SLAB_SIDE: Side = Side { allocate: |size| SLAB.allocate(size), free: free_slab };
+const GLOBAL_SIDE: Side = Side { allocate, free: free_global };
 
 fn time() {
     println!("\n{:<24} {:>10} {:>10}", "ns to free and allocate", SIDES[1], SIDES[2]);
