@@ -29,26 +29,19 @@ fn match_one(pattern: &[u8], p: usize, byte: u8, ignore_case: bool) -> Option<us
     let fold = |byte: u8| if ignore_case { byte.to_ascii_lowercase() } else { byte };
     let (matched, next) = match *pattern.get(p)? {
         b'?' => (true, p + 1),
-        b'[' => match_class(&pattern[p + 1..], byte, fold).map_consumed(p + 1),
+        b'[' => {
+            let (matched, len) = match_class(&pattern[p + 1..], byte, fold);
+            (matched, p + 1 + len)
+        }
         b'\\' if p + 1 < pattern.len() => (fold(pattern[p + 1]) == fold(byte), p + 2),
         literal => (fold(literal) == fold(byte), p + 1),
     };
     matched.then_some(next)
 }
 
-struct Class {
-    matched: bool,
-    consumed: usize,
-}
-
-impl Class {
-    fn map_consumed(self, start: usize) -> (bool, usize) {
-        (self.matched, start + self.consumed)
-    }
-}
-
-/// Matches a byte against a class, given from behind its `[`. A class that is not closed ends with the pattern.
-fn match_class(class: &[u8], byte: u8, fold: impl Fn(u8) -> u8) -> Class {
+/// Matches a byte against a class, given from behind its `[`; says how long it is too. A class that is not closed ends
+/// with the pattern.
+fn match_class(class: &[u8], byte: u8, fold: impl Fn(u8) -> u8) -> (bool, usize) {
     let negated = class.first() == Some(&b'^');
     let mut at = usize::from(negated);
     let mut matched = false;
@@ -65,7 +58,7 @@ fn match_class(class: &[u8], byte: u8, fold: impl Fn(u8) -> u8) -> Class {
             at += 1;
         }
     }
-    Class { matched: matched != negated, consumed: (at + 1).min(class.len()) }
+    (matched != negated, (at + 1).min(class.len()))
 }
 
 #[cfg(test)]
