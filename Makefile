@@ -48,7 +48,7 @@ lint: $(VENV)/installed ## formatters and linters, changing nothing
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked --no-default-features --package snugly-codec --package snugly-store \
 		--package snugly-server --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --exclude snugly --no-deps --quiet
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -1,13 +1,13 @@
 //! The server: it joins the protocol to the store.
 //!
-//! - [`settings`]: one table of settings behind flags, environment, CONFIG and the banner
-//! - [`server`]: what all threads share; listening, starting, stopping
-//! - [`worker`]: one thread, its runtime, its session of the store and its buffers
-//! - [`connection`]: from the bytes of one client to commands and back
-//! - [`pipeline`]: requests that arrived together, run together
-//! - [`clients`]: who is connected
-//! - [`commands`]: the command table; a command is one row and one function
-//! - [`info`]: the sections of INFO
+//! - `settings`: one table of settings behind flags, environment, CONFIG and the banner
+//! - `server`: what all threads share; listening, starting, stopping
+//! - `worker`: one thread, its runtime, its session of the store and its buffers
+//! - `connection`: from the bytes of one client to commands and back
+//! - `pipeline`: requests that arrived together, run together
+//! - `clients`: who is connected
+//! - `commands`: the command table; a command is one row and one function
+//! - `info`: the sections of INFO
 //!
 //! It knows commands and clients. How values are kept is the store's business, how replies look as bytes the
 //! protocol's. It starts no process-wide machinery (allocator, logging, signals): that is the program's.
