@@ -58,7 +58,8 @@ def valkey_binary() -> Path:
 def snugly_binary() -> Path:
     """The program: SNUGLY_BIN, or what cargo built last in this checkout."""
     named = os.environ.get("SNUGLY_BIN")
-    candidates = [Path(named).resolve()] if named else [ROOT / "target" / kind / "snugly" for kind in ("debug", "release")]
+    built = [ROOT / "target" / kind / "snugly" for kind in ("debug", "release")]
+    candidates = [Path(named).resolve()] if named else built
     found = [path for path in candidates if path.is_file()]
     if not found:
         places = " or ".join(map(str, candidates))
