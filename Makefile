@@ -64,7 +64,8 @@ deny: ## check the licences and sources of the dependencies
 
 fuzz: ## fuzz every parser of foreign bytes, FUZZ_SECONDS each
 	cargo fuzz --version >/dev/null 2>&1 || cargo install --locked cargo-fuzz@$(CARGO_FUZZ)
-	set -e; for crate in $(FUZZED); do \
+	set -e; export CFLAGS=-fno-sanitize-address-use-after-scope; \
+	for crate in $(FUZZED); do \
 		targets=$$(cd crates/$$crate && cargo +nightly fuzz list); \
 		for target in $$targets; do \
 			echo "== $$crate: $$target"; \
