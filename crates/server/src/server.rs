@@ -93,7 +93,8 @@ impl Server {
     ) -> Result<Running, StartError> {
         let settings = configuration.store_settings()?;
         let listeners = listen(&configuration)?;
-        let store = Store::new(Config { databases: configuration.databases, shards: None, settings });
+        let store =
+            Store::new(Config { databases: configuration.databases, shards: None, observer: None, settings });
         let threads = match configuration.threads {
             0 => thread::available_parallelism().map_or(1, |n| n.get()),
             threads => threads,

@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut session = store.session();
     let in_a_minute = Expiry::At(system_time() + MINUTE);
     session.set(DATABASE, b"latest", page(7).as_bytes(), in_a_minute, Condition::IfAbsent)?;
-    let value = session.get(DATABASE, b"latest").expect("it was just written");
+    let value = session.get(DATABASE, b"latest")?.expect("it was just written");
     let mut bytes = Vec::new();
     session.read(&value, &mut bytes)?;
     let codec = value.record().codec();

@@ -9,7 +9,7 @@
 //!
 //! session.set(0, b"user:1", b"{\"name\": \"Ada\"}", Expiry::Never, Condition::Always)?;
 //!
-//! let value = session.get(0, b"user:1").expect("it was just written");
+//! let value = session.get(0, b"user:1")?.expect("it was just written");
 //! let mut bytes = Vec::new();
 //! session.read(&value, &mut bytes)?;
 //! assert_eq!(bytes, b"{\"name\": \"Ada\"}");
@@ -23,16 +23,18 @@
 //!
 //! The crate knows keys, databases, expiry, eviction and budgets. It does not know commands, protocols or sockets.
 
+mod changes;
 mod memory;
 mod session;
 mod store;
 
+pub use changes::Observer;
 pub use memory::entry::MAX_KEY_LEN;
 pub use memory::eviction::EvictionPolicy;
 pub use memory::slab::SlabStats;
 pub use memory::{allocation_size, entry_allocation_size};
 pub use session::{
-    Condition, ExpireConditions, ExpireOutcome, Expiry, Session, SetOutcome, StoreError, Value,
+    Condition, ExpireConditions, ExpireOutcome, Expiry, ManyCondition, Session, SetOutcome, StoreError, Value,
 };
 pub use snugly_codec::{Choice, Counters, Record, Snapshot};
 pub use store::{

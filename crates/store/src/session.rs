@@ -81,6 +81,18 @@ pub enum Condition<'a> {
     IfEqual(&'a [u8]),
 }
 
+/// What must be true of several keys for [`Session::set_many`] to write them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ManyCondition {
+    /// Nothing.
+    #[default]
+    Always,
+    /// None of them exists.
+    IfAllAbsent,
+    /// All of them exist.
+    IfAllPresent,
+}
+
 /// What must be true of a key's expiry for [`Session::expire`] to change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ExpireConditions {
@@ -107,7 +119,7 @@ pub enum ExpireOutcome {
     Removed,
 }
 
-/// What [`Session::set`] did.
+/// What [`Session::get_and_set`] did.
 pub struct SetOutcome {
     /// Whether the condition held.
     pub written: bool,
@@ -168,6 +180,8 @@ pub struct Session {
     settings_version: u64,
     now: Option<u64>,
     random: fastrand::Rng,
+    /// Whether this thread holds shards, and so must not wait for others.
+    is_holding: bool,
     current: Vec<u8>,
     edited: Vec<u8>,
 }
@@ -189,6 +203,7 @@ impl Session {
             counters,
             now: None,
             random: fastrand::Rng::new(),
+            is_holding: false,
             current: Vec::new(),
             edited: Vec::new(),
         }
@@ -211,13 +226,16 @@ impl Session {
     }
 
     /// Looks a key up for reading: counts a hit or a miss, and makes an eviction of the key less likely.
-    pub fn get(&mut self, database: usize, key: &[u8]) -> Option<Value> {
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if the key's value is damaged where it is stored.
+    pub fn get(&mut self, database: usize, key: &[u8]) -> Result<Option<Value>, StoreError> {
         self.follow_settings();
         let keyspace = &self.store.keyspace;
         let now = self.now();
         let value = keyspace.read(keyspace.place(key), database, key, now, |entry| self.used(entry, now));
         self.count_lookup(value.is_some());
-        value
+        Ok(value)
     }
 
     /// Tells that these keys will be looked up soon, so that the waits for memory of up to
@@ -233,11 +251,14 @@ impl Session {
     }
 
     /// Looks several keys up at one instant, as [`Session::get`] does for one.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
     pub fn get_many<'k>(
         &mut self,
         database: usize,
         keys: impl Iterator<Item = &'k [u8]> + Clone,
-    ) -> Vec<Option<Value>> {
+    ) -> Result<Vec<Option<Value>>, StoreError> {
         self.follow_settings();
         let keyspace = &self.store.keyspace;
         let places: Vec<Place> = keys.clone().map(|key| keyspace.place(key)).collect();
@@ -248,13 +269,16 @@ impl Session {
             .collect();
         drop(shards);
         values.iter().for_each(|value| self.count_lookup(value.is_some()));
-        values
+        Ok(values)
     }
 
     /// Looks a key up without counting it as a use.
-    pub fn peek(&self, database: usize, key: &[u8]) -> Option<Value> {
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn peek(&mut self, database: usize, key: &[u8]) -> Result<Option<Value>, StoreError> {
         let keyspace = &self.store.keyspace;
-        keyspace.read(keyspace.place(key), database, key, self.now(), |entry| Value(entry.to_owned()))
+        Ok(keyspace.read(keyspace.place(key), database, key, self.now(), |entry| Value(entry.to_owned())))
     }
 
     /// Appends a value to `out`, decompressed.
@@ -267,11 +291,26 @@ impl Session {
             .map_err(|source| StoreError::Unreadable { key: value.key().to_vec(), source })
     }
 
-    /// Writes a value, if the condition holds.
+    /// Writes a value, if the condition holds; says whether it did.
     ///
     /// # Errors
     /// [`StoreError::KeyTooLong`], [`StoreError::ValueTooLong`] and [`StoreError::OutOfMemory`]; the key is as before.
     pub fn set(
+        &mut self,
+        database: usize,
+        key: &[u8],
+        value: &[u8],
+        expiry: Expiry,
+        condition: Condition<'_>,
+    ) -> Result<bool, StoreError> {
+        Ok(self.get_and_set(database, key, value, expiry, condition)?.written)
+    }
+
+    /// As [`Session::set`], and gives what the key was before. [`Session::set`] does not have to know it.
+    ///
+    /// # Errors
+    /// As [`Session::set`].
+    pub fn get_and_set(
         &mut self,
         database: usize,
         key: &[u8],
@@ -283,7 +322,7 @@ impl Session {
         loop {
             // A comparison decodes, so it happens before the lock; the write then stands only if the key is unchanged.
             let compared = match condition {
-                Condition::IfEqual(expected) => match self.peek(database, key) {
+                Condition::IfEqual(expected) => match self.peek(database, key)? {
                     Some(current) if self.equals(&current, expected)? => Some(current),
                     previous => return Ok(SetOutcome { written: false, previous }),
                 },
@@ -294,7 +333,7 @@ impl Session {
             let roomy = self.make_room(&entry);
             let mut shard = self.store.keyspace.lock(place.shard);
             let index = shard.find(database, place.tag, key, now);
-            let current = index.map(|index| shard.database(database).entry(index).to_owned());
+            let current = index.map(|index| shard.entry(database, index).to_owned());
             if let Some(compared) = compared
                 && !current.as_ref().is_some_and(|current| current.same(compared.0.borrow()))
             {
@@ -314,8 +353,8 @@ impl Session {
         }
     }
 
-    /// Writes several values at one instant; with `if_all_absent` only if none of the keys exists. Says whether they
-    /// were written.
+    /// Writes several values at one instant, if the condition holds; says whether it did. A key that is named twice
+    /// keeps its last value.
     ///
     /// # Errors
     /// As [`Session::set`]; then none is written.
@@ -323,12 +362,13 @@ impl Session {
         &mut self,
         database: usize,
         pairs: impl Iterator<Item = (&'p [u8], &'p [u8])>,
-        if_all_absent: bool,
+        expiry: Expiry,
+        condition: ManyCondition,
     ) -> Result<bool, StoreError> {
         let mut entries = Vec::new();
         let mut need = 0;
         for (key, value) in pairs {
-            let entry = self.make_entry(key, value, Expiry::Never)?;
+            let entry = self.make_entry(key, value, expiry)?;
             need += entry.borrow().allocation_size() as u64;
             entries.push((self.store.keyspace.place(key), entry));
         }
@@ -337,18 +377,23 @@ impl Session {
             return Err(self.out_of_memory());
         }
         let mut shards = self.store.keyspace.lock_all(entries.iter().map(|(place, _)| *place));
-        let mut find = |place: Place, entry: &Entry| {
+        let mut exists = |place: Place, entry: &Entry| {
             let shard = shards.shard(place.shard);
             shard.find(database, place.tag, entry.borrow().key(), now).is_some()
         };
-        if if_all_absent && entries.iter().any(|(place, entry)| find(*place, entry)) {
+        let holds = match condition {
+            ManyCondition::Always => true,
+            ManyCondition::IfAllAbsent => !entries.iter().any(|(place, entry)| exists(*place, entry)),
+            ManyCondition::IfAllPresent => entries.iter().all(|(place, entry)| exists(*place, entry)),
+        };
+        if !holds {
             return Ok(false);
         }
         let mut replaced = Vec::new();
         for (place, entry) in entries {
             let shard = shards.shard(place.shard);
             let index = shard.find(database, place.tag, entry.borrow().key(), now);
-            replaced.extend(put(shard, database, place, index, entry, Expiry::Never, now));
+            replaced.extend(put(shard, database, place, index, entry, expiry, now));
         }
         drop(shards);
         Ok(true)
@@ -368,7 +413,7 @@ impl Session {
         let mut current = std::mem::take(&mut self.current);
         let mut edited = std::mem::take(&mut self.edited);
         let result = loop {
-            let before = self.peek(database, key);
+            let before = self.peek(database, key)?;
             edited.clear();
             let outcome = match &before {
                 Some(value) => self
@@ -394,15 +439,26 @@ impl Session {
     }
 
     /// Removes a key and gives what it was.
-    pub fn remove(&mut self, database: usize, key: &[u8]) -> Option<Value> {
+    ///
+    /// # Errors
+    /// As [`Session::get`]; then the key is removed as well.
+    pub fn remove(&mut self, database: usize, key: &[u8]) -> Result<Option<Value>, StoreError> {
         let place = self.store.keyspace.place(key);
         let mut shard = self.store.keyspace.lock(place.shard);
-        let index = shard.find(database, place.tag, key, self.now())?;
-        Some(Value(shard.database(database).remove(index)))
+        let index = shard.find(database, place.tag, key, self.now());
+        Ok(index.map(|index| Value(shard.remove(database, index))))
     }
 
     /// Looks a key up for reading and changes its expiry at the same instant.
-    pub fn get_and_expire(&mut self, database: usize, key: &[u8], expiry: Expiry) -> Option<Value> {
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn get_and_expire(
+        &mut self,
+        database: usize,
+        key: &[u8],
+        expiry: Expiry,
+    ) -> Result<Option<Value>, StoreError> {
         self.follow_settings();
         let place = self.store.keyspace.place(key);
         let mut shard = self.store.keyspace.lock(place.shard);
@@ -412,45 +468,86 @@ impl Session {
         }
         drop(shard);
         self.count_lookup(value.is_some());
-        value
+        Ok(value)
     }
 
     /// Changes when a key expires, if the conditions hold.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
     pub fn expire(
         &mut self,
         database: usize,
         key: &[u8],
         expiry: Expiry,
         conditions: ExpireConditions,
-    ) -> ExpireOutcome {
+    ) -> Result<ExpireOutcome, StoreError> {
         let place = self.store.keyspace.place(key);
         let mut shard = self.store.keyspace.lock(place.shard);
         let Some(index) = shard.find(database, place.tag, key, self.now()) else {
-            return ExpireOutcome::Missing;
+            return Ok(ExpireOutcome::Missing);
         };
-        let current = shard.database(database).entry(index).expiry();
+        let current = shard.entry(database, index).expiry();
         if !conditions.hold(current, expiry) {
-            return ExpireOutcome::Refused;
+            return Ok(ExpireOutcome::Refused);
         }
-        self.change_expiry(&mut shard, database, place, key, expiry)
+        Ok(self.change_expiry(&mut shard, database, place, key, expiry))
     }
 
     /// Shows keys from `cursor` on, about `count` of them, with their values as stored; gives the next cursor, 0 at
     /// the end. A key that is there from the first call to the last is shown at least once.
-    pub fn scan(&mut self, database: usize, cursor: u64, count: usize, mut show: impl FnMut(&[u8])) -> u64 {
-        self.store.keyspace.scan(database, cursor, count, self.now(), |entry| show(entry.key()))
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn scan(
+        &mut self,
+        database: usize,
+        cursor: u64,
+        count: usize,
+        mut show: impl FnMut(&[u8]),
+    ) -> Result<u64, StoreError> {
+        Ok(self.store.keyspace.scan(database, cursor, count, self.now(), |entry| show(entry.key())))
     }
 
     /// Some key's value; any of them with about the same chance.
-    pub fn random(&mut self, database: usize) -> Option<Value> {
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn random(&mut self, database: usize) -> Result<Option<Value>, StoreError> {
         let now = self.now();
-        self.store.keyspace.random_entry(database, now, || self.random.u64(..)).map(Value)
+        Ok(self.store.keyspace.random_entry(database, now, || self.random.u64(..)).map(Value))
+    }
+
+    /// Runs several operations on these keys as one: nobody sees the keys in between, and nobody else changes them. On
+    /// disk they are one commit. Operations on other keys are allowed, and then not isolated.
+    pub fn exclusively<'k, R>(
+        &mut self,
+        keys: impl Iterator<Item = &'k [u8]>,
+        operations: impl FnOnce(&mut Session) -> R,
+    ) -> R {
+        let store = self.store.clone();
+        let _held = store.keyspace.hold(keys.map(|key| store.keyspace.place(key)));
+        self.holding(operations)
+    }
+
+    /// As [`Session::exclusively`], for operations whose keys are not known beforehand: nobody else can do anything.
+    pub fn all_exclusively<R>(&mut self, operations: impl FnOnce(&mut Session) -> R) -> R {
+        let store = self.store.clone();
+        let _held = store.keyspace.hold_all();
+        self.holding(operations)
+    }
+
+    fn holding<R>(&mut self, operations: impl FnOnce(&mut Session) -> R) -> R {
+        let outer = std::mem::replace(&mut self.is_holding, true);
+        let result = operations(self);
+        self.is_holding = outer;
+        result
     }
 
     fn look_up(&self, shard: &mut Shard, database: usize, place: Place, key: &[u8]) -> Option<Value> {
         let now = self.now();
         let index = shard.find(database, place.tag, key, now)?;
-        Some(self.used(shard.database(database).entry(index), now))
+        Some(self.used(shard.entry(database, index), now))
     }
 
     /// A handle to an entry, with this use of it noted.
@@ -498,7 +595,11 @@ impl Session {
 
     fn has_room_for(&mut self, need: u64) -> bool {
         let Settings { max_memory, eviction, .. } = self.settings;
-        max_memory == 0 || self.store.keyspace.make_room(eviction, max_memory, need, || self.random.u64(..))
+        max_memory == 0
+            || self
+                .store
+                .keyspace
+                .make_room(eviction, max_memory, need, self.is_holding, || self.random.u64(..))
     }
 
     /// Without room, only a write that does not make its key larger is let in, and none once the budget is exceeded.
@@ -555,7 +656,7 @@ impl Session {
         let place = self.store.keyspace.place(key);
         let mut shard = self.store.keyspace.lock(place.shard);
         let index = shard.find(database, place.tag, key, now);
-        let current = index.map(|index| shard.database(database).entry(index).to_owned());
+        let current = index.map(|index| shard.entry(database, index).to_owned());
         let unchanged = match (&current, before) {
             (Some(current), Some(before)) => current.same(before.0.borrow()),
             (None, None) => true,
@@ -579,15 +680,14 @@ impl Session {
         let Some(index) = shard.find(database, place.tag, key, self.now()) else {
             return ExpireOutcome::Missing;
         };
-        let part = shard.database(database);
         match expiry {
             Expiry::Keep => {}
-            Expiry::Never => part.set_expiry(index, None),
+            Expiry::Never => shard.set_expiry(database, index, None),
             Expiry::At(at) if at <= self.now() => {
-                part.remove(index);
+                shard.remove(database, index);
                 return ExpireOutcome::Removed;
             }
-            Expiry::At(at) => part.set_expiry(index, Some(at)),
+            Expiry::At(at) => shard.set_expiry(database, index, Some(at)),
         }
         ExpireOutcome::Changed
     }
@@ -617,23 +717,22 @@ fn put(
     expiry: Expiry,
     now: u64,
 ) -> Option<Entry> {
-    let part = shard.database(database);
     let at = match expiry {
-        Expiry::At(at) if at <= now => return index.map(|index| part.remove(index)),
+        Expiry::At(at) if at <= now => return index.map(|index| shard.remove(database, index)),
         Expiry::At(at) => Some(at),
         Expiry::Never => None,
-        Expiry::Keep => index.and_then(|index| part.entry(index).expiry()),
+        Expiry::Keep => index.and_then(|index| shard.entry(database, index).expiry()),
     };
     if let Some(index) = index {
         // An overwritten key keeps the credit that its uses have earned.
-        let frequency = part.entry(index).access().frequency();
+        let frequency = shard.entry(database, index).access().frequency();
         entry.borrow().set_access(entry.borrow().access().with_frequency(frequency));
     }
     let entry = match entry.borrow().set_expiry(at) {
         Ok(()) => entry,
         Err(copy) => copy,
     };
-    part.put(place.tag, index, entry)
+    shard.put(database, place.tag, index, entry)
 }
 
 /// Adds one to a counter that only this thread writes.

@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use parking_lot::{Mutex, RwLock};
 use snugly_codec::{Choice, Counters, Snapshot};
 
+use crate::changes::{Changes, Observer};
 use crate::memory::eviction::EvictionPolicy;
 use crate::memory::keyspace::Keyspace;
 use crate::memory::shard::Database;
@@ -16,13 +17,15 @@ use crate::memory::slab::{SLAB, SlabStats};
 use crate::session::Session;
 
 /// What is fixed for a store's life.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Config {
     /// How many numbered databases there are; default 16.
     pub databases: usize,
     /// Into how many parts, each with a lock of its own, the keyspace is split: a power of two up to 2^20. By
     /// default it follows `max_memory`, so that a shard holds some hundreds to thousands of keys.
     pub shards: Option<usize>,
+    /// Who is told of every change; nobody by default.
+    pub observer: Option<Arc<dyn Observer>>,
     /// What can be changed later.
     pub settings: Settings,
 }
@@ -65,7 +68,12 @@ impl Settings {
 impl Config {
     /// Defaults, with values compressed as `compression` says.
     pub fn new(compression: Choice) -> Config {
-        Config { databases: DEFAULT_DATABASES, shards: None, settings: Settings::new(compression) }
+        Config {
+            databases: DEFAULT_DATABASES,
+            shards: None,
+            observer: None,
+            settings: Settings::new(compression),
+        }
     }
 
     /// A shard for every few hundred small keys that fit the budget.
@@ -85,6 +93,7 @@ impl Config {
 /// A store that any number of threads share, each through a [`Session`] of its own.
 pub struct Store {
     pub(crate) keyspace: Keyspace,
+    changes: Changes,
     databases: usize,
     settings: RwLock<Settings>,
     settings_version: AtomicU64,
@@ -149,8 +158,10 @@ impl Store {
     /// If `config.shards` is not a power of two up to 2^20.
     pub fn new(config: Config) -> Arc<Store> {
         let random = || RandomState::new().build_hasher().finish();
+        let changes = Changes::new(config.observer.clone());
         Arc::new(Store {
-            keyspace: Keyspace::new(config.shards(), [random(), random()]),
+            keyspace: Keyspace::new(config.shards(), [random(), random()], &changes),
+            changes,
             databases: config.databases,
             settings: RwLock::new(config.settings),
             settings_version: AtomicU64::new(0),
@@ -182,7 +193,7 @@ impl Store {
         let settings = self.settings();
         if settings.max_memory > 0 {
             let mut random = fastrand::Rng::new();
-            self.keyspace.make_room(settings.eviction, settings.max_memory, 0, || random.u64(..));
+            self.keyspace.make_room(settings.eviction, settings.max_memory, 0, false, || random.u64(..));
         }
     }
 
@@ -239,7 +250,19 @@ impl Store {
     /// Empties one database, or all of them, at one instant for every reader.
     pub fn flush(&self, database: Option<usize>) -> Flushed {
         let mut shards: Vec<_> = self.keyspace.lock_each().collect();
+        self.changes.flushed(database);
         Flushed { _databases: shards.iter_mut().flat_map(|shard| shard.take(database)).collect() }
+    }
+
+    /// Exchanges two databases at one instant for every reader.
+    pub fn swap(&self, first: usize, second: usize) {
+        if first == second {
+            return;
+        }
+        let mut shards: Vec<_> = self.keyspace.lock_each().collect();
+        shards.iter_mut().for_each(|shard| shard.swap(first, second));
+        self.changes.flushed(Some(first));
+        self.changes.flushed(Some(second));
     }
 }
 

@@ -41,7 +41,7 @@ fn defragment(store: &Arc<Store>) {
 fn scatter(session: &mut Session) {
     (0..40_000u32).for_each(|number| put(session, &number.to_be_bytes(), &value(number, 700)));
     for number in (0..40_000u32).filter(|number| number % 8 != 0) {
-        session.remove(0, &number.to_be_bytes());
+        session.remove(0, &number.to_be_bytes()).expect("undamaged");
     }
 }
 
@@ -73,20 +73,20 @@ fn an_entry_that_moves_keeps_expiry_frequency_and_last_use() {
     for number in kept() {
         let expiry =
             if number % 16 == 0 { Expiry::At(NOW + 1_000_000 + u64::from(number)) } else { Expiry::Never };
-        session.get_and_expire(0, &number.to_be_bytes(), expiry);
-        (0..number % 5).for_each(|_| drop(session.get(0, &number.to_be_bytes())));
+        session.get_and_expire(0, &number.to_be_bytes(), expiry).expect("undamaged");
+        (0..number % 5).for_each(|_| drop(session.get(0, &number.to_be_bytes()).expect("undamaged")));
     }
-    let describe = |session: &Session| -> Vec<_> {
+    let describe = |session: &mut Session| -> Vec<_> {
         kept()
             .map(|number| {
-                let value = session.peek(0, &number.to_be_bytes()).expect("it was kept");
+                let value = session.peek(0, &number.to_be_bytes()).expect("undamaged").expect("it was kept");
                 (value.expiry(), value.frequency(), value.idle_seconds(NOW + 5000))
             })
             .collect()
     };
-    let before = describe(&session);
+    let before = describe(&mut session);
     defragment(&store);
-    assert_eq!(describe(&session), before);
+    assert_eq!(describe(&mut session), before);
     session.set_now(Some(NOW + 2_000_000));
     store.expire_due(NOW + 2_000_000, usize::MAX);
     assert_eq!(store.database_stats(0).keys, kept().count() / 2, "the expiry index still leads to them");
@@ -98,12 +98,14 @@ fn a_value_that_is_held_stays_where_it_is() {
     let store = plain(0, EvictionPolicy::NoEviction);
     let mut session = session_at(&store, NOW);
     scatter(&mut session);
-    let held: Vec<_> =
-        (0..800u32).step_by(8).map(|number| session.peek(0, &number.to_be_bytes()).expect("kept")).collect();
+    let held: Vec<_> = (0..800u32)
+        .step_by(8)
+        .map(|number| session.peek(0, &number.to_be_bytes()).expect("undamaged").expect("kept"))
+        .collect();
     let addresses: Vec<_> = held.iter().map(|value| value.key().as_ptr()).collect();
     store.defragment(usize::MAX);
     for ((value, address), number) in held.iter().zip(addresses).zip((0..800u32).step_by(8)) {
-        let current = session.peek(0, &number.to_be_bytes()).expect("kept");
+        let current = session.peek(0, &number.to_be_bytes()).expect("undamaged").expect("kept");
         assert_eq!((value.key().as_ptr(), current.key().as_ptr()), (address, address));
     }
 }
@@ -165,7 +167,7 @@ fn readers_and_writers_see_only_whole_values_while_entries_move() {
                                     .set(0, &key, &bytes, expiry, Condition::Always)
                                     .expect("there is room");
                             }
-                            1 => drop(session.remove(0, &key)),
+                            1 => drop(session.remove(0, &key).expect("undamaged")),
                             _ => {
                                 if let Some(bytes) = read(&mut session, &key) {
                                     assert_eq!(bytes, value(number, bytes.len()));

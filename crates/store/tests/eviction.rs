@@ -62,10 +62,10 @@ fn without_eviction_a_write_fails_and_changes_nothing() {
     let failed = session.set(0, b"second", &random_bytes(100_000, 1), Expiry::Never, Condition::Always);
     assert!(matches!(failed, Err(StoreError::OutOfMemory { .. })));
     assert_eq!(read(&mut session, b"first").as_deref(), Some(&b"value"[..]));
-    assert!(session.peek(0, b"second").is_none());
+    assert!(session.peek(0, b"second").expect("undamaged").is_none());
     // A full store still takes a value no larger than the one it replaces, and deletes.
     put(&mut session, b"first", b"other");
-    assert!(session.remove(0, b"first").is_some());
+    assert!(session.remove(0, b"first").expect("undamaged").is_some());
 }
 
 #[test]
@@ -83,7 +83,9 @@ fn volatile_policies_spare_keys_that_do_not_expire() {
             let expiry = Expiry::At(NOW + 1_000_000 + u64::from(number));
             session.set(0, &number.to_be_bytes(), b"value", expiry, Condition::Always).expect("room is made");
         }
-        assert!((0..100u32).all(|number| session.peek(0, format!("stays:{number}").as_bytes()).is_some()));
+        assert!((0..100u32).all(|number| {
+            session.peek(0, format!("stays:{number}").as_bytes()).expect("undamaged").is_some()
+        }));
         assert!(store.stats().evicted > 0, "{}", policy.name());
     }
 }
@@ -96,8 +98,9 @@ fn volatile_ttl_evicts_what_expires_first() {
         let expiry = Expiry::At(NOW + 1_000_000 + u64::from(number));
         session.set(0, &number.to_be_bytes(), b"value", expiry, Condition::Always).expect("room is made");
     }
-    let live: Vec<u32> =
-        (0..30_000).filter(|number: &u32| session.peek(0, &number.to_be_bytes()).is_some()).collect();
+    let live: Vec<u32> = (0..30_000)
+        .filter(|number: &u32| session.peek(0, &number.to_be_bytes()).expect("undamaged").is_some())
+        .collect();
     assert_eq!(
         live.first().map(|first| 30_000 - *first as usize),
         Some(live.len()),
@@ -132,7 +135,7 @@ fn hit_ratio(store: &Arc<Store>) -> f64 {
         // Squaring twice crowds the draws towards the low keys; one read in five is of a key never seen again.
         let rank = random.f64().powi(4) * 20_000.0;
         let key = if random.u8(..) < 51 { 1_000_000 + step } else { rank as u32 };
-        let hit = session.get(0, &key.to_be_bytes()).is_some();
+        let hit = session.get(0, &key.to_be_bytes()).expect("undamaged").is_some();
         if !hit {
             put(&mut session, &key.to_be_bytes(), &[1; 40]);
         }
@@ -161,7 +164,10 @@ fn accounting_is_the_sum_of_what_the_values_say() {
     let mut session = session_at(&store, NOW);
     fill(&mut session, 0..2000);
     let values: u64 = (0..2000u32)
-        .map(|number| session.peek(0, &number.to_be_bytes()).expect("it was written").memory() as u64)
+        .map(|number| {
+            session.peek(0, &number.to_be_bytes()).expect("undamaged").expect("it was written").memory()
+                as u64
+        })
         .sum();
     let tables = store.used_memory() - empty - values;
     assert!((2000 * 8..2000 * 11).contains(&tables), "{tables} bytes of tables for 2,000 keys");

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use snugly_store::{Condition, ExpireConditions, Expiry, Session, StoreError};
+use snugly_store::{Condition, ExpireConditions, Expiry, ManyCondition, Session, StoreError};
 use support::{NOW, read, session_at, store_with};
 
 #[derive(Clone, Debug)]
@@ -84,8 +84,8 @@ impl Model {
                     Some(ttl) => (Expiry::At(self.now + u64::from(ttl)), Some(self.now + u64::from(ttl))),
                     None => (Expiry::Never, None),
                 };
-                let outcome = session.set(0, &[key], &value, expiry, condition).expect("there is no limit");
-                prop_assert_eq!(outcome.written, allowed);
+                let written = session.set(0, &[key], &value, expiry, condition).expect("there is no limit");
+                prop_assert_eq!(written, allowed);
                 if allowed {
                     self.put(key, value, at);
                 }
@@ -93,7 +93,10 @@ impl Model {
             Operation::SetMany { keys, value, if_all_absent } => {
                 let allowed = !if_all_absent || keys.iter().all(|key| !self.keys.contains_key(key));
                 let pairs = keys.iter().map(|key| (std::slice::from_ref(key), &value[..]));
-                let written = session.set_many(0, pairs, if_all_absent).expect("there is no limit");
+                let condition =
+                    if if_all_absent { ManyCondition::IfAllAbsent } else { ManyCondition::Always };
+                let written =
+                    session.set_many(0, pairs, Expiry::Never, condition).expect("there is no limit");
                 prop_assert_eq!(written, allowed);
                 if allowed {
                     keys.iter().for_each(|key| self.put(*key, value.clone(), None));
@@ -109,11 +112,14 @@ impl Model {
                 self.keys.entry(key).or_default().0.extend_from_slice(&value);
             }
             Operation::Remove { key } => {
-                prop_assert_eq!(session.remove(0, &[key]).is_some(), self.keys.remove(&key).is_some());
+                prop_assert_eq!(
+                    session.remove(0, &[key]).expect("undamaged").is_some(),
+                    self.keys.remove(&key).is_some()
+                );
             }
             Operation::Expire { key, ttl, conditions } => self.expire(key, ttl, conditions, session),
             Operation::Persist { key } => {
-                session.expire(0, &[key], Expiry::Never, ExpireConditions::default());
+                session.expire(0, &[key], Expiry::Never, ExpireConditions::default()).expect("undamaged");
                 if let Some((_, expiry)) = self.keys.get_mut(&key) {
                     *expiry = None;
                 }
@@ -144,7 +150,7 @@ impl Model {
         let has = |bit: u8| conditions & bit != 0;
         let conditions =
             ExpireConditions { if_none: has(1), if_some: has(2), if_later: has(4), if_earlier: has(8) };
-        session.expire(0, &[key], Expiry::At(at), conditions);
+        session.expire(0, &[key], Expiry::At(at), conditions).expect("undamaged");
         if let Some((_, expiry)) = self.keys.get_mut(&key) {
             let old = expiry.unwrap_or(u64::MAX);
             let refused = conditions.if_none && expiry.is_some()
@@ -187,7 +193,7 @@ proptest! {
             for key in 0..12u8 {
                 let expected = model.keys.get(&key);
                 prop_assert_eq!(read(&mut session, &[key]), expected.map(|(value, _)| value.clone()));
-                let expiry = session.peek(0, &[key]).and_then(|value| value.expiry());
+                let expiry = session.peek(0, &[key]).expect("undamaged").and_then(|value| value.expiry());
                 prop_assert_eq!(expiry, expected.and_then(|(_, expiry)| *expiry));
             }
         }

@@ -15,7 +15,7 @@ fn a_scan_shows_every_key_once_when_nothing_changes() {
         let mut shown = Vec::new();
         let mut cursor = 0;
         loop {
-            cursor = session.scan(0, cursor, count, |key| shown.push(key.to_vec()));
+            cursor = session.scan(0, cursor, count, |key| shown.push(key.to_vec())).expect("undamaged");
             if cursor == 0 {
                 break;
             }
@@ -35,14 +35,16 @@ fn a_scan_shows_keys_that_stay_while_others_come_and_go() {
     let mut shown = BTreeSet::new();
     let (mut cursor, mut next) = (0, 0u32);
     loop {
-        cursor = session.scan(0, cursor, 10, |key| {
-            shown.insert(key.to_vec());
-        });
+        cursor = session
+            .scan(0, cursor, 10, |key| {
+                shown.insert(key.to_vec());
+            })
+            .expect("undamaged");
         if cursor == 0 {
             break;
         }
         for _ in 0..8 {
-            session.remove(0, &next.to_be_bytes());
+            session.remove(0, &next.to_be_bytes()).expect("undamaged");
             put(&mut session, format!("new:{next}").as_bytes(), b"v");
             put(&mut session, &lasting[next as usize % lasting.len()], b"another value");
             next += 1;
@@ -57,7 +59,7 @@ fn any_cursor_is_harmless() {
     let mut session = session_at(&store, NOW);
     put(&mut session, b"k", b"v");
     for cursor in [1, 0xffff, 1 << 32, u64::MAX] {
-        session.scan(0, cursor, 10, |_| {});
+        session.scan(0, cursor, 10, |_| {}).expect("undamaged");
     }
-    assert_eq!(session.scan(0, u64::MAX, 10, |_| panic!("nothing is there")), 0);
+    assert_eq!(session.scan(0, u64::MAX, 10, |_| panic!("nothing is there")).expect("undamaged"), 0);
 }

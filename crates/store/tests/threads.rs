@@ -5,7 +5,7 @@ mod support;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use snugly_store::{Condition, Expiry, StoreError};
+use snugly_store::{Condition, Expiry, ManyCondition, StoreError};
 use support::{NOW, put, read, session_at, store_with};
 
 const ROUNDS: u32 = if cfg!(miri) { 50 } else { 20_000 };
@@ -42,7 +42,7 @@ fn several_keys_change_at_one_instant() {
         let reader = scope.spawn(|| {
             let mut session = session_at(&store, NOW);
             while !done.load(Ordering::Relaxed) {
-                let values = session.get_many(0, keys.iter().copied());
+                let values = session.get_many(0, keys.iter().copied()).expect("undamaged");
                 let mut texts = Vec::new();
                 for value in values.iter().flatten() {
                     let mut text = Vec::new();
@@ -56,7 +56,12 @@ fn several_keys_change_at_one_instant() {
         for round in 0..ROUNDS {
             let value = round.to_string();
             session
-                .set_many(0, keys.iter().map(|key| (*key, value.as_bytes())), false)
+                .set_many(
+                    0,
+                    keys.iter().map(|key| (*key, value.as_bytes())),
+                    Expiry::Never,
+                    ManyCondition::Always,
+                )
                 .expect("there is room");
         }
         done.store(true, Ordering::Relaxed);
@@ -73,7 +78,7 @@ fn one_of_many_takes_a_lock_key() {
             let take = || {
                 let mut session = session_at(&store, NOW);
                 let outcome = session.set(0, &key, b"mine", Expiry::Never, Condition::IfAbsent);
-                u32::from(outcome.expect("there is room").written)
+                u32::from(outcome.expect("there is room"))
             };
             let threads = [scope.spawn(take), scope.spawn(take)];
             threads.map(|thread| thread.join().expect("no panic")).iter().sum()
@@ -87,8 +92,8 @@ fn a_value_that_is_held_survives_its_key() {
     let store = store_with(|_| {});
     let mut session = session_at(&store, NOW);
     put(&mut session, b"key", b"value");
-    let value = session.get(0, b"key").expect("it was written");
-    session.remove(0, b"key");
+    let value = session.get(0, b"key").expect("undamaged").expect("it was written");
+    session.remove(0, b"key").expect("undamaged");
     drop(store.flush(None));
     let mut bytes = Vec::new();
     session.read(&value, &mut bytes).expect("readable");

@@ -47,7 +47,7 @@ fn set_expiry(context: &mut Context<'_>, args: Args<'_>, unit: TimeUnit, name: &
     let at = unix_time(amount, unit, context.session.now()).ok_or_else(|| Failure::invalid_expire(name))?;
     // A time before 1970 has come as surely as 1970 itself.
     let expiry = Expiry::At(at.max(0) as u64);
-    let outcome = context.session.expire(context.client.database, &args[1], expiry, conditions);
+    let outcome = context.session.expire(context.client.database, &args[1], expiry, conditions)?;
     context.integer(matches!(outcome, ExpireOutcome::Changed | ExpireOutcome::Removed).into())
 }
 
@@ -94,7 +94,7 @@ fn pexpiretime(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn reply_expiry(context: &mut Context<'_>, key: &[u8], show: impl Fn(u64) -> u64) -> Outcome {
-    let answer = match context.session.peek(context.client.database, key) {
+    let answer = match context.session.peek(context.client.database, key)? {
         None => NO_KEY,
         Some(value) => value.expiry().map_or(NO_EXPIRY, |at| show(at) as i64),
     };
@@ -103,6 +103,6 @@ fn reply_expiry(context: &mut Context<'_>, key: &[u8], show: impl Fn(u64) -> u64
 
 fn persist(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let if_some = ExpireConditions { if_some: true, ..ExpireConditions::default() };
-    let outcome = context.session.expire(context.client.database, &args[1], Expiry::Never, if_some);
+    let outcome = context.session.expire(context.client.database, &args[1], Expiry::Never, if_some)?;
     context.integer((outcome == ExpireOutcome::Changed).into())
 }

@@ -1,7 +1,7 @@
 //! How values are kept: OBJECT.
 
 use snugly_protocol::resp::{Args, parse_integer};
-use snugly_store::Value;
+use snugly_store::{StoreError, Value};
 
 use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, SUBCOMMAND_KEY, command, container};
 
@@ -30,12 +30,12 @@ const LONGEST_EMBSTR: usize = 44;
 const LONGEST_INTEGER: usize = 20;
 
 /// Looks a key up without using it; the subcommand's key is its second argument.
-fn look_at(context: &mut Context<'_>, args: Args<'_>) -> Option<Value> {
+fn look_at(context: &mut Context<'_>, args: Args<'_>) -> Result<Option<Value>, StoreError> {
     context.session.peek(context.client.database, &args[2])
 }
 
 fn encoding(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let Some(value) = look_at(context, args) else { return null(context) };
+    let Some(value) = look_at(context, args)? else { return null(context) };
     let record = value.record();
     let integer = value.len() <= LONGEST_INTEGER
         && record.as_identity().is_some_and(|text| parse_integer(text).is_some());
@@ -50,7 +50,7 @@ fn encoding(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn freq(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let Some(value) = look_at(context, args) else { return null(context) };
+    let Some(value) = look_at(context, args)? else { return null(context) };
     if !context.server.configuration().max_memory_policy.counts_frequency() {
         return Err(EVICTION_COUNTS_IDLE_TIME);
     }
@@ -58,7 +58,7 @@ fn freq(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn idletime(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let Some(value) = look_at(context, args) else { return null(context) };
+    let Some(value) = look_at(context, args)? else { return null(context) };
     if context.server.configuration().max_memory_policy.counts_frequency() {
         return Err(EVICTION_COUNTS_FREQUENCY);
     }
@@ -66,14 +66,14 @@ fn idletime(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn refcount(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    match look_at(context, args) {
+    match look_at(context, args)? {
         Some(_) => context.integer(1),
         None => null(context),
     }
 }
 
 fn compression(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let Some(value) = look_at(context, args) else { return null(context) };
+    let Some(value) = look_at(context, args)? else { return null(context) };
     let record = value.record();
     context.replies.map(3);
     context.replies.bulk(b"codec");

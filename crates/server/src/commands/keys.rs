@@ -1,6 +1,7 @@
 //! Keys, whatever their values.
 
 use snugly_protocol::resp::Args;
+use snugly_store::{Session, StoreError, Value};
 
 use super::options::{integer, is};
 use super::{ALL_KEYS, Command, Context, Failure, Flags, NO_KEYS, ONE_KEY, Outcome, command};
@@ -30,25 +31,32 @@ const TYPES: [&str; 6] = ["string", "list", "set", "zset", "hash", "stream"];
 const SCAN_STEP: usize = 1000;
 
 fn del(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let database = context.client.database;
-    let deleted = args.from(1).iter().filter(|key| context.session.remove(database, key).is_some()).count();
-    context.integer(deleted as i64)
+    count(context, args, |session, database, key| session.remove(database, key))
+}
+
+/// Answers for how many of the keys the operation found something.
+fn count(
+    context: &mut Context<'_>,
+    args: Args<'_>,
+    mut operation: impl FnMut(&mut Session, usize, &[u8]) -> Result<Option<Value>, StoreError>,
+) -> Outcome {
+    let mut found = 0;
+    for key in args.from(1).iter() {
+        found += i64::from(operation(context.session, context.client.database, key)?.is_some());
+    }
+    context.integer(found)
 }
 
 fn exists(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let database = context.client.database;
-    let found = args.from(1).iter().filter(|key| context.session.peek(database, key).is_some()).count();
-    context.integer(found as i64)
+    count(context, args, |session, database, key| session.peek(database, key))
 }
 
 fn touch(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let database = context.client.database;
-    let found = args.from(1).iter().filter(|key| context.session.get(database, key).is_some()).count();
-    context.integer(found as i64)
+    count(context, args, |session, database, key| session.get(database, key))
 }
 
 fn type_of(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let exists = context.session.peek(context.client.database, &args[1]).is_some();
+    let exists = context.session.peek(context.client.database, &args[1])?.is_some();
     context.replies.simple(if exists { "string" } else { "none" });
     Ok(())
 }
@@ -62,7 +70,7 @@ fn scan(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         if options.admits(key) {
             found.push(key.to_vec());
         }
-    });
+    })?;
     context.replies.array(2);
     context.replies.bulk(next.to_string().as_bytes());
     context.replies.array(found.len());
@@ -116,7 +124,7 @@ fn keys(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
             if glob::matches(&args[1], key, false) {
                 found.push(key.to_vec());
             }
-        });
+        })?;
         if cursor == 0 {
             break;
         }
@@ -127,7 +135,7 @@ fn keys(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn randomkey(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
-    match context.session.random(context.client.database) {
+    match context.session.random(context.client.database)? {
         Some(value) => context.replies.bulk(value.key()),
         None => context.replies.null(),
     }

@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use snugly_protocol::resp::{Args, Protocol, ReplyBuffer};
-use snugly_store::{Session, Value};
+use snugly_store::{Session, StoreError, Value};
 use tracing::warn;
 
 pub(crate) use failure::{Failure, Outcome};
@@ -219,7 +219,7 @@ impl Client {
 
 impl Context<'_> {
     /// Looks a key up in the client's database, for reading.
-    pub(crate) fn get(&mut self, key: &[u8]) -> Option<Value> {
+    pub(crate) fn get(&mut self, key: &[u8]) -> Result<Option<Value>, StoreError> {
         if self.client.info.no_touch.load(Ordering::Relaxed) {
             return self.session.peek(self.client.database, key);
         }

@@ -39,7 +39,7 @@ fn memory_usage(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         }
         _ => return Err(Failure::SYNTAX),
     }
-    match context.session.peek(context.client.database, &args[2]) {
+    match context.session.peek(context.client.database, &args[2])? {
         Some(value) => context.replies.integer(value.memory() as i64),
         None => context.replies.null(),
     }

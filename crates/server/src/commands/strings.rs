@@ -1,7 +1,7 @@
 //! Strings: whole values in and out.
 
 use snugly_protocol::resp::Args;
-use snugly_store::{Condition, Expiry};
+use snugly_store::{Condition, Expiry, ManyCondition};
 
 use super::options::{GetexOptions, MILLISECONDS, SECONDS, SetOptions, TimeUnit, expiry};
 use super::{ALL_KEYS, Command, Context, Failure, Flags, KEYS_AND_VALUES, ONE_KEY, Outcome, command};
@@ -24,13 +24,13 @@ pub(super) const COMMANDS: &[Command] = &[
 ];
 
 fn get(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let value = context.get(&args[1]);
+    let value = context.get(&args[1])?;
     context.reply_optional(value.as_ref())
 }
 
 fn mget(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let keys = args.from(1);
-    let values = context.session.get_many(context.client.database, keys.iter());
+    let values = context.session.get_many(context.client.database, keys.iter())?;
     context.replies.array(values.len());
     values.iter().try_for_each(|value| context.reply_optional(value.as_ref()))
 }
@@ -42,12 +42,12 @@ fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         None if options.keep_ttl => Expiry::Keep,
         None => Expiry::Never,
     };
-    let outcome =
-        context.session.set(context.client.database, &args[1], &args[2], expiry, options.condition)?;
+    let (database, key, value) = (context.client.database, &args[1], &args[2]);
     if options.get {
+        let outcome = context.session.get_and_set(database, key, value, expiry, options.condition)?;
         return context.reply_optional(outcome.previous.as_ref());
     }
-    if outcome.written {
+    if context.session.set(database, key, value, expiry, options.condition)? {
         return context.ok();
     }
     context.replies.null();
@@ -56,8 +56,8 @@ fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 
 fn setnx(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let database = context.client.database;
-    let outcome = context.session.set(database, &args[1], &args[2], Expiry::Never, Condition::IfAbsent)?;
-    context.integer(outcome.written.into())
+    let written = context.session.set(database, &args[1], &args[2], Expiry::Never, Condition::IfAbsent)?;
+    context.integer(written.into())
 }
 
 fn setex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -75,19 +75,19 @@ fn set_with_ttl(context: &mut Context<'_>, args: Args<'_>, unit: TimeUnit, name:
 }
 
 fn mset(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    set_pairs(context, args, false, "mset")?;
+    set_pairs(context, args, ManyCondition::Always, "mset")?;
     context.ok()
 }
 
 fn msetnx(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let written = set_pairs(context, args, true, "msetnx")?;
+    let written = set_pairs(context, args, ManyCondition::IfAllAbsent, "msetnx")?;
     context.integer(written.into())
 }
 
 fn set_pairs(
     context: &mut Context<'_>,
     args: Args<'_>,
-    if_all_absent: bool,
+    condition: ManyCondition,
     name: &str,
 ) -> Result<bool, Failure> {
     if args.len().is_multiple_of(2) {
@@ -95,12 +95,13 @@ fn set_pairs(
     }
     let keys = args.from(1).iter().step_by(2);
     let pairs = keys.zip(args.from(2).iter().step_by(2));
-    Ok(context.session.set_many(context.client.database, pairs, if_all_absent)?)
+    Ok(context.session.set_many(context.client.database, pairs, Expiry::Never, condition)?)
 }
 
 fn getset(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let database = context.client.database;
-    let outcome = context.session.set(database, &args[1], &args[2], Expiry::Never, Condition::Always)?;
+    let outcome =
+        context.session.get_and_set(database, &args[1], &args[2], Expiry::Never, Condition::Always)?;
     context.reply_optional(outcome.previous.as_ref())
 }
 
@@ -112,12 +113,12 @@ fn getex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         None if options.persist => Expiry::Never,
         None => Expiry::Keep,
     };
-    let value = context.session.get_and_expire(database, &args[1], expiry);
+    let value = context.session.get_and_expire(database, &args[1], expiry)?;
     context.reply_optional(value.as_ref())
 }
 
 fn getdel(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let value = context.session.remove(context.client.database, &args[1]);
+    let value = context.session.remove(context.client.database, &args[1])?;
     context.reply_optional(value.as_ref())
 }
 
@@ -137,6 +138,6 @@ fn append(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn strlen(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let len = context.get(&args[1]).map_or(0, |value| value.len());
+    let len = context.get(&args[1])?.map_or(0, |value| value.len());
     context.integer(len as i64)
 }

@@ -91,26 +91,26 @@ impl Model {
                 }
             }
             Operation::Hold { key } => {
-                if let Some(value) = session.get(0, &u16::from(key).to_be_bytes()) {
+                if let Some(value) = session.get(0, &u16::from(key).to_be_bytes()).expect("undamaged") {
                     let bytes = read(session, &value);
                     self.held.push((value, bytes));
                 }
             }
             Operation::LetGo => drop(self.held.pop()),
             Operation::Remove { key } => {
-                session.remove(0, &u16::from(key).to_be_bytes());
+                session.remove(0, &u16::from(key).to_be_bytes()).expect("undamaged");
                 self.keys.remove(&key.into());
             }
             Operation::RemoveEvery { step } => {
                 for key in (0..4500u16).step_by(usize::from(step) + 1) {
-                    session.remove(0, &key.to_be_bytes());
+                    session.remove(0, &key.to_be_bytes()).expect("undamaged");
                     self.keys.remove(&key);
                 }
             }
             Operation::Expire { key, ttl } => {
                 let at = ttl.map(|ttl| self.now + u64::from(ttl));
                 let expiry = at.map_or(Expiry::Never, Expiry::At);
-                session.expire(0, &u16::from(key).to_be_bytes(), expiry, ExpireConditions::default());
+                session.expire(0, &u16::from(key).to_be_bytes(), expiry, ExpireConditions::default()).expect("undamaged");
                 if let Some((_, expiry)) = self.keys.get_mut(&key.into()) {
                     *expiry = at;
                 }
@@ -128,7 +128,7 @@ impl Model {
             Operation::Scan { count } => {
                 let mut cursor = 0;
                 loop {
-                    cursor = session.scan(0, cursor, usize::from(count) + 1, |key| assert_eq!(key.len(), 2));
+                    cursor = session.scan(0, cursor, usize::from(count) + 1, |key| assert_eq!(key.len(), 2)).expect("undamaged");
                     if cursor == 0 {
                         break;
                     }
@@ -153,7 +153,7 @@ impl Model {
     /// Compares what the store has with what it must have; with a limit it may have less.
     fn check(&mut self, session: &mut Session, limited: bool) {
         self.keys.retain(|key, (expected, expiry)| {
-            let Some(value) = session.peek(0, &key.to_be_bytes()) else {
+            let Some(value) = session.peek(0, &key.to_be_bytes()).expect("undamaged") else {
                 assert!(limited, "key {key} is gone");
                 return false;
             };

@@ -3,16 +3,18 @@
 //! The upper bits of a key's keyed hash choose the shard and the next 16 its tag, so that shards in ascending order,
 //! each in the order of its tags, are the whole keyspace in the order of the hash.
 
+use std::cell::{RefCell, RefMut};
 use std::hash::Hasher;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
 use siphasher::sip::SipHasher13;
 
+use crate::changes::Changes;
 use crate::memory::entry::{Entry, EntryRef};
 use crate::memory::eviction::{EvictionPolicy, Victim};
-use crate::memory::shard::{Expired, Position, Shard};
+use crate::memory::shard::{Position, Shard};
 use crate::memory::slab::SLAB;
 
 /// A key of the hash function, secret so that nobody can choose keys that fall into one shard.
@@ -35,7 +37,7 @@ pub(crate) struct Keyspace {
 /// On cache lines of its own, so that locking a shard does not slow down its neighbours.
 #[repr(align(64))]
 struct Cell {
-    shard: Mutex<Shard>,
+    shard: ReentrantMutex<RefCell<Shard>>,
     /// When the shard's next entry expires, or `u64::MAX`; read without the lock.
     next_expiry: AtomicU64,
 }
@@ -47,9 +49,13 @@ pub(crate) struct Place {
     pub(crate) tag: u16,
 }
 
+/// A shard that nobody but the holder's thread can lock, until this is dropped.
+pub(crate) type Held<'a> = ReentrantMutexGuard<'a, RefCell<Shard>>;
+
 /// A locked shard. What changes meanwhile is accounted for when it is let go.
 pub(crate) struct Locked<'a> {
-    shard: MutexGuard<'a, Shard>,
+    shard: RefMut<'a, Shard>,
+    _guard: Held<'a>,
     cell: &'a Cell,
     used: &'a AtomicU64,
     memory_before: usize,
@@ -90,6 +96,14 @@ impl LockedShards<'_> {
         let index = self.0.binary_search_by_key(&shard, |(number, _)| *number).expect("the shard was locked");
         &mut self.0[index].1
     }
+}
+
+/// In ascending order.
+fn distinct_shards(places: impl Iterator<Item = Place>) -> Vec<usize> {
+    let mut shards: Vec<usize> = places.map(|place| place.shard).collect();
+    shards.sort_unstable();
+    shards.dedup();
+    shards
 }
 
 /// What the shards hold together.
@@ -135,9 +149,12 @@ fn prefetch_line(address: *const u8) {
 impl Keyspace {
     /// # Panics
     /// If `shards` is not a power of two from 1 to 2^20.
-    pub(crate) fn new(shards: usize, hash_key: HashKey) -> Keyspace {
+    pub(crate) fn new(shards: usize, hash_key: HashKey, changes: &Changes) -> Keyspace {
         assert!(shards.is_power_of_two() && shards <= 1 << 20, "shards must be a power of two up to 2^20");
-        let cell = || Cell { shard: Mutex::default(), next_expiry: AtomicU64::new(u64::MAX) };
+        let cell = || Cell {
+            shard: ReentrantMutex::new(RefCell::new(Shard::new(changes.clone()))),
+            next_expiry: AtomicU64::new(u64::MAX),
+        };
         Keyspace {
             cells: (0..shards).map(|_| cell()).collect(),
             shard_bits: shards.ilog2(),
@@ -159,8 +176,32 @@ impl Keyspace {
 
     pub(crate) fn lock(&self, shard: usize) -> Locked<'_> {
         let cell = &self.cells[shard];
-        let guard = cell.shard.lock();
-        Locked { memory_before: guard.memory(), shard: guard, cell, used: &self.used }
+        self.locked(cell, cell.shard.lock())
+    }
+
+    /// As [`Keyspace::lock`], unless another thread has the shard: whoever holds shards must not wait for more.
+    fn try_lock(&self, shard: usize) -> Option<Locked<'_>> {
+        let cell = &self.cells[shard];
+        Some(self.locked(cell, cell.shard.try_lock()?))
+    }
+
+    fn locked<'a>(&'a self, cell: &'a Cell, guard: Held<'a>) -> Locked<'a> {
+        // SAFETY: the lock is held for as long as the guard lives, which is moved into the same value as this
+        // reference and dropped after it; the RefCell keeps one thread from borrowing twice.
+        let shared: &'a RefCell<Shard> = unsafe { &*cell.shard.data_ptr() };
+        let shard = shared.borrow_mut();
+        Locked { memory_before: shard.memory(), shard, _guard: guard, cell, used: &self.used }
+    }
+
+    /// Keeps the shards of these places from all other threads, in ascending order (so that two holders never wait for
+    /// each other). The holder can lock them as ever, and must not wait for others.
+    pub(crate) fn hold(&self, places: impl Iterator<Item = Place>) -> Vec<Held<'_>> {
+        distinct_shards(places).into_iter().map(|shard| self.cells[shard].shard.lock()).collect()
+    }
+
+    /// As [`Keyspace::hold`], all shards.
+    pub(crate) fn hold_all(&self) -> Vec<Held<'_>> {
+        self.cells.iter().map(|cell| cell.shard.lock()).collect()
     }
 
     /// Shows a live entry without changing anything but its access time: no accounting is needed, unless its time has
@@ -173,15 +214,15 @@ impl Keyspace {
         now: u64,
         show: impl FnOnce(EntryRef<'_>) -> R,
     ) -> Option<R> {
-        let shard = self.cells[place.shard].shard.lock();
-        match shard.look(database, place.tag, key, now) {
-            Ok(entry) => entry.map(show),
-            Err(Expired) => {
-                drop(shard);
-                self.lock(place.shard).find(database, place.tag, key, now);
-                None
+        {
+            let guard = self.cells[place.shard].shard.lock();
+            let shard = guard.borrow();
+            if let Ok(entry) = shard.look(database, place.tag, key, now) {
+                return entry.map(show);
             }
         }
+        self.lock(place.shard).find(database, place.tag, key, now);
+        None
     }
 
     /// Brings what lookups will touch into the processor's cache: all cells first, then all slots, then all entries, so
@@ -191,7 +232,8 @@ impl Keyspace {
             prefetch_line(std::ptr::from_ref(&self.cells[place.shard]).cast());
         }
         for place in places {
-            let shard = self.cells[place.shard].shard.lock();
+            let guard = self.cells[place.shard].shard.lock();
+            let shard = guard.borrow();
             let guess =
                 shard.existing_database(database).and_then(|part| part.table().first_guess(place.tag));
             if let Some(slot) = guess {
@@ -199,7 +241,8 @@ impl Keyspace {
             }
         }
         for place in places {
-            let shard = self.cells[place.shard].shard.lock();
+            let guard = self.cells[place.shard].shard.lock();
+            let shard = guard.borrow();
             let candidate =
                 shard.existing_database(database).and_then(|part| part.table().candidate(place.tag));
             if let Some(entry) = candidate {
@@ -210,10 +253,7 @@ impl Keyspace {
     }
 
     pub(crate) fn lock_all(&self, places: impl Iterator<Item = Place>) -> LockedShards<'_> {
-        let mut shards: Vec<usize> = places.map(|place| place.shard).collect();
-        shards.sort_unstable();
-        shards.dedup();
-        LockedShards(shards.into_iter().map(|shard| (shard, self.lock(shard))).collect())
+        LockedShards(distinct_shards(places).into_iter().map(|shard| (shard, self.lock(shard))).collect())
     }
 
     pub(crate) fn lock_each(&self) -> impl Iterator<Item = Locked<'_>> {
@@ -244,26 +284,37 @@ impl Keyspace {
         gone
     }
 
-    /// Makes room for `need` more bytes under `budget`; false if the policy finds nothing more to remove.
+    /// Makes room for `need` more bytes under `budget`; false if the policy finds nothing more to remove. A thread that
+    /// holds shards passes over those that others have.
     pub(crate) fn make_room(
         &self,
         policy: EvictionPolicy,
         budget: u64,
         need: u64,
+        holding: bool,
         random: impl FnMut() -> u64,
     ) -> bool {
-        self.limit_fragmentation(need);
+        let seize = |shard| if holding { self.try_lock(shard) } else { Some(self.lock(shard)) };
+        if !holding {
+            self.limit_fragmentation(need);
+        }
         let over = || (self.used() + need).saturating_sub(budget) as usize;
         let volatile_only = policy.volatile_only();
         match policy.victim() {
             Victim::None => over() == 0,
-            Victim::Hand { cap } => self.sweep(volatile_only, cap, over),
-            Victim::Random => self.evict_random(volatile_only, over, random),
-            Victim::NextToExpire => self.evict_next_to_expire(over, random),
+            Victim::Hand { cap } => self.sweep(volatile_only, cap, over, seize),
+            Victim::Random => self.evict_random(volatile_only, over, seize, random),
+            Victim::NextToExpire => self.evict_next_to_expire(over, seize, random),
         }
     }
 
-    fn sweep(&self, volatile_only: bool, cap: u8, over: impl Fn() -> usize) -> bool {
+    fn sweep<'a>(
+        &'a self,
+        volatile_only: bool,
+        cap: u8,
+        over: impl Fn() -> usize,
+        seize: impl Fn(usize) -> Option<Locked<'a>>,
+    ) -> bool {
         // Each round takes at least half of every frequency, so after these rounds nothing is left that could stay.
         let rounds = 2 + cap.checked_ilog2().unwrap_or(0) as usize + 1;
         let mut idle_shards = 0;
@@ -277,26 +328,28 @@ impl Keyspace {
                 return false;
             }
             let shard = self.hand.load(Ordering::Relaxed) % self.cells.len();
-            let sweep = self.lock(shard).sweep(volatile_only, need);
-            if sweep.finished {
+            let sweep = seize(shard).map(|mut shard| shard.sweep(volatile_only, need));
+            if sweep.as_ref().is_none_or(|sweep| sweep.finished) {
                 let next = (shard + 1) % self.cells.len();
                 // Another thread may have moved the hand on already.
                 let _ = self.hand.compare_exchange(shard, next, Ordering::Relaxed, Ordering::Relaxed);
             }
-            idle_shards = if sweep.evicted.is_empty() { idle_shards + 1 } else { 0 };
+            idle_shards =
+                if sweep.is_none_or(|sweep| sweep.evicted.is_empty()) { idle_shards + 1 } else { 0 };
         }
     }
 
-    fn evict_random(
-        &self,
+    fn evict_random<'a>(
+        &'a self,
         volatile_only: bool,
         over: impl Fn() -> usize,
+        seize: impl Fn(usize) -> Option<Locked<'a>>,
         mut random: impl FnMut() -> u64,
     ) -> bool {
         while over() > 0 {
             let start = random() as usize % self.cells.len();
             let victim = (0..self.cells.len()).find_map(|step| {
-                self.lock((start + step) % self.cells.len()).evict_random(volatile_only, random())
+                seize((start + step) % self.cells.len())?.evict_random(volatile_only, random())
             });
             if victim.is_none() {
                 return false;
@@ -305,18 +358,24 @@ impl Keyspace {
         true
     }
 
-    fn evict_next_to_expire(&self, over: impl Fn() -> usize, mut random: impl FnMut() -> u64) -> bool {
+    fn evict_next_to_expire<'a>(
+        &'a self,
+        over: impl Fn() -> usize,
+        seize: impl Fn(usize) -> Option<Locked<'a>>,
+        mut random: impl FnMut() -> u64,
+    ) -> bool {
         while over() > 0 {
             let start = random() as usize;
-            let next = (0..self.cells.len())
+            let mut candidates: Vec<_> = (0..self.cells.len())
                 .map(|step| (start.wrapping_add(step)) % self.cells.len())
                 .map(|shard| (self.cells[shard].next_expiry.load(Ordering::Relaxed), shard))
                 .filter(|(at, _)| *at != u64::MAX)
                 .take(NEXT_TO_EXPIRE_SAMPLE)
-                .min();
-            match next {
-                Some((_, shard)) => drop(self.lock(shard).evict_next_to_expire()),
-                None => return false,
+                .collect();
+            candidates.sort_unstable();
+            let victim = candidates.into_iter().find_map(|(_, shard)| seize(shard)?.evict_next_to_expire());
+            if victim.is_none() {
+                return false;
             }
         }
         true

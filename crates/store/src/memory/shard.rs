@@ -2,13 +2,14 @@
 //!
 //! It knows entries by tag and key and is told the time. Which keys belong to it is the keyspace's business.
 
+use crate::changes::Changes;
 use crate::memory::allocation_size;
 use crate::memory::entry::{Entry, EntryRef};
 use crate::memory::expiry::{self, ExpiryIndex};
 use crate::memory::table::Table;
 
-#[derive(Default)]
 pub(crate) struct Shard {
+    changes: Changes,
     /// Database 0, which is the only one for most users, costs no step through `others`.
     first: Database,
     /// The databases from 1 on, as far as they were written.
@@ -60,8 +61,45 @@ pub(crate) struct Defragmentation {
 }
 
 impl Shard {
+    pub(crate) fn new(changes: Changes) -> Shard {
+        Shard {
+            changes,
+            first: Database::default(),
+            others: Vec::new(),
+            hand: Position::default(),
+            expired: 0,
+            evicted: 0,
+        }
+    }
+
+    /// Puts an entry in the place `index` of its key, or where `tag` says if its key is new; gives what was there.
+    pub(crate) fn put(
+        &mut self,
+        database: usize,
+        tag: u16,
+        index: Option<usize>,
+        entry: Entry,
+    ) -> Option<Entry> {
+        self.changes.changed(database, entry.borrow().key());
+        self.database(database).put(tag, index, entry)
+    }
+
+    pub(crate) fn remove(&mut self, database: usize, index: usize) -> Entry {
+        let entry = self.database(database).remove(index);
+        self.changes.changed(database, entry.borrow().key());
+        entry
+    }
+
+    pub(crate) fn set_expiry(&mut self, database: usize, index: usize, expiry: Option<u64>) {
+        let part = self.database(database);
+        part.set_expiry(index, expiry);
+        if let Some(part) = self.existing_database(database) {
+            self.changes.changed(database, part.table.entry(index).key());
+        }
+    }
+
     /// The shard's part of a database, made when it is first needed.
-    pub(crate) fn database(&mut self, number: usize) -> &mut Database {
+    fn database(&mut self, number: usize) -> &mut Database {
         let Some(other) = number.checked_sub(1) else { return &mut self.first };
         if self.others.len() <= other {
             self.others.reserve_exact(number - self.others.len());
@@ -76,6 +114,11 @@ impl Shard {
             None => Some(&self.first),
             Some(other) => self.others.get(other),
         }
+    }
+
+    /// The entry at an index that [`Shard::find`] gave.
+    pub(crate) fn entry(&mut self, database: usize, index: usize) -> EntryRef<'_> {
+        self.database(database).table.entry(index)
     }
 
     fn existing_database_mut(&mut self, number: usize) -> Option<&mut Database> {
@@ -93,7 +136,7 @@ impl Shard {
         std::iter::once(&mut self.first).chain(&mut self.others)
     }
 
-    /// Takes one database, or all of them, out of the shard.
+    /// Takes one database, or all of them, out of the shard; whoever does it tells of the change.
     pub(crate) fn take(&mut self, database: Option<usize>) -> Vec<Database> {
         match database {
             Some(number) => self.existing_database_mut(number).map(std::mem::take).into_iter().collect(),
@@ -103,6 +146,13 @@ impl Shard {
                 taken
             }
         }
+    }
+
+    /// Exchanges two databases; whoever does it tells of the change.
+    pub(crate) fn swap(&mut self, first: usize, second: usize) {
+        let mut taken = std::mem::take(self.database(first));
+        std::mem::swap(&mut taken, self.database(second));
+        *self.database(first) = taken;
     }
 
     /// Bytes that entries, tables and indexes take in the allocator.
@@ -131,7 +181,7 @@ impl Shard {
         let part = self.existing_database_mut(database)?;
         let index = part.table.find(tag, key)?;
         if part.table.entry(index).is_expired(now) {
-            part.remove(index);
+            self.remove(database, index);
             self.expired += 1;
             return None;
         }
@@ -146,12 +196,12 @@ impl Shard {
     /// Removes up to `limit` entries whose time has come.
     pub(crate) fn expire_due(&mut self, now: u64, limit: usize) -> Vec<Entry> {
         let mut gone = Vec::new();
-        for part in self.databases_mut() {
+        for database in 0..=self.others.len() {
             while gone.len() < limit
-                && let Some((at, tag)) = part.expiries.next()
+                && let Some((at, tag)) = self.database(database).expiries.next()
                 && at <= now
             {
-                gone.extend(part.remove_by_expiry(at, tag));
+                gone.extend(self.remove_by_expiry(database, at, tag));
             }
         }
         self.expired += gone.len() as u64;
@@ -160,12 +210,17 @@ impl Shard {
 
     /// Removes the entry that expires next.
     pub(crate) fn evict_next_to_expire(&mut self) -> Option<Entry> {
-        let expiring = self.databases_mut().filter(|part| part.expiries.len() > 0);
-        let part = expiring.min_by_key(|part| part.expiries.next())?;
-        let (at, tag) = part.expiries.next()?;
-        let evicted = part.remove_by_expiry(at, tag);
+        let next = |(number, part): (usize, &Database)| Some((part.expiries.next()?, number));
+        let ((at, tag), database) = self.databases().enumerate().filter_map(next).min()?;
+        let evicted = self.remove_by_expiry(database, at, tag);
         self.evicted += 1;
         evicted
+    }
+
+    fn remove_by_expiry(&mut self, database: usize, at: u64, tag: u16) -> Option<Entry> {
+        let entry = self.database(database).remove_by_expiry(at, tag)?;
+        self.changes.changed(database, entry.borrow().key());
+        Some(entry)
     }
 
     /// Removes an entry that the number chooses, or one that expires.
@@ -173,17 +228,17 @@ impl Shard {
         let candidates = |part: &Database| if volatile_only { part.expiries.len() } else { part.table.len() };
         let total: usize = self.databases().map(candidates).sum();
         let mut place = random.checked_rem(total as u64)? as usize;
-        let part = self.databases_mut().find(|part| {
+        let database = self.databases().position(|part| {
             let here = candidates(part);
             let found = place < here;
             place -= if found { 0 } else { here };
             found
         })?;
         let evicted = if volatile_only {
-            let (at, tag) = part.expiries.get(place)?;
-            part.remove_by_expiry(at, tag)
+            let (at, tag) = self.database(database).expiries.get(place)?;
+            self.remove_by_expiry(database, at, tag)
         } else {
-            Some(part.remove(place))
+            Some(self.remove(database, place))
         };
         self.evicted += 1;
         evicted
@@ -213,6 +268,7 @@ impl Shard {
                         index += 1;
                     } else {
                         sweep.bytes += entry.allocation_size();
+                        self.changes.changed(self.hand.database, entry.key());
                         sweep.evicted.push(part.remove(index));
                     }
                 }
@@ -262,10 +318,6 @@ impl Database {
         &self.table
     }
 
-    pub(crate) fn entry(&self, index: usize) -> EntryRef<'_> {
-        self.table.entry(index)
-    }
-
     /// The entries from a tag on, in order.
     pub(crate) fn entries_from(&self, tag: u16) -> impl Iterator<Item = (u16, EntryRef<'_>)> {
         (self.table.lower_bound(tag)..self.table.len())
@@ -273,7 +325,7 @@ impl Database {
     }
 
     /// Puts an entry in the place `index` of its key, or where `tag` says if its key is new.
-    pub(crate) fn put(&mut self, tag: u16, index: Option<usize>, entry: Entry) -> Option<Entry> {
+    fn put(&mut self, tag: u16, index: Option<usize>, entry: Entry) -> Option<Entry> {
         self.enter(tag, entry.borrow());
         match index {
             Some(index) => {
@@ -288,14 +340,14 @@ impl Database {
         }
     }
 
-    pub(crate) fn remove(&mut self, index: usize) -> Entry {
+    fn remove(&mut self, index: usize) -> Entry {
         let tag = self.table.tag(index);
         let entry = self.table.remove(index);
         self.leave(tag, entry.borrow());
         entry
     }
 
-    pub(crate) fn set_expiry(&mut self, index: usize, expiry: Option<u64>) {
+    fn set_expiry(&mut self, index: usize, expiry: Option<u64>) {
         let tag = self.table.tag(index);
         let entry = self.table.entry(index);
         let before = entry.expiry();

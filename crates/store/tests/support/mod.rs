@@ -34,7 +34,7 @@ pub fn put(session: &mut Session, key: &[u8], value: &[u8]) {
 }
 
 pub fn read(session: &mut Session, key: &[u8]) -> Option<Vec<u8>> {
-    let value = session.get(0, key)?;
+    let value = session.get(0, key).expect("undamaged")?;
     let mut bytes = Vec::new();
     session.read(&value, &mut bytes).expect("what was written can be read");
     Some(bytes)
