@@ -52,11 +52,13 @@ lint: $(VENV)/installed ## formatters and linters, changing nothing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(MAKE) --no-print-directory -C tests/clients lint
 
 format: $(VENV)/installed ## format everything
 	cargo fmt --all
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(MAKE) --no-print-directory -C tests/clients format
 
 deny: ## check the licences and sources of the dependencies
 	cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny@$(CARGO_DENY)
@@ -95,6 +97,7 @@ bench-protocol: ## what parsing and replying cost
 clean: ## remove everything that was built
 	cargo clean
 	rm -rf $(VENV) crates/*/fuzz/target
+	$(MAKE) --no-print-directory -C tests/clients clean
 
 $(VENV)/installed: tests/requirements.txt
 	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,74 @@
+// Connects to a server with the Go clients as they come, and prints one line of JSON for each check.
+//
+//	clients HOST PORT PORT-WITH-PASSWORD [LEFT-OUT ...]
+//
+// ../README.md says what every such program takes, prints and checks.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"time"
+)
+
+const (
+	wrongUsage = 2
+	// How long one client may take for everything; a hang then becomes errors that say where.
+	patience = time.Minute
+)
+
+// line is what is printed for a check.
+type line struct {
+	Client   string `json:"client"`
+	Protocol int    `json:"protocol"`
+	Check    string `json:"check"`
+	OK       bool   `json:"ok"`
+	Detail   string `json:"detail"`
+}
+
+func main() {
+	if len(os.Args) < 4 {
+		fmt.Fprintln(os.Stderr, "usage: clients HOST PORT PORT-WITH-PASSWORD [LEFT-OUT ...]")
+		os.Exit(wrongUsage)
+	}
+	open := net.JoinHostPort(os.Args[1], os.Args[2])
+	locked := net.JoinHostPort(os.Args[1], os.Args[3])
+	leftOut := os.Args[4:]
+
+	output := json.NewEncoder(os.Stdout)
+	failed := false
+	report := func(result line) {
+		failed = failed || !result.OK
+		if err := output.Encode(result); err != nil {
+			panic(err)
+		}
+	}
+	for _, library := range libraries {
+		for _, protocol := range []int{2, 3} {
+			if !slices.Contains(leftOut, fmt.Sprintf("%s-resp%d", library.name, protocol)) {
+				try(&run{library: library, protocol: protocol, address: open, locked: locked}, leftOut, report)
+			}
+		}
+	}
+	if failed {
+		os.Exit(1)
+	}
+}
+
+// try makes every check of one library in one protocol.
+func try(run *run, leftOut []string, report func(line)) {
+	var cancel context.CancelFunc
+	run.Context, cancel = context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	defer run.close()
+	for _, check := range checks {
+		if !slices.Contains(leftOut, check.name) {
+			detail := complaint(func() { check.run(run) })
+			report(line{run.library.name, run.protocol, check.name, detail == "", detail})
+		}
+	}
+}
