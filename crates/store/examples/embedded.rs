@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let writers: Vec<_> = (0..THREADS).map(spawn).collect();
         writers.into_iter().try_for_each(|writer| writer.join().expect("no writer panics"))
     })?;
-    println!("{} of {} pages fit", store.database_stats(DATABASE).keys, THREADS * PAGES);
+    println!("{} of {} pages fit", store.database_stats(DATABASE).expect("readable").keys, THREADS * PAGES);
 
     let mut session = store.session();
     let in_a_minute = Expiry::At(system_time() + MINUTE);

@@ -1,6 +1,12 @@
 //! Who is told of changes: every change to a key passes here, under the lock of its shard.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::disk::Disk;
+use crate::disk::queue::{Change, Group, Item};
+use crate::disk::row::Generation;
+use crate::memory::entry::EntryRef;
 
 /// Is told that keys have changed, by whomever: written, deleted, expired, evicted, given another expiry.
 ///
@@ -14,26 +20,97 @@ pub trait Observer: Send + Sync {
     fn flushed(&self, database: Option<usize>);
 }
 
-/// Where the shards report what changes.
-#[derive(Clone, Default)]
-pub(crate) struct Changes {
+/// Where the shards report what changes. Cloning it copies a pointer.
+#[derive(Clone)]
+pub(crate) struct Changes(Arc<Listeners>);
+
+struct Listeners {
     observer: Option<Arc<dyn Observer>>,
+    disk: Option<Disk>,
+    /// What the databases are called on disk. They change while all shards are locked.
+    generations: Box<[AtomicU32]>,
 }
 
 impl Changes {
-    pub(crate) fn new(observer: Option<Arc<dyn Observer>>) -> Changes {
-        Changes { observer }
+    pub(crate) fn new(
+        observer: Option<Arc<dyn Observer>>,
+        disk: Option<Disk>,
+        generations: Vec<Generation>,
+    ) -> Changes {
+        let generations = generations.into_iter().map(AtomicU32::new).collect();
+        Changes(Arc::new(Listeners { observer, disk, generations }))
     }
 
-    pub(crate) fn changed(&self, database: usize, key: &[u8]) {
-        if let Some(observer) = &self.observer {
+    pub(crate) fn disk(&self) -> Option<&Disk> {
+        self.0.disk.as_ref()
+    }
+
+    pub(crate) fn generation(&self, database: usize) -> Generation {
+        self.0.generations.get(database).map_or(Generation::MAX, |number| number.load(Ordering::Relaxed))
+    }
+
+    /// The database of a generation, unless it was flushed.
+    pub(crate) fn database(&self, generation: Generation) -> Option<usize> {
+        self.0.generations.iter().position(|number| number.load(Ordering::Relaxed) == generation)
+    }
+
+    /// A key has a new entry, perhaps a tombstone, or its entry a new expiry.
+    pub(crate) fn written(&self, database: usize, entry: EntryRef<'_>) {
+        if let Some(observer) = &self.0.observer {
+            observer.changed(database, entry.key());
+        }
+        if let Some(disk) = &self.0.disk {
+            disk.queue().push(Item::Change(Change {
+                generation: self.generation(database),
+                entry: entry.to_owned(),
+                expiry: entry.expiry(),
+                in_group: Group::is_open(),
+            }));
+        }
+    }
+
+    /// A key has gone from where it was; the disk knows already, or has never known it.
+    pub(crate) fn gone(&self, database: usize, key: &[u8]) {
+        if let Some(observer) = &self.0.observer {
             observer.changed(database, key);
         }
     }
 
+    /// A database was emptied, or all of them. The caller has all shards.
     pub(crate) fn flushed(&self, database: Option<usize>) {
-        if let Some(observer) = &self.observer {
+        if let Some(observer) = &self.0.observer {
             observer.flushed(database);
+        }
+        let mut next = self.load().iter().max().map_or(0, |highest| highest + 1);
+        for (number, generation) in self.0.generations.iter().enumerate() {
+            if database.is_none_or(|database| database == number) {
+                generation.store(next, Ordering::Relaxed);
+                next += 1;
+            }
+        }
+        self.renamed();
+    }
+
+    /// Two databases were exchanged. The caller has all shards.
+    pub(crate) fn swapped(&self, first: usize, second: usize) {
+        if let Some(observer) = &self.0.observer {
+            observer.flushed(Some(first));
+            observer.flushed(Some(second));
+        }
+        if let (Some(a), Some(b)) = (self.0.generations.get(first), self.0.generations.get(second)) {
+            let before = a.swap(b.load(Ordering::Relaxed), Ordering::Relaxed);
+            b.store(before, Ordering::Relaxed);
+        }
+        self.renamed();
+    }
+
+    fn load(&self) -> Arc<[Generation]> {
+        self.0.generations.iter().map(|number| number.load(Ordering::Relaxed)).collect()
+    }
+
+    fn renamed(&self) {
+        if let Some(disk) = &self.0.disk {
+            disk.queue().push(Item::Generations(self.load()));
         }
     }
 }

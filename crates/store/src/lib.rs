@@ -24,17 +24,22 @@
 //! The crate knows keys, databases, expiry, eviction and budgets. It does not know commands, protocols or sockets.
 
 mod changes;
+mod disk;
+mod hash;
 mod memory;
 mod session;
 mod store;
+mod tiers;
 
 pub use changes::Observer;
+pub use disk::{CheckReport, DiskStats, Durability, MIN_MAX_DISK, OpenError, Storage, check, compact};
 pub use memory::entry::MAX_KEY_LEN;
 pub use memory::eviction::EvictionPolicy;
 pub use memory::slab::SlabStats;
 pub use memory::{allocation_size, entry_allocation_size};
 pub use session::{
-    Condition, ExpireConditions, ExpireOutcome, Expiry, ManyCondition, Session, SetOutcome, StoreError, Value,
+    Condition, ExpireConditions, ExpireOutcome, Expiry, ManyCondition, Session, SetOutcome, StoreError,
+    Ticket, Value,
 };
 pub use snugly_codec::{Choice, Counters, Record, Snapshot};
 pub use store::{

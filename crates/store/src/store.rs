@@ -2,19 +2,21 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
 use snugly_codec::{Choice, Counters, Snapshot};
 
 use crate::changes::{Changes, Observer};
+use crate::disk::{Disk, DiskStats, Durability, OpenError, Storage};
+use crate::hash::HashKey;
 use crate::memory::eviction::EvictionPolicy;
 use crate::memory::keyspace::Keyspace;
 use crate::memory::shard::Database;
 use crate::memory::slab::{SLAB, SlabStats};
-use crate::session::Session;
+use crate::session::{Session, StoreError, Ticket};
 
 /// What is fixed for a store's life.
 #[derive(Clone)]
@@ -92,8 +94,8 @@ impl Config {
 
 /// A store that any number of threads share, each through a [`Session`] of its own.
 pub struct Store {
-    pub(crate) keyspace: Keyspace,
-    changes: Changes,
+    pub(crate) keyspace: Arc<Keyspace>,
+    pub(crate) changes: Changes,
     databases: usize,
     settings: RwLock<Settings>,
     settings_version: AtomicU64,
@@ -152,21 +154,101 @@ pub struct Flushed {
 }
 
 impl Store {
-    /// Makes an empty store.
+    /// Makes an empty store in memory.
     ///
     /// # Panics
     /// If `config.shards` is not a power of two up to 2^20.
     pub fn new(config: Config) -> Arc<Store> {
         let random = || RandomState::new().build_hasher().finish();
-        let changes = Changes::new(config.observer.clone());
+        let changes = Changes::new(config.observer.clone(), None, vec![0; config.databases]);
+        Store::with(config, [random(), random()], changes)
+    }
+
+    /// Opens a store on disk, or makes one, with as much of it in memory as `max_memory` allows.
+    ///
+    /// # Errors
+    /// [`OpenError`]; what is on disk is as it was.
+    ///
+    /// # Panics
+    /// If `config.shards` is not a power of two up to 2^20.
+    pub fn open(config: Config, storage: Storage) -> Result<Arc<Store>, OpenError> {
+        let (disk, mut generations) = Disk::open(storage, config.databases)?;
+        generations.truncate(generations.len().max(config.databases));
+        let hash_key = disk.hash_key();
+        let changes = Changes::new(config.observer.clone(), Some(disk), generations);
+        let store = Store::with(config, hash_key, changes);
+        let keyspace: Weak<Keyspace> = Arc::downgrade(&store.keyspace);
+        if let Some(disk) = store.changes.disk() {
+            disk.attach(keyspace);
+            disk.follow(&store.settings());
+        }
+        Ok(store)
+    }
+
+    fn with(config: Config, hash_key: HashKey, changes: Changes) -> Arc<Store> {
         Arc::new(Store {
-            keyspace: Keyspace::new(config.shards(), [random(), random()], &changes),
+            keyspace: Arc::new(Keyspace::new(config.shards(), hash_key, &changes)),
             changes,
             databases: config.databases,
             settings: RwLock::new(config.settings),
             settings_version: AtomicU64::new(0),
             counters: Mutex::default(),
         })
+    }
+
+    /// Writes to disk what is not there yet. The store can be read afterwards, but no write of it is kept any more.
+    ///
+    /// # Errors
+    /// [`StoreError::Disk`] if something could not be written.
+    pub fn close(&self) -> Result<(), StoreError> {
+        let Some(disk) = self.disk() else { return Ok(()) };
+        disk.close().map_err(|error| StoreError::Disk { reason: error.to_string() })
+    }
+
+    /// When writes are answered, if there is a disk tier.
+    pub fn durability(&self) -> Option<Durability> {
+        Some(self.disk()?.durability())
+    }
+
+    /// How the disk tier is doing, if there is one.
+    pub fn disk_stats(&self) -> Option<DiskStats> {
+        Some(self.disk()?.stats())
+    }
+
+    /// Waits until a write, and everything before it, is on disk.
+    ///
+    /// # Errors
+    /// [`StoreError::Disk`] if a commit failed meanwhile; it is tried again, but this write has not been kept yet.
+    pub async fn durable(&self, ticket: Ticket) -> Result<(), StoreError> {
+        let Some(disk) = self.disk() else { return Ok(()) };
+        loop {
+            let progress = disk.queue().listen();
+            match disk.queue().is_committed(ticket.0) {
+                Some(true) => return Ok(()),
+                Some(false) => {
+                    let reason = disk.stats().failure.unwrap_or_default();
+                    return Err(StoreError::Disk { reason });
+                }
+                None => progress.await,
+            }
+        }
+    }
+
+    /// Waits while more changes are on their way to the disk than may be; writers that cannot wait call it before.
+    pub async fn ready_to_write(&self) {
+        let Some(disk) = self.disk() else { return };
+        while disk.queue().is_full() && disk.refusal().is_none() {
+            let progress = disk.queue().listen();
+            disk.queue().hurry();
+            if disk.queue().is_full() {
+                progress.await;
+            }
+        }
+    }
+
+    /// Whether [`Store::ready_to_write`] would wait.
+    pub fn is_behind(&self) -> bool {
+        self.disk().is_some_and(|disk| disk.queue().is_full())
     }
 
     /// A session for the calling thread.
@@ -191,6 +273,9 @@ impl Store {
         change(&mut self.settings.write());
         self.settings_version.fetch_add(1, Ordering::Release);
         let settings = self.settings();
+        if let Some(disk) = self.disk() {
+            disk.follow(&settings);
+        }
         if settings.max_memory > 0 {
             let mut random = fastrand::Rng::new();
             self.keyspace.make_room(settings.eviction, settings.max_memory, 0, false, || random.u64(..));
@@ -206,8 +291,8 @@ impl Store {
         self.keyspace.used()
     }
 
-    /// How full a database is.
-    pub fn database_stats(&self, database: usize) -> DatabaseStats {
+    /// How full a database is in memory.
+    pub(crate) fn memory_stats(&self, database: usize) -> DatabaseStats {
         self.keyspace.lock_each().fold(DatabaseStats::default(), |stats, shard| {
             let part = shard.existing_database(database);
             DatabaseStats {
@@ -220,7 +305,12 @@ impl Store {
     /// Sums what all sessions counted.
     pub fn stats(&self) -> Stats {
         let totals = self.keyspace.totals();
-        let mut stats = Stats { expired: totals.expired, evicted: totals.evicted, ..Stats::default() };
+        let disk = self.disk_stats().unwrap_or_default();
+        let mut stats = Stats {
+            expired: totals.expired + disk.expired,
+            evicted: totals.evicted + disk.evicted,
+            ..Stats::default()
+        };
         for counters in self.counters.lock().iter() {
             stats.hits += counters.hits.load(Ordering::Relaxed);
             stats.misses += counters.misses.load(Ordering::Relaxed);
@@ -261,8 +351,7 @@ impl Store {
         }
         let mut shards: Vec<_> = self.keyspace.lock_each().collect();
         shards.iter_mut().for_each(|shard| shard.swap(first, second));
-        self.changes.flushed(Some(first));
-        self.changes.flushed(Some(second));
+        self.changes.swapped(first, second);
     }
 }
 

@@ -5,7 +5,7 @@ mod support;
 use std::sync::Arc;
 
 use snugly_store::{Condition, EvictionPolicy, Expiry, Session, Store, StoreError};
-use support::{NOW, limited, put, read, session_at, store_with};
+use support::{NOW, limited, put, random_bytes, read, session_at, store_with};
 
 const BUDGET: u64 = 1 << 20;
 
@@ -14,12 +14,6 @@ fn fill(session: &mut Session, keys: std::ops::Range<u32>) {
     for number in keys {
         put(session, &number.to_be_bytes(), &random_bytes(400, number.into()));
     }
-}
-
-fn random_bytes(len: usize, seed: u64) -> Vec<u8> {
-    let mut bytes = vec![0; len];
-    fastrand::Rng::with_seed(seed).fill(&mut bytes);
-    bytes
 }
 
 #[test]

@@ -32,6 +32,7 @@ struct Header {
 const HEADER_LEN: usize = size_of::<Header>();
 const EXPIRY_LEN: usize = size_of::<u64>();
 const HAS_EXPIRY_FIELD: u32 = 1;
+const IS_TOMBSTONE: u32 = 2;
 const KEY_LEN_SHIFT: u32 = 8;
 
 /// The longest key an entry can hold, in bytes.
@@ -66,7 +67,32 @@ impl Entry {
     /// # Panics
     /// If key or record are longer than [`MAX_KEY_LEN`] and [`MAX_RECORD_LEN`]; the session checks both first.
     pub(crate) fn new(key: &[u8], record: &Record<'_>, expiry: Option<u64>, access: Access) -> Entry {
-        Entry::build(key, record.encoded_len(), expiry, access, |target| record.write_to(target))
+        Entry::build(key, record.encoded_len(), expiry, access, 0, |target| record.write_to(target))
+    }
+
+    /// As [`Entry::new`], of a record that lies in pieces; `None` if it is too long for an entry.
+    pub(crate) fn of_pieces(
+        key: &[u8],
+        pieces: &[&[u8]],
+        expiry: Option<u64>,
+        access: Access,
+    ) -> Option<Entry> {
+        let record_len = pieces.iter().map(|piece| piece.len()).sum();
+        if record_len > MAX_RECORD_LEN || key.len() > MAX_KEY_LEN {
+            return None;
+        }
+        Some(Entry::build(key, record_len, expiry, access, 0, |mut target| {
+            for piece in pieces {
+                let (head, rest) = target.split_at_mut(piece.len());
+                head.write_copy_of_slice(piece);
+                target = rest;
+            }
+        }))
+    }
+
+    /// Says that there is no such key, whatever the disk says.
+    pub(crate) fn tombstone(key: &[u8]) -> Entry {
+        Entry::build(key, 0, None, Access::written(0), IS_TOMBSTONE, |_| {})
     }
 
     fn build(
@@ -74,6 +100,7 @@ impl Entry {
         record_len: usize,
         expiry: Option<u64>,
         access: Access,
+        flags: u32,
         write_record: impl FnOnce(&mut [MaybeUninit<u8>]),
     ) -> Entry {
         assert!(
@@ -83,7 +110,7 @@ impl Entry {
         let has_expiry_field = expiry.is_some() || record_len >= ALWAYS_EXPIRY_FIELD_FROM;
         let size = overhead(key.len(), has_expiry_field) + record_len;
         let base = SLAB.allocate(size);
-        let flags = if has_expiry_field { HAS_EXPIRY_FIELD } else { 0 };
+        let flags = flags | if has_expiry_field { HAS_EXPIRY_FIELD } else { 0 };
         let header = Header {
             references: AtomicU32::new(1),
             record_len: record_len as u32,
@@ -154,6 +181,18 @@ impl<'a> EntryRef<'a> {
         self.header().key_len_and_flags & HAS_EXPIRY_FIELD != 0
     }
 
+    /// Whether it stands for the absence of its key.
+    pub(crate) fn is_tombstone(self) -> bool {
+        self.header().key_len_and_flags & IS_TOMBSTONE != 0
+    }
+
+    /// Whether anybody but the table holds it: a reader, or the queue of changes that are not yet on disk. The caller
+    /// has the lock of the entry's shard, without which no more handles can be made.
+    pub(crate) fn is_held(self) -> bool {
+        // Acquire pairs with the Release of a handle that was dropped.
+        self.header().references.load(Ordering::Acquire) != 1
+    }
+
     fn expiry_field(self) -> Option<&'a AtomicU64> {
         // SAFETY: the flag says that the field was written behind the header, where it is aligned for u64.
         self.has_expiry_field().then(|| unsafe { self.0.cast::<u8>().add(HEADER_LEN).cast().as_ref() })
@@ -206,7 +245,7 @@ impl<'a> EntryRef<'a> {
             None if expiry.is_none() => {}
             None => {
                 let record = self.record_bytes();
-                return Err(Entry::build(self.key(), record.len(), expiry, self.access(), |target| {
+                return Err(Entry::build(self.key(), record.len(), expiry, self.access(), 0, |target| {
                     target.write_copy_of_slice(record);
                 }));
             }
@@ -217,8 +256,7 @@ impl<'a> EntryRef<'a> {
     /// A copy in a denser place, if the entry stands in a sparse one and only the table holds it. The caller has the
     /// lock of the entry's shard and puts the copy in its place.
     pub(crate) fn relocate(self) -> Option<Entry> {
-        // Acquire pairs with the Release of a handle that was dropped: what it did is in the copy.
-        if self.header().references.load(Ordering::Acquire) != 1 {
+        if self.is_held() {
             return None;
         }
         let size = self.size();

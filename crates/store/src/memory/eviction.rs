@@ -40,6 +40,16 @@ pub(crate) enum Victim {
     NextToExpire,
 }
 
+impl Victim {
+    /// The hand instead of anything that spares keys or chooses them by their expiry.
+    pub(crate) fn or_recency(self) -> Victim {
+        match self {
+            Victim::Hand { .. } => self,
+            Victim::None | Victim::Random | Victim::NextToExpire => RECENCY,
+        }
+    }
+}
+
 struct Row {
     policy: EvictionPolicy,
     name: &'static str,

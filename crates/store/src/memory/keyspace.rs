@@ -4,26 +4,27 @@
 //! each in the order of its tags, are the whole keyspace in the order of the hash.
 
 use std::cell::{RefCell, RefMut};
-use std::hash::Hasher;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
-use siphasher::sip::SipHasher13;
 
 use crate::changes::Changes;
+use crate::disk::MemoryTier;
+use crate::disk::row::Generation;
+use crate::hash::{HashKey, hash};
 use crate::memory::entry::{Entry, EntryRef};
 use crate::memory::eviction::{EvictionPolicy, Victim};
-use crate::memory::shard::{Position, Shard};
+use crate::memory::shard::{Look, Position, Presence, Shard};
 use crate::memory::slab::SLAB;
-
-/// A key of the hash function, secret so that nobody can choose keys that fall into one shard.
-pub(crate) type HashKey = [u64; 2];
 
 pub(crate) struct Keyspace {
     cells: Box<[Cell]>,
     shard_bits: u32,
     hash_key: HashKey,
+    /// Whether there is a disk tier, which has what this tier forgets.
+    is_cache: bool,
+    changes: Changes,
     used: AtomicU64,
     hand: AtomicUsize,
     /// The next shard of the walk that moves entries out of sparse pages; beyond the last there is no walk.
@@ -47,6 +48,7 @@ struct Cell {
 pub(crate) struct Place {
     pub(crate) shard: usize,
     pub(crate) tag: u16,
+    pub(crate) hash: u64,
 }
 
 /// A shard that nobody but the holder's thread can lock, until this is dropped.
@@ -88,16 +90,6 @@ impl Drop for Locked<'_> {
     }
 }
 
-/// Several locked shards, in ascending order (so that two holders never wait for each other).
-pub(crate) struct LockedShards<'a>(Vec<(usize, Locked<'a>)>);
-
-impl LockedShards<'_> {
-    pub(crate) fn shard(&mut self, shard: usize) -> &mut Shard {
-        let index = self.0.binary_search_by_key(&shard, |(number, _)| *number).expect("the shard was locked");
-        &mut self.0[index].1
-    }
-}
-
 /// In ascending order.
 fn distinct_shards(places: impl Iterator<Item = Place>) -> Vec<usize> {
     let mut shards: Vec<usize> = places.map(|place| place.shard).collect();
@@ -105,6 +97,9 @@ fn distinct_shards(places: impl Iterator<Item = Place>) -> Vec<usize> {
     shards.dedup();
     shards
 }
+
+/// The memory tier does not know a key. Without a disk tier, there is no such key.
+pub(crate) struct Unknown;
 
 /// What the shards hold together.
 #[derive(Clone, Copy, Default)]
@@ -159,6 +154,8 @@ impl Keyspace {
             cells: (0..shards).map(|_| cell()).collect(),
             shard_bits: shards.ilog2(),
             hash_key,
+            is_cache: changes.disk().is_some(),
+            changes: changes.clone(),
             used: AtomicU64::new((shards * size_of::<Cell>()) as u64),
             hand: AtomicUsize::new(0),
             walk: AtomicUsize::new(usize::MAX),
@@ -168,10 +165,23 @@ impl Keyspace {
     }
 
     pub(crate) fn place(&self, key: &[u8]) -> Place {
-        let mut hasher = SipHasher13::new_with_keys(self.hash_key[0], self.hash_key[1]);
-        hasher.write(key);
-        let position = hasher.finish() >> (u64::BITS - u16::BITS - self.shard_bits);
-        Place { shard: (position >> u16::BITS) as usize, tag: position as u16 }
+        let hash = hash(self.hash_key, key);
+        let position = self.position(hash);
+        Place { shard: (position >> u16::BITS) as usize, tag: position as u16, hash }
+    }
+
+    /// The upper bits of a hash: shard and tag, in which keys are ordered and SCAN's cursors count.
+    pub(crate) fn position(&self, hash: u64) -> u64 {
+        hash >> self.spare_bits()
+    }
+
+    /// The least hash of a position.
+    pub(crate) fn first_hash(&self, position: u64) -> u64 {
+        position << self.spare_bits()
+    }
+
+    fn spare_bits(&self) -> u32 {
+        u64::BITS - u16::BITS - self.shard_bits
     }
 
     pub(crate) fn lock(&self, shard: usize) -> Locked<'_> {
@@ -205,7 +215,7 @@ impl Keyspace {
     }
 
     /// Shows a live entry without changing anything but its access time: no accounting is needed, unless its time has
-    /// come and it goes.
+    /// come and it goes. `Err` says that the memory tier does not know the key.
     pub(crate) fn read<R>(
         &self,
         place: Place,
@@ -213,16 +223,23 @@ impl Keyspace {
         key: &[u8],
         now: u64,
         show: impl FnOnce(EntryRef<'_>) -> R,
-    ) -> Option<R> {
+    ) -> Result<Option<R>, Unknown> {
         {
             let guard = self.cells[place.shard].shard.lock();
             let shard = guard.borrow();
-            if let Ok(entry) = shard.look(database, place.tag, key, now) {
-                return entry.map(show);
+            match shard.look(database, place.tag, key, now) {
+                Look::Live(entry) => return Ok(Some(show(entry))),
+                Look::Deleted => return Ok(None),
+                Look::Unknown => return Err(Unknown),
+                Look::Expired => {}
             }
         }
-        self.lock(place.shard).find(database, place.tag, key, now);
-        None
+        match self.lock(place.shard).locate(database, place.tag, key, now) {
+            Presence::Unknown => Err(Unknown),
+            Presence::Deleted(_) => Ok(None),
+            // Another thread has just written it: to this one it was absent.
+            Presence::Live(_) => Ok(None),
+        }
     }
 
     /// Brings what lookups will touch into the processor's cache: all cells first, then all slots, then all entries, so
@@ -250,10 +267,6 @@ impl Keyspace {
                     .for_each(|line| prefetch_line(entry.address().wrapping_add(line * CACHE_LINE)));
             }
         }
-    }
-
-    pub(crate) fn lock_all(&self, places: impl Iterator<Item = Place>) -> LockedShards<'_> {
-        LockedShards(distinct_shards(places).into_iter().map(|shard| (shard, self.lock(shard))).collect())
     }
 
     pub(crate) fn lock_each(&self) -> impl Iterator<Item = Locked<'_>> {
@@ -299,8 +312,12 @@ impl Keyspace {
             self.limit_fragmentation(need);
         }
         let over = || (self.used() + need).saturating_sub(budget) as usize;
-        let volatile_only = policy.volatile_only();
-        match policy.victim() {
+        let (volatile_only, victim) = match self.is_cache {
+            // Nothing is lost by leaving memory: what was used longest ago goes, whatever may go from the disk.
+            true => (false, policy.victim().or_recency()),
+            false => (policy.volatile_only(), policy.victim()),
+        };
+        match victim {
             Victim::None => over() == 0,
             Victim::Hand { cap } => self.sweep(volatile_only, cap, over, seize),
             Victim::Random => self.evict_random(volatile_only, over, seize, random),
@@ -444,32 +461,31 @@ impl Keyspace {
         seen.max(1)
     }
 
-    /// Shows the live entries of a database from `cursor` on, about `count` of them; gives the next cursor, 0 at the
-    /// end. Whatever is there from the first call to the last is shown at least once.
+    /// Shows the entries of a database from `cursor` on, about `count` of them, those included that are tombstones or
+    /// whose time has come; gives the next cursor, 0 at the end. Whatever is there from the first call to the last is
+    /// shown at least once.
     pub(crate) fn scan(
         &self,
         database: usize,
         cursor: u64,
         count: usize,
-        now: u64,
-        mut show: impl FnMut(EntryRef<'_>),
+        mut show: impl FnMut(u64, EntryRef<'_>),
     ) -> u64 {
         let mut shown = 0;
         let mut tag = cursor as u16;
         for shard in (cursor >> u16::BITS) as usize..self.cells.len() {
             let locked = self.lock(shard);
+            let position = |tag: u16| (shard as u64) << u16::BITS | u64::from(tag);
             let mut last = None;
             for (tag, entry) in
                 locked.existing_database(database).into_iter().flat_map(|part| part.entries_from(tag))
             {
                 if shown >= count && last != Some(tag) {
-                    return (shard as u64) << u16::BITS | u64::from(tag);
+                    return position(tag);
                 }
                 last = Some(tag);
                 shown += 1;
-                if !entry.is_expired(now) {
-                    show(entry);
-                }
+                show(position(tag), entry);
             }
             tag = 0;
         }
@@ -493,5 +509,20 @@ impl Keyspace {
             }
         }
         None
+    }
+}
+
+impl MemoryTier for Keyspace {
+    fn forget(&self, tombstone: &Entry) {
+        let place = self.place(tombstone.borrow().key());
+        self.lock(place.shard).forget(place.tag, tombstone);
+    }
+
+    fn give_up(&self, generation: Generation, hash: u64, key: &[u8], spare_used: bool) -> Option<Entry> {
+        let position = self.position(hash);
+        let mut shard = self.lock((position >> u16::BITS) as usize);
+        // The database is looked up under the lock, since a flush has all locks.
+        let database = self.changes.database(generation)?;
+        shard.give_up(database, position as u16, key, spare_used)
     }
 }

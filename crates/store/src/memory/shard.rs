@@ -10,6 +10,8 @@ use crate::memory::table::Table;
 
 pub(crate) struct Shard {
     changes: Changes,
+    /// How often keys have changed: tells whether what was read from disk is still true.
+    version: u64,
     /// Database 0, which is the only one for most users, costs no step through `others`.
     first: Database,
     /// The databases from 1 on, as far as they were written.
@@ -22,8 +24,44 @@ pub(crate) struct Shard {
     pub(crate) evicted: u64,
 }
 
-/// An entry is still there although its time has come.
-pub(crate) struct Expired;
+/// What a shard knows of a key, for reading.
+pub(crate) enum Look<'a> {
+    Live(EntryRef<'a>),
+    /// It is still there although its time has come: the caller removes it under a lock that accounts for that.
+    Expired,
+    /// There is no such key, whatever the disk says.
+    Deleted,
+    /// It is not here. On disk, if there is one, it may be.
+    Unknown,
+}
+
+/// What a shard knows of a key, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    Live(usize),
+    /// There is no such key: this is the place of the tombstone that says so.
+    Deleted(usize),
+    /// It is not here. On disk, if there is one, it may be.
+    Unknown,
+}
+
+impl Presence {
+    /// Where the live entry is.
+    pub(crate) fn live(self) -> Option<usize> {
+        match self {
+            Presence::Live(index) => Some(index),
+            Presence::Deleted(_) | Presence::Unknown => None,
+        }
+    }
+
+    /// Where the key's entry or tombstone is.
+    fn index(self) -> Option<usize> {
+        match self {
+            Presence::Live(index) | Presence::Deleted(index) => Some(index),
+            Presence::Unknown => None,
+        }
+    }
+}
 
 /// A place in the order of a shard's entries.
 #[derive(Clone, Copy, Default)]
@@ -64,6 +102,7 @@ impl Shard {
     pub(crate) fn new(changes: Changes) -> Shard {
         Shard {
             changes,
+            version: 0,
             first: Database::default(),
             others: Vec::new(),
             hand: Position::default(),
@@ -72,30 +111,124 @@ impl Shard {
         }
     }
 
-    /// Puts an entry in the place `index` of its key, or where `tag` says if its key is new; gives what was there.
+    /// How often keys have changed.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    fn is_cache(&self) -> bool {
+        self.changes.disk().is_some()
+    }
+
+    /// Puts an entry in its key's place, or where `tag` says if its key is new; gives what was there.
     pub(crate) fn put(
         &mut self,
         database: usize,
         tag: u16,
-        index: Option<usize>,
+        presence: Presence,
         entry: Entry,
     ) -> Option<Entry> {
-        self.changes.changed(database, entry.borrow().key());
-        self.database(database).put(tag, index, entry)
+        self.version += 1;
+        self.changes.written(database, entry.borrow());
+        let before = self.database(database).put(tag, presence.index(), entry)?;
+        (!before.borrow().is_tombstone()).then_some(before)
     }
 
+    /// Puts an entry as it is on disk in the place of a key that is not here.
+    pub(crate) fn promote(&mut self, database: usize, tag: u16, entry: Entry) {
+        self.database(database).put(tag, None, entry);
+    }
+
+    /// Removes a live entry.
     pub(crate) fn remove(&mut self, database: usize, index: usize) -> Entry {
+        self.version += 1;
+        if self.is_cache() {
+            let tombstone = Entry::tombstone(self.entry(database, index).key());
+            self.changes.written(database, tombstone.borrow());
+            return self.database(database).replace(index, tombstone);
+        }
         let entry = self.database(database).remove(index);
-        self.changes.changed(database, entry.borrow().key());
+        self.changes.gone(database, entry.borrow().key());
+        entry
+    }
+
+    /// Makes certain that there is no such key, whatever the disk says; the caller knows that there is no live entry.
+    pub(crate) fn bury(&mut self, database: usize, tag: u16, key: &[u8]) {
+        if self.is_cache() {
+            self.version += 1;
+            let tombstone = Entry::tombstone(key);
+            self.changes.written(database, tombstone.borrow());
+            let part = self.database(database);
+            let index = part.table.find(tag, key);
+            part.put(tag, index, tombstone);
+        }
+    }
+
+    /// Whether the memory tier knows of a key, or of its absence.
+    pub(crate) fn knows(&self, database: usize, tag: u16, key: &[u8]) -> bool {
+        self.existing_database(database).is_some_and(|part| part.table.find(tag, key).is_some())
+    }
+
+    /// Removes an entry whose time has come. On disk it has come as well, unless the entry is not there yet.
+    fn expire(&mut self, database: usize, index: usize) -> Entry {
+        let is_on_its_way = self.is_cache() && self.entry(database, index).is_held();
+        if is_on_its_way {
+            self.expired += 1;
+            return self.remove(database, index);
+        }
+        self.expired += u64::from(!self.is_cache());
+        let entry = self.database(database).remove(index);
+        self.changes.gone(database, entry.borrow().key());
         entry
     }
 
     pub(crate) fn set_expiry(&mut self, database: usize, index: usize, expiry: Option<u64>) {
-        let part = self.database(database);
-        part.set_expiry(index, expiry);
+        self.version += 1;
+        self.database(database).set_expiry(index, expiry);
         if let Some(part) = self.existing_database(database) {
-            self.changes.changed(database, part.table.entry(index).key());
+            self.changes.written(database, part.table.entry(index));
         }
+    }
+
+    /// Removes a tombstone, unless its key has been written since.
+    pub(crate) fn forget(&mut self, tag: u16, tombstone: &Entry) {
+        let key = tombstone.borrow().key();
+        for part in self.databases_mut() {
+            if let Some(index) = part.table.find(tag, key)
+                && tombstone.same(part.table.entry(index))
+            {
+                part.remove(index);
+                return;
+            }
+        }
+    }
+
+    /// Puts a tombstone in the place of a key that is about to be removed from disk, and gives it; `None` if the key is
+    /// to stay there.
+    pub(crate) fn give_up(
+        &mut self,
+        database: usize,
+        tag: u16,
+        key: &[u8],
+        spare_used: bool,
+    ) -> Option<Entry> {
+        let part = self.database(database);
+        let index = part.table.find(tag, key);
+        if let Some(entry) = index.map(|index| part.table.entry(index)) {
+            let frequency = entry.access().frequency();
+            if entry.is_held() || entry.is_tombstone() {
+                return None;
+            }
+            if spare_used && frequency > 0 {
+                entry.set_access(entry.access().with_frequency(frequency / 2));
+                return None;
+            }
+        }
+        let tombstone = Entry::tombstone(key);
+        self.version += 1;
+        self.database(database).put(tag, index, tombstone.borrow().to_owned());
+        self.changes.gone(database, key);
+        Some(tombstone)
     }
 
     /// The shard's part of a database, made when it is first needed.
@@ -138,6 +271,7 @@ impl Shard {
 
     /// Takes one database, or all of them, out of the shard; whoever does it tells of the change.
     pub(crate) fn take(&mut self, database: Option<usize>) -> Vec<Database> {
+        self.version += 1;
         match database {
             Some(number) => self.existing_database_mut(number).map(std::mem::take).into_iter().collect(),
             None => {
@@ -150,6 +284,7 @@ impl Shard {
 
     /// Exchanges two databases; whoever does it tells of the change.
     pub(crate) fn swap(&mut self, first: usize, second: usize) {
+        self.version += 1;
         let mut taken = std::mem::take(self.database(first));
         std::mem::swap(&mut taken, self.database(second));
         *self.database(first) = taken;
@@ -161,31 +296,31 @@ impl Shard {
             + self.databases().map(Database::memory).sum::<usize>()
     }
 
-    /// A live entry, for reading: one whose time has come is an error, for the caller to remove it under a lock that
-    /// accounts for that.
-    pub(crate) fn look(
-        &self,
-        database: usize,
-        tag: u16,
-        key: &[u8],
-        now: u64,
-    ) -> Result<Option<EntryRef<'_>>, Expired> {
-        let Some(part) = self.existing_database(database) else { return Ok(None) };
-        let Some(index) = part.table.find(tag, key) else { return Ok(None) };
-        let entry = part.table.entry(index);
-        if entry.is_expired(now) { Err(Expired) } else { Ok(Some(entry)) }
+    /// What is known of a key, for reading.
+    pub(crate) fn look(&self, database: usize, tag: u16, key: &[u8], now: u64) -> Look<'_> {
+        let found =
+            self.existing_database(database).and_then(|part| Some((part, part.table.find(tag, key)?)));
+        let Some((part, index)) = found else { return Look::Unknown };
+        match part.table.entry(index) {
+            entry if entry.is_tombstone() => Look::Deleted,
+            entry if entry.is_expired(now) => Look::Expired,
+            entry => Look::Live(entry),
+        }
     }
 
-    /// Where a live entry is. One whose time has come is removed.
-    pub(crate) fn find(&mut self, database: usize, tag: u16, key: &[u8], now: u64) -> Option<usize> {
-        let part = self.existing_database_mut(database)?;
-        let index = part.table.find(tag, key)?;
-        if part.table.entry(index).is_expired(now) {
-            self.remove(database, index);
-            self.expired += 1;
-            return None;
+    /// What is known of a key, and where. An entry whose time has come is removed.
+    pub(crate) fn locate(&mut self, database: usize, tag: u16, key: &[u8], now: u64) -> Presence {
+        let find = |shard: &Shard| shard.existing_database(database)?.table.find(tag, key);
+        let Some(index) = find(self) else { return Presence::Unknown };
+        let entry = self.entry(database, index);
+        if entry.is_tombstone() {
+            return Presence::Deleted(index);
         }
-        Some(index)
+        if !entry.is_expired(now) {
+            return Presence::Live(index);
+        }
+        self.expire(database, index);
+        find(self).map_or(Presence::Unknown, Presence::Deleted)
     }
 
     /// When the next entry expires, in Unix milliseconds.
@@ -201,10 +336,12 @@ impl Shard {
                 && let Some((at, tag)) = self.database(database).expiries.next()
                 && at <= now
             {
-                gone.extend(self.remove_by_expiry(database, at, tag));
+                match self.database(database).find_by_expiry(at, tag) {
+                    Some(index) => gone.push(self.expire(database, index)),
+                    None => self.database(database).expiries.remove(at, tag),
+                }
             }
         }
-        self.expired += gone.len() as u64;
         gone
     }
 
@@ -212,15 +349,13 @@ impl Shard {
     pub(crate) fn evict_next_to_expire(&mut self) -> Option<Entry> {
         let next = |(number, part): (usize, &Database)| Some((part.expiries.next()?, number));
         let ((at, tag), database) = self.databases().enumerate().filter_map(next).min()?;
-        let evicted = self.remove_by_expiry(database, at, tag);
-        self.evicted += 1;
-        evicted
+        self.evict_by_expiry(database, at, tag)
     }
 
-    fn remove_by_expiry(&mut self, database: usize, at: u64, tag: u16) -> Option<Entry> {
-        let entry = self.database(database).remove_by_expiry(at, tag)?;
-        self.changes.changed(database, entry.borrow().key());
-        Some(entry)
+    fn evict_by_expiry(&mut self, database: usize, at: u64, tag: u16) -> Option<Entry> {
+        let index = self.database(database).find_by_expiry(at, tag)?;
+        self.evicted += 1;
+        Some(self.remove(database, index))
     }
 
     /// Removes an entry that the number chooses, or one that expires.
@@ -234,19 +369,18 @@ impl Shard {
             place -= if found { 0 } else { here };
             found
         })?;
-        let evicted = if volatile_only {
+        if volatile_only {
             let (at, tag) = self.database(database).expiries.get(place)?;
-            self.remove_by_expiry(database, at, tag)
-        } else {
-            Some(self.remove(database, place))
-        };
+            return self.evict_by_expiry(database, at, tag);
+        }
         self.evicted += 1;
-        evicted
+        Some(self.remove(database, place))
     }
 
     /// Moves the hand on until `need` bytes are free or it has left the shard (see [`crate::EvictionPolicy`]).
     pub(crate) fn sweep(&mut self, volatile_only: bool, need: usize) -> Sweep {
         let mut sweep = Sweep { evicted: Vec::new(), bytes: 0, finished: false };
+        let is_cache = self.is_cache();
         while let Some(part) = match self.hand.database.checked_sub(1) {
             None => Some(&mut self.first),
             Some(other) => self.others.get_mut(other),
@@ -256,19 +390,22 @@ impl Shard {
                 while index < part.table.len() {
                     if sweep.bytes >= need {
                         self.hand.tag = part.table.tag(index);
-                        self.evicted += sweep.evicted.len() as u64;
+                        self.evicted += if is_cache { 0 } else { sweep.evicted.len() as u64 };
                         return sweep;
                     }
                     let entry = part.table.entry(index);
                     let frequency = entry.access().frequency();
-                    if volatile_only && entry.expiry().is_none() {
+                    let must_stay = is_cache && (entry.is_held() || entry.is_tombstone());
+                    if must_stay || volatile_only && entry.expiry().is_none() {
                         index += 1;
                     } else if frequency > 0 {
                         entry.set_access(entry.access().with_frequency(frequency / 2));
                         index += 1;
                     } else {
                         sweep.bytes += entry.allocation_size();
-                        self.changes.changed(self.hand.database, entry.key());
+                        if !is_cache {
+                            self.changes.gone(self.hand.database, entry.key());
+                        }
                         sweep.evicted.push(part.remove(index));
                     }
                 }
@@ -276,7 +413,7 @@ impl Shard {
             self.hand = Position { database: self.hand.database + 1, tag: 0 };
         }
         self.hand = Position::default();
-        self.evicted += sweep.evicted.len() as u64;
+        self.evicted += if is_cache { 0 } else { sweep.evicted.len() as u64 };
         sweep.finished = true;
         sweep
     }
@@ -326,18 +463,22 @@ impl Database {
 
     /// Puts an entry in the place `index` of its key, or where `tag` says if its key is new.
     fn put(&mut self, tag: u16, index: Option<usize>, entry: Entry) -> Option<Entry> {
-        self.enter(tag, entry.borrow());
         match index {
-            Some(index) => {
-                let old = self.table.replace(index, entry);
-                self.leave(tag, old.borrow());
-                Some(old)
-            }
+            Some(index) => Some(self.replace(index, entry)),
             None => {
+                self.enter(tag, entry.borrow());
                 self.table.insert(tag, entry);
                 None
             }
         }
+    }
+
+    fn replace(&mut self, index: usize, entry: Entry) -> Entry {
+        let tag = self.table.tag(index);
+        self.enter(tag, entry.borrow());
+        let before = self.table.replace(index, entry);
+        self.leave(tag, before.borrow());
+        before
     }
 
     fn remove(&mut self, index: usize) -> Entry {
@@ -365,19 +506,14 @@ impl Database {
             + allocation_size(self.expiries.requested_len())
     }
 
-    fn remove_by_expiry(&mut self, at: u64, tag: u16) -> Option<Entry> {
+    /// The entry that expires then, among those with this tag.
+    fn find_by_expiry(&self, at: u64, tag: u16) -> Option<usize> {
         let first = self.table.lower_bound(tag);
-        let index = (first..self.table.len())
+        let found = (first..self.table.len())
             .take_while(|&index| self.table.tag(index) == tag)
             .find(|&index| self.table.entry(index).expiry().map(expiry::clamp) == Some(at));
-        match index {
-            Some(index) => Some(self.remove(index)),
-            None => {
-                debug_assert!(false, "the expiry index names an entry that does not exist");
-                self.expiries.remove(at, tag);
-                None
-            }
-        }
+        debug_assert!(found.is_some(), "the expiry index names an entry that does not exist");
+        found
     }
 
     fn enter(&mut self, tag: u16, entry: EntryRef<'_>) {

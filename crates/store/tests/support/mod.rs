@@ -39,3 +39,9 @@ pub fn read(session: &mut Session, key: &[u8]) -> Option<Vec<u8>> {
     session.read(&value, &mut bytes).expect("what was written can be read");
     Some(bytes)
 }
+
+pub fn random_bytes(len: usize, seed: u64) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    fastrand::Rng::with_seed(seed).fill(&mut bytes);
+    bytes
+}

@@ -4,15 +4,18 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use event_listener::Listener;
 use snugly_codec::{Decoder, Encoder, Record};
 use thiserror::Error;
 
 use crate::memory::entry::{self, Access, Entry, EntryRef, MAX_KEY_LEN};
 use crate::memory::entry_allocation_size;
-use crate::memory::keyspace::Place;
-use crate::memory::shard::Shard;
+use crate::memory::keyspace::{Locked, Place, Unknown};
+use crate::memory::shard::{Presence, Shard};
 use crate::store::{SessionCounters, Settings, Store, system_time};
+use crate::tiers::Terms;
 
 /// Why a write or a read failed.
 #[derive(Debug, Error)]
@@ -52,6 +55,26 @@ pub enum StoreError {
         key: Vec<u8>,
         /// What is wrong with the record.
         source: snugly_codec::DecodeError,
+    },
+    /// A value on disk is not what was written.
+    #[error("the value of {key:?} on disk is damaged; write or delete the key to mend it", key = String::from_utf8_lossy(key))]
+    Damaged {
+        /// The key.
+        key: Vec<u8>,
+    },
+    /// The disk cannot be read or written.
+    #[error("{reason}")]
+    Disk {
+        /// What is wrong.
+        reason: String,
+    },
+    /// The disk's budget is used up and the eviction policy found nothing to remove.
+    #[error(
+        "the disk tier is full: all of its {max_disk} bytes are used; raise max-disk, or choose a maxmemory-policy that evicts"
+    )]
+    DiskFull {
+        /// The budget in bytes.
+        max_disk: u64,
     },
 }
 
@@ -182,10 +205,20 @@ pub struct Session {
     random: fastrand::Rng,
     /// Whether this thread holds shards, and so must not wait for others.
     is_holding: bool,
+    /// How many changes the queue had after the last write.
+    ticket: Option<u64>,
     current: Vec<u8>,
     edited: Vec<u8>,
 }
 
+/// A write that is on its way to the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticket(pub(crate) u64);
+
+/// From so many keys a random one is chosen where they are on disk.
+const RANDOM_SAMPLE: usize = 32;
+/// How long a writer waits for the disk before it looks again whether that works.
+const LONGEST_WAIT: Duration = Duration::from_millis(50);
 /// Buffers that grew over this for one large value are given back.
 const KEPT_BUFFER: usize = 1 << 20;
 
@@ -204,6 +237,7 @@ impl Session {
             now: None,
             random: fastrand::Rng::new(),
             is_holding: false,
+            ticket: None,
             current: Vec::new(),
             edited: Vec::new(),
         }
@@ -231,11 +265,38 @@ impl Session {
     /// [`StoreError::Unreadable`] if the key's value is damaged where it is stored.
     pub fn get(&mut self, database: usize, key: &[u8]) -> Result<Option<Value>, StoreError> {
         self.follow_settings();
-        let keyspace = &self.store.keyspace;
         let now = self.now();
-        let value = keyspace.read(keyspace.place(key), database, key, now, |entry| self.used(entry, now));
+        let value = self.look(database, key, |session, entry| session.used(entry, now))?;
         self.count_lookup(value.is_some());
         Ok(value)
+    }
+
+    /// Shows a live entry, wherever it is.
+    fn look<R>(
+        &self,
+        database: usize,
+        key: &[u8],
+        show: impl Fn(&Session, EntryRef<'_>) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        let keyspace = &self.store.keyspace;
+        let place = keyspace.place(key);
+        match keyspace.read(place, database, key, self.now(), |entry| show(self, entry)) {
+            Ok(shown) => return Ok(shown),
+            Err(Unknown) if self.store.disk().is_none() => return Ok(None),
+            Err(Unknown) => {}
+        }
+        let (mut shard, presence) = self.resolve(database, place, key)?;
+        Ok(presence.live().map(|index| show(self, shard.entry(database, index))))
+    }
+
+    fn resolve(
+        &self,
+        database: usize,
+        place: Place,
+        key: &[u8],
+    ) -> Result<(Locked<'_>, Presence), StoreError> {
+        let terms = Terms { settings: self.settings, now: self.now(), holding: self.is_holding };
+        self.store.resolve(database, place, key, terms)
     }
 
     /// Tells that these keys will be looked up soon, so that the waits for memory of up to
@@ -260,14 +321,20 @@ impl Session {
         keys: impl Iterator<Item = &'k [u8]> + Clone,
     ) -> Result<Vec<Option<Value>>, StoreError> {
         self.follow_settings();
-        let keyspace = &self.store.keyspace;
-        let places: Vec<Place> = keys.clone().map(|key| keyspace.place(key)).collect();
-        let mut shards = keyspace.lock_all(places.iter().copied());
-        let values: Vec<_> = keys
-            .zip(&places)
-            .map(|(key, place)| self.look_up(shards.shard(place.shard), database, *place, key))
-            .collect();
-        drop(shards);
+        if self.store.disk().is_some() {
+            // Fetched before the shards are held.
+            for key in keys.clone() {
+                self.peek(database, key)?;
+            }
+        }
+        let store = self.store.clone();
+        let held = store.keyspace.hold(keys.clone().map(|key| store.keyspace.place(key)));
+        let values: Result<Vec<_>, _> = self.holding(|session| {
+            let now = session.now();
+            keys.map(|key| session.look(database, key, |session, entry| session.used(entry, now))).collect()
+        });
+        drop(held);
+        let values = values?;
         values.iter().for_each(|value| self.count_lookup(value.is_some()));
         Ok(values)
     }
@@ -277,8 +344,7 @@ impl Session {
     /// # Errors
     /// As [`Session::get`].
     pub fn peek(&mut self, database: usize, key: &[u8]) -> Result<Option<Value>, StoreError> {
-        let keyspace = &self.store.keyspace;
-        Ok(keyspace.read(keyspace.place(key), database, key, self.now(), |entry| Value(entry.to_owned())))
+        self.look(database, key, |_, entry| Value(entry.to_owned()))
     }
 
     /// Appends a value to `out`, decompressed.
@@ -303,7 +369,22 @@ impl Session {
         expiry: Expiry,
         condition: Condition<'_>,
     ) -> Result<bool, StoreError> {
-        Ok(self.get_and_set(database, key, value, expiry, condition)?.written)
+        if condition != Condition::Always || expiry == Expiry::Keep {
+            return Ok(self.get_and_set(database, key, value, expiry, condition)?.written);
+        }
+        let entry = self.make_entry(key, value, expiry)?;
+        let roomy = self.make_room(&entry)?;
+        let now = self.now();
+        let place = self.store.keyspace.place(key);
+        let mut shard = self.store.keyspace.lock(place.shard);
+        let presence = shard.locate(database, place.tag, key, now);
+        let size = presence.live().map(|index| shard.entry(database, index).allocation_size());
+        self.admit(roomy, &entry, size)?;
+        let before = put(&mut shard, database, place, presence, entry, expiry, now);
+        drop(shard);
+        drop(before);
+        self.wrote();
+        Ok(true)
     }
 
     /// As [`Session::set`], and gives what the key was before. [`Session::set`] does not have to know it.
@@ -330,10 +411,9 @@ impl Session {
             };
             let entry = self.make_entry(key, value, expiry)?;
             let now = self.now();
-            let roomy = self.make_room(&entry);
-            let mut shard = self.store.keyspace.lock(place.shard);
-            let index = shard.find(database, place.tag, key, now);
-            let current = index.map(|index| shard.entry(database, index).to_owned());
+            let roomy = self.make_room(&entry)?;
+            let (mut shard, presence) = self.resolve(database, place, key)?;
+            let current = presence.live().map(|index| shard.entry(database, index).to_owned());
             if let Some(compared) = compared
                 && !current.as_ref().is_some_and(|current| current.same(compared.0.borrow()))
             {
@@ -345,10 +425,14 @@ impl Session {
                 Condition::IfPresent => current.is_some(),
             };
             if allowed {
-                self.admit(roomy, &entry, current.as_ref())?;
-                put(&mut shard, database, place, index, entry, expiry, now);
+                let size = current.as_ref().map(|current| current.borrow().allocation_size());
+                self.admit(roomy, &entry, size)?;
+                put(&mut shard, database, place, presence, entry, expiry, now);
             }
             drop(shard);
+            if allowed {
+                self.wrote();
+            }
             return Ok(SetOutcome { written: allowed, previous: current.map(Value) });
         }
     }
@@ -372,31 +456,63 @@ impl Session {
             need += entry.borrow().allocation_size() as u64;
             entries.push((self.store.keyspace.place(key), entry));
         }
-        let now = self.now();
-        if !self.has_room_for(need) {
+        if !self.has_room_for(need)? {
             return Err(self.out_of_memory());
         }
-        let mut shards = self.store.keyspace.lock_all(entries.iter().map(|(place, _)| *place));
-        let mut exists = |place: Place, entry: &Entry| {
-            let shard = shards.shard(place.shard);
-            shard.find(database, place.tag, entry.borrow().key(), now).is_some()
-        };
-        let holds = match condition {
-            ManyCondition::Always => true,
-            ManyCondition::IfAllAbsent => !entries.iter().any(|(place, entry)| exists(*place, entry)),
-            ManyCondition::IfAllPresent => entries.iter().all(|(place, entry)| exists(*place, entry)),
-        };
-        if !holds {
-            return Ok(false);
+        self.refuse_if_disk_does()?;
+        if condition != ManyCondition::Always && self.store.disk().is_some() {
+            // Fetched before the shards are held.
+            for (_, entry) in &entries {
+                self.peek(database, entry.borrow().key())?;
+            }
         }
+        let store = self.store.clone();
+        let _group = store.disk().map(|disk| disk.queue().group());
+        let held = store.keyspace.hold(entries.iter().map(|(place, _)| *place));
+        let (written, replaced) =
+            self.holding(|session| session.put_many(database, entries, expiry, condition))?;
+        drop(held);
+        drop(replaced);
+        if written {
+            self.wrote();
+        }
+        Ok(written)
+    }
+
+    /// Gives what was replaced, to be freed when the shards are let go.
+    fn put_many(
+        &mut self,
+        database: usize,
+        entries: Vec<(Place, Entry)>,
+        expiry: Expiry,
+        condition: ManyCondition,
+    ) -> Result<(bool, Vec<Entry>), StoreError> {
+        let expected = match condition {
+            ManyCondition::Always => None,
+            ManyCondition::IfAllAbsent => Some(false),
+            ManyCondition::IfAllPresent => Some(true),
+        };
+        if let Some(expected) = expected {
+            for (_, entry) in &entries {
+                if self.peek(database, entry.borrow().key())?.is_some() != expected {
+                    return Ok((false, Vec::new()));
+                }
+            }
+        }
+        let now = self.now();
         let mut replaced = Vec::new();
         for (place, entry) in entries {
-            let shard = shards.shard(place.shard);
-            let index = shard.find(database, place.tag, entry.borrow().key(), now);
-            replaced.extend(put(shard, database, place, index, entry, expiry, now));
+            let (mut shard, presence) = match expiry {
+                Expiry::Keep => self.resolve(database, place, entry.borrow().key())?,
+                Expiry::Never | Expiry::At(_) => {
+                    let mut shard = self.store.keyspace.lock(place.shard);
+                    let presence = shard.locate(database, place.tag, entry.borrow().key(), now);
+                    (shard, presence)
+                }
+            };
+            replaced.extend(put(&mut shard, database, place, presence, entry, expiry, now));
         }
-        drop(shards);
-        Ok(true)
+        Ok((true, replaced))
     }
 
     /// Changes a value by what it was: `edit` sees the current value, if there is one, and fills the new one. It runs
@@ -441,12 +557,33 @@ impl Session {
     /// Removes a key and gives what it was.
     ///
     /// # Errors
-    /// As [`Session::get`]; then the key is removed as well.
+    /// As [`Session::get`]; a damaged value is removed all the same.
     pub fn remove(&mut self, database: usize, key: &[u8]) -> Result<Option<Value>, StoreError> {
         let place = self.store.keyspace.place(key);
-        let mut shard = self.store.keyspace.lock(place.shard);
-        let index = shard.find(database, place.tag, key, self.now());
-        Ok(index.map(|index| Value(shard.remove(database, index))))
+        let removed = self
+            .resolve(database, place, key)
+            .map(|(mut shard, presence)| presence.live().map(|index| Value(shard.remove(database, index))));
+        match &removed {
+            Ok(Some(_)) => self.wrote(),
+            Err(StoreError::Damaged { .. }) => {
+                self.store.keyspace.lock(place.shard).bury(database, place.tag, key);
+                self.wrote();
+            }
+            Ok(None) | Err(_) => {}
+        }
+        removed
+    }
+
+    /// Removes a key, whatever state its value is in; says whether there was one.
+    ///
+    /// # Errors
+    /// [`StoreError::Disk`] if the disk cannot be read.
+    pub fn delete(&mut self, database: usize, key: &[u8]) -> Result<bool, StoreError> {
+        match self.remove(database, key) {
+            Ok(removed) => Ok(removed.is_some()),
+            Err(StoreError::Damaged { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     /// Looks a key up for reading and changes its expiry at the same instant.
@@ -460,14 +597,19 @@ impl Session {
         expiry: Expiry,
     ) -> Result<Option<Value>, StoreError> {
         self.follow_settings();
+        let now = self.now();
         let place = self.store.keyspace.place(key);
-        let mut shard = self.store.keyspace.lock(place.shard);
-        let value = self.look_up(&mut shard, database, place, key);
-        if value.is_some() {
-            self.change_expiry(&mut shard, database, place, key, expiry);
-        }
+        let (mut shard, presence) = self.resolve(database, place, key)?;
+        let value = presence.live().map(|index| {
+            let value = self.used(shard.entry(database, index), now);
+            change_expiry(&mut shard, database, index, expiry, now);
+            value
+        });
         drop(shard);
         self.count_lookup(value.is_some());
+        if value.is_some() && expiry != Expiry::Keep {
+            self.wrote();
+        }
         Ok(value)
     }
 
@@ -483,15 +625,16 @@ impl Session {
         conditions: ExpireConditions,
     ) -> Result<ExpireOutcome, StoreError> {
         let place = self.store.keyspace.place(key);
-        let mut shard = self.store.keyspace.lock(place.shard);
-        let Some(index) = shard.find(database, place.tag, key, self.now()) else {
-            return Ok(ExpireOutcome::Missing);
-        };
+        let (mut shard, presence) = self.resolve(database, place, key)?;
+        let Some(index) = presence.live() else { return Ok(ExpireOutcome::Missing) };
         let current = shard.entry(database, index).expiry();
         if !conditions.hold(current, expiry) {
             return Ok(ExpireOutcome::Refused);
         }
-        Ok(self.change_expiry(&mut shard, database, place, key, expiry))
+        let outcome = change_expiry(&mut shard, database, index, expiry, self.now());
+        drop(shard);
+        self.wrote();
+        Ok(outcome)
     }
 
     /// Shows keys from `cursor` on, about `count` of them, with their values as stored; gives the next cursor, 0 at
@@ -504,9 +647,9 @@ impl Session {
         database: usize,
         cursor: u64,
         count: usize,
-        mut show: impl FnMut(&[u8]),
+        show: impl FnMut(&[u8]),
     ) -> Result<u64, StoreError> {
-        Ok(self.store.keyspace.scan(database, cursor, count, self.now(), |entry| show(entry.key())))
+        self.store.scan(database, cursor, count, self.now(), show)
     }
 
     /// Some key's value; any of them with about the same chance.
@@ -515,7 +658,25 @@ impl Session {
     /// As [`Session::get`].
     pub fn random(&mut self, database: usize) -> Result<Option<Value>, StoreError> {
         let now = self.now();
-        Ok(self.store.keyspace.random_entry(database, now, || self.random.u64(..)).map(Value))
+        if self.store.disk().is_none() {
+            return Ok(self.store.keyspace.random_entry(database, now, || self.random.u64(..)).map(Value));
+        }
+        // Some keys from a random place on, or from the start if there is none behind it.
+        let mut cursor = self.store.keyspace.position(self.random.u64(..));
+        loop {
+            let is_first = cursor == 0;
+            let mut keys = Vec::new();
+            cursor = self.store.scan(database, cursor, RANDOM_SAMPLE, now, |key| keys.push(key.to_vec()))?;
+            self.random.shuffle(&mut keys);
+            for key in keys {
+                if let Some(value) = self.peek(database, &key)? {
+                    return Ok(Some(value));
+                }
+            }
+            if is_first && cursor == 0 {
+                return Ok(None);
+            }
+        }
     }
 
     /// Runs several operations on these keys as one: nobody sees the keys in between, and nobody else changes them. On
@@ -526,6 +687,7 @@ impl Session {
         operations: impl FnOnce(&mut Session) -> R,
     ) -> R {
         let store = self.store.clone();
+        let _group = store.disk().map(|disk| disk.queue().group());
         let _held = store.keyspace.hold(keys.map(|key| store.keyspace.place(key)));
         self.holding(operations)
     }
@@ -533,6 +695,7 @@ impl Session {
     /// As [`Session::exclusively`], for operations whose keys are not known beforehand: nobody else can do anything.
     pub fn all_exclusively<R>(&mut self, operations: impl FnOnce(&mut Session) -> R) -> R {
         let store = self.store.clone();
+        let _group = store.disk().map(|disk| disk.queue().group());
         let _held = store.keyspace.hold_all();
         self.holding(operations)
     }
@@ -542,12 +705,6 @@ impl Session {
         let result = operations(self);
         self.is_holding = outer;
         result
-    }
-
-    fn look_up(&self, shard: &mut Shard, database: usize, place: Place, key: &[u8]) -> Option<Value> {
-        let now = self.now();
-        let index = shard.find(database, place.tag, key, now)?;
-        Some(self.used(shard.entry(database, index), now))
     }
 
     /// A handle to an entry, with this use of it noted.
@@ -563,6 +720,7 @@ impl Session {
 
     fn make_entry(&mut self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<Entry, StoreError> {
         self.follow_settings();
+        self.wait_for_the_disk()?;
         let limit = self.settings.max_key_len.min(MAX_KEY_LEN);
         if key.len() > limit {
             return Err(StoreError::KeyTooLong { len: key.len(), limit });
@@ -589,27 +747,58 @@ impl Session {
         }
     }
 
-    fn make_room(&mut self, entry: &Entry) -> bool {
+    fn make_room(&mut self, entry: &Entry) -> Result<bool, StoreError> {
         self.has_room_for(entry.borrow().allocation_size() as u64)
     }
 
-    fn has_room_for(&mut self, need: u64) -> bool {
+    fn has_room_for(&mut self, need: u64) -> Result<bool, StoreError> {
         let Settings { max_memory, eviction, .. } = self.settings;
-        max_memory == 0
-            || self
-                .store
-                .keyspace
-                .make_room(eviction, max_memory, need, self.is_holding, || self.random.u64(..))
+        let random = || self.random.u64(..);
+        let roomy = max_memory == 0
+            || self.store.keyspace.make_room(eviction, max_memory, need, self.is_holding, random);
+        // What is on its way to the disk cannot leave memory yet; how much that can be is bounded by the queue.
+        Ok(roomy || self.store.disk().is_some())
     }
 
     /// Without room, only a write that does not make its key larger is let in, and none once the budget is exceeded.
-    fn admit(&self, roomy: bool, entry: &Entry, current: Option<&Entry>) -> Result<(), StoreError> {
-        let size = |entry: &Entry| entry.borrow().allocation_size();
-        let not_larger = || current.is_some_and(|current| size(entry) <= size(current));
+    fn admit(&self, roomy: bool, entry: &Entry, current_size: Option<usize>) -> Result<(), StoreError> {
+        self.refuse_if_disk_does()?;
+        let not_larger = || current_size.is_some_and(|size| entry.borrow().allocation_size() <= size);
         if roomy || self.store.used_memory() <= self.settings.max_memory && not_larger() {
             return Ok(());
         }
         Err(self.out_of_memory())
+    }
+
+    fn refuse_if_disk_does(&self) -> Result<(), StoreError> {
+        self.store.disk_refusal().map_or(Ok(()), Err)
+    }
+
+    /// Waits while more changes are on their way to the disk than may be.
+    fn wait_for_the_disk(&self) -> Result<(), StoreError> {
+        let Some(disk) = self.store.disk() else { return Ok(()) };
+        while disk.queue().is_full() && !self.is_holding {
+            self.refuse_if_disk_does()?;
+            let listener = disk.queue().listen();
+            disk.queue().hurry();
+            if disk.queue().is_full() {
+                listener.wait_timeout(LONGEST_WAIT);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that something was written, to be waited for.
+    fn wrote(&mut self) {
+        if let Some(disk) = self.store.disk() {
+            self.ticket = Some(disk.queue().pushed());
+        }
+    }
+
+    /// The last write of this session, to be waited for with [`Store::durable`]; `None` if there was none since the last
+    /// call, or there is no disk tier.
+    pub fn take_ticket(&mut self) -> Option<Ticket> {
+        self.ticket.take().map(Ticket)
     }
 
     fn out_of_memory(&self) -> StoreError {
@@ -652,45 +841,46 @@ impl Session {
     ) -> Result<bool, StoreError> {
         let entry = self.make_entry(key, value, Expiry::Keep)?;
         let now = self.now();
-        let roomy = self.make_room(&entry);
+        let roomy = self.make_room(&entry)?;
         let place = self.store.keyspace.place(key);
-        let mut shard = self.store.keyspace.lock(place.shard);
-        let index = shard.find(database, place.tag, key, now);
-        let current = index.map(|index| shard.entry(database, index).to_owned());
+        let (mut shard, presence) = self.resolve(database, place, key)?;
+        let current = presence.live().map(|index| shard.entry(database, index).to_owned());
         let unchanged = match (&current, before) {
             (Some(current), Some(before)) => current.same(before.0.borrow()),
             (None, None) => true,
             _ => false,
         };
         if unchanged {
-            self.admit(roomy, &entry, current.as_ref())?;
-            put(&mut shard, database, place, index, entry, Expiry::Keep, now);
+            let size = current.as_ref().map(|current| current.borrow().allocation_size());
+            self.admit(roomy, &entry, size)?;
+            put(&mut shard, database, place, presence, entry, Expiry::Keep, now);
+        }
+        drop(shard);
+        if unchanged {
+            self.wrote();
         }
         Ok(unchanged)
     }
+}
 
-    fn change_expiry(
-        &self,
-        shard: &mut Shard,
-        database: usize,
-        place: Place,
-        key: &[u8],
-        expiry: Expiry,
-    ) -> ExpireOutcome {
-        let Some(index) = shard.find(database, place.tag, key, self.now()) else {
-            return ExpireOutcome::Missing;
-        };
-        match expiry {
-            Expiry::Keep => {}
-            Expiry::Never => shard.set_expiry(database, index, None),
-            Expiry::At(at) if at <= self.now() => {
-                shard.remove(database, index);
-                return ExpireOutcome::Removed;
-            }
-            Expiry::At(at) => shard.set_expiry(database, index, Some(at)),
+/// Changes a live entry's expiry; one in the past removes it.
+fn change_expiry(
+    shard: &mut Shard,
+    database: usize,
+    index: usize,
+    expiry: Expiry,
+    now: u64,
+) -> ExpireOutcome {
+    match expiry {
+        Expiry::Keep => {}
+        Expiry::Never => shard.set_expiry(database, index, None),
+        Expiry::At(at) if at <= now => {
+            shard.remove(database, index);
+            return ExpireOutcome::Removed;
         }
-        ExpireOutcome::Changed
+        Expiry::At(at) => shard.set_expiry(database, index, Some(at)),
     }
+    ExpireOutcome::Changed
 }
 
 impl ExpireConditions {
@@ -712,18 +902,27 @@ fn put(
     shard: &mut Shard,
     database: usize,
     place: Place,
-    index: Option<usize>,
+    presence: Presence,
     entry: Entry,
     expiry: Expiry,
     now: u64,
 ) -> Option<Entry> {
+    let live = presence.live();
     let at = match expiry {
-        Expiry::At(at) if at <= now => return index.map(|index| shard.remove(database, index)),
+        Expiry::At(at) if at <= now => {
+            return match live {
+                Some(index) => Some(shard.remove(database, index)),
+                None => {
+                    shard.bury(database, place.tag, entry.borrow().key());
+                    None
+                }
+            };
+        }
         Expiry::At(at) => Some(at),
         Expiry::Never => None,
-        Expiry::Keep => index.and_then(|index| shard.entry(database, index).expiry()),
+        Expiry::Keep => live.and_then(|index| shard.entry(database, index).expiry()),
     };
-    if let Some(index) = index {
+    if let Some(index) = live {
         // An overwritten key keeps the credit that its uses have earned.
         let frequency = shard.entry(database, index).access().frequency();
         entry.borrow().set_access(entry.borrow().access().with_frequency(frequency));
@@ -732,7 +931,7 @@ fn put(
         Ok(()) => entry,
         Err(copy) => copy,
     };
-    shard.put(database, place.tag, index, entry)
+    shard.put(database, place.tag, presence, entry)
 }
 
 /// Adds one to a counter that only this thread writes.

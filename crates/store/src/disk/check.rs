@@ -1,0 +1,239 @@
+//! Verifying and compacting a store that no server has open.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use super::engine::{Engine, EngineError, Read, Table};
+use super::files::{self, DATA_FILE, OpenError, Opened};
+use super::lookup;
+use super::row::{self, Body, Damaged, Generation, Row, RowKey};
+use super::state::Contents;
+use crate::hash::{HashKey, hash};
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Keys whose rows and records are whole.
+    pub keys: u64,
+    /// Of these, keys that expire.
+    pub volatile_keys: u64,
+    /// Bytes of their rows and chunks.
+    pub bytes: u64,
+    /// Rows of databases that were flushed and are still to be removed; not a fault.
+    pub flushed_rows: u64,
+    /// Chunks that no row refers to: room lost until the store is compacted or the chunks' row is mended.
+    pub orphaned_chunks: u64,
+    /// What is wrong, one line each, the first ones only.
+    pub faults: Vec<String>,
+    /// How many faults there are.
+    pub fault_count: u64,
+    /// Bytes of the file's pages that hold something.
+    pub used_bytes: u64,
+    /// Bytes up to the last page that was ever used.
+    pub file_bytes: u64,
+}
+
+/// How many faults are told one by one.
+const FAULTS_TOLD: usize = 100;
+
+impl CheckReport {
+    fn fault(&mut self, what: String) {
+        self.fault_count += 1;
+        if self.faults.len() < FAULTS_TOLD {
+            self.faults.push(what);
+        }
+    }
+}
+
+/// Verifies every row of a store, and that rows, chunks, expiries and accounting agree. Changes nothing. `progress` is
+/// told the number of rows that were looked at.
+///
+/// # Errors
+/// [`OpenError`] if the store cannot be opened or read.
+pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, OpenError> {
+    let Opened { engine, identity, state, lock } = files::open_offline(path)?;
+    let snapshot = engine.read().map_err(files::engine_failed)?;
+    let mut checker = Checker {
+        report: CheckReport::default(),
+        contents: BTreeMap::new(),
+        dead: state.dead.iter().copied().collect(),
+        hash_key: identity.hash_key,
+        chunks_in_use: HashSet::new(),
+        expiring: 0,
+        progress,
+        seen: 0,
+    };
+    for contents in &state.contents {
+        let generation = contents.generation;
+        checker.contents.insert(generation, Contents { generation, ..Contents::default() });
+    }
+    checker.entries(&snapshot).map_err(files::engine_failed)?;
+    checker.chunks(&snapshot).map_err(files::engine_failed)?;
+    checker.expiries(&snapshot).map_err(files::engine_failed)?;
+    for recorded in &state.contents {
+        let counted = checker.contents[&recorded.generation];
+        if counted != *recorded {
+            checker.report.fault(format!(
+                "the accounting of generation {} says {} keys ({} expiring, {} bytes), and there are {} ({}, {})",
+                recorded.generation,
+                recorded.keys,
+                recorded.volatile_keys,
+                recorded.bytes,
+                counted.keys,
+                counted.volatile_keys,
+                counted.bytes
+            ));
+        }
+    }
+    let usage = snapshot.usage().map_err(files::engine_failed)?;
+    drop(snapshot);
+    engine.close();
+    drop(lock);
+    Ok(CheckReport { used_bytes: usage.used, file_bytes: usage.file, ..checker.report })
+}
+
+struct Checker<P> {
+    report: CheckReport,
+    contents: BTreeMap<Generation, Contents>,
+    dead: HashSet<Generation>,
+    hash_key: HashKey,
+    chunks_in_use: HashSet<u64>,
+    /// Rows with an expiry, dead generations included.
+    expiring: u64,
+    progress: P,
+    seen: u64,
+}
+
+impl<P: FnMut(u64)> Checker<P> {
+    fn entries(&mut self, reader: &impl Read) -> Result<(), EngineError> {
+        let mut failure = None;
+        reader.scan(Table::Entries, &[], &mut |key, bytes| {
+            self.seen += 1;
+            (self.progress)(self.seen);
+            match self.entry(reader, key, bytes) {
+                Ok(()) => true,
+                Err(error) => {
+                    failure = Some(error);
+                    false
+                }
+            }
+        })?;
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn entry(&mut self, reader: &impl Read, key: &[u8], bytes: &[u8]) -> Result<(), EngineError> {
+        let Ok(row_key) = RowKey::parse(key) else {
+            self.report.fault(format!("a row has the key {}, which is none", key.escape_ascii()));
+            return Ok(());
+        };
+        let name = format!("generation {} hash {:016x}", row_key.generation(), row_key.hash());
+        let Ok(row) = Row::parse(row_key, bytes) else {
+            self.report.fault(format!("the row of {name} is damaged"));
+            return Ok(());
+        };
+        let mut len = bytes.len() as u64;
+        let mut long_key = None;
+        let record = match &row.body {
+            Body::Inline(record) => row::verify_record(record),
+            Body::Chunked(chunks) => {
+                self.chunks_in_use.insert(chunks.id);
+                len += chunks.len;
+                let joined = lookup::pieces(reader, chunks)?.map(|pieces| pieces.concat());
+                joined.and_then(|joined| {
+                    let (key, record) = row::verify_chunked(&row, chunks, &joined)?;
+                    long_key = key.map(<[u8]>::to_vec);
+                    row::verify_record(record)
+                })
+            }
+        };
+        if record == Err(Damaged) {
+            self.report.fault(format!("the record of {name} is damaged"));
+            return Ok(());
+        }
+        let key = row.key.or(long_key.as_deref()).unwrap_or_default();
+        if hash(self.hash_key, key) != row_key.hash() {
+            self.report.fault(format!("the row of {name} is in the place of another key"));
+        }
+        if let Some(at) = row.expiry {
+            self.expiring += 1;
+            if reader.get(Table::Expiries, &row_key.expiry_key(at))?.is_none() {
+                self.report.fault(format!("{name} expires, and no expiry says so"));
+            }
+        }
+        if self.dead.contains(&row_key.generation()) {
+            self.report.flushed_rows += 1;
+        } else if let Some(contents) = self.contents.get_mut(&row_key.generation()) {
+            contents.keys += 1;
+            contents.volatile_keys += u64::from(row.expiry.is_some());
+            contents.bytes += len;
+            self.report.keys += 1;
+            self.report.volatile_keys += u64::from(row.expiry.is_some());
+            self.report.bytes += len;
+        } else {
+            self.report.fault(format!("{name} belongs to no database"));
+        }
+        Ok(())
+    }
+
+    fn chunks(&mut self, reader: &impl Read) -> Result<(), EngineError> {
+        reader.scan(Table::Chunks, &[], &mut |key, _| {
+            let is_used = row::chunk_id(key).is_some_and(|id| self.chunks_in_use.contains(&id));
+            self.report.orphaned_chunks += u64::from(!is_used);
+            true
+        })
+    }
+
+    fn expiries(&mut self, reader: &impl Read) -> Result<(), EngineError> {
+        let mut count = 0;
+        reader.scan(Table::Expiries, &[], &mut |_, _| {
+            count += 1;
+            true
+        })?;
+        if count != self.expiring {
+            self.report.fault(format!("{count} expiries are recorded, and {} keys expire", self.expiring));
+        }
+        Ok(())
+    }
+}
+
+/// Rewrites a store without gaps; gives the file's length in bytes before and after.
+///
+/// # Errors
+/// [`OpenError`] if the store cannot be opened, or there is no room for the copy; the store is then as it was.
+pub fn compact(path: &Path) -> Result<(u64, u64), OpenError> {
+    let Opened { engine, lock, .. } = files::open_offline(path)?;
+    let (data, copy) = (path.join(DATA_FILE), path.join("data.mdb.compact"));
+    let failed = |reason: io::Error| OpenError::Io { path: copy.clone(), reason };
+    let before = allocated(&data).map_err(failed)?;
+    let mut file = File::create(&copy).map_err(failed)?;
+    let written = engine.compact_to(&mut file);
+    engine.close();
+    let replace = || {
+        file.sync_all()?;
+        fs::rename(&copy, &data)?;
+        files::sync_folder(path)?;
+        allocated(&data)
+    };
+    let result = match written {
+        Ok(()) => replace().map_err(failed),
+        Err(error) => Err(files::engine_failed(error)),
+    };
+    if result.is_err() {
+        // The copy is of no use; what went wrong is told already.
+        let _ = fs::remove_file(&copy);
+    }
+    drop(lock);
+    Ok((before, result?))
+}
+
+/// Bytes that a file takes on the disk.
+fn allocated(path: &Path) -> io::Result<u64> {
+    let metadata = fs::metadata(path)?;
+    #[cfg(unix)]
+    let bytes = std::os::unix::fs::MetadataExt::blocks(&metadata) * 512;
+    #[cfg(not(unix))]
+    let bytes = metadata.len();
+    Ok(bytes)
+}

@@ -1,0 +1,314 @@
+//! Opening a store: what is refused before the engine maps a file, because the engine would die of it or take it for
+//! new, and making a new one so that a crash leaves none that is half made.
+//!
+//! A store is a folder with `data.mdb` (LMDB's file), `lock.mdb` (LMDB's table of readers) and `snugly.lock` (held
+//! while the store is open).
+
+use std::collections::hash_map::RandomState;
+use std::fs::{self, File, TryLockError};
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, Read as _, Seek as _};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::engine::{Engine, EngineError, Read, Table, Write};
+use super::lmdb::{Lmdb, Options};
+use super::lookup;
+use super::row::Damaged;
+use super::state::{FORMAT_VERSION, IDENTITY_KEY, Identity, NotOurs, STATE_KEY, State};
+use super::{Durability, MIN_MAX_DISK, Storage};
+
+pub(super) const DATA_FILE: &str = "data.mdb";
+const LOCK_FILE: &str = "snugly.lock";
+/// The folder in which a new store is made.
+const NEW_FOLDER: &str = "new";
+/// Address space for a store without a limit.
+const UNLIMITED_MAP: usize = 1 << 40;
+
+/// Why a store could not be opened. It is as it was.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// The system refused something.
+    #[error("cannot open the store {path}: {reason}", path = path.display())]
+    Io {
+        /// The store's folder, or a file in it.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
+    /// The path is a file.
+    #[error("{path} is a file, and a store is a folder: choose another path", path = path.display())]
+    NotAFolder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The folder holds something else.
+    #[error("{path} holds files and is no store of snugly: choose an empty folder", path = path.display())]
+    NotAStore {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Another process has it open.
+    #[error("the store {path} is open in another process: stop that one, or choose another path", path = path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The data file is empty.
+    #[error("{path} is empty: it was truncated; restore it from a copy, or move it away to begin anew", path = path.display())]
+    Empty {
+        /// The data file.
+        path: PathBuf,
+    },
+    /// The data file is not LMDB's.
+    #[error("{path} is no store of snugly: {detail}", path = path.display())]
+    Foreign {
+        /// The data file.
+        path: PathBuf,
+        /// What was found.
+        detail: String,
+    },
+    /// The data file ends too early.
+    #[error(
+        "{path} is truncated: it has {actual} bytes and should have {expected}; restore it from a copy, or move it away to begin anew",
+        path = path.display()
+    )]
+    Truncated {
+        /// The data file.
+        path: PathBuf,
+        /// Its length in bytes.
+        actual: u64,
+        /// The least that it should have.
+        expected: u64,
+    },
+    /// Another version of the format.
+    #[error(
+        "the store {path} has format version {found}, and this program knows version {known}: use the program that wrote it",
+        path = path.display()
+    )]
+    Version {
+        /// The folder.
+        path: PathBuf,
+        /// The store's version.
+        found: u32,
+        /// This program's version.
+        known: u32,
+    },
+    /// The store's own records do not add up.
+    #[error("the store {path} is damaged: {detail}; see what `snugly check` says, or move it away to begin anew", path = path.display())]
+    Damaged {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong.
+        detail: String,
+    },
+    /// The budget is too small to work in.
+    #[error("max-disk is {given} bytes, and a store needs at least {least}")]
+    TooSmall {
+        /// The budget in bytes.
+        given: u64,
+        /// The least in bytes.
+        least: u64,
+    },
+    /// The engine failed.
+    #[error("the storage engine failed: {0}")]
+    Engine(String),
+}
+
+/// A store that is open.
+pub(super) struct Opened {
+    pub(super) engine: Lmdb,
+    pub(super) identity: Identity,
+    pub(super) state: State,
+    /// Keeps other processes out.
+    pub(super) lock: File,
+}
+
+pub(super) fn engine_failed(error: EngineError) -> OpenError {
+    OpenError::Engine(error.to_string())
+}
+
+/// Opens the store, or makes one where there is none.
+pub(super) fn open(storage: &Storage, databases: usize) -> Result<Opened, OpenError> {
+    if storage.max_disk != 0 && storage.max_disk < MIN_MAX_DISK {
+        return Err(OpenError::TooSmall { given: storage.max_disk, least: MIN_MAX_DISK });
+    }
+    let folder = &storage.path;
+    if folder.is_file() {
+        return Err(OpenError::NotAFolder { path: folder.clone() });
+    }
+    let is_new = is_vacant(folder)?;
+    if is_new {
+        fs::create_dir_all(folder).map_err(|reason| failed(folder, reason))?;
+    }
+    let lock = lock(folder)?;
+    if is_new && !folder.join(DATA_FILE).exists() {
+        create(folder, databases)?;
+    }
+    open_existing(folder, storage, lock)
+}
+
+/// Opens a store that must be there, for [`super::check`].
+pub(super) fn open_offline(folder: &Path) -> Result<Opened, OpenError> {
+    let data = folder.join(DATA_FILE);
+    if !data.is_file() {
+        return Err(failed(&data, io::ErrorKind::NotFound.into()));
+    }
+    let lock = lock(folder)?;
+    open_existing(folder, &Storage::new(folder), lock)
+}
+
+/// Whether there is nothing in the folder, or only what an earlier attempt to make a store left.
+fn is_vacant(folder: &Path) -> Result<bool, OpenError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(reason) if reason.kind() == io::ErrorKind::NotFound => return Ok(true),
+        Err(reason) => return Err(failed(folder, reason)),
+    };
+    let mut is_empty = true;
+    for entry in entries {
+        let name = entry.map_err(|reason| failed(folder, reason))?.file_name();
+        if name == DATA_FILE {
+            return Ok(false);
+        }
+        is_empty &= name == LOCK_FILE || name == NEW_FOLDER || name == "lock.mdb";
+    }
+    if is_empty { Ok(true) } else { Err(OpenError::NotAStore { path: folder.to_owned() }) }
+}
+
+fn lock(folder: &Path) -> Result<File, OpenError> {
+    let path = folder.join(LOCK_FILE);
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(|reason| failed(&path, reason))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: folder.to_owned() }),
+        Err(TryLockError::Error(reason)) => Err(failed(&path, reason)),
+    }
+}
+
+/// Makes a store beside its place and moves it there, so that it is whole or not there.
+fn create(folder: &Path, databases: usize) -> Result<(), OpenError> {
+    let new = folder.join(NEW_FOLDER);
+    match fs::remove_dir_all(&new) {
+        Err(reason) if reason.kind() != io::ErrorKind::NotFound => return Err(failed(&new, reason)),
+        _ => fs::create_dir(&new).map_err(|reason| failed(&new, reason))?,
+    }
+    let random = || RandomState::new().build_hasher().finish();
+    let identity = Identity { hash_key: [random(), random()] };
+    let options = Options { map_bytes: MIN_MAX_DISK as usize, sync: true };
+    // SAFETY: the folder has just been made, under the store's lock.
+    let engine = unsafe { Lmdb::open(&new, options) }.map_err(engine_failed)?;
+    let write = || {
+        let mut transaction = engine.write(0)?;
+        transaction.put(Table::Meta, IDENTITY_KEY, &identity.encode())?;
+        transaction.put(Table::Meta, STATE_KEY, &State::new(databases).encode())?;
+        transaction.commit()
+    };
+    write().map_err(engine_failed)?;
+    engine.close();
+    let data = folder.join(DATA_FILE);
+    fs::rename(new.join(DATA_FILE), &data).map_err(|reason| failed(&data, reason))?;
+    sync_folder(folder).map_err(|reason| failed(folder, reason))?;
+    fs::remove_dir_all(&new).map_err(|reason| failed(&new, reason))
+}
+
+/// Makes a rename in a folder durable.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+fn open_existing(folder: &Path, storage: &Storage, lock: File) -> Result<Opened, OpenError> {
+    let data = folder.join(DATA_FILE);
+    let least = verify_file(&data)?;
+    let map_bytes = match storage.max_disk {
+        0 => UNLIMITED_MAP,
+        max_disk => usize::try_from(max_disk.max(least)).unwrap_or(UNLIMITED_MAP),
+    };
+    let options = Options { map_bytes, sync: storage.durability != Durability::None };
+    // SAFETY: the file has been checked, and the lock keeps other processes of ours from it.
+    let engine = unsafe { Lmdb::open(folder, options) }.map_err(|error| match error {
+        EngineError::Io(reason) => failed(&data, reason),
+        other => engine_failed(other),
+    })?;
+    let damaged = |detail: &str| OpenError::Damaged { path: folder.to_owned(), detail: detail.into() };
+    let snapshot = engine.read().map_err(engine_failed)?;
+    let identity = snapshot.get(Table::Meta, IDENTITY_KEY).map_err(engine_failed)?;
+    let identity = match identity.map(Identity::parse) {
+        Some(Ok(identity)) => identity,
+        Some(Err(NotOurs::Version(found))) => {
+            return Err(OpenError::Version { path: folder.to_owned(), found, known: FORMAT_VERSION });
+        }
+        Some(Err(NotOurs::Damaged)) => return Err(damaged("its identity cannot be read")),
+        None => {
+            return Err(OpenError::Foreign {
+                path: data,
+                detail: "it is an LMDB file of something else".into(),
+            });
+        }
+    };
+    let state = lookup::state(&snapshot).map_err(engine_failed)?;
+    let state = state.map_err(|Damaged| damaged("its state cannot be read"))?;
+    drop(snapshot);
+    Ok(Opened { engine, identity, state, lock })
+}
+
+/// Checks LMDB's two meta pages with plain reads (struct MDB_meta in LMDB's mdb.c), and gives the length that the file
+/// must have. LMDB itself would take an empty file for new, and die of a bus error when it reads past a file's end.
+fn verify_file(path: &Path) -> Result<u64, OpenError> {
+    const HEADER: usize = 16;
+    const META: usize = 8 + 16 + 2 * 48 + 16;
+    const MAGIC: u32 = 0xBEEF_C0DE;
+    const VERSION: u32 = 1;
+    let mut file = File::open(path).map_err(|reason| failed(path, reason))?;
+    let actual = file.metadata().map_err(|reason| failed(path, reason))?.len();
+    if actual == 0 {
+        return Err(OpenError::Empty { path: path.to_owned() });
+    }
+    let foreign = |detail: &str| OpenError::Foreign { path: path.to_owned(), detail: detail.into() };
+    let truncated = |expected| OpenError::Truncated { path: path.to_owned(), actual, expected };
+    let mut first = [0; HEADER + META];
+    file.read_exact(&mut first).map_err(|_| foreign("it is too short"))?;
+    let number = |page: &[u8], offset: usize| {
+        u64::from_le_bytes(page[HEADER + offset..][..8].try_into().expect("eight bytes"))
+    };
+    let verify_meta = |page: &[u8]| {
+        let versions = number(page, 0);
+        if versions as u32 != MAGIC {
+            return Err(foreign("it does not begin as an LMDB file does"));
+        }
+        if (versions >> 32) as u32 != VERSION {
+            return Err(foreign("it is LMDB's in another version of its format"));
+        }
+        Ok(())
+    };
+    verify_meta(&first)?;
+    let page_bytes = number(&first, 24) & u64::from(u32::MAX);
+    if !(512..=65536).contains(&page_bytes) || !page_bytes.is_power_of_two() {
+        return Err(foreign("its page size makes no sense"));
+    }
+    if actual < 2 * page_bytes {
+        return Err(truncated(2 * page_bytes));
+    }
+    let mut second = [0; HEADER + META];
+    file.seek(io::SeekFrom::Start(page_bytes))
+        .and_then(|_| file.read_exact(&mut second))
+        .map_err(|reason| failed(path, reason))?;
+    verify_meta(&second)?;
+    // The last page and the transaction number are the last fields. The newer meta page is the one in force.
+    let newer = if number(&first, META - 8) >= number(&second, META - 8) { &first } else { &second };
+    let expected = number(newer, META - 16).saturating_add(1).saturating_mul(page_bytes);
+    if actual < expected {
+        return Err(truncated(expected));
+    }
+    Ok(expected)
+}
+
+fn failed(path: &Path, reason: io::Error) -> OpenError {
+    OpenError::Io { path: path.to_owned(), reason }
+}

@@ -1,0 +1,255 @@
+//! The engine on LMDB, through heed.
+
+use std::fs;
+use std::io;
+use std::ops::Bound;
+use std::path::Path;
+
+use heed::types::Bytes;
+use heed::{AnyTls, CommitOrAbort, EnvFlags, EnvOpenOptions, MdbError, PutFlags, RoTxn, RwTxn, WithTls};
+
+use super::engine::{Engine, EngineError, Read, Table, Usage, Write};
+
+/// Readers at the same time: one for each thread that reads.
+const MAX_READERS: u32 = 1024;
+/// The two meta pages in front of everything.
+const META_PAGES: u64 = 2;
+
+type Rows = heed::Database<'static, Bytes, Bytes>;
+
+/// How far a file reaches beyond what a transaction is expected to write, in bytes.
+const FILE_MARGIN: u64 = 4 << 20;
+
+pub(crate) struct Lmdb {
+    tables: [Rows; Table::ALL.len()],
+    page_bytes: u64,
+    map_bytes: u64,
+    file: fs::File,
+    env: heed::Env<WithTls>,
+}
+
+/// How an environment is opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    /// The longest that the file can become, in bytes.
+    pub(crate) map_bytes: usize,
+    /// Whether a commit waits until the disk has it.
+    pub(crate) sync: bool,
+}
+
+impl Lmdb {
+    /// Opens the environment in a folder, or makes one.
+    ///
+    /// # Safety
+    /// As for any memory map: nobody may change or truncate the file while it is open. The caller holds the store's
+    /// lock, and has checked that the file is whole.
+    pub(crate) unsafe fn open(folder: &Path, options: Options) -> Result<Lmdb, EngineError> {
+        let mut builder = EnvOpenOptions::new().read_txn_with_tls();
+        builder.map_size(options.map_bytes).max_readers(MAX_READERS).max_dbs(Table::ALL.len() as u32);
+        let mut flags = EnvFlags::NO_READ_AHEAD;
+        if !options.sync {
+            flags |= EnvFlags::NO_SYNC;
+        }
+        // SAFETY: of the flags, NO_SYNC risks the file after a power loss, which `--durability none` says;
+        // NO_READ_AHEAD is a hint. The rest is the caller's promise.
+        let env = unsafe { builder.flags(flags).open(folder) }.map_err(error)?;
+        let transaction = env.write_txn().map_err(error)?;
+        let tables = env
+            .create_databases_and_commit(transaction, |opener, transaction| {
+                let mut create =
+                    |table: Table| opener.create_database::<Bytes, Bytes>(transaction, Some(table.name()));
+                let [meta, entries, chunks, expiries] = Table::ALL;
+                let tables = [create(meta)?, create(entries)?, create(chunks)?, create(expiries)?];
+                Ok(CommitOrAbort::<_, ()>::Commit(tables))
+            })
+            .map_err(error)?
+            .unwrap_commit();
+        let snapshot = env.read_txn().map_err(error)?;
+        let page_bytes = u64::from(tables[0].stat(&snapshot).map_err(error)?.page_size);
+        drop(snapshot);
+        let file = env.try_clone_inner_file().map_err(error)?;
+        Ok(Lmdb { tables, page_bytes, map_bytes: options.map_bytes as u64, file, env })
+    }
+
+    /// Lets the file reach, without taking blocks of the disk, as far as the next commit can write. LMDB does not write
+    /// pages that it allocated and freed at once, so that a file may end before its last page; one that always reaches
+    /// further can be told from one that was truncated.
+    fn extend_file(&self, bytes: u64) -> Result<(), EngineError> {
+        let last_page = self.env.info().last_page_number as u64;
+        let wanted = |margin: u64| (last_page + 1) * self.page_bytes + 2 * bytes + margin;
+        let len = self.file.metadata()?.len();
+        if len < wanted(FILE_MARGIN / 2).min(self.map_bytes) {
+            self.file.set_len(wanted(FILE_MARGIN).min(self.map_bytes)).map_err(no_space)?;
+        }
+        Ok(())
+    }
+
+    /// Copies what is used, without gaps, into a new file.
+    pub(crate) fn compact_to(&self, target: &mut fs::File) -> Result<(), EngineError> {
+        self.env.copy_to_file(target, heed::CompactionOption::Enabled).map_err(error)
+    }
+
+    /// Ends the environment, when the last transaction has ended.
+    pub(crate) fn close(self) {
+        self.env.prepare_for_closing().wait();
+    }
+}
+
+pub(crate) struct Snapshot<'a> {
+    lmdb: &'a Lmdb,
+    transaction: RoTxn<'a, WithTls>,
+}
+
+pub(crate) struct Transaction<'a> {
+    lmdb: &'a Lmdb,
+    transaction: RwTxn<'a>,
+}
+
+impl Engine for Lmdb {
+    type Snapshot<'a> = Snapshot<'a>;
+    type Transaction<'a> = Transaction<'a>;
+
+    fn read(&self) -> Result<Snapshot<'_>, EngineError> {
+        Ok(Snapshot { lmdb: self, transaction: self.env.read_txn().map_err(error)? })
+    }
+
+    fn write(&self, bytes: u64) -> Result<Transaction<'_>, EngineError> {
+        self.extend_file(bytes)?;
+        Ok(Transaction { lmdb: self, transaction: self.env.write_txn().map_err(error)? })
+    }
+
+    fn will_need(&self, bytes: &[u8]) {
+        #[cfg(unix)]
+        {
+            let page = self.page_bytes as usize;
+            let start = bytes.as_ptr().addr() / page * page;
+            let len = bytes.as_ptr().addr() + bytes.len() - start;
+            // SAFETY: a hint about pages of a mapping that the snapshot keeps; it changes nothing.
+            unsafe {
+                libc::madvise(bytes.as_ptr().with_addr(start).cast_mut().cast(), len, libc::MADV_WILLNEED)
+            };
+        }
+        #[cfg(not(unix))]
+        let _ = bytes;
+    }
+
+    fn sync(&self) -> Result<(), EngineError> {
+        self.env.force_sync().map_err(error)
+    }
+}
+
+impl Lmdb {
+    fn rows(&self, table: Table) -> &Rows {
+        &self.tables[table as usize]
+    }
+
+    fn get<'t>(
+        &self,
+        transaction: &'t RoTxn<'_, AnyTls>,
+        table: Table,
+        key: &[u8],
+    ) -> Result<Option<&'t [u8]>, EngineError> {
+        self.rows(table).get(transaction, key).map_err(error)
+    }
+
+    fn scan<'t>(
+        &self,
+        transaction: &'t RoTxn<'_, AnyTls>,
+        table: Table,
+        from: &[u8],
+        show: &mut dyn FnMut(&'t [u8], &'t [u8]) -> bool,
+    ) -> Result<(), EngineError> {
+        // LMDB has no empty keys.
+        let start = if from.is_empty() { Bound::Unbounded } else { Bound::Included(from) };
+        let range = (start, Bound::Unbounded);
+        for row in self.rows(table).range(transaction, &range).map_err(error)? {
+            let (key, value) = row.map_err(error)?;
+            if !show(key, value) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn usage(&self, transaction: &RoTxn<'_, AnyTls>) -> Result<Usage, EngineError> {
+        let mut pages = META_PAGES;
+        for table in Table::ALL {
+            let stat = self.rows(table).stat(transaction).map_err(error)?;
+            pages += (stat.branch_pages + stat.leaf_pages + stat.overflow_pages) as u64;
+        }
+        let file = (self.env.info().last_page_number as u64 + 1) * self.page_bytes;
+        Ok(Usage { used: pages * self.page_bytes, file })
+    }
+}
+
+impl Read for Snapshot<'_> {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<&[u8]>, EngineError> {
+        self.lmdb.get(&self.transaction, table, key)
+    }
+
+    fn scan<'t>(
+        &'t self,
+        table: Table,
+        from: &[u8],
+        show: &mut dyn FnMut(&'t [u8], &'t [u8]) -> bool,
+    ) -> Result<(), EngineError> {
+        self.lmdb.scan(&self.transaction, table, from, show)
+    }
+
+    fn usage(&self) -> Result<Usage, EngineError> {
+        self.lmdb.usage(&self.transaction)
+    }
+}
+
+impl Read for Transaction<'_> {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<&[u8]>, EngineError> {
+        self.lmdb.get(&self.transaction, table, key)
+    }
+
+    fn scan<'t>(
+        &'t self,
+        table: Table,
+        from: &[u8],
+        show: &mut dyn FnMut(&'t [u8], &'t [u8]) -> bool,
+    ) -> Result<(), EngineError> {
+        self.lmdb.scan(&self.transaction, table, from, show)
+    }
+
+    fn usage(&self) -> Result<Usage, EngineError> {
+        self.lmdb.usage(&self.transaction)
+    }
+}
+
+impl Write for Transaction<'_> {
+    fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+        self.lmdb.rows(table).put(&mut self.transaction, key, value).map_err(error)
+    }
+
+    fn append(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+        let rows = self.lmdb.rows(table);
+        rows.put_with_flags(&mut self.transaction, PutFlags::APPEND, key, value).map_err(error)
+    }
+
+    fn delete(&mut self, table: Table, key: &[u8]) -> Result<bool, EngineError> {
+        self.lmdb.rows(table).delete(&mut self.transaction, key).map_err(error)
+    }
+
+    fn commit(self) -> Result<(), EngineError> {
+        self.transaction.commit().map_err(error)
+    }
+}
+
+fn no_space(error: io::Error) -> EngineError {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => EngineError::NoSpace,
+        _ => EngineError::Io(error),
+    }
+}
+
+fn error(error: heed::Error) -> EngineError {
+    match error {
+        heed::Error::Mdb(MdbError::MapFull | MdbError::TxnFull) => EngineError::NoSpace,
+        heed::Error::Io(error) => no_space(error),
+        other => EngineError::Engine(other.to_string()),
+    }
+}

@@ -1,0 +1,334 @@
+//! The disk tier: every key's record in an ordered file, committed in groups by one writer thread.
+//!
+//! - [`engine`]: what is asked of a storage engine; [`lmdb`]: the engine that is used
+//! - [`row`], [`state`]: the bytes (FORMAT.md specifies them)
+//! - [`lookup`]: reading keys
+//! - [`queue`]: changes on their way to the disk
+//! - [`writer`]: commits, and what is done on the way: expiry, eviction, flushed generations
+//! - [`files`]: opening, and what is refused before the engine touches a file
+//! - [`check`]: verifying and compacting a store offline
+//!
+//! The memory tier is asked through [`MemoryTier`] only. Values are never looked into: a record moves between the tiers
+//! as it is.
+
+pub(crate) mod check;
+pub(crate) mod engine;
+mod files;
+mod lmdb;
+mod lookup;
+pub(crate) mod queue;
+pub(crate) mod row;
+pub(crate) mod state;
+mod writer;
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tracing::warn;
+
+pub use check::{CheckReport, check, compact};
+pub use files::OpenError;
+pub(crate) use lookup::DiskError;
+
+use crate::EvictionPolicy;
+use crate::memory::entry::{Access, Entry};
+use crate::store::Settings;
+use engine::{Engine, Read, Usage};
+use files::Opened;
+use lmdb::Lmdb;
+use queue::Queue;
+use row::Generation;
+use state::{Contents, State};
+
+/// What is promised of a write once it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// It is on the disk; concurrent writes share a commit.
+    Fsync,
+    /// It will be on the disk within the commit interval, whatever happens to the process.
+    #[default]
+    Batched,
+    /// It will be with the operating system within the commit interval. A power loss may leave a file that is refused.
+    None,
+}
+
+/// Where and how a store is kept on disk.
+#[derive(Clone, Debug)]
+pub struct Storage {
+    /// The folder; made if it does not exist.
+    pub path: PathBuf,
+    /// Bytes that the file may take, 0 for as many as the disk has; at least [`MIN_MAX_DISK`].
+    pub max_disk: u64,
+    /// When a write is answered.
+    pub durability: Durability,
+    /// How long a change waits for its commit at most.
+    pub commit_interval: Duration,
+    /// How many bytes of changes do not wait any longer.
+    pub commit_bytes: usize,
+}
+
+/// The smallest budget of a file, in bytes.
+pub const MIN_MAX_DISK: u64 = 16 << 20;
+
+impl Storage {
+    /// Defaults: no limit, batched, commits after 100 ms or 8 MiB.
+    pub fn new(path: impl Into<PathBuf>) -> Storage {
+        Storage {
+            path: path.into(),
+            max_disk: 0,
+            durability: Durability::Batched,
+            commit_interval: Duration::from_millis(100),
+            commit_bytes: 8 << 20,
+        }
+    }
+}
+
+/// How many bytes of a budget are kept free, so that a commit always finds pages: those that it replaces can be used
+/// again only later.
+fn reserve(max_disk: u64) -> u64 {
+    (max_disk / 8).clamp(4 << 20, 256 << 20)
+}
+
+/// What the writer asks of the memory tier.
+pub(crate) trait MemoryTier: Send + Sync {
+    /// The deletion that this entry stands for is on disk: it can go, unless its key has been written since.
+    fn forget(&self, tombstone: &Entry);
+
+    /// The key is about to be removed from disk to make room. Puts a tombstone in its place and gives it, unless the
+    /// key has changes on their way to disk, or (where `spare_used`) is in use.
+    fn give_up(&self, generation: Generation, hash: u64, key: &[u8], spare_used: bool) -> Option<Entry>;
+}
+
+/// How the disk tier is doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DiskStats {
+    /// Bytes of the file's pages that hold something.
+    pub used_bytes: u64,
+    /// Bytes up to the last page that was ever used.
+    pub file_bytes: u64,
+    /// Bytes that the file may take, 0 for no limit.
+    pub max_disk: u64,
+    /// Commits since the start.
+    pub commits: u64,
+    /// Bytes of changes that wait for a commit.
+    pub pending_bytes: u64,
+    /// Nanoseconds that commits took since the start.
+    pub commit_nanoseconds: u64,
+    /// Reads that looked on disk, since the start.
+    pub reads: u64,
+    /// Keys removed from disk to make room, since the start.
+    pub evicted: u64,
+    /// Keys removed from disk because their time had come, since the start.
+    pub expired: u64,
+    /// Damaged rows that were met, since the start.
+    pub damaged: u64,
+    /// What is wrong, while commits fail.
+    pub failure: Option<String>,
+}
+
+#[derive(Default)]
+struct Status {
+    used: AtomicU64,
+    file: AtomicU64,
+    commits: AtomicU64,
+    commit_nanoseconds: AtomicU64,
+    reads: AtomicU64,
+    evicted: AtomicU64,
+    expired: AtomicU64,
+    damaged: AtomicU64,
+    /// Whether the budget is used up and nothing may be evicted.
+    full: AtomicBool,
+    failing: AtomicBool,
+    failure: Mutex<Option<String>>,
+}
+
+/// What the writer shares with everybody.
+pub(crate) struct Shared {
+    engine: Lmdb,
+    storage: Storage,
+    queue: Queue,
+    status: Status,
+    /// Damaged rows that were reported already.
+    reported: Mutex<HashSet<row::RowKey>>,
+    /// By which rule keys go when the budget is used up; changes with the settings.
+    eviction: Mutex<EvictionPolicy>,
+    _lock: File,
+}
+
+/// A store's disk tier.
+pub(crate) struct Disk {
+    shared: Arc<Shared>,
+    hash_key: [u64; 2],
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Disk {
+    /// Opens a store or makes one; gives what its databases are called on disk.
+    pub(crate) fn open(storage: Storage, databases: usize) -> Result<(Disk, Vec<Generation>), OpenError> {
+        let Opened { engine, identity, mut state, lock } = files::open(&storage, databases)?;
+        state.extend_to(databases);
+        let usage = engine.read().and_then(|snapshot| snapshot.usage()).map_err(files::engine_failed)?;
+        let shared = Arc::new(Shared {
+            engine,
+            queue: Queue::new(&storage),
+            storage,
+            status: Status::default(),
+            reported: Mutex::default(),
+            eviction: Mutex::default(),
+            _lock: lock,
+        });
+        shared.note_usage(usage);
+        let generations = state.contents.iter().map(|contents| contents.generation).collect();
+        let disk = Disk { shared, hash_key: identity.hash_key, writer: Mutex::new(None) };
+        *disk.writer.lock() = Some(disk.start(state));
+        Ok((disk, generations))
+    }
+
+    fn start(&self, state: State) -> JoinHandle<()> {
+        let (shared, hash_key) = (self.shared.clone(), self.hash_key);
+        thread::Builder::new()
+            .name("disk-writer".into())
+            .spawn(move || writer::run(&shared, state, hash_key))
+            .expect("the system refuses a thread; raise its limit of processes")
+    }
+
+    /// Whom the writer asks of the memory tier from now on.
+    pub(crate) fn attach(&self, memory: Weak<dyn MemoryTier>) {
+        self.shared.queue.attach(memory);
+    }
+
+    pub(crate) fn hash_key(&self) -> [u64; 2] {
+        self.hash_key
+    }
+
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.shared.queue
+    }
+
+    pub(crate) fn durability(&self) -> Durability {
+        self.shared.storage.durability
+    }
+
+    /// Follows settings that have changed.
+    pub(crate) fn follow(&self, settings: &Settings) {
+        *self.shared.eviction.lock() = settings.eviction;
+        self.shared.queue.limit(settings.max_memory);
+    }
+
+    /// A key's entry as it is on disk.
+    pub(crate) fn load(
+        &self,
+        generation: Generation,
+        hash: u64,
+        key: &[u8],
+        access: Access,
+    ) -> Result<Option<Entry>, DiskError> {
+        self.shared.status.reads.fetch_add(1, Ordering::Relaxed);
+        let snapshot = self.shared.engine.read()?;
+        lookup::load(&self.shared, &snapshot, generation, hash, key, access)
+    }
+
+    /// Shows the keys of a generation from a hash on, with their hashes and expiries, until `show` says false.
+    pub(crate) fn scan(
+        &self,
+        generation: Generation,
+        from: u64,
+        show: impl FnMut(u64, &[u8], Option<u64>) -> bool,
+    ) -> Result<(), DiskError> {
+        lookup::scan(&self.shared, &self.shared.engine.read()?, generation, from, show)
+    }
+
+    /// What a generation holds, with the changes that are on their way counted in.
+    pub(crate) fn contents(&self, generation: Generation) -> Result<Contents, DiskError> {
+        let pending = self.shared.queue.pending();
+        lookup::contents(&self.shared, &self.shared.engine.read()?, self.hash_key, generation, &pending)
+    }
+
+    /// Why writes that need room must be refused, if they must.
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        let status = &self.shared.status;
+        if status.full.load(Ordering::Relaxed) {
+            return Some(Refusal::Full);
+        }
+        status.failing.load(Ordering::Relaxed).then(|| Refusal::Failing(self.failure().unwrap_or_default()))
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.shared.status.failure.lock().clone()
+    }
+
+    pub(crate) fn stats(&self) -> DiskStats {
+        let status = &self.shared.status;
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        DiskStats {
+            used_bytes: load(&status.used),
+            file_bytes: load(&status.file),
+            max_disk: self.shared.storage.max_disk,
+            commits: load(&status.commits),
+            pending_bytes: self.shared.queue.bytes() as u64,
+            commit_nanoseconds: load(&status.commit_nanoseconds),
+            reads: load(&status.reads),
+            evicted: load(&status.evicted),
+            expired: load(&status.expired),
+            damaged: load(&status.damaged),
+            failure: self.failure(),
+        }
+    }
+
+    /// Commits what is pending and ends the writer; says what could not be written.
+    pub(crate) fn close(&self) -> Result<(), DiskError> {
+        self.shared.queue.stop();
+        if let Some(writer) = self.writer.lock().take()
+            && writer.join().is_err()
+        {
+            warn!("the disk's writer has panicked; what it had not committed is lost");
+        }
+        match self.failure() {
+            Some(failure) => Err(DiskError::Unwritten(failure)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            warn!(%error, "the store was closed with changes that are not on disk");
+        }
+    }
+}
+
+/// Why a write is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The budget is used up, and the policy finds nothing to evict.
+    Full,
+    /// Commits fail, for this reason.
+    Failing(String),
+}
+
+impl Shared {
+    fn note_usage(&self, usage: Usage) {
+        self.status.used.store(usage.used, Ordering::Relaxed);
+        self.status.file.store(usage.file, Ordering::Relaxed);
+    }
+
+    /// Counts a damaged row, and tells of it once.
+    fn report_damage(&self, row_key: row::RowKey, key: &[u8]) {
+        const REMEMBERED: usize = 10_000;
+        self.status.damaged.fetch_add(1, Ordering::Relaxed);
+        let mut reported = self.reported.lock();
+        if reported.len() < REMEMBERED && reported.insert(row_key) {
+            warn!(
+                key = %key.escape_ascii(),
+                "a value on disk is damaged: its checksum does not match; writing or deleting the key mends it"
+            );
+        }
+    }
+}

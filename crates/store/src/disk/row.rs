@@ -1,0 +1,410 @@
+//! The rows of a store, byte by byte (FORMAT.md): encoding, and decoding that trusts nothing.
+//!
+//! It knows bytes only; which rows there are and what refers to what is the business of `table` and `writer`.
+
+use snugly_codec::Record;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+/// A number of a database's contents: FLUSHDB gives the database a new one.
+pub(crate) type Generation = u32;
+
+/// The longest row that is stored whole: longer ones would leave the B+tree's leaf pages (LMDB stores a node of up to
+/// half a page in a leaf).
+pub(crate) const MAX_ROW_BYTES: usize = 2000;
+/// What a chunk holds: as much as fits one overflow page behind its header.
+pub(crate) const CHUNK_BYTES: usize = 4080;
+/// Keys over this length go into the chunks.
+const MAX_INLINE_KEY: usize = 512;
+
+const CHECKSUM_LEN: usize = 8;
+const TYPE_STRING: u8 = 0;
+const EXPIRES: u8 = 1;
+const HAS_VERSION: u8 = 2;
+const CHUNKED: u8 = 4;
+const KEY_CHUNKED: u8 = 8;
+const KNOWN_FLAGS: u8 = EXPIRES | HAS_VERSION | CHUNKED | KEY_CHUNKED;
+
+/// The row cannot be what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Damaged;
+
+/// The key of a row in the table of entries: `generation u32 | hash u64 | number u8`, big-endian. The number tells keys
+/// of the same hash apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct RowKey(pub(crate) [u8; RowKey::LEN]);
+
+impl RowKey {
+    pub(crate) const LEN: usize = 13;
+    const HASH: usize = 4;
+    const NUMBER: usize = 12;
+
+    pub(crate) fn new(generation: Generation, hash: u64, number: u8) -> RowKey {
+        let mut bytes = [0; RowKey::LEN];
+        bytes[..RowKey::HASH].copy_from_slice(&generation.to_be_bytes());
+        bytes[RowKey::HASH..RowKey::NUMBER].copy_from_slice(&hash.to_be_bytes());
+        bytes[RowKey::NUMBER] = number;
+        RowKey(bytes)
+    }
+
+    pub(crate) fn parse(bytes: &[u8]) -> Result<RowKey, Damaged> {
+        bytes.try_into().map(RowKey).map_err(|_| Damaged)
+    }
+
+    pub(crate) fn generation(self) -> Generation {
+        u32::from_be_bytes(self.0[..RowKey::HASH].try_into().expect("four bytes"))
+    }
+
+    pub(crate) fn hash(self) -> u64 {
+        u64::from_be_bytes(self.0[RowKey::HASH..RowKey::NUMBER].try_into().expect("eight bytes"))
+    }
+
+    pub(crate) fn number(self) -> u8 {
+        self.0[RowKey::NUMBER]
+    }
+
+    /// The row's key in the table of expiries: `milliseconds u64 | row key`, big-endian.
+    pub(crate) fn expiry_key(self, at: u64) -> [u8; 8 + RowKey::LEN] {
+        let mut bytes = [0; 8 + RowKey::LEN];
+        bytes[..8].copy_from_slice(&at.to_be_bytes());
+        bytes[8..].copy_from_slice(&self.0);
+        bytes
+    }
+}
+
+/// Takes a key of the table of expiries apart.
+pub(crate) fn parse_expiry_key(bytes: &[u8]) -> Result<(u64, RowKey), Damaged> {
+    let (at, row) = bytes.split_first_chunk::<8>().ok_or(Damaged)?;
+    Ok((u64::from_be_bytes(*at), RowKey::parse(row)?))
+}
+
+/// A chunk's key: `id u64 | number u32`, big-endian.
+pub(crate) fn chunk_key(id: u64, number: u32) -> [u8; 12] {
+    let mut bytes = [0; 12];
+    bytes[..8].copy_from_slice(&id.to_be_bytes());
+    bytes[8..].copy_from_slice(&number.to_be_bytes());
+    bytes
+}
+
+/// The id of a chunk's key.
+pub(crate) fn chunk_id(key: &[u8]) -> Option<u64> {
+    (key.len() == 12).then(|| u64::from_be_bytes(*key.first_chunk().expect("twelve bytes hold eight")))
+}
+
+/// Where a row's record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Body<'a> {
+    /// In the row.
+    Inline(&'a [u8]),
+    /// In chunks.
+    Chunked(Chunks),
+}
+
+/// The chunks of one row, and what they must hold together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chunks {
+    pub(crate) id: u64,
+    /// Bytes in each chunk but the last.
+    pub(crate) chunk_bytes: u16,
+    pub(crate) len: u64,
+    pub(crate) checksum: u64,
+}
+
+impl Chunks {
+    /// How many chunks there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.len.div_ceil(u64::from(self.chunk_bytes.max(1)))
+    }
+}
+
+/// One key's row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Row<'a> {
+    /// In Unix milliseconds.
+    pub(crate) expiry: Option<u64>,
+    pub(crate) version: Option<u64>,
+    pub(crate) key_len: usize,
+    /// `None` if it is at the start of the chunks.
+    pub(crate) key: Option<&'a [u8]>,
+    pub(crate) body: Body<'a>,
+}
+
+/// What is written for a key: its row, and what is too long for that.
+pub(crate) struct Layout<'a> {
+    key: &'a [u8],
+    record: &'a [u8],
+    key_is_chunked: bool,
+    record_is_chunked: bool,
+}
+
+impl<'a> Layout<'a> {
+    pub(crate) fn of(key: &'a [u8], record: &'a [u8]) -> Layout<'a> {
+        let key_is_chunked = key.len() > MAX_INLINE_KEY;
+        const FIXED: usize = CHECKSUM_LEN + 2 + 4 + 8 + 8;
+        let record_is_chunked = key_is_chunked || FIXED + key.len() + record.len() > MAX_ROW_BYTES;
+        Layout { key, record, key_is_chunked, record_is_chunked }
+    }
+
+    /// The parts of what goes into chunks, if anything does.
+    fn chunked_parts(&self) -> Option<[&'a [u8]; 2]> {
+        let key = if self.key_is_chunked { self.key } else { b"" };
+        self.record_is_chunked.then_some([key, self.record])
+    }
+
+    /// The chunks, in order.
+    pub(crate) fn for_each_chunk<E>(
+        &self,
+        mut write: impl FnMut(u32, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some([key, record]) = self.chunked_parts() else { return Ok(()) };
+        let mut number = 0;
+        let mut rest = record;
+        if !key.is_empty() {
+            // The key, and as much of the record as makes its last chunk full.
+            let fill = key.len().next_multiple_of(CHUNK_BYTES) - key.len();
+            let (head, tail) = record.split_at(fill.min(record.len()));
+            for chunk in [key, head].concat().chunks(CHUNK_BYTES) {
+                write(number, chunk)?;
+                number += 1;
+            }
+            rest = tail;
+        }
+        for chunk in rest.chunks(CHUNK_BYTES) {
+            write(number, chunk)?;
+            number += 1;
+        }
+        Ok(())
+    }
+
+    /// Appends the row, whose chunks have this id if it has any.
+    pub(crate) fn encode(
+        &self,
+        row_key: RowKey,
+        expiry: Option<u64>,
+        version: Option<u64>,
+        chunk_id: u64,
+        out: &mut Vec<u8>,
+    ) {
+        let start = out.len();
+        out.extend_from_slice(&[0; CHECKSUM_LEN]);
+        let flag = |flag: u8, is_set: bool| if is_set { flag } else { 0 };
+        let flags = flag(EXPIRES, expiry.is_some())
+            | flag(HAS_VERSION, version.is_some())
+            | flag(CHUNKED, self.record_is_chunked)
+            | flag(KEY_CHUNKED, self.key_is_chunked);
+        out.extend_from_slice(&[TYPE_STRING, flags]);
+        out.extend_from_slice(&(self.key.len() as u32).to_le_bytes());
+        for number in [expiry, version].into_iter().flatten() {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        if !self.key_is_chunked {
+            out.extend_from_slice(self.key);
+        }
+        match self.chunked_parts() {
+            None => out.extend_from_slice(self.record),
+            Some([key, record]) => {
+                let mut checksum = Xxh3::new();
+                checksum.update(key);
+                checksum.update(record);
+                out.extend_from_slice(&chunk_id.to_le_bytes());
+                out.extend_from_slice(&(CHUNK_BYTES as u16).to_le_bytes());
+                out.extend_from_slice(&((key.len() + record.len()) as u64).to_le_bytes());
+                out.extend_from_slice(&checksum.digest().to_le_bytes());
+            }
+        }
+        let checksum = checksum(row_key, &out[start + CHECKSUM_LEN..]);
+        out[start..start + CHECKSUM_LEN].copy_from_slice(&checksum.to_le_bytes());
+    }
+}
+
+impl<'a> Row<'a> {
+    /// Reads a row and verifies its checksum. What is in chunks is verified when it is read.
+    pub(crate) fn parse(row_key: RowKey, bytes: &'a [u8]) -> Result<Row<'a>, Damaged> {
+        let (stored, rest) = take(bytes)?;
+        if u64::from_le_bytes(stored) != checksum(row_key, rest) {
+            return Err(Damaged);
+        }
+        let ([kind, flags], rest) = take(rest)?;
+        if kind != TYPE_STRING || flags & !KNOWN_FLAGS != 0 {
+            return Err(Damaged);
+        }
+        let (key_len, rest) = take(rest)?;
+        let key_len = u32::from_le_bytes(key_len) as usize;
+        let (expiry, rest) = number_if(flags & EXPIRES != 0, rest)?;
+        let (version, rest) = number_if(flags & HAS_VERSION != 0, rest)?;
+        let (key, rest) = match flags & KEY_CHUNKED {
+            0 => rest.split_at_checked(key_len).map(|(key, rest)| (Some(key), rest)).ok_or(Damaged)?,
+            _ => (None, rest),
+        };
+        let body = match flags & CHUNKED {
+            0 if key.is_none() => return Err(Damaged),
+            0 => Body::Inline(rest),
+            _ => {
+                let (id, rest) = take(rest)?;
+                let (chunk_bytes, rest) = take(rest)?;
+                let (len, rest) = take(rest)?;
+                let (checksum, rest) = take(rest)?;
+                if !rest.is_empty() {
+                    return Err(Damaged);
+                }
+                Body::Chunked(Chunks {
+                    id: u64::from_le_bytes(id),
+                    chunk_bytes: u16::from_le_bytes(chunk_bytes),
+                    len: u64::from_le_bytes(len),
+                    checksum: u64::from_le_bytes(checksum),
+                })
+            }
+        };
+        Ok(Row { expiry, version, key_len, key, body })
+    }
+}
+
+/// Joins what chunks hold into key and record, if it is what was written.
+pub(crate) fn verify_chunked<'a>(
+    row: &Row<'_>,
+    chunks: &Chunks,
+    joined: &'a [u8],
+) -> Result<(Option<&'a [u8]>, &'a [u8]), Damaged> {
+    if joined.len() as u64 != chunks.len || xxh3_64(joined) != chunks.checksum {
+        return Err(Damaged);
+    }
+    match row.key {
+        Some(_) => Ok((None, joined)),
+        None => {
+            let (key, record) = joined.split_at_checked(row.key_len).ok_or(Damaged)?;
+            Ok((Some(key), record))
+        }
+    }
+}
+
+/// Whether the bytes are a record that the memory tier can hold.
+pub(crate) fn verify_record(bytes: &[u8]) -> Result<(), Damaged> {
+    Record::parse(bytes).map(drop).map_err(|_| Damaged)
+}
+
+fn checksum(row_key: RowKey, rest: &[u8]) -> u64 {
+    let mut checksum = Xxh3::new();
+    checksum.update(&row_key.0);
+    checksum.update(rest);
+    checksum.digest()
+}
+
+fn take<const N: usize>(bytes: &[u8]) -> Result<([u8; N], &[u8]), Damaged> {
+    bytes.split_first_chunk().map(|(first, rest)| (*first, rest)).ok_or(Damaged)
+}
+
+fn number_if(is_there: bool, bytes: &[u8]) -> Result<(Option<u64>, &[u8]), Damaged> {
+    if !is_there {
+        return Ok((None, bytes));
+    }
+    let (number, rest) = take(bytes)?;
+    Ok((Some(u64::from_le_bytes(number)), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ROW_KEY: RowKey = RowKey([0, 0, 0, 1, 9, 9, 9, 9, 9, 9, 9, 9, 0]);
+
+    /// A record of bytes as they are.
+    fn record(content: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        Record::identity(content).append_to(&mut bytes);
+        bytes
+    }
+
+    struct Written {
+        row: Vec<u8>,
+        chunks: Vec<Vec<u8>>,
+    }
+
+    fn write(key: &[u8], record: &[u8], expiry: Option<u64>, version: Option<u64>) -> Written {
+        let layout = Layout::of(key, record);
+        let mut written = Written { row: Vec::new(), chunks: Vec::new() };
+        layout.encode(ROW_KEY, expiry, version, 7, &mut written.row);
+        let collect = |number: u32, chunk: &[u8]| {
+            assert_eq!(number as usize, written.chunks.len());
+            written.chunks.push(chunk.to_vec());
+            Ok::<_, Damaged>(())
+        };
+        layout.for_each_chunk(collect).expect("nothing fails");
+        written
+    }
+
+    fn lengths() -> impl Strategy<Value = usize> {
+        prop_oneof![0..100usize, 1_900..2_050usize, 4_000..4_200usize, 8_000..13_000usize]
+    }
+
+    #[test]
+    fn the_layout_is_the_documents() {
+        let written = write(b"key", b"\x00\x03abc", Some(0x0102), None);
+        let mut expected = vec![0, 1, 3, 0, 0, 0, 0x02, 0x01, 0, 0, 0, 0, 0, 0];
+        expected.extend_from_slice(b"key\x00\x03abc");
+        assert_eq!(&written.row[CHECKSUM_LEN..], expected);
+        assert_eq!(RowKey::new(1, 0x0203, 4).0, [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 2, 3, 4]);
+        assert_eq!(chunk_key(1, 2), [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(
+            key_len in prop_oneof![0..20usize, 500..530usize, 4_000..9_000usize],
+            content_len in lengths(),
+            expiry: Option<u64>,
+            version: Option<u64>,
+        ) {
+            let (key, record) = (vec![b'k'; key_len], record(&vec![b'v'; content_len]));
+            let written = write(&key, &record, expiry, version);
+            prop_assert!(written.row.len() <= MAX_ROW_BYTES);
+            prop_assert!(written.chunks.iter().rev().skip(1).all(|chunk| chunk.len() == CHUNK_BYTES));
+            let row = Row::parse(ROW_KEY, &written.row).expect("it is whole");
+            prop_assert_eq!((row.expiry, row.version, row.key_len), (expiry, version, key_len));
+            match row.body {
+                Body::Inline(inline) => {
+                    prop_assert_eq!((row.key, inline), (Some(&key[..]), &record[..]));
+                    prop_assert!(written.chunks.is_empty());
+                }
+                Body::Chunked(chunks) => {
+                    prop_assert_eq!((chunks.id, chunks.count()), (7, written.chunks.len() as u64));
+                    let joined = written.chunks.concat();
+                    let (long_key, read) = verify_chunked(&row, &chunks, &joined).expect("it is whole");
+                    prop_assert_eq!((row.key.or(long_key), read), (Some(&key[..]), &record[..]));
+                }
+            }
+        }
+
+        #[test]
+        fn any_flipped_bit_of_a_row_is_noticed(content_len in 0..3_000usize, place: prop::sample::Index, bit in 0..8u32) {
+            let mut row = write(b"key", &record(&vec![b'v'; content_len]), Some(5), None).row;
+            let place = place.index(row.len());
+            row[place] ^= 1 << bit;
+            prop_assert_eq!(Row::parse(ROW_KEY, &row), Err(Damaged));
+        }
+
+        #[test]
+        fn a_row_in_the_place_of_another_is_noticed(hash: u64) {
+            let row = write(b"key", &record(b"value"), None, None).row;
+            prop_assert_eq!(Row::parse(RowKey::new(2, hash, 0), &row), Err(Damaged));
+        }
+
+        #[test]
+        fn any_bytes_can_be_parsed(mut bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = Row::parse(ROW_KEY, &bytes);
+            // With a checksum that matches, the rest is looked at.
+            if bytes.len() > CHECKSUM_LEN {
+                let matching = checksum(ROW_KEY, &bytes[CHECKSUM_LEN..]);
+                bytes[..CHECKSUM_LEN].copy_from_slice(&matching.to_le_bytes());
+                let _ = Row::parse(ROW_KEY, &bytes);
+            }
+        }
+
+        #[test]
+        fn expiry_keys_are_in_the_order_of_time(first: u64, second: u64) {
+            let key = |at| ROW_KEY.expiry_key(at);
+            prop_assert_eq!(first.cmp(&second), key(first).cmp(&key(second)));
+            prop_assert_eq!(parse_expiry_key(&key(first)), Ok((first, ROW_KEY)));
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The two rows of the table of meta: what a store is, and how it stands.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::row::{Damaged, Generation};
+
+/// The version of the format that FORMAT.md specifies.
+pub(crate) const FORMAT_VERSION: u32 = 1;
+pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
+pub(crate) const STATE_KEY: &[u8] = b"state";
+const MAGIC: &[u8; 12] = b"snugly-store";
+
+/// What never changes: `magic | version u32 | hash key 2 × u64 | checksum u64`, little-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// The key of the hash that orders rows, shared with the memory tier.
+    pub(crate) hash_key: [u64; 2],
+}
+
+/// Why an identity is not one that this program can use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotOurs {
+    Damaged,
+    Version(u32),
+}
+
+impl Identity {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        self.hash_key.iter().for_each(|part| bytes.extend_from_slice(&part.to_le_bytes()));
+        seal(bytes)
+    }
+
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Identity, NotOurs> {
+        let rest = bytes.strip_prefix(MAGIC).ok_or(NotOurs::Damaged)?;
+        let (version, _) = rest.split_first_chunk().ok_or(NotOurs::Damaged)?;
+        // Before the checksum: another version may compute it in another way.
+        let version = u32::from_le_bytes(*version);
+        if version != FORMAT_VERSION {
+            return Err(NotOurs::Version(version));
+        }
+        let mut reader = Reader(unseal(bytes).map_err(|_| NotOurs::Damaged)?);
+        let mut parse = || {
+            reader.bytes::<{ MAGIC.len() + 4 }>()?;
+            Ok(Identity { hash_key: [reader.u64()?, reader.u64()?] })
+        };
+        parse().map_err(|Damaged| NotOurs::Damaged)
+    }
+}
+
+/// What one database holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Contents {
+    pub(crate) generation: Generation,
+    pub(crate) keys: u64,
+    /// Keys that expire.
+    pub(crate) volatile_keys: u64,
+    /// Rows and chunks, in bytes.
+    pub(crate) bytes: u64,
+}
+
+/// What every commit brings up to date: `next generation u32 | next chunk id u64 | next version u64 | databases u32,
+/// their contents | dead generations u32, their numbers | checksum u64`, little-endian.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) next_generation: Generation,
+    pub(crate) next_chunk: u64,
+    pub(crate) next_version: u64,
+    /// By database.
+    pub(crate) contents: Vec<Contents>,
+    /// Generations whose rows are still to be deleted.
+    pub(crate) dead: Vec<Generation>,
+}
+
+impl State {
+    /// Of a new store with so many databases.
+    pub(crate) fn new(databases: usize) -> State {
+        let mut state = State { next_chunk: 1, next_version: 1, ..State::default() };
+        state.extend_to(databases);
+        state
+    }
+
+    /// Adds databases, if there are fewer than so many.
+    pub(crate) fn extend_to(&mut self, databases: usize) {
+        while self.contents.len() < databases {
+            self.contents.push(Contents { generation: self.next_generation, ..Contents::default() });
+            self.next_generation += 1;
+        }
+    }
+
+    /// The contents with this generation, unless it is dead.
+    pub(crate) fn of(&mut self, generation: Generation) -> Option<&mut Contents> {
+        self.contents.iter_mut().find(|contents| contents.generation == generation)
+    }
+
+    /// Gives the databases these generations: contents follow their generation, what none has is dead.
+    pub(crate) fn assign(&mut self, generations: &[Generation]) {
+        let before = std::mem::take(&mut self.contents);
+        self.contents = generations
+            .iter()
+            .map(|&generation| {
+                let known = before.iter().find(|contents| contents.generation == generation).copied();
+                known.unwrap_or(Contents { generation, ..Contents::default() })
+            })
+            .collect();
+        let is_dead = |contents: &&Contents| !generations.contains(&contents.generation);
+        self.dead.extend(before.iter().filter(is_dead).map(|contents| contents.generation));
+        let next = generations.iter().max().map_or(0, |&highest| highest + 1);
+        self.next_generation = self.next_generation.max(next);
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.next_generation.to_le_bytes().to_vec();
+        bytes.extend_from_slice(&self.next_chunk.to_le_bytes());
+        bytes.extend_from_slice(&self.next_version.to_le_bytes());
+        bytes.extend_from_slice(&(self.contents.len() as u32).to_le_bytes());
+        for contents in &self.contents {
+            bytes.extend_from_slice(&contents.generation.to_le_bytes());
+            for number in [contents.keys, contents.volatile_keys, contents.bytes] {
+                bytes.extend_from_slice(&number.to_le_bytes());
+            }
+        }
+        bytes.extend_from_slice(&(self.dead.len() as u32).to_le_bytes());
+        self.dead.iter().for_each(|generation| bytes.extend_from_slice(&generation.to_le_bytes()));
+        seal(bytes)
+    }
+
+    pub(crate) fn parse(bytes: &[u8]) -> Result<State, Damaged> {
+        let mut reader = Reader(unseal(bytes)?);
+        let mut state = State {
+            next_generation: reader.u32()?,
+            next_chunk: reader.u64()?,
+            next_version: reader.u64()?,
+            ..State::default()
+        };
+        for _ in 0..reader.u32()? {
+            state.contents.push(Contents {
+                generation: reader.u32()?,
+                keys: reader.u64()?,
+                volatile_keys: reader.u64()?,
+                bytes: reader.u64()?,
+            });
+        }
+        for _ in 0..reader.u32()? {
+            state.dead.push(reader.u32()?);
+        }
+        if reader.0.is_empty() { Ok(state) } else { Err(Damaged) }
+    }
+}
+
+fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
+    let checksum = xxh3_64(&bytes);
+    bytes.extend_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+fn unseal(bytes: &[u8]) -> Result<&[u8], Damaged> {
+    let (content, checksum) = bytes.split_last_chunk().ok_or(Damaged)?;
+    if xxh3_64(content) == u64::from_le_bytes(*checksum) { Ok(content) } else { Err(Damaged) }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Damaged> {
+        let (first, rest) = self.0.split_first_chunk().ok_or(Damaged)?;
+        self.0 = rest;
+        Ok(*first)
+    }
+
+    fn u32(&mut self) -> Result<u32, Damaged> {
+        self.bytes().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, Damaged> {
+        self.bytes().map(u64::from_le_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn generations_that_no_database_has_any_more_are_dead() {
+        let mut state = State::new(3);
+        state.contents[0].keys = 5;
+        state.contents[1].keys = 7;
+        // Database 2 was flushed, and 0 and 1 were exchanged.
+        state.assign(&[1, 0, 3]);
+        let keys: Vec<u64> = state.contents.iter().map(|contents| contents.keys).collect();
+        assert_eq!((keys, state.dead.clone(), state.next_generation), (vec![7, 5, 0], vec![2], 4));
+        assert!(state.of(2).is_none());
+    }
+
+    #[test]
+    fn another_version_is_told_apart_from_damage() {
+        let mut bytes = Identity { hash_key: [1, 2] }.encode();
+        bytes[MAGIC.len()] = 2;
+        assert_eq!(Identity::parse(&bytes), Err(NotOurs::Version(2)));
+        bytes[MAGIC.len()] = FORMAT_VERSION as u8;
+        bytes[20] ^= 1;
+        assert_eq!(Identity::parse(&bytes), Err(NotOurs::Damaged));
+        assert_eq!(Identity::parse(b"something else"), Err(NotOurs::Damaged));
+    }
+
+    fn contents() -> impl Strategy<Value = Contents> {
+        any::<(u32, u64, u64, u64)>().prop_map(|(generation, keys, volatile_keys, bytes)| Contents {
+            generation,
+            keys,
+            volatile_keys,
+            bytes,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_parsed(
+            next_generation: u32,
+            next_chunk: u64,
+            next_version: u64,
+            contents in prop::collection::vec(contents(), 0..20),
+            dead: Vec<u32>,
+            hash_key: [u64; 2],
+        ) {
+            let state = State { next_generation, next_chunk, next_version, contents, dead };
+            prop_assert_eq!(State::parse(&state.encode()), Ok(state));
+            let identity = Identity { hash_key };
+            prop_assert_eq!(Identity::parse(&identity.encode()), Ok(identity));
+        }
+
+        #[test]
+        fn any_bytes_can_be_parsed(bytes: Vec<u8>) {
+            let _ = State::parse(&bytes);
+            let _ = State::parse(&seal(bytes.clone()));
+            let _ = Identity::parse(&bytes);
+        }
+    }
+}

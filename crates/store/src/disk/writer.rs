@@ -1,0 +1,575 @@
+//! The one thread that writes: commits what the queue holds, and on the way removes keys whose time has come, rows of
+//! flushed generations, and, when the budget is used up, keys that the policy gives up.
+//!
+//! A commit is all or nothing. If it fails, its changes stay pending and are tried again with those that follow.
+
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tracing::{error, info};
+
+use super::Shared;
+use super::engine::{Engine, EngineError, Read, Table, Write};
+use super::lookup::{self, Match};
+use super::queue::{Batch, Change, Item};
+use super::row::{self, Body, Chunks, Damaged, Generation, Layout, Row, RowKey};
+use super::state::{STATE_KEY, State};
+use crate::EvictionPolicy;
+use crate::hash::hash;
+use crate::memory::entry::Entry;
+use crate::store::system_time;
+
+/// Rows removed in one commit at most, of each kind: expired, flushed, evicted.
+const REMOVED_AT_ONCE: usize = 4096;
+/// Rows that the eviction hand looks at in one commit at most.
+const LOOKED_AT: usize = 16 * REMOVED_AT_ONCE;
+/// Bytes removed to make room in one commit at most.
+const EVICTED_BYTES_AT_ONCE: u64 = 32 << 20;
+/// How long the writer waits after a failure before it tries again.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
+/// How often the changes that are left are tried again when the store is closed.
+const LAST_ATTEMPTS: u32 = 20;
+/// How much is removed at least when a commit found no room, in bytes.
+const SHED_BYTES: u64 = 1 << 20;
+
+struct Writer<'a> {
+    shared: &'a Shared,
+    hash_key: [u64; 2],
+    /// As the last commit left it.
+    state: State,
+    /// Where the eviction hand stands.
+    hand: RowKey,
+    /// Whether the hand has passed all rows since it last found one to evict.
+    passes: u8,
+    row: Vec<u8>,
+}
+
+/// What a transaction does beside changing rows, for when it has been committed.
+#[derive(Default)]
+struct Effects {
+    /// Tombstones of keys that were deleted.
+    deleted: Vec<Entry>,
+    /// Tombstones of keys that were evicted.
+    evicted_keys: Vec<Entry>,
+    expired: u64,
+    evicted: u64,
+    /// Rows of flushed generations that went.
+    buried: u64,
+    /// Whether there is more of the regular work to do.
+    more: bool,
+    full: bool,
+}
+
+/// An older row of a key, without borrowing it from the transaction.
+struct Old {
+    row_key: RowKey,
+    row_bytes: usize,
+    expiry: Option<u64>,
+    chunks: Option<Chunks>,
+}
+
+/// Commits until the queue is stopped.
+pub(super) fn run(shared: &Shared, state: State, hash_key: [u64; 2]) {
+    let mut writer =
+        Writer { shared, hash_key, state, hand: RowKey::new(0, 0, 0), passes: 0, row: Vec::new() };
+    let mut retry = Vec::new();
+    let mut attempts = 0;
+    loop {
+        let Batch { items, sequence, stopping } = shared.queue.take(retry);
+        retry = match writer.commit(&items) {
+            Ok(more) => {
+                shared.queue.committed(sequence);
+                writer.recovered();
+                drop(items);
+                if more && !stopping {
+                    shared.queue.hurry();
+                }
+                Vec::new()
+            }
+            Err(failure) => {
+                let made_room = matches!(failure, EngineError::NoSpace) && writer.shed(&items);
+                if !made_room {
+                    writer.failed(&failure);
+                    shared.queue.failed(sequence);
+                }
+                if !made_room {
+                    thread::sleep(RETRY_AFTER);
+                }
+                items
+            }
+        };
+        attempts = if retry.is_empty() { 0 } else { attempts + 1 };
+        if stopping && (retry.is_empty() || attempts > LAST_ATTEMPTS) {
+            break;
+        }
+    }
+    if shared.storage.durability == super::Durability::None
+        && let Err(failure) = shared.engine.sync()
+    {
+        writer.failed(&failure);
+    }
+}
+
+impl Writer<'_> {
+    fn recovered(&self) {
+        if self.shared.status.failing.swap(false, Ordering::Relaxed) {
+            *self.shared.status.failure.lock() = None;
+            info!("changes are written to disk again");
+        }
+    }
+
+    fn failed(&self, failure: &EngineError) {
+        *self.shared.status.failure.lock() = Some(failure.to_string());
+        if !self.shared.status.failing.swap(true, Ordering::Relaxed) {
+            error!(path = %self.shared.storage.path.display(), %failure, "changes cannot be written to disk; trying again");
+        }
+    }
+
+    /// Commits the changes and some of the regular work; says whether there is more of that.
+    fn commit(&mut self, items: &[Item]) -> Result<bool, EngineError> {
+        let started = Instant::now();
+        let now = system_time();
+        let mut state = self.state.clone();
+        let mut effects = Effects::default();
+        if items.is_empty() && !self.has_work(now)? {
+            return Ok(false);
+        }
+        let mut attempt = || {
+            let mut transaction = self.shared.engine.write(self.shared.queue.bytes() as u64)?;
+            self.apply(&mut transaction, &mut state, items, &mut effects)?;
+            self.expire(&mut transaction, &mut state, now, &mut effects)?;
+            self.bury(&mut transaction, &mut state, &mut effects)?;
+            self.make_room(&mut transaction, &mut state, 0, &mut effects)?;
+            self.finish(transaction, state.clone(), &effects)
+        };
+        if let Err(failure) = attempt() {
+            // What was to be evicted is still on disk.
+            self.forget(&effects.evicted_keys);
+            return Err(failure);
+        }
+        let nanoseconds = started.elapsed().as_nanos() as u64;
+        self.shared.status.commit_nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
+        self.forget(&effects.deleted);
+        Ok(effects.more)
+    }
+
+    /// Makes room where a commit found none: deletes what is to be deleted anyway, and what the policy gives up. What was
+    /// pushed in a group stays whole, for the commit that is tried again. Says whether anything went.
+    fn shed(&mut self, items: &[Item]) -> bool {
+        let mut state = self.state.clone();
+        let mut effects = Effects::default();
+        let mut attempt = || {
+            let mut transaction = self.shared.engine.write(0)?;
+            let mut removed = 0;
+            for (hash, change) in last_changes(items, self.hash_key) {
+                let entry = change.entry.borrow();
+                if entry.is_tombstone()
+                    && !change.in_group
+                    && let Some(old) = old_row(&transaction, change.generation, hash, entry.key())?
+                {
+                    remove(&mut transaction, &mut state, &old)?;
+                    removed += 1;
+                }
+            }
+            self.expire(&mut transaction, &mut state, system_time(), &mut effects)?;
+            self.bury(&mut transaction, &mut state, &mut effects)?;
+            self.make_room(&mut transaction, &mut state, SHED_BYTES, &mut effects)?;
+            let went = removed + effects.expired + effects.evicted + effects.buried;
+            if went > 0 {
+                self.finish(transaction, state.clone(), &effects)?;
+            }
+            Ok::<_, EngineError>(went > 0)
+        };
+        attempt().unwrap_or_else(|_| {
+            self.forget(&effects.evicted_keys);
+            false
+        })
+    }
+
+    /// Commits a transaction and what it did to the state.
+    fn finish(
+        &mut self,
+        mut transaction: impl Write,
+        state: State,
+        effects: &Effects,
+    ) -> Result<(), EngineError> {
+        transaction.put(Table::Meta, STATE_KEY, &state.encode())?;
+        let usage = transaction.usage()?;
+        transaction.commit()?;
+        self.state = state;
+        self.shared.note_usage(usage);
+        let status = &self.shared.status;
+        status.full.store(effects.full, Ordering::Relaxed);
+        status.expired.fetch_add(effects.expired, Ordering::Relaxed);
+        status.evicted.fetch_add(effects.evicted, Ordering::Relaxed);
+        status.commits.fetch_add(1, Ordering::Relaxed);
+        self.forget(&effects.evicted_keys);
+        Ok(())
+    }
+
+    fn forget(&self, tombstones: &[Entry]) {
+        if let Some(memory) = self.shared.queue.memory() {
+            tombstones.iter().for_each(|tombstone| memory.forget(tombstone));
+        }
+    }
+
+    /// Whether there is anything to do without changes.
+    fn has_work(&self, now: u64) -> Result<bool, EngineError> {
+        let snapshot = self.shared.engine.read()?;
+        let mut is_due = false;
+        snapshot.scan(Table::Expiries, &[], &mut |key, _| {
+            is_due = row::parse_expiry_key(key).is_ok_and(|(at, _)| at <= now);
+            false
+        })?;
+        Ok(is_due || !self.state.dead.is_empty() || self.excess(snapshot.usage()?.used) > 0)
+    }
+
+    /// Bytes over what the budget allows.
+    fn excess(&self, used: u64) -> u64 {
+        match self.shared.storage.max_disk {
+            0 => 0,
+            max_disk => used.saturating_sub(max_disk - super::reserve(max_disk)),
+        }
+    }
+
+    fn apply(
+        &mut self,
+        transaction: &mut impl Write,
+        state: &mut State,
+        items: &[Item],
+        effects: &mut Effects,
+    ) -> Result<(), EngineError> {
+        let assigned = items.iter().rev().find_map(|item| match item {
+            Item::Generations(generations) => Some(generations),
+            Item::Change(_) => None,
+        });
+        if let Some(generations) = assigned {
+            state.assign(generations);
+        }
+        for (hash, change) in last_changes(items, self.hash_key) {
+            if change.entry.borrow().is_tombstone() {
+                effects.deleted.push(change.entry.clone());
+            }
+            // A generation that is no database's any more was flushed after the change.
+            if state.of(change.generation).is_some() {
+                self.write(transaction, state, hash, change)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        transaction: &mut impl Write,
+        state: &mut State,
+        hash: u64,
+        change: &Change,
+    ) -> Result<(), EngineError> {
+        let entry = change.entry.borrow();
+        let old = old_row(transaction, change.generation, hash, entry.key())?;
+        if entry.is_tombstone() {
+            return match old {
+                Some(old) => remove(transaction, state, &old),
+                None => Ok(()),
+            };
+        }
+        let row_key = match &old {
+            Some(old) => {
+                remove_chunks(transaction, old)?;
+                old.row_key
+            }
+            None => unused_row_key(transaction, change.generation, hash)?,
+        };
+        let layout = Layout::of(entry.key(), entry.record_bytes());
+        let chunk_id = state.next_chunk;
+        let mut bytes = 0;
+        layout.for_each_chunk(|number, chunk| {
+            bytes += chunk.len() as u64;
+            transaction.append(Table::Chunks, &row::chunk_key(chunk_id, number), chunk)
+        })?;
+        if bytes > 0 {
+            state.next_chunk += 1;
+        }
+        self.row.clear();
+        layout.encode(row_key, change.expiry, None, chunk_id, &mut self.row);
+        transaction.put(Table::Entries, &row_key.0, &self.row)?;
+        bytes += self.row.len() as u64;
+        let old_expiry = old.as_ref().and_then(|old| old.expiry);
+        if old_expiry != change.expiry {
+            if let Some(at) = old_expiry {
+                transaction.delete(Table::Expiries, &row_key.expiry_key(at))?;
+            }
+            if let Some(at) = change.expiry {
+                transaction.put(Table::Expiries, &row_key.expiry_key(at), &[])?;
+            }
+        }
+        if let Some(contents) = state.of(change.generation) {
+            contents.keys += u64::from(old.is_none());
+            contents.bytes = (contents.bytes + bytes).saturating_sub(old.as_ref().map_or(0, Old::bytes));
+            contents.volatile_keys = (contents.volatile_keys + u64::from(change.expiry.is_some()))
+                .saturating_sub(u64::from(old_expiry.is_some()));
+        }
+        Ok(())
+    }
+
+    /// Removes keys whose time has come.
+    fn expire(
+        &self,
+        transaction: &mut impl Write,
+        state: &mut State,
+        now: u64,
+        effects: &mut Effects,
+    ) -> Result<(), EngineError> {
+        let due = expiring(transaction, REMOVED_AT_ONCE, |at| at <= now)?;
+        effects.more |= due.len() == REMOVED_AT_ONCE;
+        for (at, row_key) in due {
+            let bytes = transaction.get(Table::Entries, &row_key.0)?;
+            match bytes.map(|bytes| Old::parse(row_key, bytes)) {
+                Some(old) if old.expiry == Some(at) => {
+                    remove(transaction, state, &old)?;
+                    effects.expired += 1;
+                }
+                // Left behind by a row that was damaged when it was replaced.
+                _ => drop(transaction.delete(Table::Expiries, &row_key.expiry_key(at))?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes rows of generations that were flushed.
+    fn bury(
+        &self,
+        transaction: &mut impl Write,
+        state: &mut State,
+        effects: &mut Effects,
+    ) -> Result<(), EngineError> {
+        let Some(&generation) = state.dead.first() else { return Ok(()) };
+        let rows = rows_from(transaction, RowKey::new(generation, 0, 0), REMOVED_AT_ONCE, |row_key| {
+            row_key.generation() == generation
+        })?;
+        if rows.len() < REMOVED_AT_ONCE {
+            state.dead.remove(0);
+        }
+        effects.more |= !state.dead.is_empty();
+        effects.buried += rows.len() as u64;
+        rows.iter().try_for_each(|old| remove(transaction, state, old))
+    }
+
+    /// Removes keys by the policy while the budget is exceeded.
+    fn make_room(
+        &mut self,
+        transaction: &mut impl Write,
+        state: &mut State,
+        least: u64,
+        effects: &mut Effects,
+    ) -> Result<(), EngineError> {
+        let excess = self.excess(transaction.usage()?.used).max(least);
+        if excess == 0 {
+            return Ok(());
+        }
+        let policy = *self.shared.eviction.lock();
+        let Some(memory) = self.shared.queue.memory() else { return Ok(()) };
+        if policy == EvictionPolicy::NoEviction {
+            effects.full = state.dead.is_empty();
+            return Ok(());
+        }
+        let candidates = match policy.volatile_only() {
+            true => self.next_to_expire(transaction)?,
+            false => self.next_of_the_hand(transaction)?,
+        };
+        // The first passes spare what is in use.
+        let spare_used = self.passes < 2;
+        let mut freed = 0;
+        let target = excess.min(EVICTED_BYTES_AT_ONCE);
+        for old in candidates {
+            if freed >= target || effects.evicted as usize >= REMOVED_AT_ONCE {
+                break;
+            }
+            if !policy.volatile_only() {
+                self.hand = successor(old.row_key);
+            }
+            let Some(key) = key_of(transaction, &old)? else { continue };
+            let generation = old.row_key.generation();
+            if let Some(tombstone) = memory.give_up(generation, old.row_key.hash(), &key, spare_used) {
+                freed += old.bytes();
+                effects.evicted += 1;
+                effects.evicted_keys.push(tombstone);
+                remove(transaction, state, &old)?;
+            }
+        }
+        if effects.evicted > 0 {
+            self.passes = 0;
+        } else {
+            self.passes = self.passes.saturating_add(1);
+        }
+        effects.full = self.passes > 4 && state.dead.is_empty();
+        effects.more = !effects.full;
+        Ok(())
+    }
+
+    fn next_of_the_hand(&mut self, transaction: &impl Write) -> Result<Vec<Old>, EngineError> {
+        let rows = rows_from(transaction, self.hand, LOOKED_AT, |_| true)?;
+        if rows.len() < LOOKED_AT {
+            self.hand = RowKey::new(0, 0, 0);
+        }
+        Ok(rows)
+    }
+
+    fn next_to_expire(&self, transaction: &impl Write) -> Result<Vec<Old>, EngineError> {
+        let mut found = Vec::new();
+        for (_, row_key) in expiring(transaction, LOOKED_AT, |_| true)? {
+            found
+                .extend(transaction.get(Table::Entries, &row_key.0)?.map(|bytes| Old::parse(row_key, bytes)));
+        }
+        Ok(found)
+    }
+}
+
+impl Old {
+    /// Of a damaged row only the key is known; its chunks, if it had any, stay behind until the store is compacted.
+    fn parse(row_key: RowKey, bytes: &[u8]) -> Old {
+        let row = Row::parse(row_key, bytes).ok();
+        let chunks = row.as_ref().and_then(|row| match row.body {
+            Body::Chunked(chunks) => Some(chunks),
+            Body::Inline(_) => None,
+        });
+        Old { row_key, row_bytes: bytes.len(), expiry: row.and_then(|row| row.expiry), chunks }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.row_bytes as u64 + self.chunks.as_ref().map_or(0, |chunks| chunks.len)
+    }
+}
+
+/// The last change of each key, in the order of the rows.
+fn last_changes(items: &[Item], hash_key: [u64; 2]) -> Vec<(u64, &Change)> {
+    let mut changes: Vec<(u64, usize, &Change)> = items
+        .iter()
+        .enumerate()
+        .filter_map(|(number, item)| match item {
+            Item::Change(change) => Some((hash(hash_key, change.entry.borrow().key()), number, change)),
+            Item::Generations(_) => None,
+        })
+        .collect();
+    // The latest first among those of one key.
+    changes.sort_unstable_by(|(hash, number, change), (other_hash, other_number, other)| {
+        let key = |change: &Change| (change.generation, *hash);
+        let other_key = |change: &Change| (change.generation, *other_hash);
+        key(change)
+            .cmp(&other_key(other))
+            .then_with(|| change.entry.borrow().key().cmp(other.entry.borrow().key()))
+            .then(other_number.cmp(number))
+    });
+    changes.dedup_by(|(_, _, later), (_, _, first)| {
+        later.generation == first.generation && later.entry.borrow().key() == first.entry.borrow().key()
+    });
+    changes.into_iter().map(|(hash, _, change)| (hash, change)).collect()
+}
+
+/// The key's row as it is.
+fn old_row(
+    transaction: &impl Write,
+    generation: Generation,
+    hash: u64,
+    key: &[u8],
+) -> Result<Option<Old>, EngineError> {
+    let row_key = match lookup::find(transaction, generation, hash, key)? {
+        Match::Found(row_key, _) | Match::Damaged(row_key) => row_key,
+        Match::Absent => return Ok(None),
+    };
+    Ok(transaction.get(Table::Entries, &row_key.0)?.map(|bytes| Old::parse(row_key, bytes)))
+}
+
+/// A row key of this hash that no row has.
+fn unused_row_key(
+    transaction: &impl Write,
+    generation: Generation,
+    hash: u64,
+) -> Result<RowKey, EngineError> {
+    let taken = lookup::rows(transaction, generation, hash)?;
+    let is_free = |number: &u8| !taken.iter().any(|(row_key, _)| row_key.number() == *number);
+    let number = (0..=u8::MAX).find(is_free).ok_or_else(|| {
+        EngineError::Engine("256 keys have the same hash, which cannot be by chance".into())
+    })?;
+    Ok(RowKey::new(generation, hash, number))
+}
+
+fn remove(transaction: &mut impl Write, state: &mut State, old: &Old) -> Result<(), EngineError> {
+    remove_chunks(transaction, old)?;
+    transaction.delete(Table::Entries, &old.row_key.0)?;
+    if let Some(at) = old.expiry {
+        transaction.delete(Table::Expiries, &old.row_key.expiry_key(at))?;
+    }
+    if let Some(contents) = state.of(old.row_key.generation()) {
+        contents.keys = contents.keys.saturating_sub(1);
+        contents.bytes = contents.bytes.saturating_sub(old.bytes());
+        contents.volatile_keys = contents.volatile_keys.saturating_sub(u64::from(old.expiry.is_some()));
+    }
+    Ok(())
+}
+
+fn remove_chunks(transaction: &mut impl Write, old: &Old) -> Result<(), EngineError> {
+    let Some(chunks) = &old.chunks else { return Ok(()) };
+    for number in 0..chunks.count() {
+        transaction.delete(Table::Chunks, &row::chunk_key(chunks.id, number as u32))?;
+    }
+    Ok(())
+}
+
+/// The next keys to expire, as long as their time is `wanted`.
+fn expiring(
+    reader: &impl Read,
+    limit: usize,
+    wanted: impl Fn(u64) -> bool,
+) -> Result<Vec<(u64, RowKey)>, EngineError> {
+    let mut found = Vec::new();
+    reader.scan(Table::Expiries, &[], &mut |key, _| match row::parse_expiry_key(key) {
+        Ok((at, row_key)) if wanted(at) && found.len() < limit => {
+            found.push((at, row_key));
+            true
+        }
+        Ok(_) | Err(Damaged) => false,
+    })?;
+    Ok(found)
+}
+
+/// Up to `limit` rows from one on, as long as they are `wanted`.
+fn rows_from(
+    reader: &impl Read,
+    from: RowKey,
+    limit: usize,
+    wanted: impl Fn(RowKey) -> bool,
+) -> Result<Vec<Old>, EngineError> {
+    let mut found = Vec::new();
+    reader.scan(Table::Entries, &from.0, &mut |key, bytes| match RowKey::parse(key) {
+        Ok(row_key) if wanted(row_key) && found.len() < limit => {
+            found.push(Old::parse(row_key, bytes));
+            true
+        }
+        _ => false,
+    })?;
+    Ok(found)
+}
+
+/// The key that a row is of, unless the row is damaged.
+fn key_of(reader: &impl Read, old: &Old) -> Result<Option<Vec<u8>>, EngineError> {
+    let Some(bytes) = reader.get(Table::Entries, &old.row_key.0)? else { return Ok(None) };
+    match Row::parse(old.row_key, bytes) {
+        Ok(Row { key: Some(key), .. }) => Ok(Some(key.to_vec())),
+        Ok(row) => Ok(lookup::long_key(reader, &row)?.ok()),
+        Err(Damaged) => Ok(None),
+    }
+}
+
+/// The row key behind this one.
+fn successor(row_key: RowKey) -> RowKey {
+    let mut bytes = row_key.0;
+    for byte in bytes.iter_mut().rev() {
+        *byte = byte.wrapping_add(1);
+        if *byte != 0 {
+            break;
+        }
+    }
+    RowKey(bytes)
+}

@@ -1,0 +1,161 @@
+//! Where the two tiers meet: a key that memory does not know is fetched from disk, and iteration goes over both.
+//!
+//! The memory tier is the truth where it knows a key: it has the newest entry, or a tombstone. Where it does not, all
+//! changes of the key are on disk.
+
+use std::collections::HashSet;
+
+use crate::disk::{Disk, DiskError, Refusal};
+use crate::memory::entry::{Access, Entry};
+use crate::memory::keyspace::{Locked, Place};
+use crate::memory::shard::Presence;
+use crate::session::StoreError;
+use crate::store::{DatabaseStats, Settings, Store};
+
+/// Under what terms a thread looks a key up.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) settings: Settings,
+    /// In Unix milliseconds.
+    pub(crate) now: u64,
+    /// Whether the thread holds shards, and so must not wait for others.
+    pub(crate) holding: bool,
+}
+
+impl Store {
+    pub(crate) fn disk(&self) -> Option<&Disk> {
+        self.changes.disk()
+    }
+
+    /// Locks a key's shard once the memory tier knows the key, or its absence from disk is certain.
+    pub(crate) fn resolve(
+        &self,
+        database: usize,
+        place: Place,
+        key: &[u8],
+        terms: Terms,
+    ) -> Result<(Locked<'_>, Presence), StoreError> {
+        let mut absent_at = None;
+        loop {
+            let mut shard = self.keyspace.lock(place.shard);
+            let presence = shard.locate(database, place.tag, key, terms.now);
+            let Some(disk) = self.disk() else { return Ok((shard, presence)) };
+            let seen = (shard.version(), self.changes.generation(database));
+            if presence != Presence::Unknown || absent_at == Some(seen) {
+                return Ok((shard, presence));
+            }
+            drop(shard);
+            let loaded = disk.load(seen.1, place.hash, key, Access::written(terms.now));
+            match loaded.map_err(|error| unreadable(key, error))? {
+                Some(entry) if !entry.borrow().is_expired(terms.now) => {
+                    self.promote(database, place, key, entry, seen.0, terms);
+                }
+                _ => absent_at = Some(seen),
+            }
+        }
+    }
+
+    /// Takes an entry from disk into memory as it is, unless its shard has changed since it was looked for.
+    fn promote(&self, database: usize, place: Place, key: &[u8], entry: Entry, version: u64, terms: Terms) {
+        let Settings { max_memory, eviction, .. } = terms.settings;
+        if max_memory > 0 {
+            let need = entry.borrow().allocation_size() as u64;
+            self.keyspace.make_room(eviction, max_memory, need, terms.holding, || 0);
+        }
+        let mut shard = self.keyspace.lock(place.shard);
+        if shard.version() == version
+            && shard.locate(database, place.tag, key, terms.now) == Presence::Unknown
+        {
+            shard.promote(database, place.tag, entry);
+        }
+    }
+
+    /// Whether looking a key up needs no disk.
+    pub fn is_in_memory(&self, database: usize, key: &[u8]) -> bool {
+        let place = self.keyspace.place(key);
+        self.disk().is_none() || self.keyspace.lock(place.shard).knows(database, place.tag, key)
+    }
+
+    /// Fetches a key from disk into memory, if it is there: for a thread that can wait, before one looks the key up that
+    /// should not.
+    pub fn fetch(&self, database: usize, key: &[u8], now: u64) {
+        let terms = Terms { settings: self.settings(), now, holding: false };
+        // An error shows again when the key is looked up.
+        let _ = self.resolve(database, self.keyspace.place(key), key, terms);
+    }
+
+    /// Shows live keys of both tiers from `cursor` on, about `count`; gives the next cursor.
+    pub(crate) fn scan(
+        &self,
+        database: usize,
+        cursor: u64,
+        count: usize,
+        now: u64,
+        mut show: impl FnMut(&[u8]),
+    ) -> Result<u64, StoreError> {
+        let Some(disk) = self.disk() else {
+            return Ok(self.keyspace.scan(database, cursor, count, |_, entry| {
+                if !entry.is_expired(now) {
+                    show(entry.key());
+                }
+            }));
+        };
+        // Memory first: what leaves it meanwhile is on disk by then.
+        let mut known = Vec::new();
+        let generation = self.changes.generation(database);
+        let mut next = self.keyspace.scan(database, cursor, count, |position, entry| {
+            let is_live = !entry.is_tombstone() && !entry.is_expired(now);
+            known.push((position, entry.key().to_vec(), is_live));
+        });
+        let end = |next: u64| if next == 0 { u64::MAX } else { next };
+        let mut found: Vec<(u64, Vec<u8>, bool)> = Vec::new();
+        let from = self.keyspace.first_hash(cursor);
+        disk.scan(generation, from, |hash, key, expiry| {
+            let position = self.keyspace.position(hash);
+            let is_enough = found.len() >= count && found.last().is_some_and(|(last, ..)| *last != position);
+            if position >= end(next) || is_enough {
+                next = end(next).min(position);
+                return false;
+            }
+            found.push((position, key.to_vec(), expiry.is_none_or(|at| at > now)));
+            true
+        })
+        .map_err(|error| StoreError::Disk { reason: error.to_string() })?;
+        let masked: HashSet<&[u8]> = known.iter().map(|(_, key, _)| &key[..]).collect();
+        let on_disk = found.iter().filter(|(_, key, _)| !masked.contains(&key[..]));
+        known
+            .iter()
+            .filter(|(position, ..)| *position < end(next))
+            .chain(on_disk)
+            .filter(|(.., is_live)| *is_live)
+            .for_each(|(_, key, _)| show(key));
+        Ok(if next == u64::MAX { 0 } else { next })
+    }
+
+    /// How full a database is.
+    ///
+    /// # Errors
+    /// [`StoreError::Disk`] if the disk cannot be read.
+    pub fn database_stats(&self, database: usize) -> Result<DatabaseStats, StoreError> {
+        let Some(disk) = self.disk() else { return Ok(self.memory_stats(database)) };
+        let contents = disk
+            .contents(self.changes.generation(database))
+            .map_err(|error| StoreError::Disk { reason: error.to_string() })?;
+        Ok(DatabaseStats { keys: contents.keys as usize, volatile_keys: contents.volatile_keys as usize })
+    }
+
+    /// Why a write that needs room on disk is refused.
+    pub(crate) fn disk_refusal(&self) -> Option<StoreError> {
+        Some(match self.disk()?.refusal()? {
+            Refusal::Full => StoreError::DiskFull { max_disk: self.disk()?.stats().max_disk },
+            Refusal::Failing(reason) => StoreError::Disk { reason },
+        })
+    }
+}
+
+fn unreadable(key: &[u8], error: DiskError) -> StoreError {
+    match error {
+        DiskError::Damaged => StoreError::Damaged { key: key.to_vec() },
+        other => StoreError::Disk { reason: other.to_string() },
+    }
+}
