@@ -11,6 +11,9 @@ use snugly_protocol::resp::Protocol;
 use snugly_store::system_time;
 use socket2::SockRef;
 use tokio::net::TcpStream;
+use tracing::warn;
+
+use crate::outbox::Outbox;
 
 /// One connection, as the others may see it.
 pub(crate) struct ClientInfo {
@@ -31,6 +34,7 @@ pub(crate) struct ClientInfo {
     pub(crate) buffered_output: AtomicUsize,
     /// The last command's place in the command registry.
     pub(crate) last_command: AtomicUsize,
+    pub(crate) outbox: Outbox,
     stream: Arc<TcpStream>,
 }
 
@@ -46,6 +50,15 @@ impl ClientInfo {
     /// Ends the connection: its thread sees the end of the input, and sends nothing more.
     pub(crate) fn kill(&self) {
         self.shut_down(Shutdown::Both);
+    }
+
+    /// Sends the client a message that answers none of its requests, from any thread. A client that does not take its
+    /// messages is disconnected.
+    pub(crate) fn tell(&self, message: &[u8]) {
+        if self.outbox.push(message).is_err() {
+            warn!(client = self.id, address = %self.address, "closed a connection that does not take its messages");
+            self.kill();
+        }
     }
 
     /// Ends the connection once the requests that have arrived are answered.
@@ -88,6 +101,7 @@ impl ClientInfo {
         // Writing to a String cannot fail.
         let _ = write!(head, "id={} addr={} laddr={} fd=-1 name=", self.id, self.address, self.local_address);
         let mut tail = String::new();
+        let output = self.buffered_output.load(Ordering::Relaxed) + self.outbox.len();
         let _ = write!(
             tail,
             " age={} idle={} flags={} capa= db={} sub=0 psub=0 ssub=0 multi=-1 watch=0 qbuf={} qbuf-free=0 argv-mem=0 \
@@ -98,8 +112,8 @@ impl ClientInfo {
             self.database.load(Ordering::Relaxed),
             self.buffered_input.load(Ordering::Relaxed),
             self.buffered_output.load(Ordering::Relaxed),
-            self.buffered_output.load(Ordering::Relaxed),
-            self.buffered_input.load(Ordering::Relaxed) + self.buffered_output.load(Ordering::Relaxed),
+            output,
+            self.buffered_input.load(Ordering::Relaxed) + output,
             last_command,
             if self.protocol() == Protocol::Resp3 { 3 } else { 2 },
         );
@@ -155,6 +169,7 @@ impl Clients {
             buffered_input: AtomicUsize::new(0),
             buffered_output: AtomicUsize::new(0),
             last_command: AtomicUsize::new(usize::MAX),
+            outbox: Outbox::default(),
             stream,
         });
         self.connected.lock().insert(info.id, info.clone());

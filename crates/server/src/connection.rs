@@ -4,6 +4,8 @@
 //! the thread's shared buffers; only what is left over (half a request, or replies that the client is slow to take)
 //! moves to memory of the connection's own. While replies are waiting nothing is read, so a slow reader slows down
 //! only itself.
+//!
+//! Messages that no request asked for come from the client's outbox, between two replies or while it is idle.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -11,6 +13,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use snugly_protocol::resp::{ReplyBuffer, RequestParser};
@@ -36,6 +39,14 @@ pub(crate) struct Connection {
     parser: RequestParser,
     /// The start of a request that has not arrived whole, or requests that wait for replies to be taken.
     input: Vec<u8>,
+    /// The task that the client's outbox wakes.
+    task: Option<Waker>,
+}
+
+/// What an idle connection was woken by.
+enum Event {
+    Input,
+    Messages,
 }
 
 /// How a turn ended.
@@ -76,6 +87,7 @@ impl Connection {
             client,
             parser: RequestParser::default(),
             input: Vec::new(),
+            task: None,
         })
     }
 
@@ -83,10 +95,13 @@ impl Connection {
     pub(crate) async fn serve(mut self) {
         let mut read = true;
         loop {
-            if read && self.readable().await.is_err() {
-                break;
-            }
-            match self.turn(read) {
+            let event = if read { self.event().await } else { Ok(Event::Input) };
+            let turn = match event {
+                Ok(Event::Input) => self.turn(read),
+                Ok(Event::Messages) => self.deliver(),
+                Err(error) => Err(error),
+            };
+            match turn {
                 Ok(Turn::Done) => read = true,
                 Ok(Turn::Blocked(replies)) => {
                     if self.send(&replies).await.is_err() || self.client.closing {
@@ -104,12 +119,32 @@ impl Connection {
         self.server.clients().leave(self.client.info.id);
     }
 
-    async fn readable(&self) -> io::Result<()> {
-        let ready = poll_fn(|context| self.stream.poll_read_ready(context));
-        match self.server.idle_timeout() {
-            None => ready.await,
-            Some(timeout) => tokio::time::timeout(timeout, ready).await.map_err(io::Error::from)?,
+    async fn event(&mut self) -> io::Result<Event> {
+        let timeout = self.server.idle_timeout();
+        let (stream, outbox, task) = (&self.stream, &self.client.info.outbox, &mut self.task);
+        let event = poll_fn(|context| {
+            if !task.as_ref().is_some_and(|task| task.will_wake(context.waker())) {
+                outbox.attach(context.waker());
+                *task = Some(context.waker().clone());
+            }
+            match stream.poll_read_ready(context) {
+                Poll::Ready(ready) => Poll::Ready(ready.map(|()| Event::Input)),
+                Poll::Pending if !outbox.is_empty() => Poll::Ready(Ok(Event::Messages)),
+                Poll::Pending => Poll::Pending,
+            }
+        });
+        match timeout {
+            None => event.await,
+            Some(timeout) => tokio::time::timeout(timeout, event).await.map_err(io::Error::from)?,
         }
+    }
+
+    /// Sends the messages that wait.
+    fn deliver(&mut self) -> io::Result<Turn> {
+        let Worker { replies, stats, .. } = &mut *self.worker.borrow_mut();
+        self.client.info.outbox.drain_into(replies.as_mut_vec());
+        let unsent = send_now(&self.stream, replies, &self.client.info, stats)?;
+        Ok(unsent.map_or(Turn::Done, Turn::Blocked))
     }
 
     fn turn(&mut self, read: bool) -> io::Result<Turn> {

@@ -71,6 +71,7 @@ impl Pipeline {
                     request.command,
                     request.parser.args(&input[taken + request.start..]),
                 );
+                context.client.info.outbox.drain_into(context.replies.as_mut_vec());
                 if context.client.closing {
                     return Progress { taken: taken + request.end, finished: true };
                 }
