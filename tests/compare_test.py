@@ -25,6 +25,19 @@ def test_replies_are_those_of_valkey(server: Server, peer: Server, protocol: int
         pytest.fail(f"seed {seed}, RESP{protocol}:\n{comparison.shrink(server, peer, protocol, found)}")
 
 
+@pytest.mark.snugly_only
+@pytest.mark.parametrize("seed", range(1_000, 1_000 + SEQUENCES // 2))
+@pytest.mark.parametrize("protocol", [2, 3], ids=["resp2", "resp3"])
+def test_replies_are_those_of_valkey_when_values_come_from_disk(
+    server_on_disk: Server, peer: Server, protocol: int, seed: int
+) -> None:
+    rng = random.Random(seed * 10 + protocol)
+    commands = [random_commands.command(rng) for _ in range(LENGTH)]
+    found = comparison.compare(server_on_disk, peer, protocol, commands, at_once=3)
+    if found:
+        pytest.fail(f"seed {seed}, RESP{protocol}:\n{comparison.shrink(server_on_disk, peer, protocol, found)}")
+
+
 def test_a_difference_is_found_and_shrunk(server: Server, peer: Server) -> None:
     """The comparison itself: the two servers have different ports, and nothing else makes them say so."""
     noise = [[b"SET", b"a", b"1"], [b"GET", b"a"]] * 5

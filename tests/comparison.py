@@ -43,18 +43,24 @@ def shown(data: bytes) -> str:
     return text if len(text) < 300 else f"{text[:200]}... ({len(data)} bytes)"
 
 
-def run(server: Server, protocol: int, commands: list[Command]) -> list[bytes]:
-    """The raw replies, on an emptied server, to commands sent in one go."""
+def run(server: Server, protocol: int, commands: list[Command], at_once: int = 1_000) -> list[bytes]:
+    """The raw replies, on an emptied server, to commands of which so many are sent in one go."""
     with server.connect() as connection:
         connection.command("FLUSHALL")
         if protocol == 3:
             connection.command("HELLO", 3)
-        connection.send(b"".join(encode(*command) for command in commands))
-        return [connection.read_raw() for _ in commands]
+        replies = []
+        for start in range(0, len(commands), at_once):
+            some = commands[start : start + at_once]
+            connection.send(b"".join(encode(*command) for command in some))
+            replies += [connection.read_raw() for _ in some]
+        return replies
 
 
-def compare(ours: Server, theirs: Server, protocol: int, commands: list[Command]) -> Difference | None:
-    replies = zip(run(ours, protocol, commands), run(theirs, protocol, commands), strict=True)
+def compare(
+    ours: Server, theirs: Server, protocol: int, commands: list[Command], at_once: int = 1_000
+) -> Difference | None:
+    replies = zip(run(ours, protocol, commands, at_once), run(theirs, protocol, commands, at_once), strict=True)
     for at, (command, pair) in enumerate(zip(commands, replies, strict=True)):
         if not same(command, *pair):
             return Difference(commands, at, pair)

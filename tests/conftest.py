@@ -36,6 +36,15 @@ def server(shared_server: Server) -> Server:
     return shared_server
 
 
+@pytest.fixture(scope="session")
+def server_on_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """snugly with a disk tier and next to no memory: a value leaves memory as soon as it is on disk, which it is when
+    its write is answered."""
+    folder = str(tmp_path_factory.mktemp("store"))
+    with servers.snugly("--storage", folder, "--durability", "fsync", "--max-memory", "1") as server:
+        yield server
+
+
 @pytest.fixture(params=[2, 3], ids=["resp2", "resp3"])
 def connection(server: Server, request: pytest.FixtureRequest) -> Iterator[Connection]:
     with server.connect(protocol=request.param) as connection:

@@ -17,14 +17,15 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use snugly_protocol::resp::{ReplyBuffer, RequestParser};
-use snugly_store::system_time;
+use snugly_store::{Ticket, system_time};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tracing::debug;
 
 use crate::clients::ClientInfo;
-use crate::commands::{Client, Context};
+use crate::commands::{Client, Context, Failure};
+use crate::pipeline::Next;
 use crate::server::Server;
 use crate::worker::{Worker, WorkerStats, add};
 
@@ -41,6 +42,8 @@ pub(crate) struct Connection {
     input: Vec<u8>,
     /// The task that the client's outbox wakes.
     task: Option<Waker>,
+    /// Whether the keys of the next requests were just fetched from disk.
+    fetched: bool,
 }
 
 /// What an idle connection was woken by.
@@ -55,6 +58,10 @@ enum Turn {
     Done,
     /// These bytes could not be sent at once; there may be input left.
     Blocked(Vec<u8>),
+    /// These replies are sent when this write, which they tell of, is on disk.
+    Uncommitted(Ticket, Vec<u8>),
+    /// Something has to happen before the rest of the input is run.
+    Waiting(Next),
     /// The client has gone, or is to go.
     Closed,
 }
@@ -88,6 +95,7 @@ impl Connection {
             parser: RequestParser::default(),
             input: Vec::new(),
             task: None,
+            fetched: false,
         })
     }
 
@@ -107,6 +115,16 @@ impl Connection {
                     if self.send(&replies).await.is_err() || self.client.closing {
                         break;
                     }
+                    read = false;
+                }
+                Ok(Turn::Uncommitted(ticket, replies)) => {
+                    if self.send_durable(ticket, replies).await.is_err() || self.client.closing {
+                        break;
+                    }
+                    read = false;
+                }
+                Ok(Turn::Waiting(next)) => {
+                    self.wait_for(next).await;
                     read = false;
                 }
                 Ok(Turn::Closed) => break,
@@ -179,14 +197,24 @@ impl Connection {
         let input = if own.is_empty() { &shared[..received] } else { &own[..] };
         let limits = self.server.limits(self.client.authenticated);
         let mut taken = 0;
-        let blocked = loop {
+        let ending = loop {
             let mut context =
                 Context { session, client: &mut self.client, server: &self.server, replies, stats };
-            let progress = pipeline.run(&mut self.parser, &input[taken..], &limits, &mut context);
+            let fetched = std::mem::take(&mut self.fetched);
+            let progress = pipeline.run(&mut self.parser, &input[taken..], &limits, fetched, &mut context);
             taken += progress.taken;
-            let unsent = send_now(&self.stream, replies, &self.client.info, stats)?;
-            if unsent.is_some() || progress.finished {
-                break unsent;
+            if let Some(ticket) = session.take_ticket()
+                && self.server.answers_durably()
+            {
+                break Some(Turn::Uncommitted(ticket, std::mem::take(replies.as_mut_vec())));
+            }
+            if let Some(unsent) = send_now(&self.stream, replies, &self.client.info, stats)? {
+                break Some(Turn::Blocked(unsent));
+            }
+            match progress.next {
+                Next::Send => {}
+                Next::Read => break None,
+                next => break Some(Turn::Waiting(next)),
             }
         };
         if own.is_empty() {
@@ -196,11 +224,39 @@ impl Connection {
             self.input = own;
         }
         self.client.info.buffered_input.store(self.input.len(), Ordering::Relaxed);
-        Ok(match blocked {
-            Some(replies) => Turn::Blocked(replies),
+        Ok(match ending {
+            Some(turn) => turn,
             None if self.client.closing => Turn::Closed,
             None => Turn::Done,
         })
+    }
+
+    /// Sends replies once the write is on disk; if it could not be kept, an error, and the connection ends, since it is
+    /// not known which of the replies tell of it.
+    async fn send_durable(&mut self, ticket: Ticket, replies: Vec<u8>) -> io::Result<()> {
+        match self.server.store().durable(ticket).await {
+            Ok(()) => self.send(&replies).await,
+            Err(error) => {
+                self.client.closing = true;
+                let mut refusal = ReplyBuffer::default();
+                refusal.error(Failure::not_on_disk(&error).text());
+                self.send(refusal.as_bytes()).await
+            }
+        }
+    }
+
+    async fn wait_for(&mut self, next: Next) {
+        match next {
+            Next::Read | Next::Send => {}
+            Next::CatchUp => self.server.store().ready_to_write().await,
+            Next::Fetch(keys) => {
+                let (store, database) = (self.server.store().clone(), self.client.database);
+                let fetch = move || keys.iter().for_each(|key| store.fetch(database, key, system_time()));
+                // The task can fail only by a panic of the store, which shows again when the requests are run.
+                let _ = tokio::task::spawn_blocking(fetch).await;
+                self.fetched = true;
+            }
+        }
     }
 
     /// Sends replies that the socket had no room for, as it makes some.

@@ -222,7 +222,8 @@ fn commandstats(server: &Server, fields: &mut Fields) {
 fn keyspace(server: &Server, fields: &mut Fields) {
     let store = server.store();
     for database in 0..store.databases() {
-        let stats = store.database_stats(database);
+        // A disk that cannot be read is reported where it is read for data.
+        let stats = store.database_stats(database).unwrap_or_default();
         if stats.keys > 0 {
             fields.add(
                 &format!("db{database}"),

@@ -28,3 +28,4 @@ mod worker;
 pub use commands::command_names;
 pub use server::{AllocatorStats, Server, StartError};
 pub use settings::{Configuration, SETTINGS, Setting};
+pub use snugly_store::Durability;

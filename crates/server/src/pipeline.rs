@@ -9,7 +9,7 @@ use snugly_protocol::resp::{Limits, ProtocolError, RequestParser};
 use snugly_store::Session;
 use tracing::debug;
 
-use crate::commands::{self, Context, REGISTRY};
+use crate::commands::{self, Context, NO_KEYS, REGISTRY};
 
 /// Replies are sent once they are this long, even if more requests are waiting.
 const FLUSH_AT: usize = 256 << 10;
@@ -44,24 +44,46 @@ struct Parsed {
 pub(crate) struct Progress {
     /// Bytes whose requests were run.
     pub(crate) taken: usize,
-    /// Whether the rest holds no complete request (or none is to be run any more).
-    pub(crate) finished: bool,
+    /// What has to happen before more are run.
+    pub(crate) next: Next,
+}
+
+/// What has to happen before more requests are run.
+pub(crate) enum Next {
+    /// More input: the rest holds no complete request, or none is to be run any more.
+    Read,
+    /// Replies are long enough to be sent.
+    Send,
+    /// These keys of the client's database are not in memory. They are fetched by a thread that can wait.
+    Fetch(Vec<Vec<u8>>),
+    /// The disk has to catch up with the changes that wait for it.
+    CatchUp,
 }
 
 impl Pipeline {
-    /// Runs complete requests until there is none left, or their replies are long enough to be sent. `parser` holds the
-    /// request that is not complete, from one call to the next.
+    /// Runs complete requests until there is none left, or something has to happen first. `parser` holds the request that
+    /// is not complete, from one call to the next. After keys were fetched, the next requests are run whatever is
+    /// missing.
     pub(crate) fn run(
         &mut self,
         parser: &mut RequestParser,
         input: &[u8],
         limits: &Limits,
+        mut fetched: bool,
         context: &mut Context<'_>,
     ) -> Progress {
         let mut taken = 0;
         loop {
             let Parsed { count, len, failure } = self.parse(parser, &input[taken..], limits, context);
             let requests = &self.requests[..count];
+            if count > 0
+                && let Some(next) = must_wait(requests, &input[taken..], fetched, context)
+            {
+                // What was parsed ahead is parsed again after the wait.
+                *parser = RequestParser::default();
+                return Progress { taken, next };
+            }
+            fetched = false;
             if count > 1 {
                 prefetch(requests, &input[taken..], context);
             }
@@ -73,12 +95,12 @@ impl Pipeline {
                 );
                 context.client.info.outbox.drain_into(context.replies.as_mut_vec());
                 if context.client.closing {
-                    return Progress { taken: taken + request.end, finished: true };
+                    return Progress { taken: taken + request.end, next: Next::Read };
                 }
                 if context.replies.as_bytes().len() >= FLUSH_AT && number + 1 < count {
                     // What was parsed ahead is parsed again once the replies are sent.
                     *parser = RequestParser::default();
-                    return Progress { taken: taken + request.end, finished: false };
+                    return Progress { taken: taken + request.end, next: Next::Send };
                 }
             }
             taken += len;
@@ -86,10 +108,10 @@ impl Pipeline {
                 refuse(context, &error);
             }
             if count == 0 || context.client.closing {
-                return Progress { taken, finished: true };
+                return Progress { taken, next: Next::Read };
             }
             if context.replies.as_bytes().len() >= FLUSH_AT {
-                return Progress { taken, finished: false };
+                return Progress { taken, next: Next::Send };
             }
         }
     }
@@ -130,15 +152,39 @@ impl Pipeline {
     }
 }
 
+/// What the disk asks for before these requests are run.
+fn must_wait(requests: &[Request], input: &[u8], fetched: bool, context: &Context<'_>) -> Option<Next> {
+    let store = context.server.store();
+    if store.is_behind() {
+        return Some(Next::CatchUp);
+    }
+    if fetched || !store.reads_are_slow() {
+        return None;
+    }
+    let database = context.client.database;
+    let missing: Vec<Vec<u8>> = requests
+        .iter()
+        .flat_map(|request| request.keys(input))
+        .filter(|key| !store.is_in_memory(database, key))
+        .map(<[u8]>::to_vec)
+        .collect();
+    (!missing.is_empty()).then_some(Next::Fetch(missing))
+}
+
 fn prefetch(requests: &[Request], input: &[u8], context: &Context<'_>) {
-    let keys = requests.iter().filter_map(|request| {
-        let first = REGISTRY.rows()[request.command?].command.keys.first;
-        request
-            .parser
-            .args(&input[request.start..])
-            .get(usize::try_from(first).ok().filter(|&first| first > 0)?)
-    });
+    let keys = requests.iter().filter_map(|request| request.keys(input).next());
     context.session.prefetch(context.client.database, keys);
+}
+
+impl Request {
+    /// The keys that the command table finds in the request.
+    fn keys<'a>(&'a self, input: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        let args = self.parser.args(&input[self.start..]);
+        let keys = self.command.map_or(NO_KEYS, |command| REGISTRY.rows()[command].command.keys);
+        let last = if keys.last < 0 { args.len() as i32 + keys.last } else { keys.last };
+        let places = if keys.first > 0 { keys.first..last + 1 } else { 0..0 };
+        places.step_by(keys.step.max(1) as usize).filter_map(move |place| args.get(place as usize))
+    }
 }
 
 fn refuse(context: &mut Context<'_>, error: &ProtocolError) {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, RwLock};
 use snugly_codec::SelectError;
 use snugly_protocol::resp::Limits;
-use snugly_store::{Config, Stats, Store, system_time};
+use snugly_store::{Config, Durability, OpenError, Stats, Store, StoreError, system_time};
 use socket2::{Domain, Protocol, Socket, Type};
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
@@ -28,6 +28,9 @@ pub enum StartError {
     /// The compression settings are wrong.
     #[error("{0}")]
     Compression(#[from] SelectError),
+    /// The store on disk could not be opened.
+    #[error("{0}")]
+    Storage(#[from] OpenError),
     /// An address could not be listened on.
     #[error("cannot listen on {address}: {reason}{hint}")]
     Listen {
@@ -93,8 +96,11 @@ impl Server {
     ) -> Result<Running, StartError> {
         let settings = configuration.store_settings()?;
         let listeners = listen(&configuration)?;
-        let store =
-            Store::new(Config { databases: configuration.databases, shards: None, observer: None, settings });
+        let config = Config { databases: configuration.databases, shards: None, observer: None, settings };
+        let store = match configuration.disk() {
+            Some(storage) => Store::open(config, storage)?,
+            None => Store::new(config),
+        };
         let threads = match configuration.threads {
             0 => thread::available_parallelism().map_or(1, |n| n.get()),
             threads => threads,
@@ -194,6 +200,11 @@ impl Server {
         }
     }
 
+    /// Whether a write is answered only once it is on disk.
+    pub(crate) fn answers_durably(&self) -> bool {
+        self.store.durability() == Some(Durability::Fsync)
+    }
+
     pub(crate) fn idle_timeout(&self) -> Option<Duration> {
         match self.configuration.read().timeout {
             0 => None,
@@ -208,13 +219,17 @@ impl Running {
         &self.server
     }
 
-    /// Waits until the server has ended.
-    pub fn wait(self) {
+    /// Waits until the server has ended, and what it was given is on disk if there is one.
+    ///
+    /// # Errors
+    /// [`StoreError::Disk`] if something could not be written.
+    pub fn wait(self) -> Result<(), StoreError> {
         for thread in self.threads {
             if thread.join().is_err() {
                 warn!("a thread of the server has panicked");
             }
         }
+        self.server.store.close()
     }
 }
 

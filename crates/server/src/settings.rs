@@ -1,9 +1,12 @@
 //! The settings, one row each: command-line flags, environment variables, CONFIG GET and SET, help and the start-up
 //! banner are all made from this table.
 
+use std::time::Duration;
+
 use snugly_codec::{Choice, SelectError};
 use snugly_store::{
-    DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, EvictionPolicy, MAX_KEY_LEN, Settings as StoreSettings,
+    DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, Durability, EvictionPolicy, MAX_KEY_LEN,
+    Settings as StoreSettings, Storage,
 };
 use tracing::level_filters::LevelFilter;
 
@@ -20,6 +23,16 @@ pub struct Configuration {
     pub max_memory: u64,
     /// What goes when memory is full.
     pub max_memory_policy: EvictionPolicy,
+    /// The folder of the disk tier; empty is none.
+    pub storage: String,
+    /// Bytes that the disk tier's file may take; 0 is no limit.
+    pub max_disk: u64,
+    /// When a write is answered.
+    pub durability: Durability,
+    /// Milliseconds that a change waits for its commit at most.
+    pub commit_interval: u64,
+    /// Bytes of changes that do not wait any longer.
+    pub commit_bytes: usize,
     /// The codec of new values, by name.
     pub compression: String,
     /// Its level; `None` is the codec's own default.
@@ -110,6 +123,21 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "max-memory-policy", valkey_name: Some("maxmemory-policy"), value_name: "POLICY", default: "noeviction", live: true,
         help: "What goes when memory is full: noeviction, allkeys-lru, allkeys-lfu, allkeys-random, volatile-lru, volatile-lfu, volatile-random or volatile-ttl",
         set: |c, v| policy(v).map(|p| c.max_memory_policy = p), get: |c| c.max_memory_policy.name().to_owned() },
+    Setting { name: "storage", valkey_name: None, value_name: "FOLDER", default: "", live: false,
+        help: "Keep everything on disk in this folder, and in memory what is used; empty keeps nothing on disk",
+        set: |c, v| { c.storage = v.to_owned(); Ok(()) }, get: |c| c.storage.clone() },
+    Setting { name: "max-disk", valkey_name: None, value_name: "BYTES", default: "0", live: false,
+        help: "What the file may take, such as 20gb, at least 16mb; 0 is as much as the disk has. When it is full, the memory policy says what goes",
+        set: |c, v| bytes(v).map(|n| c.max_disk = n), get: |c| c.max_disk.to_string() },
+    Setting { name: "durability", valkey_name: None, value_name: "WHEN", default: "batched", live: false,
+        help: "When a write is answered: fsync, once it is on the disk; batched, at once, and it is on the disk within the commit interval; none, at once, and the system decides",
+        set: |c, v| durability(v).map(|d| c.durability = d), get: |c| durability_name(c.durability).to_owned() },
+    Setting { name: "commit-interval", valkey_name: None, value_name: "MILLISECONDS", default: "100", live: false,
+        help: "How long a change waits at most until it is on the disk",
+        set: |c, v| in_range(v, 1..=60_000).map(|n| c.commit_interval = n as u64), get: |c| c.commit_interval.to_string() },
+    Setting { name: "commit-bytes", valkey_name: None, value_name: "BYTES", default: "8mb", live: false,
+        help: "How many bytes of changes are written to disk without waiting any longer",
+        set: |c, v| bytes_in_range(v, 64 << 10..=1 << 30).map(|n| c.commit_bytes = n), get: |c| c.commit_bytes.to_string() },
     Setting { name: "compression", valkey_name: None, value_name: "CODEC", default: DEFAULT_CODEC, live: true,
         help: "How new values are compressed: none, lz4 or zstd; values already stored stay as they are",
         set: |c, v| { c.compression = v.to_ascii_lowercase(); Ok(()) }, get: |c| c.compression.clone() },
@@ -165,6 +193,11 @@ impl Default for Configuration {
             threads: 0,
             max_memory: 0,
             max_memory_policy: EvictionPolicy::NoEviction,
+            storage: String::new(),
+            max_disk: 0,
+            durability: Durability::Batched,
+            commit_interval: 0,
+            commit_bytes: 0,
             compression: String::new(),
             compression_level: None,
             compression_min_bytes: 0,
@@ -207,6 +240,34 @@ impl Configuration {
             max_value_len: self.max_value_bytes,
         })
     }
+}
+
+impl Configuration {
+    /// Where the store is on disk, if it is.
+    pub fn disk(&self) -> Option<Storage> {
+        (!self.storage.is_empty()).then(|| Storage {
+            max_disk: self.max_disk,
+            durability: self.durability,
+            commit_interval: Duration::from_millis(self.commit_interval),
+            commit_bytes: self.commit_bytes,
+            ..Storage::new(&self.storage)
+        })
+    }
+}
+
+/// The kinds of durability, by their names.
+const DURABILITIES: [(&str, Durability); 3] =
+    [("fsync", Durability::Fsync), ("batched", Durability::Batched), ("none", Durability::None)];
+
+fn durability(text: &str) -> Result<Durability, String> {
+    let found = DURABILITIES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+    found
+        .map(|(_, durability)| *durability)
+        .ok_or_else(|| "argument(s) must be one of the following: fsync, batched, none".to_owned())
+}
+
+fn durability_name(durability: Durability) -> &'static str {
+    DURABILITIES.iter().find(|(_, row)| *row == durability).map_or("", |(name, _)| name)
 }
 
 /// The setting that CONFIG knows by this name, in any case.

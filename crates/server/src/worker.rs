@@ -18,6 +18,8 @@ use crate::connection::Connection;
 use crate::pipeline::Pipeline;
 use crate::server::Server;
 
+/// Threads that wait for the disk in the place of a worker.
+const COLD_READERS: usize = 8;
 /// What a read takes at most; requests that are longer continue in a buffer of their connection's own.
 pub(crate) const READ_BUFFER: usize = 64 << 10;
 
@@ -100,6 +102,7 @@ pub(crate) struct Assignments {
 pub(crate) fn run(server: &Arc<Server>, mut assignments: Assignments) {
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
+        .max_blocking_threads(COLD_READERS)
         .build()
         .expect("a thread's event loop needs file descriptors; raise the limit of open files");
     let stats = Arc::new(WorkerStats::new());

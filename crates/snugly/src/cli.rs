@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{ArgMatches, Command};
 
-use crate::{bench, decode, generate, serve};
+use crate::{bench, decode, generate, serve, storage};
 
 /// What a subcommand does.
 pub(crate) struct Job {
@@ -16,6 +16,8 @@ pub(crate) const JOBS: &[Job] = &[
     Job { name: "serve", command: serve::command, run: serve::run },
     Job { name: "decode", command: decode::command, run: decode::run },
     Job { name: "bench", command: bench::command, run: bench::run },
+    Job { name: "check", command: storage::check_command, run: storage::check },
+    Job { name: "compact", command: storage::compact_command, run: storage::compact },
     Job { name: "completions", command: generate::completions_command, run: generate::completions },
     Job { name: "man", command: generate::man_command, run: generate::man },
 ];

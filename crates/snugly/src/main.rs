@@ -8,6 +8,7 @@ mod corpus;
 mod decode;
 mod generate;
 mod serve;
+mod storage;
 
 use std::error::Error;
 use std::io;

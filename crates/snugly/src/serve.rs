@@ -7,7 +7,7 @@ use clap::{Arg, ArgMatches, Command};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use snugly_codec::Choice;
-use snugly_server::{Configuration, SETTINGS, Server, Setting};
+use snugly_server::{Configuration, Durability, SETTINGS, Server, Setting};
 use tracing::info;
 
 use crate::allocator::allocator_stats;
@@ -60,7 +60,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
             std::process::exit(1);
         }
     });
-    running.wait();
+    running.wait()?;
     info!("stopped");
     Ok(())
 }
@@ -85,10 +85,31 @@ fn banner(server: &Server, compression: Choice) -> String {
             configuration.max_memory_policy.name()
         ),
     };
+    let disk = match (configuration.disk(), configuration.durability) {
+        (None, _) => {
+            "Nothing is written to disk: values last as long as the server (--storage FOLDER keeps them)."
+                .to_owned()
+        }
+        (Some(storage), durability) => format!(
+            "Everything is kept in {}{}; {}.",
+            storage.path.display(),
+            match storage.max_disk {
+                0 => String::new(),
+                bytes => format!(", in at most {bytes} bytes"),
+            },
+            match durability {
+                Durability::Fsync => "a write is answered when it is on the disk".to_owned(),
+                Durability::Batched => {
+                    format!("a write is on the disk {} ms after its answer", configuration.commit_interval)
+                }
+                Durability::None => "when writes are on the disk is up to the system".to_owned(),
+            }
+        ),
+    };
     let port = server.addresses().first().map_or(0, |address| address.port());
     format!(
-        "snugly {} listens on {} (process {})\n  {values}\n  {memory}\n  Nothing is written to disk: values last as long \
-         as the server.\n  To try it: redis-cli -p {port}\n",
+        "snugly {} listens on {} (process {})\n  {values}\n  {memory}\n  {disk}\n  To try it: redis-cli -p \
+         {port}\n",
         env!("CARGO_PKG_VERSION"),
         addresses.join(", "),
         std::process::id(),

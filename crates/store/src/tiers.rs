@@ -76,6 +76,12 @@ impl Store {
         self.disk().is_none() || self.keyspace.lock(place.shard).knows(database, place.tag, key)
     }
 
+    /// Whether reads from disk have taken so long lately that a thread that serves others should not wait for them: what
+    /// the system has in memory is read in microseconds.
+    pub fn reads_are_slow(&self) -> bool {
+        self.disk().is_some_and(Disk::is_slow)
+    }
+
     /// Fetches a key from disk into memory, if it is there: for a thread that can wait, before one looks the key up that
     /// should not.
     pub fn fetch(&self, database: usize, key: &[u8], now: u64) {

@@ -41,6 +41,11 @@ impl Failure {
         Failure::new(format!("ERR invalid expire time in '{command}' command"))
     }
 
+    /// A write that could not be kept, or data that could not be read: Valkey's code for trouble with the disk.
+    pub(crate) fn not_on_disk(error: &StoreError) -> Failure {
+        Failure::new(format!("MISCONF {error}"))
+    }
+
     pub(crate) fn text(&self) -> &[u8] {
         &self.0
     }
@@ -51,7 +56,11 @@ impl From<StoreError> for Failure {
         match error {
             StoreError::OutOfMemory { .. } => Failure::OUT_OF_MEMORY,
             StoreError::ValueTooLong { .. } => Failure::TOO_LONG,
-            StoreError::KeyTooLong { .. } => Failure::new(format!("ERR {error}")),
+            StoreError::KeyTooLong { .. } | StoreError::Damaged { .. } => {
+                Failure::new(format!("ERR {error}"))
+            }
+            StoreError::DiskFull { .. } => Failure::new(format!("OOM {error}")),
+            StoreError::Disk { .. } => Failure::not_on_disk(&error),
             StoreError::Unreadable { .. } => {
                 error!(%error, "a stored value is unreadable; the next write or delete of its key mends it");
                 Failure::new(format!("ERR {error}"))

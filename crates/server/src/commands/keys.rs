@@ -1,7 +1,7 @@
 //! Keys, whatever their values.
 
 use snugly_protocol::resp::Args;
-use snugly_store::{Session, StoreError, Value};
+use snugly_store::{Session, StoreError};
 
 use super::options::{integer, is};
 use super::{ALL_KEYS, Command, Context, Failure, Flags, NO_KEYS, ONE_KEY, Outcome, command};
@@ -31,28 +31,28 @@ const TYPES: [&str; 6] = ["string", "list", "set", "zset", "hash", "stream"];
 const SCAN_STEP: usize = 1000;
 
 fn del(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    count(context, args, |session, database, key| session.remove(database, key))
+    count(context, args, Session::delete)
 }
 
-/// Answers for how many of the keys the operation found something.
+/// Answers for how many of the keys the operation is true.
 fn count(
     context: &mut Context<'_>,
     args: Args<'_>,
-    mut operation: impl FnMut(&mut Session, usize, &[u8]) -> Result<Option<Value>, StoreError>,
+    mut operation: impl FnMut(&mut Session, usize, &[u8]) -> Result<bool, StoreError>,
 ) -> Outcome {
     let mut found = 0;
     for key in args.from(1).iter() {
-        found += i64::from(operation(context.session, context.client.database, key)?.is_some());
+        found += i64::from(operation(context.session, context.client.database, key)?);
     }
     context.integer(found)
 }
 
 fn exists(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    count(context, args, |session, database, key| session.peek(database, key))
+    count(context, args, |session, database, key| Ok(session.peek(database, key)?.is_some()))
 }
 
 fn touch(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    count(context, args, |session, database, key| session.get(database, key))
+    count(context, args, |session, database, key| Ok(session.get(database, key)?.is_some()))
 }
 
 fn type_of(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -143,7 +143,7 @@ fn randomkey(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
 }
 
 fn dbsize(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
-    let stats = context.server.store().database_stats(context.client.database);
+    let stats = context.server.store().database_stats(context.client.database)?;
     context.integer(stats.keys as i64)
 }
 
@@ -162,7 +162,7 @@ fn flush(context: &mut Context<'_>, args: Args<'_>, database: Option<usize>) -> 
         Some(mode) if args.len() == 2 && is(mode, "SYNC") => false,
         Some(_) => return Err(Failure::SYNTAX),
     };
-    let flushed = context.server.store().flush(database);
+    let flushed = context.session.flush(database);
     if asynchronous {
         // If the system refuses the thread, the memory is freed here and now.
         let _ = std::thread::Builder::new().name("free".into()).spawn(move || drop(flushed));

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tracing::warn;
@@ -38,7 +38,7 @@ pub(crate) use lookup::DiskError;
 
 use crate::EvictionPolicy;
 use crate::memory::entry::{Access, Entry};
-use crate::store::Settings;
+use crate::store::{Settings, system_time};
 use engine::{Engine, Read, Usage};
 use files::Opened;
 use lmdb::Lmdb;
@@ -95,6 +95,11 @@ fn reserve(max_disk: u64) -> u64 {
     (max_disk / 8).clamp(4 << 20, 256 << 20)
 }
 
+/// A read that took longer had to wait for the disk.
+const SLOW_READ: Duration = Duration::from_micros(150);
+/// For how long reads are taken for slow after one was, in milliseconds.
+const SLOW_FOR: u64 = 1000;
+
 /// What the writer asks of the memory tier.
 pub(crate) trait MemoryTier: Send + Sync {
     /// The deletion that this entry stands for is on disk: it can go, unless its key has been written since.
@@ -142,6 +147,8 @@ struct Status {
     evicted: AtomicU64,
     expired: AtomicU64,
     damaged: AtomicU64,
+    /// Until when reads are taken for slow, in Unix milliseconds.
+    slow_until: AtomicU64,
     /// Whether the budget is used up and nothing may be evicted.
     full: AtomicBool,
     failing: AtomicBool,
@@ -230,8 +237,19 @@ impl Disk {
         access: Access,
     ) -> Result<Option<Entry>, DiskError> {
         self.shared.status.reads.fetch_add(1, Ordering::Relaxed);
+        let started = Instant::now();
         let snapshot = self.shared.engine.read()?;
-        lookup::load(&self.shared, &snapshot, generation, hash, key, access)
+        let entry = lookup::load(&self.shared, &snapshot, generation, hash, key, access);
+        if started.elapsed() > SLOW_READ {
+            self.shared.status.slow_until.store(system_time() + SLOW_FOR, Ordering::Relaxed);
+        }
+        entry
+    }
+
+    /// Whether a read lately had to wait for the disk.
+    pub(crate) fn is_slow(&self) -> bool {
+        let until = self.shared.status.slow_until.load(Ordering::Relaxed);
+        until != 0 && until > system_time()
     }
 
     /// Shows the keys of a generation from a hash on, with their hashes and expiries, until `show` says false.

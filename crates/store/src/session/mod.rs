@@ -14,7 +14,7 @@ use crate::memory::entry::{self, Access, Entry, EntryRef, MAX_KEY_LEN};
 use crate::memory::entry_allocation_size;
 use crate::memory::keyspace::{Locked, Place, Unknown};
 use crate::memory::shard::{Presence, Shard};
-use crate::store::{SessionCounters, Settings, Store, system_time};
+use crate::store::{Flushed, SessionCounters, Settings, Store, system_time};
 use crate::tiers::Terms;
 
 /// Why a write or a read failed.
@@ -793,6 +793,19 @@ impl Session {
         if let Some(disk) = self.store.disk() {
             self.ticket = Some(disk.queue().pushed());
         }
+    }
+
+    /// Empties one database, or all of them, as [`Store::flush`] does.
+    pub fn flush(&mut self, database: Option<usize>) -> Flushed {
+        let flushed = self.store.flush(database);
+        self.wrote();
+        flushed
+    }
+
+    /// Exchanges two databases, as [`Store::swap`] does.
+    pub fn swap(&mut self, first: usize, second: usize) {
+        self.store.swap(first, second);
+        self.wrote();
     }
 
     /// The last write of this session, to be waited for with [`Store::durable`]; `None` if there was none since the last
