@@ -18,8 +18,15 @@
 //!
 //! A [`Store`] is shared; each thread works through a [`Session`] of its own, which encodes before a shard is locked
 //! and decodes after it is let go. Keys expire lazily and by [`Store::expire_due`]; when `max_memory` is reached, keys
-//! are evicted by an [`EvictionPolicy`]. There is no background thread: whoever embeds the store calls `expire_due`
-//! and [`Store::defragment`] now and then.
+//! are evicted by an [`EvictionPolicy`]. In memory there is no background thread: whoever embeds the store calls
+//! `expire_due` and [`Store::defragment`] now and then.
+//!
+//! [`Store::open`] keeps everything on disk as well, where one thread commits in groups: a write is on disk when
+//! [`Store::durable`] says so, and at the latest after [`Storage::commit_interval`]. Memory then holds what is used.
+//!
+//! - `session`: a thread's way in; `store`: what sessions share; `tiers`: where memory and disk meet
+//! - `memory`: entries in shards; `disk`: rows in a file
+//! - `changes`: who is told of them
 //!
 //! The crate knows keys, databases, expiry, eviction and budgets. It does not know commands, protocols or sockets.
 
