@@ -172,8 +172,7 @@ impl Store {
     /// # Panics
     /// If `config.shards` is not a power of two up to 2^20.
     pub fn open(config: Config, storage: Storage) -> Result<Arc<Store>, OpenError> {
-        let (disk, mut generations) = Disk::open(storage, config.databases)?;
-        generations.truncate(generations.len().max(config.databases));
+        let (disk, generations) = Disk::open(storage, config.databases)?;
         let hash_key = disk.hash_key();
         let changes = Changes::new(config.observer.clone(), Some(disk), generations);
         let store = Store::with(config, hash_key, changes);

@@ -74,6 +74,8 @@ struct Pending {
     in_flight: Arc<Vec<Item>>,
     /// When the oldest of the items was pushed.
     since: Option<Instant>,
+    /// Whether the next commit is not to wait for its time.
+    hurried: bool,
     stopping: bool,
 }
 
@@ -232,8 +234,7 @@ impl Queue {
 
     /// Makes the writer commit now what there is.
     pub(crate) fn hurry(&self) {
-        let mut pending = self.pending.lock();
-        pending.since = Some(Instant::now() - self.patience.max(TICK) - TICK);
+        self.pending.lock().hurried = true;
         self.wake.notify_one();
     }
 
@@ -251,7 +252,7 @@ impl Queue {
             let now = Instant::now();
             let due = pending.since.map_or(tick, |since| (since + self.patience).min(tick));
             let is_large = self.bytes() >= self.enough_bytes() && !pending.items.is_empty();
-            if pending.stopping || is_large || now >= due {
+            if pending.stopping || pending.hurried || is_large || now >= due {
                 break;
             }
             self.wake.wait_until(&mut pending, due);
@@ -261,7 +262,7 @@ impl Queue {
         let mut pending = self.pending.lock();
         let mut items = retry;
         items.append(&mut pending.items);
-        pending.since = None;
+        (pending.since, pending.hurried) = (None, false);
         pending.in_flight = Arc::new(items.clone());
         Batch { items, sequence: self.pushed(), stopping: pending.stopping }
     }
