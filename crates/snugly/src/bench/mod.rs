@@ -1,11 +1,12 @@
 //! `snugly bench`: measures servers with real or generated values. Works with any Redis, Valkey or snugly server, and
-//! for memory with memcached, so that figures of peers come from the same program.
+//! for memory with memcached, so that figures of peers come from the same program; and the store without a server.
 
 mod load;
 mod memory;
 mod process;
 mod report;
 mod server;
+mod storage;
 mod values;
 mod workload;
 
@@ -32,6 +33,12 @@ const BENCHMARKS: &[Benchmark] = &[
         about: "Fills an empty server; reports the memory that a value takes",
         options: memory::Options::augment_args,
         run: |matches| memory::run(&memory::Options::from_arg_matches(matches)?),
+    },
+    Benchmark {
+        name: "storage",
+        about: "Fills and reads stores on disk, without a server; compares codecs",
+        options: storage::Options::augment_args,
+        run: |matches| storage::run(&storage::Options::from_arg_matches(matches)?),
     },
     Benchmark {
         name: "values",
