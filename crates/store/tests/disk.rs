@@ -478,3 +478,46 @@ proptest! {
         prop_assert_eq!(verify(folder.path()).keys, model.len() as u64);
     }
 }
+
+/// Moves one unit between two of ten accounts, as one step.
+fn transfer(session: &mut Session, from: u8, to: u8) {
+    let accounts = [[from], [to]];
+    session.exclusively(accounts.iter().map(|key| &key[..]), |session| {
+        let balances = accounts.map(|key| balance(session, key[0]));
+        if from != to && balances[0] > 0 {
+            set(session, &[from], (balances[0] - 1).to_string().as_bytes());
+            set(session, &[to], (balances[1] + 1).to_string().as_bytes());
+        }
+    });
+}
+
+fn balance(session: &mut Session, account: u8) -> u64 {
+    let text = read(session, &[account]).expect("the account exists");
+    String::from_utf8(text).expect("a number").parse().expect("a number")
+}
+
+#[test]
+fn transfers_between_threads_conserve_the_sum_with_values_on_disk() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path(), 1);
+    let mut session = store.session();
+    (0..10u8).for_each(|account| set(&mut session, &[account], b"100"));
+    std::thread::scope(|scope| {
+        for seed in 0..4 {
+            let store = &store;
+            scope.spawn(move || {
+                let mut session = store.session();
+                let mut random = fastrand::Rng::with_seed(seed);
+                for _ in 0..500 {
+                    transfer(&mut session, random.u8(0..10), random.u8(0..10));
+                }
+            });
+        }
+    });
+    drop(session);
+    let store = reopen(store, folder.path(), 1);
+    let mut session = store.session();
+    assert_eq!((0..10).map(|account| balance(&mut session, account)).sum::<u64>(), 1_000);
+    drop(session);
+    close(store);
+}

@@ -120,6 +120,8 @@ const TOLERATED: usize = 64;
 const URGENT: usize = 16;
 /// An urgent walk is over when one of so many bytes in memory has been written: each writer helps as much.
 const WALK_PACE: u64 = 50;
+/// How many shards that give nothing up a write passes over, where there is a disk tier.
+const IDLE_SHARDS_OF_A_CACHE: usize = 64;
 /// Shards whose next expiry is compared before one of their entries is taken for the next to expire of all.
 const NEXT_TO_EXPIRE_SAMPLE: usize = 256;
 
@@ -334,6 +336,11 @@ impl Keyspace {
     ) -> bool {
         // Each round takes at least half of every frequency, so after these rounds nothing is left that could stay.
         let rounds = 2 + cap.checked_ilog2().unwrap_or(0) as usize + 1;
+        let patience = match self.is_cache {
+            // What is on its way to the disk must stay. The next write goes on where this one gives up.
+            true => self.cells.len().min(IDLE_SHARDS_OF_A_CACHE),
+            false => rounds * self.cells.len(),
+        };
         let mut idle_shards = 0;
         loop {
             // Read once: another thread may fill what this one has freed, which is that thread's to make up for.
@@ -341,7 +348,7 @@ impl Keyspace {
             if need == 0 {
                 return true;
             }
-            if idle_shards == rounds * self.cells.len() {
+            if idle_shards == patience {
                 return false;
             }
             let shard = self.hand.load(Ordering::Relaxed) % self.cells.len();
