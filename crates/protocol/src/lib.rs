@@ -1,6 +1,8 @@
-//! Wire protocols: bytes to requests and replies to bytes, and the client's direction of both.
+//! Wire protocols: bytes to requests and replies to bytes, and the client's direction of both; and values as one
+//! server gives them to another.
 //!
-//! This crate knows how requests and replies look as bytes and which limits a peer must keep to. It must not know
-//! what a command means, where values live, or how bytes travel: there is no I/O, no store and no async here.
+//! This crate knows how requests, replies and dumped values look as bytes and which limits a peer must keep to. It must
+//! not know what a command means, where values live, or how bytes travel: there is no I/O, no store and no async here.
 
+pub mod rdb;
 pub mod resp;

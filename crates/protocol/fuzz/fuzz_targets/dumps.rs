@@ -1,0 +1,26 @@
+//! Any type and value in front of a footer that fits is restored within the limit or refused, and what is restored
+//! comes back when it is dumped. The first two bytes are the limit.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use snugly_protocol::rdb::{RestoreError, append_footer, dump, dumped_len, restore};
+
+fuzz_target!(|input: &[u8]| {
+    let Some((limit, body)) = input.split_first_chunk::<2>() else { return };
+    let limit = usize::from(u16::from_le_bytes(*limit));
+    let mut payload = body.to_vec();
+    append_footer(0, &mut payload);
+    match restore(&payload, limit) {
+        Ok(value) => {
+            assert!(value.len() <= limit);
+            let mut dumped = Vec::new();
+            dump(&value, &mut dumped);
+            assert_eq!(dumped.len(), dumped_len(value.len()));
+            assert_eq!(restore(&dumped, value.len()).expect("what is dumped can be restored"), value);
+        }
+        Err(error) => assert_ne!(error, RestoreError::Footer),
+    }
+    // The same bytes with whatever footer they have.
+    let _ = restore(body, limit);
+});
