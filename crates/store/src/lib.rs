@@ -46,7 +46,7 @@ pub use memory::slab::SlabStats;
 pub use memory::{allocation_size, entry_allocation_size};
 pub use session::{
     Condition, ExpireConditions, ExpireOutcome, Expiry, ManyCondition, Session, SetOutcome, StoreError,
-    Ticket, Value,
+    Ticket, Usage, Value,
 };
 pub use snugly_codec::{Choice, Counters, Record, Snapshot};
 pub use store::{

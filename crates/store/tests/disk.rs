@@ -371,6 +371,8 @@ enum Operation {
     SetMany { keys: Vec<u8>, len: u16, condition: u8 },
     Append { key: u8, len: u16 },
     Remove { key: u8 },
+    Copy { from: u8, to: u8 },
+    Rename { from: u8, to: u8 },
     Expire { key: u8, ttl: i32 },
     Flush,
     Pass,
@@ -387,6 +389,8 @@ fn operation() -> impl Strategy<Value = Operation> {
             .prop_map(|(keys, len, condition)| Operation::SetMany { keys, len, condition }),
         2 => (key(), len()).prop_map(|(key, len)| Operation::Append { key, len }),
         4 => key().prop_map(|key| Operation::Remove { key }),
+        1 => (key(), key()).prop_map(|(from, to)| Operation::Copy { from, to }),
+        2 => (key(), key()).prop_map(|(from, to)| Operation::Rename { from, to }),
         2 => (key(), -1_000..100_000i32).prop_map(|(key, ttl)| Operation::Expire { key, ttl }),
         1 => Just(Operation::Flush),
         3 => Just(Operation::Pass),
@@ -447,6 +451,20 @@ proptest! {
                 Operation::Remove { key } => {
                     let removed = session.delete(0, &[key]).expect("readable");
                     prop_assert_eq!(removed, model.remove(&key).is_some());
+                }
+                Operation::Copy { from, to } => {
+                    let copied = session.copy((0, &[from]), (0, &[to])).expect("there is room");
+                    prop_assert_eq!(copied, model.contains_key(&from));
+                    if let Some(value) = model.get(&from).cloned() {
+                        model.insert(to, value);
+                    }
+                }
+                Operation::Rename { from, to } => {
+                    let renamed = session.rename((0, &[from]), (0, &[to])).expect("there is room");
+                    prop_assert_eq!(renamed, model.contains_key(&from));
+                    if let Some(value) = model.remove(&from) {
+                        model.insert(to, value);
+                    }
                 }
                 Operation::Expire { key, ttl } => {
                     let at = system_time().saturating_add_signed(i64::from(ttl) + if ttl > 0 { 10_000 } else { 0 });

@@ -15,6 +15,8 @@ enum Operation {
     SetMany { keys: Vec<u8>, value: Vec<u8>, if_all_absent: bool },
     Append { key: u8, value: Vec<u8> },
     Remove { key: u8 },
+    Copy { from: u8, to: u8 },
+    Rename { from: u8, to: u8 },
     Expire { key: u8, ttl: i16, conditions: u8 },
     Persist { key: u8 },
     Pass { milliseconds: u16 },
@@ -40,6 +42,8 @@ fn operation() -> impl Strategy<Value = Operation> {
             .prop_map(|(keys, value, if_all_absent)| Operation::SetMany { keys, value, if_all_absent }),
         2 => (key.clone(), value()).prop_map(|(key, value)| Operation::Append { key, value }),
         2 => key.clone().prop_map(|key| Operation::Remove { key }),
+        1 => (key.clone(), key.clone()).prop_map(|(from, to)| Operation::Copy { from, to }),
+        1 => (key.clone(), key.clone()).prop_map(|(from, to)| Operation::Rename { from, to }),
         2 => (key.clone(), any::<i16>(), 0..16u8)
             .prop_map(|(key, ttl, conditions)| Operation::Expire { key, ttl, conditions }),
         1 => key.prop_map(|key| Operation::Persist { key }),
@@ -116,6 +120,20 @@ impl Model {
                     session.remove(0, &[key]).expect("undamaged").is_some(),
                     self.keys.remove(&key).is_some()
                 );
+            }
+            Operation::Copy { from, to } => {
+                let copied = session.copy((0, &[from]), (0, &[to])).expect("there is no limit");
+                prop_assert_eq!(copied, self.keys.contains_key(&from));
+                if let Some(copy) = self.keys.get(&from).cloned() {
+                    self.keys.insert(to, copy);
+                }
+            }
+            Operation::Rename { from, to } => {
+                let renamed = session.rename((0, &[from]), (0, &[to])).expect("there is no limit");
+                prop_assert_eq!(renamed, self.keys.contains_key(&from));
+                if let Some(value) = self.keys.remove(&from) {
+                    self.keys.insert(to, value);
+                }
             }
             Operation::Expire { key, ttl, conditions } => self.expire(key, ttl, conditions, session),
             Operation::Persist { key } => {

@@ -303,6 +303,11 @@ impl Access {
         Access((now_ms / 1000) as u32 & SECONDS_MASK)
     }
 
+    /// Last used so many seconds ago.
+    pub(crate) fn idle(now_ms: u64, seconds: u64) -> Access {
+        Access((now_ms / 1000).wrapping_sub(seconds) as u32 & SECONDS_MASK)
+    }
+
     /// One more use, counted up to `cap`.
     pub(crate) fn used(self, now_ms: u64, cap: u8) -> Access {
         let frequency = self.frequency().saturating_add(1).min(cap);

@@ -1,6 +1,10 @@
 //! A thread's way into the store: encodes before a shard is locked, decodes after it is let go.
 //!
 //! It joins the codec to the memory tier. It knows keys, values, conditions and expiry; no commands, no replies.
+//!
+//! - `copies`: values that go to other keys as they are stored
+
+mod copies;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +20,8 @@ use crate::memory::keyspace::{Locked, Place, Unknown};
 use crate::memory::shard::{Presence, Shard};
 use crate::store::{Flushed, SessionCounters, Settings, Store, system_time};
 use crate::tiers::Terms;
+
+pub use copies::Usage;
 
 /// Why a write or a read failed.
 #[derive(Debug, Error)]
@@ -721,10 +727,7 @@ impl Session {
     fn make_entry(&mut self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<Entry, StoreError> {
         self.follow_settings();
         self.wait_for_the_disk()?;
-        let limit = self.settings.max_key_len.min(MAX_KEY_LEN);
-        if key.len() > limit {
-            return Err(StoreError::KeyTooLong { len: key.len(), limit });
-        }
+        self.check_key(key)?;
         let limit = self.settings.max_value_len;
         if value.len() > limit {
             return Err(StoreError::ValueTooLong { len: value.len(), limit });
@@ -737,6 +740,14 @@ impl Session {
         let overhead = entry::overhead(key.len(), at.is_some());
         let record = self.encoder.encode(self.settings.compression, value, overhead, entry_allocation_size);
         Ok(Entry::new(key, &record, at, access))
+    }
+
+    fn check_key(&self, key: &[u8]) -> Result<(), StoreError> {
+        let limit = self.settings.max_key_len.min(MAX_KEY_LEN);
+        if key.len() > limit {
+            return Err(StoreError::KeyTooLong { len: key.len(), limit });
+        }
+        Ok(())
     }
 
     fn follow_settings(&mut self) {
