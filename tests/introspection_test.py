@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from resp import Connection, Failure, Items, Map, Other, Reply, Simple
@@ -184,3 +186,15 @@ def test_clients_are_listed_with_what_people_look_for(connection: Connection) ->
         text = content(connection.command("CLIENT", subcommand))
         for field in (f"id={identity} ", "addr=127.0.0.1:", "name=tester", "db=0", f"cmd=client|{subcommand.lower()}"):
             assert field in text.decode()
+
+
+def test_encodings_are_named_as_valkey_names_them(connection: Connection, peer: Server) -> None:
+    keys = ["k" * size for size in (1, 31, 32, 111, 112, 300)]
+    values = ["", "12", "9223372036854775807", "01", *("x" * size for size in range(75, 115))]
+    with peer.connect() as valkey:
+        for key, value in itertools.product(keys, values):
+            names = []
+            for each in (connection, valkey):
+                each.command("SET", key, value)
+                names.append(each.command("OBJECT", "ENCODING", key))
+            assert names[0] == names[1], f"a key of {len(key)} bytes, a value of {len(value)}"

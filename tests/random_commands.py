@@ -108,7 +108,9 @@ def database(rng: random.Random) -> bytes:
 
 
 def cursor(rng: random.Random) -> bytes:
-    return rng.choice([b"0", b"1", b"17", b"18446744073709551615", b"18446744073709551616", b"-1", b"abc", b"", b"1.0"])
+    odd = [b" 1", b"\v1", b"1 ", b"+1", b"-01", b"--1", b"+-1", b"01", b"1\x00", b"\x00", b" ", b"1_0", b"0x1"]
+    large = [b"18446744073709551615", b"18446744073709551616"]
+    return rng.choice([b"0", b"1", b"17", b"-1", b"abc", b"", b"1.0", *large, *odd])
 
 
 def label(rng: random.Random) -> bytes:

@@ -7,6 +7,7 @@ use subtle::ConstantTimeEq;
 
 use super::client::valid_label;
 use super::options::{is, small_integer};
+use super::registry::as_c_string;
 use super::{Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, ReplyMode, command};
 
 #[rustfmt::skip]
@@ -71,7 +72,9 @@ fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         } else if is(arg, "SETNAME") && rest.len() >= 1 {
             name = rest.next();
         } else {
-            return Err(Failure::new([b"ERR Syntax error in HELLO option '", arg, b"'"].concat()));
+            return Err(Failure::new(
+                [b"ERR Syntax error in HELLO option '", as_c_string(arg, usize::MAX), b"'"].concat(),
+            ));
         }
     }
     if !context.client.authenticated {

@@ -24,8 +24,11 @@ pub(super) const COMMANDS: &[Command] = &[
     ]),
 ];
 
-/// The longest string that Valkey keeps beside its key.
-const LONGEST_EMBSTR: usize = 44;
+/// Valkey keeps a value beside its key if both fit this, in bytes,
+const EMBEDDED: usize = 113;
+/// less these for the length of a key that is longer than the second.
+const LONG_KEY_HEADER: usize = 2;
+const LONGEST_SHORT_KEY: usize = 31;
 /// The longest text of an integer.
 const LONGEST_INTEGER: usize = 20;
 
@@ -41,12 +44,17 @@ fn encoding(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         && record.as_identity().is_some_and(|text| parse_integer(text).is_some());
     context.replies.bulk(if integer {
         b"int"
-    } else if value.len() <= LONGEST_EMBSTR {
+    } else if is_embedded(args[2].len(), value.len()) {
         b"embstr"
     } else {
         b"raw"
     });
     Ok(())
+}
+
+fn is_embedded(key_len: usize, value_len: usize) -> bool {
+    let header = if key_len > LONGEST_SHORT_KEY { LONG_KEY_HEADER } else { 0 };
+    key_len + header + value_len <= EMBEDDED
 }
 
 fn freq(context: &mut Context<'_>, args: Args<'_>) -> Outcome {

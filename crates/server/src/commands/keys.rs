@@ -1,9 +1,10 @@
 //! Keys, whatever their values.
 
-use snugly_protocol::resp::Args;
+use snugly_protocol::resp::{Args, parse_integer};
 use snugly_store::{Session, StoreError};
 
 use super::options::{integer, is};
+use super::registry::as_c_string;
 use super::{ALL_KEYS, Command, Context, Failure, Flags, NO_KEYS, ONE_KEY, Outcome, command};
 use crate::glob;
 
@@ -62,8 +63,7 @@ fn type_of(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn scan(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let cursor = std::str::from_utf8(&args[1]).ok().and_then(|cursor| cursor.parse::<u64>().ok());
-    let cursor = cursor.ok_or(Failure::INVALID_CURSOR)?;
+    let cursor = parse_cursor(&args[1]).ok_or(Failure::INVALID_CURSOR)?;
     let options = ScanOptions::parse(args.from(2))?;
     let mut found = Vec::new();
     let next = context.session.scan(context.client.database, cursor, options.count, |key| {
@@ -76,6 +76,23 @@ fn scan(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     context.replies.array(found.len());
     found.iter().for_each(|key| context.replies.bulk(key));
     Ok(())
+}
+
+/// A cursor as Valkey reads it: a plain integer, or else what C's `strtoull` takes whole.
+fn parse_cursor(arg: &[u8]) -> Option<u64> {
+    if let Some(number) = parse_integer(arg) {
+        return u64::try_from(number).ok();
+    }
+    let text = as_c_string(arg, usize::MAX);
+    let start = text.iter().position(|byte| !matches!(byte, b' ' | b'\t'..=b'\r'))?;
+    let (negative, digits) = match &text[start..] {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] => (false, digits),
+        digits => (false, digits),
+    };
+    let digits = digits.first().filter(|byte| byte.is_ascii_digit()).and(std::str::from_utf8(digits).ok())?;
+    let number: u64 = digits.parse().ok()?;
+    Some(if negative { number.wrapping_neg() } else { number })
 }
 
 struct ScanOptions<'a> {
@@ -101,7 +118,9 @@ impl<'a> ScanOptions<'a> {
                 options.pattern = Some(value);
             } else if is(arg, "TYPE") {
                 if !TYPES.iter().any(|name| is(value, name)) {
-                    return Err(Failure::new([b"ERR unknown type name '", value, b"'"].concat()));
+                    return Err(Failure::new(
+                        [b"ERR unknown type name '", as_c_string(value, usize::MAX), b"'"].concat(),
+                    ));
                 }
                 options.strings = is(value, "string");
             } else {

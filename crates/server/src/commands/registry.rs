@@ -115,7 +115,7 @@ fn unknown_subcommand(container: &[u8], name: &[u8]) -> Failure {
 }
 
 /// Bytes as Valkey's errors print them: up to a NUL, and at most so many.
-fn as_c_string(bytes: &[u8], most: usize) -> &[u8] {
+pub(super) fn as_c_string(bytes: &[u8], most: usize) -> &[u8] {
     let bytes = &bytes[..bytes.len().min(most)];
     bytes.split(|&byte| byte == 0).next().unwrap_or_default()
 }
