@@ -51,7 +51,10 @@ TEXTS = [
     b"\x00\x01\x02\x03\x04\x05",
     b"z" * 5000,
 ]
-WORDS = [b"NX", b"XX", b"GET", b"EX", b"PX", b"KEEPTTL", b"GT", b"LT", b"IFEQ", b"PERSIST", b"foo", b"MATCH", b"", b"*"]
+WORDS = [
+    *[b"NX", b"XX", b"GET", b"EX", b"PX", b"KEEPTTL", b"GT", b"LT", b"IFEQ", b"PERSIST", b"foo", b"MATCH", b"", b"*"],
+    *[b"REPLACE", b"DB", b"BIT", b"BYTE", b"LEN", b"IDX", b"OVERFLOW"],
+]
 NOW = int(time.time())
 
 
@@ -89,14 +92,22 @@ def integer_at_once(rng: random.Random) -> bytes:
     return rng.choice([number for number in NUMBERS + NOT_INTEGERS if number not in soon])
 
 
+def far_seconds(rng: random.Random) -> bytes:
+    return b"%d" % (NOW + rng.randrange(1000, 10**6))
+
+
+def far_milliseconds(rng: random.Random) -> bytes:
+    return b"%d" % ((NOW + 10**6) * 1000 + rng.randrange(10**6))
+
+
 def unix_seconds(rng: random.Random) -> bytes:
-    far, past = b"%d" % (NOW + rng.randrange(1000, 10**6)), b"%d" % (NOW - rng.randrange(1, 10**6))
-    return rng.choices([far, past, integer_at_once(rng)], [4, 1, 1])[0]
+    past = b"%d" % (NOW - rng.randrange(1, 10**6))
+    return rng.choices([far_seconds(rng), past, integer_at_once(rng)], [4, 1, 1])[0]
 
 
 def unix_milliseconds(rng: random.Random) -> bytes:
-    far, past = b"%d" % ((NOW + 10**6) * 1000 + rng.randrange(10**6)), b"%d" % (NOW * 1000 - 5)
-    return rng.choices([far, past, integer_at_once(rng)], [4, 1, 1])[0]
+    past = b"%d" % (NOW * 1000 - 5)
+    return rng.choices([far_milliseconds(rng), past, integer_at_once(rng)], [4, 1, 1])[0]
 
 
 def pattern(rng: random.Random) -> bytes:
@@ -118,6 +129,39 @@ def label(rng: random.Random) -> bytes:
     return rng.choice([text for text in TEXTS + NUMBERS + NOT_INTEGERS if b"\x00" not in text])
 
 
+def place(rng: random.Random) -> bytes:
+    """Where something is in a value, from the start or the end; sometimes beyond, or no number at all."""
+    return rng.choices([b"%d" % rng.randrange(-60, 60), b"%d" % rng.randrange(-6000, 6000), integer(rng)], [6, 2, 1])[0]
+
+
+def offset(rng: random.Random) -> bytes:
+    """Where a bit is: a write makes the value as long, so it is not far away, or so far that it is refused."""
+    too_far = [b"4294967296", b"9223372036854775807", b"-1"]
+    pools = [[b"%d" % rng.randrange(80)], [b"%d" % rng.randrange(50_000)], too_far, NOT_INTEGERS]
+    return rng.choice(rng.choices(pools, [8, 3, 1, 1])[0])
+
+
+def field_offset(rng: random.Random) -> bytes:
+    return rng.choices([offset(rng), b"#" + offset(rng)], [3, 2])[0]
+
+
+def field_type(rng: random.Random) -> bytes:
+    valid = rng.choice([b"i", b"u"]) + b"%d" % rng.choice([1, 2, 5, 7, 8, 9, 16, 31, 32, 33, 62, 63, 64])
+    return rng.choices([valid, rng.choice([b"i0", b"i65", b"u65", b"x8", b"i", b"u-1", b"", b"8", b"I8"])], [12, 1])[0]
+
+
+def bit(rng: random.Random) -> bytes:
+    return rng.choices([b"0", b"1", b"2", integer(rng)], [6, 6, 1, 1])[0]
+
+
+def unit(rng: random.Random) -> bytes:
+    return rng.choices([b"BIT", b"BYTE", b"bit", word(rng)], [5, 4, 1, 1])[0]
+
+
+def length(rng: random.Random) -> bytes:
+    return rng.choices([b"%d" % rng.randrange(10), integer(rng)], [4, 1])[0]
+
+
 def word(rng: random.Random) -> bytes:
     return rng.choice(WORDS)
 
@@ -131,6 +175,12 @@ EXPIRY: dict[bytes, list[Part]] = {
     b"PXAT": [unix_milliseconds],
 }
 CONDITION: dict[bytes, list[Part]] = {b"NX": [], b"XX": []}
+FIELD_OPERATIONS: dict[bytes, list[Part]] = {
+    b"GET": [field_type, field_offset],
+    b"SET": [field_type, field_offset, integer],
+    b"INCRBY": [field_type, field_offset, integer],
+    b"OVERFLOW": [lambda rng: rng.choice([b"WRAP", b"SAT", b"FAIL", b"sat", b"foo"])],
+}
 
 
 @dataclass(frozen=True)
@@ -161,6 +211,29 @@ COMMANDS = [
     Row(b"GETDEL", 2, [key]),
     Row(b"APPEND", 4, [key, text]),
     Row(b"STRLEN", 3, [key]),
+    Row(b"GETRANGE", 4, [key, place, place]),
+    Row(b"SUBSTR", 1, [key, place, place]),
+    Row(b"SETRANGE", 4, [key, place, text]),
+    Row(b"SETRANGE", 1, [key, integer, lambda _: b""]),
+    Row(b"LCS", 1, [key, key], options={b"LEN": [], b"IDX": [], b"MINMATCHLEN": [length], b"WITHMATCHLEN": []}),
+    Row(b"LCS", 1, [key, key, lambda _: b"IDX"], options={b"MINMATCHLEN": [length], b"WITHMATCHLEN": []}),
+    Row(b"SETBIT", 5, [key, offset, bit]),
+    Row(b"GETBIT", 4, [key, offset]),
+    Row(b"BITCOUNT", 2, [key]),
+    Row(b"BITCOUNT", 1, [key, place]),
+    Row(b"BITCOUNT", 2, [key, place, place]),
+    Row(b"BITCOUNT", 3, [key, place, place, unit]),
+    Row(b"BITPOS", 2, [key, bit]),
+    Row(b"BITPOS", 2, [key, bit, place]),
+    Row(b"BITPOS", 2, [key, bit, place, place]),
+    Row(b"BITPOS", 4, [key, bit, place, place, unit]),
+    Row(b"BITOP", 4, [lambda rng: rng.choice([b"AND", b"OR", b"XOR", b"not", b"DIFF"]), key], [key]),
+    Row(b"BITOP", 1, [lambda _: b"NOT", key, key]),
+    Row(b"BITFIELD", 8, [key], options=FIELD_OPERATIONS),
+    Row(b"BITFIELD", 4, [key, lambda _: b"SET", field_type, field_offset, integer], options=FIELD_OPERATIONS),
+    Row(b"BITFIELD", 2, [key, lambda _: b"GET", field_type, field_offset]),
+    Row(b"BITFIELD_RO", 2, [key], options=FIELD_OPERATIONS),
+    Row(b"BITFIELD_RO", 2, [key, lambda _: b"GET", field_type, field_offset]),
     Row(b"INCR", 3, [key]),
     Row(b"DECR", 3, [key]),
     Row(b"INCRBY", 4, [key, integer]),

@@ -98,6 +98,7 @@ fn categories(group: &Group, command: &Command) -> Vec<&'static str> {
     let flags = command.flags;
     let of_group = match group.name {
         "string" => Some("@string"),
+        "bitmap" => Some("@bitmap"),
         "generic" => Some("@keyspace"),
         "connection" => Some("@connection"),
         _ => None,

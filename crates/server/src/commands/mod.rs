@@ -3,6 +3,8 @@
 //! A function is given the [`Context`] and the request's arguments, the name included, in the number that its row's
 //! arity allows. It writes one reply, or returns a [`Failure`] and leaves the error reply to [`execute`].
 
+mod bitfield;
+mod bits;
 mod client;
 mod config;
 mod connection;
@@ -11,8 +13,10 @@ mod expiry;
 mod failure;
 mod introspection;
 mod keys;
+mod lcs;
 mod numbers;
 mod options;
+mod ranges;
 mod registry;
 mod server;
 mod strings;
@@ -64,6 +68,10 @@ pub(crate) struct Group {
 pub(crate) const GROUPS: &[Group] = &[
     Group { name: "string", commands: strings::COMMANDS },
     Group { name: "string", commands: numbers::COMMANDS },
+    Group { name: "string", commands: ranges::COMMANDS },
+    Group { name: "string", commands: lcs::COMMANDS },
+    Group { name: "bitmap", commands: bits::COMMANDS },
+    Group { name: "bitmap", commands: bitfield::COMMANDS },
     Group { name: "generic", commands: keys::COMMANDS },
     Group { name: "generic", commands: expiry::COMMANDS },
     Group { name: "generic", commands: introspection::COMMANDS },
@@ -91,6 +99,7 @@ pub(crate) struct Keys {
 
 pub(crate) const NO_KEYS: Keys = Keys { first: 0, last: 0, step: 0 };
 pub(crate) const ONE_KEY: Keys = Keys { first: 1, last: 1, step: 1 };
+pub(crate) const TWO_KEYS: Keys = Keys { first: 1, last: 2, step: 1 };
 pub(crate) const ALL_KEYS: Keys = Keys { first: 1, last: -1, step: 1 };
 pub(crate) const KEYS_AND_VALUES: Keys = Keys { first: 1, last: -1, step: 2 };
 /// The key of a subcommand such as OBJECT ENCODING.
@@ -183,6 +192,24 @@ pub(crate) struct Context<'a> {
     pub(crate) stats: &'a WorkerStats,
 }
 
+/// What [`Context::edit`] did to a value, and what it found out.
+pub(crate) enum Edit<R> {
+    Changed(R),
+    Unchanged(R),
+}
+
+/// Why an edited value is not written.
+enum NotWritten<R> {
+    Unchanged(R),
+    Failed(StoreError),
+}
+
+impl<R> From<StoreError> for NotWritten<R> {
+    fn from(error: StoreError) -> NotWritten<R> {
+        NotWritten::Failed(error)
+    }
+}
+
 /// A connection as its own commands see it.
 pub(crate) struct Client {
     pub(crate) info: Arc<ClientInfo>,
@@ -224,6 +251,50 @@ impl Context<'_> {
             return self.session.peek(self.client.database, key);
         }
         self.session.get(self.client.database, key)
+    }
+
+    /// A value's bytes: as they are stored if they are stored as they are, else decompressed into `buffer`. Where there is
+    /// no value there are no bytes.
+    pub(crate) fn bytes<'v>(
+        &mut self,
+        value: Option<&'v Value>,
+        buffer: &'v mut Vec<u8>,
+    ) -> Result<&'v [u8], StoreError> {
+        buffer.clear();
+        let Some(value) = value else { return Ok(buffer) };
+        if let Some(bytes) = value.record().as_identity() {
+            return Ok(bytes);
+        }
+        self.session.read(value, buffer)?;
+        Ok(buffer)
+    }
+
+    /// Changes a value by what it was, unless `edit` says that it stays as it is. `edit` sees the current value, if there
+    /// is one, and fills the new one; it runs again if the key changes meanwhile.
+    pub(crate) fn edit<R>(
+        &mut self,
+        key: &[u8],
+        mut edit: impl FnMut(Option<&[u8]>, &mut Vec<u8>) -> Edit<R>,
+    ) -> Result<R, Failure> {
+        let result =
+            self.session.update(self.client.database, key, |current, edited| match edit(current, edited) {
+                Edit::Changed(result) => Ok(result),
+                Edit::Unchanged(result) => Err(NotWritten::Unchanged(result)),
+            });
+        match result {
+            Ok(result) | Err(NotWritten::Unchanged(result)) => Ok(result),
+            Err(NotWritten::Failed(error)) => Err(error.into()),
+        }
+    }
+
+    /// Runs several steps on these keys as one, see [`Session::exclusively`].
+    pub(crate) fn exclusively<'k, R>(
+        &mut self,
+        keys: impl Iterator<Item = &'k [u8]>,
+        steps: impl FnOnce(&mut Context<'_>) -> R,
+    ) -> R {
+        let Context { session, client, server, replies, stats } = self;
+        session.exclusively(keys, |session| steps(&mut Context { session, client, server, replies, stats }))
     }
 
     /// Answers a value, decompressed straight into the replies.

@@ -1,0 +1,70 @@
+//! Parts of strings: read, and written over.
+
+use std::ops::RangeInclusive;
+
+use snugly_protocol::resp::Args;
+
+use super::options::integer;
+use super::{Command, Context, Edit, Failure, Flags, ONE_KEY, Outcome, command};
+
+#[rustfmt::skip]
+pub(super) const COMMANDS: &[Command] = &[
+    command("getrange", 4, Flags::READONLY, ONE_KEY, "2.4.0", "Gives a part of the value of a key.", getrange),
+    command("substr", 4, Flags::READONLY, ONE_KEY, "1.0.0", "Gives a part of the value of a key (the old name of GETRANGE).", getrange),
+    command("setrange", 4, Flags::WRITE_MEMORY, ONE_KEY, "2.2.0", "Writes over a part of the value of a key.", setrange),
+];
+
+/// First and last place of a stretch, as a client gives it: negative places count from the end.
+#[derive(Clone, Copy)]
+pub(super) struct Stretch {
+    pub(super) first: i64,
+    pub(super) last: i64,
+}
+
+impl Stretch {
+    /// The places that there are in something of `len` places; `None` if there is none.
+    pub(super) fn within(self, len: usize) -> Option<RangeInclusive<usize>> {
+        let len = len as i64;
+        let from_start = |place: i64| if place < 0 { (len + place).max(0) } else { place };
+        let (first, last) = (from_start(self.first), from_start(self.last).min(len - 1));
+        (first <= last).then_some(first as usize..=last as usize)
+    }
+
+    /// Whether both places count from the end, in the wrong order. Clamped to the start they would be one place.
+    pub(super) fn is_reversed(self) -> bool {
+        self.first < 0 && self.last < 0 && self.first > self.last
+    }
+}
+
+fn getrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let stretch = Stretch { first: integer(&args[2])?, last: integer(&args[3])? };
+    let value = context.get(&args[1])?.filter(|_| !stretch.is_reversed());
+    let Some((range, value)) = value.and_then(|value| Some((stretch.within(value.len())?, value))) else {
+        context.replies.bulk(b"");
+        return Ok(());
+    };
+    let mut buffer = Vec::new();
+    let bytes = context.bytes(Some(&value), &mut buffer)?;
+    context.replies.bulk(&bytes[range]);
+    Ok(())
+}
+
+fn setrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let offset = integer(&args[2])?;
+    let offset = usize::try_from(offset).map_err(|_| Failure::fixed("ERR offset is out of range"))?;
+    let part = &args[3];
+    if part.is_empty() {
+        let current = context.session.peek(context.client.database, &args[1])?;
+        let len = current.map_or(0, |value| value.len());
+        return context.integer(len as i64);
+    }
+    let limit = context.server.configuration().max_value_bytes;
+    let end = offset.checked_add(part.len()).filter(|&end| end <= limit).ok_or(Failure::TOO_LONG)?;
+    let len = context.edit(&args[1], |current, edited| {
+        edited.extend_from_slice(current.unwrap_or_default());
+        edited.resize(edited.len().max(end), 0);
+        edited[offset..end].copy_from_slice(part);
+        Edit::Changed(edited.len())
+    })?;
+    context.integer(len as i64)
+}
