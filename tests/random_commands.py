@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import dumps
+
 Command: TypeAlias = list[bytes]
 
 KEYS = [b"a", b"b", b"c", b"key:1", b"key:2", b"", b"\x00\xff\r\n", b"k" * 300]
@@ -162,6 +164,35 @@ def length(rng: random.Random) -> bytes:
     return rng.choices([b"%d" % rng.randrange(10), integer(rng)], [4, 1])[0]
 
 
+def dump_body(rng: random.Random) -> bytes:
+    """A type and a value, as a server writes it, or with a value that is cut off or not there."""
+    size = rng.choice([1, 2, 4])
+    number = rng.choice([0, 1, -1, 12, (1 << 8 * size - 1) - 1, -1 << 8 * size - 1])
+    count, back = rng.randrange(3, 265), rng.randrange(1, 6)
+    # What is cut off is cut off by more than the footer has: valkey-server would take that for a part of the value.
+    damaged = [b"", b"\x00\x1fabc", b"\x00\x80\xff\xff\xff\xffabc", b"\x00\xc4", b"\x08\x01a", b"\xff\x01a"]
+    wrong_lzf = [b"\x00\xc3\x02\x05\x00a", b"\x00\xc3\x02\x04\x20\x00", b"\x00\xc3\x02\x80\x7f\xff\xff\xff\x00a"]
+    bodies = [
+        dumps.raw(text(rng)),
+        dumps.integer(number, size),
+        dumps.lzf([b"abcdef", (count, back), b"z" * rng.randrange(1, 33), (3, 1)]),
+        rng.choice(damaged + wrong_lzf),
+    ]
+    return rng.choices(bodies, [4, 3, 4, 2])[0]
+
+
+def dumped(rng: random.Random) -> bytes:
+    version = rng.choices([80, 11, 1, 0, 12, 79, 81, 65535], [8, 4, 1, 1, 1, 1, 1, 1])[0]
+    right = dumps.payload(dump_body(rng), version)
+    wrong = [right[:-1], right[3:], right[:-1] + bytes([right[-1] ^ 1]), text(rng)]
+    return rng.choices([right, rng.choice(wrong)], [8, 1])[0]
+
+
+def lifetime(rng: random.Random) -> bytes:
+    """A lifetime for RESTORE, most often none."""
+    return rng.choices([b"0", milliseconds(rng), unix_milliseconds(rng)], [6, 2, 2])[0]
+
+
 def word(rng: random.Random) -> bytes:
     return rng.choice(WORDS)
 
@@ -181,6 +212,7 @@ FIELD_OPERATIONS: dict[bytes, list[Part]] = {
     b"INCRBY": [field_type, field_offset, integer],
     b"OVERFLOW": [lambda rng: rng.choice([b"WRAP", b"SAT", b"FAIL", b"sat", b"foo"])],
 }
+RESTORE_OPTIONS: dict[bytes, list[Part]] = {b"REPLACE": [], b"ABSTTL": [], b"IDLETIME": [length], b"FREQ": [length]}
 
 
 @dataclass(frozen=True)
@@ -234,6 +266,14 @@ COMMANDS = [
     Row(b"BITFIELD", 2, [key, lambda _: b"GET", field_type, field_offset]),
     Row(b"BITFIELD_RO", 2, [key], options=FIELD_OPERATIONS),
     Row(b"BITFIELD_RO", 2, [key, lambda _: b"GET", field_type, field_offset]),
+    Row(b"RENAME", 4, [key, key]),
+    Row(b"RENAMENX", 3, [key, key]),
+    Row(b"COPY", 5, [key, key], options={b"DB": [database], b"REPLACE": []}),
+    Row(b"MOVE", 4, [key, database]),
+    Row(b"SWAPDB", 2, [database, database]),
+    Row(b"DUMP", 4, [key]),
+    Row(b"RESTORE", 8, [key, lifetime, dumped], options=RESTORE_OPTIONS),
+    Row(b"RESTORE", 4, [key, lifetime, dumped, lambda _: b"REPLACE"], options=RESTORE_OPTIONS),
     Row(b"INCR", 3, [key]),
     Row(b"DECR", 3, [key]),
     Row(b"INCRBY", 4, [key, integer]),

@@ -153,7 +153,7 @@ fn select(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let database = small_integer(&args[1])?;
     match usize::try_from(database) {
         Ok(database) if database < context.server.store().databases() => context.client.select(database),
-        _ => return Err(Failure::fixed("ERR DB index is out of range")),
+        _ => return Err(Failure::NO_SUCH_DATABASE),
     }
     context.ok()
 }

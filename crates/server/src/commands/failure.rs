@@ -22,6 +22,9 @@ impl Failure {
     pub(crate) const DECREMENT_OVERFLOW: Failure = Failure::fixed("ERR decrement would overflow");
     pub(crate) const INVALID_CURSOR: Failure = Failure::fixed("ERR invalid cursor");
     pub(crate) const TOO_LONG: Failure = Failure::fixed("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+    pub(crate) const NO_SUCH_KEY: Failure = Failure::fixed("ERR no such key");
+    pub(crate) const NO_SUCH_DATABASE: Failure = Failure::fixed("ERR DB index is out of range");
+    pub(crate) const SAME_OBJECT: Failure = Failure::fixed("ERR source and destination objects are the same");
     pub(crate) const NOT_AUTHENTICATED: Failure = Failure::fixed("NOAUTH Authentication required.");
     pub(crate) const OUT_OF_MEMORY: Failure = Failure::fixed("OOM command not allowed when used memory > 'maxmemory'.");
 

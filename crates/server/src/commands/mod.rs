@@ -9,11 +9,13 @@ mod client;
 mod config;
 mod connection;
 mod describe;
+mod dump;
 mod expiry;
 mod failure;
 mod introspection;
 mod keys;
 mod lcs;
+mod moves;
 mod numbers;
 mod options;
 mod ranges;
@@ -73,6 +75,8 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "bitmap", commands: bits::COMMANDS },
     Group { name: "bitmap", commands: bitfield::COMMANDS },
     Group { name: "generic", commands: keys::COMMANDS },
+    Group { name: "generic", commands: moves::COMMANDS },
+    Group { name: "generic", commands: dump::COMMANDS },
     Group { name: "generic", commands: expiry::COMMANDS },
     Group { name: "generic", commands: introspection::COMMANDS },
     Group { name: "connection", commands: connection::COMMANDS },

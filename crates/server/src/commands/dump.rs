@@ -1,0 +1,111 @@
+//! Values from one server to another: DUMP and RESTORE.
+
+use snugly_protocol::rdb::{self, RestoreError};
+use snugly_protocol::resp::Args;
+use snugly_store::{Condition, Expiry, Usage};
+
+use super::options::{integer, is};
+use super::{Command, Context, Failure, Flags, ONE_KEY, Outcome, command};
+
+#[rustfmt::skip]
+pub(super) const COMMANDS: &[Command] = &[
+    command("dump", 2, Flags::READONLY, ONE_KEY, "2.6.0", "Gives the value of a key as RESTORE takes it.", dump),
+    command("restore", -4, Flags::WRITE_MEMORY.and(Flags::DANGEROUS), ONE_KEY, "2.6.0", "Makes a key of what DUMP gave.", restore),
+];
+
+const BUSY_KEY: Failure = Failure::fixed("BUSYKEY Target key name already exists.");
+
+fn dump(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let Some(value) = context.get(&args[1])? else {
+        context.replies.null();
+        return Ok(());
+    };
+    let mut buffer = Vec::new();
+    let bytes = context.bytes(Some(&value), &mut buffer)?;
+    rdb::dump(bytes, context.replies.begin_bulk(rdb::dumped_len(bytes.len())));
+    context.replies.end_bulk();
+    Ok(())
+}
+
+/// The options of RESTORE.
+#[derive(Default)]
+struct RestoreOptions {
+    replace: bool,
+    /// Whether the time to live is a time instead, in Unix milliseconds.
+    absolute: bool,
+    usage: Option<Usage>,
+}
+
+impl RestoreOptions {
+    fn parse(args: Args<'_>) -> Result<RestoreOptions, Failure> {
+        let mut options = RestoreOptions::default();
+        let mut rest = args.iter();
+        while let Some(arg) = rest.next() {
+            if is(arg, "REPLACE") {
+                options.replace = true;
+            } else if is(arg, "ABSTTL") {
+                options.absolute = true;
+            } else if is(arg, "IDLETIME")
+                && rest.len() >= 1
+                && !matches!(options.usage, Some(Usage::Frequency(_)))
+            {
+                let seconds = u64::try_from(integer(rest.next().unwrap_or_default())?);
+                let seconds =
+                    seconds.map_err(|_| Failure::fixed("ERR Invalid IDLETIME value, must be >= 0"))?;
+                options.usage = Some(Usage::IdleSeconds(seconds));
+            } else if is(arg, "FREQ")
+                && rest.len() >= 1
+                && !matches!(options.usage, Some(Usage::IdleSeconds(_)))
+            {
+                let frequency = u8::try_from(integer(rest.next().unwrap_or_default())?);
+                let frequency = frequency
+                    .map_err(|_| Failure::fixed("ERR Invalid FREQ value, must be >= 0 and <= 255"))?;
+                options.usage = Some(Usage::Frequency(frequency));
+            } else {
+                return Err(Failure::SYNTAX);
+            }
+        }
+        Ok(options)
+    }
+
+    fn expiry(&self, ttl: u64, now: u64) -> Expiry {
+        match ttl {
+            0 => Expiry::Never,
+            at if self.absolute => Expiry::At(at),
+            // For Valkey, a time beyond what 64 bits with a sign can say has come.
+            ttl => Expiry::At((now as i64).checked_add(ttl as i64).map_or(0, |at| at as u64)),
+        }
+    }
+}
+
+fn restore(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let options = RestoreOptions::parse(args.from(4))?;
+    let (database, key) = (context.client.database, &args[1]);
+    if !options.replace && context.session.peek(database, key)?.is_some() {
+        return Err(BUSY_KEY);
+    }
+    let ttl = u64::try_from(integer(&args[2])?)
+        .map_err(|_| Failure::fixed("ERR Invalid TTL value, must be >= 0"))?;
+    let value = rdb::restore(&args[3], context.server.configuration().max_value_bytes)?;
+    let expiry = options.expiry(ttl, context.session.now());
+    let condition = if options.replace { Condition::Always } else { Condition::IfAbsent };
+    if !context.session.set(database, key, &value, expiry, condition)? {
+        return Err(BUSY_KEY);
+    }
+    let counts_frequency = context.server.configuration().max_memory_policy.counts_frequency();
+    if let Some(usage) = options.usage
+        && counts_frequency == matches!(usage, Usage::Frequency(_))
+    {
+        context.session.set_usage(database, key, usage)?;
+    }
+    context.ok()
+}
+
+impl From<RestoreError> for Failure {
+    fn from(error: RestoreError) -> Failure {
+        match error {
+            RestoreError::TooLong { .. } => Failure::TOO_LONG,
+            _ => Failure::new(format!("ERR {error}")),
+        }
+    }
+}
