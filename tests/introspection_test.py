@@ -74,6 +74,19 @@ def test_the_keys_of_a_command_can_be_asked_for(connection: Connection) -> None:
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        *["MSETEX 2 a 1 b 2 EX 5", "MSETEX 2 a 1 b", "MSETEX 3 a 1 b 2", "MSETEX 0 a 1", "MSETEX -1 a 1"],
+        *["MSETEX x a 1", "MSETEX 1 a", "BITOP AND a b c", "RENAME a b", "LCS a b LEN", "SWAPDB 0 1"],
+    ],
+)
+def test_keys_are_found_where_valkey_finds_them(connection: Connection, peer: Server, command: str) -> None:
+    with peer.connect() as valkey:
+        theirs = valkey.command("COMMAND", "GETKEYS", *command.split())
+    assert connection.command("COMMAND", "GETKEYS", *command.split()) == theirs
+
+
+@pytest.mark.parametrize(
     "name",
     ["maxmemory", "maxmemory-policy", "databases", "port", "timeout", "save", "appendonly", "proto-max-bulk-len"],
 )

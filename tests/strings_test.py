@@ -8,6 +8,7 @@ from resp import Argument, Connection
 from servers import Server
 
 FAR = 4_000_000_000
+LONG = b'{"id": 1, "name": "customer", "active": true}\n' * 50
 
 
 def both(server: Server, peer: Server, protocol: int, *commands: list[Argument]) -> list[bytes]:
@@ -166,3 +167,19 @@ def test_values_keep_their_lifetime_when_a_part_changes(connection: Connection) 
         connection.command("SET", "key", "value", "EXAT", FAR)
         connection.command(*command)
         assert connection.command("EXPIRETIME", "key") == FAR
+
+
+@pytest.mark.parametrize(
+    ("options", "expired"), [(["EX", "100"], False), (["EXAT", "1"], True), (["PXAT", str(FAR * 1000)], False)]
+)
+def test_many_keys_are_written_with_one_lifetime(connection: Connection, options: list[str], expired: bool) -> None:
+    assert connection.command("MSETEX", 2, "a", "1", "b", "2", *options) == 1
+    assert connection.command("MGET", "a", "b") == ([None, None] if expired else [b"1", b"2"])
+
+
+def test_a_key_is_deleted_only_if_it_holds_what_is_expected(connection: Connection) -> None:
+    connection.command("SET", "key", LONG)
+    assert connection.command("DELIFEQ", "key", LONG[:-1] + b"x") == 0
+    assert connection.command("DELIFEQ", "key", LONG + b"x") == 0
+    assert connection.command("DELIFEQ", "key", LONG) == 1
+    assert connection.command("DELIFEQ", "key", LONG) == 0

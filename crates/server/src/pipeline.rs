@@ -181,9 +181,7 @@ impl Request {
     fn keys<'a>(&'a self, input: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
         let args = self.parser.args(&input[self.start..]);
         let keys = self.command.map_or(NO_KEYS, |command| REGISTRY.rows()[command].command.keys);
-        let last = if keys.last < 0 { args.len() as i32 + keys.last } else { keys.last };
-        let places = if keys.first > 0 { keys.first..last + 1 } else { 0..0 };
-        places.step_by(keys.step.max(1) as usize).filter_map(move |place| args.get(place as usize))
+        keys.places(args).filter_map(move |place| args.get(place))
     }
 }
 

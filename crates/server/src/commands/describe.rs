@@ -80,7 +80,7 @@ fn reply_row(context: &mut Context<'_>, group: &Group, command: &Command, full_n
     let flags: Vec<_> = Flags::NAMES.iter().filter(|(flag, _)| command.flags.has(*flag)).collect();
     replies.set(flags.len());
     flags.iter().for_each(|(_, name)| replies.simple(name));
-    let Keys { first, last, step } = command.keys;
+    let Keys { first, last, step } = if command.keys.are_counted() { NO_KEYS } else { command.keys };
     [first, last, step].iter().for_each(|&number| replies.integer(number.into()));
     let categories = categories(group, command);
     replies.set(categories.len());
@@ -121,17 +121,21 @@ fn reply_key_specifications(context: &mut Context<'_>, command: &Command) {
     }
     let Keys { first, last, step } = command.keys;
     let access = if command.flags.has(Flags::WRITE) { "RW" } else { "RO" };
-    // The range counts from the first key; a negative end counts from the last argument.
-    let last = if last < 0 { last } else { last - first };
+    let (first, kind, numbers) = if command.keys.are_counted() {
+        (first - 1, "keynum", [("keynumidx", 0), ("firstkey", 1), ("keystep", step)])
+    } else {
+        // The range counts from the first key; a negative end counts from the last argument.
+        let last = if last < 0 { last } else { last - first };
+        (first, "range", [("lastkey", last), ("keystep", step), ("limit", 0)])
+    };
     replies.set(1);
     replies.map(3);
     replies.bulk(b"flags");
     replies.set(1);
     replies.simple(access);
-    for (name, kind, numbers) in [
-        ("begin_search", "index", &[("index", first)][..]),
-        ("find_keys", "range", &[("lastkey", last), ("keystep", step), ("limit", 0)][..]),
-    ] {
+    for (name, kind, numbers) in
+        [("begin_search", "index", &[("index", first)][..]), ("find_keys", kind, &numbers[..])]
+    {
         replies.bulk(name.as_bytes());
         replies.map(2);
         replies.bulk(b"type");
@@ -191,10 +195,10 @@ fn getkeys(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     if !row.accepts(request.len()) {
         return Err(Failure::fixed("ERR Invalid number of arguments specified for command"));
     }
-    let Keys { first, last, step } = row.keys;
-    let last = if last < 0 { request.len() - last.unsigned_abs() as usize } else { last as usize };
-    let keys: Vec<_> =
-        (first as usize..=last).step_by(step as usize).filter_map(|at| request.get(at)).collect();
+    let keys: Vec<_> = row.keys.places(request).filter_map(|place| request.get(place)).collect();
+    if keys.is_empty() {
+        return Err(Failure::fixed("ERR Invalid arguments specified for command"));
+    }
     context.replies.array(keys.len());
     keys.iter().for_each(|key| context.replies.bulk(key));
     Ok(())

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use snugly_protocol::resp::{Args, Protocol, ReplyBuffer};
+use snugly_protocol::resp::{Args, Protocol, ReplyBuffer, parse_integer};
 use snugly_store::{Session, StoreError, Value};
 use tracing::warn;
 
@@ -96,9 +96,37 @@ pub fn command_names() -> Vec<String> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Keys {
     pub(crate) first: i32,
-    /// Negative counts from the end.
+    /// Negative counts from the end; 0 says that the argument before the first key is the number of keys.
     pub(crate) last: i32,
     pub(crate) step: i32,
+}
+
+impl Keys {
+    /// Whether it takes more than numbers of arguments to find them.
+    pub(crate) fn are_counted(self) -> bool {
+        self.first > 0 && self.last == 0
+    }
+
+    /// The places of a request's keys; none if it says that it has none, or more than it has.
+    pub(crate) fn places(self, request: Args<'_>) -> impl Iterator<Item = usize> {
+        let places = match self.last_of(request) {
+            Some(last) if self.first > 0 => self.first as usize..last + 1,
+            _ => 0..0,
+        };
+        places.step_by(self.step.max(1) as usize)
+    }
+
+    fn last_of(self, request: Args<'_>) -> Option<usize> {
+        if self.are_counted() {
+            let count = parse_integer(request.get(self.first as usize - 1)?)?;
+            let last = count.checked_sub(1)?.checked_mul(self.step.into())?.checked_add(self.first.into())?;
+            return usize::try_from(last).ok().filter(|&last| count > 0 && last < request.len());
+        }
+        match usize::try_from(self.last) {
+            Ok(last) => Some(last),
+            Err(_) => request.len().checked_sub(self.last.unsigned_abs() as usize),
+        }
+    }
 }
 
 pub(crate) const NO_KEYS: Keys = Keys { first: 0, last: 0, step: 0 };
@@ -106,6 +134,8 @@ pub(crate) const ONE_KEY: Keys = Keys { first: 1, last: 1, step: 1 };
 pub(crate) const TWO_KEYS: Keys = Keys { first: 1, last: 2, step: 1 };
 pub(crate) const ALL_KEYS: Keys = Keys { first: 1, last: -1, step: 1 };
 pub(crate) const KEYS_AND_VALUES: Keys = Keys { first: 1, last: -1, step: 2 };
+/// A number of pairs, then the pairs.
+pub(crate) const COUNTED_KEYS_AND_VALUES: Keys = Keys { first: 2, last: 0, step: 2 };
 /// The key of a subcommand such as OBJECT ENCODING.
 pub(crate) const SUBCOMMAND_KEY: Keys = Keys { first: 2, last: 2, step: 1 };
 
@@ -127,6 +157,8 @@ impl Flags {
     pub(crate) const NO_AUTH: Flags = Flags(1 << 8);
     pub(crate) const NO_MULTI: Flags = Flags(1 << 9);
     pub(crate) const ALLOW_BUSY: Flags = Flags(1 << 10);
+    /// Of commands whose keys are not at fixed places.
+    pub(crate) const MOVABLE_KEYS: Flags = Flags(1 << 12);
     /// Not a flag of COMMAND INFO but an ACL category.
     pub(crate) const DANGEROUS: Flags = Flags(1 << 11);
 
@@ -144,7 +176,8 @@ impl Flags {
     pub(crate) const NAMES: &[(Flags, &str)] = &[
         (Flags::WRITE, "write"), (Flags::READONLY, "readonly"), (Flags::DENYOOM, "denyoom"), (Flags::ADMIN, "admin"),
         (Flags::NOSCRIPT, "noscript"), (Flags::LOADING, "loading"), (Flags::STALE, "stale"), (Flags::FAST, "fast"),
-        (Flags::NO_AUTH, "no_auth"), (Flags::NO_MULTI, "no_multi"), (Flags::ALLOW_BUSY, "allow_busy"),
+        (Flags::NO_AUTH, "no_auth"), (Flags::NO_MULTI, "no_multi"), (Flags::MOVABLE_KEYS, "movablekeys"),
+        (Flags::ALLOW_BUSY, "allow_busy"),
     ];
 
     pub(crate) const fn and(self, other: Flags) -> Flags {

@@ -56,7 +56,7 @@ pub(crate) fn expiry(arg: &[u8], unit: TimeUnit, now: u64, command: &str) -> Res
 /// A time as an option gives it, not yet read as a number: the syntax of all options is checked first.
 pub(crate) type Time<'a> = (&'a [u8], TimeUnit);
 
-/// The options of SET.
+/// The options of SET, some of which MSETEX has too.
 #[derive(Default)]
 pub(crate) struct SetOptions<'a> {
     pub(crate) time: Option<Time<'a>>,
@@ -87,6 +87,15 @@ impl<'a> SetOptions<'a> {
             }
         }
         Ok(options)
+    }
+
+    /// When a key shall expire that is written now. `command` is named in the error.
+    pub(crate) fn expiry(&self, now: u64, command: &str) -> Result<Expiry, Failure> {
+        match self.time {
+            Some((arg, unit)) => expiry(arg, unit, now, command),
+            None if self.keep_ttl => Ok(Expiry::Keep),
+            None => Ok(Expiry::Never),
+        }
     }
 }
 

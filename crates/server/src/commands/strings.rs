@@ -1,10 +1,13 @@
 //! Strings: whole values in and out.
 
-use snugly_protocol::resp::Args;
+use snugly_protocol::resp::{Args, parse_integer};
 use snugly_store::{Condition, Expiry, ManyCondition};
 
 use super::options::{GetexOptions, MILLISECONDS, SECONDS, SetOptions, TimeUnit, expiry};
-use super::{ALL_KEYS, Command, Context, Failure, Flags, KEYS_AND_VALUES, ONE_KEY, Outcome, command};
+use super::{
+    ALL_KEYS, COUNTED_KEYS_AND_VALUES, Command, Context, Failure, Flags, KEYS_AND_VALUES, ONE_KEY, Outcome,
+    command,
+};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
@@ -16,9 +19,11 @@ pub(super) const COMMANDS: &[Command] = &[
     command("psetex", 4, Flags::WRITE_MEMORY, ONE_KEY, "2.6.0", "Sets the value of a key and its time to live in milliseconds.", psetex),
     command("mset", -3, Flags::WRITE_MEMORY, KEYS_AND_VALUES, "1.0.1", "Sets the values of several keys at one instant.", mset),
     command("msetnx", -3, Flags::WRITE_MEMORY, KEYS_AND_VALUES, "1.0.1", "Sets the values of several keys if none of them exists.", msetnx),
+    command("msetex", -4, Flags::WRITE_MEMORY.and(Flags::MOVABLE_KEYS), COUNTED_KEYS_AND_VALUES, "9.1.0", "Sets the values of several keys, if all or none of them exist, and their expiry.", msetex),
     command("getset", 3, Flags::WRITE_MEMORY_FAST, ONE_KEY, "1.0.0", "Sets the value of a key and gives the one before.", getset),
     command("getex", -2, Flags::WRITE_FAST, ONE_KEY, "6.2.0", "Gives the value of a key and changes when it expires.", getex),
     command("getdel", 2, Flags::WRITE_FAST, ONE_KEY, "6.2.0", "Gives the value of a key and deletes it.", getdel),
+    command("delifeq", 3, Flags::WRITE_FAST, ONE_KEY, "9.0.0", "Deletes a key if its value is the one given.", delifeq),
     command("append", 3, Flags::WRITE_MEMORY_FAST, ONE_KEY, "2.0.0", "Appends to the value of a key, or sets it.", append),
     command("strlen", 2, Flags::READ_FAST, ONE_KEY, "2.2.0", "Gives the length of the value of a key.", strlen),
 ];
@@ -37,11 +42,7 @@ fn mget(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 
 fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let options = SetOptions::parse(args.from(3))?;
-    let expiry = match options.time {
-        Some((arg, unit)) => expiry(arg, unit, context.session.now(), "set")?,
-        None if options.keep_ttl => Expiry::Keep,
-        None => Expiry::Never,
-    };
+    let expiry = options.expiry(context.session.now(), "set")?;
     let (database, key, value) = (context.client.database, &args[1], &args[2]);
     if options.get {
         let outcome = context.session.get_and_set(database, key, value, expiry, options.condition)?;
@@ -98,6 +99,30 @@ fn set_pairs(
     Ok(context.session.set_many(context.client.database, pairs, Expiry::Never, condition)?)
 }
 
+fn msetex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let count = parse_integer(&args[1]).filter(|count| (1..=i32::MAX.into()).contains(count));
+    let count = count.ok_or(Failure::fixed("ERR invalid numkeys value or out of range"))? as usize;
+    let end_of_pairs = 2 + 2 * count;
+    if args.len() < end_of_pairs {
+        return Err(Failure::SYNTAX);
+    }
+    let options = SetOptions::parse(args.from(end_of_pairs))?;
+    let condition = match options.condition {
+        Condition::Always => ManyCondition::Always,
+        Condition::IfAbsent => ManyCondition::IfAllAbsent,
+        Condition::IfPresent => ManyCondition::IfAllPresent,
+        Condition::IfEqual(_) => return Err(Failure::SYNTAX),
+    };
+    if options.get {
+        return Err(Failure::SYNTAX);
+    }
+    let expiry = options.expiry(context.session.now(), "msetex")?;
+    let keys = args.from(2).iter().step_by(2).take(count);
+    let pairs = keys.zip(args.from(3).iter().step_by(2));
+    let written = context.session.set_many(context.client.database, pairs, expiry, condition)?;
+    context.integer(written.into())
+}
+
 fn getset(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let database = context.client.database;
     let outcome =
@@ -120,6 +145,21 @@ fn getex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 fn getdel(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let value = context.session.remove(context.client.database, &args[1])?;
     context.reply_optional(value.as_ref())
+}
+
+fn delifeq(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let deleted = context.exclusively(std::iter::once(&args[1]), |context| {
+        let database = context.client.database;
+        let value = context.session.peek(database, &args[1])?;
+        let Some(value) = value.filter(|value| value.len() == args[2].len()) else { return Ok(false) };
+        let mut buffer = Vec::new();
+        if *context.bytes(Some(&value), &mut buffer)? != args[2] {
+            return Ok(false);
+        }
+        context.session.remove(database, &args[1])?;
+        Ok::<_, Failure>(true)
+    })?;
+    context.integer(deleted.into())
 }
 
 fn append(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
