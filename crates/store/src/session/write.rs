@@ -453,6 +453,8 @@ fn change_expiry(
 ) -> ExpireOutcome {
     match expiry {
         Expiry::Keep => {}
+        // Nothing changes, so nobody is told.
+        Expiry::Never if shard.entry(database, index).expiry().is_none() => {}
         Expiry::Never => shard.set_expiry(database, index, None),
         Expiry::At(at) if at <= now => {
             shard.remove(database, index);
