@@ -19,7 +19,7 @@ LENGTH = 150
 @pytest.mark.parametrize("protocol", [2, 3], ids=["resp2", "resp3"])
 def test_replies_are_those_of_valkey(server: Server, peer: Server, protocol: int, seed: int) -> None:
     rng = random.Random(seed * 10 + protocol)
-    commands = [random_commands.command(rng) for _ in range(LENGTH)]
+    commands = random_commands.sequence(rng, LENGTH)
     found = comparison.compare(server, peer, protocol, commands)
     if found:
         pytest.fail(f"seed {seed}, RESP{protocol}:\n{comparison.shrink(server, peer, protocol, found)}")
@@ -32,7 +32,7 @@ def test_replies_are_those_of_valkey_when_values_come_from_disk(
     server_on_disk: Server, peer: Server, protocol: int, seed: int
 ) -> None:
     rng = random.Random(seed * 10 + protocol)
-    commands = [random_commands.command(rng) for _ in range(LENGTH)]
+    commands = random_commands.sequence(rng, LENGTH)
     found = comparison.compare(server_on_disk, peer, protocol, commands, at_once=3)
     if found:
         pytest.fail(f"seed {seed}, RESP{protocol}:\n{comparison.shrink(server_on_disk, peer, protocol, found)}")

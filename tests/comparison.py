@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import dumps
 from random_commands import Command
-from resp import Map, Reply, encode, parse
+from resp import Failure, Map, Reply, encode, parse
 from servers import Server
 
 # Two servers read their clocks a little apart: seconds and milliseconds.
@@ -62,10 +62,19 @@ def compare(
     ours: Server, theirs: Server, protocol: int, commands: list[Command], at_once: int = 1_000
 ) -> Difference | None:
     replies = zip(run(ours, protocol, commands, at_once), run(theirs, protocol, commands, at_once), strict=True)
+    queued: list[Command] = []
     for at, (command, pair) in enumerate(zip(commands, replies, strict=True)):
-        if not same(command, *pair):
+        if not same(command, queued, *pair):
             return Difference(commands, at, pair)
+        queued = in_transaction(queued, command, pair[0])
     return None
+
+
+def in_transaction(queued: list[Command], command: Command, reply: bytes) -> list[Command]:
+    """What the transaction holds behind this command."""
+    if reply == b"+QUEUED\r\n":
+        return [*queued, command]
+    return [] if command[0].upper() in (b"MULTI", b"EXEC", b"DISCARD", b"RESET") else queued
 
 
 def shrink(ours: Server, theirs: Server, protocol: int, found: Difference) -> Difference:
@@ -83,15 +92,20 @@ def shrink(ours: Server, theirs: Server, protocol: int, found: Difference) -> Di
     return best
 
 
-def same(command: Command, ours: bytes, theirs: bytes) -> bool:
-    if ours == theirs:
+def same(command: Command, queued: list[Command], ours: bytes, theirs: bytes) -> bool:
+    return ours == theirs or alike(command, queued, parse(ours)[0], parse(theirs)[0])
+
+
+def alike(command: Command, queued: list[Command], left: Reply, right: Reply) -> bool:
+    if left == right:
         return True
-    if ours[:1] == b"-" or theirs[:1] == b"-":
+    if isinstance(left, Failure) and isinstance(right, Failure):
         # What valkey-server quotes in an error it cuts at a zero byte.
-        return ours.split(b"\x00")[0].rstrip(b"\r\n") == theirs.split(b"\x00")[0].rstrip(b"\r\n")
-    left, right = parse(ours)[0], parse(theirs)[0]
+        return b"\x00" in left.text and right.text.startswith(left.text.split(b"\x00")[0])
     name, sub = command[0].upper(), (command[1].upper() if len(command) > 1 else b"")
     match name:
+        case b"EXEC":
+            return isinstance(left, list) and isinstance(right, list) and all_alike(queued, left, right)
         case b"TTL" | b"PTTL" | b"EXPIRETIME" | b"PEXPIRETIME":
             return near(left, right, TOLERANCE[name])
         case b"KEYS":
@@ -106,6 +120,12 @@ def same(command: Command, ours: bytes, theirs: bytes) -> bool:
         case b"HELLO":
             return greeting(left) == greeting(right) is not None
     return (name in BY_FORM or (name, sub) in BY_FORM) and form(left) == form(right)
+
+
+def all_alike(commands: list[Command], left: list[Reply], right: list[Reply]) -> bool:
+    """Whether the replies of a transaction are, each as that of its command."""
+    replies = zip(commands, left, right, strict=False)
+    return len(commands) == len(left) == len(right) and all(alike(command, [], *pair) for command, *pair in replies)
 
 
 def near(left: Reply, right: Reply, tolerance: int) -> bool:

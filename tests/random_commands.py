@@ -339,6 +339,11 @@ COMMANDS = [
     Row(b"CONFIG", 1, [word, text]),
     Row(b"NOSUCHCOMMAND", 1, [], [text]),
     Row(b"MEMORY", 1, [lambda _: b"USAGE", key]),
+    Row(b"MULTI", 1),
+    Row(b"EXEC", 1),
+    Row(b"DISCARD", 1),
+    Row(b"WATCH", 1, [], [key]),
+    Row(b"UNWATCH", 1),
 ]
 
 
@@ -353,6 +358,23 @@ def command(rng: random.Random) -> Command:
         option = rng.choice(list(row.options))
         args += [option, *[part(rng) for part in row.options[option]]]
     return damaged(rng, args) if row.damage and rng.random() < 0.1 else args
+
+
+def sequence(rng: random.Random, length: int) -> list[Command]:
+    """About so many commands, some of them in transactions."""
+    commands: list[Command] = []
+    while len(commands) < length:
+        commands += transaction(rng) if rng.random() < 0.06 else [command(rng)]
+    return commands
+
+
+def transaction(rng: random.Random) -> list[Command]:
+    """From WATCH to EXEC: now and then watched keys change in between, or something is refused."""
+    watched = [key(rng) for _ in range(rng.randrange(3))]
+    before = [[b"WATCH", *watched]] if watched else []
+    before += [command(rng) for _ in range(rng.choice([0, 0, 1, 2]))]
+    queued = [command(rng) for _ in range(rng.randrange(6))]
+    return [*before, [b"MULTI"], *queued, [rng.choices([b"EXEC", b"DISCARD", b"RESET"], [12, 1, 1])[0]]]
 
 
 def damaged(rng: random.Random, args: Command) -> Command:

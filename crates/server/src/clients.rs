@@ -1,10 +1,10 @@
-//! Who is connected: what CLIENT LIST shows and CLIENT KILL ends.
+//! Who is connected, and doing what: what CLIENT LIST shows and CLIENT KILL ends.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use snugly_protocol::resp::Protocol;
@@ -24,8 +24,13 @@ pub(crate) struct ClientInfo {
     pub(crate) labels: Mutex<Labels>,
     pub(crate) database: AtomicUsize,
     pub(crate) resp3: AtomicBool,
-    pub(crate) no_evict: AtomicBool,
-    pub(crate) no_touch: AtomicBool,
+    pub(crate) states: States,
+    /// How many keys it watches.
+    pub(crate) watched: AtomicUsize,
+    /// How many requests its transaction holds; -1 before its first.
+    pub(crate) queued: AtomicI64,
+    /// Bytes that these take.
+    pub(crate) queued_bytes: AtomicUsize,
     pub(crate) last_active: AtomicU64,
     pub(crate) commands: AtomicU64,
     pub(crate) bytes_in: AtomicU64,
@@ -36,6 +41,65 @@ pub(crate) struct ClientInfo {
     pub(crate) last_command: AtomicUsize,
     pub(crate) outbox: Outbox,
     stream: Arc<TcpStream>,
+}
+
+/// Something that is true of a connection or not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct State(u32);
+
+impl State {
+    /// Its requests are queued until EXEC.
+    pub(crate) const IN_TRANSACTION: State = State(1 << 1);
+    /// A key that it watches has changed: its transaction must not run.
+    pub(crate) const DIRTY: State = State(1 << 6);
+    pub(crate) const NO_EVICT: State = State(1 << 7);
+    /// Reading a key does not count as a use of it.
+    pub(crate) const NO_TOUCH: State = State(1 << 8);
+
+    /// The letters of the field `flags` in CLIENT LIST, in Valkey's order.
+    #[rustfmt::skip]
+    const LETTERS: &[(State, char)] = &[
+        (State::IN_TRANSACTION, 'x'),
+        (State::DIRTY, 'd'), (State::NO_EVICT, 'e'),
+        (State::NO_TOUCH, 'T'),
+    ];
+
+    pub(crate) const fn and(self, other: State) -> State {
+        State(self.0 | other.0)
+    }
+
+    pub(crate) const fn has(self, other: State) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// All that is true of a connection.
+#[derive(Default)]
+pub(crate) struct States(AtomicU32);
+
+impl States {
+    pub(crate) fn has(&self, state: State) -> bool {
+        State(self.0.load(Ordering::Relaxed)).has(state)
+    }
+
+    pub(crate) fn set(&self, state: State) {
+        self.0.fetch_or(state.0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn clear(&self, state: State) {
+        self.0.fetch_and(!state.0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn switch(&self, state: State, on: bool) {
+        if on { self.set(state) } else { self.clear(state) }
+    }
+
+    /// The letters of what is true; `N` for nothing.
+    pub(crate) fn letters(&self) -> String {
+        let letters: String =
+            State::LETTERS.iter().filter(|(state, _)| self.has(*state)).map(|(_, letter)| letter).collect();
+        if letters.is_empty() { "N".to_owned() } else { letters }
+    }
 }
 
 /// What a client says of itself.
@@ -83,16 +147,6 @@ impl ClientInfo {
         now.saturating_sub(self.last_active.load(Ordering::Relaxed)) / 1000
     }
 
-    pub(crate) fn flags(&self) -> String {
-        let mut flags = String::new();
-        for (set, letter) in [(&self.no_evict, 'e'), (&self.no_touch, 'T')] {
-            if set.load(Ordering::Relaxed) {
-                flags.push(letter);
-            }
-        }
-        if flags.is_empty() { "N".to_owned() } else { flags }
-    }
-
     /// The line of CLIENT LIST and CLIENT INFO, without a line end.
     pub(crate) fn describe(&self, last_command: &str, now: u64) -> Vec<u8> {
         let labels = self.labels.lock();
@@ -101,19 +155,22 @@ impl ClientInfo {
         // Writing to a String cannot fail.
         let _ = write!(head, "id={} addr={} laddr={} fd=-1 name=", self.id, self.address, self.local_address);
         let mut tail = String::new();
+        let queued_bytes = self.queued_bytes.load(Ordering::Relaxed);
         let output = self.buffered_output.load(Ordering::Relaxed) + self.outbox.len();
         let _ = write!(
             tail,
-            " age={} idle={} flags={} capa= db={} sub=0 psub=0 ssub=0 multi=-1 watch=0 qbuf={} qbuf-free=0 argv-mem=0 \
-             multi-mem=0 rbs=0 rbp=0 obl={} oll=0 omem={} tot-mem={} events=r cmd={} user=default redir=-1 resp={} lib-name=",
+            " age={} idle={} flags={} capa= db={} sub=0 psub=0 ssub=0 multi={} watch={} qbuf={} qbuf-free=0 argv-mem=0 \
+             multi-mem={queued_bytes} rbs=0 rbp=0 obl={} oll=0 omem={} tot-mem={} events=r cmd={} user=default redir=-1 resp={} lib-name=",
             self.age_seconds(now),
             self.idle_seconds(now),
-            self.flags(),
+            self.states.letters(),
             self.database.load(Ordering::Relaxed),
+            self.queued.load(Ordering::Relaxed),
+            if self.states.has(State::DIRTY) { 0 } else { self.watched.load(Ordering::Relaxed) },
             self.buffered_input.load(Ordering::Relaxed),
             self.buffered_output.load(Ordering::Relaxed),
             output,
-            self.buffered_input.load(Ordering::Relaxed) + output,
+            self.buffered_input.load(Ordering::Relaxed) + output + queued_bytes,
             last_command,
             if self.protocol() == Protocol::Resp3 { 3 } else { 2 },
         );
@@ -160,8 +217,10 @@ impl Clients {
             labels: Mutex::default(),
             database: AtomicUsize::new(0),
             resp3: AtomicBool::new(false),
-            no_evict: AtomicBool::new(false),
-            no_touch: AtomicBool::new(false),
+            states: States::default(),
+            watched: AtomicUsize::new(0),
+            queued: AtomicI64::new(-1),
+            queued_bytes: AtomicUsize::new(0),
             last_active: AtomicU64::new(now),
             commands: AtomicU64::new(0),
             bytes_in: AtomicU64::new(0),

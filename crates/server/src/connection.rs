@@ -24,7 +24,7 @@ use tokio::net::TcpStream;
 use tracing::debug;
 
 use crate::clients::ClientInfo;
-use crate::commands::{Client, Context, Failure};
+use crate::commands::{self, Client, Context, Failure};
 use crate::pipeline::Next;
 use crate::server::Server;
 use crate::worker::{Worker, WorkerStats, add};
@@ -134,6 +134,7 @@ impl Connection {
                 }
             }
         }
+        commands::discard_all(&mut self.client, self.server.interest());
         self.server.clients().leave(self.client.info.id);
     }
 

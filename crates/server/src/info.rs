@@ -85,6 +85,8 @@ fn clients(server: &Server, fields: &mut Fields) {
     fields.add("connected_clients", server.clients().len());
     fields.add("maxclients", server.configuration().max_clients);
     fields.add("blocked_clients", 0);
+    fields.add("watching_clients", server.interest().watching_clients());
+    fields.add("total_watched_keys", server.interest().watched_keys());
 }
 
 fn memory(server: &Server, fields: &mut Fields) {

@@ -6,6 +6,7 @@
 //! - `connection`: from the bytes of one client to commands and back
 //! - `pipeline`: requests that arrived together, run together
 //! - `clients`: who is connected
+//! - `interest`: who is to hear of changed keys
 //! - `outbox`: messages for a connection that no request of its own asked for
 //! - `commands`: the command table; a command is one row and one function
 //! - `info`: the sections of INFO
@@ -18,6 +19,7 @@ mod commands;
 mod connection;
 mod glob;
 mod info;
+mod interest;
 mod long_double;
 mod outbox;
 mod pipeline;

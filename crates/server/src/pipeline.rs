@@ -88,11 +88,8 @@ impl Pipeline {
                 prefetch(requests, &input[taken..], context);
             }
             for (number, request) in requests.iter().enumerate() {
-                commands::execute(
-                    context,
-                    request.command,
-                    request.parser.args(&input[taken + request.start..]),
-                );
+                let args = request.parser.args(&input[taken + request.start..]);
+                commands::execute(context, request.command, args);
                 context.client.info.outbox.drain_into(context.replies.as_mut_vec());
                 if context.client.closing {
                     return Progress { taken: taken + request.end, next: Next::Read };
@@ -181,7 +178,7 @@ impl Request {
     fn keys<'a>(&'a self, input: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
         let args = self.parser.args(&input[self.start..]);
         let keys = self.command.map_or(NO_KEYS, |command| REGISTRY.rows()[command].command.keys);
-        keys.places(args).filter_map(move |place| args.get(place))
+        keys.among(args)
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, RwLock};
 use snugly_codec::SelectError;
 use snugly_protocol::resp::Limits;
-use snugly_store::{Config, Durability, OpenError, Stats, Store, StoreError, system_time};
+use snugly_store::{Config, Durability, Observer, OpenError, Stats, Store, StoreError, system_time};
 use socket2::{Domain, Protocol, Socket, Type};
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use crate::clients::Clients;
+use crate::interest::Interest;
 use crate::settings::Configuration;
 use crate::worker::{self, WorkerHandle, WorkerStats};
 
@@ -59,6 +60,7 @@ pub struct Server {
     store: Arc<Store>,
     configuration: RwLock<Arc<Configuration>>,
     clients: Clients,
+    interest: Arc<Interest>,
     workers: Mutex<Vec<Arc<WorkerStats>>>,
     addresses: Vec<SocketAddr>,
     allocator: fn() -> AllocatorStats,
@@ -96,7 +98,9 @@ impl Server {
     ) -> Result<Running, StartError> {
         let settings = configuration.store_settings()?;
         let listeners = listen(&configuration)?;
-        let config = Config { databases: configuration.databases, shards: None, observer: None, settings };
+        let interest = Arc::<Interest>::default();
+        let observer = Some(interest.clone() as Arc<dyn Observer>);
+        let config = Config { databases: configuration.databases, shards: None, observer, settings };
         let store = match configuration.disk() {
             Some(storage) => Store::open(config, storage)?,
             None => Store::new(config),
@@ -109,6 +113,7 @@ impl Server {
             store,
             configuration: RwLock::new(Arc::new(configuration)),
             clients: Clients::default(),
+            interest,
             workers: Mutex::default(),
             addresses: listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect(),
             allocator,
@@ -163,6 +168,10 @@ impl Server {
 
     pub(crate) fn clients(&self) -> &Clients {
         &self.clients
+    }
+
+    pub(crate) fn interest(&self) -> &Interest {
+        &self.interest
     }
 
     pub(crate) fn allocator_stats(&self) -> AllocatorStats {

@@ -49,6 +49,10 @@ pub struct Configuration {
     pub max_value_bytes: usize,
     /// The largest request, all its arguments together, in bytes.
     pub max_request_bytes: usize,
+    /// The most requests that a transaction holds, and the most keys that a client watches.
+    pub max_transaction_requests: usize,
+    /// The most bytes that these take.
+    pub max_transaction_bytes: usize,
     /// What clients must send with AUTH; empty is nothing.
     pub password: String,
     /// Seconds after which an idle client is disconnected; 0 is never.
@@ -162,6 +166,12 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "max-request-bytes", valkey_name: Some("client-query-buffer-limit"), value_name: "BYTES", default: "1gb", live: true,
         help: "The largest request, all its arguments together",
         set: |c, v| bytes_in_range(v, 1 << 20..=1 << 40).map(|n| c.max_request_bytes = n), get: |c| c.max_request_bytes.to_string() },
+    Setting { name: "max-transaction-requests", valkey_name: None, value_name: "N", default: "1000000", live: true,
+        help: "The most requests between MULTI and EXEC, and the most keys that a client watches",
+        set: |c, v| in_range(v, 1..=u32::MAX as usize).map(|n| c.max_transaction_requests = n), get: |c| c.max_transaction_requests.to_string() },
+    Setting { name: "max-transaction-bytes", valkey_name: None, value_name: "BYTES", default: "256mb", live: true,
+        help: "The most memory for these requests, or for these keys, of one client",
+        set: |c, v| bytes_in_range(v, 1 << 10..=1 << 40).map(|n| c.max_transaction_bytes = n), get: |c| c.max_transaction_bytes.to_string() },
     Setting { name: "password", valkey_name: Some("requirepass"), value_name: "PASSWORD", default: "", live: true,
         help: "What clients must send with AUTH; empty asks for nothing",
         set: |c, v| { c.password = v.to_owned(); Ok(()) }, get: |c| c.password.clone() },
@@ -206,6 +216,8 @@ impl Default for Configuration {
             max_key_bytes: 0,
             max_value_bytes: DEFAULT_MAX_VALUE_LEN,
             max_request_bytes: 0,
+            max_transaction_requests: 0,
+            max_transaction_bytes: 0,
             password: String::new(),
             timeout: 0,
             tcp_keepalive: 0,
@@ -280,18 +292,19 @@ fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
 }
 
 fn in_range(text: &str, range: std::ops::RangeInclusive<usize>) -> Result<usize, String> {
-    check(number(text)?, range)
+    // A negative number is one that is out of range.
+    let number: i64 = number(text)?;
+    check(usize::try_from(number).ok(), range)
 }
 
 fn bytes_in_range(text: &str, range: std::ops::RangeInclusive<usize>) -> Result<usize, String> {
-    check(bytes(text)? as usize, range)
+    check(usize::try_from(bytes(text)?).ok(), range)
 }
 
-fn check(number: usize, range: std::ops::RangeInclusive<usize>) -> Result<usize, String> {
-    if range.contains(&number) {
-        return Ok(number);
-    }
-    Err(format!("argument must be between {} and {} inclusive", range.start(), range.end()))
+fn check(number: Option<usize>, range: std::ops::RangeInclusive<usize>) -> Result<usize, String> {
+    number
+        .filter(|number| range.contains(number))
+        .ok_or_else(|| format!("argument must be between {} and {} inclusive", range.start(), range.end()))
 }
 
 /// Units of memory as Valkey reads them: `k` is a thousand, `kb` is 1024.

@@ -1,7 +1,7 @@
 //! RESP2 and RESP3, the protocol of Redis and Valkey
 //! (<https://valkey.io/topics/protocol/>), and inline commands as people type them into a terminal.
 //!
-//! - A server reads with [`RequestParser`] and answers through [`ReplyBuffer`].
+//! - A server reads with [`RequestParser`] and answers through [`ReplyBuffer`]; [`RequestQueue`] keeps requests for later.
 //! - A client writes with [`encode_command`] and reads with [`ReplyParser`], or token by token with [`next_token`].
 //!
 //! What is accepted, what is refused and the words of the refusal are those of Valkey 9.1.
@@ -10,12 +10,14 @@ mod client;
 mod error;
 mod inline;
 mod number;
+mod queue;
 mod reply;
 mod request;
 
 pub use client::{ReplyLimits, ReplyParser, Token, Value, encode_command, next_token};
 pub use error::ProtocolError;
 pub use number::{format_double, parse_integer};
+pub use queue::RequestQueue;
 pub use reply::{Protocol, ReplyBuffer};
 pub use request::{Args, ArgsIter, Limits, RequestParser};
 

@@ -42,7 +42,7 @@ impl Default for Limits {
 }
 
 /// An argument's place: from, to.
-type Range = (usize, usize);
+pub(super) type Range = (usize, usize);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -348,6 +348,11 @@ pub struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
+    /// The arguments that stand at these places of `bytes`.
+    pub(super) fn new(bytes: &'a [u8], ranges: &'a [Range]) -> Args<'a> {
+        Args { bytes, ranges }
+    }
+
     /// How many there are, the command's name included.
     #[inline]
     pub fn len(&self) -> usize {

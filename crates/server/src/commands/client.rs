@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use snugly_protocol::resp::{Args, parse_integer};
 
@@ -10,7 +10,7 @@ use super::connection::set_name;
 use super::options::is;
 use super::registry::reply_help;
 use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, REGISTRY, ReplyMode, command, container};
-use crate::clients::ClientInfo;
+use crate::clients::{ClientInfo, State};
 
 const OWN: Flags = Flags::CONNECTION.and(Flags::ALLOW_BUSY);
 
@@ -223,23 +223,21 @@ fn yes_or_no(text: &[u8]) -> Result<bool, Failure> {
 }
 
 fn no_evict(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    switch(&context.client.info.no_evict, &args[2])?;
-    context.ok()
+    switch(context, State::NO_EVICT, &args[2])
 }
 
 fn no_touch(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    switch(&context.client.info.no_touch, &args[2])?;
-    context.ok()
+    switch(context, State::NO_TOUCH, &args[2])
 }
 
-fn switch(flag: &AtomicBool, arg: &[u8]) -> Result<(), Failure> {
+fn switch(context: &mut Context<'_>, state: State, arg: &[u8]) -> Outcome {
     let on = match arg {
         _ if is(arg, "ON") => true,
         _ if is(arg, "OFF") => false,
         _ => return Err(Failure::SYNTAX),
     };
-    flag.store(on, Ordering::Relaxed);
-    Ok(())
+    context.client.info.states.switch(state, on);
+    context.ok()
 }
 
 fn reply(context: &mut Context<'_>, args: Args<'_>) -> Outcome {

@@ -1,14 +1,13 @@
 //! A client's own connection: greeting, passwords, databases.
 
-use std::sync::atomic::Ordering;
-
 use snugly_protocol::resp::{Args, Protocol, parse_integer};
 use subtle::ConstantTimeEq;
 
 use super::client::valid_label;
 use super::options::{is, small_integer};
 use super::registry::as_c_string;
-use super::{Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, ReplyMode, command};
+use super::{Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, ReplyMode, command, transactions};
+use crate::clients::State;
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
@@ -16,8 +15,8 @@ pub(super) const COMMANDS: &[Command] = &[
     command("echo", 2, Flags::ANY_TIME.and(Flags::FAST), NO_KEYS, "1.0.0", "Gives its argument back.", echo),
     command("hello", -1, Flags::HANDSHAKE, NO_KEYS, "6.0.0", "Greets the server and chooses the protocol's version.", hello),
     command("ping", -1, Flags::FAST, NO_KEYS, "1.0.0", "Answers, to show that the server is there.", ping),
-    command("quit", -1, Flags::HANDSHAKE, NO_KEYS, "1.0.0", "Closes the connection.", quit),
-    command("reset", 1, Flags::HANDSHAKE, NO_KEYS, "6.2.0", "Makes the connection as it was when it was new.", reset),
+    command("quit", -1, Flags::HANDSHAKE.and(Flags::AT_ONCE), NO_KEYS, "1.0.0", "Closes the connection.", quit),
+    command("reset", 1, Flags::HANDSHAKE.and(Flags::AT_ONCE), NO_KEYS, "6.2.0", "Makes the connection as it was when it was new.", reset),
     command("select", 2, Flags::ANY_TIME.and(Flags::FAST).and(Flags::ALLOW_BUSY), NO_KEYS, "1.0.0", "Chooses the database.", select),
 ];
 
@@ -136,14 +135,14 @@ fn quit(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
 }
 
 fn reset(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
+    transactions::discard_all(context.client, context.server.interest());
     let client = &mut *context.client;
     client.select(0);
     client.speak(Protocol::Resp2);
     client.reply_mode = ReplyMode::On;
     client.authenticated = context.server.configuration().password.is_empty();
     client.info.labels.lock().name.clear();
-    client.info.no_evict.store(false, Ordering::Relaxed);
-    client.info.no_touch.store(false, Ordering::Relaxed);
+    client.info.states.clear(State::NO_EVICT.and(State::NO_TOUCH));
     context.replies.set_protocol(Protocol::Resp2);
     context.replies.simple("RESET");
     Ok(())

@@ -101,6 +101,7 @@ fn categories(group: &Group, command: &Command) -> Vec<&'static str> {
         "bitmap" => Some("@bitmap"),
         "generic" => Some("@keyspace"),
         "connection" => Some("@connection"),
+        "transactions" => Some("@transaction"),
         _ => None,
     };
     let by_flag = [
@@ -195,7 +196,7 @@ fn getkeys(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     if !row.accepts(request.len()) {
         return Err(Failure::fixed("ERR Invalid number of arguments specified for command"));
     }
-    let keys: Vec<_> = row.keys.places(request).filter_map(|place| request.get(place)).collect();
+    let keys: Vec<_> = row.keys.among(request).collect();
     if keys.is_empty() {
         return Err(Failure::fixed("ERR Invalid arguments specified for command"));
     }

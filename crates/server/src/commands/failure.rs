@@ -44,6 +44,10 @@ impl Failure {
         Failure::new(format!("ERR invalid expire time in '{command}' command"))
     }
 
+    pub(crate) fn not_in_transaction(command: &str) -> Failure {
+        Failure::new(format!("ERR Command '{command}' not allowed inside a transaction"))
+    }
+
     /// A write that could not be kept, or data that could not be read: Valkey's code for trouble with the disk.
     pub(crate) fn not_on_disk(error: &StoreError) -> Failure {
         Failure::new(format!("MISCONF {error}"))

@@ -22,6 +22,7 @@ mod ranges;
 mod registry;
 mod server;
 mod strings;
+mod transactions;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -33,8 +34,10 @@ use tracing::warn;
 
 pub(crate) use failure::{Failure, Outcome};
 pub(crate) use registry::REGISTRY;
+pub(crate) use transactions::discard_all;
+use transactions::{Transaction, WatchList};
 
-use crate::clients::ClientInfo;
+use crate::clients::{ClientInfo, State};
 use crate::server::Server;
 use crate::worker::{WorkerStats, add};
 
@@ -81,6 +84,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "generic", commands: introspection::COMMANDS },
     Group { name: "connection", commands: connection::COMMANDS },
     Group { name: "connection", commands: client::COMMANDS },
+    Group { name: "transactions", commands: transactions::COMMANDS },
     Group { name: "server", commands: server::COMMANDS },
     Group { name: "server", commands: config::COMMANDS },
     Group { name: "server", commands: describe::COMMANDS },
@@ -108,12 +112,17 @@ impl Keys {
     }
 
     /// The places of a request's keys; none if it says that it has none, or more than it has.
-    pub(crate) fn places(self, request: Args<'_>) -> impl Iterator<Item = usize> {
+    fn places(self, request: Args<'_>) -> impl Iterator<Item = usize> {
         let places = match self.last_of(request) {
             Some(last) if self.first > 0 => self.first as usize..last + 1,
             _ => 0..0,
         };
         places.step_by(self.step.max(1) as usize)
+    }
+
+    /// The keys of a request.
+    pub(crate) fn among(self, request: Args<'_>) -> impl Iterator<Item = &[u8]> {
+        self.places(request).filter_map(move |place| request.get(place))
     }
 
     fn last_of(self, request: Args<'_>) -> Option<usize> {
@@ -161,6 +170,8 @@ impl Flags {
     pub(crate) const MOVABLE_KEYS: Flags = Flags(1 << 12);
     /// Not a flag of COMMAND INFO but an ACL category.
     pub(crate) const DANGEROUS: Flags = Flags(1 << 11);
+    /// Not a flag of COMMAND INFO: the command runs at once inside a transaction instead of being queued.
+    pub(crate) const AT_ONCE: Flags = Flags(1 << 13);
 
     pub(crate) const READ_FAST: Flags = Flags::READONLY.and(Flags::FAST);
     pub(crate) const WRITE_FAST: Flags = Flags::WRITE.and(Flags::FAST);
@@ -253,6 +264,9 @@ pub(crate) struct Client {
     pub(crate) database: usize,
     pub(crate) authenticated: bool,
     pub(crate) reply_mode: ReplyMode,
+    /// What MULTI has begun.
+    pub(crate) transaction: Option<Box<Transaction>>,
+    pub(crate) watched: WatchList,
     /// Whether the connection ends once what was answered is sent.
     pub(crate) closing: bool,
 }
@@ -268,7 +282,15 @@ pub(crate) enum ReplyMode {
 
 impl Client {
     pub(crate) fn new(info: Arc<ClientInfo>, authenticated: bool) -> Client {
-        Client { info, database: 0, authenticated, reply_mode: ReplyMode::On, closing: false }
+        Client {
+            info,
+            database: 0,
+            authenticated,
+            reply_mode: ReplyMode::On,
+            transaction: None,
+            watched: WatchList::default(),
+            closing: false,
+        }
     }
 
     pub(crate) fn select(&mut self, database: usize) {
@@ -284,7 +306,7 @@ impl Client {
 impl Context<'_> {
     /// Looks a key up in the client's database, for reading.
     pub(crate) fn get(&mut self, key: &[u8]) -> Result<Option<Value>, StoreError> {
-        if self.client.info.no_touch.load(Ordering::Relaxed) {
+        if self.client.info.states.has(State::NO_TOUCH) {
             return self.session.peek(self.client.database, key);
         }
         self.session.get(self.client.database, key)
@@ -372,12 +394,8 @@ pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: A
     let start = context.replies.as_bytes().len();
     context.replies.set_protocol(context.client.info.protocol());
     let mode = context.client.reply_mode;
-    let outcome = match command {
-        Some(place)
-            if context.client.authenticated || REGISTRY.rows()[place].command.flags.has(Flags::NO_AUTH) =>
-        {
-            run(context, args, place, start)
-        }
+    let admission = match command {
+        Some(place) => admit(context, place, args),
         None if HTTP_WORDS.iter().any(|word| options::is(&args[0], word)) => {
             warn!(address = %context.client.info.address, "closed a connection that speaks HTTP");
             context.replies.as_mut_vec().clear();
@@ -385,11 +403,15 @@ pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: A
             return;
         }
         None if context.client.authenticated => Err(REGISTRY.explain(args)),
-        Some(_) | None => Err(Failure::NOT_AUTHENTICATED),
+        None => Err(Failure::NOT_AUTHENTICATED),
     };
-    if let Err(failure) = outcome {
-        context.replies.as_mut_vec().truncate(start);
-        context.replies.error(failure.text());
+    match admission {
+        Ok(Admission::Run(place)) => call(context, place, args),
+        Ok(Admission::Queued) => context.replies.simple("QUEUED"),
+        Err(failure) => {
+            let failure = transactions::refuse(context, command, failure);
+            context.replies.error(failure.text());
+        }
     }
     // What was in force before the command counts, except that CLIENT REPLY ON answers.
     match (mode, context.client.reply_mode) {
@@ -404,23 +426,55 @@ pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: A
     }
 }
 
-fn run(context: &mut Context<'_>, args: Args<'_>, place: usize, start: usize) -> Outcome {
+/// What is done with a request that may run.
+enum Admission {
+    Run(usize),
+    /// It is part of a transaction, and was put there.
+    Queued,
+}
+
+/// Decides what is done with a request, whose command is at this place in the registry.
+fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admission, Failure> {
     let row = &REGISTRY.rows()[place];
-    let stats = &context.stats.commands[place];
-    if !row.command.accepts(args.len()) {
-        add(&stats.rejected, 1);
-        return Err(Failure::wrong_arity(&row.full_name));
+    let flags = row.command.flags;
+    if !context.client.authenticated && !flags.has(Flags::NO_AUTH) {
+        return Err(Failure::NOT_AUTHENTICATED);
     }
     context.client.info.last_command.store(place, Ordering::Relaxed);
+    let refusal = if !row.command.accepts(args.len()) {
+        Some(Failure::wrong_arity(&row.full_name))
+    } else if context.client.transaction.is_some() && flags.has(Flags::NO_MULTI) {
+        Some(Failure::not_in_transaction(&row.full_name))
+    } else {
+        None
+    };
+    if let Some(failure) = refusal {
+        add(&context.stats.commands[place].rejected, 1);
+        return Err(failure);
+    }
+    if context.client.transaction.is_some() && !flags.has(Flags::AT_ONCE) {
+        transactions::queue(context, place, args)?;
+        return Ok(Admission::Queued);
+    }
+    Ok(Admission::Run(place))
+}
+
+/// Runs a command that may run, and writes its reply.
+fn call(context: &mut Context<'_>, place: usize, args: Args<'_>) {
+    let start = context.replies.as_bytes().len();
+    let stats = &context.stats.commands[place];
     add(&context.client.info.commands, 1);
     let started = Instant::now();
-    let outcome = (row.handler)(context, args);
+    let outcome = (REGISTRY.rows()[place].handler)(context, args);
     add(&stats.nanoseconds, started.elapsed().as_nanos() as u64);
     add(&stats.calls, 1);
-    if outcome.is_err() || context.replies.as_bytes().get(start) == Some(&b'-') {
+    if let Err(failure) = outcome {
+        context.replies.as_mut_vec().truncate(start);
+        context.replies.error(failure.text());
+    }
+    if context.replies.as_bytes().get(start) == Some(&b'-') {
         add(&stats.failed, 1);
     }
-    outcome
 }
 
 impl Command {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 use snugly_protocol::resp::Args;
 
-use super::{Command, Context, Failure, GROUPS, Handler, Outcome};
+use super::{Command, Context, Failure, GROUPS, Group, Handler, NO_KEYS, Outcome};
 
 /// All commands that can be run, each at a place of its own.
 pub(crate) struct Registry {
@@ -18,7 +18,21 @@ pub(crate) struct Row {
     pub(crate) handler: Handler,
     /// `get`, or `config|get` for a subcommand.
     pub(crate) full_name: String,
+    pub(crate) reach: Reach,
 }
+
+/// Which keys a command can touch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    Nothing,
+    /// Those among its arguments.
+    Keys,
+    /// Any.
+    Everything,
+}
+
+/// The groups whose commands touch no keys but those among their arguments.
+const WITHOUT_KEYS: [&str; 2] = ["connection", "transactions"];
 
 #[derive(Clone, Copy)]
 struct Found {
@@ -38,22 +52,37 @@ pub(crate) static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::new);
 impl Registry {
     fn new() -> Registry {
         let mut registry = Registry { rows: Vec::new(), names: FxHashMap::default() };
-        for command in GROUPS.iter().flat_map(|group| group.commands) {
-            let own =
-                command.handler().map(|handler| registry.add(command, handler, command.name.to_owned()));
+        for (group, command) in
+            GROUPS.iter().flat_map(|group| group.commands.iter().map(move |row| (group, row)))
+        {
+            let own = command
+                .handler()
+                .map(|handler| registry.add(group, command, handler, command.name.to_owned()));
             let first_subcommand = registry.rows.len();
             let subcommands = command.subcommands();
             for subcommand in subcommands {
                 let handler = subcommand.handler().expect("subcommands have no subcommands");
-                registry.add(subcommand, handler, format!("{}|{}", command.name, subcommand.name));
+                let full_name = format!("{}|{}", command.name, subcommand.name);
+                registry.add(group, subcommand, handler, full_name);
             }
             registry.names.insert(command.name.as_bytes(), Found { own, first_subcommand, subcommands });
         }
         registry
     }
 
-    fn add(&mut self, command: &'static Command, handler: Handler, full_name: String) -> usize {
-        self.rows.push(Row { command, handler, full_name });
+    fn add(
+        &mut self,
+        group: &Group,
+        command: &'static Command,
+        handler: Handler,
+        full_name: String,
+    ) -> usize {
+        let reach = match command.keys {
+            NO_KEYS if WITHOUT_KEYS.contains(&group.name) => Reach::Nothing,
+            NO_KEYS => Reach::Everything,
+            _ => Reach::Keys,
+        };
+        self.rows.push(Row { command, handler, full_name, reach });
         self.rows.len() - 1
     }
 
@@ -131,4 +160,26 @@ pub(super) fn reply_help(context: &mut Context<'_>, container: &str) -> Outcome 
         context.replies.simple(&format!("    {}", subcommand.summary));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reach(name: &str) -> Reach {
+        REGISTRY.rows().iter().find(|row| row.full_name == name).expect("there is such a command").reach
+    }
+
+    #[test]
+    fn what_a_command_can_touch_follows_from_the_table() {
+        for name in ["get", "mset", "object|encoding", "watch"] {
+            assert!(reach(name) == Reach::Keys, "{name}");
+        }
+        for name in ["keys", "scan", "randomkey", "dbsize", "flushdb", "flushall", "info", "config|set"] {
+            assert!(reach(name) == Reach::Everything, "{name}");
+        }
+        for name in ["ping", "select", "client|list", "multi"] {
+            assert!(reach(name) == Reach::Nothing, "{name}");
+        }
+    }
 }

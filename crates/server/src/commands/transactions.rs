@@ -1,0 +1,260 @@
+//! Transactions: requests that are queued after MULTI, and run as one by EXEC if no watched key has changed.
+
+use std::sync::atomic::Ordering;
+
+use snugly_protocol::resp::{Args, RequestQueue};
+use snugly_store::{Session, StoreError};
+
+use super::registry::{Reach, Row};
+use super::{ALL_KEYS, Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, REGISTRY, call, command};
+use crate::clients::{ClientInfo, State};
+use crate::interest::{Interest, Watched};
+
+const ANY: Flags = Flags::CONNECTION.and(Flags::FAST).and(Flags::ALLOW_BUSY);
+
+const EXEC: &str = "exec";
+
+#[rustfmt::skip]
+pub(super) const COMMANDS: &[Command] = &[
+    command("multi", 1, ANY.and(Flags::NO_MULTI), NO_KEYS, "1.2.0", "Starts a transaction.", multi),
+    command(EXEC, 1, Flags::CONNECTION.and(Flags::AT_ONCE), NO_KEYS, "1.2.0", "Runs all requests of the transaction.", exec),
+    command("discard", 1, ANY.and(Flags::AT_ONCE), NO_KEYS, "2.0.0", "Discards the transaction.", discard),
+    command("watch", -2, ANY.and(Flags::NO_MULTI), ALL_KEYS, "2.2.0", "Lets the next transaction run only if these keys do not change before.", watch),
+    command("unwatch", 1, ANY, NO_KEYS, "2.2.0", "Forgets all watched keys.", unwatch),
+];
+
+/// What EXEC will run.
+#[derive(Default)]
+pub(crate) struct Transaction {
+    requests: RequestQueue,
+    /// Where the commands of these requests are in the registry.
+    places: Vec<usize>,
+    /// Whether a request was refused: EXEC will refuse too, and nothing is kept any more.
+    refused: bool,
+}
+
+/// The keys that a client watches.
+#[derive(Default)]
+pub(crate) struct WatchList {
+    keys: Vec<Watched>,
+    bytes: usize,
+}
+
+impl Transaction {
+    fn rows(&self) -> impl Iterator<Item = &'static Row> {
+        self.places.iter().map(|place| &REGISTRY.rows()[*place])
+    }
+
+    fn requests(&self) -> impl Iterator<Item = (usize, Args<'_>)> {
+        self.places.iter().zip(0..).filter_map(|(place, index)| Some((*place, self.requests.get(index)?)))
+    }
+
+    fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        self.requests().flat_map(|(place, args)| REGISTRY.rows()[place].command.keys.among(args))
+    }
+
+    fn clear(&mut self) {
+        *self = Transaction { refused: self.refused, ..Transaction::default() };
+    }
+}
+
+fn multi(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
+    let client = &mut *context.client;
+    client.transaction = Some(Box::default());
+    client.info.states.set(State::IN_TRANSACTION);
+    client.info.queued.store(0, Ordering::Relaxed);
+    context.ok()
+}
+
+/// Puts a request into the client's transaction.
+pub(super) fn queue(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<(), Failure> {
+    let info = &context.client.info;
+    let Some(transaction) = &mut context.client.transaction else { return Ok(()) };
+    if transaction.refused || info.states.has(State::DIRTY) {
+        // It will not run, so nothing is kept.
+        transaction.clear();
+        return Ok(());
+    }
+    let configuration = context.server.configuration();
+    let (requests, bytes) = (configuration.max_transaction_requests, configuration.max_transaction_bytes);
+    if transaction.places.len() >= requests {
+        return Err(too_much(format!("its transaction has {requests} requests"), "max-transaction-requests"));
+    }
+    if transaction.requests.memory() + RequestQueue::cost(args) > bytes {
+        return Err(too_much(
+            format!("its transaction would take over {bytes} bytes"),
+            "max-transaction-bytes",
+        ));
+    }
+    transaction.requests.push(args);
+    transaction.places.push(place);
+    show(info, transaction);
+    Ok(())
+}
+
+fn too_much(what: String, setting: &str) -> Failure {
+    Failure::new(format!("ERR the request is refused because {what}; raise {setting}, or send fewer at once"))
+}
+
+fn show(info: &ClientInfo, transaction: &Transaction) {
+    info.queued.store(transaction.places.len() as i64, Ordering::Relaxed);
+    info.queued_bytes.store(transaction.requests.memory(), Ordering::Relaxed);
+}
+
+/// What a refused request is answered. It spoils the transaction that it would have been part of; EXEC itself ends it.
+pub(super) fn refuse(context: &mut Context<'_>, place: Option<usize>, failure: Failure) -> Failure {
+    if place.is_some_and(|place| REGISTRY.rows()[place].full_name == EXEC) {
+        discard_all(context.client, context.server.interest());
+        let reason = failure.text();
+        let reason = reason.strip_prefix(b"ERR ").unwrap_or(reason);
+        return Failure::new([b"EXECABORT Transaction discarded because of: ", reason].concat());
+    }
+    if let Some(transaction) = &mut context.client.transaction {
+        transaction.refused = true;
+        transaction.clear();
+        show(&context.client.info, transaction);
+    }
+    failure
+}
+
+fn discard(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
+    if context.client.transaction.is_none() {
+        return Err(Failure::fixed("ERR DISCARD without MULTI"));
+    }
+    discard_all(context.client, context.server.interest());
+    context.ok()
+}
+
+/// Ends the client's transaction without running it, if there is one, and forgets the watched keys.
+pub(crate) fn discard_all(client: &mut Client, interest: &Interest) {
+    client.info.states.clear(State::IN_TRANSACTION);
+    if client.transaction.take().is_some() {
+        show(&client.info, &Transaction::default());
+    }
+    forget_watched(client, interest);
+}
+
+fn forget_watched(client: &mut Client, interest: &Interest) {
+    let watched = std::mem::take(&mut client.watched);
+    interest.unwatch(&client.info, &watched.keys);
+}
+
+fn exec(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
+    let Some(transaction) = context.client.transaction.take() else {
+        return Err(Failure::fixed("ERR EXEC without MULTI"));
+    };
+    let outcome = if transaction.refused {
+        Err(Failure::fixed("EXECABORT Transaction discarded because of previous errors."))
+    } else if context.client.info.states.has(State::DIRTY) {
+        context.replies.null_array();
+        Ok(())
+    } else {
+        run(context, &transaction)
+    };
+    context.client.transaction = Some(transaction);
+    discard_all(context.client, context.server.interest());
+    outcome
+}
+
+/// Runs the transaction while nobody else can touch its keys or those that were watched, if none of these has changed.
+fn run(context: &mut Context<'_>, transaction: &Transaction) -> Outcome {
+    let Context { session, client, server, replies, stats } = context;
+    let watched = std::mem::take(&mut client.watched);
+    let operations = |session: &mut Session| -> Outcome {
+        let mut context = Context { session, client, server, replies, stats };
+        if has_changed(&mut context, &watched)? {
+            context.replies.null_array();
+        } else {
+            run_all(&mut context, transaction);
+        }
+        Ok(())
+    };
+    let outcome = if transaction.rows().any(|row| row.reach == Reach::Everything) {
+        session.all_exclusively(operations)
+    } else {
+        session.exclusively(transaction.keys().chain(watched.keys.iter().map(|key| &*key.key)), operations)
+    };
+    context.client.watched = watched;
+    outcome
+}
+
+/// Whether a watched key is not what it was. The caller holds them all.
+fn has_changed(context: &mut Context<'_>, watched: &WatchList) -> Result<bool, StoreError> {
+    for Watched { database, key, existed } in &watched.keys {
+        // A key whose time has come goes now, which marks the client; one that came with another database does not.
+        if context.session.peek(*database, key)?.is_some() != *existed {
+            return Ok(true);
+        }
+    }
+    Ok(context.client.info.states.has(State::DIRTY))
+}
+
+fn run_all(context: &mut Context<'_>, transaction: &Transaction) {
+    context.replies.array(transaction.places.len());
+    let mut told = None;
+    for (place, args) in transaction.requests() {
+        call(context, place, args);
+        if context.client.closing && told.is_none() {
+            told = Some(context.replies.as_bytes().len());
+        }
+    }
+    // A client that its own transaction disconnects is not told what came after that.
+    if let Some(told) = told {
+        context.replies.as_mut_vec().truncate(told);
+    }
+}
+
+fn watch(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let Context { session, client, server, .. } = context;
+    let configuration = server.configuration();
+    let keys = args.from(1);
+    // A client whose transaction will not run needs to watch nothing more.
+    if !client.info.states.has(State::DIRTY) {
+        let (count, bytes) = (configuration.max_transaction_requests, configuration.max_transaction_bytes);
+        if client.watched.keys.len() + keys.len() > count {
+            return Err(too_much(format!("it watches over {count} keys"), "max-transaction-requests"));
+        }
+        if client.watched.bytes + keys.iter().map(WatchList::cost).sum::<usize>() > bytes {
+            return Err(too_much(
+                format!("its watched keys take over {bytes} bytes"),
+                "max-transaction-bytes",
+            ));
+        }
+        session.exclusively(keys.iter(), |session| client.watch(session, keys, server.interest()))?;
+    }
+    context.ok()
+}
+
+impl WatchList {
+    /// Bytes that a key takes here and in the table of all watched keys, about.
+    fn cost(key: &[u8]) -> usize {
+        2 * key.len() + 2 * size_of::<Watched>()
+    }
+}
+
+impl Client {
+    /// Begins to watch keys that the session holds.
+    fn watch(
+        &mut self,
+        session: &mut Session,
+        keys: Args<'_>,
+        interest: &Interest,
+    ) -> Result<(), StoreError> {
+        for key in keys {
+            let existed = session.peek(self.database, key)?.is_some();
+            let watched = Watched { database: self.database, key: key.into(), existed };
+            if interest.watch(&self.info, &watched) {
+                self.watched.bytes += WatchList::cost(key);
+                self.watched.keys.push(watched);
+            }
+        }
+        // As with valkey-server, whose clients have a place for a transaction from then on.
+        let _ = self.info.queued.compare_exchange(-1, 0, Ordering::Relaxed, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+fn unwatch(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
+    forget_watched(context.client, context.server.interest());
+    context.ok()
+}
