@@ -197,6 +197,11 @@ def word(rng: random.Random) -> bytes:
     return rng.choice(WORDS)
 
 
+def not_a_timeout(rng: random.Random) -> bytes:
+    """For how long to pause: not at all, or something that is no time."""
+    return rng.choice([b"0", b"-1", b"9223372036854775807", b"9223372036854775808", *NOT_INTEGERS])
+
+
 Part: TypeAlias = Callable[[random.Random], bytes]
 
 EXPIRY: dict[bytes, list[Part]] = {
@@ -344,6 +349,10 @@ COMMANDS = [
     Row(b"DISCARD", 1),
     Row(b"WATCH", 1, [], [key]),
     Row(b"UNWATCH", 1),
+    Row(b"CLIENT", 1, [lambda _: b"CAPA", word]),
+    Row(b"CLIENT", 1, [lambda _: b"UNBLOCK", integer], options={b"TIMEOUT": [], b"error": [], b"foo": []}),
+    Row(b"CLIENT", 1, [lambda _: b"IMPORT-SOURCE", lambda rng: rng.choice([b"ON", b"OFF", b""])]),
+    Row(b"CLIENT", 1, [lambda _: b"PAUSE", not_a_timeout], options={b"WRITE": [], b"foo": []}, damage=False),
 ]
 
 

@@ -373,7 +373,7 @@ def names_setting(reply: Reply, setting: bytes) -> bool:
         [["MULTI"], ["EXEC", "x"], ["EXEC"]],
         [["MULTI"], ["SHUTDOWN"], ["CLIENT", "REPLY", "OFF"], ["EXEC"]],
         [["MULTI"], ["UNWATCH"], ["AUTH", "x"], ["HELLO", "4"], ["CLIENT", "ID", "x"], ["EXEC"]],
-        [["MULTI"], ["SELECT", "99"], ["EXEC"]],
+        [["MULTI"], ["CLIENT", "PAUSE", "0"], ["SELECT", "99"], ["EXEC"]],
     ],
     ids=str,
 )

@@ -50,16 +50,20 @@ pub(crate) struct State(u32);
 impl State {
     /// Its requests are queued until EXEC.
     pub(crate) const IN_TRANSACTION: State = State(1 << 1);
+    /// Its requests wait for the end of a pause.
+    pub(crate) const POSTPONED: State = State(1 << 2);
     /// A key that it watches has changed: its transaction must not run.
     pub(crate) const DIRTY: State = State(1 << 6);
     pub(crate) const NO_EVICT: State = State(1 << 7);
     /// Reading a key does not count as a use of it.
     pub(crate) const NO_TOUCH: State = State(1 << 8);
+    /// It says that it can follow a redirection to another server.
+    pub(crate) const CAN_REDIRECT: State = State(1 << 13);
 
     /// The letters of the field `flags` in CLIENT LIST, in Valkey's order.
     #[rustfmt::skip]
     const LETTERS: &[(State, char)] = &[
-        (State::IN_TRANSACTION, 'x'),
+        (State::IN_TRANSACTION, 'x'), (State::POSTPONED, 'b'),
         (State::DIRTY, 'd'), (State::NO_EVICT, 'e'),
         (State::NO_TOUCH, 'T'),
     ];
@@ -139,6 +143,15 @@ impl ClientInfo {
         if self.resp3.load(Ordering::Relaxed) { Protocol::Resp3 } else { Protocol::Resp2 }
     }
 
+    pub(crate) fn database(&self) -> usize {
+        self.database.load(Ordering::Relaxed)
+    }
+
+    /// The letters of what the client can do.
+    pub(crate) fn capabilities(&self) -> &'static str {
+        if self.states.has(State::CAN_REDIRECT) { "r" } else { "" }
+    }
+
     pub(crate) fn age_seconds(&self, now: u64) -> u64 {
         now.saturating_sub(self.connected_at) / 1000
     }
@@ -159,12 +172,13 @@ impl ClientInfo {
         let output = self.buffered_output.load(Ordering::Relaxed) + self.outbox.len();
         let _ = write!(
             tail,
-            " age={} idle={} flags={} capa= db={} sub=0 psub=0 ssub=0 multi={} watch={} qbuf={} qbuf-free=0 argv-mem=0 \
+            " age={} idle={} flags={} capa={} db={} sub=0 psub=0 ssub=0 multi={} watch={} qbuf={} qbuf-free=0 argv-mem=0 \
              multi-mem={queued_bytes} rbs=0 rbp=0 obl={} oll=0 omem={} tot-mem={} events=r cmd={} user=default redir=-1 resp={} lib-name=",
             self.age_seconds(now),
             self.idle_seconds(now),
             self.states.letters(),
-            self.database.load(Ordering::Relaxed),
+            self.capabilities(),
+            self.database(),
             self.queued.load(Ordering::Relaxed),
             if self.states.has(State::DIRTY) { 0 } else { self.watched.load(Ordering::Relaxed) },
             self.buffered_input.load(Ordering::Relaxed),
@@ -241,6 +255,11 @@ impl Clients {
 
     pub(crate) fn len(&self) -> usize {
         self.connected.lock().len()
+    }
+
+    /// How many connections this is true of.
+    pub(crate) fn count(&self, state: State) -> usize {
+        self.connected.lock().values().filter(|client| client.states.has(state)).count()
     }
 
     /// All connections, oldest first.

@@ -8,12 +8,13 @@
 //! Messages that no request asked for come from the client's outbox, between two replies or while it is idle.
 
 use std::cell::RefCell;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Poll, Waker};
+use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
 
 use snugly_protocol::resp::{ReplyBuffer, RequestParser};
@@ -23,11 +24,11 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tracing::debug;
 
-use crate::clients::ClientInfo;
+use crate::clients::{ClientInfo, State};
 use crate::commands::{self, Client, Context, Failure};
 use crate::pipeline::Next;
 use crate::server::Server;
-use crate::worker::{Worker, WorkerStats, add};
+use crate::worker::{READ_BUFFER, Worker, WorkerStats, add};
 
 /// The shared reply buffer is given back if a reply made it longer than this.
 const KEPT_REPLY_BUFFER: usize = 1 << 20;
@@ -124,7 +125,10 @@ impl Connection {
                     read = false;
                 }
                 Ok(Turn::Waiting(next)) => {
-                    self.wait_for(next).await;
+                    if let Err(error) = self.wait_for(next).await {
+                        debug!(client = self.client.info.id, %error, "connection lost");
+                        break;
+                    }
                     read = false;
                 }
                 Ok(Turn::Closed) => break,
@@ -140,21 +144,68 @@ impl Connection {
 
     async fn event(&mut self) -> io::Result<Event> {
         let timeout = self.server.idle_timeout();
-        let (stream, outbox, task) = (&self.stream, &self.client.info.outbox, &mut self.task);
-        let event = poll_fn(|context| {
-            if !task.as_ref().is_some_and(|task| task.will_wake(context.waker())) {
-                outbox.attach(context.waker());
-                *task = Some(context.waker().clone());
-            }
-            match stream.poll_read_ready(context) {
-                Poll::Ready(ready) => Poll::Ready(ready.map(|()| Event::Input)),
-                Poll::Pending if !outbox.is_empty() => Poll::Ready(Ok(Event::Messages)),
-                Poll::Pending => Poll::Pending,
-            }
-        });
+        let event = poll_fn(|context| self.poll_event(context));
         match timeout {
             None => event.await,
             Some(timeout) => tokio::time::timeout(timeout, event).await.map_err(io::Error::from)?,
+        }
+    }
+
+    fn poll_event(&mut self, context: &mut TaskContext<'_>) -> Poll<io::Result<Event>> {
+        let outbox = &self.client.info.outbox;
+        if !self.task.as_ref().is_some_and(|task| task.will_wake(context.waker())) {
+            outbox.attach(context.waker());
+            self.task = Some(context.waker().clone());
+        }
+        match self.stream.poll_read_ready(context) {
+            Poll::Ready(ready) => Poll::Ready(ready.map(|()| Event::Input)),
+            Poll::Pending if !outbox.is_empty() => Poll::Ready(Ok(Event::Messages)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// Waits until a pause is over or another one. What the client sends meanwhile is taken, so as to see it go.
+    async fn outlast_pause(&mut self) -> io::Result<()> {
+        let server = self.server.clone();
+        let mut over = pin!(server.pause().changed());
+        let info = self.client.info.clone();
+        info.states.set(State::POSTPONED);
+        loop {
+            let event = poll_fn(|context| match over.as_mut().poll(context) {
+                Poll::Ready(()) => Poll::Ready(Ok(None)),
+                Poll::Pending => self.poll_event(context).map_ok(Some),
+            });
+            match event.await? {
+                None => break,
+                Some(Event::Input) => self.receive_ahead()?,
+                Some(Event::Messages) => {
+                    if let Turn::Blocked(messages) = self.deliver()? {
+                        self.send(&messages).await?;
+                    }
+                }
+            }
+        }
+        info.states.clear(State::POSTPONED);
+        Ok(())
+    }
+
+    fn receive_ahead(&mut self) -> io::Result<()> {
+        if self.input.len() > self.server.limits(self.client.authenticated).max_request {
+            return Err(io::Error::other(
+                "more was sent during a pause than client-query-buffer-limit allows",
+            ));
+        }
+        self.input.reserve(READ_BUFFER);
+        match receive_more(&self.stream, &mut self.input) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(received) => {
+                add(&self.client.info.bytes_in, received as u64);
+                add(&self.worker.borrow().stats.bytes_in, received as u64);
+                self.client.info.buffered_input.store(self.input.len(), Ordering::Relaxed);
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
@@ -246,9 +297,10 @@ impl Connection {
         }
     }
 
-    async fn wait_for(&mut self, next: Next) {
+    async fn wait_for(&mut self, next: Next) -> io::Result<()> {
         match next {
             Next::Read | Next::Send => {}
+            Next::EndPause => self.outlast_pause().await?,
             Next::CatchUp => self.server.store().ready_to_write().await,
             Next::Fetch(keys) => {
                 let (store, database) = (self.server.store().clone(), self.client.database);
@@ -258,6 +310,7 @@ impl Connection {
                 self.fetched = true;
             }
         }
+        Ok(())
     }
 
     /// Sends replies that the socket had no room for, as it makes some.

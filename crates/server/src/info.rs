@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use snugly_codec::{DESCRIPTORS, Family};
 use snugly_store::{Store, system_time};
 
+use crate::clients::State;
 use crate::commands::REGISTRY;
+use crate::pause::{Paused, Scope};
 use crate::server::Server;
 
 /// The version of Redis whose commands and replies clients may expect; Valkey 9.1 says the same of itself.
@@ -84,9 +86,15 @@ fn server(server: &Server, fields: &mut Fields) {
 fn clients(server: &Server, fields: &mut Fields) {
     fields.add("connected_clients", server.clients().len());
     fields.add("maxclients", server.configuration().max_clients);
-    fields.add("blocked_clients", 0);
+    fields.add("blocked_clients", server.clients().count(State::POSTPONED));
     fields.add("watching_clients", server.interest().watching_clients());
     fields.add("total_watched_keys", server.interest().watched_keys());
+    let paused = server.pause().current();
+    fields.add("paused_reason", if paused.is_some() { "client_pause" } else { "none" });
+    let actions = |paused: Paused| if paused.scope == Scope::All { "all" } else { "write" };
+    fields.add("paused_actions", paused.map_or("none", actions));
+    let rest = paused.and_then(Paused::rest).unwrap_or_default();
+    fields.add("paused_timeout_milliseconds", rest.as_millis());
 }
 
 fn memory(server: &Server, fields: &mut Fields) {

@@ -8,6 +8,7 @@
 //! - `clients`: who is connected
 //! - `interest`: who is to hear of changed keys
 //! - `outbox`: messages for a connection that no request of its own asked for
+//! - `pause`: whether requests have to wait
 //! - `commands`: the command table; a command is one row and one function
 //! - `info`: the sections of INFO
 //!
@@ -22,6 +23,7 @@ mod info;
 mod interest;
 mod long_double;
 mod outbox;
+mod pause;
 mod pipeline;
 pub mod server;
 pub mod settings;

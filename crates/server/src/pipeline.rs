@@ -9,7 +9,7 @@ use snugly_protocol::resp::{Limits, ProtocolError, RequestParser};
 use snugly_store::Session;
 use tracing::debug;
 
-use crate::commands::{self, Context, NO_KEYS, REGISTRY};
+use crate::commands::{self, Context, Fate, NO_KEYS, REGISTRY};
 
 /// Replies are sent once they are this long, even if more requests are waiting.
 const FLUSH_AT: usize = 256 << 10;
@@ -58,6 +58,8 @@ pub(crate) enum Next {
     Fetch(Vec<Vec<u8>>),
     /// The disk has to catch up with the changes that wait for it.
     CatchUp,
+    /// The next request waits for the end of a pause.
+    EndPause,
 }
 
 impl Pipeline {
@@ -89,7 +91,11 @@ impl Pipeline {
             }
             for (number, request) in requests.iter().enumerate() {
                 let args = request.parser.args(&input[taken + request.start..]);
-                commands::execute(context, request.command, args);
+                if commands::execute(context, request.command, args) == Fate::Postponed {
+                    // What was parsed ahead is parsed again when it may run.
+                    *parser = RequestParser::default();
+                    return Progress { taken: taken + request.start, next: Next::EndPause };
+                }
                 context.client.info.outbox.drain_into(context.replies.as_mut_vec());
                 if context.client.closing {
                     return Progress { taken: taken + request.end, next: Next::Read };

@@ -20,6 +20,7 @@ use tracing::{info, warn};
 
 use crate::clients::Clients;
 use crate::interest::Interest;
+use crate::pause::Pause;
 use crate::settings::Configuration;
 use crate::worker::{self, WorkerHandle, WorkerStats};
 
@@ -61,6 +62,7 @@ pub struct Server {
     configuration: RwLock<Arc<Configuration>>,
     clients: Clients,
     interest: Arc<Interest>,
+    pause: Pause,
     workers: Mutex<Vec<Arc<WorkerStats>>>,
     addresses: Vec<SocketAddr>,
     allocator: fn() -> AllocatorStats,
@@ -114,6 +116,7 @@ impl Server {
             configuration: RwLock::new(Arc::new(configuration)),
             clients: Clients::default(),
             interest,
+            pause: Pause::default(),
             workers: Mutex::default(),
             addresses: listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect(),
             allocator,
@@ -172,6 +175,10 @@ impl Server {
 
     pub(crate) fn interest(&self) -> &Interest {
         &self.interest
+    }
+
+    pub(crate) fn pause(&self) -> &Pause {
+        &self.pause
     }
 
     pub(crate) fn allocator_stats(&self) -> AllocatorStats {

@@ -6,6 +6,7 @@
 mod bitfield;
 mod bits;
 mod client;
+mod client_filter;
 mod config;
 mod connection;
 mod describe;
@@ -38,6 +39,7 @@ pub(crate) use transactions::discard_all;
 use transactions::{Transaction, WatchList};
 
 use crate::clients::{ClientInfo, State};
+use crate::pause::Scope;
 use crate::server::Server;
 use crate::worker::{WorkerStats, add};
 
@@ -389,8 +391,16 @@ impl Context<'_> {
 /// How lines of HTTP start. A browser can be made to send them to any local port, with commands in what follows.
 const HTTP_WORDS: [&str; 2] = ["POST", "Host:"];
 
+/// What became of a request.
+#[derive(PartialEq, Eq)]
+pub(crate) enum Fate {
+    Answered,
+    /// Nothing was done: it has to wait for the end of a pause.
+    Postponed,
+}
+
 /// Runs one request, whose command is at this place in the registry, and writes its reply.
-pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: Args<'_>) {
+pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: Args<'_>) -> Fate {
     let start = context.replies.as_bytes().len();
     context.replies.set_protocol(context.client.info.protocol());
     let mode = context.client.reply_mode;
@@ -400,7 +410,7 @@ pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: A
             warn!(address = %context.client.info.address, "closed a connection that speaks HTTP");
             context.replies.as_mut_vec().clear();
             context.client.closing = true;
-            return;
+            return Fate::Answered;
         }
         None if context.client.authenticated => Err(REGISTRY.explain(args)),
         None => Err(Failure::NOT_AUTHENTICATED),
@@ -408,6 +418,7 @@ pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: A
     match admission {
         Ok(Admission::Run(place)) => call(context, place, args),
         Ok(Admission::Queued) => context.replies.simple("QUEUED"),
+        Ok(Admission::Postponed) => return Fate::Postponed,
         Err(failure) => {
             let failure = transactions::refuse(context, command, failure);
             context.replies.error(failure.text());
@@ -424,6 +435,7 @@ pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: A
         }
         (_, ReplyMode::Off | ReplyMode::SkipNext) => context.replies.as_mut_vec().truncate(start),
     }
+    Fate::Answered
 }
 
 /// What is done with a request that may run.
@@ -431,6 +443,8 @@ enum Admission {
     Run(usize),
     /// It is part of a transaction, and was put there.
     Queued,
+    /// Not before a pause is over.
+    Postponed,
 }
 
 /// Decides what is done with a request, whose command is at this place in the registry.
@@ -451,6 +465,11 @@ fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admi
     if let Some(failure) = refusal {
         add(&context.stats.commands[place].rejected, 1);
         return Err(failure);
+    }
+    if let Some(paused) = context.server.pause().current()
+        && (paused.scope == Scope::All || transactions::writes(context.client, row))
+    {
+        return Ok(Admission::Postponed);
     }
     if context.client.transaction.is_some() && !flags.has(Flags::AT_ONCE) {
         transactions::queue(context, place, args)?;

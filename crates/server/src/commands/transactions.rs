@@ -101,6 +101,12 @@ fn show(info: &ClientInfo, transaction: &Transaction) {
     info.queued_bytes.store(transaction.requests.memory(), Ordering::Relaxed);
 }
 
+/// Whether a command can change keys: EXEC can if what it will run can.
+pub(super) fn writes(client: &Client, row: &'static Row) -> bool {
+    let queued = client.transaction.iter().filter(|_| row.full_name == EXEC).flat_map(|queue| queue.rows());
+    queued.chain([row]).any(|row| row.command.flags.has(Flags::WRITE))
+}
+
 /// What a refused request is answered. It spoils the transaction that it would have been part of; EXEC itself ends it.
 pub(super) fn refuse(context: &mut Context<'_>, place: Option<usize>, failure: Failure) -> Failure {
     if place.is_some_and(|place| REGISTRY.rows()[place].full_name == EXEC) {
