@@ -29,8 +29,11 @@ def some_clients(server: Server) -> Iterator[dict[str, Connection]]:
         "library": [["CLIENT", "SETINFO", "LIB-NAME", "lib"], ["CLIENT", "SETINFO", "LIB-VER", "1.0"]],
         "multi": [["MULTI"]],
         "dirty": [["WATCH", "a"], ["SET", "a", "1"], ["MULTI"]],
+        "tracking": [["CLIENT", "TRACKING", "ON"]],
+        "broadcast": [["CLIENT", "TRACKING", "ON", "BCAST"]],
         "keeping": [["CLIENT", "NO-EVICT", "ON"], ["CLIENT", "NO-TOUCH", "ON"]],
         "capable": [["CLIENT", "CAPA", "redirect"]],
+        "listening": [["SUBSCRIBE", "__redis__:invalidate"]],
     }
     with contextlib.ExitStack() as stack:
         clients = {}
@@ -112,6 +115,7 @@ def test_clients_are_found_by_their_numbers_and_addresses(connection: Connection
     [
         ["NAME", "plain"],
         ["FLAGS", "x"],
+        ["TYPE", "pubsub"],
         ["DB", "1", "NAME", "second"],
         ["LIB-NAME", "lib"],
         ["CAPA", "r"],
@@ -128,7 +132,7 @@ def test_filters_end_what_they_find(server: Server, filters: list[str]) -> None:
             if name.encode() in doomed:
                 assert connection.read_to_end() == b""
             else:
-                assert connection.command("PING") in (Simple(b"PONG"), Simple(b"QUEUED"))
+                assert connection.command("PING") in (Simple(b"PONG"), Simple(b"QUEUED"), [b"pong", b""])
 
 
 def test_a_client_is_ended_by_its_address_even_itself(server: Server, connection: Connection) -> None:
@@ -187,10 +191,7 @@ MISTAKES = [
         "IMPORT-SOURCE",
         "IMPORT-SOURCE ON",
     ],
-    *[
-        "IMPORT-SOURCE OFF",
-        "IMPORT-SOURCE x",
-    ],
+    *["IMPORT-SOURCE OFF", "IMPORT-SOURCE x", "GETREDIR x", "TRACKINGINFO x", "CACHING", "TRACKING"],
 ]
 
 
@@ -270,3 +271,16 @@ def test_a_waiting_client_can_be_ended_and_can_go(server: Server) -> None:
             time.sleep(0.01)
         other.command("CLIENT", "UNPAUSE")
         assert other.command("GET", "a") is None
+
+
+def test_a_waiting_client_hears_of_changes(server: Server) -> None:
+    with server.connect(3) as client, server.connect() as other:
+        client.command("CLIENT", "TRACKING", "ON")
+        client.command("GET", "a")
+        other.command("CLIENT", "PAUSE", 1_000_000, "WRITE")
+        client.send(encode("SET", "b", 1))
+        waits(server, client)
+        other.command("CLIENT", "UNPAUSE")
+        other.command("SET", "a", 1)
+        told = [client.read_raw(), client.read_raw()]
+        assert sorted(told) == [b"+OK\r\n", b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n"]

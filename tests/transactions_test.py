@@ -373,7 +373,7 @@ def names_setting(reply: Reply, setting: bytes) -> bool:
         [["MULTI"], ["EXEC", "x"], ["EXEC"]],
         [["MULTI"], ["SHUTDOWN"], ["CLIENT", "REPLY", "OFF"], ["EXEC"]],
         [["MULTI"], ["UNWATCH"], ["AUTH", "x"], ["HELLO", "4"], ["CLIENT", "ID", "x"], ["EXEC"]],
-        [["MULTI"], ["CLIENT", "PAUSE", "0"], ["SELECT", "99"], ["EXEC"]],
+        [["MULTI"], ["CLIENT", "PAUSE", "0"], ["CLIENT", "CACHING", "YES"], ["SELECT", "99"], ["EXEC"]],
     ],
     ids=str,
 )
@@ -389,7 +389,7 @@ def test_mistakes_are_answered_as_valkey_answers_them(
 def test_nothing_is_told_of_transactions_without_the_password(locked_pair: tuple[Server, Server]) -> None:
     ours, theirs = locked_pair
     with ours.connect() as connection, theirs.connect() as valkey:
-        for command in ("MULTI", "EXEC", "DISCARD", "WATCH", "UNWATCH"):
+        for command in ("MULTI", "EXEC", "DISCARD", "WATCH", "SUBSCRIBE", "UNWATCH"):
             assert connection.command_raw(command) == valkey.command_raw(command)
 
 

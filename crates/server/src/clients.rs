@@ -31,6 +31,8 @@ pub(crate) struct ClientInfo {
     pub(crate) queued: AtomicI64,
     /// Bytes that these take.
     pub(crate) queued_bytes: AtomicUsize,
+    /// The number of the client that gets its messages of changed keys; 0 is itself.
+    pub(crate) redirect: AtomicU64,
     pub(crate) last_active: AtomicU64,
     pub(crate) commands: AtomicU64,
     pub(crate) bytes_in: AtomicU64,
@@ -44,27 +46,50 @@ pub(crate) struct ClientInfo {
 }
 
 /// Something that is true of a connection or not.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct State(u32);
 
 impl State {
+    /// It listens for messages.
+    pub(crate) const SUBSCRIBED: State = State(1 << 0);
     /// Its requests are queued until EXEC.
     pub(crate) const IN_TRANSACTION: State = State(1 << 1);
     /// Its requests wait for the end of a pause.
     pub(crate) const POSTPONED: State = State(1 << 2);
+    /// It is told of changes to keys.
+    pub(crate) const TRACKING: State = State(1 << 3);
+    /// The connection that was to get its messages has gone.
+    pub(crate) const BROKEN_REDIRECT: State = State(1 << 4);
+    /// It is told of keys by their prefixes, not of those that it has read.
+    pub(crate) const BROADCASTING: State = State(1 << 5);
     /// A key that it watches has changed: its transaction must not run.
     pub(crate) const DIRTY: State = State(1 << 6);
     pub(crate) const NO_EVICT: State = State(1 << 7);
     /// Reading a key does not count as a use of it.
     pub(crate) const NO_TOUCH: State = State(1 << 8);
+    /// What it reads is tracked only after CLIENT CACHING YES.
+    pub(crate) const OPT_IN: State = State(1 << 9);
+    /// What it reads is tracked unless after CLIENT CACHING NO.
+    pub(crate) const OPT_OUT: State = State(1 << 10);
+    /// CLIENT CACHING was said of the next request.
+    pub(crate) const CACHING: State = State(1 << 11);
+    /// It is not told of its own changes.
+    pub(crate) const NO_LOOP: State = State(1 << 12);
     /// It says that it can follow a redirection to another server.
     pub(crate) const CAN_REDIRECT: State = State(1 << 13);
+
+    /// What CLIENT TRACKING ON says anew.
+    pub(crate) const TRACKING_MODES: State = State::BROKEN_REDIRECT
+        .and(State::BROADCASTING)
+        .and(State::OPT_IN)
+        .and(State::OPT_OUT)
+        .and(State::NO_LOOP);
 
     /// The letters of the field `flags` in CLIENT LIST, in Valkey's order.
     #[rustfmt::skip]
     const LETTERS: &[(State, char)] = &[
-        (State::IN_TRANSACTION, 'x'), (State::POSTPONED, 'b'),
-        (State::DIRTY, 'd'), (State::NO_EVICT, 'e'),
+        (State::SUBSCRIBED, 'P'), (State::IN_TRANSACTION, 'x'), (State::POSTPONED, 'b'), (State::TRACKING, 't'),
+        (State::BROKEN_REDIRECT, 'R'), (State::BROADCASTING, 'B'), (State::DIRTY, 'd'), (State::NO_EVICT, 'e'),
         (State::NO_TOUCH, 'T'),
     ];
 
@@ -147,6 +172,11 @@ impl ClientInfo {
         self.database.load(Ordering::Relaxed)
     }
 
+    /// Who gets its messages of changed keys: a client's number, 0 for itself, -1 if it does not track any.
+    pub(crate) fn redirect(&self) -> i64 {
+        if self.states.has(State::TRACKING) { self.redirect.load(Ordering::Relaxed) as i64 } else { -1 }
+    }
+
     /// The letters of what the client can do.
     pub(crate) fn capabilities(&self) -> &'static str {
         if self.states.has(State::CAN_REDIRECT) { "r" } else { "" }
@@ -172,13 +202,14 @@ impl ClientInfo {
         let output = self.buffered_output.load(Ordering::Relaxed) + self.outbox.len();
         let _ = write!(
             tail,
-            " age={} idle={} flags={} capa={} db={} sub=0 psub=0 ssub=0 multi={} watch={} qbuf={} qbuf-free=0 argv-mem=0 \
-             multi-mem={queued_bytes} rbs=0 rbp=0 obl={} oll=0 omem={} tot-mem={} events=r cmd={} user=default redir=-1 resp={} lib-name=",
+            " age={} idle={} flags={} capa={} db={} sub={} psub=0 ssub=0 multi={} watch={} qbuf={} qbuf-free=0 argv-mem=0 \
+             multi-mem={queued_bytes} rbs=0 rbp=0 obl={} oll=0 omem={} tot-mem={} events=r cmd={} user=default redir={} resp={} lib-name=",
             self.age_seconds(now),
             self.idle_seconds(now),
             self.states.letters(),
             self.capabilities(),
             self.database(),
+            u8::from(self.states.has(State::SUBSCRIBED)),
             self.queued.load(Ordering::Relaxed),
             if self.states.has(State::DIRTY) { 0 } else { self.watched.load(Ordering::Relaxed) },
             self.buffered_input.load(Ordering::Relaxed),
@@ -186,6 +217,7 @@ impl ClientInfo {
             output,
             self.buffered_input.load(Ordering::Relaxed) + output + queued_bytes,
             last_command,
+            self.redirect(),
             if self.protocol() == Protocol::Resp3 { 3 } else { 2 },
         );
         let counters = format!(
@@ -235,6 +267,7 @@ impl Clients {
             watched: AtomicUsize::new(0),
             queued: AtomicI64::new(-1),
             queued_bytes: AtomicUsize::new(0),
+            redirect: AtomicU64::new(0),
             last_active: AtomicU64::new(now),
             commands: AtomicU64::new(0),
             bytes_in: AtomicU64::new(0),
@@ -255,6 +288,10 @@ impl Clients {
 
     pub(crate) fn len(&self) -> usize {
         self.connected.lock().len()
+    }
+
+    pub(crate) fn get(&self, id: u64) -> Option<Arc<ClientInfo>> {
+        self.connected.lock().get(&id).cloned()
     }
 
     /// How many connections this is true of.

@@ -26,6 +26,7 @@ use tracing::debug;
 
 use crate::clients::{ClientInfo, State};
 use crate::commands::{self, Client, Context, Failure};
+use crate::interest;
 use crate::pipeline::Next;
 use crate::server::Server;
 use crate::worker::{READ_BUFFER, Worker, WorkerStats, add};
@@ -139,6 +140,7 @@ impl Connection {
             }
         }
         commands::discard_all(&mut self.client, self.server.interest());
+        self.server.interest().untrack(&self.client.info);
         self.server.clients().leave(self.client.info.id);
     }
 
@@ -241,6 +243,7 @@ impl Connection {
         }
         let now = system_time();
         session.set_now(Some(now));
+        interest::act_for(&self.client.info);
         let info = &self.client.info;
         info.last_active.store(now, Ordering::Relaxed);
         add(&info.bytes_in, received as u64);
@@ -255,6 +258,8 @@ impl Connection {
             let fetched = std::mem::take(&mut self.fetched);
             let progress = pipeline.run(&mut self.parser, &input[taken..], &limits, fetched, &mut context);
             taken += progress.taken;
+            self.server.interest().broadcast();
+            self.client.info.outbox.drain_into(replies.as_mut_vec());
             if let Some(ticket) = session.take_ticket()
                 && self.server.answers_durably()
             {

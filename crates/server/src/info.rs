@@ -87,6 +87,8 @@ fn clients(server: &Server, fields: &mut Fields) {
     fields.add("connected_clients", server.clients().len());
     fields.add("maxclients", server.configuration().max_clients);
     fields.add("blocked_clients", server.clients().count(State::POSTPONED));
+    fields.add("tracking_clients", server.interest().tracking_stats().clients);
+    fields.add("pubsub_clients", server.clients().count(State::SUBSCRIBED));
     fields.add("watching_clients", server.interest().watching_clients());
     fields.add("total_watched_keys", server.interest().watched_keys());
     let paused = server.pause().current();
@@ -153,6 +155,10 @@ fn stats(server: &Server, fields: &mut Fields) {
     fields.add("evicted_keys", stats.evicted);
     fields.add("keyspace_hits", stats.hits);
     fields.add("keyspace_misses", stats.misses);
+    let tracking = server.interest().tracking_stats();
+    fields.add("tracking_total_keys", tracking.keys);
+    fields.add("tracking_total_items", tracking.items);
+    fields.add("tracking_total_prefixes", tracking.prefixes);
     fields.add("total_error_replies", failed);
 }
 

@@ -101,6 +101,7 @@ impl Server {
         let settings = configuration.store_settings()?;
         let listeners = listen(&configuration)?;
         let interest = Arc::<Interest>::default();
+        interest.limit_tracked_keys(configuration.tracking_table_max_keys);
         let observer = Some(interest.clone() as Arc<dyn Observer>);
         let config = Config { databases: configuration.databases, shards: None, observer, settings };
         let store = match configuration.disk() {
@@ -164,6 +165,7 @@ impl Server {
 
     pub(crate) fn change_configuration(&self, changed: Configuration) -> Result<(), SelectError> {
         let settings = changed.store_settings()?;
+        self.interest.limit_tracked_keys(changed.tracking_table_max_keys);
         *self.configuration.write() = Arc::new(changed);
         self.store.change_settings(|current| *current = settings);
         Ok(())
@@ -354,6 +356,7 @@ async fn keep_house(server: Arc<Server>) {
     loop {
         tokio::time::sleep(HOUSEKEEPING_EVERY).await;
         server.store.expire_due(system_time(), EXPIRED_AT_ONCE);
+        server.interest.broadcast();
         server.store.defragment(DEFRAGMENTED_AT_ONCE);
     }
 }

@@ -53,6 +53,8 @@ pub struct Configuration {
     pub max_transaction_requests: usize,
     /// The most bytes that these take.
     pub max_transaction_bytes: usize,
+    /// Of how many keys it is remembered which clients have read them, for client-side caching; 0 is no limit.
+    pub tracking_table_max_keys: usize,
     /// What clients must send with AUTH; empty is nothing.
     pub password: String,
     /// Seconds after which an idle client is disconnected; 0 is never.
@@ -172,6 +174,9 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "max-transaction-bytes", valkey_name: None, value_name: "BYTES", default: "256mb", live: true,
         help: "The most memory for these requests, or for these keys, of one client",
         set: |c, v| bytes_in_range(v, 1 << 10..=1 << 40).map(|n| c.max_transaction_bytes = n), get: |c| c.max_transaction_bytes.to_string() },
+    Setting { name: "tracking-table-max-keys", valkey_name: None, value_name: "N", default: "1000000", live: true,
+        help: "Of how many keys it is remembered which clients have read them, for client-side caching; 0 is no limit",
+        set: |c, v| in_range(v, 0..=i64::MAX as usize).map(|n| c.tracking_table_max_keys = n), get: |c| c.tracking_table_max_keys.to_string() },
     Setting { name: "password", valkey_name: Some("requirepass"), value_name: "PASSWORD", default: "", live: true,
         help: "What clients must send with AUTH; empty asks for nothing",
         set: |c, v| { c.password = v.to_owned(); Ok(()) }, get: |c| c.password.clone() },
@@ -218,6 +223,7 @@ impl Default for Configuration {
             max_request_bytes: 0,
             max_transaction_requests: 0,
             max_transaction_bytes: 0,
+            tracking_table_max_keys: 0,
             password: String::new(),
             timeout: 0,
             tcp_keepalive: 0,

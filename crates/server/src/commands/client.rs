@@ -7,6 +7,7 @@ use snugly_protocol::resp::{Args, parse_integer};
 use snugly_store::system_time;
 
 use super::client_filter::Filter;
+use super::client_tracking;
 use super::connection::set_name;
 use super::options::{integer, is};
 use super::registry::reply_help;
@@ -19,8 +20,10 @@ const OWN: Flags = Flags::CONNECTION.and(Flags::ALLOW_BUSY);
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
     container("client", "2.4.0", "Looks at and changes connections.", &[
+        command("caching", 3, OWN, NO_KEYS, "6.0.0", "Says whether the keys of the next request are tracked.", client_tracking::caching),
         command("capa", -3, OWN, NO_KEYS, "8.0.0", "Says what the client is capable of.", capa),
         command("getname", 2, OWN, NO_KEYS, "2.6.9", "Gives the connection's name.", getname),
+        command("getredir", 2, OWN, NO_KEYS, "6.0.0", "Gives the client that is told of changed keys instead.", client_tracking::getredir),
         command("help", 2, Flags::ANY_TIME, NO_KEYS, "5.0.0", "Lists the subcommands.", help),
         command("id", 2, OWN, NO_KEYS, "5.0.0", "Gives the connection's number.", id),
         command("import-source", 3, Flags::CONNECTION, NO_KEYS, "8.1.0", "Refuses, unless to switch off: there is no import mode.", import_source),
@@ -33,6 +36,8 @@ pub(super) const COMMANDS: &[Command] = &[
         command("reply", 3, OWN.and(Flags::NO_MULTI), NO_KEYS, "3.2.0", "Says whether commands are answered.", reply),
         command("setinfo", 4, OWN, NO_KEYS, "7.2.0", "Sets the name or version of the client's library.", setinfo),
         command("setname", 3, OWN, NO_KEYS, "2.6.9", "Gives the connection a name.", setname),
+        command("tracking", -3, Flags::CONNECTION, NO_KEYS, "6.0.0", "Says whether the connection is told of changed keys, and how.", client_tracking::tracking),
+        command("trackinginfo", 2, Flags::CONNECTION, NO_KEYS, "6.2.0", "Gives how the connection is told of changed keys.", client_tracking::trackinginfo),
         command("unblock", -3, Flags::ADMINISTRATION, NO_KEYS, "5.0.0", "Answers 0: no command here blocks its client.", unblock),
         command("unpause", 2, Flags::ADMINISTRATION, NO_KEYS, "6.2.0", "Ends the pause.", unpause),
     ]),

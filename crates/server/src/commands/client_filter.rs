@@ -4,7 +4,7 @@ use snugly_protocol::resp::{Args, parse_integer};
 
 use super::options::is;
 use super::{Context, Failure};
-use crate::clients::ClientInfo;
+use crate::clients::{ClientInfo, State};
 
 /// What a connection must be like; nothing that was not asked for.
 #[derive(Default)]
@@ -28,9 +28,10 @@ pub(super) struct Filter<'a> {
 
 #[derive(PartialEq, Eq)]
 enum Kind {
-    /// The kind of all clients here.
     Normal,
-    Other,
+    Subscriber,
+    /// There are none here.
+    Replication,
 }
 
 /// An option, and how its value is read; ID is apart because it takes several.
@@ -95,7 +96,7 @@ impl<'a> Filter<'a> {
         let has_letters =
             |wanted: &[u8], letters: &str| wanted.iter().all(|letter| letters.as_bytes().contains(letter));
         self.ids.as_ref().is_none_or(|ids| ids.contains(&client.id))
-            && self.kind.as_ref().is_none_or(|kind| *kind == Kind::Normal)
+            && self.kind.as_ref().is_none_or(|kind| *kind == Kind::of(client))
             && self.database.is_none_or(|database| database == client.database())
             && client.age_seconds(now) as i64 >= self.min_age_seconds
             && client.idle_seconds(now) as i64 >= self.min_idle_seconds
@@ -108,6 +109,12 @@ impl<'a> Filter<'a> {
             && text(self.local_address, &|| client.local_address.to_string())
             && text(self.ip, &|| client.address.ip().to_string())
             && !(self.skip_me && client.id == context.client.info.id)
+    }
+}
+
+impl Kind {
+    fn of(client: &ClientInfo) -> Kind {
+        if client.states.has(State::SUBSCRIBED) { Kind::Subscriber } else { Kind::Normal }
     }
 }
 
@@ -128,10 +135,11 @@ fn at_least_one(text: &[u8], name: &str) -> Result<i64, Failure> {
 }
 
 fn kind(name: &[u8]) -> Result<Kind, Failure> {
-    const OTHERS: [&str; 5] = ["pubsub", "master", "primary", "replica", "slave"];
+    const REPLICATION: [&str; 4] = ["master", "primary", "replica", "slave"];
     match name {
         _ if is(name, "normal") => Ok(Kind::Normal),
-        _ if OTHERS.iter().any(|other| is(name, other)) => Ok(Kind::Other),
+        _ if is(name, "pubsub") => Ok(Kind::Subscriber),
+        _ if REPLICATION.iter().any(|other| is(name, other)) => Ok(Kind::Replication),
         _ => Err(Failure::new([b"ERR Unknown client type '", name, b"'"].concat())),
     }
 }

@@ -6,17 +6,22 @@ use subtle::ConstantTimeEq;
 use super::client::valid_label;
 use super::options::{is, small_integer};
 use super::registry::as_c_string;
-use super::{Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, ReplyMode, command, transactions};
+use super::{
+    Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, ReplyMode, command, pubsub, transactions,
+};
 use crate::clients::State;
+
+/// Of what also works inside a transaction and while the client listens for messages.
+const ALWAYS: Flags = Flags::HANDSHAKE.and(Flags::AT_ONCE).and(Flags::WHILE_SUBSCRIBED);
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
     command("auth", -2, Flags::HANDSHAKE, NO_KEYS, "1.0.0", "Authenticates the connection.", auth),
     command("echo", 2, Flags::ANY_TIME.and(Flags::FAST), NO_KEYS, "1.0.0", "Gives its argument back.", echo),
     command("hello", -1, Flags::HANDSHAKE, NO_KEYS, "6.0.0", "Greets the server and chooses the protocol's version.", hello),
-    command("ping", -1, Flags::FAST, NO_KEYS, "1.0.0", "Answers, to show that the server is there.", ping),
-    command("quit", -1, Flags::HANDSHAKE.and(Flags::AT_ONCE), NO_KEYS, "1.0.0", "Closes the connection.", quit),
-    command("reset", 1, Flags::HANDSHAKE.and(Flags::AT_ONCE), NO_KEYS, "6.2.0", "Makes the connection as it was when it was new.", reset),
+    command("ping", -1, Flags::FAST.and(Flags::WHILE_SUBSCRIBED), NO_KEYS, "1.0.0", "Answers, to show that the server is there.", ping),
+    command("quit", -1, ALWAYS, NO_KEYS, "1.0.0", "Closes the connection.", quit),
+    command("reset", 1, ALWAYS, NO_KEYS, "6.2.0", "Makes the connection as it was when it was new.", reset),
     command("select", 2, Flags::ANY_TIME.and(Flags::FAST).and(Flags::ALLOW_BUSY), NO_KEYS, "1.0.0", "Chooses the database.", select),
 ];
 
@@ -122,6 +127,11 @@ pub(super) fn set_name(client: &Client, name: &[u8]) -> Result<(), Failure> {
 
 fn ping(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     match args.len() {
+        1 | 2 if pubsub::is_subscriber(context.client) => {
+            context.replies.array(2);
+            context.replies.bulk(b"pong");
+            context.replies.bulk(args.get(1).unwrap_or_default());
+        }
         1 => context.replies.simple("PONG"),
         2 => context.replies.bulk(&args[1]),
         _ => return Err(Failure::wrong_arity("ping")),
@@ -142,7 +152,8 @@ fn reset(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     client.reply_mode = ReplyMode::On;
     client.authenticated = context.server.configuration().password.is_empty();
     client.info.labels.lock().name.clear();
-    client.info.states.clear(State::NO_EVICT.and(State::NO_TOUCH));
+    client.info.states.clear(State::SUBSCRIBED.and(State::NO_EVICT).and(State::NO_TOUCH));
+    context.server.interest().untrack(&client.info);
     context.replies.set_protocol(Protocol::Resp2);
     context.replies.simple("RESET");
     Ok(())

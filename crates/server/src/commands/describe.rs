@@ -101,6 +101,7 @@ fn categories(group: &Group, command: &Command) -> Vec<&'static str> {
         "bitmap" => Some("@bitmap"),
         "generic" => Some("@keyspace"),
         "connection" => Some("@connection"),
+        "pubsub" => Some("@pubsub"),
         "transactions" => Some("@transaction"),
         _ => None,
     };

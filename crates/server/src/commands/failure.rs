@@ -48,6 +48,12 @@ impl Failure {
         Failure::new(format!("ERR Command '{command}' not allowed inside a transaction"))
     }
 
+    pub(crate) fn not_while_subscribed(command: &str) -> Failure {
+        Failure::new(format!(
+            "ERR Can't execute '{command}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
+        ))
+    }
+
     /// A write that could not be kept, or data that could not be read: Valkey's code for trouble with the disk.
     pub(crate) fn not_on_disk(error: &StoreError) -> Failure {
         Failure::new(format!("MISCONF {error}"))

@@ -7,6 +7,7 @@ mod bitfield;
 mod bits;
 mod client;
 mod client_filter;
+mod client_tracking;
 mod config;
 mod connection;
 mod describe;
@@ -19,6 +20,7 @@ mod lcs;
 mod moves;
 mod numbers;
 mod options;
+mod pubsub;
 mod ranges;
 mod registry;
 mod server;
@@ -86,6 +88,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "generic", commands: introspection::COMMANDS },
     Group { name: "connection", commands: connection::COMMANDS },
     Group { name: "connection", commands: client::COMMANDS },
+    Group { name: "pubsub", commands: pubsub::COMMANDS },
     Group { name: "transactions", commands: transactions::COMMANDS },
     Group { name: "server", commands: server::COMMANDS },
     Group { name: "server", commands: config::COMMANDS },
@@ -174,6 +177,9 @@ impl Flags {
     pub(crate) const DANGEROUS: Flags = Flags(1 << 11);
     /// Not a flag of COMMAND INFO: the command runs at once inside a transaction instead of being queued.
     pub(crate) const AT_ONCE: Flags = Flags(1 << 13);
+    pub(crate) const PUBSUB: Flags = Flags(1 << 14);
+    /// Not a flag of COMMAND INFO: the command may be used in RESP2 while the client listens for messages.
+    pub(crate) const WHILE_SUBSCRIBED: Flags = Flags(1 << 15);
 
     pub(crate) const READ_FAST: Flags = Flags::READONLY.and(Flags::FAST);
     pub(crate) const WRITE_FAST: Flags = Flags::WRITE.and(Flags::FAST);
@@ -188,6 +194,7 @@ impl Flags {
     /// The names that COMMAND INFO lists, in its order.
     pub(crate) const NAMES: &[(Flags, &str)] = &[
         (Flags::WRITE, "write"), (Flags::READONLY, "readonly"), (Flags::DENYOOM, "denyoom"), (Flags::ADMIN, "admin"),
+        (Flags::PUBSUB, "pubsub"),
         (Flags::NOSCRIPT, "noscript"), (Flags::LOADING, "loading"), (Flags::STALE, "stale"), (Flags::FAST, "fast"),
         (Flags::NO_AUTH, "no_auth"), (Flags::NO_MULTI, "no_multi"), (Flags::MOVABLE_KEYS, "movablekeys"),
         (Flags::ALLOW_BUSY, "allow_busy"),
@@ -424,6 +431,7 @@ pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: A
             context.replies.error(failure.text());
         }
     }
+    client_tracking::forget_caching(context.client, command);
     // What was in force before the command counts, except that CLIENT REPLY ON answers.
     match (mode, context.client.reply_mode) {
         (ReplyMode::On, ReplyMode::On) | (ReplyMode::Off, ReplyMode::On) => {}
@@ -459,6 +467,8 @@ fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admi
         Some(Failure::wrong_arity(&row.full_name))
     } else if context.client.transaction.is_some() && flags.has(Flags::NO_MULTI) {
         Some(Failure::not_in_transaction(&row.full_name))
+    } else if !flags.has(Flags::WHILE_SUBSCRIBED) && pubsub::is_subscriber(context.client) {
+        Some(Failure::not_while_subscribed(&row.full_name))
     } else {
         None
     };
@@ -481,10 +491,14 @@ fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admi
 /// Runs a command that may run, and writes its reply.
 fn call(context: &mut Context<'_>, place: usize, args: Args<'_>) {
     let start = context.replies.as_bytes().len();
+    let row = &REGISTRY.rows()[place];
     let stats = &context.stats.commands[place];
     add(&context.client.info.commands, 1);
+    if context.client.info.states.has(State::TRACKING) {
+        client_tracking::remember_keys(context, row.command, args);
+    }
     let started = Instant::now();
-    let outcome = (REGISTRY.rows()[place].handler)(context, args);
+    let outcome = (row.handler)(context, args);
     add(&stats.nanoseconds, started.elapsed().as_nanos() as u64);
     add(&stats.calls, 1);
     if let Err(failure) = outcome {

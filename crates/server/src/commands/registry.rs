@@ -32,7 +32,7 @@ pub(crate) enum Reach {
 }
 
 /// The groups whose commands touch no keys but those among their arguments.
-const WITHOUT_KEYS: [&str; 2] = ["connection", "transactions"];
+const WITHOUT_KEYS: [&str; 3] = ["connection", "pubsub", "transactions"];
 
 #[derive(Clone, Copy)]
 struct Found {
@@ -178,7 +178,7 @@ mod tests {
         for name in ["keys", "scan", "randomkey", "dbsize", "flushdb", "flushall", "info", "config|set"] {
             assert!(reach(name) == Reach::Everything, "{name}");
         }
-        for name in ["ping", "select", "client|list", "multi"] {
+        for name in ["ping", "select", "client|list", "client|tracking", "multi", "subscribe"] {
             assert!(reach(name) == Reach::Nothing, "{name}");
         }
     }

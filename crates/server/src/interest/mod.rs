@@ -1,9 +1,10 @@
-//! Who among the clients is to hear of changed keys: those that watch them.
+//! Who among the clients is to hear of changed keys: those that watch them, and those that keep copies.
 //!
 //! The store tells of every change, under the lock of the key's shard; where nobody listens that costs one load. This
 //! module knows keys and clients. It knows no commands and no values, and must not use the store.
 
 mod sharded;
+mod tracking;
 mod watching;
 
 use std::sync::Arc;
@@ -11,9 +12,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use snugly_store::Observer;
 
+pub(crate) use tracking::{CHANNEL, TrackingMode, TrackingStats, act_for};
 pub(crate) use watching::Watched;
 
 use crate::clients::{ClientInfo, State};
+use tracking::Tracking;
 use watching::Watching;
 
 /// All clients' interest in keys.
@@ -23,20 +26,23 @@ pub(crate) struct Interest {
     listeners: AtomicUsize,
     watching: Watching,
     watching_clients: AtomicUsize,
+    tracking: Tracking,
 }
 
 impl Observer for Interest {
     fn changed(&self, database: usize, key: &[u8]) {
-        // Whoever begins to listen to a key does so while holding its shard, whose lock is held here
-        // too: that makes it visible.
+        // Whoever begins to listen to a key does so while holding its shard, or takes it afterwards to read the key; the
+        // shard's lock, which is held here, makes that visible.
         if self.listeners.load(Ordering::Relaxed) > 0 {
             self.watching.changed(database, key);
+            self.tracking.changed(key);
         }
     }
 
     fn flushed(&self, database: Option<usize>) {
         if self.listeners.load(Ordering::Relaxed) > 0 {
             self.watching.flushed(database);
+            self.tracking.flushed();
         }
     }
 }
@@ -72,12 +78,51 @@ impl Interest {
     pub(crate) fn watched_keys(&self) -> usize {
         self.watching.keys()
     }
+
+    /// Tells the client of changes from now on, or in another way than before.
+    pub(crate) fn track(&self, client: &Arc<ClientInfo>, mode: TrackingMode) {
+        if self.tracking.enable(client, mode) {
+            self.listeners.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn untrack(&self, client: &ClientInfo) {
+        if self.tracking.disable(client) {
+            self.listeners.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that a client, which tracks what it reads, is about to read a key.
+    pub(crate) fn remember(&self, client: &ClientInfo, key: &[u8]) {
+        self.tracking.remember(client, key);
+    }
+
+    /// Tells of what changed since the last time, where it is not told at once. Whoever changed something calls this
+    /// before anybody gets an answer.
+    pub(crate) fn broadcast(&self) {
+        self.tracking.broadcast();
+    }
+
+    /// The prefixes that a client tracks, in order.
+    pub(crate) fn prefixes(&self, client: &ClientInfo) -> Vec<Box<[u8]>> {
+        self.tracking.prefixes(client)
+    }
+
+    /// Of how many keys it is remembered who read them; 0 is no limit.
+    pub(crate) fn limit_tracked_keys(&self, max_keys: usize) {
+        self.tracking.limit_keys(max_keys);
+    }
+
+    pub(crate) fn tracking_stats(&self) -> TrackingStats {
+        self.tracking.stats()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
 
+    use proptest::prelude::*;
     use tokio::net::{TcpListener, TcpStream};
     use tokio::runtime::Runtime;
 
@@ -110,12 +155,27 @@ mod tests {
             });
             let address = peer.local_addr().expect("it is connected");
             self.peers.push(peer);
-            self.clients.enter(Arc::new(stream), address, address)
+            let client = self.clients.enter(Arc::new(stream), address, address);
+            client.resp3.store(true, Ordering::Relaxed);
+            client
+        }
+
+        fn tracker(&mut self, modes: State, prefixes: &[&str]) -> Arc<ClientInfo> {
+            let client = self.client();
+            let prefixes = prefixes.iter().map(|prefix| prefix.as_bytes().into()).collect();
+            self.interest.track(&client, TrackingMode { modes, redirect: None, prefixes });
+            client
         }
     }
 
     fn watched(database: usize, key: &str, existed: bool) -> Watched {
         Watched { database, key: key.as_bytes().into(), existed }
+    }
+
+    fn told(client: &ClientInfo) -> String {
+        let mut bytes = Vec::new();
+        client.outbox.drain_into(&mut bytes);
+        String::from_utf8(bytes).expect("the keys are text").replace("\r\n", " ")
     }
 
     #[test]
@@ -149,5 +209,84 @@ mod tests {
         fixture.interest.watch(&client, &watched(0, "a", false));
         fixture.interest.flushed(None);
         assert!(!client.states.has(State::DIRTY));
+    }
+
+    #[test]
+    fn a_reader_is_told_once_and_after_a_flush_to_forget_all() {
+        let mut fixture = Fixture::new();
+        let (reader, other) =
+            (fixture.tracker(State::default(), &[]), fixture.tracker(State::default(), &[]));
+        fixture.interest.remember(&reader, b"a");
+        fixture.interest.changed(5, b"a");
+        fixture.interest.changed(5, b"a");
+        assert_eq!(told(&reader), ">2 $10 invalidate *1 $1 a ");
+        assert_eq!(told(&other), "");
+        fixture.interest.flushed(Some(3));
+        assert_eq!((told(&reader), told(&other)), (told_all(), told_all()));
+    }
+
+    fn told_all() -> String {
+        ">2 $10 invalidate _ ".to_owned()
+    }
+
+    #[test]
+    fn changes_of_prefixes_are_told_together_but_not_to_who_made_them() {
+        let mut fixture = Fixture::new();
+        let listener = fixture.tracker(State::BROADCASTING, &["u:", "v:"]);
+        let author = fixture.tracker(State::BROADCASTING.and(State::NO_LOOP), &["u:"]);
+        act_for(&author);
+        for key in ["u:2", "w:1", "u:1", "u:2", "v:1"] {
+            fixture.interest.changed(0, key.as_bytes());
+        }
+        act_for(&listener);
+        fixture.interest.changed(0, b"u:3");
+        assert_eq!(told(&listener), "");
+        fixture.interest.broadcast();
+        fixture.interest.broadcast();
+        let invalidate = ">2 $10 invalidate";
+        assert_eq!(told(&listener), format!("{invalidate} *3 $3 u:1 $3 u:2 $3 u:3 {invalidate} *1 $3 v:1 "));
+        assert_eq!(told(&author), format!("{invalidate} *1 $3 u:3 "));
+    }
+
+    #[test]
+    fn clients_that_have_gone_do_not_pile_up_behind_a_key() {
+        let mut fixture = Fixture::new();
+        for _ in 0..50 {
+            let passing = fixture.tracker(State::default(), &[]);
+            fixture.interest.remember(&passing, b"a");
+            let staying = fixture.tracker(State::default(), &[]);
+            fixture.interest.untrack(&passing);
+            fixture.interest.remember(&staying, b"b");
+            assert!(fixture.interest.tracking_stats().items <= 2 * 4 + 50);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(30))]
+
+        #[test]
+        fn what_is_remembered_is_bounded_and_whoever_is_forgotten_is_told(
+            keys in prop::collection::vec("[a-z]{1,3}", 1..200),
+            max_keys in 1_usize..20,
+        ) {
+            let mut fixture = Fixture::new();
+            let reader = fixture.tracker(State::default(), &[]);
+            fixture.interest.limit_tracked_keys(max_keys);
+            let mut kept = std::collections::BTreeSet::new();
+            for key in &keys {
+                fixture.interest.remember(&reader, key.as_bytes());
+                kept.insert(key.clone());
+                for line in told(&reader).split(">2 $10 invalidate *1 $").filter(|line| !line.is_empty()) {
+                    prop_assert!(kept.remove(line[2..].trim()));
+                }
+                let stats = fixture.interest.tracking_stats();
+                prop_assert_eq!((stats.keys, stats.items), (kept.len(), kept.len()));
+                prop_assert!(stats.keys <= max_keys);
+            }
+            fixture.interest.untrack(&reader);
+            let stats = fixture.interest.tracking_stats();
+            prop_assert_eq!((stats.clients, stats.keys, stats.items), (0, 0, 0));
+            prop_assert_eq!(fixture.interest.listeners.load(Ordering::Relaxed), 0);
+        }
     }
 }

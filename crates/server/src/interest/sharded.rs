@@ -27,6 +27,11 @@ impl<T> Sharded<T> {
 
     /// All parts, one after the other.
     pub(crate) fn each(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
-        self.parts.iter().map(Mutex::lock)
+        self.each_from(0)
+    }
+
+    /// All parts, from any of them on.
+    pub(crate) fn each_from(&self, start: usize) -> impl Iterator<Item = MutexGuard<'_, T>> {
+        (0..PARTS).map(move |step| self.parts[start.wrapping_add(step) % PARTS].lock())
     }
 }
