@@ -14,7 +14,7 @@ pub enum Expiry {
     At(u64),
 }
 
-/// What must be true of a key for [`Session::set`] to write it.
+/// What must be true of a key for [`Session::set`](crate::Session::set) to write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Condition<'a> {
     /// Nothing.
@@ -28,7 +28,7 @@ pub enum Condition<'a> {
     IfEqual(&'a [u8]),
 }
 
-/// What must be true of several keys for [`Session::set_many`] to write them.
+/// What must be true of several keys for [`Session::set_many`](crate::Session::set_many) to write them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ManyCondition {
     /// Nothing.
@@ -40,7 +40,7 @@ pub enum ManyCondition {
     IfAllPresent,
 }
 
-/// What must be true of a key's expiry for [`Session::expire`] to change it.
+/// What must be true of a key's expiry for [`Session::expire`](crate::Session::expire) to change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ExpireConditions {
     /// It has none.
@@ -67,7 +67,7 @@ impl ExpireConditions {
     }
 }
 
-/// What [`Session::expire`] did.
+/// What [`Session::expire`](crate::Session::expire) did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpireOutcome {
     /// There is no such key.
@@ -80,7 +80,7 @@ pub enum ExpireOutcome {
     Removed,
 }
 
-/// What [`Session::get_and_set`] did.
+/// What [`Session::get_and_set`](crate::Session::get_and_set) did.
 pub struct SetOutcome {
     /// Whether the condition held.
     pub written: bool,

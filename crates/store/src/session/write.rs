@@ -377,14 +377,14 @@ impl Session {
         }
     }
 
-    /// Empties one database, or all of them, as [`Store::flush`] does.
+    /// Empties one database, or all of them, as [`Store::flush`](crate::Store::flush) does.
     pub fn flush(&mut self, database: Option<usize>) -> Flushed {
         let flushed = self.store.flush(database);
         self.wrote();
         flushed
     }
 
-    /// Exchanges two databases, as [`Store::swap`] does.
+    /// Exchanges two databases, as [`Store::swap`](crate::Store::swap) does.
     pub fn swap(&mut self, first: usize, second: usize) {
         self.store.swap(first, second);
         self.wrote();
