@@ -88,7 +88,8 @@ fn in_a_full_memory_keys_are_renamed_but_not_copied() {
     let first = (0, &0u32.to_be_bytes()[..]);
     assert!(matches!(session.copy(first, (0, b"copy")), Err(StoreError::OutOfMemory { .. })));
     assert!(session.rename(first, (0, b"name")).unwrap());
-    assert_eq!(store.used_memory(), used);
+    // The tables of two shards may have grown and shrunk by some slots.
+    assert!(store.used_memory().abs_diff(used) < 1_000, "{used} became {}", store.used_memory());
     assert_eq!(store.database_stats(0).unwrap().keys, keys as usize);
     let long = (0, &[b'k'; 60_000][..]);
     assert!(matches!(session.rename((0, b"name"), long), Err(StoreError::OutOfMemory { .. })));
