@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use indexmap::IndexMap;
@@ -40,8 +40,11 @@ pub(crate) fn act_for(client: &ClientInfo) {
 #[derive(Default)]
 pub(super) struct Tracking {
     members: RwLock<Members>,
-    /// Whether a key with somebody's prefix has changed and nobody has been told.
-    untold: AtomicBool,
+    /// How often keys with somebody's prefix have changed,
+    changes: AtomicU64,
+    /// and how many of these changes everybody has been told.
+    told: AtomicU64,
+    telling: Mutex<()>,
     /// The numbers of the clients that have read a key, in order.
     keys: Sharded<IndexMap<Box<[u8]>, Vec<u64>>>,
     clients: AtomicUsize,
@@ -186,15 +189,26 @@ impl Tracking {
         let members = self.members.read();
         for (_, prefix) in members.prefixes.iter().filter(|(text, _)| key.starts_with(text)) {
             prefix.changed.lock().insert(key.into(), ACTOR.get());
-            self.untold.store(true, Ordering::Release);
+            self.changes.fetch_add(1, Ordering::Release);
         }
     }
 
-    /// Tells clients of the keys with their prefixes that have changed since the last time.
+    /// Tells clients of the keys with their prefixes that have changed. If another thread is just doing that, waits for it.
     pub(super) fn broadcast(&self) {
-        if !self.untold.load(Ordering::Relaxed) || !self.untold.swap(false, Ordering::Acquire) {
+        if self.is_told() {
             return;
         }
+        let _telling = self.telling.lock();
+        let changes = self.changes.load(Ordering::Acquire);
+        self.tell_of_prefixes();
+        self.told.store(changes, Ordering::Release);
+    }
+
+    fn is_told(&self) -> bool {
+        self.told.load(Ordering::Acquire) == self.changes.load(Ordering::Relaxed)
+    }
+
+    fn tell_of_prefixes(&self) {
         let members = self.members.read();
         for prefix in members.prefixes.values() {
             let changed = std::mem::take(&mut *prefix.changed.lock());
