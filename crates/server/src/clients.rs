@@ -282,6 +282,12 @@ impl Clients {
         info
     }
 
+    /// Ends a connection, which is not among the others from now on.
+    pub(crate) fn kill(&self, client: &ClientInfo) {
+        self.leave(client.id);
+        client.kill();
+    }
+
     pub(crate) fn leave(&self, id: u64) {
         self.connected.lock().remove(&id);
     }

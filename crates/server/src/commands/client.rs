@@ -133,7 +133,7 @@ fn kill_all(context: &mut Context<'_>, filter: &Filter<'_>) -> i64 {
         if Arc::ptr_eq(&client, &context.client.info) {
             context.client.closing = true;
         } else {
-            client.kill();
+            context.server.clients().kill(&client);
         }
     }
     killed
