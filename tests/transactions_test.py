@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import glide_shared
@@ -17,6 +16,7 @@ import valkey
 from resp import Argument, Connection, Failure, Reply, Simple, encode
 from servers import Server
 from tested import Start
+from threads import in_threads
 
 OK, QUEUED = Simple(b"OK"), Simple(b"QUEUED")
 
@@ -28,25 +28,6 @@ each_protocol = pytest.mark.parametrize("protocol", [2, 3], ids=["resp2", "resp3
 
 def connect(library: Any, name: str, server: Server, protocol: int) -> Any:
     return getattr(library, name)(host="127.0.0.1", port=server.port, protocol=protocol)
-
-
-def in_threads(*jobs: Callable[[], None]) -> None:
-    """Runs all at once, and fails if one of them does."""
-    failures: list[BaseException] = []
-
-    def run(job: Callable[[], None]) -> None:
-        try:
-            job()
-        except BaseException as failure:
-            failures.append(failure)
-
-    threads = [threading.Thread(target=run, args=[job]) for job in jobs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
 
 
 def test_a_transaction_answers_all_its_commands_at_its_end(connection: Connection) -> None:
