@@ -3,6 +3,7 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test test-rust test-minimal test-clients test-kills test-deps lint format deny \
+	command-documentation \
 	fuzz fuzz-smoke bench bench-smoke bench-codec bench-protocol clean
 
 PYTHON ?= python3
@@ -65,6 +66,10 @@ format: $(VENV)/installed ## format everything
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(MAKE) --no-print-directory -C tests/clients format
+
+command-documentation: $(VENV)/installed ## ask valkey-server what it tells of the commands that there are, after adding some
+	cargo build --locked --package snugly
+	SNUGLY_BIN=$(CURDIR)/target/debug/snugly $(BIN)/python tests/document_commands.py
 
 deny: ## check the licences and sources of the dependencies
 	cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny@$(CARGO_DENY)

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from resp import Connection, Failure, Items, Map, Other, Reply, Simple
+from resp import Connection, Failure, Map, Other, Reply, Simple
 from servers import Server
 
 
@@ -25,52 +25,6 @@ def content(reply: Reply) -> bytes:
         return reply.text[4:]
     assert isinstance(reply, bytes)
     return reply
-
-
-def names(reply: Reply) -> set[bytes]:
-    items = reply.items if isinstance(reply, Items) else reply
-    assert isinstance(items, list)
-    return {item.text if isinstance(item, Simple) else item for item in items if isinstance(item, Simple | bytes)}
-
-
-def test_every_command_is_described_as_valkey_describes_it(connection: Connection, peer: Server) -> None:
-    """Clients route by these: name, arity, flags, first key, last key, step."""
-    listed = connection.command("COMMAND", "LIST")
-    assert isinstance(listed, list)
-    commands = sorted(name for name in listed if isinstance(name, bytes))
-    assert connection.command("COMMAND", "COUNT") == len([name for name in commands if b"|" not in name])
-    assert len(commands) > 50
-    with peer.connect() as valkey:
-        for command in commands:
-            (ours,) = described(connection, command)
-            (theirs,) = described(valkey, command)
-            assert ours is not None
-            assert len(ours) == len(theirs) == 10
-            assert ours[0] == theirs[0] == command
-            assert ours[1] == theirs[1], f"arity of {command.decode()}"
-            assert ours[3:6] == theirs[3:6], f"keys of {command.decode()}"
-            for flag in (b"write", b"readonly", b"denyoom", b"movablekeys", b"no_auth"):
-                assert (flag in names(ours[2])) == (flag in names(theirs[2])), f"{flag.decode()} of {command.decode()}"
-
-
-def described(connection: Connection, command: bytes) -> list[list[Reply]]:
-    """COMMAND INFO of one command; a subcommand is described inside its container in older servers."""
-    reply = connection.command("COMMAND", "INFO", command)
-    assert isinstance(reply, list)
-    assert all(isinstance(row, list) for row in reply), f"{command.decode()} is unknown"
-    return [row for row in reply if isinstance(row, list)]
-
-
-def test_a_command_that_nobody_knows_has_no_description(connection: Connection) -> None:
-    reply = connection.command("COMMAND", "INFO", "get", "nosuch")
-    assert isinstance(reply, list)
-    assert reply[1] is None
-
-
-def test_the_keys_of_a_command_can_be_asked_for(connection: Connection) -> None:
-    if "unknown" in repr(connection.command("COMMAND", "GETKEYS", "GET", "a")):
-        pytest.skip("this server has no COMMAND GETKEYS")
-    assert connection.command("COMMAND", "GETKEYS", "MSET", "a", "1", "b", "2") == [b"a", b"b"]
 
 
 @pytest.mark.parametrize(

@@ -202,6 +202,40 @@ def not_a_timeout(rng: random.Random) -> bytes:
     return rng.choice([b"0", b"-1", b"9223372036854775807", b"9223372036854775808", *NOT_INTEGERS])
 
 
+def any_command(rng: random.Random) -> bytes:
+    """A command that is told of without its subcommands, which may be others here."""
+    names = {row.name for row in COMMANDS} - CONTAINERS | {b"config|get", b"object|encoding", b"config|nosuch", b""}
+    return rng.choice(sorted(names))
+
+
+def keys_of(rng: random.Random) -> bytes:
+    return rng.choice([b"GETKEYS", b"GETKEYSANDFLAGS"])
+
+
+def log_setting(rng: random.Random) -> bytes:
+    """A setting of the logs of commands whose change no other reply shows."""
+    return rng.choice([b"commandlog-request-larger-than", b"COMMANDLOG-LARGE-REPLY-MAX-LEN", b"slowlog-max-len"])
+
+
+def log(rng: random.Random) -> bytes:
+    return rng.choice([b"slow", b"large-request", b"LARGE-REPLY", b"foo"])
+
+
+CONTAINERS = {
+    *[
+        b"ACL",
+        b"CLIENT",
+        b"COMMAND",
+        b"COMMANDLOG",
+        b"CONFIG",
+        b"FUNCTION",
+        b"LATENCY",
+        b"MEMORY",
+        b"OBJECT",
+        b"SLOWLOG",
+    ]
+}
+
 Part: TypeAlias = Callable[[random.Random], bytes]
 
 EXPIRY: dict[bytes, list[Part]] = {
@@ -340,6 +374,29 @@ COMMANDS = [
     Row(b"AUTH", 1, [lambda _: b"default", text]),
     Row(b"TIME", 1),
     Row(b"COMMAND", 1, [lambda _: b"COUNT"], damage=False),
+    Row(b"COMMAND", 2, [keys_of, any_command]),
+    Row(b"COMMAND", 2, [keys_of, any_command, key], [text]),
+    Row(b"COMMAND", 1, [lambda _: b"INFO", any_command], damage=False),
+    Row(b"COMMAND", 1, [lambda _: b"DOCS", any_command], damage=False),
+    Row(b"CONFIG", 1, [lambda _: b"SET", log_setting, integer]),
+    Row(b"CONFIG", 1, [lambda _: b"SET"], [log_setting, integer], damage=False),
+    Row(b"CONFIG", 1, [lambda _: b"GET", log_setting], damage=False),
+    Row(b"SLOWLOG", 1, [lambda rng: rng.choice([b"LEN", b"RESET", b"HELP", b"NOSUCH"])]),
+    Row(b"SLOWLOG", 1, [lambda _: b"GET", integer]),
+    Row(b"COMMANDLOG", 1, [lambda rng: rng.choice([b"LEN", b"RESET"]), log]),
+    Row(b"COMMANDLOG", 1, [lambda _: b"GET", integer, log]),
+    Row(b"LATENCY", 1, [lambda rng: rng.choice([b"LATEST", b"RESET", b"HISTORY", b"GRAPH", b"HELP"])]),
+    Row(b"LATENCY", 1, [lambda rng: rng.choice([b"RESET", b"HISTORY", b"GRAPH"]), word]),
+    Row(b"MEMORY", 1, [lambda rng: rng.choice([b"DOCTOR", b"PURGE", b"HELP", b"STATS"])]),
+    Row(b"MEMORY", 1, [lambda _: b"USAGE", key, lambda _: b"SAMPLES", integer]),
+    Row(b"DEBUG", 1, [lambda rng: rng.choice([b"OBJECT", b"SLEEPY", b"NOSUCH"]), key]),
+    Row(b"WAIT", 1, [lambda rng: rng.choice([b"0", b"-1", b"x"]), lambda rng: rng.choice([b"0", b"1", b"-1", b"x"])]),
+    Row(b"LASTSAVE", 1),
+    Row(b"ROLE", 1),
+    Row(b"ACL", 1, [lambda rng: rng.choice([b"WHOAMI", b"NOSUCH"])]),
+    Row(b"FUNCTION", 1, [lambda _: b"FLUSH"], options={b"ASYNC": [], b"SYNC": [], b"foo": []}),
+    Row(b"FUNCTION", 1, [lambda _: b"LIST"], options={b"WITHCODE": [], b"LIBRARYNAME": [word]}),
+    Row(b"SHUTDOWN", 1, [lambda _: b"ABORT"], options={b"NOW": [], b"foo": []}, damage=False),
     Row(b"CONFIG", 1, [lambda _: b"GET", lambda _: b"maxmemory-policy"], damage=False),
     Row(b"CONFIG", 1, [word, text]),
     Row(b"NOSUCHCOMMAND", 1, [], [text]),

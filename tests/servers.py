@@ -112,6 +112,7 @@ def valkey(*options: str) -> Iterator[Server]:
     """A valkey-server without persistence."""
     port = free_port()
     base = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+    base += ["--enable-debug-command", "yes"]
     with running("valkey", [str(valkey_binary()), *base, *options], port) as server:
         yield server
 

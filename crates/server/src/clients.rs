@@ -77,6 +77,8 @@ impl State {
     pub(crate) const NO_LOOP: State = State(1 << 12);
     /// It says that it can follow a redirection to another server.
     pub(crate) const CAN_REDIRECT: State = State(1 << 13);
+    /// It is shown every command that runs.
+    pub(crate) const MONITOR: State = State(1 << 14);
 
     /// What CLIENT TRACKING ON says anew.
     pub(crate) const TRACKING_MODES: State = State::BROKEN_REDIRECT
@@ -88,7 +90,7 @@ impl State {
     /// The letters of the field `flags` in CLIENT LIST, in Valkey's order.
     #[rustfmt::skip]
     const LETTERS: &[(State, char)] = &[
-        (State::SUBSCRIBED, 'P'), (State::IN_TRANSACTION, 'x'), (State::POSTPONED, 'b'), (State::TRACKING, 't'),
+        (State::MONITOR, 'O'), (State::SUBSCRIBED, 'P'), (State::IN_TRANSACTION, 'x'), (State::POSTPONED, 'b'), (State::TRACKING, 't'),
         (State::BROKEN_REDIRECT, 'R'), (State::BROADCASTING, 'B'), (State::DIRTY, 'd'), (State::NO_EVICT, 'e'),
         (State::NO_TOUCH, 'T'),
     ];
@@ -119,6 +121,15 @@ impl States {
         self.0.fetch_and(!state.0, Ordering::Relaxed);
     }
 
+    /// Sets or clears a state; says what it was.
+    pub(crate) fn replace(&self, state: State, on: bool) -> bool {
+        let before = match on {
+            true => self.0.fetch_or(state.0, Ordering::Relaxed),
+            false => self.0.fetch_and(!state.0, Ordering::Relaxed),
+        };
+        State(before).has(state)
+    }
+
     pub(crate) fn switch(&self, state: State, on: bool) {
         if on { self.set(state) } else { self.clear(state) }
     }
@@ -142,6 +153,7 @@ pub(crate) struct Labels {
 impl ClientInfo {
     /// Ends the connection: its thread sees the end of the input, and sends nothing more.
     pub(crate) fn kill(&self) {
+        self.outbox.close();
         self.shut_down(Shutdown::Both);
     }
 
@@ -182,6 +194,11 @@ impl ClientInfo {
         if self.states.has(State::CAN_REDIRECT) { "r" } else { "" }
     }
 
+    /// Bytes that wait to be sent.
+    pub(crate) fn waiting_output(&self) -> usize {
+        self.buffered_output.load(Ordering::Relaxed) + self.outbox.len()
+    }
+
     pub(crate) fn age_seconds(&self, now: u64) -> u64 {
         now.saturating_sub(self.connected_at) / 1000
     }
@@ -199,7 +216,7 @@ impl ClientInfo {
         let _ = write!(head, "id={} addr={} laddr={} fd=-1 name=", self.id, self.address, self.local_address);
         let mut tail = String::new();
         let queued_bytes = self.queued_bytes.load(Ordering::Relaxed);
-        let output = self.buffered_output.load(Ordering::Relaxed) + self.outbox.len();
+        let output = self.waiting_output();
         let _ = write!(
             tail,
             " age={} idle={} flags={} capa={} db={} sub={} psub=0 ssub=0 multi={} watch={} qbuf={} qbuf-free=0 argv-mem=0 \
@@ -303,6 +320,14 @@ impl Clients {
     /// How many connections this is true of.
     pub(crate) fn count(&self, state: State) -> usize {
         self.connected.lock().values().filter(|client| client.states.has(state)).count()
+    }
+
+    /// What the buffers of all connections hold.
+    pub(crate) fn buffered_bytes(&self) -> usize {
+        let buffered = |client: &Arc<ClientInfo>| {
+            client.buffered_input.load(Ordering::Relaxed) + client.waiting_output()
+        };
+        self.list().iter().map(buffered).sum()
     }
 
     /// All connections, oldest first.

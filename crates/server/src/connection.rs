@@ -5,7 +5,8 @@
 //! moves to memory of the connection's own. While replies are waiting nothing is read, so a slow reader slows down
 //! only itself.
 //!
-//! Messages that no request asked for come from the client's outbox, between two replies or while it is idle.
+//! Messages that no request asked for come from the client's outbox, between two replies or while it is idle. A command
+//! that waits pauses its own connection, never the thread.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -25,8 +26,9 @@ use tokio::net::TcpStream;
 use tracing::debug;
 
 use crate::clients::{ClientInfo, State};
-use crate::commands::{self, Client, Context, Failure};
+use crate::commands::{self, Client, Context, Failure, Pause};
 use crate::interest;
+use crate::outbox::Outbox;
 use crate::pipeline::Next;
 use crate::server::Server;
 use crate::worker::{READ_BUFFER, Worker, WorkerStats, add};
@@ -62,6 +64,8 @@ enum Turn {
     Blocked(Vec<u8>),
     /// These replies are sent when this write, which they tell of, is on disk.
     Uncommitted(Ticket, Vec<u8>),
+    /// These replies are sent after a pause, and when the write is on disk, if there is one; there may be input left.
+    Paused(Pause, Option<Ticket>, Vec<u8>),
     /// Something has to happen before the rest of the input is run.
     Waiting(Next),
     /// The client has gone, or is to go.
@@ -125,6 +129,12 @@ impl Connection {
                     }
                     read = false;
                 }
+                Ok(Turn::Paused(pause, ticket, replies)) => {
+                    if self.send_after(pause, ticket, replies).await.is_err() || self.client.closing {
+                        break;
+                    }
+                    read = false;
+                }
                 Ok(Turn::Waiting(next)) => {
                     if let Err(error) = self.wait_for(next).await {
                         debug!(client = self.client.info.id, %error, "connection lost");
@@ -141,6 +151,7 @@ impl Connection {
         }
         commands::discard_all(&mut self.client, self.server.interest());
         self.server.interest().untrack(&self.client.info);
+        self.server.monitors().leave(&self.client.info);
         self.server.clients().leave(self.client.info.id);
     }
 
@@ -155,10 +166,7 @@ impl Connection {
 
     fn poll_event(&mut self, context: &mut TaskContext<'_>) -> Poll<io::Result<Event>> {
         let outbox = &self.client.info.outbox;
-        if !self.task.as_ref().is_some_and(|task| task.will_wake(context.waker())) {
-            outbox.attach(context.waker());
-            self.task = Some(context.waker().clone());
-        }
+        attach(outbox, &mut self.task, context.waker());
         match self.stream.poll_read_ready(context) {
             Poll::Ready(ready) => Poll::Ready(ready.map(|()| Event::Input)),
             Poll::Pending if !outbox.is_empty() => Poll::Ready(Ok(Event::Messages)),
@@ -260,9 +268,11 @@ impl Connection {
             taken += progress.taken;
             self.server.interest().broadcast();
             self.client.info.outbox.drain_into(replies.as_mut_vec());
-            if let Some(ticket) = session.take_ticket()
-                && self.server.answers_durably()
-            {
+            let ticket = session.take_ticket().filter(|_| self.server.answers_durably());
+            if let Some(pause) = self.client.pause.take() {
+                break Some(Turn::Paused(pause, ticket, std::mem::take(replies.as_mut_vec())));
+            }
+            if let Some(ticket) = ticket {
                 break Some(Turn::Uncommitted(ticket, std::mem::take(replies.as_mut_vec())));
             }
             if let Some(unsent) = send_now(&self.stream, replies, &self.client.info, stats)? {
@@ -318,6 +328,71 @@ impl Connection {
         Ok(())
     }
 
+    async fn send_after(&mut self, pause: Pause, ticket: Option<Ticket>, replies: Vec<u8>) -> io::Result<()> {
+        self.pause(pause).await?;
+        match ticket {
+            Some(ticket) => self.send_durable(ticket, replies).await,
+            None => self.send(&replies).await,
+        }
+    }
+
+    /// Waits as long as a command has asked for, or until the connection ends.
+    async fn pause(&mut self, pause: Pause) -> io::Result<()> {
+        if pause.busy {
+            return match tokio::time::timeout(pause.length, self.killed()).await {
+                Ok(()) => Err(io::ErrorKind::ConnectionAborted.into()),
+                Err(_) => Ok(()),
+            };
+        }
+        let server = self.server.clone();
+        server.blocked_clients.fetch_add(1, Ordering::Relaxed);
+        let waited = tokio::time::timeout(pause.length, async {
+            loop {
+                self.take_in().await?;
+            }
+        });
+        let waited = waited.await;
+        server.blocked_clients.fetch_sub(1, Ordering::Relaxed);
+        waited.unwrap_or(Ok(()))
+    }
+
+    async fn killed(&mut self) {
+        let (outbox, task) = (&self.client.info.outbox, &mut self.task);
+        poll_fn(|context| {
+            attach(outbox, task, context.waker());
+            if outbox.is_closed() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    /// Reads on while a command waits, so that the client's end is noticed; at most one buffer full.
+    async fn take_in(&mut self) -> io::Result<()> {
+        let (stream, outbox, task) = (&self.stream, &self.client.info.outbox, &mut self.task);
+        let full = self.input.len() >= READ_BUFFER;
+        poll_fn(|context| {
+            attach(outbox, task, context.waker());
+            if outbox.is_closed() {
+                Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()))
+            } else if full {
+                Poll::Pending
+            } else {
+                stream.poll_read_ready(context)
+            }
+        })
+        .await?;
+        self.input.reserve(READ_BUFFER);
+        match receive_more(&self.stream, &mut self.input) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(received) => {
+                add(&self.client.info.bytes_in, received as u64);
+                add(&self.worker.borrow().stats.bytes_in, received as u64);
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Sends replies that the socket had no room for, as it makes some.
     async fn send(&self, mut replies: &[u8]) -> io::Result<()> {
         let waiting = &self.client.info.buffered_output;
@@ -336,6 +411,14 @@ impl Connection {
         }
         waiting.store(0, Ordering::Relaxed);
         Ok(())
+    }
+}
+
+/// Lets the outbox wake the running task, if it does not already.
+fn attach(outbox: &Outbox, task: &mut Option<Waker>, running: &Waker) {
+    if !task.as_ref().is_some_and(|task| task.will_wake(running)) {
+        outbox.attach(running);
+        *task = Some(running.clone());
     }
 }
 

@@ -11,25 +11,32 @@
 //! - `pause`: whether requests have to wait
 //! - `commands`: the command table; a command is one row and one function
 //! - `info`: the sections of INFO
+//! - `memory`, `samples`: what memory is used for; what is known by looking again and again
+//! - `command_log`, `latency`, `monitors`: remarkable commands, slow events, and the stream of everything that runs
 //!
 //! It knows commands and clients. How values are kept is the store's business, how replies look as bytes the
 //! protocol's. It starts no process-wide machinery (allocator, logging, signals): that is the program's.
 
 mod clients;
+mod command_log;
 mod commands;
 mod connection;
 mod glob;
 mod info;
 mod interest;
+mod latency;
 mod long_double;
+mod memory;
+mod monitors;
 mod outbox;
 mod pause;
 mod pipeline;
+mod samples;
 pub mod server;
 pub mod settings;
 mod worker;
 
 pub use commands::command_names;
-pub use server::{AllocatorStats, Server, StartError};
-pub use settings::{Configuration, SETTINGS, Setting};
+pub use server::{Allocator, AllocatorStats, Server, StartError};
+pub use settings::{Configuration, LogSettings, SETTINGS, Setting};
 pub use snugly_store::Durability;

@@ -23,7 +23,7 @@ pub(crate) struct Outbox {
 #[derive(Default)]
 struct Queue {
     bytes: Vec<u8>,
-    /// Whether it was full once: nothing is kept any more.
+    /// Whether nothing is kept any more.
     closed: bool,
     task: Option<Waker>,
 }
@@ -43,8 +43,7 @@ impl Outbox {
             return Ok(());
         }
         if queue.bytes.len() >= CAPACITY {
-            queue.closed = true;
-            queue.bytes = Vec::new();
+            queue.close();
             return Err(Full);
         }
         let was_empty = queue.bytes.is_empty();
@@ -61,6 +60,21 @@ impl Outbox {
     /// The task to wake from now on. It must look at [`is_empty`](Self::is_empty) after this call and before it sleeps.
     pub(crate) fn attach(&self, task: &Waker) {
         self.queue.lock().task = Some(task.clone());
+    }
+
+    /// Lets go of what it holds, takes nothing any more, and wakes the connection, which is to end.
+    pub(crate) fn close(&self) {
+        let mut queue = self.queue.lock();
+        queue.close();
+        let task = queue.task.clone();
+        drop(queue);
+        if let Some(task) = task {
+            task.wake();
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.queue.lock().closed
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -82,6 +96,13 @@ impl Outbox {
         let messages = std::mem::take(&mut queue.bytes);
         drop(queue);
         replies.extend_from_slice(&messages);
+    }
+}
+
+impl Queue {
+    fn close(&mut self) {
+        self.closed = true;
+        self.bytes = Vec::new();
     }
 }
 
@@ -139,6 +160,17 @@ mod tests {
         let mut replies = Vec::new();
         outbox.drain_into(&mut replies);
         assert!(replies.is_empty());
+    }
+
+    #[test]
+    fn closing_wakes_the_task_and_keeps_nothing() {
+        let outbox = Outbox::default();
+        let counter = Arc::<Counter>::default();
+        outbox.push(b"+a\r\n").expect("there is room");
+        outbox.attach(&counter.clone().into());
+        assert!(!outbox.is_closed());
+        outbox.close();
+        assert_eq!((outbox.is_closed(), outbox.len(), counter.0.load(Ordering::SeqCst)), (true, 0, 1));
     }
 
     #[test]

@@ -97,7 +97,9 @@ impl Pipeline {
                     return Progress { taken: taken + request.start, next: Next::EndPause };
                 }
                 context.client.info.outbox.drain_into(context.replies.as_mut_vec());
-                if context.client.closing {
+                if context.client.closing || context.client.pause.is_some() {
+                    // What was parsed ahead is parsed again if the connection goes on.
+                    *parser = RequestParser::default();
                     return Progress { taken: taken + request.end, next: Next::Read };
                 }
                 if context.replies.as_bytes().len() >= FLUSH_AT && number + 1 < count {
@@ -190,6 +192,7 @@ impl Request {
 
 fn refuse(context: &mut Context<'_>, error: &ProtocolError) {
     debug!(client = context.client.info.id, %error, "closing the connection");
+    context.stats.note_error(b"ERR");
     context.replies.protocol_error(error);
     context.client.closing = true;
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -19,9 +19,14 @@ use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use crate::clients::Clients;
+use crate::command_log::{CommandLog, Kind};
 use crate::interest::Interest;
+use crate::latency::{Event, LatencyMonitor};
+use crate::memory::Memory;
+use crate::monitors::Monitors;
 use crate::pause::Pause;
-use crate::settings::Configuration;
+use crate::samples::{Samples, Totals};
+use crate::settings::{Configuration, LogSettings};
 use crate::worker::{self, WorkerHandle, WorkerStats};
 
 /// Why the server could not start.
@@ -56,6 +61,19 @@ pub struct AllocatorStats {
     pub resident: u64,
 }
 
+/// The allocator of the process, as the server asks it.
+#[derive(Clone, Copy)]
+pub struct Allocator {
+    /// What it is called, as INFO shows it.
+    pub name: &'static str,
+    /// What it counts at this moment.
+    pub stats: fn() -> AllocatorStats,
+    /// Its own report on itself, for people.
+    pub report: fn() -> String,
+    /// Lets it give unused pages back to the system.
+    pub purge: fn(),
+}
+
 /// A server, and what its threads share.
 pub struct Server {
     store: Arc<Store>,
@@ -65,10 +83,21 @@ pub struct Server {
     pause: Pause,
     workers: Mutex<Vec<Arc<WorkerStats>>>,
     addresses: Vec<SocketAddr>,
-    allocator: fn() -> AllocatorStats,
+    allocator: Allocator,
+    monitors: Monitors,
+    command_log: CommandLog,
+    latency: LatencyMonitor,
+    tracks_latency: AtomicBool,
+    samples: Mutex<Samples>,
+    /// Different for every start of a server, in hexadecimal digits.
+    pub(crate) run_id: String,
     stop: Notify,
     pub(crate) stopping: AtomicBool,
     pub(crate) started: Instant,
+    /// The same moment, as Unix time in milliseconds.
+    pub(crate) started_at: u64,
+    /// Connections whose command waits.
+    pub(crate) blocked_clients: AtomicUsize,
     pub(crate) connections_accepted: AtomicU64,
     pub(crate) connections_refused: AtomicU64,
     /// The store's counters at the last CONFIG RESETSTAT; they themselves never go back.
@@ -94,10 +123,7 @@ impl Server {
     ///
     /// # Errors
     /// [`StartError`], before anything was started.
-    pub fn start(
-        configuration: Configuration,
-        allocator: fn() -> AllocatorStats,
-    ) -> Result<Running, StartError> {
+    pub fn start(configuration: Configuration, allocator: Allocator) -> Result<Running, StartError> {
         let settings = configuration.store_settings()?;
         let listeners = listen(&configuration)?;
         let interest = Arc::<Interest>::default();
@@ -121,13 +147,23 @@ impl Server {
             workers: Mutex::default(),
             addresses: listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect(),
             allocator,
+            monitors: Monitors::default(),
+            command_log: CommandLog::default(),
+            latency: LatencyMonitor::default(),
+            tracks_latency: AtomicBool::new(true),
+            samples: Mutex::default(),
+            run_id: format!("{:032x}{:08x}", fastrand::u128(..), fastrand::u32(..)),
             stop: Notify::new(),
             stopping: AtomicBool::new(false),
             started: Instant::now(),
+            started_at: system_time(),
+            blocked_clients: AtomicUsize::new(0),
             connections_accepted: AtomicU64::new(0),
             connections_refused: AtomicU64::new(0),
             baseline: Mutex::default(),
         });
+        server.follow(&server.configuration());
+        server.samples.lock().start(server.memory());
         let mut handles = Vec::new();
         let mut joins = Vec::new();
         for number in 0..threads {
@@ -166,6 +202,7 @@ impl Server {
     pub(crate) fn change_configuration(&self, changed: Configuration) -> Result<(), SelectError> {
         let settings = changed.store_settings()?;
         self.interest.limit_tracked_keys(changed.tracking_table_max_keys);
+        self.follow(&changed);
         *self.configuration.write() = Arc::new(changed);
         self.store.change_settings(|current| *current = settings);
         Ok(())
@@ -183,8 +220,51 @@ impl Server {
         &self.pause
     }
 
-    pub(crate) fn allocator_stats(&self) -> AllocatorStats {
-        (self.allocator)()
+    /// Hands settings on to those who do not look them up.
+    fn follow(&self, configuration: &Configuration) {
+        let Configuration { command_log, .. } = configuration;
+        for (kind, LogSettings { threshold, most }) in Kind::ALL.into_iter().zip(command_log) {
+            self.command_log.configure(kind, *threshold, *most);
+        }
+        self.latency.set_threshold(configuration.latency_monitor_threshold);
+        self.tracks_latency.store(configuration.latency_tracking, Ordering::Relaxed);
+    }
+
+    pub(crate) fn allocator(&self) -> Allocator {
+        self.allocator
+    }
+
+    pub(crate) fn monitors(&self) -> &Monitors {
+        &self.monitors
+    }
+
+    pub(crate) fn command_log(&self) -> &CommandLog {
+        &self.command_log
+    }
+
+    pub(crate) fn latency(&self) -> &LatencyMonitor {
+        &self.latency
+    }
+
+    /// Whether the times of commands are collected for LATENCY HISTOGRAM and INFO.
+    pub(crate) fn tracks_latency(&self) -> bool {
+        self.tracks_latency.load(Ordering::Relaxed)
+    }
+
+    /// What memory is used for at this moment.
+    pub(crate) fn memory(&self) -> Memory {
+        Memory::now((self.allocator.stats)(), &self.store)
+    }
+
+    /// What is known only by looking again and again: rates and the peak of memory.
+    pub(crate) fn samples(&self) -> Samples {
+        self.samples.lock().clone()
+    }
+
+    fn take_samples(&self) {
+        let totals = Totals::of(&self.worker_stats());
+        let memory = self.memory();
+        self.samples.lock().take(Instant::now(), totals, memory);
     }
 
     pub(crate) fn register(&self, stats: Arc<WorkerStats>) {
@@ -202,6 +282,7 @@ impl Server {
         self.workers.lock().iter().for_each(|worker| worker.reset());
         self.connections_accepted.store(0, Ordering::Relaxed);
         self.connections_refused.store(0, Ordering::Relaxed);
+        self.samples.lock().reset();
     }
 
     pub(crate) fn worker_stats(&self) -> Vec<Arc<WorkerStats>> {
@@ -355,8 +436,13 @@ fn assign(stream: TcpStream, workers: &[WorkerHandle]) {
 async fn keep_house(server: Arc<Server>) {
     loop {
         tokio::time::sleep(HOUSEKEEPING_EVERY).await;
+        let started = Instant::now();
         server.store.expire_due(system_time(), EXPIRED_AT_ONCE);
         server.interest.broadcast();
+        let expired = Instant::now();
         server.store.defragment(DEFRAGMENTED_AT_ONCE);
+        server.latency.note(Event::ExpireCycle, expired - started);
+        server.latency.note(Event::ActiveDefragmentation, expired.elapsed());
+        server.take_samples();
     }
 }

@@ -1,9 +1,11 @@
 //! The settings, one row each: command-line flags, environment variables, CONFIG GET and SET, help and the start-up
 //! banner are all made from this table.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use snugly_codec::{Choice, SelectError};
+use snugly_protocol::resp::parse_integer;
 use snugly_store::{
     DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, Durability, EvictionPolicy, MAX_KEY_LEN,
     Settings as StoreSettings, Storage,
@@ -61,8 +63,25 @@ pub struct Configuration {
     pub timeout: u64,
     /// Seconds between TCP keep-alive probes; 0 is none.
     pub tcp_keepalive: u64,
+    /// The logs of slow commands, large requests and large replies.
+    pub command_log: [LogSettings; 3],
+    /// Events of so many milliseconds are noted for LATENCY; 0 is none.
+    pub latency_monitor_threshold: u64,
+    /// Whether the times of all commands are collected.
+    pub latency_tracking: bool,
+    /// Which percentiles of these times INFO shows.
+    pub latency_percentiles: Vec<f64>,
     /// How much is logged.
     pub log_level: LevelFilter,
+}
+
+/// One log of remarkable commands.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogSettings {
+    /// Commands of this and more are logged: microseconds or bytes. Negative is none.
+    pub threshold: i64,
+    /// How many are kept.
+    pub most: usize,
 }
 
 /// One setting.
@@ -119,7 +138,7 @@ pub const SETTINGS: &[Setting] = &[
         set: |c, v| { c.bind = v.to_owned(); Ok(()) }, get: |c| c.bind.clone() },
     Setting { name: "port", valkey_name: None, value_name: "PORT", default: "7684", live: false,
         help: "TCP port; 0 lets the system choose a free one",
-        set: |c, v| number(v).map(|n| c.port = n), get: |c| c.port.to_string() },
+        set: |c, v| in_range(v, 0..=65_535).map(|n| c.port = n), get: |c| c.port.to_string() },
     Setting { name: "threads", valkey_name: None, value_name: "N", default: "0", live: false,
         help: "Threads that serve connections; 0 is one for each processor",
         set: |c, v| in_range(v, 0..=1024).map(|n| c.threads = n), get: |c| c.threads.to_string() },
@@ -140,7 +159,7 @@ pub const SETTINGS: &[Setting] = &[
         set: |c, v| durability(v).map(|d| c.durability = d), get: |c| durability_name(c.durability).to_owned() },
     Setting { name: "commit-interval", valkey_name: None, value_name: "MILLISECONDS", default: "100", live: false,
         help: "How long a change waits at most until it is on the disk",
-        set: |c, v| in_range(v, 1..=60_000).map(|n| c.commit_interval = n as u64), get: |c| c.commit_interval.to_string() },
+        set: |c, v| in_range(v, 1..=60_000).map(|n| c.commit_interval = n), get: |c| c.commit_interval.to_string() },
     Setting { name: "commit-bytes", valkey_name: None, value_name: "BYTES", default: "8mb", live: false,
         help: "How many bytes of changes are written to disk without waiting any longer",
         set: |c, v| bytes_in_range(v, 64 << 10..=1 << 30).map(|n| c.commit_bytes = n), get: |c| c.commit_bytes.to_string() },
@@ -158,7 +177,7 @@ pub const SETTINGS: &[Setting] = &[
         set: |c, v| in_range(v, 1..=1024).map(|n| c.databases = n), get: |c| c.databases.to_string() },
     Setting { name: "max-clients", valkey_name: Some("maxclients"), value_name: "N", default: "10000", live: true,
         help: "How many clients may be connected at once",
-        set: |c, v| in_range(v, 1..=u32::MAX as usize).map(|n| c.max_clients = n), get: |c| c.max_clients.to_string() },
+        set: |c, v| in_range(v, 1..=u32::MAX.into()).map(|n| c.max_clients = n), get: |c| c.max_clients.to_string() },
     Setting { name: "max-key-bytes", valkey_name: None, value_name: "BYTES", default: "64kb", live: true,
         help: "The longest key",
         set: |c, v| bytes_in_range(v, 1..=MAX_KEY_LEN).map(|n| c.max_key_bytes = n), get: |c| c.max_key_bytes.to_string() },
@@ -170,22 +189,49 @@ pub const SETTINGS: &[Setting] = &[
         set: |c, v| bytes_in_range(v, 1 << 20..=1 << 40).map(|n| c.max_request_bytes = n), get: |c| c.max_request_bytes.to_string() },
     Setting { name: "max-transaction-requests", valkey_name: None, value_name: "N", default: "1000000", live: true,
         help: "The most requests between MULTI and EXEC, and the most keys that a client watches",
-        set: |c, v| in_range(v, 1..=u32::MAX as usize).map(|n| c.max_transaction_requests = n), get: |c| c.max_transaction_requests.to_string() },
+        set: |c, v| in_range(v, 1..=u32::MAX.into()).map(|n| c.max_transaction_requests = n), get: |c| c.max_transaction_requests.to_string() },
     Setting { name: "max-transaction-bytes", valkey_name: None, value_name: "BYTES", default: "256mb", live: true,
         help: "The most memory for these requests, or for these keys, of one client",
         set: |c, v| bytes_in_range(v, 1 << 10..=1 << 40).map(|n| c.max_transaction_bytes = n), get: |c| c.max_transaction_bytes.to_string() },
     Setting { name: "tracking-table-max-keys", valkey_name: None, value_name: "N", default: "1000000", live: true,
         help: "Of how many keys it is remembered which clients have read them, for client-side caching; 0 is no limit",
-        set: |c, v| in_range(v, 0..=i64::MAX as usize).map(|n| c.tracking_table_max_keys = n), get: |c| c.tracking_table_max_keys.to_string() },
+        set: |c, v| in_range(v, 0..=i64::MAX).map(|n| c.tracking_table_max_keys = n), get: |c| c.tracking_table_max_keys.to_string() },
     Setting { name: "password", valkey_name: Some("requirepass"), value_name: "PASSWORD", default: "", live: true,
         help: "What clients must send with AUTH; empty asks for nothing",
         set: |c, v| { c.password = v.to_owned(); Ok(()) }, get: |c| c.password.clone() },
     Setting { name: "timeout", valkey_name: None, value_name: "SECONDS", default: "0", live: true,
         help: "Seconds after which an idle client is disconnected; 0 is never",
-        set: |c, v| number(v).map(|n| c.timeout = n), get: |c| c.timeout.to_string() },
+        set: |c, v| in_range(v, 0..=MOST_SECONDS).map(|n| c.timeout = n), get: |c| c.timeout.to_string() },
     Setting { name: "tcp-keepalive", valkey_name: None, value_name: "SECONDS", default: "300", live: true,
         help: "Seconds between keep-alive probes of an idle connection; 0 is none",
-        set: |c, v| number(v).map(|n| c.tcp_keepalive = n), get: |c| c.tcp_keepalive.to_string() },
+        set: |c, v| in_range(v, 0..=MOST_SECONDS).map(|n| c.tcp_keepalive = n), get: |c| c.tcp_keepalive.to_string() },
+    Setting { name: "commandlog-execution-slower-than", valkey_name: None, value_name: "MICROSECONDS", default: "10000", live: true,
+        help: "Commands that take this long are logged for SLOWLOG; -1 is none",
+        set: |c, v| threshold(v).map(|n| c.command_log[0].threshold = n), get: |c| c.command_log[0].threshold.to_string() },
+    Setting { name: "commandlog-slow-execution-max-len", valkey_name: None, value_name: "N", default: "128", live: true,
+        help: "How many slow commands the log keeps",
+        set: |c, v| log_length(v).map(|n| c.command_log[0].most = n), get: |c| c.command_log[0].most.to_string() },
+    Setting { name: "commandlog-request-larger-than", valkey_name: None, value_name: "BYTES", default: "1048576", live: true,
+        help: "Requests this large are logged for COMMANDLOG; -1 is none",
+        set: |c, v| threshold(v).map(|n| c.command_log[1].threshold = n), get: |c| c.command_log[1].threshold.to_string() },
+    Setting { name: "commandlog-large-request-max-len", valkey_name: None, value_name: "N", default: "128", live: true,
+        help: "How many large requests the log keeps",
+        set: |c, v| log_length(v).map(|n| c.command_log[1].most = n), get: |c| c.command_log[1].most.to_string() },
+    Setting { name: "commandlog-reply-larger-than", valkey_name: None, value_name: "BYTES", default: "1048576", live: true,
+        help: "Commands with a reply this large are logged for COMMANDLOG; -1 is none",
+        set: |c, v| threshold(v).map(|n| c.command_log[2].threshold = n), get: |c| c.command_log[2].threshold.to_string() },
+    Setting { name: "commandlog-large-reply-max-len", valkey_name: None, value_name: "N", default: "128", live: true,
+        help: "How many commands with large replies the log keeps",
+        set: |c, v| log_length(v).map(|n| c.command_log[2].most = n), get: |c| c.command_log[2].most.to_string() },
+    Setting { name: "latency-monitor-threshold", valkey_name: None, value_name: "MILLISECONDS", default: "0", live: true,
+        help: "What takes this long is noted for LATENCY; 0 is nothing",
+        set: |c, v| in_range(v, 0..=i64::MAX).map(|n| c.latency_monitor_threshold = n), get: |c| c.latency_monitor_threshold.to_string() },
+    Setting { name: "latency-tracking", valkey_name: None, value_name: "YESNO", default: "yes", live: true,
+        help: "Whether the times of all commands are collected for LATENCY HISTOGRAM and INFO latencystats",
+        set: |c, v| yes_or_no(v).map(|on| c.latency_tracking = on), get: |c| if c.latency_tracking { "yes" } else { "no" }.to_owned() },
+    Setting { name: "latency-tracking-info-percentiles", valkey_name: None, value_name: "PERCENTILES", default: "50 99 99.9", live: true,
+        help: "Which percentiles of these times INFO shows, separated by spaces",
+        set: |c, v| percentiles(v).map(|p| c.latency_percentiles = p), get: |c| words(&c.latency_percentiles) },
     Setting { name: "log-level", valkey_name: Some("loglevel"), value_name: "LEVEL", default: "info", live: false,
         help: "How much is logged: error, warn, info, debug or trace",
         set: |c, v| v.parse().map(|l| c.log_level = l).map_err(|_| "must be error, warn, info, debug or trace".into()), get: |c| c.log_level.to_string() },
@@ -196,6 +242,15 @@ pub(crate) const COMPRESSION: &str = "compression";
 
 /// The longest value that can be allowed: lengths in an entry have 32 bits.
 const MAX_VALUE_BYTES: usize = (4 << 30) - (1 << 20);
+
+/// Second names for CONFIG.
+const ALIASES: &[(&str, &str)] = &[
+    ("slowlog-log-slower-than", "commandlog-execution-slower-than"),
+    ("slowlog-max-len", "commandlog-slow-execution-max-len"),
+];
+
+/// The longest time that Valkey lets a client be idle.
+const MOST_SECONDS: i64 = i32::MAX as i64;
 
 /// What CONFIG GET answers of settings that clients ask for and that have no choice here.
 pub(crate) const FIXED: &[(&str, &str)] = &[("appendonly", "no"), ("save", "")];
@@ -227,6 +282,10 @@ impl Default for Configuration {
             password: String::new(),
             timeout: 0,
             tcp_keepalive: 0,
+            command_log: Default::default(),
+            latency_monitor_threshold: 0,
+            latency_tracking: false,
+            latency_percentiles: Vec::new(),
             log_level: LevelFilter::INFO,
         };
         for setting in SETTINGS {
@@ -288,29 +347,67 @@ fn durability_name(durability: Durability) -> &'static str {
     DURABILITIES.iter().find(|(_, row)| *row == durability).map_or("", |(name, _)| name)
 }
 
+/// The settings by all the names that CONFIG knows.
+pub(crate) fn config_names() -> impl Iterator<Item = (&'static str, &'static Setting)> {
+    let alias = |&(name, of): &(&'static str, &str)| {
+        let setting = SETTINGS.iter().find(|setting| setting.name == of);
+        (name, setting.expect("an alias is one of a setting"))
+    };
+    SETTINGS.iter().map(|setting| (setting.config_name(), setting)).chain(ALIASES.iter().map(alias))
+}
+
 /// The setting that CONFIG knows by this name, in any case.
 pub(crate) fn by_config_name(name: &str) -> Option<&'static Setting> {
-    SETTINGS.iter().find(|setting| setting.config_name().eq_ignore_ascii_case(name))
+    config_names().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, setting)| setting)
 }
 
-fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
-    text.parse().map_err(|_| "argument couldn't be parsed into an integer".to_owned())
+fn number(text: &str) -> Result<i64, String> {
+    parse_integer(text.as_bytes()).ok_or_else(|| "argument couldn't be parsed into an integer".to_owned())
 }
 
-fn in_range(text: &str, range: std::ops::RangeInclusive<usize>) -> Result<usize, String> {
-    // A negative number is one that is out of range.
-    let number: i64 = number(text)?;
-    check(usize::try_from(number).ok(), range)
+fn in_range<N: TryFrom<i64>>(text: &str, range: RangeInclusive<i64>) -> Result<N, String> {
+    check(number(text)?, range)
 }
 
-fn bytes_in_range(text: &str, range: std::ops::RangeInclusive<usize>) -> Result<usize, String> {
-    check(usize::try_from(bytes(text)?).ok(), range)
+fn bytes_in_range(text: &str, range: RangeInclusive<usize>) -> Result<usize, String> {
+    let number = i64::try_from(bytes(text)?).unwrap_or(i64::MAX);
+    check(number, *range.start() as i64..=*range.end() as i64)
 }
 
-fn check(number: Option<usize>, range: std::ops::RangeInclusive<usize>) -> Result<usize, String> {
-    number
-        .filter(|number| range.contains(number))
-        .ok_or_else(|| format!("argument must be between {} and {} inclusive", range.start(), range.end()))
+fn check<N: TryFrom<i64>>(number: i64, range: RangeInclusive<i64>) -> Result<N, String> {
+    let fitting = range.contains(&number).then(|| N::try_from(number).ok()).flatten();
+    fitting.ok_or_else(|| format!("argument must be between {} and {} inclusive", range.start(), range.end()))
+}
+
+/// From what on something is logged.
+fn threshold(text: &str) -> Result<i64, String> {
+    in_range(text, -1..=i64::MAX)
+}
+
+fn log_length(text: &str) -> Result<usize, String> {
+    in_range(text, 0..=i64::MAX)
+}
+
+fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        _ if text.eq_ignore_ascii_case("yes") => Ok(true),
+        _ if text.eq_ignore_ascii_case("no") => Ok(false),
+        _ => Err("argument must be 'yes' or 'no'".to_owned()),
+    }
+}
+
+fn percentiles(text: &str) -> Result<Vec<f64>, String> {
+    let percentiles = text.split_whitespace().map(str::parse).collect::<Result<Vec<f64>, _>>();
+    let percentiles =
+        percentiles.map_err(|_| "Invalid latency-tracking-info-percentiles parameters".to_owned())?;
+    if percentiles.iter().all(|percentile| (0.0..=100.0).contains(percentile)) {
+        return Ok(percentiles);
+    }
+    Err("latency-tracking-info-percentiles parameters should sit between [0.0,100.0]".to_owned())
+}
+
+fn words(numbers: &[f64]) -> String {
+    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// Units of memory as Valkey reads them: `k` is a thousand, `kb` is 1024.
@@ -387,6 +484,18 @@ mod tests {
                 assert_ne!(setting.name, other.name);
                 assert_ne!(setting.config_name(), other.config_name());
             }
+        }
+        let mut names: Vec<_> = config_names().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    #[test]
+    fn percentiles_are_numbers_up_to_a_hundred() {
+        assert_eq!(percentiles("50 99.9 100"), Ok(vec![50.0, 99.9, 100.0]));
+        assert_eq!(percentiles(""), Ok(Vec::new()));
+        for wrong in ["50 x", "-1", "100.1", "nan"] {
+            assert!(percentiles(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -2,10 +2,14 @@
 //! that its connections take turns in using (so that an idle connection holds none).
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
+use hdrhistogram::Histogram;
+use parking_lot::Mutex;
 use snugly_protocol::resp::ReplyBuffer;
 use snugly_store::Session;
 use tokio::net::TcpStream;
@@ -38,6 +42,8 @@ pub(crate) struct WorkerStats {
     pub(crate) bytes_out: AtomicU64,
     /// By the command's place in the registry.
     pub(crate) commands: Vec<CommandStats>,
+    /// Errors that were answered, by their code (`ERR`, `OOM`, ...).
+    errors: Mutex<BTreeMap<String, u64>>,
 }
 
 #[derive(Default)]
@@ -46,20 +52,83 @@ pub(crate) struct CommandStats {
     pub(crate) nanoseconds: AtomicU64,
     pub(crate) rejected: AtomicU64,
     pub(crate) failed: AtomicU64,
+    /// How long calls took, in nanoseconds; it takes no memory before the first call, and then as much as the longest.
+    latencies: Mutex<Option<Histogram<u64>>>,
+}
+
+/// What a histogram takes, in nanoseconds: a longer call counts as one of a second, as in Valkey.
+const LONGEST_LATENCY: u64 = 1_000_000_000;
+/// Significant decimal digits of a latency.
+const LATENCY_PRECISION: u8 = 2;
+
+impl CommandStats {
+    /// Notes how long a call took.
+    pub(crate) fn note_latency(&self, elapsed: Duration) {
+        let nanoseconds = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX).clamp(1, LONGEST_LATENCY);
+        let mut latencies = self.latencies.lock();
+        latencies
+            .get_or_insert_with(new_histogram)
+            .record(nanoseconds)
+            .expect("a histogram grows to a second");
+    }
+
+    fn reset(&self) {
+        for counter in [&self.calls, &self.nanoseconds, &self.rejected, &self.failed] {
+            counter.store(0, Ordering::Relaxed);
+        }
+        *self.latencies.lock() = None;
+    }
+}
+
+/// How long the calls of a command took on all threads, in nanoseconds; `None` if it was not called.
+pub(crate) fn latencies(workers: &[Arc<WorkerStats>], place: usize) -> Option<Histogram<u64>> {
+    let mut all: Option<Histogram<u64>> = None;
+    for worker in workers {
+        if let Some(part) = &*worker.commands[place].latencies.lock() {
+            all.get_or_insert_with(new_histogram)
+                .add(part)
+                .expect("histograms of one precision can be added");
+        }
+    }
+    all
+}
+
+fn new_histogram() -> Histogram<u64> {
+    Histogram::new(LATENCY_PRECISION).expect("the precision is one that there is")
 }
 
 impl WorkerStats {
     fn new() -> WorkerStats {
         let commands = REGISTRY.rows().iter().map(|_| CommandStats::default()).collect();
-        WorkerStats { bytes_in: AtomicU64::new(0), bytes_out: AtomicU64::new(0), commands }
+        let zero = || AtomicU64::new(0);
+        WorkerStats { bytes_in: zero(), bytes_out: zero(), commands, errors: Mutex::default() }
     }
 
     pub(crate) fn reset(&self) {
-        let commands = self.commands.iter().flat_map(|c| [&c.calls, &c.nanoseconds, &c.rejected, &c.failed]);
-        for counter in commands.chain([&self.bytes_in, &self.bytes_out]) {
+        self.commands.iter().for_each(CommandStats::reset);
+        for counter in [&self.bytes_in, &self.bytes_out] {
             counter.store(0, Ordering::Relaxed);
         }
+        self.errors.lock().clear();
     }
+
+    /// Counts an error by the code that its text starts with.
+    pub(crate) fn note_error(&self, text: &[u8]) {
+        let code = text.split(|&byte| byte == b' ').next().unwrap_or_default();
+        let code = String::from_utf8_lossy(code);
+        *self.errors.lock().entry(code.into_owned()).or_default() += 1;
+    }
+}
+
+/// How many errors all threads answered, by code.
+pub(crate) fn errors(workers: &[Arc<WorkerStats>]) -> BTreeMap<String, u64> {
+    let mut all = BTreeMap::new();
+    for worker in workers {
+        for (code, count) in &*worker.errors.lock() {
+            *all.entry(code.clone()).or_default() += count;
+        }
+    }
+    all
 }
 
 /// Adds to a counter that only this thread writes.

@@ -10,7 +10,7 @@ use snugly_codec::Choice;
 use snugly_server::{Configuration, Durability, SETTINGS, Server, Setting};
 use tracing::info;
 
-use crate::allocator::allocator_stats;
+use crate::allocator::JEMALLOC;
 
 pub(crate) fn command(command: Command) -> Command {
     command
@@ -47,7 +47,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 
     let compression = configuration.compression()?;
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
-    let running = Server::start(configuration, allocator_stats)?;
+    let running = Server::start(configuration, JEMALLOC)?;
     eprint!("{}", banner(running.server(), compression));
 
     let server = running.server().clone();

@@ -5,7 +5,7 @@ use snugly_protocol::resp::Args;
 use super::registry::reply_help;
 use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, command, container};
 use crate::glob;
-use crate::settings::{self, Configuration, FIXED, SETTINGS};
+use crate::settings::{self, Configuration, FIXED, Setting};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
@@ -20,7 +20,7 @@ pub(super) const COMMANDS: &[Command] = &[
 
 fn get(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let configuration = context.server.configuration();
-    let shown = SETTINGS.iter().map(|setting| (setting.config_name(), (setting.get)(&configuration)));
+    let shown = settings::config_names().map(|(name, setting)| (name, (setting.get)(&configuration)));
     let fixed = FIXED.iter().map(|(name, value)| (*name, (*value).to_owned()));
     let mut found: Vec<(&[u8], String)> = Vec::new();
     for (name, value) in shown.chain(fixed) {
@@ -41,38 +41,53 @@ fn get(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 
 fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     if !args.len().is_multiple_of(2) {
-        return Err(Failure::wrong_arity("config|set"));
+        return Err(Failure::SYNTAX);
     }
+    let changes = changes(args)?;
     let mut configuration = Configuration::clone(&context.server.configuration());
-    let mut changed: Vec<&str> = Vec::new();
-    let mut pairs = args.from(2).iter();
-    while let (Some(name), Some(value)) = (pairs.next(), pairs.next()) {
-        let setting = std::str::from_utf8(name).ok().and_then(settings::by_config_name).ok_or_else(|| {
-            let text = [b"ERR Unknown option or number of arguments for CONFIG SET - '", name, b"'"];
-            Failure::new(text.concat())
-        })?;
-        if !setting.live {
-            return Err(refused(setting.config_name(), "can't set immutable config"));
+    for &(name, setting, value) in &changes {
+        let text = String::from_utf8_lossy(value);
+        if setting.is_secret() && text.as_bytes() != value {
+            return Err(refused(name, "argument must be text"));
         }
-        if changed.contains(&setting.name) {
-            return Err(refused(setting.config_name(), "duplicate parameter"));
-        }
-        changed.push(setting.name);
-        let value = std::str::from_utf8(value)
-            .map_err(|_| refused(setting.config_name(), "argument must be text"))?;
-        (setting.set)(&mut configuration, value).map_err(|why| refused(setting.config_name(), &why))?;
+        (setting.set)(&mut configuration, &text).map_err(|why| refused(name, &why))?;
     }
     context
         .server
         .change_configuration(configuration)
-        .map_err(|error| refused(about_compression(&changed), &error.to_string()))?;
+        .map_err(|error| refused(about_compression(&changes), &error.to_string()))?;
     context.ok()
 }
 
+/// A name as CONFIG knows it, its setting, and the value that is asked for.
+type Change<'a> = (&'static str, &'static Setting, &'a [u8]);
+
+/// What CONFIG SET is to change; that all of it can be changed is known before any value is looked at.
+fn changes(args: Args<'_>) -> Result<Vec<Change<'_>>, Failure> {
+    let mut changes: Vec<Change> = Vec::new();
+    let mut pairs = args.from(2).iter();
+    while let (Some(asked), Some(value)) = (pairs.next(), pairs.next()) {
+        let known = |(name, _): &(&str, _)| name.as_bytes().eq_ignore_ascii_case(asked);
+        let (name, setting) = settings::config_names().find(known).ok_or_else(|| {
+            let text = [b"ERR Unknown option or number of arguments for CONFIG SET - '", asked, b"'"];
+            Failure::new(text.concat())
+        })?;
+        let asked = String::from_utf8_lossy(asked);
+        if !setting.live {
+            return Err(refused(&asked, "can't set immutable config"));
+        }
+        if changes.iter().any(|(other, ..)| *other == name) {
+            return Err(refused(&asked, "duplicate parameter"));
+        }
+        changes.push((name, setting, value));
+    }
+    Ok(changes)
+}
+
 /// Which of the changed settings is to blame when codec, level and threshold do not go together.
-fn about_compression<'a>(changed: &[&'a str]) -> &'a str {
-    let related = |name: &&&str| name.starts_with(settings::COMPRESSION);
-    changed.iter().rev().find(related).copied().unwrap_or(settings::COMPRESSION)
+fn about_compression(changes: &[Change<'_>]) -> &'static str {
+    let related = |name: &&str| name.starts_with(settings::COMPRESSION);
+    changes.iter().rev().map(|(name, ..)| *name).find(related).unwrap_or(settings::COMPRESSION)
 }
 
 fn refused(name: &str, why: &str) -> Failure {

@@ -26,7 +26,7 @@ pub(super) const COMMANDS: &[Command] = &[
 ];
 
 /// The only user there is.
-const USER: &str = "default";
+pub(super) const USER: &str = "default";
 
 fn auth(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let (user, password) = match args.len() {
@@ -147,6 +147,7 @@ fn quit(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
 fn reset(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     transactions::discard_all(context.client, context.server.interest());
     let client = &mut *context.client;
+    context.server.monitors().leave(&client.info);
     client.select(0);
     client.speak(Protocol::Resp2);
     client.reply_mode = ReplyMode::On;

@@ -1,10 +1,12 @@
 //! COMMAND: the command table, told to clients.
 
-use snugly_protocol::resp::Args;
+use snugly_protocol::resp::{Args, ReplyBuffer};
 
+use super::documentation::{Argument, BeginSearch, Documentation, FindKeys, KeySpecification, documentation};
+use super::key_specifications::{FoundKey, keys};
 use super::options::is;
 use super::registry::reply_help;
-use super::{Action, Command, Context, Failure, Flags, GROUPS, Group, Keys, NO_KEYS, Outcome, command};
+use super::{Action, Command, Context, Failure, Flags, GROUPS, Keys, NO_KEYS, Outcome, REGISTRY, command};
 use crate::glob;
 
 #[rustfmt::skip]
@@ -15,38 +17,35 @@ pub(super) const COMMANDS: &[Command] = &[Command {
         command("count", 2, Flags::ANY_TIME, NO_KEYS, "2.8.13", "Gives the number of commands.", count),
         command("docs", -2, Flags::ANY_TIME, NO_KEYS, "7.0.0", "Gives what commands are for.", docs),
         command("getkeys", -3, Flags::ANY_TIME, NO_KEYS, "2.8.13", "Gives the keys among a command's arguments.", getkeys),
+        command("getkeysandflags", -3, Flags::ANY_TIME, NO_KEYS, "7.0.0", "Gives the keys among a command's arguments, and what is done with them.", getkeysandflags),
         command("help", 2, Flags::ANY_TIME, NO_KEYS, "5.0.0", "Lists the subcommands.", help),
         command("info", -2, Flags::ANY_TIME, NO_KEYS, "2.8.13", "Gives arity, flags and keys of commands.", info),
         command("list", -2, Flags::ANY_TIME, NO_KEYS, "7.0.0", "Gives the names of commands.", list),
     ]),
 }];
 
-type Described = (&'static Group, &'static Command);
-
-fn table() -> impl Iterator<Item = Described> {
-    GROUPS.iter().flat_map(|group| group.commands.iter().map(move |command| (group, command)))
+/// The commands, without their subcommands.
+fn table() -> impl Iterator<Item = &'static Command> {
+    GROUPS.iter().flat_map(|group| group.commands)
 }
 
-/// The row of `get` or `config|get`.
-fn find(name: &[u8]) -> Option<(Described, Option<&'static Command>)> {
-    let (name, subcommand) = match name.iter().position(|&byte| byte == b'|') {
-        Some(bar) => (&name[..bar], Some(&name[bar + 1..])),
-        None => (name, None),
-    };
-    let named = |command: &Command, name: &[u8]| command.name.as_bytes().eq_ignore_ascii_case(name);
-    let described = table().find(|(_, command)| named(command, name))?;
-    match subcommand {
-        None => Some((described, None)),
-        Some(subcommand) => {
-            let row = described.1.subcommands().iter().find(|row| named(row, subcommand))?;
-            Some((described, Some(row)))
-        }
-    }
+/// A row and its full name: `get`, or `config|get`.
+type Named = (&'static Command, String);
+
+fn with_subcommands(command: &'static Command) -> impl Iterator<Item = Named> {
+    let name = move |row: &Command| format!("{}|{}", command.name, row.name);
+    let subcommands = command.subcommands().iter().map(move |row| (row, name(row)));
+    std::iter::once((command, command.name.to_owned())).chain(subcommands)
+}
+
+/// The row of `get` or `config|get`, in any case.
+fn find(name: &[u8]) -> Option<Named> {
+    table().flat_map(with_subcommands).find(|(_, full_name)| full_name.as_bytes().eq_ignore_ascii_case(name))
 }
 
 fn all(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     context.replies.array(table().count());
-    table().for_each(|(group, command)| reply_row(context, group, command, command.name));
+    table().for_each(|command| reply_row(context.replies, command, command.name));
     Ok(())
 }
 
@@ -62,18 +61,15 @@ fn info(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     context.replies.array(names.len());
     for name in names {
         match find(name) {
-            None => context.replies.null_array(),
-            Some(((group, command), None)) => reply_row(context, group, command, command.name),
-            Some(((group, command), Some(row))) => {
-                reply_row(context, group, row, &format!("{}|{}", command.name, row.name));
-            }
+            None => context.replies.null(),
+            Some((command, full_name)) => reply_row(context.replies, command, &full_name),
         }
     }
     Ok(())
 }
 
-fn reply_row(context: &mut Context<'_>, group: &Group, command: &Command, full_name: &str) {
-    let replies = &mut context.replies;
+fn reply_row(replies: &mut ReplyBuffer, command: &Command, full_name: &str) {
+    let documentation = documentation(full_name);
     replies.array(10);
     replies.bulk(full_name.as_bytes());
     replies.integer(command.arity.into());
@@ -82,149 +78,238 @@ fn reply_row(context: &mut Context<'_>, group: &Group, command: &Command, full_n
     flags.iter().for_each(|(_, name)| replies.simple(name));
     let Keys { first, last, step } = if command.keys.are_counted() { NO_KEYS } else { command.keys };
     [first, last, step].iter().for_each(|&number| replies.integer(number.into()));
-    let categories = categories(group, command);
-    replies.set(categories.len());
-    categories.iter().for_each(|name| replies.simple(name));
-    replies.set(0); // tips
-    reply_key_specifications(context, command);
-    context.replies.array(command.subcommands().len());
+    replies.set(documentation.acl_categories.len());
+    documentation.acl_categories.iter().for_each(|name| replies.simple(&format!("@{name}")));
+    replies.set(documentation.tips.len());
+    documentation.tips.iter().for_each(|tip| replies.bulk(tip.as_bytes()));
+    replies.set(documentation.key_specifications.len());
+    documentation.key_specifications.iter().for_each(|keys| reply_key_specification(replies, keys));
+    replies.array(command.subcommands().len());
     for row in command.subcommands() {
-        reply_row(context, group, row, &format!("{full_name}|{}", row.name));
+        reply_row(replies, row, &format!("{full_name}|{}", row.name));
     }
 }
 
-/// The ACL categories, which follow from group and flags.
-fn categories(group: &Group, command: &Command) -> Vec<&'static str> {
-    let flags = command.flags;
-    let of_group = match group.name {
-        "string" => Some("@string"),
-        "bitmap" => Some("@bitmap"),
-        "generic" => Some("@keyspace"),
-        "connection" => Some("@connection"),
-        "pubsub" => Some("@pubsub"),
-        "transactions" => Some("@transaction"),
-        _ => None,
-    };
-    let by_flag = [
-        (flags.has(Flags::WRITE), "@write"),
-        (flags.has(Flags::READONLY), "@read"),
-        (flags.has(Flags::ADMIN), "@admin"),
-        (flags.has(Flags::DANGEROUS), "@dangerous"),
-        (flags.has(Flags::FAST), "@fast"),
-        (!flags.has(Flags::FAST), "@slow"),
-    ];
-    of_group.into_iter().chain(by_flag.into_iter().filter_map(|(has, name)| has.then_some(name))).collect()
-}
-
-fn reply_key_specifications(context: &mut Context<'_>, command: &Command) {
-    let replies = &mut context.replies;
-    if command.keys == NO_KEYS {
-        return replies.set(0);
-    }
-    let Keys { first, last, step } = command.keys;
-    let access = if command.flags.has(Flags::WRITE) { "RW" } else { "RO" };
-    let (first, kind, numbers) = if command.keys.are_counted() {
-        (first - 1, "keynum", [("keynumidx", 0), ("firstkey", 1), ("keystep", step)])
-    } else {
-        // The range counts from the first key; a negative end counts from the last argument.
-        let last = if last < 0 { last } else { last - first };
-        (first, "range", [("lastkey", last), ("keystep", step), ("limit", 0)])
-    };
-    replies.set(1);
-    replies.map(3);
+fn reply_key_specification(replies: &mut ReplyBuffer, keys: &KeySpecification) {
+    replies.map(if keys.notes.is_some() { 4 } else { 3 });
+    reply_text(replies, "notes", keys.notes.as_deref());
     replies.bulk(b"flags");
-    replies.set(1);
-    replies.simple(access);
-    for (name, kind, numbers) in
-        [("begin_search", "index", &[("index", first)][..]), ("find_keys", kind, &numbers[..])]
-    {
-        replies.bulk(name.as_bytes());
-        replies.map(2);
-        replies.bulk(b"type");
-        replies.bulk(kind.as_bytes());
-        replies.bulk(b"spec");
-        replies.map(numbers.len());
-        for (name, number) in numbers {
-            replies.bulk(name.as_bytes());
-            replies.integer((*number).into());
+    replies.set(keys.flags.len());
+    keys.flags.iter().for_each(|flag| replies.simple(flag));
+    replies.bulk(b"begin_search");
+    match &keys.begin_search {
+        BeginSearch::Index { index } => reply_numbers(replies, "index", &[("index", *index)]),
+        BeginSearch::Keyword { keyword, startfrom } => {
+            reply_kind(replies, "keyword", 2);
+            reply_text(replies, "keyword", Some(keyword));
+            reply_number(replies, "startfrom", *startfrom);
         }
+        BeginSearch::Unknown {} => reply_numbers(replies, "unknown", &[]),
+    }
+    replies.bulk(b"find_keys");
+    match keys.find_keys {
+        FindKeys::Range { lastkey, keystep, limit } => {
+            reply_numbers(replies, "range", &[("lastkey", lastkey), ("keystep", keystep), ("limit", limit)]);
+        }
+        FindKeys::KeyNum { keynumidx, firstkey, keystep } => {
+            reply_numbers(
+                replies,
+                "keynum",
+                &[("keynumidx", keynumidx), ("firstkey", firstkey), ("keystep", keystep)],
+            );
+        }
+        FindKeys::Unknown {} => reply_numbers(replies, "unknown", &[]),
+    }
+}
+
+fn reply_kind(replies: &mut ReplyBuffer, kind: &str, fields: usize) {
+    replies.map(2);
+    reply_text(replies, "type", Some(kind));
+    replies.bulk(b"spec");
+    replies.map(fields);
+}
+
+fn reply_numbers(replies: &mut ReplyBuffer, kind: &str, numbers: &[(&str, i64)]) {
+    reply_kind(replies, kind, numbers.len());
+    numbers.iter().for_each(|(name, number)| reply_number(replies, name, *number));
+}
+
+fn reply_number(replies: &mut ReplyBuffer, name: &str, number: i64) {
+    replies.bulk(name.as_bytes());
+    replies.integer(number);
+}
+
+/// Answers a field, if there is something in it.
+fn reply_text(replies: &mut ReplyBuffer, name: &str, text: Option<&str>) {
+    if let Some(text) = text {
+        replies.bulk(name.as_bytes());
+        replies.bulk(text.as_bytes());
+    }
+}
+
+fn reply_flags(replies: &mut ReplyBuffer, name: &str, flags: &[String]) {
+    if !flags.is_empty() {
+        replies.bulk(name.as_bytes());
+        replies.set(flags.len());
+        flags.iter().for_each(|flag| replies.simple(flag));
     }
 }
 
 fn docs(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let found: Vec<Described> = if args.len() == 2 {
-        table().collect()
+    let found: Vec<Named> = if args.len() == 2 {
+        table().map(|command| (command, command.name.to_owned())).collect()
     } else {
-        args.from(2).iter().filter_map(find).filter_map(|(row, sub)| sub.is_none().then_some(row)).collect()
+        args.from(2).iter().filter_map(find).collect()
     };
     context.replies.map(found.len());
-    found.iter().for_each(|(group, command)| reply_doc(context, group, command, command.name));
+    found.iter().for_each(|(command, full_name)| reply_documentation(context.replies, command, full_name));
     Ok(())
 }
 
-fn reply_doc(context: &mut Context<'_>, group: &Group, command: &Command, full_name: &str) {
+fn reply_documentation(replies: &mut ReplyBuffer, command: &Command, full_name: &str) {
+    let Documentation {
+        summary,
+        since,
+        group,
+        complexity,
+        doc_flags,
+        deprecated_since,
+        replaced_by,
+        history,
+        arguments,
+        ..
+    } = documentation(full_name);
     let subcommands = command.subcommands();
-    context.replies.bulk(full_name.as_bytes());
-    context.replies.map(if subcommands.is_empty() { 3 } else { 4 });
-    for (name, text) in [("summary", command.summary), ("since", command.since), ("group", group.name)] {
-        context.replies.bulk(name.as_bytes());
-        context.replies.bulk(text.as_bytes());
-    }
-    if !subcommands.is_empty() {
-        context.replies.bulk(b"subcommands");
-        context.replies.map(subcommands.len());
-        for row in subcommands {
-            reply_doc(context, group, row, &format!("{full_name}|{}", row.name));
+    let texts = [
+        ("summary", Some(summary)),
+        ("since", Some(since)),
+        ("group", Some(group)),
+        ("complexity", complexity.as_ref()),
+    ];
+    let deprecation =
+        [("deprecated_since", deprecated_since.as_ref()), ("replaced_by", replaced_by.as_ref())];
+    let lists = [doc_flags.is_empty(), history.is_empty(), arguments.is_empty(), subcommands.is_empty()];
+    let fields = texts.iter().chain(&deprecation).filter(|(_, text)| text.is_some()).count()
+        + lists.iter().filter(|empty| !**empty).count();
+
+    replies.bulk(full_name.as_bytes());
+    replies.map(fields);
+    texts.iter().for_each(|(name, text)| reply_text(replies, name, text.map(String::as_str)));
+    reply_flags(replies, "doc_flags", doc_flags);
+    deprecation.iter().for_each(|(name, text)| reply_text(replies, name, text.map(String::as_str)));
+    if !history.is_empty() {
+        replies.bulk(b"history");
+        replies.set(history.len());
+        for (version, change) in history {
+            replies.array(2);
+            replies.bulk(version.as_bytes());
+            replies.bulk(change.as_bytes());
         }
+    }
+    reply_arguments(replies, arguments);
+    if !subcommands.is_empty() {
+        replies.bulk(b"subcommands");
+        replies.map(subcommands.len());
+        for row in subcommands {
+            reply_documentation(replies, row, &format!("{full_name}|{}", row.name));
+        }
+    }
+}
+
+fn reply_arguments(replies: &mut ReplyBuffer, arguments: &[Argument]) {
+    if arguments.is_empty() {
+        return;
+    }
+    replies.bulk(b"arguments");
+    replies.array(arguments.len());
+    for argument in arguments {
+        let head = [
+            ("name", Some(&argument.name)),
+            ("type", Some(&argument.kind)),
+            ("display_text", argument.display_text.as_ref()),
+        ];
+        let tail = [
+            ("token", argument.token.as_ref()),
+            ("summary", argument.summary.as_ref()),
+            ("since", argument.since.as_ref()),
+            ("deprecated_since", argument.deprecated_since.as_ref()),
+        ];
+        let fields = head.iter().chain(&tail).filter(|(_, text)| text.is_some()).count()
+            + usize::from(argument.key_spec_index.is_some())
+            + usize::from(!argument.flags.is_empty())
+            + usize::from(!argument.arguments.is_empty());
+        replies.map(fields);
+        head.iter().for_each(|(name, text)| reply_text(replies, name, text.map(String::as_str)));
+        if let Some(index) = argument.key_spec_index {
+            reply_number(replies, "key_spec_index", index);
+        }
+        tail.iter().for_each(|(name, text)| reply_text(replies, name, text.map(String::as_str)));
+        reply_flags(replies, "flags", &argument.flags);
+        reply_arguments(replies, &argument.arguments);
     }
 }
 
 fn getkeys(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let request = args.from(2);
-    let Some(((_, command), _)) = find(&request[0]) else {
-        return Err(Failure::fixed("ERR Invalid command specified"));
-    };
-    let row = match request.get(1) {
-        Some(name) => {
-            let named = |row: &&Command| row.name.as_bytes().eq_ignore_ascii_case(name);
-            command.subcommands().iter().find(named).unwrap_or(command)
-        }
-        None => command,
-    };
-    if row.keys == NO_KEYS {
-        return Err(Failure::fixed("ERR The command has no key arguments"));
-    }
-    if !row.accepts(request.len()) {
-        return Err(Failure::fixed("ERR Invalid number of arguments specified for command"));
-    }
-    let keys: Vec<_> = row.keys.among(request).collect();
-    if keys.is_empty() {
-        return Err(Failure::fixed("ERR Invalid arguments specified for command"));
-    }
+    let keys = keys_of(args.from(2))?;
     context.replies.array(keys.len());
-    keys.iter().for_each(|key| context.replies.bulk(key));
+    keys.iter().for_each(|(key, _)| context.replies.bulk(key));
     Ok(())
 }
 
+fn getkeysandflags(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let keys = keys_of(args.from(2))?;
+    context.replies.array(keys.len());
+    for (key, flags) in keys {
+        context.replies.array(2);
+        context.replies.bulk(key);
+        context.replies.set(flags.len());
+        flags.iter().for_each(|flag| context.replies.simple(flag));
+    }
+    Ok(())
+}
+
+fn keys_of(request: Args<'_>) -> Result<Vec<FoundKey<'_>>, Failure> {
+    const NO_KEY_ARGUMENTS: Failure = Failure::fixed("ERR The command has no key arguments");
+    let row = match REGISTRY.find(request) {
+        Some(place) => &REGISTRY.rows()[place],
+        // Subcommands alone have keys.
+        None if request.len() == 1 && REGISTRY.has_subcommands(&request[0]) => return Err(NO_KEY_ARGUMENTS),
+        None => return Err(Failure::fixed("ERR Invalid command specified")),
+    };
+    let documentation = documentation(&row.full_name);
+    if documentation.key_specifications.is_empty() {
+        return Err(NO_KEY_ARGUMENTS);
+    }
+    if !row.command.accepts(request.len()) {
+        return Err(Failure::fixed("ERR Invalid number of arguments specified for command"));
+    }
+    keys(&row.full_name, documentation, request)
+        .ok_or(Failure::fixed("ERR Invalid arguments specified for command"))
+}
+
 fn list(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let admit: Box<dyn Fn(&Described) -> bool> = match args.len() {
+    let admit: Box<dyn Fn(&str) -> bool> = match args.len() {
         2 => Box::new(|_| true),
         5 if is(&args[2], "FILTERBY") && is(&args[3], "PATTERN") => {
             let pattern = args[4].to_vec();
-            Box::new(move |(_, command)| glob::matches(&pattern, command.name.as_bytes(), true))
+            Box::new(move |full_name| glob::matches(&pattern, full_name.as_bytes(), true))
         }
         5 if is(&args[2], "FILTERBY") && is(&args[3], "ACLCAT") => {
-            let category = [b"@", &args[4].to_ascii_lowercase()[..]].concat();
-            Box::new(move |(group, command)| {
-                categories(group, command).iter().any(|name| name.as_bytes() == category)
+            let category = args[4].to_ascii_lowercase();
+            Box::new(move |full_name| {
+                documentation(full_name).acl_categories.iter().any(|name| name.as_bytes() == category)
             })
         }
         5 if is(&args[2], "FILTERBY") && is(&args[3], "MODULE") => Box::new(|_| false),
         _ => return Err(Failure::SYNTAX),
     };
-    let found: Vec<Described> = table().filter(|row| admit(row)).collect();
+    let found: Vec<String> = table()
+        .flat_map(with_subcommands)
+        .map(|(_, full_name)| full_name)
+        .filter(|full_name| admit(full_name))
+        .collect();
     context.replies.array(found.len());
-    found.iter().for_each(|(_, command)| context.replies.bulk(command.name.as_bytes()));
+    found.iter().for_each(|full_name| context.replies.bulk(full_name.as_bytes()));
     Ok(())
 }
 

@@ -25,6 +25,7 @@ impl Failure {
     pub(crate) const NO_SUCH_KEY: Failure = Failure::fixed("ERR no such key");
     pub(crate) const NO_SUCH_DATABASE: Failure = Failure::fixed("ERR DB index is out of range");
     pub(crate) const SAME_OBJECT: Failure = Failure::fixed("ERR source and destination objects are the same");
+    pub(crate) const MONITORS_ONLY: Failure = Failure::fixed("ERR Replica can't interact with the keyspace");
     pub(crate) const NOT_AUTHENTICATED: Failure = Failure::fixed("NOAUTH Authentication required.");
     pub(crate) const OUT_OF_MEMORY: Failure = Failure::fixed("OOM command not allowed when used memory > 'maxmemory'.");
 
@@ -38,6 +39,13 @@ impl Failure {
 
     pub(crate) fn wrong_arity(command: &str) -> Failure {
         Failure::new(format!("ERR wrong number of arguments for '{command}' command"))
+    }
+
+    pub(crate) fn subcommand_syntax(container: &str, subcommand: &[u8]) -> Failure {
+        let try_help = container.to_ascii_uppercase();
+        let text: [&[u8]; 5] =
+            [b"ERR unknown subcommand or wrong number of arguments for '", subcommand, b"'. Try ", try_help.as_bytes(), b" HELP."];
+        Failure::new(text.concat())
     }
 
     pub(crate) fn invalid_expire(command: &str) -> Failure {

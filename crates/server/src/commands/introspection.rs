@@ -39,17 +39,19 @@ fn look_at(context: &mut Context<'_>, args: Args<'_>) -> Result<Option<Value>, S
 
 fn encoding(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let Some(value) = look_at(context, args)? else { return null(context) };
-    let record = value.record();
-    let integer = value.len() <= LONGEST_INTEGER
-        && record.as_identity().is_some_and(|text| parse_integer(text).is_some());
-    context.replies.bulk(if integer {
-        b"int"
-    } else if is_embedded(args[2].len(), value.len()) {
-        b"embstr"
-    } else {
-        b"raw"
-    });
+    context.replies.bulk(encoding_name(args[2].len(), &value).as_bytes());
     Ok(())
+}
+
+/// The encoding that Valkey would have chosen for a value.
+pub(super) fn encoding_name(key_len: usize, value: &Value) -> &'static str {
+    let integer = value.len() <= LONGEST_INTEGER
+        && value.record().as_identity().is_some_and(|text| parse_integer(text).is_some());
+    match integer {
+        true => "int",
+        false if is_embedded(key_len, value.len()) => "embstr",
+        false => "raw",
+    }
 }
 
 fn is_embedded(key_len: usize, value_len: usize) -> bool {

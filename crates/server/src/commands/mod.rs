@@ -8,28 +8,38 @@ mod bits;
 mod client;
 mod client_filter;
 mod client_tracking;
+mod command_log;
 mod config;
 mod connection;
+mod debug;
 mod describe;
+mod documentation;
 mod dump;
 mod expiry;
 mod failure;
 mod introspection;
+mod key_specifications;
 mod keys;
+mod latency;
 mod lcs;
+mod memory;
 mod moves;
 mod numbers;
 mod options;
 mod pubsub;
 mod ranges;
+mod record;
+mod redaction;
 mod registry;
+mod replication;
 mod server;
+mod stand_ins;
 mod strings;
 mod transactions;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use snugly_protocol::resp::{Args, Protocol, ReplyBuffer, parse_integer};
 use snugly_store::{Session, StoreError, Value};
@@ -40,6 +50,7 @@ pub(crate) use registry::REGISTRY;
 pub(crate) use transactions::discard_all;
 use transactions::{Transaction, WatchList};
 
+use self::record::Run;
 use crate::clients::{ClientInfo, State};
 use crate::pause::Scope;
 use crate::server::Server;
@@ -93,6 +104,12 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "server", commands: server::COMMANDS },
     Group { name: "server", commands: config::COMMANDS },
     Group { name: "server", commands: describe::COMMANDS },
+    Group { name: "server", commands: memory::COMMANDS },
+    Group { name: "server", commands: command_log::COMMANDS },
+    Group { name: "server", commands: latency::COMMANDS },
+    Group { name: "server", commands: replication::COMMANDS },
+    Group { name: "server", commands: debug::COMMANDS },
+    Group { name: "server", commands: stand_ins::COMMANDS },
 ];
 
 /// The names of all commands, upper case, subcommands behind their container (`CONFIG GET`).
@@ -180,6 +197,9 @@ impl Flags {
     pub(crate) const PUBSUB: Flags = Flags(1 << 14);
     /// Not a flag of COMMAND INFO: the command may be used in RESP2 while the client listens for messages.
     pub(crate) const WHILE_SUBSCRIBED: Flags = Flags(1 << 15);
+    pub(crate) const BLOCKING: Flags = Flags(1 << 16);
+    /// Of commands that run others, which are logged themselves.
+    pub(crate) const SKIP_COMMANDLOG: Flags = Flags(1 << 17);
 
     pub(crate) const READ_FAST: Flags = Flags::READONLY.and(Flags::FAST);
     pub(crate) const WRITE_FAST: Flags = Flags::WRITE.and(Flags::FAST);
@@ -194,10 +214,10 @@ impl Flags {
     /// The names that COMMAND INFO lists, in its order.
     pub(crate) const NAMES: &[(Flags, &str)] = &[
         (Flags::WRITE, "write"), (Flags::READONLY, "readonly"), (Flags::DENYOOM, "denyoom"), (Flags::ADMIN, "admin"),
-        (Flags::PUBSUB, "pubsub"),
-        (Flags::NOSCRIPT, "noscript"), (Flags::LOADING, "loading"), (Flags::STALE, "stale"), (Flags::FAST, "fast"),
-        (Flags::NO_AUTH, "no_auth"), (Flags::NO_MULTI, "no_multi"), (Flags::MOVABLE_KEYS, "movablekeys"),
-        (Flags::ALLOW_BUSY, "allow_busy"),
+        (Flags::PUBSUB, "pubsub"), (Flags::NOSCRIPT, "noscript"), (Flags::BLOCKING, "blocking"),
+        (Flags::LOADING, "loading"), (Flags::STALE, "stale"), (Flags::SKIP_COMMANDLOG, "skip_commandlog"),
+        (Flags::FAST, "fast"), (Flags::NO_AUTH, "no_auth"), (Flags::NO_MULTI, "no_multi"),
+        (Flags::MOVABLE_KEYS, "movablekeys"), (Flags::ALLOW_BUSY, "allow_busy"),
     ];
 
     pub(crate) const fn and(self, other: Flags) -> Flags {
@@ -206,6 +226,10 @@ impl Flags {
 
     pub(crate) const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    pub(crate) const fn touches_keys(self) -> bool {
+        self.has(Flags::WRITE) || self.has(Flags::READONLY)
     }
 }
 
@@ -278,6 +302,16 @@ pub(crate) struct Client {
     pub(crate) watched: WatchList,
     /// Whether the connection ends once what was answered is sent.
     pub(crate) closing: bool,
+    /// How long the last reply is held back.
+    pub(crate) pause: Option<Pause>,
+}
+
+/// A wait of one connection, before its last reply is sent.
+#[derive(Clone, Copy)]
+pub(crate) struct Pause {
+    pub(crate) length: Duration,
+    /// Whether it counts as time that the command took, rather than waited.
+    pub(crate) busy: bool,
 }
 
 /// Whether replies are sent (CLIENT REPLY).
@@ -299,7 +333,18 @@ impl Client {
             transaction: None,
             watched: WatchList::default(),
             closing: false,
+            pause: None,
         }
+    }
+
+    /// How long the last reply is held back by commands that are busy.
+    fn busy_time(&self) -> Duration {
+        self.pause.filter(|pause| pause.busy).map_or(Duration::ZERO, |pause| pause.length)
+    }
+
+    /// Whether the command that runs is part of a transaction, where nothing can be waited for.
+    pub(crate) fn denies_blocking(&self) -> bool {
+        self.info.states.has(State::IN_TRANSACTION)
     }
 
     pub(crate) fn select(&mut self, database: usize) {
@@ -428,6 +473,7 @@ pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: A
         Ok(Admission::Postponed) => return Fate::Postponed,
         Err(failure) => {
             let failure = transactions::refuse(context, command, failure);
+            record::error(context, &failure);
             context.replies.error(failure.text());
         }
     }
@@ -467,6 +513,8 @@ fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admi
         Some(Failure::wrong_arity(&row.full_name))
     } else if context.client.transaction.is_some() && flags.has(Flags::NO_MULTI) {
         Some(Failure::not_in_transaction(&row.full_name))
+    } else if context.client.info.states.has(State::MONITOR) && flags.touches_keys() {
+        Some(Failure::MONITORS_ONLY)
     } else if !flags.has(Flags::WHILE_SUBSCRIBED) && pubsub::is_subscriber(context.client) {
         Some(Failure::not_while_subscribed(&row.full_name))
     } else {
@@ -492,22 +540,23 @@ fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admi
 fn call(context: &mut Context<'_>, place: usize, args: Args<'_>) {
     let start = context.replies.as_bytes().len();
     let row = &REGISTRY.rows()[place];
-    let stats = &context.stats.commands[place];
     add(&context.client.info.commands, 1);
     if context.client.info.states.has(State::TRACKING) {
         client_tracking::remember_keys(context, row.command, args);
     }
+    let busy_before = context.client.busy_time();
     let started = Instant::now();
     let outcome = (row.handler)(context, args);
-    add(&stats.nanoseconds, started.elapsed().as_nanos() as u64);
-    add(&stats.calls, 1);
-    if let Err(failure) = outcome {
+    let paused = context.client.busy_time().saturating_sub(busy_before);
+    let elapsed = started.elapsed().saturating_add(paused);
+    if let Err(failure) = &outcome {
+        record::error(context, failure);
         context.replies.as_mut_vec().truncate(start);
         context.replies.error(failure.text());
     }
-    if context.replies.as_bytes().get(start) == Some(&b'-') {
-        add(&stats.failed, 1);
-    }
+    let reply = context.replies.as_bytes().get(start..).unwrap_or_default();
+    let run = Run { elapsed, failed: reply.first() == Some(&b'-'), reply_bytes: reply.len() };
+    record::command(context, place, args, &run);
 }
 
 impl Command {

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 use snugly_protocol::resp::Args;
 
+use super::documentation::documentation;
 use super::{Command, Context, Failure, GROUPS, Group, Handler, NO_KEYS, Outcome};
 
 /// All commands that can be run, each at a place of its own.
@@ -103,6 +104,11 @@ impl Registry {
         }
     }
 
+    /// Whether this is the name of a command that has subcommands.
+    pub(crate) fn has_subcommands(&self, name: &[u8]) -> bool {
+        self.by_name(name).is_some_and(|found| !found.subcommands.is_empty())
+    }
+
     /// Why a request names no command.
     pub(crate) fn explain(&self, args: Args<'_>) -> Failure {
         match (self.by_name(&args[0]), args.get(1)) {
@@ -149,16 +155,13 @@ pub(super) fn as_c_string(bytes: &[u8], most: usize) -> &[u8] {
     bytes.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
-/// Answers the HELP of a container: each subcommand and what it does.
-pub(super) fn reply_help(context: &mut Context<'_>, container: &str) -> Outcome {
-    let subcommands = REGISTRY.by_name(container.as_bytes()).map_or(&[][..], |found| found.subcommands);
-    context.replies.array(1 + 2 * subcommands.len());
-    let name = container.to_ascii_uppercase();
+/// Answers HELP of a command, about each of its subcommands.
+pub(super) fn reply_help(context: &mut Context<'_>, command: &str) -> Outcome {
+    let help = &documentation(command).help;
+    context.replies.array(1 + help.iter().map(|part| part.lines.len()).sum::<usize>());
+    let name = command.to_ascii_uppercase();
     context.replies.simple(&format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
-    for subcommand in subcommands {
-        context.replies.simple(&subcommand.name.to_ascii_uppercase());
-        context.replies.simple(&format!("    {}", subcommand.summary));
-    }
+    help.iter().flat_map(|part| &part.lines).for_each(|line| context.replies.simple(line));
     Ok(())
 }
 

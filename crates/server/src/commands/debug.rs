@@ -1,0 +1,56 @@
+//! DEBUG: what testers ask for.
+
+use std::time::Duration;
+
+use snugly_protocol::resp::Args;
+
+use super::introspection::encoding_name;
+use super::options::is;
+use super::registry::reply_help;
+use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Pause, command};
+
+#[rustfmt::skip]
+pub(super) const COMMANDS: &[Command] = &[
+    command("debug", -2, Flags::ADMINISTRATION, NO_KEYS, "1.0.0", "Helps to test.", debug),
+];
+
+/// The bits of a time in seconds that Valkey keeps with a key.
+const LRU_CLOCK: u64 = 0xff_ffff;
+
+fn debug(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    match &args[1] {
+        word if is(word, "HELP") && args.len() == 2 => reply_help(context, "debug"),
+        word if is(word, "SLEEP") && args.len() == 3 => sleep(context, &args[2]),
+        word if is(word, "OBJECT") && matches!(args.len(), 3 | 4) => object(context, args),
+        word => Err(Failure::subcommand_syntax("debug", word)),
+    }
+}
+
+/// Holds the connection up, and no other.
+fn sleep(context: &mut Context<'_>, seconds: &[u8]) -> Outcome {
+    let seconds: f64 = std::str::from_utf8(seconds).ok().and_then(|text| text.parse().ok()).unwrap_or(0.0);
+    let length = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
+    if !length.is_zero() {
+        let length = length.saturating_add(context.client.busy_time());
+        context.client.pause = Some(Pause { length, busy: true });
+    }
+    context.ok()
+}
+
+fn object(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let value = context.session.peek(context.client.database, &args[2])?;
+    let value = value.ok_or(Failure::NO_SUCH_KEY)?;
+    let payload = value.record().payload();
+    let idle = u64::from(value.idle_seconds(context.session.now()));
+    let length = match args.get(3) {
+        Some(word) if is(word, "fast") => String::new(),
+        _ => format!(" serializedlength:{}", payload.len()),
+    };
+    context.replies.simple(&format!(
+        "Value at:{:p} refcount:1 encoding:{}{length} lru:{} lru_seconds_idle:{idle}",
+        payload.as_ptr(),
+        encoding_name(args[2].len(), &value),
+        (context.session.now() / 1000).saturating_sub(idle) & LRU_CLOCK,
+    ));
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! What clients ask of replication and persistence, of which there is none: ROLE, WAIT, LASTSAVE.
+
+use std::time::Duration;
+
+use snugly_protocol::resp::{Args, parse_integer};
+
+use super::options::integer;
+use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Pause, command};
+
+#[rustfmt::skip]
+pub(super) const COMMANDS: &[Command] = &[
+    command("lastsave", 1, Flags::ANY_TIME.and(Flags::FAST), NO_KEYS, "1.0.0", "Gives the time of the last save, or of the start.", lastsave),
+    command("role", 1, Flags::CONNECTION.and(Flags::FAST), NO_KEYS, "2.8.12", "Gives the server's part in replication.", role),
+    command("wait", 3, Flags::BLOCKING, NO_KEYS, "3.0.0", "Waits for replicas.", wait),
+];
+
+fn lastsave(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
+    context.integer((context.server.started_at / 1000) as i64)
+}
+
+fn role(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
+    context.replies.array(3);
+    context.replies.bulk(b"master");
+    context.replies.integer(0);
+    context.replies.array(0);
+    Ok(())
+}
+
+/// Waits for replicas that never come, as long as the client wants to.
+fn wait(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let replicas = integer(&args[1])?;
+    let timeout =
+        parse_integer(&args[2]).ok_or(Failure::fixed("ERR timeout is not an integer or out of range"))?;
+    if timeout < 0 {
+        return Err(Failure::fixed("ERR timeout is negative"));
+    }
+    if timeout.checked_add_unsigned(context.session.now()).is_none() {
+        return Err(Failure::fixed("ERR timeout is out of range"));
+    }
+    if replicas > 0 && !context.client.denies_blocking() {
+        let length = if timeout == 0 { Duration::MAX } else { Duration::from_millis(timeout as u64) };
+        context.client.pause = Some(Pause { length, busy: false });
+    }
+    context.integer(0)
+}

@@ -1,0 +1,40 @@
+//! What there is none of here, where tools ask for it: snapshots and logs of commands on disk, replication, modules, a
+//! cluster.
+
+use super::Fields;
+use crate::server::Server;
+
+pub(super) fn persistence(_server: &Server, fields: &mut Fields) {
+    fields.add_all([
+        ("loading", 0),
+        ("async_loading", 0),
+        ("rdb_bgsave_in_progress", 0),
+        ("rdb_saves", 0),
+        ("aof_enabled", 0),
+        ("aof_rewrite_in_progress", 0),
+        ("aof_rewrite_scheduled", 0),
+        ("aof_rewrites", 0),
+        ("module_fork_in_progress", 0),
+    ]);
+}
+
+pub(super) fn replication(_server: &Server, fields: &mut Fields) {
+    fields.add("role", "master");
+    fields.add("connected_slaves", 0);
+    fields.add("replicas_waiting_psync", 0);
+    fields.add("master_failover_state", "no-failover");
+    fields.add_all([
+        ("master_repl_offset", 0),
+        ("second_repl_offset", -1),
+        ("repl_backlog_active", 0),
+        ("repl_backlog_size", 0),
+        ("repl_backlog_first_byte_offset", 0),
+        ("repl_backlog_histlen", 0),
+    ]);
+}
+
+pub(super) fn modules(_server: &Server, _fields: &mut Fields) {}
+
+pub(super) fn cluster(_server: &Server, fields: &mut Fields) {
+    fields.add("cluster_enabled", 0);
+}

@@ -1,0 +1,107 @@
+//! INFO: sections of fields, for people and for the tools that look for Valkey's names in them.
+//!
+//! - `process`: the server, its clients, its memory and processor time
+//! - `counters`: what was done, by command and in all
+//! - `disk`: the disk tier
+//! - `absent`: what other servers have and this one does not, where tools ask for it
+//!
+//! A field says what is so. What is not known is left out; what there is none of is 0.
+
+mod absent;
+mod counters;
+mod disk;
+mod process;
+
+use std::fmt::{Display, Write as _};
+use std::sync::Arc;
+
+use crate::server::Server;
+
+struct Section {
+    name: &'static str,
+    /// Whether INFO without arguments shows it.
+    default: bool,
+    write: fn(&Server, &mut Fields),
+}
+
+#[rustfmt::skip]
+const SECTIONS: &[Section] = &[
+    Section { name: "Server", default: true, write: process::server },
+    Section { name: "Clients", default: true, write: process::clients },
+    Section { name: "Memory", default: true, write: process::memory },
+    Section { name: "Persistence", default: true, write: absent::persistence },
+    Section { name: "Stats", default: true, write: counters::stats },
+    Section { name: "Compression", default: true, write: counters::compression },
+    Section { name: "Disk", default: true, write: disk::disk },
+    Section { name: "Replication", default: true, write: absent::replication },
+    Section { name: "CPU", default: true, write: process::cpu },
+    Section { name: "Modules", default: true, write: absent::modules },
+    Section { name: "Commandstats", default: false, write: counters::commandstats },
+    Section { name: "Errorstats", default: true, write: counters::errorstats },
+    Section { name: "Latencystats", default: false, write: counters::latencystats },
+    Section { name: "Cluster", default: true, write: absent::cluster },
+    Section { name: "Keyspace", default: true, write: counters::keyspace },
+];
+
+/// The lines of a section.
+struct Fields(String);
+
+impl Fields {
+    fn add(&mut self, name: &str, value: impl Display) {
+        // Writing to a String cannot fail.
+        let _ = write!(self.0, "{name}:{value}\r\n");
+    }
+
+    fn add_all<V: Display>(&mut self, fields: impl IntoIterator<Item = (&'static str, V)>) {
+        fields.into_iter().for_each(|(name, value)| self.add(name, value));
+    }
+}
+
+/// The text of INFO for the named sections (lower case); none is the default ones.
+pub(crate) fn text(server: &Arc<Server>, names: &[String]) -> String {
+    let named = |wanted: &str| names.iter().any(|name| name == wanted);
+    let everything = named("all") || named("everything");
+    let defaults = names.is_empty() || named("default");
+    let asked = |section: &&Section| {
+        everything || defaults && section.default || named(&section.name.to_ascii_lowercase())
+    };
+    let mut fields = Fields(String::new());
+    for section in SECTIONS.iter().filter(asked) {
+        if !fields.0.is_empty() {
+            fields.0.push_str("\r\n");
+        }
+        // Writing to a String cannot fail.
+        let _ = write!(fields.0, "# {}\r\n", section.name);
+        (section.write)(server, &mut fields);
+    }
+    fields.0
+}
+
+/// An amount of bytes for people.
+fn human(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["K", "M", "G", "T", "P"];
+    let mut amount = bytes as f64;
+    let mut unit = "B";
+    for larger in UNITS {
+        if amount < 1024.0 {
+            break;
+        }
+        amount /= 1024.0;
+        unit = larger;
+    }
+    if unit == "B" { format!("{bytes}B") } else { format!("{amount:.2}{unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_shown_in_the_largest_unit_that_fits() {
+        for (bytes, shown) in
+            [(0, "0B"), (1023, "1023B"), (1024, "1.00K"), (1_572_864, "1.50M"), (3 << 40, "3.00T")]
+        {
+            assert_eq!(human(bytes), shown);
+        }
+    }
+}
