@@ -91,7 +91,7 @@ fuzz: ## fuzz every parser of foreign bytes, FUZZ_SECONDS each
 fuzz-smoke: ## fuzz for a few seconds each
 	$(MAKE) fuzz FUZZ_SECONDS=5
 
-bench: $(VENV)/installed ## measure beside valkey-server and memcached; about ten minutes
+bench: $(VENV)/installed ## measure beside valkey-server and memcached; about twenty minutes
 	cargo build --release --locked --package snugly
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BIN)/python bench/compare.py --program $(PROGRAM) $(ARGS)
 

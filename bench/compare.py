@@ -16,10 +16,13 @@ from pathlib import Path
 from types import FrameType
 
 import memory
+import persistence
 import throughput
-from peers import CODECS, VALKEY, Peer, find_program, memcached_peer, snugly_peer, valkey_peer
+from loads import LOAD_CORE, SERVER_CORE
+from peers import CODECS, Peer, find_program, memcached_peer, snugly_peer, valkey_peer
 from results import CSV_HEADER, Results
 
+PARTS = ("memory", "throughput", "persistence")
 ROUNDS = 5
 VALUES = 100_000
 QUICK_VALUES = 2_000
@@ -28,8 +31,10 @@ QUICK_VALUES = 2_000
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="target/release/snugly", help="the snugly to run (default: %(default)s)")
-    parser.add_argument("--only", choices=("memory", "throughput"), help="one of the two tables")
-    parser.add_argument("--rounds", type=positive, help=f"rounds of throughput (default: {ROUNDS}, or 1 with --quick)")
+    parser.add_argument("--only", choices=PARTS, help="one of the parts")
+    parser.add_argument(
+        "--rounds", type=positive, help=f"rounds of all but memory (default: {ROUNDS}, or 1 with --quick)"
+    )
     parser.add_argument("--quick", action="store_true", help="tiny numbers, to see that everything runs")
     parser.add_argument(
         "--output", type=Path, default=Path("bench-results"), help="the folder for the results (default: %(default)s)"
@@ -54,7 +59,7 @@ def positive(text: str) -> int:
 def check_cores() -> None:
     """Throughput needs a core for the server and one for the load generator."""
     find_program("taskset", "it pins processes to cores; install util-linux")
-    needed, allowed = {throughput.SERVER_CORE, throughput.LOAD_CORE}, os.sched_getaffinity(0)
+    needed, allowed = {SERVER_CORE, LOAD_CORE}, os.sched_getaffinity(0)
     if not needed <= allowed:
         raise SystemExit(
             f"throughput is measured on the cores {sorted(needed)}, but this process may use only {sorted(allowed)}: "
@@ -79,7 +84,7 @@ def write(folder: Path, text: str, results: list[Results]) -> None:
         writer = csv.writer(file)
         writer.writerow(CSV_HEADER)
         for result in results:
-            writer.writerows(result.csv(VALKEY))
+            writer.writerows(result.csv())
 
 
 def compare(arguments: argparse.Namespace, program: str, valkey: Peer) -> None:
@@ -91,16 +96,21 @@ def compare(arguments: argparse.Namespace, program: str, valkey: Peer) -> None:
     if arguments.quick:
         parts.append("Measured with --quick: these figures only show that everything runs.\n")
     results = []
-    if arguments.only != "throughput":
+    asked = [arguments.only] if arguments.only else PARTS
+    if "memory" in asked:
         values = QUICK_VALUES if arguments.quick else VALUES
         others = [memcached] if memcached else []
         results.append(memory.measure(program, [valkey, *others, *snuglies], values))
         parts.append(memory.report(results[-1], values))
         if memcached is None:
             parts.append("Without memcached, which is not installed.\n")
-    if arguments.only != "memory":
+    if "throughput" in asked:
         results.append(throughput.measure(program, [valkey, *snuglies], arguments.rounds, arguments.quick))
         parts.append(throughput.report(results[-1], arguments.rounds))
+    if "persistence" in asked:
+        kept = persistence.measure(program, arguments.rounds, arguments.quick)
+        results += kept
+        parts.append(persistence.report(kept, arguments.rounds))
     text = "\n".join(parts)
     write(arguments.output, text, results)
     print(text)

@@ -20,7 +20,7 @@ AIMS = (
 
 def measure(program: str, peers: list[Peer], values: int) -> Results:
     """Fills every server with `values` of every size; each time a fresh one, since an emptied one keeps memory."""
-    results = Results()
+    results = Results(VALKEY)
     progress = Progress(len(WORKLOADS) * len(peers))
     for workload, kind in WORKLOADS.items():
         for peer in peers:

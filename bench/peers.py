@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 CODECS = ("none", "lz4", "zstd")
@@ -78,9 +78,24 @@ def valkey_peer() -> Peer:
     return Peer(VALKEY, version_of(program), (program, *options), one_thread=("--io-threads", "1"))
 
 
+def keeping_valkey_peer(synced: str) -> Peer:
+    """Valkey with a log of all writes, in the folder that it runs in, and `appendfsync` as given."""
+    peer = valkey_peer()
+    return replace(
+        peer, name=f"{VALKEY} {synced}", command=(*peer.command, "--appendonly", "yes", "--appendfsync", synced)
+    )
+
+
 def snugly_peer(program: str, codec: str) -> Peer:
     options = ("serve", "--port", "{port}", "--compression", codec, "--log-level", "error")
     return Peer(f"snugly {codec}", version_of(program), (program, *options), one_thread=("--threads", "1"))
+
+
+def keeping_snugly_peer(program: str, codec: str, durability: str) -> Peer:
+    """snugly with a store in the folder that it runs in."""
+    peer = snugly_peer(program, codec)
+    kept = ("--storage", "store", "--durability", durability)
+    return replace(peer, name=f"snugly {codec}, {durability}", command=(*peer.command, *kept))
 
 
 def memcached_peer() -> Peer | None:

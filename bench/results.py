@@ -33,6 +33,8 @@ class Spread:
 class Results:
     """One sample for each round, of every metric of every server in every workload."""
 
+    base: str
+    """The server that the others are compared with."""
     samples: dict[tuple[str, str, str], list[float]] = field(default_factory=dict)
     """By workload, server and metric."""
 
@@ -54,12 +56,12 @@ class Results:
         workloads = list(dict.fromkeys(workload for workload, _ in measured))
         return sorted(measured, key=lambda row: workloads.index(row[0]))
 
-    def csv(self, base: str) -> list[list[str]]:
-        """A line for every metric: its spread, and the spread of its ratio to that of the server `base`."""
+    def csv(self) -> list[list[str]]:
+        """A line for every metric: its spread, and the spread of its ratio to the base's."""
         lines = []
         for (workload, server, metric), samples in self.samples.items():
             value = self.spread(workload, server, metric)
-            ratio = self.ratio(workload, server, metric, base)
+            ratio = self.ratio(workload, server, metric, self.base)
             numbers = (value.median, value.low, value.high, ratio.median, ratio.low, ratio.high)
             lines.append([workload, server, metric, str(len(samples)), *(f"{number:.6g}" for number in numbers)])
         return lines
@@ -67,21 +69,25 @@ class Results:
 
 @dataclass(frozen=True)
 class Aim:
-    """A bound on the ratio of one server's metric to another's, in some workloads."""
+    """A bound on one server's metric, in some workloads."""
 
     server: str
     metric: str
     at: Literal["most", "least"]
     bound: float
-    base: str
+    base: str | None
+    """Another server, if the bound is on the ratio to its metric."""
     workloads: tuple[str, ...]
 
     def judge(self, results: Results, workload: str) -> str:
         """What is asked for, whether that was reached, and the median that was measured."""
-        ratio = results.ratio(workload, self.server, self.metric, self.base).median
-        met = ratio <= self.bound if self.at == "most" else ratio >= self.bound
-        asked = f"{self.metric} at {self.at} {self.bound:.2f} of {self.base}"
-        return f"{asked}: {'met' if met else 'MISSED'} ({ratio:.3f})"
+        if self.base is None:
+            found, asked = results.spread(workload, self.server, self.metric).median, f"{self.bound:g}"
+        else:
+            found = results.ratio(workload, self.server, self.metric, self.base).median
+            asked = f"{self.bound:.2f} of {self.base}"
+        met = found <= self.bound if self.at == "most" else found >= self.bound
+        return f"{self.metric} at {self.at} {asked}: {'met' if met else 'MISSED'} ({found:.3g})"
 
 
 def judge(aims: tuple[Aim, ...], results: Results, workload: str, server: str) -> str:

@@ -2,125 +2,49 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import dataclass
-
-from generators import Row, redis_benchmark, snugly_bench
-from peers import VALKEY, Peer, Server, start
+import loads
+from generators import redis_benchmark
+from loads import CPU, LOAD_CORE, RATE, SERVER_CORE, TESTS, VALUE_BYTES, Load, ask, method, workloads
+from peers import VALKEY, Peer, start
 from progress import Progress
-from results import Aim, Results, judge, table
+from results import Aim, Results, table
 
-SERVER_CORE = 0
-LOAD_CORE = 1
-VALUE_BYTES = 900
-KEYS = 100_000
-QUICK_KEYS = 2_000
-QUICK_REQUESTS = 5_000
-TESTS = {"get": "GET", "set": "SET"}
-"""What `snugly bench` calls them; it fills all keys before the first GET, so a SET always replaces a value."""
-RATE, CPU, BUSY = "requests/s", "CPU µs/request", "server busy"
 GENERATORS = ("redis-benchmark", "snugly bench server")
-
-
-@dataclass(frozen=True)
-class Load:
-    """How the load generator asks."""
-
-    name: str
-    connections: int
-    pipeline: int
-    requests: int
-    """Of each test; enough for two seconds or more."""
-
-    def options(self, quick: bool) -> list[str]:
-        """As `snugly bench server` and redis-benchmark both take them."""
-        requests = QUICK_REQUESTS if quick else self.requests
-        keys = QUICK_KEYS if quick else KEYS
-        options = {"-c": self.connections, "-P": self.pipeline, "-n": requests, "-r": keys}
-        return [word for option, value in options.items() for word in (option, str(value))]
-
-    def workload(self, test: str) -> str:
-        return f"{test}, {self.name}"
-
-
 LOADS = (
     Load("1 connection", connections=1, pipeline=1, requests=60_000),
     Load("50 connections", connections=50, pipeline=1, requests=200_000),
     Load("50 connections pipelined by 16", connections=50, pipeline=16, requests=800_000),
 )
-ALL = tuple(load.workload(test) for load in LOADS for test in TESTS.values())
-UNPIPELINED = tuple(load.workload(test) for load in LOADS for test in TESTS.values() if load.pipeline == 1)
+UNPIPELINED = workloads(tuple(load for load in LOADS if load.pipeline == 1))
 AIMS = (
-    Aim("snugly none", CPU, "most", 1.0, VALKEY, ALL),
+    Aim("snugly none", CPU, "most", 1.0, VALKEY, workloads(LOADS)),
     Aim("snugly lz4", RATE, "least", 0.9, "snugly none", UNPIPELINED),
     Aim("snugly zstd", RATE, "least", 0.6, "snugly none", UNPIPELINED),
 )
 
 
 def measure(program: str, peers: list[Peer], rounds: int, quick: bool) -> Results:
-    """Asks the servers in turn under every load; each round with servers just started, and another one first."""
-    results = Results()
-    progress = Progress(rounds * len(LOADS) * len(peers))
-    for number in range(rounds):
-        with ExitStack() as running:
-            servers = [running.enter_context(start(peer, SERVER_CORE)) for peer in peers]
-            first = number % len(servers)
-            for load in LOADS:
-                for server in servers[first:] + servers[:first]:
-                    with progress.step(1, f"round {number + 1} of {rounds}: {load.name}, {server.peer.name}"):
-                        rows = ask(program, server, load, quick)
-                    for row in rows:
-                        results.add(load.workload(TESTS[row["test"]]), server.peer.name, metrics(row))
+    results = Results(VALKEY)
+    loads.measure(program, peers, LOADS, results, rounds, quick)
     return results
 
 
-def ask(program: str, server: Server, load: Load, quick: bool) -> list[Row]:
-    """A line of results for each test."""
-    options = ["--tests", ",".join(TESTS), "--generate", f"json:{VALUE_BYTES}", "--threads", "1", *load.options(quick)]
-    rows = snugly_bench(program, "server", server, options, LOAD_CORE)
-    server.check_pinned(SERVER_CORE)
-    return rows
-
-
-def metrics(row: Row) -> dict[str, float]:
-    rate, cpu = float(row["requests_per_second"]), float(row["server_cpu_us_per_request"])
-    return {RATE: rate, CPU: cpu, BUSY: rate * cpu / 1e6}
-
-
 def report(results: Results, rounds: int) -> str:
-    header = ["requests", "server", RATE, "of valkey's", CPU, "of valkey's", BUSY, "aim"]
-    rows = [
-        [
-            workload,
-            server,
-            results.spread(workload, server, RATE).show(0),
-            results.ratio(workload, server, RATE, VALKEY).show(),
-            results.spread(workload, server, CPU).show(2),
-            results.ratio(workload, server, CPU, VALKEY).show(),
-            f"{results.spread(workload, server, BUSY).median:.0%}",
-            judge(AIMS, results, workload, server),
-        ]
-        for workload, server in results.rows()
-    ]
     return f"""## Throughput, and processor time per request
 
-{table(header, rows, texts=(0, 1, 7))}
+{loads.report(results, AIMS)}
 
-Generated JSON of {VALUE_BYTES} B; a SET replaces a value. Every server serves with one thread, and all threads it has
-are pinned to core {SERVER_CORE}, the load generator to core {LOAD_CORE}. Rounds: {rounds}, the servers in turn within
-each; shown are medians (lowest to highest), and ratios are medians of each round's ratio. Processor time is what the
-server says in INFO, user and system. Where a server is busy for much less than 100 %, its throughput is bounded by the
-load generator and the network: compare the processor time.
+{method(rounds)}
 """
 
 
 def check_generator(program: str, peer: Peer, redis: str, rounds: int, quick: bool) -> Results:
     """Loads one server by redis-benchmark and by `snugly bench server` in turn."""
-    results = Results()
-    loads = [load for load in LOADS if load.connections > 1]
-    progress = Progress(rounds * len(loads) * len(GENERATORS))
+    results = Results(GENERATORS[0])
+    many = [load for load in LOADS if load.connections > 1]
+    progress = Progress(rounds * len(many) * len(GENERATORS))
     for number in range(rounds):
-        for load in loads:
+        for load in many:
             with start(peer, SERVER_CORE) as server:
                 what = f"round {number + 1} of {rounds}: {load.name}"
                 with progress.step(1, f"{what}, {GENERATORS[1]}"):
@@ -141,7 +65,7 @@ def report_generator(results: Results, rounds: int) -> str:
             workload,
             generator,
             results.spread(workload, generator, RATE).show(0),
-            results.ratio(workload, generator, RATE, GENERATORS[0]).show(),
+            results.ratio(workload, generator, RATE, results.base).show(),
         ]
         for workload, generator in results.rows()
     ]

@@ -1,0 +1,111 @@
+"""Servers asked in turn by the load generator: how they are asked, and what is measured of it."""
+
+from __future__ import annotations
+
+import textwrap
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from generators import Row, snugly_bench
+from peers import Peer, Server, start
+from progress import Progress
+from results import Aim, Results, judge, table
+
+SERVER_CORE = 0
+LOAD_CORE = 1
+VALUE_BYTES = 900
+QUICK_KEYS = 2_000
+QUICK_REQUESTS = 5_000
+TESTS = {"get": "GET", "set": "SET"}
+"""What `snugly bench` calls them; it fills all keys before the first GET, so a SET always replaces a value."""
+WIDTH = 120
+"""Of texts, in characters."""
+RATE, CPU, BUSY = "requests/s", "CPU µs/request", "server busy"
+
+
+@dataclass(frozen=True)
+class Load:
+    """How the load generator asks."""
+
+    name: str
+    connections: int
+    pipeline: int
+    requests: int
+    """Of each test; enough for two seconds or more."""
+    keys: int = 100_000
+
+    def options(self, quick: bool) -> list[str]:
+        """As `snugly bench server` and redis-benchmark both take them."""
+        requests = QUICK_REQUESTS if quick else self.requests
+        keys = QUICK_KEYS if quick else self.keys
+        options = {"-c": self.connections, "-P": self.pipeline, "-n": requests, "-r": keys}
+        return [word for option, value in options.items() for word in (option, str(value))]
+
+    def workload(self, test: str) -> str:
+        return f"{test}, {self.name}"
+
+
+def workloads(loads: tuple[Load, ...]) -> tuple[str, ...]:
+    return tuple(load.workload(test) for load in loads for test in TESTS.values())
+
+
+def measure(
+    program: str, peers: list[Peer], loads: tuple[Load, ...], results: Results, rounds: int, quick: bool
+) -> None:
+    """Asks the servers in turn under every load; each round with servers just started, and another one first."""
+    progress = Progress(rounds * len(loads) * len(peers))
+    for number in range(rounds):
+        with ExitStack() as running:
+            servers = [running.enter_context(start(peer, SERVER_CORE)) for peer in peers]
+            first = number % len(servers)
+            for load in loads:
+                for server in servers[first:] + servers[:first]:
+                    with progress.step(1, f"round {number + 1} of {rounds}: {load.name}, {server.peer.name}"):
+                        rows = ask(program, server, load, quick)
+                    for row in rows:
+                        results.add(load.workload(TESTS[row["test"]]), server.peer.name, metrics(row))
+
+
+def ask(program: str, server: Server, load: Load, quick: bool) -> list[Row]:
+    """A line of results for each test."""
+    options = ["--tests", ",".join(TESTS), "--generate", f"json:{VALUE_BYTES}", "--threads", "1", *load.options(quick)]
+    rows = snugly_bench(program, "server", server, options, LOAD_CORE)
+    server.check_pinned(SERVER_CORE)
+    return rows
+
+
+def metrics(row: Row) -> dict[str, float]:
+    rate, cpu = float(row["requests_per_second"]), float(row["server_cpu_us_per_request"])
+    return {RATE: rate, CPU: cpu, BUSY: rate * cpu / 1e6}
+
+
+def report(results: Results, aims: tuple[Aim, ...]) -> str:
+    """A table of rates and processor time, beside those of the base."""
+    header = ["requests", "server", RATE, "of valkey's", CPU, "of valkey's", BUSY, "aim"]
+    rows = [
+        [
+            workload,
+            server,
+            results.spread(workload, server, RATE).show(0),
+            results.ratio(workload, server, RATE, results.base).show(),
+            results.spread(workload, server, CPU).show(2),
+            results.ratio(workload, server, CPU, results.base).show(),
+            f"{results.spread(workload, server, BUSY).median:.0%}",
+            judge(aims, results, workload, server),
+        ]
+        for workload, server in results.rows()
+    ]
+    return table(header, rows, texts=(0, 1, 7))
+
+
+def method(rounds: int) -> str:
+    """How it was measured, and how to read it."""
+    return textwrap.fill(
+        f"Generated JSON of {VALUE_BYTES} B; a SET replaces a value. Every server serves with one thread, and all "
+        f"threads it has are pinned to core {SERVER_CORE}, the load generator to core {LOAD_CORE}. Rounds: {rounds}, "
+        "the servers in turn within each; shown are medians (lowest to highest), and ratios are medians of each "
+        "round's ratio. Processor time is what the server says in INFO, user and system. Where a server is busy for "
+        "much less than 100 %, its throughput is bounded by the load generator, the network or the disk: compare the "
+        "processor time.",
+        WIDTH,
+    )
