@@ -55,8 +55,6 @@ CHECKS = (
     *("connect", "identity", "json", "binary", "missing", "expiry", "several", "counter", "scan", "pipeline"),
     *("delete", "errors", "concurrency", "transaction", "watch", "password", "quiet"),
 )
-# The commands without which a check, or a client as it comes, cannot be.
-NEEDS = {"transaction": "MULTI", "watch": "WATCH", "valkey-go-resp3": "CLIENT|TRACKING"}
 
 
 @dataclass
@@ -66,15 +64,6 @@ class Outcome:
     details: dict[tuple[str, str], str | None]
     errors: str
     code: int
-    left_out: dict[str, str]
-
-
-def left_out(server: Server) -> dict[str, str]:
-    """The checks and clients that are not possible with this server, and the command that it lacks."""
-    with server.connect() as connection:
-        rows = connection.command("COMMAND", "INFO", *NEEDS.values())
-    assert isinstance(rows, list)
-    return {name: command for (name, command), row in zip(NEEDS.items(), rows, strict=True) if row is None}
 
 
 def build(language: str) -> subprocess.CompletedProcess[str]:
@@ -85,8 +74,7 @@ def build(language: str) -> subprocess.CompletedProcess[str]:
 
 
 def run(language: str, server: Server, locked: Server) -> Outcome:
-    missing = left_out(server)
-    command = [*LANGUAGES[language].command, "127.0.0.1", str(server.port), str(locked.port), *missing]
+    command = [*LANGUAGES[language].command, "127.0.0.1", str(server.port), str(locked.port)]
     process = subprocess.Popen(
         command, cwd=FOLDER / language, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -96,7 +84,7 @@ def run(language: str, server: Server, locked: Server) -> Outcome:
         process.kill()
         output, errors = process.communicate()
         errors += f"ended after {RUN_SECONDS} seconds"
-    return Outcome(details_of(output), errors, process.returncode, missing)
+    return Outcome(details_of(output), errors, process.returncode)
 
 
 def details_of(output: str) -> dict[tuple[str, str], str | None]:
@@ -114,7 +102,7 @@ def outcome_of(language: str) -> Outcome:
     """What the program of a language saw; it is built and run once, whatever comes of it, for all tests about it."""
     built = build(language)
     if built.returncode != 0:
-        return Outcome({}, built.stdout, built.returncode, {})
+        return Outcome({}, built.stdout, built.returncode)
     with started(target_name()) as server, started(target_name(), password="secret") as locked:
         return run(language, server, locked)
 
@@ -143,9 +131,6 @@ each_check = pytest.mark.parametrize(
 
 @each_check
 def test_a_client_works_as_it_comes(outcome: Outcome, client: str, check: str) -> None:
-    for part in (client, check):
-        if part in outcome.left_out:
-            pytest.skip(f"the server has no {outcome.left_out[part]}, which {part} needs")
     assert (client, check) in outcome.details, f"was not checked; the program printed: {outcome.errors}"
     detail = outcome.details[client, check]
     assert detail is None, detail

@@ -10,6 +10,7 @@ use super::{
     Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, ReplyMode, command, pubsub, transactions,
 };
 use crate::clients::State;
+use crate::info::REDIS_VERSION;
 
 /// Of what also works inside a transaction and while the client listens for messages.
 const ALWAYS: Flags = Flags::HANDSHAKE.and(Flags::AT_ONCE).and(Flags::WHILE_SUBSCRIBED);
@@ -101,7 +102,7 @@ fn greet(context: &mut Context<'_>, protocol: Protocol) {
     replies.bulk(b"server");
     replies.bulk(b"snugly");
     replies.bulk(b"version");
-    replies.bulk(env!("CARGO_PKG_VERSION").as_bytes());
+    replies.bulk(REDIS_VERSION.as_bytes());
     replies.bulk(b"proto");
     replies.integer(if protocol == Protocol::Resp3 { 3 } else { 2 });
     replies.bulk(b"id");

@@ -16,6 +16,7 @@ use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 
 use crate::server::Server;
+pub(crate) use process::REDIS_VERSION;
 
 struct Section {
     name: &'static str,

@@ -12,7 +12,7 @@ use crate::pause::{Paused, Scope};
 use crate::server::Server;
 
 /// The version of Redis whose commands and replies clients may expect; Valkey 9.1 says the same of itself.
-const REDIS_VERSION: &str = "7.2.4";
+pub(crate) const REDIS_VERSION: &str = "7.2.4";
 
 pub(super) fn server(server: &Server, fields: &mut Fields) {
     let uptime = server.started.elapsed().as_secs();
