@@ -32,7 +32,7 @@ def mapping(reply: Reply) -> dict[bytes | int, Reply]:
 def slow(start: Start, request: pytest.FixtureRequest) -> Connection:
     """A server that has seen a slow command in one second and two in another."""
     connection = start().connect(protocol=request.param)
-    connection.command("CONFIG", "SET", "latency-monitor-threshold", 5)
+    connection.command("CONFIG", "SET", "latency-monitor-threshold", 15)
     at_the_start_of_a_second()
     connection.command("DEBUG", "SLEEP", 0.02)
     at_the_start_of_a_second()
@@ -50,8 +50,7 @@ def at_the_start_of_a_second() -> None:
 def test_the_latest_sample_of_an_event_comes_with_its_extremes(slow: Connection) -> None:
     reply = slow.command("LATENCY", "LATEST")
     assert isinstance(reply, list)
-    (event,) = reply
-    assert isinstance(event, list)
+    (event,) = (event for event in reply if isinstance(event, list) and event[0] == b"command")
     name, at, latest, longest, total, count = event
     assert name == b"command"
     assert isinstance(at, int)
@@ -82,6 +81,7 @@ def test_the_graph_shows_the_history(slow: Connection) -> None:
 
 
 def test_the_doctor_describes_the_events(slow: Connection) -> None:
+    slow.command("CONFIG", "SET", "slowlog-log-slower-than", 20_000)
     report = text(slow.command("LATENCY", "DOCTOR"))
     assert report.startswith("Latency spikes are observed in this Valkey instance.\n\n1. command: 2 latency spikes ")
     assert "\n\nHere is some advice for you:\n\n- " in report
@@ -93,13 +93,20 @@ def test_the_doctor_describes_the_events(slow: Connection) -> None:
 
 
 def test_events_can_be_forgotten(slow: Connection) -> None:
+    # From here on nothing is noted that a busy machine makes slow.
+    slow.command("CONFIG", "SET", "latency-monitor-threshold", 3_600_000)
     assert slow.command("LATENCY", "RESET", "fork", "nosuch") == 0
     assert slow.command("LATENCY", "RESET", "Command", "fork") == 1
-    assert slow.command("LATENCY", "LATEST") == []
     assert slow.command("LATENCY", "HISTORY", "command") == []
+    slow.command("LATENCY", "RESET")
+    assert slow.command("LATENCY", "LATEST") == []
     assert "No latency spike was observed" in text(slow.command("LATENCY", "DOCTOR"))
-    slow.command("DEBUG", "SLEEP", 0.01)
-    assert slow.command("LATENCY", "RESET") == 1
+
+
+def test_all_events_can_be_forgotten_at_once(slow: Connection) -> None:
+    reply = slow.command("LATENCY", "RESET")
+    assert isinstance(reply, int)
+    assert reply >= 1
 
 
 def test_nothing_is_noted_while_the_monitor_is_off(start: Start) -> None:
