@@ -63,8 +63,17 @@ pub(crate) fn find<'t>(
     hash: u64,
     key: &[u8],
 ) -> Result<Match<'t>, EngineError> {
+    find_among(reader, &rows(reader, generation, hash)?, key)
+}
+
+/// The key's row among these, which are all of its hash.
+pub(crate) fn find_among<'t>(
+    reader: &impl Read,
+    rows: &[(RowKey, &'t [u8])],
+    key: &[u8],
+) -> Result<Match<'t>, EngineError> {
     let mut damaged = None;
-    for (row_key, bytes) in rows(reader, generation, hash)? {
+    for &(row_key, bytes) in rows {
         match Row::parse(row_key, bytes) {
             Ok(row) => match is_of(reader, &row, key)? {
                 Ok(true) => return Ok(Match::Found(row_key, row)),

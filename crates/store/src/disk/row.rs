@@ -119,6 +119,8 @@ impl Chunks {
 /// One key's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row<'a> {
+    /// Bytes of the row itself.
+    pub(crate) len: usize,
     /// In Unix milliseconds.
     pub(crate) expiry: Option<u64>,
     pub(crate) version: Option<u64>,
@@ -254,7 +256,7 @@ impl<'a> Row<'a> {
                 })
             }
         };
-        Ok(Row { expiry, version, key_len, key, body })
+        Ok(Row { len: bytes.len(), expiry, version, key_len, key, body })
     }
 }
 

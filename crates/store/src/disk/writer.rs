@@ -164,10 +164,11 @@ impl Writer<'_> {
             let mut removed = 0;
             for (hash, change) in last_changes(items, self.hash_key) {
                 let entry = change.entry.borrow();
-                if entry.is_tombstone()
-                    && !change.in_group
-                    && let Some(old) = old_row(&transaction, change.generation, hash, entry.key())?
-                {
+                if !entry.is_tombstone() || change.in_group {
+                    continue;
+                }
+                let rows = lookup::rows(&transaction, change.generation, hash)?;
+                if let Some(old) = old_row(&transaction, &rows, entry.key())? {
                     remove(&mut transaction, &mut state, &old)?;
                     removed += 1;
                 }
@@ -267,7 +268,8 @@ impl Writer<'_> {
         change: &Change,
     ) -> Result<(), EngineError> {
         let entry = change.entry.borrow();
-        let old = old_row(transaction, change.generation, hash, entry.key())?;
+        let rows = lookup::rows(transaction, change.generation, hash)?;
+        let old = old_row(transaction, &rows, entry.key())?;
         if entry.is_tombstone() {
             return match old {
                 Some(old) => remove(transaction, state, &old),
@@ -275,12 +277,12 @@ impl Writer<'_> {
             };
         }
         let row_key = match &old {
-            Some(old) => {
-                remove_chunks(transaction, old)?;
-                old.row_key
-            }
-            None => unused_row_key(transaction, change.generation, hash)?,
+            Some(old) => old.row_key,
+            None => unused_row_key(&rows, change.generation, hash)?,
         };
+        if let Some(old) = &old {
+            remove_chunks(transaction, old)?;
+        }
         let layout = Layout::of(entry.key(), entry.record_bytes());
         let chunk_id = state.next_chunk;
         let mut bytes = 0;
@@ -429,12 +431,18 @@ impl Writer<'_> {
 impl Old {
     /// Of a damaged row only the key is known; its chunks, if it had any, stay behind until the store is compacted.
     fn parse(row_key: RowKey, bytes: &[u8]) -> Old {
-        let row = Row::parse(row_key, bytes).ok();
-        let chunks = row.as_ref().and_then(|row| match row.body {
+        match Row::parse(row_key, bytes) {
+            Ok(row) => Old::of(row_key, &row),
+            Err(Damaged) => Old { row_key, row_bytes: bytes.len(), expiry: None, chunks: None },
+        }
+    }
+
+    fn of(row_key: RowKey, row: &Row<'_>) -> Old {
+        let chunks = match row.body {
             Body::Chunked(chunks) => Some(chunks),
             Body::Inline(_) => None,
-        });
-        Old { row_key, row_bytes: bytes.len(), expiry: row.and_then(|row| row.expiry), chunks }
+        };
+        Old { row_key, row_bytes: row.len, expiry: row.expiry, chunks }
     }
 
     fn bytes(&self) -> u64 {
@@ -467,28 +475,28 @@ fn last_changes(items: &[Item], hash_key: [u64; 2]) -> Vec<(u64, &Change)> {
     changes.into_iter().map(|(hash, _, change)| (hash, change)).collect()
 }
 
-/// The key's row as it is.
+/// The key's row as it is, among all rows of its hash.
 fn old_row(
     transaction: &impl Write,
-    generation: Generation,
-    hash: u64,
+    rows: &[(RowKey, &[u8])],
     key: &[u8],
 ) -> Result<Option<Old>, EngineError> {
-    let row_key = match lookup::find(transaction, generation, hash, key)? {
-        Match::Found(row_key, _) | Match::Damaged(row_key) => row_key,
-        Match::Absent => return Ok(None),
-    };
-    Ok(transaction.get(Table::Entries, &row_key.0)?.map(|bytes| Old::parse(row_key, bytes)))
+    Ok(match lookup::find_among(transaction, rows, key)? {
+        Match::Found(row_key, row) => Some(Old::of(row_key, &row)),
+        Match::Damaged(row_key) => {
+            rows.iter().find(|(other, _)| *other == row_key).map(|(_, bytes)| Old::parse(row_key, bytes))
+        }
+        Match::Absent => None,
+    })
 }
 
-/// A row key of this hash that no row has.
+/// A row key of this hash that none of its rows has.
 fn unused_row_key(
-    transaction: &impl Write,
+    rows: &[(RowKey, &[u8])],
     generation: Generation,
     hash: u64,
 ) -> Result<RowKey, EngineError> {
-    let taken = lookup::rows(transaction, generation, hash)?;
-    let is_free = |number: &u8| !taken.iter().any(|(row_key, _)| row_key.number() == *number);
+    let is_free = |number: &u8| !rows.iter().any(|(row_key, _)| row_key.number() == *number);
     let number = (0..=u8::MAX).find(is_free).ok_or_else(|| {
         EngineError::Engine("256 keys have the same hash, which cannot be by chance".into())
     })?;
