@@ -35,7 +35,7 @@ fn allocator_report() -> String {
 }
 
 /// Gives the unused pages of all arenas back to the system.
-fn purge_allocator() {
+pub(crate) fn purge_allocator() {
     /// `MALLCTL_ARENAS_ALL` is 4096.
     const PURGE: &std::ffi::CStr = c"arena.4096.purge";
     // SAFETY: the name ends with a zero, and this control neither reads nor writes anything of ours.

@@ -1,8 +1,12 @@
 //! `snugly bench storage`: what the store does with values on disk, without a server in front.
 //!
 //! For each size, kind of value and codec, a new store is filled, closed, and read twice: with the file's pages in the
-//! system's cache, and after the system was asked to drop them. Memory holds next to nothing meanwhile, so that Get reads
-//! the file. The codecs take turns within a round, and their figures are compared within it.
+//! system's cache, and after the system was asked to drop them. Memory has no limit unless it is given one, and is empty
+//! when reading begins, so that every Get reads the file once. Within a round the codecs take turns, each round
+//! beginning with another, and figures are compared within their round.
+//!
+//! What compressing should cost at most is measured beside it: the codec alone, and a Set of random values that are as
+//! long as what the codec makes of the real ones.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,13 +16,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use snugly_store::{Choice, Condition, Config, Durability, Expiry, Session, Storage, Store};
+use snugly_codec::{Counters, Encoder};
+use snugly_store::{Choice, Condition, Config, Durability, Expiry, Session, Storage, Store, allocation_size};
 
 use super::report::{Column, Report};
+use crate::allocator::purge_allocator;
 use crate::corpus::{Corpus, Kind};
 
 /// Options of `snugly bench storage`.
 #[derive(Args, Debug)]
+#[command(after_help = KINDS)]
 pub struct Options {
     /// Where the stores are made, one after the other; on the disk or the tmpfs that is to be measured
     #[arg(long, default_value = "snugly-bench")]
@@ -40,18 +47,42 @@ pub struct Options {
     #[arg(long, default_value_t = 100_000)]
     most_values: usize,
 
-    /// Rounds; shown is the median
-    #[arg(long, default_value_t = 3)]
+    /// Rounds; shown are medians
+    #[arg(long, default_value_t = 5)]
     rounds: usize,
+
+    /// Bytes of memory for keys and values, 0 for no limit
+    #[arg(long, default_value_t = 0)]
+    max_memory: u64,
 
     /// When a write is answered: fsync, batched or none
     #[arg(long, default_value = "batched", value_parser = durability)]
     durability: Durability,
 
+    /// One round of a sixteenth of the values: to see that it works
+    #[arg(long)]
+    quick: bool,
+
     /// Append the results to this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }
+
+const KINDS: &str = "\
+Values:
+  compressible  rows of a table as JSON, 160 bytes each, of which the row's number differs within a value and another
+                number from value to value; zstd makes 16 KiB of them 48 times smaller, 256 KiB 100 times
+  json          documents as applications cache them, of about the length (`snugly bench values` shows some)
+  random        random bytes";
+
+const LEGEND: &str = "
+of first       times as fast as the first codec in the same round
+CPU us         processor time of a Set with its share of the commit
+of parts       that time, of: the codec alone, and a Set of random bytes as long as what the codec makes of the value
+output         bytes that the codec makes of a value
+file           bytes of the file for each value, with key and indexes
+of bound       file, of: output and a page of 4,096 bytes
+times smaller  file, beside the first codec's";
 
 fn durability(text: &str) -> Result<Durability, String> {
     match text {
@@ -69,24 +100,34 @@ const COLUMNS: &[Column] = &[
     Column { name: "codec", title: Some("codec") },
     Column { name: "set_mib_per_second", title: Some("Set MiB/s") },
     Column { name: "set_ratio", title: Some("of first") },
+    Column { name: "set_cpu_microseconds", title: Some("CPU us") },
+    Column { name: "set_cpu_ratio", title: Some("of first") },
+    Column { name: "set_of_parts", title: Some("of parts") },
+    Column { name: "output_bytes_per_value", title: Some("output") },
+    Column { name: "file_bytes_per_value", title: Some("file") },
+    Column { name: "file_of_bound", title: Some("of bound") },
+    Column { name: "file_times_smaller", title: Some("times smaller") },
     Column { name: "get_warm_mib_per_second", title: Some("Get warm MiB/s") },
     Column { name: "get_warm_ratio", title: Some("of first") },
     Column { name: "get_cold_mib_per_second", title: Some("Get cold MiB/s") },
     Column { name: "get_cold_ratio", title: Some("of first") },
-    Column { name: "footprint_bytes_per_value", title: Some("file per value") },
-    Column { name: "footprint_ratio", title: Some("times smaller") },
 ];
 
-/// Values that compress as much as values do at best: a table whose rows differ in a few digits.
+/// A table whose rows differ in a few digits: about as compressible as the values of published benchmarks of stores
+/// that compress, which [`KINDS`] says in figures.
 fn table(len: usize, index: u64) -> Vec<u8> {
     let row = |number: usize| {
         format!(
-            "{{\"row\":{number:06},\"of\":{index:08},\"state\":\"active\",\"group\":\"default\",\"tags\":[\"a\",\"b\"]}},\n"
+            "{{\"row\":{number:06},\"of\":{index:08},\"state\":\"active\",\"group\":\"default\",\
+             \"owner\":\"nobody in particular\",\"tags\":[\"first\",\"second\",\"third\"],\
+             \"comment\":\"as all the others\"}},\n"
         )
     };
-    let mut value: Vec<u8> = (0..).flat_map(|number| row(number).into_bytes()).take(len).collect();
-    value.truncate(len);
-    value
+    (0..).flat_map(|number| row(number).into_bytes()).take(len).collect()
+}
+
+fn random(len: usize, index: u64) -> Vec<u8> {
+    Corpus::new(Kind::Random, len, 1).value(index)
 }
 
 struct Data {
@@ -97,82 +138,96 @@ struct Data {
 const DATA: &[Data] = &[
     Data { name: "compressible", value: table },
     Data { name: "json", value: |len, index| Corpus::new(Kind::Json, len, 1).value(index) },
-    Data { name: "random", value: |len, index| Corpus::new(Kind::Random, len, 1).value(index) },
+    Data { name: "random", value: random },
 ];
 
 /// What one store did with its values; times for all of them.
 #[derive(Clone, Copy)]
 struct Measured {
-    bytes: usize,
     set: Duration,
+    set_cpu: Duration,
+    /// Processor time of the codec alone, and of Sets of values as long as its output.
+    parts_cpu: Duration,
     get_warm: Duration,
     get_cold: Duration,
+    /// Bytes that the codec made of all values.
+    output: usize,
     /// Bytes of the file's pages in use.
-    footprint: u64,
+    file: u64,
 }
 
 /// Fills and reads stores, and prints what they did.
 pub fn run(options: &Options) -> Result<()> {
+    let (rounds, bytes) =
+        if options.quick { (1, options.bytes / 16) } else { (options.rounds.max(1), options.bytes) };
     let cells = options.sizes.len() * DATA.len();
-    let progress = ProgressBar::new((cells * options.rounds * options.codecs.len()) as u64);
+    let progress = ProgressBar::new((cells * rounds * options.codecs.len()) as u64);
     progress
         .set_style(ProgressStyle::with_template("{msg} {wide_bar} {human_pos} of {human_len}, {eta} left")?);
     let mut report = Report::new(COLUMNS);
     for &size in &options.sizes {
         for data in DATA {
-            let count = (options.bytes / size).clamp(1, options.most_values);
+            let count = (bytes / size).clamp(1, options.most_values);
             let values: Vec<Vec<u8>> = (0..count as u64).map(|index| (data.value)(size, index)).collect();
-            let mut rounds: Vec<Vec<Measured>> = vec![Vec::new(); options.codecs.len()];
-            for _ in 0..options.rounds {
-                for (codec, measured) in options.codecs.iter().zip(&mut rounds) {
+            let mut measured: Vec<Vec<Measured>> = vec![Vec::new(); options.codecs.len()];
+            for round in 0..rounds {
+                for turn in 0..options.codecs.len() {
+                    let number = (round + turn) % options.codecs.len();
+                    let codec = &options.codecs[number];
                     progress.set_message(format!("{} of {size} bytes, {codec}", data.name));
-                    measured.push(measure(options, codec, &values)?);
+                    measured[number].push(measure(options, codec, &values)?);
                     progress.inc(1);
                 }
             }
-            for (codec, measured) in options.codecs.iter().zip(&rounds) {
-                report.push(row(data.name, size, codec, count, measured, &rounds[0]));
+            for (codec, rounds) in options.codecs.iter().zip(&measured) {
+                report.push(row([data.name, &size.to_string(), codec], &values, rounds, &measured[0]));
             }
         }
     }
     progress.finish_and_clear();
     report.print();
+    println!("{LEGEND}");
     match &options.csv {
         Some(path) => report.append_csv(path),
         None => Ok(()),
     }
 }
 
-fn row(
-    data: &str,
-    size: usize,
-    codec: &str,
-    count: usize,
-    measured: &[Measured],
-    first: &[Measured],
-) -> Vec<String> {
-    const MIB: f64 = (1 << 20) as f64;
-    let speed = |time: fn(&Measured) -> Duration| {
-        median(measured.iter().map(|one| one.bytes as f64 / MIB / time(one).as_secs_f64()))
-    };
-    let ratio = |time: fn(&Measured) -> Duration| {
-        median(
-            measured
-                .iter()
-                .zip(first)
-                .map(|(one, first)| time(first).as_secs_f64() / time(one).as_secs_f64()),
+fn row(names: [&str; 3], values: &[Vec<u8>], rounds: &[Measured], first: &[Measured]) -> Vec<String> {
+    const PAGE: f64 = 4096.0;
+    let mebibytes = bytes_of(values) as f64 / (1 << 20) as f64;
+    let count = values.len() as f64;
+    let of_rounds = |figure: &dyn Fn(&Measured) -> f64| median(rounds.iter().map(figure));
+    let faster = |time: fn(&Measured) -> Duration| {
+        let pairs = rounds.iter().zip(first);
+        format!(
+            "{:.2}",
+            median(pairs.map(|(one, first)| time(first).as_secs_f64() / time(one).as_secs_f64()))
         )
     };
-    let footprint = median(measured.iter().map(|one| one.footprint as f64));
-    let first_footprint = median(first.iter().map(|one| one.footprint as f64));
-    let mut cells = vec![data.to_owned(), size.to_string(), codec.to_owned()];
-    for time in [|one: &Measured| one.set, |one: &Measured| one.get_warm, |one: &Measured| one.get_cold] {
-        cells.push(format!("{:.1}", speed(time)));
-        cells.push(format!("{:.2}", ratio(time)));
-    }
-    cells.push(format!("{:.0}", footprint / count as f64));
-    cells.push(format!("{:.2}", first_footprint / footprint));
+    let speed = |time: fn(&Measured) -> Duration| {
+        let speed = of_rounds(&|one| mebibytes / time(one).as_secs_f64());
+        [format!("{speed:.1}"), faster(time)]
+    };
+    let output = of_rounds(&|one| one.output as f64 / count);
+    let file = of_rounds(&|one| one.file as f64 / count);
+    let first_file = median(first.iter().map(|one| one.file as f64 / count));
+    let mut cells: Vec<String> = names.map(str::to_owned).into();
+    cells.extend(speed(|one| one.set));
+    cells.push(format!("{:.2}", of_rounds(&|one| one.set_cpu.as_secs_f64() * 1e6 / count)));
+    cells.push(faster(|one| one.set_cpu));
+    cells.push(format!("{:.2}", of_rounds(&|one| one.set_cpu.as_secs_f64() / one.parts_cpu.as_secs_f64())));
+    cells.push(format!("{output:.0}"));
+    cells.push(format!("{file:.0}"));
+    cells.push(format!("{:.2}", file / (output + PAGE)));
+    cells.push(format!("{:.2}", first_file / file));
+    cells.extend(speed(|one| one.get_warm));
+    cells.extend(speed(|one| one.get_cold));
     cells
+}
+
+fn bytes_of(values: &[Vec<u8>]) -> usize {
+    values.iter().map(Vec::len).sum()
 }
 
 fn median(figures: impl Iterator<Item = f64>) -> f64 {
@@ -183,40 +238,74 @@ fn median(figures: impl Iterator<Item = f64>) -> f64 {
 
 fn measure(options: &Options, codec: &str, values: &[Vec<u8>]) -> Result<Measured> {
     let folder = options.folder.join("store");
+    let (encode, outputs) = encode(codec, values)?;
+    let alike: Vec<Vec<u8>> =
+        outputs.iter().enumerate().map(|(index, &len)| random(len, index as u64)).collect();
+    let (_, set_alike) = fill(options, &folder, "none", &alike)?;
+    drop(alike);
+    let (set, set_cpu) = fill(options, &folder, codec, values)?;
+
+    let store = open(options, &folder, codec)?;
+    let file = store.disk_stats().context("the store is on disk")?.used_bytes;
+    let get_warm = read_all(&mut store.session(), values)?;
+    drop(store);
+    drop_cache(&folder)?;
+    let store = open(options, &folder, codec)?;
+    let get_cold = read_all(&mut store.session(), values)?;
+    drop(store);
     remove(&folder)?;
-    let open = || open(&folder, codec, options.durability);
-    let store = open()?;
-    let started = Instant::now();
+    let output = outputs.iter().sum();
+    Ok(Measured { set, set_cpu, parts_cpu: encode + set_alike, get_warm, get_cold, output, file })
+}
+
+/// The codec's processor time for the values, and how long what it makes of each is.
+fn encode(codec: &str, values: &[Vec<u8>]) -> Result<(Duration, Vec<usize>)> {
+    let choice = Choice::new(codec, None, MIN_BYTES)?;
+    let mut encoder = Encoder::new(Arc::new(Counters::default()));
+    let started = cpu_time();
+    let outputs = values
+        .iter()
+        .map(|value| encoder.encode(choice, value, 0, allocation_size).payload().len())
+        .collect();
+    Ok((cpu_time() - started, outputs))
+}
+
+/// Sets the values in a new store and closes it; gives the time, and the processor time, until all is committed.
+fn fill(options: &Options, folder: &Path, codec: &str, values: &[Vec<u8>]) -> Result<(Duration, Duration)> {
+    remove(folder)?;
+    let store = open(options, folder, codec)?;
     let mut session = store.session();
+    purge_allocator();
+    let (started, cpu) = (Instant::now(), cpu_time());
     for (index, value) in values.iter().enumerate() {
         session.set(0, &key(index), value, Expiry::Never, Condition::Always)?;
     }
     drop(session);
     store.close()?;
-    let set = started.elapsed();
-    drop(store);
-
-    let store = open()?;
-    let footprint = store.disk_stats().context("the store is on disk")?.used_bytes;
-    let get_warm = read_all(&mut store.session(), values)?;
-    drop(store);
-    drop_cache(&folder)?;
-    let store = open()?;
-    let get_cold = read_all(&mut store.session(), values)?;
-    drop(store);
-    remove(&folder)?;
-    let bytes = values.iter().map(Vec::len).sum();
-    Ok(Measured { bytes, set, get_warm, get_cold, footprint })
+    Ok((started.elapsed(), cpu_time() - cpu))
 }
 
-/// In bytes: so little that next to nothing is read from memory.
-const MEMORY: u64 = 1 << 20;
+/// Processor time of this process so far.
+fn cpu_time() -> Duration {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: getrusage fills the struct, of which zeros are a valid value already.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let time = |value: libc::timeval| {
+        Duration::from_secs(value.tv_sec as u64) + Duration::from_micros(value.tv_usec as u64)
+    };
+    time(usage.ru_utime) + time(usage.ru_stime)
+}
 
-fn open(folder: &Path, codec: &str, durability: Durability) -> Result<Arc<Store>> {
-    let mut config = Config::new(Choice::new(codec, None, 64)?);
-    config.settings.max_memory = MEMORY;
-    config.shards = Some(64);
-    Ok(Store::open(config, Storage { durability, ..Storage::new(folder) })?)
+/// From which length on values are compressed: the server's default.
+const MIN_BYTES: usize = 256;
+
+fn open(options: &Options, folder: &Path, codec: &str) -> Result<Arc<Store>> {
+    let mut config = Config::new(Choice::new(codec, None, MIN_BYTES)?);
+    config.settings.max_memory = options.max_memory;
+    Ok(Store::open(config, Storage { durability: options.durability, ..Storage::new(folder) })?)
 }
 
 fn key(index: usize) -> Vec<u8> {
@@ -229,6 +318,7 @@ fn read_all(session: &mut Session, values: &[Vec<u8>]) -> Result<Duration> {
     // A step without common divisors with the count visits every value once.
     let step = (values.len() * 5 / 8..).find(|step| gcd(*step, values.len()) == 1).unwrap_or(1);
     let mut bytes = Vec::new();
+    purge_allocator();
     let started = Instant::now();
     for number in 0..values.len() {
         let index = number * step % values.len();
