@@ -77,6 +77,29 @@ struct Pending {
     /// Whether the next commit is not to wait for its time.
     hurried: bool,
     stopping: bool,
+    /// When the last commit began.
+    taken: Option<Instant>,
+    /// How many changes the next commit has if all who waited for the last one write again.
+    expected: usize,
+    /// Until when the next commit waits for them.
+    gather_until: Option<Instant>,
+}
+
+impl Pending {
+    /// Until when the next commit waits for more changes, if it does.
+    fn gathering(&self) -> Option<Instant> {
+        self.gather_until.filter(|_| self.items.len() < self.expected)
+    }
+
+    /// Ends a commit and gives what it had.
+    fn finish(&mut self, gathers: bool) -> Arc<Vec<Item>> {
+        let done = std::mem::take(&mut self.in_flight);
+        if let Some(taken) = self.taken.filter(|_| gathers) {
+            self.expected = done.len() + self.items.len();
+            self.gather_until = Some(Instant::now() + taken.elapsed() / GATHER_SHARE);
+        }
+        done
+    }
 }
 
 pub(crate) struct Queue {
@@ -117,6 +140,10 @@ const LEAST_BYTES: usize = 256 << 10;
 /// One of so many bytes that are kept free on disk may be on its way there.
 const RESERVE_SHARE: u64 = 4;
 const PAGE_BYTES: usize = 4096;
+/// Where every write waits for its commit, the next one waits a little for those who have just been answered: one of so
+/// many parts of what the last commit took. Otherwise two halves of the writers would take turns, each paying for a
+/// commit of its own.
+const GATHER_SHARE: u32 = 4;
 
 impl Queue {
     pub(crate) fn new(storage: &Storage) -> Queue {
@@ -179,7 +206,7 @@ impl Queue {
         if pending.since.is_none() {
             pending.since = Some(Instant::now());
             self.wake.notify_one();
-        } else if bytes >= self.enough_bytes() {
+        } else if bytes >= self.enough_bytes() || pending.items.len() == pending.expected {
             self.wake.notify_one();
         }
     }
@@ -251,6 +278,7 @@ impl Queue {
         loop {
             let now = Instant::now();
             let due = pending.since.map_or(tick, |since| (since + self.patience).min(tick));
+            let due = pending.gathering().map_or(due, |until| due.max(until));
             let is_large = self.bytes() >= self.enough_bytes() && !pending.items.is_empty();
             if pending.stopping || pending.hurried || is_large || now >= due {
                 break;
@@ -262,14 +290,14 @@ impl Queue {
         let mut pending = self.pending.lock();
         let mut items = retry;
         items.append(&mut pending.items);
-        (pending.since, pending.hurried) = (None, false);
+        (pending.since, pending.hurried, pending.taken) = (None, false, Some(Instant::now()));
         pending.in_flight = Arc::new(items.clone());
         Batch { items, sequence: self.pushed(), stopping: pending.stopping }
     }
 
     /// The changes up to this number are on disk.
     pub(super) fn committed(&self, sequence: u64) {
-        let done = std::mem::take(&mut self.pending.lock().in_flight);
+        let done = self.pending.lock().finish(self.patience.is_zero());
         let bytes: usize = done.iter().map(|item| self.weight(item)).sum();
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.committed.store(sequence, Ordering::Release);
@@ -280,5 +308,64 @@ impl Queue {
     pub(super) fn failed(&self, sequence: u64) {
         self.failed.store(sequence, Ordering::Release);
         self.progress.notify(usize::MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(durability: Durability) -> Queue {
+        Queue::new(&Storage { durability, ..Storage::new("unused") })
+    }
+
+    fn push(queue: &Queue, changes: usize) {
+        (0..changes).for_each(|_| queue.push(Item::Generations(Arc::from([0]))));
+    }
+
+    /// A commit of two changes, while two others are pushed.
+    fn commit(queue: &Queue) {
+        push(queue, 2);
+        queue.hurry();
+        let batch = queue.take(Vec::new());
+        assert_eq!(batch.items.len(), 2);
+        push(queue, 2);
+        queue.committed(batch.sequence);
+    }
+
+    fn is_gathering(queue: &Queue) -> bool {
+        queue.pending.lock().gathering().is_some()
+    }
+
+    #[test]
+    fn with_fsync_a_commit_gathers_until_those_who_were_answered_have_written_again() {
+        let queue = queue(Durability::Fsync);
+        assert!(!is_gathering(&queue), "the first change waits for nobody");
+        commit(&queue);
+        assert!(is_gathering(&queue));
+        push(&queue, 1);
+        assert!(is_gathering(&queue));
+        push(&queue, 1);
+        assert!(!is_gathering(&queue));
+    }
+
+    #[test]
+    fn what_was_expected_and_did_not_come_is_not_waited_for_twice() {
+        let queue = queue(Durability::Fsync);
+        commit(&queue);
+        let batch = queue.take(Vec::new());
+        assert_eq!(batch.items.len(), 2, "nobody wrote again, and the commit came all the same");
+        queue.committed(batch.sequence);
+        push(&queue, 2);
+        assert!(!is_gathering(&queue));
+    }
+
+    #[test]
+    fn where_nobody_waits_for_a_commit_it_waits_for_nobody() {
+        for durability in [Durability::Batched, Durability::None] {
+            let queue = queue(durability);
+            commit(&queue);
+            assert!(!is_gathering(&queue));
+        }
     }
 }
