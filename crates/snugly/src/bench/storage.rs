@@ -70,19 +70,23 @@ pub struct Options {
 
 const KINDS: &str = "\
 Values:
-  compressible  rows of a table as JSON, 160 bytes each, of which the row's number differs within a value and another
-                number from value to value; zstd makes 16 KiB of them 48 times smaller, 256 KiB 100 times
-  json          documents as applications cache them, of about the length (`snugly bench values` shows some)
-  random        random bytes";
+  compressible  rows of a table as JSON, 160 bytes each, which differ in the
+                number of the row, and from value to value in another; zstd
+                makes 16 KiB of them 48 times smaller, and 256 KiB 100 times
+  json          documents as applications cache them, of about the length
+                (`snugly bench values` shows some)
+  random        random bytes, which nothing compresses";
 
 const LEGEND: &str = "
-of first       times as fast as the first codec in the same round
-CPU us         processor time of a Set with its share of the commit
-of parts       that time, of: the codec alone, and a Set of random bytes as long as what the codec makes of the value
-output         bytes that the codec makes of a value
-file           bytes of the file for each value, with key and indexes
-of bound       file, of: output and a page of 4,096 bytes
-times smaller  file, beside the first codec's";
+Set, Get  MiB of values a second, after the system's cache was dropped if cold
+of first  times as fast as the first codec in the same round
+CPU us    processor time of a Set with its share of the commit
+of parts  that time, of: the codec alone, and a Set of random bytes as long as
+          what the codec makes of the value
+output    bytes that the codec makes of a value
+file      bytes of the file for each value, with key and indexes
+of bound  file, of: output and a page of 4,096 bytes
+smaller   times smaller than the first codec's file";
 
 fn durability(text: &str) -> Result<Durability, String> {
     match text {
@@ -98,7 +102,7 @@ const COLUMNS: &[Column] = &[
     Column { name: "values", title: Some("values") },
     Column { name: "value_bytes", title: Some("bytes") },
     Column { name: "codec", title: Some("codec") },
-    Column { name: "set_mib_per_second", title: Some("Set MiB/s") },
+    Column { name: "set_mib_per_second", title: Some("Set") },
     Column { name: "set_ratio", title: Some("of first") },
     Column { name: "set_cpu_microseconds", title: Some("CPU us") },
     Column { name: "set_cpu_ratio", title: Some("of first") },
@@ -106,10 +110,10 @@ const COLUMNS: &[Column] = &[
     Column { name: "output_bytes_per_value", title: Some("output") },
     Column { name: "file_bytes_per_value", title: Some("file") },
     Column { name: "file_of_bound", title: Some("of bound") },
-    Column { name: "file_times_smaller", title: Some("times smaller") },
-    Column { name: "get_warm_mib_per_second", title: Some("Get warm MiB/s") },
+    Column { name: "file_times_smaller", title: Some("smaller") },
+    Column { name: "get_warm_mib_per_second", title: Some("Get warm") },
     Column { name: "get_warm_ratio", title: Some("of first") },
-    Column { name: "get_cold_mib_per_second", title: Some("Get cold MiB/s") },
+    Column { name: "get_cold_mib_per_second", title: Some("Get cold") },
     Column { name: "get_cold_ratio", title: Some("of first") },
 ];
 
