@@ -46,9 +46,9 @@ test-clients: $(VENV)/installed ## real clients, replies compared with valkey-se
 test-deps: $(VENV)/installed ## install what the tests need, into .venv
 	@echo "export SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER)"
 
-test-kills: $(VENV)/installed ## kill the server a thousand times for each durability, and look what is lost
+test-kills: $(VENV)/installed ## kill the server a thousand times in each situation, and look what is lost
 	cargo build --release --locked --package snugly
-	SNUGLY_BIN=$(CURDIR)/$(PROGRAM) SNUGLY_KILLS=1000 $(BIN)/python -m pytest --quiet tests/storage_test.py -k kill
+	SNUGLY_BIN=$(CURDIR)/$(PROGRAM) SNUGLY_KILLS=1000 $(BIN)/python -m pytest --quiet tests/kills_test.py
 
 lint: $(VENV)/installed ## formatters and linters, changing nothing
 	cargo fmt --all --check

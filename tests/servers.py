@@ -1,6 +1,7 @@
 """Starts servers on free loopback ports and ends them: valkey-server and `snugly serve`.
 
-It knows how to run a program and how to ask it PING; it knows nothing about what is tested.
+It knows how to run a program, how to ask it PING and how to check a store that it left; it knows nothing about what is
+tested.
 """
 
 from __future__ import annotations
@@ -124,3 +125,12 @@ def snugly(*options: str) -> Iterator[Server]:
     base = ["serve", "--bind", "127.0.0.1", "--port", str(port)]
     with running("snugly", [str(snugly_binary()), *base, *options], port) as server:
         yield server
+
+
+def check(folder: Path) -> str:
+    """What `snugly check` says of a store; it must find no fault."""
+    command = [str(snugly_binary()), "check", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no faults" in done.stdout
+    return done.stdout

@@ -1,173 +1,25 @@
-"""What the disk tier promises, seen from outside: restarts, kills, and stores that cannot be used."""
+"""What the disk tier promises, seen from outside: restarts, and stores that cannot be used."""
 
 from __future__ import annotations
 
-import os
+import contextlib
 import random
-import signal
+import shutil
 import subprocess
-import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
 
 import pytest
 
 import servers
-from resp import Connection, Failure
-from servers import snugly_binary
+from histories import scan
+from mounts import read_only, small_disk
+from resp import Simple
+from servers import check, snugly_binary
+from waiting import until
 
 pytestmark = pytest.mark.snugly_only
-
-KILLS = int(os.environ.get("SNUGLY_KILLS", "10"))
-WRITERS = 4
-KEYS = 12
-COMMIT_INTERVAL = 0.1
-# What a busy machine may add to the interval between a commit's time and its being on disk.
-GRACE = 0.4
-
-Database: TypeAlias = dict[bytes, bytes]
-
-
-def check(folder: Path) -> str:
-    """`snugly check`, which must find no fault."""
-    command = [str(snugly_binary()), "check", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "no faults" in done.stdout
-    return done.stdout
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Waits for what takes a moment."""
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def contents(connection: Connection, database: int) -> Database:
-    """All keys and values of a database, by SCAN, which must agree with DBSIZE."""
-    connection.command("SELECT", database)
-    keys: set[bytes] = set()
-    cursor: bytes | str = "0"
-    while True:
-        reply = connection.command("SCAN", cursor, "COUNT", 5)
-        assert isinstance(reply, list)
-        cursor, found = reply  # type: ignore[assignment]
-        keys.update(found)  # type: ignore[arg-type]
-        if cursor == b"0":
-            break
-    assert connection.command("DBSIZE") == len(keys)
-    values = {key: connection.command("GET", key) for key in keys}
-    return {key: value for key, value in values.items() if isinstance(value, bytes)}
-
-
-@dataclass
-class Operation:
-    """One write: what is sent, what it does to the keys, and when it was answered."""
-
-    command: tuple[bytes | str | int, ...]
-    apply: Callable[[Database], None]
-    answered: float | None = None
-
-
-@dataclass
-class Writer:
-    """One client with a database of its own, who notes what was answered. Its writes reach the disk in order, so that
-    what a restart brings back is the state after one of them."""
-
-    database: int
-    rng: random.Random
-    state: Database = field(default_factory=dict)
-    log: list[Operation] = field(default_factory=list)
-
-    def operation(self) -> Operation:
-        rng = self.rng
-        key, other = (b"key:%d" % rng.randrange(KEYS) for _ in range(2))
-        length = rng.choice([10, 300, 1_990, 4_090, 9_000, 60_000])
-        value = rng.randbytes(8) * (length // 8)
-        kind = rng.choices(["SET", "MSET", "DEL", "APPEND", "FLUSHDB"], [10, 4, 3, 2, 0.2])[0]
-        if kind == "SET":
-            return Operation(("SET", key, value), lambda state: state.update({key: value}))
-        if kind == "MSET":
-            pair = {key: value, other: value[::-1]}
-            return Operation(
-                ("MSET", *(part for item in pair.items() for part in item)), lambda state: state.update(pair)
-            )
-        if kind == "DEL":
-            return Operation(("DEL", key), lambda state: drop(state, key))
-        if kind == "APPEND":
-            more = value[:100]
-            return Operation(("APPEND", key, more), lambda state: state.update({key: state.get(key, b"") + more}))
-        return Operation(("FLUSHDB",), lambda state: state.clear())
-
-    def write(self, port: int) -> None:
-        """Writes until the server is killed."""
-        self.log = []
-        try:
-            with Connection(port, timeout=10.0) as connection:
-                connection.command("SELECT", self.database)
-                while True:
-                    operation = self.operation()
-                    self.log.append(operation)
-                    reply = connection.command(*operation.command)
-                    assert not isinstance(reply, Failure), reply
-                    operation.answered = time.monotonic()
-        except (OSError, EOFError):
-            return
-
-    def verify(self, found: Database, promised_before: float) -> None:
-        """Whether the database is in the state after some write, none that was promised missing."""
-        promised = [
-            at
-            for at, operation in enumerate(self.log)
-            if operation.answered is not None and operation.answered <= promised_before
-        ]
-        least = promised[-1] + 1 if promised else 0
-        state = dict(self.state)
-        matches = []
-        for count in range(len(self.log) + 1):
-            if state == found:
-                matches.append(count)
-            if count < len(self.log):
-                self.log[count].apply(state)
-        assert matches, f"database {self.database} is in no state that it ever was in, of {len(self.log)} writes"
-        assert matches[-1] >= least, (
-            f"database {self.database} is as after write {matches[-1]} of {len(self.log)}; {least} were promised"
-        )
-        self.state = found
-
-
-def drop(state: Database, key: bytes) -> None:
-    state.pop(key, None)
-
-
-@pytest.mark.parametrize("durability", ["fsync", "batched"])
-def test_a_kill_loses_nothing_that_was_promised(tmp_path: Path, durability: str) -> None:
-    rng = random.Random(os.environ.get("SNUGLY_SEED", durability))
-    folder = tmp_path / "store"
-    writers = [Writer(database, random.Random(rng.random())) for database in range(WRITERS)]
-    options = ["--storage", str(folder), "--durability", durability, "--max-memory", "2mb"]
-    for _ in range(KILLS):
-        with servers.snugly(*options) as server:
-            threads = [threading.Thread(target=writer.write, args=(server.port,)) for writer in writers]
-            for thread in threads:
-                thread.start()
-            time.sleep(rng.uniform(0.05, 0.6))
-            killed = time.monotonic()
-            server.process.send_signal(signal.SIGKILL)
-            server.process.wait()
-            for thread in threads:
-                thread.join()
-        window = 0.0 if durability == "fsync" else COMMIT_INTERVAL + GRACE
-        check(folder)
-        with servers.snugly(*options) as server, server.connect() as connection:
-            for writer in writers:
-                found = contents(connection, writer.database)
-                writer.verify(found, killed - window)
 
 
 @pytest.mark.parametrize("durability", ["fsync", "batched", "none"])
@@ -186,7 +38,7 @@ def test_a_graceful_end_keeps_everything(tmp_path: Path, durability: str) -> Non
         assert isinstance(ttl, int)
         assert 900 < ttl <= 1000
         until(lambda: connection.command("DBSIZE") == 501)  # what has expired is removed in the background
-        assert len(contents(connection, 0)) == 501
+        assert len(scan(connection, 0)) == 501
 
 
 def test_more_than_memory_holds_is_read_from_disk(tmp_path: Path) -> None:
@@ -246,6 +98,79 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear reader")
     assert "holds files and is no store" in refused(tmp_path)
     assert "is a file" in refused(tmp_path / "letter.txt")
+
+
+def test_a_store_of_another_version_is_refused_and_left_alone(store: Path) -> None:
+    magic, data = b"snugly-store", store / "data.mdb"
+    content = data.read_bytes().replace(magic + b"\x01\0\0\0", magic + b"\x63\0\0\0")
+    data.write_bytes(content)
+    message = refused(store)
+    assert f"the store {store} has format version 99, and this program knows version 1" in message
+    assert "use the program that wrote it" in message
+    assert data.read_bytes() == content
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk that has room for a store and not for much more."""
+    with small_disk(tmp_path / "disk", 8 << 20) as disk:
+        yield disk
+
+
+def files(folder: Path) -> dict[Path, bytes]:
+    """What every file below a folder holds."""
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_a_store_that_cannot_be_written_is_refused_and_left_alone(store: Path, disk: Path) -> None:
+    copy = disk / "store"
+    shutil.copytree(store, copy)
+    before = files(disk)
+    with read_only(disk):
+        for folder in (copy, disk / "new"):
+            message = refused(folder)
+            assert f"cannot open the store {folder}" in message
+            assert "Read-only file system" in message
+            assert "a store must be writable: change that, or choose another path" in message
+            assert message.count("Read-only file system") == 1, "it is said once"
+        assert files(disk) == before
+    with servers.snugly("--storage", str(copy)) as server, server.connect() as connection:
+        assert connection.command("GET", "key") == b"value"
+
+
+# From nothing at all to nearly enough.
+@pytest.mark.parametrize("free", [0, 4 << 10, 64 << 10, 256 << 10, 4 << 20])
+def test_a_store_for_which_the_disk_has_no_room_is_not_begun(disk: Path, free: int) -> None:
+    folder = disk / "store"
+    folder.mkdir()
+    ballast = disk / "ballast"
+    fill_disk(ballast, free)
+    message = refused(folder)
+    assert f"there is no room on the disk for the store {folder}: free some, or choose another path" in message
+    assert [path.name for path in folder.iterdir() if path.name != "snugly.lock"] == []
+    ballast.unlink()
+    with servers.snugly("--storage", str(folder)) as server, server.connect() as connection:
+        assert connection.command("SET", "key", "value") == Simple(b"OK")
+
+
+def test_a_store_on_a_disk_that_is_full_is_opened_and_can_be_read(store: Path, disk: Path) -> None:
+    copy = disk / "store"
+    shutil.copytree(store, copy)
+    fill_disk(disk / "ballast", 0)
+    before = (copy / "data.mdb").read_bytes()
+    with servers.snugly("--storage", str(copy)) as server, server.connect() as connection:
+        assert connection.command("GET", "key") == b"value"
+    assert (copy / "data.mdb").read_bytes() == before
+    check(copy)
+
+
+def fill_disk(ballast: Path, free: int) -> None:
+    """Leaves so many bytes of a disk free."""
+    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(4096)) == 4096:
+            pass
+    with ballast.open("r+b") as file:
+        file.truncate(ballast.stat().st_size - free)
 
 
 def test_a_budget_that_is_too_small_is_refused(tmp_path: Path) -> None:

@@ -33,10 +33,10 @@ use crate::worker::{self, WorkerHandle, WorkerStats};
 #[derive(Debug, Error)]
 pub enum StartError {
     /// The compression settings are wrong.
-    #[error("{0}")]
+    #[error(transparent)]
     Compression(#[from] SelectError),
     /// The store on disk could not be opened.
-    #[error("{0}")]
+    #[error(transparent)]
     Storage(#[from] OpenError),
     /// An address could not be listened on.
     #[error("cannot listen on {address}: {reason}{hint}")]

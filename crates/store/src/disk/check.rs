@@ -54,7 +54,7 @@ impl CheckReport {
 /// [`OpenError`] if the store cannot be opened or read.
 pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, OpenError> {
     let Opened { engine, identity, state, lock } = files::open_offline(path)?;
-    let snapshot = engine.read().map_err(files::engine_failed)?;
+    let snapshot = engine.read().map_err(files::engine_failed(path))?;
     let mut checker = Checker {
         report: CheckReport::default(),
         contents: BTreeMap::new(),
@@ -69,9 +69,9 @@ pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, Open
         let generation = contents.generation;
         checker.contents.insert(generation, Contents { generation, ..Contents::default() });
     }
-    checker.entries(&snapshot).map_err(files::engine_failed)?;
-    checker.chunks(&snapshot).map_err(files::engine_failed)?;
-    checker.expiries(&snapshot).map_err(files::engine_failed)?;
+    checker.entries(&snapshot).map_err(files::engine_failed(path))?;
+    checker.chunks(&snapshot).map_err(files::engine_failed(path))?;
+    checker.expiries(&snapshot).map_err(files::engine_failed(path))?;
     for recorded in &state.contents {
         let counted = checker.contents[&recorded.generation];
         if counted != *recorded {
@@ -87,7 +87,7 @@ pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, Open
             ));
         }
     }
-    let usage = snapshot.usage().map_err(files::engine_failed)?;
+    let usage = snapshot.usage().map_err(files::engine_failed(path))?;
     drop(snapshot);
     engine.close();
     drop(lock);
@@ -218,7 +218,7 @@ pub fn compact(path: &Path) -> Result<(u64, u64), OpenError> {
     };
     let result = match written {
         Ok(()) => replace().map_err(failed),
-        Err(error) => Err(files::engine_failed(error)),
+        Err(error) => Err(files::engine_failed(path)(error)),
     };
     if result.is_err() {
         // The copy is of no use; what went wrong is told already.

@@ -94,7 +94,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// A snapshot of what is committed, to be dropped soon: pages that it sees cannot be used again.
     fn read(&self) -> Result<Self::Snapshot<'_>, EngineError>;
 
-    /// A transaction that will write about so many bytes.
+    /// A transaction that will write about so many bytes, or none and only remove, which is possible on a full disk.
     fn write(&self, bytes: u64) -> Result<Self::Transaction<'_>, EngineError>;
 
     /// Tells the system that these bytes of a snapshot will be read now, so that it fetches them together.

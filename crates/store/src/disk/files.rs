@@ -30,7 +30,7 @@ const UNLIMITED_MAP: usize = 1 << 40;
 #[derive(Debug, Error)]
 pub enum OpenError {
     /// The system refused something.
-    #[error("cannot open the store {path}: {reason}", path = path.display())]
+    #[error("cannot open the store {path}: {reason}{advice}", path = path.display(), advice = advice(reason))]
     Io {
         /// The store's folder, or a file in it.
         path: PathBuf,
@@ -111,9 +111,30 @@ pub enum OpenError {
         /// The least in bytes.
         least: u64,
     },
+    /// The disk has no room for the store, or what is there cannot be opened without some.
+    #[error("there is no room on the disk for the store {path}: free some, or choose another path", path = path.display())]
+    NoSpace {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The engine failed.
-    #[error("the storage engine failed: {0}")]
-    Engine(String),
+    #[error("cannot use the store {path}: {reason}; restore it from a copy, or move it away to begin anew", path = path.display())]
+    Engine {
+        /// The folder.
+        path: PathBuf,
+        /// What the engine said.
+        reason: String,
+    },
+}
+
+/// What to do when the system refuses a file.
+fn advice(reason: &io::Error) -> &'static str {
+    match reason.kind() {
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+            "; a store must be writable: change that, or choose another path"
+        }
+        _ => "",
+    }
 }
 
 /// A store that is open.
@@ -125,8 +146,14 @@ pub(super) struct Opened {
     pub(super) lock: File,
 }
 
-pub(super) fn engine_failed(error: EngineError) -> OpenError {
-    OpenError::Engine(error.to_string())
+/// Makes an error about a store of one from its engine.
+pub(super) fn engine_failed(folder: &Path) -> impl Fn(EngineError) -> OpenError {
+    let path = folder.to_owned();
+    move |error| match error {
+        EngineError::NoSpace => OpenError::NoSpace { path: path.clone() },
+        EngineError::Io(reason) => failed(&path, reason),
+        EngineError::Engine(reason) => OpenError::Engine { path: path.clone(), reason },
+    }
 }
 
 /// Opens the store, or makes one where there is none.
@@ -197,25 +224,32 @@ fn create(folder: &Path, databases: usize) -> Result<(), OpenError> {
     let new = folder.join(NEW_FOLDER);
     match fs::remove_dir_all(&new) {
         Err(reason) if reason.kind() != io::ErrorKind::NotFound => return Err(failed(&new, reason)),
-        _ => fs::create_dir(&new).map_err(|reason| failed(&new, reason))?,
+        _ => fs::create_dir(&new).map_err(|reason| failed(folder, reason))?,
     }
+    let made = create_in(folder, &new, databases);
+    let removed = fs::remove_dir_all(&new).map_err(|reason| failed(&new, reason));
+    made.and(removed)
+}
+
+fn create_in(folder: &Path, new: &Path, databases: usize) -> Result<(), OpenError> {
     let random = || RandomState::new().build_hasher().finish();
     let identity = Identity { hash_key: [random(), random()] };
     let options = Options { map_bytes: MIN_MAX_DISK as usize, sync: true };
     // SAFETY: the folder has just been made, under the store's lock.
-    let engine = unsafe { Lmdb::open(&new, options) }.map_err(engine_failed)?;
+    let engine = unsafe { Lmdb::open(new, options) }.map_err(engine_failed(folder))?;
+    let (identity, state) = (identity.encode(), State::new(databases).encode());
     let write = || {
-        let mut transaction = engine.write(0)?;
-        transaction.put(Table::Meta, IDENTITY_KEY, &identity.encode())?;
-        transaction.put(Table::Meta, STATE_KEY, &State::new(databases).encode())?;
+        let mut transaction = engine.write((identity.len() + state.len()) as u64)?;
+        transaction.put(Table::Meta, IDENTITY_KEY, &identity)?;
+        transaction.put(Table::Meta, STATE_KEY, &state)?;
         transaction.commit()
     };
-    write().map_err(engine_failed)?;
+    let written = write().map_err(engine_failed(folder));
     engine.close();
+    written?;
     let data = folder.join(DATA_FILE);
     fs::rename(new.join(DATA_FILE), &data).map_err(|reason| failed(&data, reason))?;
-    sync_folder(folder).map_err(|reason| failed(folder, reason))?;
-    fs::remove_dir_all(&new).map_err(|reason| failed(&new, reason))
+    sync_folder(folder).map_err(|reason| failed(folder, reason))
 }
 
 /// Makes a rename in a folder durable.
@@ -232,13 +266,10 @@ fn open_existing(folder: &Path, storage: &Storage, lock: File) -> Result<Opened,
     };
     let options = Options { map_bytes, sync: storage.durability != Durability::None };
     // SAFETY: the file has been checked, and the lock keeps other processes of ours from it.
-    let engine = unsafe { Lmdb::open(folder, options) }.map_err(|error| match error {
-        EngineError::Io(reason) => failed(&data, reason),
-        other => engine_failed(other),
-    })?;
+    let engine = unsafe { Lmdb::open(folder, options) }.map_err(engine_failed(folder))?;
     let damaged = |detail: &str| OpenError::Damaged { path: folder.to_owned(), detail: detail.into() };
-    let snapshot = engine.read().map_err(engine_failed)?;
-    let identity = snapshot.get(Table::Meta, IDENTITY_KEY).map_err(engine_failed)?;
+    let snapshot = engine.read().map_err(engine_failed(folder))?;
+    let identity = snapshot.get(Table::Meta, IDENTITY_KEY).map_err(engine_failed(folder))?;
     let identity = match identity.map(Identity::parse) {
         Some(Ok(identity)) => identity,
         Some(Err(NotOurs::Version(found))) => {
@@ -252,7 +283,7 @@ fn open_existing(folder: &Path, storage: &Storage, lock: File) -> Result<Opened,
             });
         }
     };
-    let state = lookup::state(&snapshot).map_err(engine_failed)?;
+    let state = lookup::state(&snapshot).map_err(engine_failed(folder))?;
     let state = state.map_err(|Damaged| damaged("its state cannot be read"))?;
     drop(snapshot);
     Ok(Opened { engine, identity, state, lock })
@@ -310,5 +341,10 @@ fn verify_file(path: &Path) -> Result<u64, OpenError> {
 }
 
 fn failed(path: &Path, reason: io::Error) -> OpenError {
-    OpenError::Io { path: path.to_owned(), reason }
+    match reason.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            OpenError::NoSpace { path: path.to_owned() }
+        }
+        _ => OpenError::Io { path: path.to_owned(), reason },
+    }
 }

@@ -17,8 +17,14 @@ const META_PAGES: u64 = 2;
 
 type Rows = heed::Database<'static, Bytes, Bytes>;
 
-/// How far a file reaches beyond what a transaction is expected to write, in bytes.
+/// How far a file reaches beyond what a transaction is expected to write, in bytes. Half of it is for transactions that
+/// make room.
 const FILE_MARGIN: u64 = 4 << 20;
+/// What LMDB says, too, when the disk has room for a part only of what it writes.
+const EIO: i32 = 5;
+/// LMDB's table of readers, which is mapped for writing: 64 bytes each, and a header.
+const LOCK_FILE: &str = "lock.mdb";
+const LOCK_BYTES: u64 = MAX_READERS as u64 * 64 + 4096;
 
 pub(crate) struct Lmdb {
     tables: [Rows; Table::ALL.len()],
@@ -44,6 +50,10 @@ impl Lmdb {
     /// As for any memory map: nobody may change or truncate the file while it is open. The caller holds the store's
     /// lock, and has checked that the file is whole.
     pub(crate) unsafe fn open(folder: &Path, options: Options) -> Result<Lmdb, EngineError> {
+        // Whoever writes to a mapped page for which the disk has no room dies of a bus error.
+        let lock =
+            fs::File::options().create(true).truncate(false).write(true).open(folder.join(LOCK_FILE))?;
+        reserve(&lock, 0, LOCK_BYTES)?;
         let mut builder = EnvOpenOptions::new().read_txn_with_tls();
         builder.map_size(options.map_bytes).max_readers(MAX_READERS).max_dbs(Table::ALL.len() as u32);
         let mut flags = EnvFlags::NO_READ_AHEAD;
@@ -71,17 +81,32 @@ impl Lmdb {
         Ok(Lmdb { tables, page_bytes, map_bytes: options.map_bytes as u64, file, env })
     }
 
-    /// Lets the file reach, without taking blocks of the disk, as far as the next commit can write. LMDB does not write
-    /// pages that it allocated and freed at once, so that a file may end before its last page; one that always reaches
-    /// further can be told from one that was truncated.
+    /// Takes blocks of the disk as far as the next commit can write, so that a full disk is met before the commit and
+    /// not in its middle, and what makes room finds some. LMDB does not write pages that it allocated and freed at
+    /// once, so that a file may end before its last page; one that always reaches further can be told from one that
+    /// was truncated.
     fn extend_file(&self, bytes: u64) -> Result<(), EngineError> {
-        let last_page = self.env.info().last_page_number as u64;
-        let wanted = |margin: u64| (last_page + 1) * self.page_bytes + 2 * bytes + margin;
-        let len = self.file.metadata()?.len();
-        if len < wanted(FILE_MARGIN / 2).min(self.map_bytes) {
-            self.file.set_len(wanted(FILE_MARGIN).min(self.map_bytes)).map_err(no_space)?;
+        let end = (self.env.info().last_page_number as u64 + 1) * self.page_bytes;
+        let wanted = |margin: u64| (end + 2 * bytes + margin).min(self.map_bytes);
+        if self.file.metadata()?.len() < wanted(FILE_MARGIN / 2) {
+            reserve(&self.file, end, wanted(FILE_MARGIN))?;
         }
         Ok(())
+    }
+
+    /// Whether the file has enough pages without growing; what only removes needs none but those set apart for it.
+    fn has_pages_for(&self, bytes: u64) -> Result<bool, EngineError> {
+        let used = Engine::read(self)?.usage()?.used;
+        Ok(bytes == 0 || self.file.metadata()?.len() >= used + 2 * bytes + FILE_MARGIN / 2)
+    }
+
+    /// Whether the file cannot grow.
+    fn disk_is_full(&self) -> bool {
+        let grow = || {
+            let end = self.file.metadata()?.len();
+            reserve(&self.file, end, end + self.page_bytes)
+        };
+        matches!(grow(), Err(EngineError::NoSpace))
     }
 
     /// Copies what is used, without gaps, into a new file.
@@ -114,7 +139,11 @@ impl Engine for Lmdb {
     }
 
     fn write(&self, bytes: u64) -> Result<Transaction<'_>, EngineError> {
-        self.extend_file(bytes)?;
+        match self.extend_file(bytes) {
+            Ok(()) => {}
+            Err(EngineError::NoSpace) if self.has_pages_for(bytes)? => {}
+            Err(failure) => return Err(failure),
+        }
         Ok(Transaction { lmdb: self, transaction: self.env.write_txn().map_err(error)? })
     }
 
@@ -235,8 +264,33 @@ impl Write for Transaction<'_> {
     }
 
     fn commit(self) -> Result<(), EngineError> {
-        self.transaction.commit().map_err(error)
+        let lmdb = self.lmdb;
+        self.transaction.commit().map_err(|failure| match error(failure) {
+            EngineError::Io(reason) if reason.raw_os_error() == Some(EIO) && lmdb.disk_is_full() => {
+                EngineError::NoSpace
+            }
+            failure => failure,
+        })
     }
+}
+
+/// Takes blocks of the disk for a part of a file, which grows to have it. Where the file system cannot, the file grows
+/// without.
+fn reserve(file: &fs::File, from: u64, to: u64) -> Result<(), EngineError> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd;
+        // SAFETY: the descriptor is the file's, which is open; no memory is touched.
+        let code = unsafe {
+            libc::posix_fallocate(file.as_raw_fd(), from as libc::off_t, (to - from) as libc::off_t)
+        };
+        match code {
+            0 => return Ok(()),
+            libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL => {}
+            code => return Err(no_space(io::Error::from_raw_os_error(code))),
+        }
+    }
+    file.set_len(to.max(file.metadata()?.len())).map_err(no_space)
 }
 
 fn no_space(error: io::Error) -> EngineError {

@@ -180,7 +180,8 @@ impl Disk {
     pub(crate) fn open(storage: Storage, databases: usize) -> Result<(Disk, Vec<Generation>), OpenError> {
         let Opened { engine, identity, mut state, lock } = files::open(&storage, databases)?;
         state.extend_to(databases);
-        let usage = engine.read().and_then(|snapshot| snapshot.usage()).map_err(files::engine_failed)?;
+        let usage = engine.read().and_then(|snapshot| snapshot.usage());
+        let usage = usage.map_err(files::engine_failed(&storage.path))?;
         let shared = Arc::new(Shared {
             engine,
             queue: Queue::new(&storage),

@@ -24,6 +24,16 @@ pub(crate) enum Item {
     Generations(Arc<[Generation]>),
 }
 
+impl Item {
+    /// Whether it puts something on the disk, and not only removes.
+    pub(super) fn needs_room(&self) -> bool {
+        match self {
+            Item::Change(change) => !change.entry.borrow().is_tombstone(),
+            Item::Generations(_) => false,
+        }
+    }
+}
+
 /// A key has a new entry, or none if that is a tombstone.
 #[derive(Clone)]
 pub(crate) struct Change {

@@ -136,7 +136,8 @@ impl Writer<'_> {
             return Ok(false);
         }
         let mut attempt = || {
-            let mut transaction = self.shared.engine.write(self.shared.queue.bytes() as u64)?;
+            let bytes = if items.iter().any(Item::needs_room) { self.shared.queue.bytes() } else { 0 };
+            let mut transaction = self.shared.engine.write(bytes as u64)?;
             self.apply(&mut transaction, &mut state, items, &mut effects)?;
             self.expire(&mut transaction, &mut state, now, &mut effects)?;
             self.bury(&mut transaction, &mut state, &mut effects)?;
@@ -366,14 +367,15 @@ impl Writer<'_> {
         least: u64,
         effects: &mut Effects,
     ) -> Result<(), EngineError> {
-        let excess = self.excess(transaction.usage()?.used).max(least);
-        if excess == 0 {
+        let excess = self.excess(transaction.usage()?.used);
+        let target = excess.max(least).min(EVICTED_BYTES_AT_ONCE);
+        if target == 0 {
             return Ok(());
         }
         let policy = *self.shared.eviction.lock();
         let Some(memory) = self.shared.queue.memory() else { return Ok(()) };
         if policy == EvictionPolicy::NoEviction {
-            effects.full = state.dead.is_empty();
+            effects.full = excess > 0 && state.dead.is_empty();
             return Ok(());
         }
         let candidates = match policy.volatile_only() {
@@ -383,7 +385,6 @@ impl Writer<'_> {
         // The first passes spare what is in use.
         let spare_used = self.passes < 2;
         let mut freed = 0;
-        let target = excess.min(EVICTED_BYTES_AT_ONCE);
         for old in candidates {
             if freed >= target || effects.evicted as usize >= REMOVED_AT_ONCE {
                 break;
@@ -405,8 +406,9 @@ impl Writer<'_> {
         } else {
             self.passes = self.passes.saturating_add(1);
         }
-        effects.full = self.passes > 4 && state.dead.is_empty();
-        effects.more = !effects.full;
+        let is_stuck = self.passes > 4 && state.dead.is_empty();
+        effects.full = excess > 0 && is_stuck;
+        effects.more = !is_stuck;
         Ok(())
     }
 

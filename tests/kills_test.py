@@ -1,0 +1,243 @@
+"""kill -9 at random moments: what was promised is there after a restart, and everything that counts it agrees."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import servers
+from histories import Contents, Writer
+from mounts import small_disk
+from resp import Connection, Failure, Simple
+from servers import Server, check
+from threads import in_threads
+from waiting import until
+
+pytestmark = pytest.mark.snugly_only
+
+KILLS = int(os.environ.get("SNUGLY_KILLS", "10"))
+WRITERS = 4
+COMMIT_INTERVAL = 0.1
+# What a busy machine may add to the interval between a commit's time and its being on disk.
+GRACE = 0.4
+EVERYTHING = {
+    "SET": 10.0,
+    "SET PXAT": 4,
+    "MSET": 4,
+    "DEL": 3,
+    "APPEND": 2,
+    "PEXPIREAT": 2,
+    "PERSIST": 1,
+    "FLUSHDB": 0.2,
+    "EXEC": 3,
+}
+MAX_MEMORY = 2 << 20
+# The store looks for something to evict for so long only: what one read or write leaves over, the next ones make good.
+SOME_VALUES = 4 * 60_000
+MAX_DISK = 16 << 20
+
+
+def rng(name: str) -> random.Random:
+    return random.Random(os.environ.get("SNUGLY_SEED", name))
+
+
+def unexpected(failure: Failure) -> None:
+    raise AssertionError(f"a write failed: {failure.text!r}")
+
+
+def kill_while_writing(
+    options: list[str],
+    writers: list[Writer],
+    wait: Callable[[], None],
+    failures: Callable[[Failure], None] = unexpected,
+) -> float:
+    """Starts a server, lets the writers write, and kills it once `wait` returns; says when."""
+    with servers.snugly(*options) as server:
+        killed = 0.0
+
+        def kill() -> None:
+            nonlocal killed
+            try:
+                wait()
+            finally:
+                killed = time.monotonic()
+                server.process.send_signal(signal.SIGKILL)
+                server.process.wait()
+
+        in_threads(kill, *(lambda w=writer: w.write_until_killed(server.port, failures) for writer in writers))
+    return killed
+
+
+def a_moment(random_: random.Random) -> Callable[[], None]:
+    seconds = random_.uniform(0.05, 0.6)
+    return lambda: time.sleep(seconds)
+
+
+def info(connection: Connection, section: str, field: str) -> int:
+    text = connection.command("INFO", section)
+    assert isinstance(text, bytes)
+    return int(text.split(b"\r\n" + field.encode() + b":")[1].split(b"\r\n")[0])
+
+
+def scan_all(connection: Connection, writers: list[Writer]) -> list[Contents]:
+    """What is in the databases of each writer, after which memory must be inside its budget."""
+    contents = [writer.scan(connection) for writer in writers]
+    assert info(connection, "memory", "used_memory_dataset") <= MAX_MEMORY + SOME_VALUES
+    return contents
+
+
+def promise(durability: str, killed: float) -> float:
+    """Until when an answer is a promise."""
+    return killed if durability == "fsync" else killed - COMMIT_INTERVAL - GRACE
+
+
+@pytest.mark.parametrize("durability", ["fsync", "batched"])
+def test_a_kill_loses_nothing_that_was_promised(tmp_path: Path, durability: str) -> None:
+    folder, random_ = tmp_path / "store", rng(durability)
+    writers = [
+        Writer(random.Random(random_.random()), range(database, database + 1), EVERYTHING)
+        for database in range(WRITERS)
+    ]
+    options = ["--storage", str(folder), "--durability", durability, "--max-memory", str(MAX_MEMORY)]
+    for _ in range(KILLS):
+        killed = kill_while_writing(options, writers, a_moment(random_))
+        check(folder)
+        with servers.snugly(*options) as server, server.connect() as connection:
+            for writer, found in zip(writers, scan_all(connection, writers), strict=True):
+                writer.verify_order(found, promise(durability, killed))
+
+
+def test_a_kill_tears_no_change_of_whole_databases_apart(tmp_path: Path) -> None:
+    folder, random_ = tmp_path / "store", rng("whole databases")
+    kinds = EVERYTHING | {"FLUSHDB": 1, "FLUSHALL": 1, "SWAPDB": 2}
+    writer = Writer(random.Random(random_.random()), range(4), kinds)
+    options = ["--storage", str(folder), "--max-memory", str(MAX_MEMORY)]
+    for _ in range(KILLS):
+        killed = kill_while_writing(options, [writer], a_moment(random_))
+        check(folder)
+        with servers.snugly(*options) as server, server.connect() as connection:
+            (found,) = scan_all(connection, [writer])
+            writer.verify_order(found, promise("batched", killed))
+
+
+def test_a_kill_in_a_full_cache_leaves_it_inside_its_budget_and_true(tmp_path: Path) -> None:
+    folder, random_ = tmp_path / "store", rng("full cache")
+    # Together twice what the file may hold.
+    writers = [
+        Writer(
+            random.Random(random_.random()),
+            range(database, database + 1),
+            {"SET": 10, "SET PXAT": 2, "MSET": 2, "DEL": 1},
+            keys=400,
+            lengths=(300, 9_000, 50_000),
+        )
+        for database in range(WRITERS)
+    ]
+    options = ["--storage", str(folder), "--durability", "fsync", "--max-memory", str(MAX_MEMORY)]
+    options += ["--max-disk", str(MAX_DISK), "--max-memory-policy", "allkeys-lru"]
+    fill(options, writers)
+    for _ in range(KILLS):
+        killed = kill_while_writing(options, writers, a_moment(random_))
+        check(folder)
+        assert (folder / "data.mdb").stat().st_size <= MAX_DISK
+        with servers.snugly(*options) as server, server.connect() as connection:
+            for writer, found in zip(writers, scan_all(connection, writers), strict=True):
+                writer.verify_keys(found, promise("fsync", killed), may_be_missing=True)
+
+
+def fill(options: list[str], writers: list[Writer]) -> None:
+    """Gives every key a value, and sees that not all of them stay."""
+    with servers.snugly(*options) as server, server.connect() as connection:
+        for writer in writers:
+            connection.command("SELECT", writer.databases[0])
+            for number in range(writer.keys):
+                assert connection.command("SET", b"key:%d" % number, random.randbytes(20_000)) == Simple(b"OK")
+        until(lambda: info(connection, "stats", "evicted_keys") > 0)
+        for writer, found in zip(writers, scan_all(connection, writers), strict=True):
+            writer.state = found
+
+
+def test_a_kill_on_a_full_disk_loses_nothing_that_was_promised(tmp_path: Path) -> None:
+    random_ = rng("full disk")
+    # Together some times what the disk holds.
+    writers = [
+        Writer(
+            random.Random(random_.random()),
+            range(database, database + 1),
+            {"SET": 10, "MSET": 2, "DEL": 1},
+            keys=400,
+            lengths=(300, 9_000, 50_000),
+        )
+        for database in range(WRITERS)
+    ]
+    with small_disk(tmp_path / "disk", MAX_DISK) as disk:
+        folder = disk / "store"
+        options = ["--storage", str(folder), "--durability", "fsync", "--max-memory", str(MAX_MEMORY)]
+        refused = 0
+
+        def note(failure: Failure) -> None:
+            nonlocal refused
+            assert failure.text.startswith((b"MISCONF ", b"EXECABORT ")), failure.text
+            refused += 1
+            time.sleep(0.01)
+
+        for _ in range(KILLS):
+            enough = refused + random_.randrange(1, 30)
+            killed = kill_while_writing(options, writers, partial(until, lambda: refused >= enough), note)  # noqa: B023
+            check(folder)
+            with servers.snugly(*options) as server, server.connect() as connection:
+                for writer, found in zip(writers, scan_all(connection, writers), strict=True):
+                    writer.verify_keys(found, promise("fsync", killed), may_be_missing=False)
+                delete_half(connection, writers)
+                until(lambda: with_room(server))
+
+
+def delete_half(connection: Connection, writers: list[Writer]) -> None:
+    for writer in writers:
+        connection.command("SELECT", writer.databases[0])
+        entries = sorted(writer.state)[::2]
+        assert connection.command("DEL", "nothing", *(key for _, key in entries)) == len(entries)
+        for entry in entries:
+            del writer.state[entry]
+
+
+def with_room(server: Server) -> bool:
+    """Whether a write is taken. One that cannot be kept ends its connection."""
+    with server.connect() as connection:
+        connection.command("SELECT", WRITERS)
+        return connection.command("SET", "room", b"x" * 10_000) == Simple(b"OK")
+
+
+def test_a_disk_that_has_room_again_is_written_to_again(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", MAX_DISK) as disk:
+        ballast = disk / "ballast"
+        ballast.write_bytes(bytes(MAX_DISK // 2))
+        options = ["--storage", str(disk / "store"), "--durability", "fsync", "--max-memory", str(MAX_MEMORY)]
+        kept = 0
+        with servers.snugly(*options) as server:
+            with server.connect() as connection:
+                while connection.command("SET", f"key:{kept}", numbered(kept)) == Simple(b"OK"):
+                    kept += 1
+            assert kept > 10
+            with server.connect() as connection:
+                refusal = connection.command("SET", "more", numbered(kept))
+                assert isinstance(refusal, Failure)
+                assert refusal.text.startswith(b"MISCONF there is no room left on the disk"), refusal
+                assert connection.command("GET", "key:0") == numbered(0)
+            ballast.unlink()
+            until(lambda: with_room(server))
+            server.process.kill()
+        with servers.snugly(*options) as server, server.connect() as connection:
+            for number in range(kept):
+                assert connection.command("GET", f"key:{number}") == numbered(number)
+
+
+def numbered(number: int) -> bytes:
+    return random.Random(number).randbytes(20_000)
