@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from info import info
 from resp import Connection, Failure, Reply, Simple, encode
 from tested import Start
 
@@ -26,12 +27,6 @@ def fill(connection: Connection, numbers: range, *options: str) -> list[Reply]:
         connection.send(b"".join(encode("SET", f"key:{number}", value(number), *options) for number in batch))
         replies += [connection.read() for _ in batch]
     return replies
-
-
-def info(connection: Connection, section: str, name: str) -> int:
-    text = connection.command("INFO", section)
-    assert isinstance(text, bytes)
-    return int(text.split(b"\r\n" + name.encode() + b":")[1].split(b"\r\n")[0])
 
 
 @pytest.mark.parametrize("policy", ["allkeys-lru", "allkeys-lfu", "allkeys-random"])

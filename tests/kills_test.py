@@ -14,6 +14,7 @@ import pytest
 
 import servers
 from histories import Contents, Writer
+from info import info
 from mounts import small_disk
 from resp import Connection, Failure, Simple
 from servers import Server, check
@@ -78,12 +79,6 @@ def kill_while_writing(
 def a_moment(random_: random.Random) -> Callable[[], None]:
     seconds = random_.uniform(0.05, 0.6)
     return lambda: time.sleep(seconds)
-
-
-def info(connection: Connection, section: str, field: str) -> int:
-    text = connection.command("INFO", section)
-    assert isinstance(text, bytes)
-    return int(text.split(b"\r\n" + field.encode() + b":")[1].split(b"\r\n")[0])
 
 
 def scan_all(connection: Connection, writers: list[Writer]) -> list[Contents]:
