@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help run demo test test-rust test-minimal test-clients test-kills test-deps lint format deny \
 	command-documentation \
-	fuzz fuzz-smoke bench bench-smoke bench-codec bench-protocol clean
+	fuzz fuzz-smoke bench bench-smoke bench-mixed bench-codec bench-protocol clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -98,6 +98,11 @@ bench: $(VENV)/installed ## measure beside valkey-server and memcached; about tw
 bench-smoke: ## see that every benchmark runs, with tiny numbers
 	$(MAKE) bench ARGS="--quick --output target/bench-smoke"
 	$(MAKE) demo ARGS="--values 200"
+	$(MAKE) bench-mixed ARGS="--quick"
+
+bench-mixed: $(VENV)/installed ## what reads from disk cost those who find their values in memory; a minute
+	cargo build --release --locked --package snugly
+	$(BIN)/python bench/mixed.py --program $(PROGRAM) $(ARGS)
 
 bench-codec: ## what the codec costs over bare contexts
 	cargo bench --locked --package snugly-codec
