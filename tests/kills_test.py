@@ -17,9 +17,9 @@ from histories import Contents, Writer
 from info import info
 from mounts import small_disk
 from resp import Connection, Failure, Simple
-from servers import Server, check
+from servers import check
 from threads import in_threads
-from waiting import until
+from waiting import until, until_written
 
 pytestmark = pytest.mark.snugly_only
 
@@ -191,7 +191,7 @@ def test_a_kill_on_a_full_disk_loses_nothing_that_was_promised(tmp_path: Path) -
                 for writer, found in zip(writers, scan_all(connection, writers), strict=True):
                     writer.verify_keys(found, promise("fsync", killed), may_be_missing=False)
                 delete_half(connection, writers)
-                until(lambda: with_room(server))
+                until_written(server, WRITERS)
 
 
 def delete_half(connection: Connection, writers: list[Writer]) -> None:
@@ -201,38 +201,3 @@ def delete_half(connection: Connection, writers: list[Writer]) -> None:
         assert connection.command("DEL", "nothing", *(key for _, key in entries)) == len(entries)
         for entry in entries:
             del writer.state[entry]
-
-
-def with_room(server: Server) -> bool:
-    """Whether a write is taken. One that cannot be kept ends its connection."""
-    with server.connect() as connection:
-        connection.command("SELECT", WRITERS)
-        return connection.command("SET", "room", b"x" * 10_000) == Simple(b"OK")
-
-
-def test_a_disk_that_has_room_again_is_written_to_again(tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", MAX_DISK) as disk:
-        ballast = disk / "ballast"
-        ballast.write_bytes(bytes(MAX_DISK // 2))
-        options = ["--storage", str(disk / "store"), "--durability", "fsync", "--max-memory", str(MAX_MEMORY)]
-        kept = 0
-        with servers.snugly(*options) as server:
-            with server.connect() as connection:
-                while connection.command("SET", f"key:{kept}", numbered(kept)) == Simple(b"OK"):
-                    kept += 1
-            assert kept > 10
-            with server.connect() as connection:
-                refusal = connection.command("SET", "more", numbered(kept))
-                assert isinstance(refusal, Failure)
-                assert refusal.text.startswith(b"MISCONF there is no room left on the disk"), refusal
-                assert connection.command("GET", "key:0") == numbered(0)
-            ballast.unlink()
-            until(lambda: with_room(server))
-            server.process.kill()
-        with servers.snugly(*options) as server, server.connect() as connection:
-            for number in range(kept):
-                assert connection.command("GET", f"key:{number}") == numbered(number)
-
-
-def numbered(number: int) -> bytes:
-    return random.Random(number).randbytes(20_000)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from resp import Simple
+from servers import Server
+
 
 def until(condition: Callable[[], bool], seconds: float = 10) -> None:
     """Waits until the condition holds; fails if it does not in time."""
@@ -12,3 +15,15 @@ def until(condition: Callable[[], bool], seconds: float = 10) -> None:
     while not condition():
         assert time.monotonic() < deadline, "what was waited for did not happen"
         time.sleep(0.02)
+
+
+def until_written(server: Server, database: int = 0) -> None:
+    """Waits until the server takes a write and keeps it."""
+
+    def is_written() -> bool:
+        # A write that cannot be kept may end its connection.
+        with server.connect() as connection:
+            connection.command("SELECT", database)
+            return connection.command("SET", "written", b"x" * 10_000) == Simple(b"OK")
+
+    until(is_written)

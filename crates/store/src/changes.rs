@@ -110,7 +110,7 @@ impl Changes {
 
     fn renamed(&self) {
         if let Some(disk) = &self.0.disk {
-            disk.queue().push(Item::Generations(self.load()));
+            disk.queue().push(Item::Generations { generations: self.load(), in_group: Group::is_open() });
         }
     }
 }

@@ -236,7 +236,7 @@ impl Store {
     /// Waits while more changes are on their way to the disk than may be; writers that cannot wait call it before.
     pub async fn ready_to_write(&self) {
         let Some(disk) = self.disk() else { return };
-        while disk.queue().is_full() && disk.refusal().is_none() {
+        while self.is_behind() {
             let progress = disk.queue().listen();
             disk.queue().hurry();
             if disk.queue().is_full() {
@@ -245,9 +245,9 @@ impl Store {
         }
     }
 
-    /// Whether [`Store::ready_to_write`] would wait.
+    /// Whether [`Store::ready_to_write`] would wait: not while the disk refuses writes, which then is their answer.
     pub fn is_behind(&self) -> bool {
-        self.disk().is_some_and(|disk| disk.queue().is_full())
+        self.disk().is_some_and(|disk| disk.queue().is_full() && disk.refusal().is_none())
     }
 
     /// A session for the calling thread.

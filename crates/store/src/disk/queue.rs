@@ -21,17 +21,11 @@ use crate::memory::entry::Entry;
 pub(crate) enum Item {
     Change(Change),
     /// What the databases are called from here on, by their numbers.
-    Generations(Arc<[Generation]>),
-}
-
-impl Item {
-    /// Whether it puts something on the disk, and not only removes.
-    pub(super) fn needs_room(&self) -> bool {
-        match self {
-            Item::Change(change) => !change.entry.borrow().is_tombstone(),
-            Item::Generations(_) => false,
-        }
-    }
+    Generations {
+        generations: Arc<[Generation]>,
+        /// Whether changes must reach the disk with it.
+        in_group: bool,
+    },
 }
 
 /// A key has a new entry, or none if that is a tombstone.
@@ -225,7 +219,7 @@ impl Queue {
         self.item_bytes
             + match item {
                 Item::Change(change) => change.entry.borrow().allocation_size(),
-                Item::Generations(_) => 0,
+                Item::Generations { .. } => 0,
             }
     }
 

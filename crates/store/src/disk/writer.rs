@@ -136,7 +136,7 @@ impl Writer<'_> {
             return Ok(false);
         }
         let mut attempt = || {
-            let bytes = if items.iter().any(Item::needs_room) { self.shared.queue.bytes() } else { 0 };
+            let bytes = if needs_room(items) { self.shared.queue.bytes() } else { 0 };
             let mut transaction = self.shared.engine.write(bytes as u64)?;
             self.apply(&mut transaction, &mut state, items, &mut effects)?;
             self.expire(&mut transaction, &mut state, now, &mut effects)?;
@@ -155,13 +155,19 @@ impl Writer<'_> {
         Ok(effects.more)
     }
 
-    /// Makes room where a commit found none: deletes what is to be deleted anyway, and what the policy gives up. What was
-    /// pushed in a group stays whole, for the commit that is tried again. Says whether anything went.
+    /// Makes room where a commit found none: deletes what is to be deleted or flushed anyway, and what the policy gives
+    /// up. What was pushed in a group stays whole, for the commit that is tried again. Says whether anything went.
     fn shed(&mut self, items: &[Item]) -> bool {
         let mut state = self.state.clone();
         let mut effects = Effects::default();
         let mut attempt = || {
             let mut transaction = self.shared.engine.write(0)?;
+            let is_grouped = |item: &Item| matches!(item, Item::Generations { in_group: true, .. });
+            if let Some(generations) = assigned(items)
+                && !items.iter().any(is_grouped)
+            {
+                state.assign(generations);
+            }
             let mut removed = 0;
             for (hash, change) in last_changes(items, self.hash_key) {
                 let entry = change.entry.borrow();
@@ -242,11 +248,7 @@ impl Writer<'_> {
         items: &[Item],
         effects: &mut Effects,
     ) -> Result<(), EngineError> {
-        let assigned = items.iter().rev().find_map(|item| match item {
-            Item::Generations(generations) => Some(generations),
-            Item::Change(_) => None,
-        });
-        if let Some(generations) = assigned {
+        if let Some(generations) = assigned(items) {
             state.assign(generations);
         }
         for (hash, change) in last_changes(items, self.hash_key) {
@@ -452,6 +454,24 @@ impl Old {
     }
 }
 
+/// What the databases are called after these items, if that changes.
+fn assigned(items: &[Item]) -> Option<&[Generation]> {
+    items.iter().rev().find_map(|item| match item {
+        Item::Generations { generations, .. } => Some(&**generations),
+        Item::Change(_) => None,
+    })
+}
+
+/// Whether anything is put on the disk, and not only removed.
+fn needs_room(items: &[Item]) -> bool {
+    let assigned = assigned(items);
+    let is_flushed = |change: &Change| assigned.is_some_and(|known| !known.contains(&change.generation));
+    items.iter().any(|item| match item {
+        Item::Change(change) => !change.entry.borrow().is_tombstone() && !is_flushed(change),
+        Item::Generations { .. } => false,
+    })
+}
+
 /// The last change of each key, in the order of the rows.
 fn last_changes(items: &[Item], hash_key: [u64; 2]) -> Vec<(u64, &Change)> {
     let mut changes: Vec<(u64, usize, &Change)> = items
@@ -459,7 +479,7 @@ fn last_changes(items: &[Item], hash_key: [u64; 2]) -> Vec<(u64, &Change)> {
         .enumerate()
         .filter_map(|(number, item)| match item {
             Item::Change(change) => Some((hash(hash_key, change.entry.borrow().key()), number, change)),
-            Item::Generations(_) => None,
+            Item::Generations { .. } => None,
         })
         .collect();
     // The latest first among those of one key.

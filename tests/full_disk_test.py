@@ -1,0 +1,83 @@
+"""A disk without room: what is refused, what is taken, and that it is written to again once there is room."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+import servers
+from mounts import small_disk
+from resp import Failure, Simple, encode
+from servers import check
+from waiting import until_written
+
+pytestmark = pytest.mark.snugly_only
+
+DISK_BYTES = 16 << 20
+MAX_MEMORY = 2 << 20
+
+
+def numbered(number: int) -> bytes:
+    return random.Random(number).randbytes(20_000)
+
+
+def test_a_disk_that_has_room_again_is_written_to_again(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", DISK_BYTES) as disk:
+        ballast = disk / "ballast"
+        ballast.write_bytes(bytes(DISK_BYTES // 2))
+        options = ["--storage", str(disk / "store"), "--durability", "fsync", "--max-memory", str(MAX_MEMORY)]
+        kept = 0
+        with servers.snugly(*options) as server:
+            with server.connect() as connection:
+                while connection.command("SET", f"key:{kept}", numbered(kept)) == Simple(b"OK"):
+                    kept += 1
+            assert kept > 10
+            with server.connect() as connection:
+                refusal = connection.command("SET", "more", numbered(kept))
+                assert isinstance(refusal, Failure)
+                assert refusal.text.startswith(b"MISCONF there is no room left on the disk"), refusal
+                assert connection.command("GET", "key:0") == numbered(0)
+            ballast.unlink()
+            until_written(server)
+            server.process.kill()
+        with servers.snugly(*options) as server, server.connect() as connection:
+            for number in range(kept):
+                assert connection.command("GET", f"key:{number}") == numbered(number)
+
+
+def test_every_write_to_a_full_disk_is_answered(tmp_path: Path) -> None:
+    count = 2 * DISK_BYTES // 20_000
+    with small_disk(tmp_path / "disk", DISK_BYTES) as disk:
+        options = ["--storage", str(disk / "store"), "--max-memory", str(MAX_MEMORY)]
+        with servers.snugly(*options) as server, server.connect() as connection:
+            connection.send(b"".join(encode("SET", f"key:{number}", numbered(number)) for number in range(count)))
+            replies = [connection.read() for _ in range(count)]
+            taken = [number for number, reply in enumerate(replies) if reply == Simple(b"OK")]
+            refusal = b"MISCONF there is no room left on the disk or in max-disk"
+            assert all(reply in (Simple(b"OK"), Failure(refusal)) for reply in replies)
+            assert 0 < len(taken) < count
+            for number in taken:
+                assert connection.command("GET", f"key:{number}") == numbered(number)
+
+
+@pytest.mark.parametrize("durability", ["fsync", "batched"])
+@pytest.mark.parametrize("removal", ["DEL", "FLUSHALL"])
+def test_a_full_disk_takes_what_makes_room(tmp_path: Path, durability: str, removal: str) -> None:
+    with small_disk(tmp_path / "disk", DISK_BYTES) as disk:
+        options = ["--storage", str(disk / "store"), "--durability", durability, "--max-memory", str(MAX_MEMORY)]
+        written = 0
+        with servers.snugly(*options) as server:
+            with server.connect() as connection:
+                while connection.command("SET", f"key:{written}", numbered(written)) == Simple(b"OK"):
+                    written += 1
+            assert written > 100
+            keys = [f"key:{number}" for number in range(0, written, 2)]
+            with server.connect() as connection:
+                # Not being on the disk yet is an error under fsync, and the connection's end; it will be there.
+                connection.command(*(["DEL", *keys] if removal == "DEL" else ["FLUSHALL"]))
+            until_written(server)
+            with server.connect() as connection:
+                assert connection.command("EXISTS", *keys) == 0
+        check(disk / "store")
