@@ -3,10 +3,12 @@
 mod support;
 
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use snugly_store::{Condition, ExpireConditions, Expiry, Observer};
-use support::{NOW, put, session_at, store_with};
+use snugly_store::{Condition, ExpireConditions, Expiry, Observer, Storage, Store, system_time};
+use support::{NOW, config, put, session_at, store_with};
 
 #[derive(Default)]
 struct Notes(Mutex<Vec<String>>);
@@ -46,4 +48,33 @@ fn an_observer_is_told_of_changes_and_not_of_what_changes_nothing() {
     drop(session.flush(Some(3)));
     drop(session.flush(None));
     assert_eq!(told(), ["flushed Some(3)", "flushed None"]);
+}
+
+#[test]
+fn an_observer_is_told_of_keys_that_expire_on_disk_only() {
+    let notes = Arc::<Notes>::default();
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let open = || {
+        let mut config = config();
+        config.observer = Some(notes.clone());
+        Store::open(config, Storage::new(folder.path())).expect("the store opens")
+    };
+    let store = open();
+    let now = system_time();
+    let mut session = store.session();
+    for (key, expiry) in [(b"soon", Expiry::At(now + 500)), (b"late", Expiry::Never)] {
+        session.set(1, key, b"value", expiry, Condition::Always).expect("there is room");
+    }
+    drop(session);
+    store.close().expect("the disk takes everything");
+    drop(store);
+    notes.0.lock().clear();
+    let store = open();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while notes.0.lock().is_empty() {
+        assert!(Instant::now() < deadline, "nobody was told");
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(*notes.0.lock(), ["1:soon"]);
+    assert_eq!(store.database_stats(1).expect("undamaged").keys, 1);
 }

@@ -105,6 +105,9 @@ pub(crate) trait MemoryTier: Send + Sync {
     /// The deletion that this entry stands for is on disk: it can go, unless its key has been written since.
     fn forget(&self, tombstone: &Entry);
 
+    /// The key's time had come, and it was removed from disk.
+    fn expired(&self, generation: Generation, hash: u64, key: &[u8]);
+
     /// The key is about to be removed from disk to make room. Puts a tombstone in its place and gives it, unless the
     /// key has changes on their way to disk, or (where `spare_used`) is in use.
     fn give_up(&self, generation: Generation, hash: u64, key: &[u8], spare_used: bool) -> Option<Entry>;

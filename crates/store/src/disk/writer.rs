@@ -52,6 +52,8 @@ struct Effects {
     deleted: Vec<Entry>,
     /// Tombstones of keys that were evicted.
     evicted_keys: Vec<Entry>,
+    /// Where the keys were whose time had come.
+    expired_keys: Vec<(RowKey, Vec<u8>)>,
     expired: u64,
     evicted: u64,
     /// Rows of flushed generations that went.
@@ -213,6 +215,11 @@ impl Writer<'_> {
         status.evicted.fetch_add(effects.evicted, Ordering::Relaxed);
         status.commits.fetch_add(1, Ordering::Relaxed);
         self.forget(&effects.evicted_keys);
+        if let Some(memory) = self.shared.queue.memory() {
+            for (row_key, key) in &effects.expired_keys {
+                memory.expired(row_key.generation(), row_key.hash(), key);
+            }
+        }
         Ok(())
     }
 
@@ -332,6 +339,7 @@ impl Writer<'_> {
             let bytes = transaction.get(Table::Entries, &row_key.0)?;
             match bytes.map(|bytes| Old::parse(row_key, bytes)) {
                 Some(old) if old.expiry == Some(at) => {
+                    effects.expired_keys.extend(key_of(transaction, &old)?.map(|key| (row_key, key)));
                     remove(transaction, state, &old)?;
                     effects.expired += 1;
                 }

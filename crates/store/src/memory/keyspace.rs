@@ -525,10 +525,18 @@ impl MemoryTier for Keyspace {
         self.lock(place.shard).forget(place.tag, tombstone);
     }
 
+    fn expired(&self, generation: Generation, hash: u64, key: &[u8]) {
+        let position = self.position(hash);
+        let shard = self.lock((position >> u16::BITS) as usize);
+        // The database is looked up under the lock, since a flush has all locks.
+        if let Some(database) = self.changes.database(generation) {
+            shard.expired_on_disk(database, position as u16, key);
+        }
+    }
+
     fn give_up(&self, generation: Generation, hash: u64, key: &[u8], spare_used: bool) -> Option<Entry> {
         let position = self.position(hash);
         let mut shard = self.lock((position >> u16::BITS) as usize);
-        // The database is looked up under the lock, since a flush has all locks.
         let database = self.changes.database(generation)?;
         shard.give_up(database, position as u16, key, spare_used)
     }

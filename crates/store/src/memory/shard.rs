@@ -203,6 +203,14 @@ impl Shard {
         }
     }
 
+    /// Tells of a key whose time had come on disk, unless it is in memory too, where it is told of when it goes.
+    pub(crate) fn expired_on_disk(&self, database: usize, tag: u16, key: &[u8]) {
+        let part = self.existing_database(database);
+        if part.is_none_or(|part| part.table.find(tag, key).is_none()) {
+            self.changes.gone(database, key);
+        }
+    }
+
     /// Puts a tombstone in the place of a key that is about to be removed from disk, and gives it; `None` if the key is
     /// to stay there.
     pub(crate) fn give_up(

@@ -8,10 +8,15 @@ use snugly_store::{Choice, Condition, Config, EvictionPolicy, Expiry, Session, S
 
 pub const NOW: u64 = 1_700_000_000_000;
 
-pub fn store_with(change: impl FnOnce(&mut Config)) -> Arc<Store> {
+pub fn config() -> Config {
     let codec = if cfg!(feature = "zstd") { "zstd" } else { "none" };
     let mut config = Config::new(Choice::new(codec, None, 64).expect("a codec of this build"));
     config.shards = Some(4);
+    config
+}
+
+pub fn store_with(change: impl FnOnce(&mut Config)) -> Arc<Store> {
+    let mut config = config();
     change(&mut config);
     Store::new(config)
 }
