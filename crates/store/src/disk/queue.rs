@@ -324,7 +324,8 @@ mod tests {
     }
 
     fn push(queue: &Queue, changes: usize) {
-        (0..changes).for_each(|_| queue.push(Item::Generations(Arc::from([0]))));
+        (0..changes)
+            .for_each(|_| queue.push(Item::Generations { generations: Arc::from([0]), in_group: false }));
     }
 
     /// A commit of two changes, while two others are pushed.
