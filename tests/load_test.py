@@ -49,24 +49,25 @@ def go_on(server: Server, rounds: int = 500) -> None:
             assert connection.command("GET", f"other:{number}") == value(number)
 
 
-@pytest.fixture
-def many_files() -> Iterator[None]:
-    """Lets the test and the server that it starts open enough sockets."""
-    needed = IDLE_CLIENTS + 1_000
+@contextlib.contextmanager
+def open_files(count: int) -> Iterator[None]:
+    """Lets the test, and a server that it starts, open so many files before they ask for more."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < needed:
-        pytest.skip(f"this user may open {hard} files, and {needed} are needed (ulimit -H -n)")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, needed) if soft >= 0 else soft, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if hard != resource.RLIM_INFINITY and hard < count:
+        pytest.skip(f"this user may open {hard} files, and {count} are needed (ulimit -H -n)")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-@pytest.mark.usefixtures("many_files")
 def test_ten_thousand_idle_clients_take_little_memory_and_disturb_nobody(
     start: Start, record_property: Callable[[str, object], None]
 ) -> None:
-    server = start()
-    with contextlib.ExitStack() as stack, server.connect() as connection:
+    with open_files(256):
+        server = start()
+    with open_files(IDLE_CLIENTS + 1_000), contextlib.ExitStack() as stack, server.connect() as connection:
         connection.command("CONFIG", "SET", "maxclients", IDLE_CLIENTS + 100)
         go_on(server)
         before = resident(server)

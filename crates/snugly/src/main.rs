@@ -7,6 +7,7 @@ mod client;
 mod corpus;
 mod decode;
 mod generate;
+mod open_files;
 mod serve;
 mod storage;
 

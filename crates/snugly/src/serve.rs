@@ -8,9 +8,10 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use snugly_codec::Choice;
 use snugly_server::{Configuration, Durability, SETTINGS, Server, Setting};
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::allocator::JEMALLOC;
+use crate::open_files;
 
 pub(crate) fn command(command: Command) -> Command {
     command
@@ -45,6 +46,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     }
     tracing_subscriber::fmt().with_max_level(configuration.log_level).with_writer(std::io::stderr).init();
 
+    allow_connections(configuration.max_clients);
     let compression = configuration.compression()?;
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
     let running = Server::start(configuration, JEMALLOC)?;
@@ -63,6 +65,22 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     running.wait()?;
     info!("stopped");
     Ok(())
+}
+
+/// Files that are open beside connections, at most: listeners, the store, what waits for events.
+const OTHER_FILES: u64 = 256;
+
+/// Sees to it that so many connections can be open, or says how many can.
+fn allow_connections(max_clients: usize) {
+    let wanted = max_clients as u64 + OTHER_FILES;
+    if let Some(limit) = open_files::raise_limit()
+        && limit < wanted
+    {
+        warn!(
+            "the system lets this process open {limit} files, so that fewer than {max_clients} clients can be \
+             connected: raise its limit to {wanted} (ulimit -n), or lower --max-clients"
+        );
+    }
 }
 
 /// What will happen to values, in words.
