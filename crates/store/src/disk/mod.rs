@@ -4,7 +4,8 @@
 //! - [`row`], [`state`]: the bytes (FORMAT.md specifies them)
 //! - [`lookup`]: reading keys
 //! - [`queue`]: changes on their way to the disk
-//! - [`writer`]: commits, and what is done on the way: expiry, eviction, flushed generations
+//! - [`writer`]: commits, and what is done on the way: expiry, eviction, flushed generations; [`old`]: the rows that
+//!   it replaces and removes
 //! - [`files`]: opening, and what is refused before the engine touches a file
 //! - [`check`]: verifying and compacting a store offline
 //!
@@ -16,6 +17,7 @@ pub(crate) mod engine;
 mod files;
 mod lmdb;
 mod lookup;
+mod old;
 pub(crate) mod queue;
 pub(crate) mod row;
 pub(crate) mod state;

@@ -11,9 +11,12 @@ use tracing::{error, info};
 
 use super::Shared;
 use super::engine::{Engine, EngineError, Read, Table, Write};
-use super::lookup::{self, Match};
+use super::lookup;
+use super::old::{
+    Old, expiring, key_of, old_row, remove, remove_chunks, rows_from, successor, unused_row_key,
+};
 use super::queue::{Batch, Change, Item};
-use super::row::{self, Body, Chunks, Damaged, Generation, Layout, Row, RowKey};
+use super::row::{self, Generation, Layout, RowKey};
 use super::state::{STATE_KEY, State};
 use crate::EvictionPolicy;
 use crate::hash::hash;
@@ -61,14 +64,6 @@ struct Effects {
     /// Whether there is more of the regular work to do.
     more: bool,
     full: bool,
-}
-
-/// An older row of a key, without borrowing it from the transaction.
-struct Old {
-    row_key: RowKey,
-    row_bytes: usize,
-    expiry: Option<u64>,
-    chunks: Option<Chunks>,
 }
 
 /// Commits until the queue is stopped.
@@ -440,28 +435,6 @@ impl Writer<'_> {
     }
 }
 
-impl Old {
-    /// Of a damaged row only the key is known; its chunks, if it had any, stay behind until the store is compacted.
-    fn parse(row_key: RowKey, bytes: &[u8]) -> Old {
-        match Row::parse(row_key, bytes) {
-            Ok(row) => Old::of(row_key, &row),
-            Err(Damaged) => Old { row_key, row_bytes: bytes.len(), expiry: None, chunks: None },
-        }
-    }
-
-    fn of(row_key: RowKey, row: &Row<'_>) -> Old {
-        let chunks = match row.body {
-            Body::Chunked(chunks) => Some(chunks),
-            Body::Inline(_) => None,
-        };
-        Old { row_key, row_bytes: row.len, expiry: row.expiry, chunks }
-    }
-
-    fn bytes(&self) -> u64 {
-        self.row_bytes as u64 + self.chunks.as_ref().map_or(0, |chunks| chunks.len)
-    }
-}
-
 /// What the databases are called after these items, if that changes.
 fn assigned(items: &[Item]) -> Option<&[Generation]> {
     items.iter().rev().find_map(|item| match item {
@@ -503,111 +476,4 @@ fn last_changes(items: &[Item], hash_key: [u64; 2]) -> Vec<(u64, &Change)> {
         later.generation == first.generation && later.entry.borrow().key() == first.entry.borrow().key()
     });
     changes.into_iter().map(|(hash, _, change)| (hash, change)).collect()
-}
-
-/// The key's row as it is, among all rows of its hash.
-fn old_row(
-    transaction: &impl Write,
-    rows: &[(RowKey, &[u8])],
-    key: &[u8],
-) -> Result<Option<Old>, EngineError> {
-    Ok(match lookup::find_among(transaction, rows, key)? {
-        Match::Found(row_key, row) => Some(Old::of(row_key, &row)),
-        Match::Damaged(row_key) => {
-            rows.iter().find(|(other, _)| *other == row_key).map(|(_, bytes)| Old::parse(row_key, bytes))
-        }
-        Match::Absent => None,
-    })
-}
-
-/// A row key of this hash that none of its rows has.
-fn unused_row_key(
-    rows: &[(RowKey, &[u8])],
-    generation: Generation,
-    hash: u64,
-) -> Result<RowKey, EngineError> {
-    let is_free = |number: &u8| !rows.iter().any(|(row_key, _)| row_key.number() == *number);
-    let number = (0..=u8::MAX).find(is_free).ok_or_else(|| {
-        EngineError::Engine("256 keys have the same hash, which cannot be by chance".into())
-    })?;
-    Ok(RowKey::new(generation, hash, number))
-}
-
-fn remove(transaction: &mut impl Write, state: &mut State, old: &Old) -> Result<(), EngineError> {
-    remove_chunks(transaction, old)?;
-    transaction.delete(Table::Entries, &old.row_key.0)?;
-    if let Some(at) = old.expiry {
-        transaction.delete(Table::Expiries, &old.row_key.expiry_key(at))?;
-    }
-    if let Some(contents) = state.of(old.row_key.generation()) {
-        contents.keys = contents.keys.saturating_sub(1);
-        contents.bytes = contents.bytes.saturating_sub(old.bytes());
-        contents.volatile_keys = contents.volatile_keys.saturating_sub(u64::from(old.expiry.is_some()));
-    }
-    Ok(())
-}
-
-fn remove_chunks(transaction: &mut impl Write, old: &Old) -> Result<(), EngineError> {
-    let Some(chunks) = &old.chunks else { return Ok(()) };
-    for number in 0..chunks.count() {
-        transaction.delete(Table::Chunks, &row::chunk_key(chunks.id, number as u32))?;
-    }
-    Ok(())
-}
-
-/// The next keys to expire, as long as their time is `wanted`.
-fn expiring(
-    reader: &impl Read,
-    limit: usize,
-    wanted: impl Fn(u64) -> bool,
-) -> Result<Vec<(u64, RowKey)>, EngineError> {
-    let mut found = Vec::new();
-    reader.scan(Table::Expiries, &[], &mut |key, _| match row::parse_expiry_key(key) {
-        Ok((at, row_key)) if wanted(at) && found.len() < limit => {
-            found.push((at, row_key));
-            true
-        }
-        Ok(_) | Err(Damaged) => false,
-    })?;
-    Ok(found)
-}
-
-/// Up to `limit` rows from one on, as long as they are `wanted`.
-fn rows_from(
-    reader: &impl Read,
-    from: RowKey,
-    limit: usize,
-    wanted: impl Fn(RowKey) -> bool,
-) -> Result<Vec<Old>, EngineError> {
-    let mut found = Vec::new();
-    reader.scan(Table::Entries, &from.0, &mut |key, bytes| match RowKey::parse(key) {
-        Ok(row_key) if wanted(row_key) && found.len() < limit => {
-            found.push(Old::parse(row_key, bytes));
-            true
-        }
-        _ => false,
-    })?;
-    Ok(found)
-}
-
-/// The key that a row is of, unless the row is damaged.
-fn key_of(reader: &impl Read, old: &Old) -> Result<Option<Vec<u8>>, EngineError> {
-    let Some(bytes) = reader.get(Table::Entries, &old.row_key.0)? else { return Ok(None) };
-    match Row::parse(old.row_key, bytes) {
-        Ok(Row { key: Some(key), .. }) => Ok(Some(key.to_vec())),
-        Ok(row) => Ok(lookup::long_key(reader, &row)?.ok()),
-        Err(Damaged) => Ok(None),
-    }
-}
-
-/// The row key behind this one.
-fn successor(row_key: RowKey) -> RowKey {
-    let mut bytes = row_key.0;
-    for byte in bytes.iter_mut().rev() {
-        *byte = byte.wrapping_add(1);
-        if *byte != 0 {
-            break;
-        }
-    }
-    RowKey(bytes)
 }

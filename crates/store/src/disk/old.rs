@@ -1,0 +1,143 @@
+//! Rows as a commit finds them: looking for them and removing them inside its transaction.
+
+use super::engine::{EngineError, Read, Table, Write};
+use super::lookup::{self, Match};
+use super::row::{self, Body, Chunks, Damaged, Generation, Row, RowKey};
+use super::state::State;
+
+/// An older row of a key, without borrowing it from the transaction.
+pub(super) struct Old {
+    pub(super) row_key: RowKey,
+    row_bytes: usize,
+    pub(super) expiry: Option<u64>,
+    chunks: Option<Chunks>,
+}
+
+impl Old {
+    /// Of a damaged row only the key is known; its chunks, if it had any, stay behind until the store is compacted.
+    pub(super) fn parse(row_key: RowKey, bytes: &[u8]) -> Old {
+        match Row::parse(row_key, bytes) {
+            Ok(row) => Old::of(row_key, &row),
+            Err(Damaged) => Old { row_key, row_bytes: bytes.len(), expiry: None, chunks: None },
+        }
+    }
+
+    pub(super) fn of(row_key: RowKey, row: &Row<'_>) -> Old {
+        let chunks = match row.body {
+            Body::Chunked(chunks) => Some(chunks),
+            Body::Inline(_) => None,
+        };
+        Old { row_key, row_bytes: row.len, expiry: row.expiry, chunks }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.row_bytes as u64 + self.chunks.as_ref().map_or(0, |chunks| chunks.len)
+    }
+}
+
+/// The key's row as it is, among all rows of its hash.
+pub(super) fn old_row(
+    transaction: &impl Write,
+    rows: &[(RowKey, &[u8])],
+    key: &[u8],
+) -> Result<Option<Old>, EngineError> {
+    Ok(match lookup::find_among(transaction, rows, key)? {
+        Match::Found(row_key, row) => Some(Old::of(row_key, &row)),
+        Match::Damaged(row_key) => {
+            rows.iter().find(|(other, _)| *other == row_key).map(|(_, bytes)| Old::parse(row_key, bytes))
+        }
+        Match::Absent => None,
+    })
+}
+
+/// A row key of this hash that none of its rows has.
+pub(super) fn unused_row_key(
+    rows: &[(RowKey, &[u8])],
+    generation: Generation,
+    hash: u64,
+) -> Result<RowKey, EngineError> {
+    let is_free = |number: &u8| !rows.iter().any(|(row_key, _)| row_key.number() == *number);
+    let number = (0..=u8::MAX).find(is_free).ok_or_else(|| {
+        EngineError::Engine("256 keys have the same hash, which cannot be by chance".into())
+    })?;
+    Ok(RowKey::new(generation, hash, number))
+}
+
+pub(super) fn remove(transaction: &mut impl Write, state: &mut State, old: &Old) -> Result<(), EngineError> {
+    remove_chunks(transaction, old)?;
+    transaction.delete(Table::Entries, &old.row_key.0)?;
+    if let Some(at) = old.expiry {
+        transaction.delete(Table::Expiries, &old.row_key.expiry_key(at))?;
+    }
+    if let Some(contents) = state.of(old.row_key.generation()) {
+        contents.keys = contents.keys.saturating_sub(1);
+        contents.bytes = contents.bytes.saturating_sub(old.bytes());
+        contents.volatile_keys = contents.volatile_keys.saturating_sub(u64::from(old.expiry.is_some()));
+    }
+    Ok(())
+}
+
+pub(super) fn remove_chunks(transaction: &mut impl Write, old: &Old) -> Result<(), EngineError> {
+    let Some(chunks) = &old.chunks else { return Ok(()) };
+    for number in 0..chunks.count() {
+        transaction.delete(Table::Chunks, &row::chunk_key(chunks.id, number as u32))?;
+    }
+    Ok(())
+}
+
+/// The next keys to expire, as long as their time is `wanted`.
+pub(super) fn expiring(
+    reader: &impl Read,
+    limit: usize,
+    wanted: impl Fn(u64) -> bool,
+) -> Result<Vec<(u64, RowKey)>, EngineError> {
+    let mut found = Vec::new();
+    reader.scan(Table::Expiries, &[], &mut |key, _| match row::parse_expiry_key(key) {
+        Ok((at, row_key)) if wanted(at) && found.len() < limit => {
+            found.push((at, row_key));
+            true
+        }
+        Ok(_) | Err(Damaged) => false,
+    })?;
+    Ok(found)
+}
+
+/// Up to `limit` rows from one on, as long as they are `wanted`.
+pub(super) fn rows_from(
+    reader: &impl Read,
+    from: RowKey,
+    limit: usize,
+    wanted: impl Fn(RowKey) -> bool,
+) -> Result<Vec<Old>, EngineError> {
+    let mut found = Vec::new();
+    reader.scan(Table::Entries, &from.0, &mut |key, bytes| match RowKey::parse(key) {
+        Ok(row_key) if wanted(row_key) && found.len() < limit => {
+            found.push(Old::parse(row_key, bytes));
+            true
+        }
+        _ => false,
+    })?;
+    Ok(found)
+}
+
+/// The key that a row is of, unless the row is damaged.
+pub(super) fn key_of(reader: &impl Read, old: &Old) -> Result<Option<Vec<u8>>, EngineError> {
+    let Some(bytes) = reader.get(Table::Entries, &old.row_key.0)? else { return Ok(None) };
+    match Row::parse(old.row_key, bytes) {
+        Ok(Row { key: Some(key), .. }) => Ok(Some(key.to_vec())),
+        Ok(row) => Ok(lookup::long_key(reader, &row)?.ok()),
+        Err(Damaged) => Ok(None),
+    }
+}
+
+/// The row key behind this one.
+pub(super) fn successor(row_key: RowKey) -> RowKey {
+    let mut bytes = row_key.0;
+    for byte in bytes.iter_mut().rev() {
+        *byte = byte.wrapping_add(1);
+        if *byte != 0 {
+            break;
+        }
+    }
+    RowKey(bytes)
+}
