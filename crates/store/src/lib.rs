@@ -39,6 +39,8 @@ mod store;
 mod tiers;
 
 pub use changes::Observer;
+#[cfg(fuzzing)]
+pub use disk::parse_anything;
 pub use disk::{CheckReport, DiskStats, Durability, MIN_MAX_DISK, OpenError, Storage, check, compact};
 pub use memory::entry::MAX_KEY_LEN;
 pub use memory::eviction::EvictionPolicy;

@@ -8,6 +8,7 @@
 //!   it replaces and removes
 //! - [`files`]: opening, and what is refused before the engine touches a file
 //! - [`check`]: verifying and compacting a store offline
+//! - `fuzzing`: what the fuzzer calls
 //!
 //! The memory tier is asked through [`MemoryTier`] only. Values are never looked into: a record moves between the tiers
 //! as it is.
@@ -15,6 +16,8 @@
 pub(crate) mod check;
 pub(crate) mod engine;
 mod files;
+#[cfg(fuzzing)]
+mod fuzzing;
 mod lmdb;
 mod lookup;
 mod old;
@@ -36,6 +39,8 @@ use tracing::warn;
 
 pub use check::{CheckReport, check, compact};
 pub use files::OpenError;
+#[cfg(fuzzing)]
+pub use fuzzing::parse_anything;
 pub(crate) use lookup::DiskError;
 
 use crate::EvictionPolicy;

@@ -43,7 +43,8 @@ impl Identity {
         let mut reader = Reader(unseal(bytes).map_err(|_| NotOurs::Damaged)?);
         let mut parse = || {
             reader.bytes::<{ MAGIC.len() + 4 }>()?;
-            Ok(Identity { hash_key: [reader.u64()?, reader.u64()?] })
+            let identity = Identity { hash_key: [reader.u64()?, reader.u64()?] };
+            if reader.0.is_empty() { Ok(identity) } else { Err(Damaged) }
         };
         parse().map_err(|Damaged| NotOurs::Damaged)
     }
@@ -149,7 +150,7 @@ impl State {
     }
 }
 
-fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
+pub(super) fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
     let checksum = xxh3_64(&bytes);
     bytes.extend_from_slice(&checksum.to_le_bytes());
     bytes

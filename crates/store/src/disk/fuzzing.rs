@@ -1,0 +1,32 @@
+//! What the fuzzer calls: any bytes taken for what a store holds, behind checksums that are right, since a wrong one is
+//! the end of every parser.
+
+use super::row::{self, Body, Row, RowKey};
+use super::state::{self, Identity, State};
+
+/// Takes the bytes for a row, its chunks, an identity and a state. What a parser accepts must be what it was given.
+pub fn parse_anything(bytes: &[u8]) {
+    let row_key = RowKey::new(1, 2, 3);
+    let sealed = row::with_checksum(row_key, bytes);
+    if let Ok(row) = Row::parse(row_key, &sealed) {
+        assert_eq!(row.len, sealed.len());
+        match &row.body {
+            Body::Inline(record) => drop(row::verify_record(record)),
+            Body::Chunked(chunks) => {
+                chunks.count();
+                let _ = row::verify_chunked(&row, chunks, bytes);
+            }
+        }
+    }
+    if let Ok((at, row_key)) = row::parse_expiry_key(bytes) {
+        assert_eq!(row_key.expiry_key(at), bytes);
+    }
+    row::chunk_id(bytes);
+    let sealed = state::seal(bytes.to_vec());
+    if let Ok(identity) = Identity::parse(&sealed) {
+        assert_eq!(identity.encode(), sealed);
+    }
+    if let Ok(state) = State::parse(&sealed) {
+        assert_eq!(state.encode(), sealed);
+    }
+}
