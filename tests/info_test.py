@@ -110,7 +110,7 @@ def test_the_disk_tier_says_what_it_does(start: Start, tmp_path: Path) -> None:
         connection.command("MGET", *range(20))
         after = fields(connection, "disk")
     grown = {name for name, value in after.items() if value.isdigit() and int(value) > int(before[name])}
-    assert {"disk_used_bytes", "disk_commits", "disk_reads"} <= grown
+    assert {"disk_used_bytes", "disk_commits", "disk_journal_records", "disk_reads"} <= grown
     assert (after["disk_max_bytes"], after["disk_last_commit_status"]) == (str(16 << 20), "ok")
 
 

@@ -44,6 +44,12 @@ pub(crate) fn check(matches: &ArgMatches) -> Result<()> {
     if report.flushed_rows > 0 {
         println!("{} rows of flushed databases are still to be removed", HumanCount(report.flushed_rows));
     }
+    if report.journaled_changes > 0 {
+        println!(
+            "{} changes in the journal are still to be taken over",
+            HumanCount(report.journaled_changes)
+        );
+    }
     if report.orphaned_chunks > 0 {
         println!(
             "{} chunks belong to no key; they were left behind by damaged rows",

@@ -15,6 +15,7 @@ pub(super) fn disk(server: &Server, fields: &mut Fields) {
     fields.add("disk_pending_bytes", stats.pending_bytes);
     fields.add("disk_commits", stats.commits);
     fields.add("disk_commit_milliseconds", milliseconds(stats.commit_nanoseconds));
+    fields.add("disk_journal_records", stats.journal_records);
     fields.add("disk_reads", stats.reads);
     fields.add("disk_expired_keys", stats.expired);
     fields.add("disk_evicted_keys", stats.evicted);

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::engine::{Engine, EngineError, Read, Table};
 use super::files::{self, DATA_FILE, OpenError, Opened};
+use super::journal;
 use super::lookup;
 use super::row::{self, Body, Damaged, Generation, Row, RowKey};
 use super::state::Contents;
@@ -23,6 +24,8 @@ pub struct CheckReport {
     pub bytes: u64,
     /// Rows of databases that were flushed and are still to be removed; not a fault.
     pub flushed_rows: u64,
+    /// Changes in the journal that the next start takes over; not a fault.
+    pub journaled_changes: u64,
     /// Chunks that no row refers to: room lost until the store is compacted or the chunks' row is mended.
     pub orphaned_chunks: u64,
     /// What is wrong, one line each, the first ones only.
@@ -53,7 +56,8 @@ impl CheckReport {
 /// # Errors
 /// [`OpenError`] if the store cannot be opened or read.
 pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, OpenError> {
-    let Opened { engine, identity, state, lock } = files::open_offline(path)?;
+    let Opened { engine, identity, state, applied, lock } = files::open_offline(path)?;
+    let leftover = journal::leftover(path, applied).map_err(|reason| files::failed(path, reason))?;
     let snapshot = engine.read().map_err(files::engine_failed(path))?;
     let mut checker = Checker {
         report: CheckReport::default(),
@@ -91,7 +95,12 @@ pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, Open
     drop(snapshot);
     engine.close();
     drop(lock);
-    Ok(CheckReport { used_bytes: usage.used, file_bytes: usage.file, ..checker.report })
+    Ok(CheckReport {
+        journaled_changes: leftover.items.len() as u64,
+        used_bytes: usage.used,
+        file_bytes: usage.file,
+        ..checker.report
+    })
 }
 
 struct Checker<P> {

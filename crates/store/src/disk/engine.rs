@@ -94,6 +94,9 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// A snapshot of what is committed, to be dropped soon: pages that it sees cannot be used again.
     fn read(&self) -> Result<Self::Snapshot<'_>, EngineError>;
 
+    /// Takes room on the disk for a transaction that will write about so many bytes, so that it finds some.
+    fn prepare(&self, bytes: u64) -> Result<(), EngineError>;
+
     /// A transaction that will write about so many bytes, or none and only remove, which is possible on a full disk.
     fn write(&self, bytes: u64) -> Result<Self::Transaction<'_>, EngineError>;
 

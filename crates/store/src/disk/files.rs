@@ -1,8 +1,8 @@
 //! Opening a store: what is refused before the engine maps a file, because the engine would die of it or take it for
 //! new, and making a new one so that a crash leaves none that is half made.
 //!
-//! A store is a folder with `data.mdb` (LMDB's file), `lock.mdb` (LMDB's table of readers) and `snugly.lock` (held
-//! while the store is open).
+//! A store is a folder with `data.mdb` (LMDB's file), `lock.mdb` (LMDB's table of readers), `snugly.lock` (held while
+//! the store is open), and perhaps a journal (see [`super::journal`]).
 
 use std::collections::hash_map::RandomState;
 use std::fs::{self, File, TryLockError};
@@ -16,7 +16,9 @@ use super::engine::{Engine, EngineError, Read, Table, Write};
 use super::lmdb::{Lmdb, Options};
 use super::lookup;
 use super::row::Damaged;
-use super::state::{FORMAT_VERSION, IDENTITY_KEY, Identity, NotOurs, STATE_KEY, State};
+use super::state::{
+    FORMAT_VERSION, IDENTITY_KEY, Identity, JOURNAL_KEY, NotOurs, STATE_KEY, State, parse_applied,
+};
 use super::{Durability, MIN_MAX_DISK, Storage};
 
 pub(super) const DATA_FILE: &str = "data.mdb";
@@ -142,6 +144,8 @@ pub(super) struct Opened {
     pub(super) engine: Lmdb,
     pub(super) identity: Identity,
     pub(super) state: State,
+    /// The last record of the journal that is committed.
+    pub(super) applied: u64,
     /// Keeps other processes out.
     pub(super) lock: File,
 }
@@ -260,9 +264,9 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
 fn open_existing(folder: &Path, storage: &Storage, lock: File) -> Result<Opened, OpenError> {
     let data = folder.join(DATA_FILE);
     let least = verify_file(&data)?;
-    let map_bytes = match storage.max_disk {
+    let map_bytes = match storage.engine_bytes() {
         0 => UNLIMITED_MAP,
-        max_disk => usize::try_from(max_disk.max(least)).unwrap_or(UNLIMITED_MAP),
+        bytes => usize::try_from(bytes.max(least)).unwrap_or(UNLIMITED_MAP),
     };
     let options = Options { map_bytes, sync: storage.durability != Durability::None };
     // SAFETY: the file has been checked, and the lock keeps other processes of ours from it.
@@ -285,8 +289,11 @@ fn open_existing(folder: &Path, storage: &Storage, lock: File) -> Result<Opened,
     };
     let state = lookup::state(&snapshot).map_err(engine_failed(folder))?;
     let state = state.map_err(|Damaged| damaged("its state cannot be read"))?;
+    let applied = snapshot.get(Table::Meta, JOURNAL_KEY).map_err(engine_failed(folder))?;
+    let applied = applied.map_or(Ok(0), parse_applied);
+    let applied = applied.map_err(|Damaged| damaged("its place in the journal cannot be read"))?;
     drop(snapshot);
-    Ok(Opened { engine, identity, state, lock })
+    Ok(Opened { engine, identity, state, applied, lock })
 }
 
 /// Checks LMDB's two meta pages with plain reads (struct MDB_meta in LMDB's mdb.c), and gives the length that the file
@@ -340,7 +347,7 @@ fn verify_file(path: &Path) -> Result<u64, OpenError> {
     Ok(expected)
 }
 
-fn failed(path: &Path, reason: io::Error) -> OpenError {
+pub(super) fn failed(path: &Path, reason: io::Error) -> OpenError {
     match reason.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             OpenError::NoSpace { path: path.to_owned() }

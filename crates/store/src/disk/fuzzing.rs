@@ -1,6 +1,7 @@
 //! What the fuzzer calls: any bytes taken for what a store holds, behind checksums that are right, since a wrong one is
 //! the end of every parser.
 
+use super::journal;
 use super::row::{self, Body, Row, RowKey};
 use super::state::{self, Identity, State};
 
@@ -21,6 +22,7 @@ pub fn parse_anything(bytes: &[u8]) {
     if let Ok((at, row_key)) = row::parse_expiry_key(bytes) {
         assert_eq!(row_key.expiry_key(at), bytes);
     }
+    let _ = journal::decode(bytes);
     row::chunk_id(bytes);
     let sealed = state::seal(bytes.to_vec());
     if let Ok(identity) = Identity::parse(&sealed) {

@@ -138,12 +138,15 @@ impl Engine for Lmdb {
         Ok(Snapshot { lmdb: self, transaction: self.env.read_txn().map_err(error)? })
     }
 
-    fn write(&self, bytes: u64) -> Result<Transaction<'_>, EngineError> {
+    fn prepare(&self, bytes: u64) -> Result<(), EngineError> {
         match self.extend_file(bytes) {
-            Ok(()) => {}
-            Err(EngineError::NoSpace) if self.has_pages_for(bytes)? => {}
-            Err(failure) => return Err(failure),
+            Err(EngineError::NoSpace) if self.has_pages_for(bytes)? => Ok(()),
+            outcome => outcome,
         }
+    }
+
+    fn write(&self, bytes: u64) -> Result<Transaction<'_>, EngineError> {
+        self.prepare(bytes)?;
         Ok(Transaction { lmdb: self, transaction: self.env.write_txn().map_err(error)? })
     }
 

@@ -3,7 +3,7 @@
 //! - [`engine`]: what is asked of a storage engine; [`lmdb`]: the engine that is used
 //! - [`row`], [`state`]: the bytes (FORMAT.md specifies them)
 //! - [`lookup`]: reading keys
-//! - [`queue`]: changes on their way to the disk
+//! - [`queue`]: changes on their way to the disk; [`journal`]: where they are first if writes wait for the disk
 //! - [`writer`]: commits, and what is done on the way: expiry, eviction, flushed generations; [`old`]: the rows that
 //!   it replaces and removes
 //! - [`files`]: opening, and what is refused before the engine touches a file
@@ -18,6 +18,7 @@ pub(crate) mod engine;
 mod files;
 #[cfg(fuzzing)]
 mod fuzzing;
+mod journal;
 mod lmdb;
 mod lookup;
 mod old;
@@ -48,15 +49,16 @@ use crate::memory::entry::{Access, Entry};
 use crate::store::{Settings, system_time};
 use engine::{Engine, Read, Usage};
 use files::Opened;
+use journal::Journal;
 use lmdb::Lmdb;
 use queue::Queue;
 use row::Generation;
-use state::{Contents, State};
+use state::Contents;
 
 /// What is promised of a write once it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// It is on the disk; concurrent writes share a commit.
+    /// It is on the disk; concurrent writes share a sync.
     Fsync,
     /// It will be on the disk within the commit interval, whatever happens to the process.
     #[default]
@@ -70,7 +72,7 @@ pub enum Durability {
 pub struct Storage {
     /// The folder; made if it does not exist.
     pub path: PathBuf,
-    /// Bytes that the file may take, 0 for as many as the disk has; at least [`MIN_MAX_DISK`].
+    /// Bytes that all files may take, 0 for as many as the disk has; at least [`MIN_MAX_DISK`].
     pub max_disk: u64,
     /// When a write is answered.
     pub durability: Durability,
@@ -93,6 +95,11 @@ impl Storage {
             commit_interval: Duration::from_millis(100),
             commit_bytes: 8 << 20,
         }
+    }
+
+    /// What the budget leaves for the engine's file, in bytes; 0 is no limit.
+    fn engine_bytes(&self) -> u64 {
+        self.max_disk.saturating_sub(journal::reserved(self))
     }
 }
 
@@ -123,14 +130,16 @@ pub(crate) trait MemoryTier: Send + Sync {
 /// How the disk tier is doing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiskStats {
-    /// Bytes of the file's pages that hold something.
+    /// Bytes of the journal, and of the file's pages that hold something.
     pub used_bytes: u64,
-    /// Bytes up to the last page that was ever used.
+    /// Bytes of the journal, and of the file up to the last page that was ever used.
     pub file_bytes: u64,
-    /// Bytes that the file may take, 0 for no limit.
+    /// Bytes that all files may take, 0 for no limit.
     pub max_disk: u64,
     /// Commits since the start.
     pub commits: u64,
+    /// Records written to the journal since the start, each with one sync.
+    pub journal_records: u64,
     /// Bytes of changes that wait for a commit.
     pub pending_bytes: u64,
     /// Nanoseconds that commits took since the start.
@@ -152,6 +161,7 @@ struct Status {
     used: AtomicU64,
     file: AtomicU64,
     commits: AtomicU64,
+    journal_records: AtomicU64,
     commit_nanoseconds: AtomicU64,
     reads: AtomicU64,
     evicted: AtomicU64,
@@ -170,6 +180,8 @@ pub(crate) struct Shared {
     engine: Lmdb,
     storage: Storage,
     queue: Queue,
+    /// The last record of the journal that the engine has.
+    applied: AtomicU64,
     status: Status,
     /// Damaged rows that were reported already.
     reported: Mutex<HashSet<row::RowKey>>,
@@ -182,38 +194,41 @@ pub(crate) struct Shared {
 pub(crate) struct Disk {
     shared: Arc<Shared>,
     hash_key: [u64; 2],
+    journal: Mutex<Option<JoinHandle<()>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Disk {
     /// Opens a store or makes one; gives what its databases are called on disk.
     pub(crate) fn open(storage: Storage, databases: usize) -> Result<(Disk, Vec<Generation>), OpenError> {
-        let Opened { engine, identity, mut state, lock } = files::open(&storage, databases)?;
+        let Opened { engine, identity, mut state, applied, lock } = files::open(&storage, databases)?;
         state.extend_to(databases);
+        let refused = |reason| files::failed(&storage.path, reason);
+        let leftover = journal::leftover(&storage.path, applied).map_err(refused)?;
         let usage = engine.read().and_then(|snapshot| snapshot.usage());
         let usage = usage.map_err(files::engine_failed(&storage.path))?;
         let shared = Arc::new(Shared {
             engine,
             queue: Queue::new(&storage),
-            storage,
+            applied: AtomicU64::new(applied),
+            storage: storage.clone(),
             status: Status::default(),
             reported: Mutex::default(),
             eviction: Mutex::default(),
             _lock: lock,
         });
         shared.note_usage(usage);
+        let hash_key = identity.hash_key;
+        let state = writer::replay(&shared, state, hash_key, leftover)
+            .map_err(files::engine_failed(&storage.path))?;
+        let journal = Journal::open(&storage, shared.applied()).map_err(refused)?;
         let generations = state.contents.iter().map(|contents| contents.generation).collect();
-        let disk = Disk { shared, hash_key: identity.hash_key, writer: Mutex::new(None) };
-        *disk.writer.lock() = Some(disk.start(state));
+        let theirs = shared.clone();
+        let writer = start("disk-writer", move || writer::run(&theirs, state, hash_key));
+        let theirs = shared.clone();
+        let journal = journal.map(|journal| start("disk-journal", move || journal::run(&theirs, journal)));
+        let disk = Disk { shared, hash_key, journal: Mutex::new(journal), writer: Mutex::new(Some(writer)) };
         Ok((disk, generations))
-    }
-
-    fn start(&self, state: State) -> JoinHandle<()> {
-        let (shared, hash_key) = (self.shared.clone(), self.hash_key);
-        thread::Builder::new()
-            .name("disk-writer".into())
-            .spawn(move || writer::run(&shared, state, hash_key))
-            .expect("the system refuses a thread; raise its limit of processes")
     }
 
     /// Whom the writer asks of the memory tier from now on.
@@ -285,7 +300,7 @@ impl Disk {
         if status.full.load(Ordering::Relaxed) {
             return Some(Refusal::Full);
         }
-        status.failing.load(Ordering::Relaxed).then(|| Refusal::Failing(self.failure().unwrap_or_default()))
+        self.shared.is_failing().then(|| Refusal::Failing(self.failure().unwrap_or_default()))
     }
 
     fn failure(&self) -> Option<String> {
@@ -296,10 +311,11 @@ impl Disk {
         let status = &self.shared.status;
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         DiskStats {
-            used_bytes: load(&status.used),
-            file_bytes: load(&status.file),
+            used_bytes: load(&status.used) + journal::reserved(&self.shared.storage),
+            file_bytes: load(&status.file) + journal::reserved(&self.shared.storage),
             max_disk: self.shared.storage.max_disk,
             commits: load(&status.commits),
+            journal_records: load(&status.journal_records),
             pending_bytes: self.shared.queue.bytes() as u64,
             commit_nanoseconds: load(&status.commit_nanoseconds),
             reads: load(&status.reads),
@@ -312,10 +328,11 @@ impl Disk {
 
     /// Commits what is pending and ends the writer; says what could not be written.
     pub(crate) fn close(&self) -> Result<(), DiskError> {
+        self.shared.queue.stop_journal();
+        let journal = self.journal.lock().take().map(JoinHandle::join);
         self.shared.queue.stop();
-        if let Some(writer) = self.writer.lock().take()
-            && writer.join().is_err()
-        {
+        let writer = self.writer.lock().take().map(JoinHandle::join);
+        if [journal, writer].into_iter().flatten().any(|ended| ended.is_err()) {
             warn!("the disk's writer has panicked; what it had not committed is lost");
         }
         match self.failure() {
@@ -323,6 +340,13 @@ impl Disk {
             None => Ok(()),
         }
     }
+}
+
+fn start(name: &str, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    thread::Builder::new()
+        .name(name.into())
+        .spawn(run)
+        .expect("the system refuses a thread; raise its limit of processes")
 }
 
 impl Drop for Disk {
@@ -343,6 +367,14 @@ pub(crate) enum Refusal {
 }
 
 impl Shared {
+    fn applied(&self) -> u64 {
+        self.applied.load(Ordering::Acquire)
+    }
+
+    fn is_failing(&self) -> bool {
+        self.status.failing.load(Ordering::Relaxed)
+    }
+
     fn note_usage(&self, usage: Usage) {
         self.status.used.store(usage.used, Ordering::Relaxed);
         self.status.file.store(usage.file, Ordering::Relaxed);

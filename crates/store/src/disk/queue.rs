@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use event_listener::Event;
+use event_listener::{Event, Listener as _};
 use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard};
 
 use super::row::Generation;
@@ -62,11 +62,20 @@ impl Drop for Group<'_> {
     }
 }
 
+/// What one record of the journal is made of.
+pub(super) struct Unjournaled {
+    pub(super) items: Vec<Item>,
+    /// The number of the last change in it.
+    pub(super) sequence: u64,
+}
+
 /// What one commit is made of.
 pub(crate) struct Batch {
     pub(crate) items: Vec<Item>,
     /// The number of the last change in it.
     pub(crate) sequence: u64,
+    /// The number of the journal's record that has this change, if there is a journal.
+    pub(crate) record: u64,
     /// Whether it is the last.
     pub(crate) stopping: bool,
 }
@@ -74,6 +83,10 @@ pub(crate) struct Batch {
 #[derive(Default)]
 struct Pending {
     items: Vec<Item>,
+    /// How many of them, from the front, have passed the journal; the numbers of the last such change and of its record.
+    journaled: usize,
+    journaled_sequence: u64,
+    record: u64,
     /// What the writer is committing.
     in_flight: Arc<Vec<Item>>,
     /// When the oldest of the items was pushed.
@@ -81,28 +94,25 @@ struct Pending {
     /// Whether the next commit is not to wait for its time.
     hurried: bool,
     stopping: bool,
-    /// When the last commit began.
+    /// Whether the journal is to end once it has everything.
+    journal_stopping: bool,
+    /// When the journal's last record was begun.
     taken: Option<Instant>,
-    /// How many changes the next commit has if all who waited for the last one write again.
+    /// How many changes the next record has if all who waited for the last one write again.
     expected: usize,
-    /// Until when the next commit waits for them.
+    /// Until when the next record waits for them.
     gather_until: Option<Instant>,
 }
 
 impl Pending {
-    /// Until when the next commit waits for more changes, if it does.
-    fn gathering(&self) -> Option<Instant> {
-        self.gather_until.filter(|_| self.items.len() < self.expected)
+    /// How many changes the journal does not have.
+    fn unjournaled(&self) -> usize {
+        self.items.len() - self.journaled
     }
 
-    /// Ends a commit and gives what it had.
-    fn finish(&mut self, gathers: bool) -> Arc<Vec<Item>> {
-        let done = std::mem::take(&mut self.in_flight);
-        if let Some(taken) = self.taken.filter(|_| gathers) {
-            self.expected = done.len() + self.items.len();
-            self.gather_until = Some(Instant::now() + taken.elapsed() / GATHER_SHARE);
-        }
-        done
+    /// Until when the journal's next record waits for more changes, if it does.
+    fn gathering(&self) -> Option<Instant> {
+        self.gather_until.filter(|_| self.unjournaled() < self.expected)
     }
 }
 
@@ -110,11 +120,15 @@ pub(crate) struct Queue {
     pending: Mutex<Pending>,
     /// Tells the writer that there is something to do.
     wake: Condvar,
+    /// Tells the journal so.
+    wake_journal: Condvar,
+    /// Whether changes pass the journal before the writer has them.
+    has_journal: bool,
     /// Held for reading while a group of changes is pushed.
     groups: RwLock<()>,
     /// How many changes were pushed.
     pushed: AtomicU64,
-    /// How many of them are committed.
+    /// How many of them are on disk, committed or in the journal.
     committed: AtomicU64,
     /// How many were in commits that failed.
     failed: AtomicU64,
@@ -144,21 +158,18 @@ const LEAST_BYTES: usize = 256 << 10;
 /// One of so many bytes that are kept free on disk may be on its way there.
 const RESERVE_SHARE: u64 = 4;
 const PAGE_BYTES: usize = 4096;
-/// Where every write waits for its commit, the next one waits a little for those who have just been answered: one of so
-/// many parts of what the last commit took. Otherwise two halves of the writers would take turns, each paying for a
-/// commit of its own.
+/// The journal's next record waits a little for those who have just been answered: one of so many parts of what the last
+/// one took. Otherwise two halves of the writers would take turns, each paying for a sync of its own.
 const GATHER_SHARE: u32 = 4;
 
 impl Queue {
     pub(crate) fn new(storage: &Storage) -> Queue {
-        let patience = match storage.durability {
-            Durability::Fsync => Duration::ZERO,
-            // The other half of the interval is for the commit itself.
-            Durability::Batched | Durability::None => storage.commit_interval / 2,
-        };
+        let budget = storage.engine_bytes();
         Queue {
             pending: Mutex::default(),
             wake: Condvar::new(),
+            wake_journal: Condvar::new(),
+            has_journal: storage.durability == Durability::Fsync,
             groups: RwLock::new(()),
             pushed: AtomicU64::new(0),
             committed: AtomicU64::new(0),
@@ -167,12 +178,13 @@ impl Queue {
             bytes: AtomicUsize::new(0),
             most_bytes: AtomicUsize::new(storage.commit_bytes),
             commit_bytes: storage.commit_bytes,
-            item_bytes: if storage.max_disk == 0 { size_of::<Item>() } else { PAGE_BYTES },
-            disk_share: match storage.max_disk {
+            item_bytes: if budget == 0 { size_of::<Item>() } else { PAGE_BYTES },
+            disk_share: match budget {
                 0 => usize::MAX,
-                max_disk => (super::reserve(max_disk) / RESERVE_SHARE) as usize,
+                budget => (super::reserve(budget) / RESERVE_SHARE) as usize,
             },
-            patience,
+            // The other half of the interval is for the commit itself.
+            patience: storage.commit_interval / 2,
             memory: Mutex::new(None),
         }
     }
@@ -207,10 +219,14 @@ impl Queue {
         let mut pending = self.pending.lock();
         pending.items.push(item);
         self.pushed.fetch_add(1, Ordering::Release);
+        let unjournaled = pending.unjournaled();
+        if self.has_journal && (unjournaled == 1 || unjournaled == pending.expected) {
+            self.wake_journal.notify_one();
+        }
         if pending.since.is_none() {
             pending.since = Some(Instant::now());
             self.wake.notify_one();
-        } else if bytes >= self.enough_bytes() || pending.items.len() == pending.expected {
+        } else if bytes >= self.enough_bytes() {
             self.wake.notify_one();
         }
     }
@@ -269,6 +285,55 @@ impl Queue {
         self.wake.notify_one();
     }
 
+    /// Waits until changes are committed or fail, but not for long.
+    pub(super) fn wait_for_progress(&self, patience: Duration) {
+        let progress = self.listen();
+        self.hurry();
+        progress.wait_timeout(patience);
+    }
+
+    /// Waits for changes that the journal does not have, and gives them; `None` when it is to end.
+    pub(super) fn take_unjournaled(&self) -> Option<Unjournaled> {
+        let mut pending = self.pending.lock();
+        loop {
+            let until = pending.gathering().filter(|until| *until > Instant::now());
+            match (pending.unjournaled(), until) {
+                (0, _) if pending.journal_stopping => return None,
+                (0, _) => self.wake_journal.wait(&mut pending),
+                (_, Some(until)) if !pending.journal_stopping => {
+                    self.wake_journal.wait_until(&mut pending, until);
+                }
+                _ => break,
+            }
+        }
+        drop(pending);
+        let _no_group = self.groups.write();
+        let mut pending = self.pending.lock();
+        pending.taken = Some(Instant::now());
+        Some(Unjournaled { items: pending.items[pending.journaled..].to_vec(), sequence: self.pushed() })
+    }
+
+    /// Lets the writer have these changes: they are in this record of the journal, or in none behind it and not durable.
+    pub(super) fn journaled(&self, done: &Unjournaled, record: u64, is_durable: bool) {
+        let mut pending = self.pending.lock();
+        pending.journaled += done.items.len();
+        (pending.journaled_sequence, pending.record) = (done.sequence, record);
+        if let Some(taken) = pending.taken {
+            pending.expected = done.items.len() + pending.unjournaled();
+            pending.gather_until = Some(Instant::now() + taken.elapsed() / GATHER_SHARE);
+        }
+        drop(pending);
+        if is_durable {
+            self.committed.fetch_max(done.sequence, Ordering::Release);
+            self.progress.notify(usize::MAX);
+        }
+    }
+
+    pub(super) fn stop_journal(&self) {
+        self.pending.lock().journal_stopping = true;
+        self.wake_journal.notify_one();
+    }
+
     pub(super) fn stop(&self) {
         self.pending.lock().stopping = true;
         self.wake.notify_one();
@@ -282,8 +347,7 @@ impl Queue {
         loop {
             let now = Instant::now();
             let due = pending.since.map_or(tick, |since| (since + self.patience).min(tick));
-            let due = pending.gathering().map_or(due, |until| due.max(until));
-            let is_large = self.bytes() >= self.enough_bytes() && !pending.items.is_empty();
+            let is_large = self.bytes() >= self.enough_bytes() && self.ready(&pending) > 0;
             if pending.stopping || pending.hurried || is_large || now >= due {
                 break;
             }
@@ -292,19 +356,28 @@ impl Queue {
         drop(pending);
         let _no_group = self.groups.write();
         let mut pending = self.pending.lock();
+        let ready = self.ready(&pending);
         let mut items = retry;
-        items.append(&mut pending.items);
-        (pending.since, pending.hurried, pending.taken) = (None, false, Some(Instant::now()));
+        items.extend(pending.items.drain(..ready));
+        pending.journaled = 0;
+        pending.since = (!pending.items.is_empty()).then(Instant::now);
+        pending.hurried = false;
         pending.in_flight = Arc::new(items.clone());
-        Batch { items, sequence: self.pushed(), stopping: pending.stopping }
+        let sequence = if self.has_journal { pending.journaled_sequence } else { self.pushed() };
+        Batch { items, sequence, record: pending.record, stopping: pending.stopping }
+    }
+
+    /// How many changes the writer may have.
+    fn ready(&self, pending: &Pending) -> usize {
+        if self.has_journal { pending.journaled } else { pending.items.len() }
     }
 
     /// The changes up to this number are on disk.
     pub(super) fn committed(&self, sequence: u64) {
-        let done = self.pending.lock().finish(self.patience.is_zero());
+        let done = std::mem::take(&mut self.pending.lock().in_flight);
         let bytes: usize = done.iter().map(|item| self.weight(item)).sum();
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-        self.committed.store(sequence, Ordering::Release);
+        self.committed.fetch_max(sequence, Ordering::Release);
         self.progress.notify(usize::MAX);
     }
 
@@ -319,23 +392,27 @@ impl Queue {
 mod tests {
     use super::*;
 
-    fn queue(durability: Durability) -> Queue {
-        Queue::new(&Storage { durability, ..Storage::new("unused") })
+    fn queue() -> Queue {
+        Queue::new(&Storage { durability: Durability::Fsync, ..Storage::new("unused") })
     }
 
     fn push(queue: &Queue, changes: usize) {
-        (0..changes)
-            .for_each(|_| queue.push(Item::Generations { generations: Arc::from([0]), in_group: false }));
+        let item = Item::Generations { generations: Arc::from([0]), in_group: false };
+        (0..changes).for_each(|_| queue.push(item.clone()));
     }
 
-    /// A commit of two changes, while two others are pushed.
-    fn commit(queue: &Queue) {
+    fn record(queue: &Queue, changes: usize) -> Unjournaled {
+        let unjournaled = queue.take_unjournaled().expect("it is not stopped");
+        assert_eq!(unjournaled.items.len(), changes);
+        unjournaled
+    }
+
+    /// A record of two changes, while two others are pushed.
+    fn two_records(queue: &Queue) {
         push(queue, 2);
-        queue.hurry();
-        let batch = queue.take(Vec::new());
-        assert_eq!(batch.items.len(), 2);
+        let first = record(queue, 2);
         push(queue, 2);
-        queue.committed(batch.sequence);
+        queue.journaled(&first, 1, true);
     }
 
     fn is_gathering(queue: &Queue) -> bool {
@@ -343,10 +420,10 @@ mod tests {
     }
 
     #[test]
-    fn with_fsync_a_commit_gathers_until_those_who_were_answered_have_written_again() {
-        let queue = queue(Durability::Fsync);
+    fn a_record_gathers_until_those_who_were_answered_have_written_again() {
+        let queue = queue();
         assert!(!is_gathering(&queue), "the first change waits for nobody");
-        commit(&queue);
+        two_records(&queue);
         assert!(is_gathering(&queue));
         push(&queue, 1);
         assert!(is_gathering(&queue));
@@ -356,21 +433,31 @@ mod tests {
 
     #[test]
     fn what_was_expected_and_did_not_come_is_not_waited_for_twice() {
-        let queue = queue(Durability::Fsync);
-        commit(&queue);
-        let batch = queue.take(Vec::new());
-        assert_eq!(batch.items.len(), 2, "nobody wrote again, and the commit came all the same");
-        queue.committed(batch.sequence);
+        let queue = queue();
+        two_records(&queue);
+        let second = record(&queue, 2);
+        queue.journaled(&second, 2, true);
         push(&queue, 2);
         assert!(!is_gathering(&queue));
     }
 
     #[test]
-    fn where_nobody_waits_for_a_commit_it_waits_for_nobody() {
-        for durability in [Durability::Batched, Durability::None] {
-            let queue = queue(durability);
-            commit(&queue);
-            assert!(!is_gathering(&queue));
-        }
+    fn the_writer_has_what_has_passed_the_journal_and_a_change_is_answered_from_then_on() {
+        let queue = queue();
+        two_records(&queue);
+        assert_eq!((queue.is_committed(2), queue.is_committed(3)), (Some(true), None));
+        queue.hurry();
+        let batch = queue.take(Vec::new());
+        assert_eq!((batch.items.len(), batch.sequence, batch.record), (2, 2, 1));
+        let second = record(&queue, 2);
+        queue.journaled(&second, 1, false);
+        assert_eq!(queue.is_committed(3), None, "it is in no record");
+        queue.committed(batch.sequence);
+        queue.hurry();
+        let batch = queue.take(Vec::new());
+        assert_eq!((batch.items.len(), batch.sequence, batch.record), (2, 4, 1));
+        queue.committed(batch.sequence);
+        assert_eq!(queue.is_committed(4), Some(true));
+        assert_eq!(queue.bytes(), 0);
     }
 }

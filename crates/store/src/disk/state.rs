@@ -8,6 +8,8 @@ use super::row::{Damaged, Generation};
 pub(crate) const FORMAT_VERSION: u32 = 1;
 pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
 pub(crate) const STATE_KEY: &[u8] = b"state";
+/// The last record of the journal that is committed: `number u64 | checksum u64`, little-endian.
+pub(crate) const JOURNAL_KEY: &[u8] = b"journal";
 const MAGIC: &[u8; 12] = b"snugly-store";
 
 /// What never changes: `magic | version u32 | hash key 2 × u64 | checksum u64`, little-endian.
@@ -148,6 +150,14 @@ impl State {
         }
         if reader.0.is_empty() { Ok(state) } else { Err(Damaged) }
     }
+}
+
+pub(crate) fn encode_applied(number: u64) -> Vec<u8> {
+    seal(number.to_le_bytes().to_vec())
+}
+
+pub(crate) fn parse_applied(bytes: &[u8]) -> Result<u64, Damaged> {
+    unseal(bytes)?.try_into().map(u64::from_le_bytes).map_err(|_| Damaged)
 }
 
 pub(super) fn seal(mut bytes: Vec<u8>) -> Vec<u8> {

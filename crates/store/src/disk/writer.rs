@@ -11,13 +11,14 @@ use tracing::{error, info};
 
 use super::Shared;
 use super::engine::{Engine, EngineError, Read, Table, Write};
+use super::journal::Leftover;
 use super::lookup;
 use super::old::{
     Old, expiring, key_of, old_row, remove, remove_chunks, rows_from, successor, unused_row_key,
 };
 use super::queue::{Batch, Change, Item};
 use super::row::{self, Generation, Layout, RowKey};
-use super::state::{STATE_KEY, State};
+use super::state::{JOURNAL_KEY, STATE_KEY, State, encode_applied};
 use crate::EvictionPolicy;
 use crate::hash::hash;
 use crate::memory::entry::Entry;
@@ -61,6 +62,8 @@ struct Effects {
     evicted: u64,
     /// Rows of flushed generations that went.
     buried: u64,
+    /// The record of the journal up to which the changes go.
+    record: u64,
     /// Whether there is more of the regular work to do.
     more: bool,
     full: bool,
@@ -68,13 +71,12 @@ struct Effects {
 
 /// Commits until the queue is stopped.
 pub(super) fn run(shared: &Shared, state: State, hash_key: [u64; 2]) {
-    let mut writer =
-        Writer { shared, hash_key, state, hand: RowKey::new(0, 0, 0), passes: 0, row: Vec::new() };
+    let mut writer = Writer::new(shared, state, hash_key);
     let mut retry = Vec::new();
     let mut attempts = 0;
     loop {
-        let Batch { items, sequence, stopping } = shared.queue.take(retry);
-        retry = match writer.commit(&items) {
+        let Batch { items, sequence, record, stopping } = shared.queue.take(retry);
+        retry = match writer.commit(&items, record) {
             Ok(more) => {
                 shared.queue.committed(sequence);
                 writer.recovered();
@@ -108,7 +110,27 @@ pub(super) fn run(shared: &Shared, state: State, hash_key: [u64; 2]) {
     }
 }
 
+/// Commits what the journal has and the engine is missing, before anything else; gives the state after that.
+pub(super) fn replay(
+    shared: &Shared,
+    state: State,
+    hash_key: [u64; 2],
+    leftover: Leftover,
+) -> Result<State, EngineError> {
+    let mut writer = Writer::new(shared, state, hash_key);
+    if leftover.last > shared.applied() {
+        writer.commit(&leftover.items, leftover.last)?;
+        shared.engine.sync()?;
+        info!(changes = leftover.items.len(), "the journal's changes are taken over");
+    }
+    Ok(writer.state)
+}
+
 impl Writer<'_> {
+    fn new(shared: &Shared, state: State, hash_key: [u64; 2]) -> Writer<'_> {
+        Writer { shared, hash_key, state, hand: RowKey::new(0, 0, 0), passes: 0, row: Vec::new() }
+    }
+
     fn recovered(&self) {
         if self.shared.status.failing.swap(false, Ordering::Relaxed) {
             *self.shared.status.failure.lock() = None;
@@ -123,13 +145,14 @@ impl Writer<'_> {
         }
     }
 
-    /// Commits the changes and some of the regular work; says whether there is more of that.
-    fn commit(&mut self, items: &[Item]) -> Result<bool, EngineError> {
+    /// Commits the changes, which go up to this record of the journal, and some of the regular work; says whether there
+    /// is more of that.
+    fn commit(&mut self, items: &[Item], record: u64) -> Result<bool, EngineError> {
         let started = Instant::now();
         let now = system_time();
         let mut state = self.state.clone();
-        let mut effects = Effects::default();
-        if items.is_empty() && !self.has_work(now)? {
+        let mut effects = Effects { record, ..Effects::default() };
+        if items.is_empty() && record <= self.shared.applied() && !self.has_work(now)? {
             return Ok(false);
         }
         let mut attempt = || {
@@ -200,9 +223,14 @@ impl Writer<'_> {
         effects: &Effects,
     ) -> Result<(), EngineError> {
         transaction.put(Table::Meta, STATE_KEY, &state.encode())?;
+        let applied = effects.record.max(self.shared.applied());
+        if applied > self.shared.applied() {
+            transaction.put(Table::Meta, JOURNAL_KEY, &encode_applied(applied))?;
+        }
         let usage = transaction.usage()?;
         transaction.commit()?;
         self.state = state;
+        self.shared.applied.store(applied, Ordering::Release);
         self.shared.note_usage(usage);
         let status = &self.shared.status;
         status.full.store(effects.full, Ordering::Relaxed);
@@ -237,9 +265,9 @@ impl Writer<'_> {
 
     /// Bytes over what the budget allows.
     fn excess(&self, used: u64) -> u64 {
-        match self.shared.storage.max_disk {
+        match self.shared.storage.engine_bytes() {
             0 => 0,
-            max_disk => used.saturating_sub(max_disk - super::reserve(max_disk)),
+            budget => used.saturating_sub(budget - super::reserve(budget)),
         }
     }
 

@@ -1,0 +1,540 @@
+//! The journal: where a write waits for the disk, its changes are there first, one after the other, and the engine takes
+//! them over a little later, many at once (FORMAT.md, "Journal").
+//!
+//! Two files of a fixed length take turns. A file is begun anew when the engine has committed all that is in it, so that
+//! nothing is ever removed and the length never changes: a sync has to wait for the bytes alone.
+
+use std::fs::{self, File};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tracing::{error, warn};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::engine::Engine as _;
+use super::files::sync_folder;
+use super::queue::{Change, Item};
+use super::row::{Damaged, Generation, verify_record};
+use super::{Durability, Shared, Storage};
+use crate::memory::entry::{Access, Entry, MAX_KEY_LEN};
+use crate::store::system_time;
+
+/// `length u32 | number u64 | checksum u64`, little-endian.
+const HEADER_LEN: usize = 20;
+/// How long a file is at most and at least, in bytes.
+const MOST_BYTES: u64 = 4 << 20;
+const LEAST_BYTES: u64 = 256 << 10;
+/// One of so many bytes of the budget is for a file.
+const BUDGET_SHARE: u64 = 32;
+/// How often it is looked whether the engine has made progress.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+const PUT: u8 = 0;
+const PUT_EXPIRING: u8 = 1;
+const DELETE: u8 = 2;
+const GENERATIONS: u8 = 3;
+
+/// The changes that the engine is missing, as they were found when the store was opened.
+#[derive(Default)]
+pub(super) struct Leftover {
+    pub(super) items: Vec<Item>,
+    /// The number of the last record.
+    pub(super) last: u64,
+}
+
+pub(super) struct Journal {
+    /// Two, or none if the disk had no room for them.
+    files: Vec<File>,
+    /// The numbers of the last records in the files.
+    last: [u64; 2],
+    /// Which file is being written, and where in it.
+    active: usize,
+    at: u64,
+    capacity: u64,
+    /// The last record's number.
+    number: u64,
+    record: Vec<u8>,
+}
+
+/// Why a record cannot be appended.
+#[derive(Debug)]
+enum Refusal {
+    /// It is longer than a file, or there is none.
+    NoPlace,
+    /// The other file has records that the engine has not committed.
+    Full,
+    Io(io::Error),
+}
+
+fn paths(folder: &Path) -> [PathBuf; 2] {
+    ["journal.0", "journal.1"].map(|name| folder.join(name))
+}
+
+/// How long each file is, in bytes; 0 where there is no journal.
+fn capacity(storage: &Storage) -> u64 {
+    match (storage.durability, storage.max_disk) {
+        (Durability::Batched | Durability::None, _) => 0,
+        (Durability::Fsync, 0) => MOST_BYTES,
+        (Durability::Fsync, max_disk) => (max_disk / BUDGET_SHARE).clamp(LEAST_BYTES, MOST_BYTES),
+    }
+}
+
+/// How many bytes of the budget the journal takes.
+pub(super) fn reserved(storage: &Storage) -> u64 {
+    2 * capacity(storage)
+}
+
+/// What the journal in a folder has behind the record `applied`, if there is a journal.
+pub(super) fn leftover(folder: &Path, applied: u64) -> io::Result<Leftover> {
+    let mut records = Vec::new();
+    let mut files = Vec::new();
+    for path in paths(folder) {
+        match fs::read(&path) {
+            Ok(bytes) => files.push(bytes),
+            Err(reason) if reason.kind() == io::ErrorKind::NotFound => {}
+            Err(reason) => return Err(reason),
+        }
+    }
+    for bytes in &files {
+        records.extend(Records { bytes, at: 0, expected: None });
+    }
+    records.retain(|record| record.number > applied);
+    records.sort_unstable_by_key(|record| record.number);
+    records.dedup_by_key(|record| record.number);
+    let mut found = Leftover { items: Vec::new(), last: applied };
+    for record in records {
+        let missing = record.number - found.last - 1;
+        match decode(record.payload) {
+            Ok(items) if missing == 0 => found.items.extend(items),
+            Ok(items) => {
+                error!(records = missing, path = %folder.display(), "damage in the journal: changes are lost");
+                found.items.extend(items);
+            }
+            Err(Damaged) => {
+                error!(path = %folder.display(), "a record of the journal makes no sense; its changes are lost")
+            }
+        }
+        found.last = record.number;
+    }
+    Ok(found)
+}
+
+/// Removes a journal whose records the engine has.
+pub(super) fn remove(folder: &Path) -> io::Result<()> {
+    for path in paths(folder) {
+        match fs::remove_file(path) {
+            Err(reason) if reason.kind() != io::ErrorKind::NotFound => return Err(reason),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+impl Journal {
+    /// Begins a journal behind the record `applied`, up to which the engine has everything; `None` where there is to be
+    /// none.
+    pub(super) fn open(storage: &Storage, applied: u64) -> io::Result<Option<Journal>> {
+        let capacity = capacity(storage);
+        if capacity == 0 {
+            remove(&storage.path)?;
+            return Ok(None);
+        }
+        let files = match paths(&storage.path).iter().map(|path| file_of(path, capacity)).collect() {
+            Ok(files) => files,
+            Err(reason) if reason.kind() == io::ErrorKind::StorageFull => {
+                warn!(path = %storage.path.display(), "the disk has no room for a journal: writes will be slow");
+                remove(&storage.path)?;
+                Vec::new()
+            }
+            Err(reason) => return Err(reason),
+        };
+        sync_folder(&storage.path)?;
+        let last = [applied; 2];
+        Ok(Some(Journal { files, last, active: 0, at: 0, capacity, number: applied, record: Vec::new() }))
+    }
+
+    /// Appends the changes as one record, of which all or nothing survives, and waits until the disk has it; gives its
+    /// number. The engine has committed the records up to `applied`.
+    fn append(&mut self, items: &[Item], applied: u64) -> Result<u64, Refusal> {
+        self.record.clear();
+        self.record.resize(HEADER_LEN, 0);
+        items.iter().for_each(|item| encode(item, &mut self.record));
+        let number = self.number + 1;
+        let len = self.record.len() as u64;
+        if len > self.capacity || self.files.is_empty() {
+            return Err(Refusal::NoPlace);
+        }
+        let (header, payload) = self.record.split_at_mut(HEADER_LEN);
+        header[..4].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+        header[4..12].copy_from_slice(&number.to_le_bytes());
+        header[12..].copy_from_slice(&checksum(number, payload).to_le_bytes());
+        let (active, at) = match self.at + len <= self.capacity {
+            true => (self.active, self.at),
+            false if self.last[1 - self.active] <= applied => (1 - self.active, 0),
+            false => return Err(Refusal::Full),
+        };
+        write_at(&self.files[active], at, &self.record).map_err(Refusal::Io)?;
+        self.files[active].sync_data().map_err(Refusal::Io)?;
+        (self.active, self.at, self.number) = (active, at + len, number);
+        self.last[active] = number;
+        Ok(number)
+    }
+}
+
+/// A file of this length, whose blocks the disk has set apart.
+fn file_of(path: &Path, capacity: u64) -> io::Result<File> {
+    let file = File::options().create(true).truncate(false).read(true).write(true).open(path)?;
+    let len = file.metadata()?.len();
+    if len != capacity {
+        file.set_len(capacity)?;
+        let zeros = vec![0; 64 << 10];
+        for at in (len.min(capacity)..capacity).step_by(zeros.len()) {
+            write_at(&file, at, &zeros[..zeros.len().min((capacity - at) as usize)])?;
+        }
+        file.sync_all()?;
+    }
+    Ok(file)
+}
+
+fn write_at(mut file: &File, at: u64, bytes: &[u8]) -> io::Result<()> {
+    file.seek(SeekFrom::Start(at))?;
+    file.write_all(bytes)
+}
+
+/// Writes what the queue holds into the journal until it is stopped.
+pub(super) fn run(shared: &Shared, mut journal: Journal) {
+    while let Some(unjournaled) = shared.queue.take_unjournaled() {
+        let appended = loop {
+            // What the engine cannot write now must not be overtaken, and what is answered must find room there.
+            let pending = shared.queue.bytes() as u64;
+            if shared.is_failing() || shared.engine.prepare(pending).is_err() {
+                break None;
+            }
+            match journal.append(&unjournaled.items, shared.applied()) {
+                Ok(number) => break Some(number),
+                Err(Refusal::Full) => shared.queue.wait_for_progress(PATIENCE),
+                Err(Refusal::NoPlace) => break None,
+                Err(Refusal::Io(reason)) => {
+                    warn!(%reason, "the journal cannot be written; changes wait for the engine");
+                    break None;
+                }
+            }
+        };
+        shared.queue.journaled(&unjournaled, journal.number, appended.is_some());
+        if appended.is_some() {
+            shared.status.journal_records.fetch_add(1, Ordering::Relaxed);
+        } else {
+            while shared.queue.is_committed(unjournaled.sequence).is_none() {
+                shared.queue.wait_for_progress(PATIENCE);
+            }
+        }
+    }
+}
+
+struct Record<'a> {
+    number: u64,
+    payload: &'a [u8],
+}
+
+/// The records of a file, from its start to the first place where there is none.
+struct Records<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// The number that the next record must have, once one was found: what is behind the last one is older.
+    expected: Option<u64>,
+}
+
+impl<'a> Records<'a> {
+    /// The header at a place, and its payload if the file is long enough.
+    fn header(&self, at: usize) -> Option<(u64, u64, &'a [u8])> {
+        let (header, rest) = self.bytes.get(at..)?.split_first_chunk::<HEADER_LEN>()?;
+        let number =
+            |from: usize| u64::from_le_bytes(header[from..from + 8].try_into().expect("eight bytes"));
+        let len = u32::from_le_bytes(header[..4].try_into().expect("four bytes")) as usize;
+        let payload = rest.get(..len).filter(|payload| !payload.is_empty())?;
+        Some((number(4), number(12), payload))
+    }
+
+    fn record(&self, at: usize, expected: Option<u64>) -> Option<Record<'a>> {
+        let (number, stored, payload) = self.header(at)?;
+        let is_next = expected.is_none_or(|expected| expected == number);
+        (is_next && stored == checksum(number, payload)).then_some(Record { number, payload })
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Record<'a>;
+
+    fn next(&mut self) -> Option<Record<'a>> {
+        let mut record = self.record(self.at, self.expected);
+        if record.is_none()
+            && let Some(expected) = self.expected
+            && let Some((_, _, payload)) = self.header(self.at)
+        {
+            // Behind a record that was torn there is nothing; where there is more, it is damaged.
+            self.at += HEADER_LEN + payload.len();
+            record = self.record(self.at, Some(expected + 1));
+        }
+        let found = record?;
+        self.at += HEADER_LEN + found.payload.len();
+        self.expected = Some(found.number + 1);
+        Some(found)
+    }
+}
+
+fn checksum(number: u64, payload: &[u8]) -> u64 {
+    let mut checksum = Xxh3::new();
+    checksum.update(&number.to_le_bytes());
+    checksum.update(payload);
+    checksum.digest()
+}
+
+fn encode(item: &Item, out: &mut Vec<u8>) {
+    let part = |out: &mut Vec<u8>, bytes: &[u8]| {
+        out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+        out.extend_from_slice(bytes);
+    };
+    match item {
+        Item::Change(Change { generation, entry, expiry, .. }) => {
+            let entry = entry.borrow();
+            let kind = match expiry {
+                _ if entry.is_tombstone() => DELETE,
+                None => PUT,
+                Some(_) => PUT_EXPIRING,
+            };
+            out.push(kind);
+            out.extend_from_slice(&generation.to_le_bytes());
+            part(out, entry.key());
+            if kind != DELETE {
+                part(out, entry.record_bytes());
+            }
+            if let (PUT_EXPIRING, Some(at)) = (kind, expiry) {
+                out.extend_from_slice(&at.to_le_bytes());
+            }
+        }
+        Item::Generations { generations, .. } => {
+            out.push(GENERATIONS);
+            out.extend_from_slice(&(generations.len() as u32).to_le_bytes());
+            generations.iter().for_each(|generation| out.extend_from_slice(&generation.to_le_bytes()));
+        }
+    }
+}
+
+/// The changes of a record.
+pub(super) fn decode(payload: &[u8]) -> Result<Vec<Item>, Damaged> {
+    let access = Access::written(system_time());
+    let mut reader = Reader(payload);
+    let mut items = Vec::new();
+    while !reader.0.is_empty() {
+        let [kind] = reader.take()?;
+        if kind == GENERATIONS {
+            let count = u32::from_le_bytes(reader.take()?);
+            let generations: Result<Arc<[Generation]>, Damaged> =
+                (0..count).map(|_| reader.take().map(u32::from_le_bytes)).collect();
+            items.push(Item::Generations { generations: generations?, in_group: false });
+            continue;
+        }
+        let generation = u32::from_le_bytes(reader.take()?);
+        let key = reader.part()?;
+        let (entry, expiry) = match kind {
+            DELETE if key.len() <= MAX_KEY_LEN => (Entry::tombstone(key), None),
+            PUT | PUT_EXPIRING => {
+                let record = reader.part()?;
+                verify_record(record)?;
+                let expiry = match kind {
+                    PUT => None,
+                    _ => Some(u64::from_le_bytes(reader.take()?)),
+                };
+                (Entry::of_pieces(key, &[record], expiry, access).ok_or(Damaged)?, expiry)
+            }
+            _ => return Err(Damaged),
+        };
+        items.push(Item::Change(Change { generation, entry, expiry, in_group: false }));
+    }
+    Ok(items)
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Damaged> {
+        let (first, rest) = self.0.split_first_chunk().ok_or(Damaged)?;
+        self.0 = rest;
+        Ok(*first)
+    }
+
+    /// Bytes behind their length.
+    fn part(&mut self) -> Result<&'a [u8], Damaged> {
+        let len = u32::from_le_bytes(self.take()?) as usize;
+        let (part, rest) = self.0.split_at_checked(len).ok_or(Damaged)?;
+        self.0 = rest;
+        Ok(part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use snugly_codec::Record as StoredRecord;
+
+    use super::*;
+
+    const SMALL: u64 = MIN_BUDGET / BUDGET_SHARE;
+    const MIN_BUDGET: u64 = super::super::MIN_MAX_DISK;
+
+    fn put(key: &[u8], value: &[u8], expiry: Option<u64>) -> Item {
+        let entry = Entry::new(key, &StoredRecord::identity(value), expiry, Access::written(0));
+        Item::Change(Change { generation: 1, entry, expiry, in_group: false })
+    }
+
+    fn delete(key: &[u8]) -> Item {
+        Item::Change(Change { generation: 1, entry: Entry::tombstone(key), expiry: None, in_group: false })
+    }
+
+    fn encoded(items: &[Item]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        items.iter().for_each(|item| encode(item, &mut bytes));
+        bytes
+    }
+
+    fn storage(folder: &Path) -> Storage {
+        Storage { durability: Durability::Fsync, max_disk: MIN_BUDGET, ..Storage::new(folder) }
+    }
+
+    fn open(folder: &Path, applied: u64) -> Journal {
+        Journal::open(&storage(folder), applied).expect("there is room").expect("writes wait for the disk")
+    }
+
+    /// Puts a value of this length, different for each number.
+    fn numbered(number: u64, len: usize) -> [Item; 1] {
+        [put(&number.to_le_bytes(), &vec![number as u8; len], None)]
+    }
+
+    /// What would be taken over, as bytes.
+    fn found(folder: &Path, applied: u64) -> (Vec<u8>, u64) {
+        let leftover = leftover(folder, applied).expect("the files can be read");
+        (encoded(&leftover.items), leftover.last)
+    }
+
+    fn expected(numbers: impl Iterator<Item = u64>, len: usize) -> Vec<u8> {
+        numbers.flat_map(|number| encoded(&numbered(number, len))).collect()
+    }
+
+    #[test]
+    fn what_was_appended_is_found_behind_what_the_engine_has() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert_eq!(found(folder.path(), 0), (Vec::new(), 0), "without a journal there is nothing");
+        let mut journal = open(folder.path(), 0);
+        for number in 1..=5 {
+            assert_eq!(journal.append(&numbered(number, 100), 0).expect("there is room"), number);
+        }
+        assert_eq!(found(folder.path(), 0), (expected(1..=5, 100), 5));
+        assert_eq!(found(folder.path(), 3), (expected(4..=5, 100), 5));
+        let mut journal = open(folder.path(), 5);
+        assert_eq!(found(folder.path(), 5), (Vec::new(), 5));
+        assert_eq!(journal.append(&numbered(6, 10), 5).expect("there is room"), 6);
+        assert_eq!(found(folder.path(), 5), (expected(6..=6, 10), 6), "what is behind it is older");
+    }
+
+    #[test]
+    fn the_files_take_turns_and_none_is_begun_anew_before_the_engine_has_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut journal = open(folder.path(), 0);
+        let (len, mut applied) = (SMALL as usize / 3, 0);
+        for number in 1..=20 {
+            match journal.append(&numbered(number, len), applied) {
+                Ok(_) => {}
+                Err(Refusal::Full) => {
+                    assert_eq!(
+                        found(folder.path(), applied),
+                        (expected(applied + 1..=number - 1, len), number - 1)
+                    );
+                    applied = number - 1;
+                    journal.append(&numbered(number, len), applied).expect("the other file is free");
+                }
+                Err(refusal) => panic!("{refusal:?}"),
+            }
+        }
+        assert!(applied > 10);
+        assert_eq!(found(folder.path(), applied), (expected(applied + 1..=20, len), 20));
+        let sizes = paths(folder.path()).map(|path| fs::metadata(path).expect("it is there").len());
+        assert_eq!(sizes, [SMALL; 2]);
+    }
+
+    #[test]
+    fn a_record_longer_than_a_file_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let refusal = open(folder.path(), 0).append(&numbered(1, SMALL as usize), 0);
+        assert!(matches!(refusal, Err(Refusal::NoPlace)));
+    }
+
+    #[test]
+    fn a_torn_record_is_the_end_and_a_damaged_one_is_passed_over() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut journal = open(folder.path(), 0);
+        let mut ends = vec![0];
+        for number in 1..=4 {
+            journal.append(&numbered(number, 50), 0).expect("there is room");
+            ends.push(journal.at as usize);
+        }
+        let [path, _] = paths(folder.path());
+        let whole = fs::read(&path).expect("it can be read");
+        for at in ends[3]..ends[4] {
+            let mut torn = whole.clone();
+            torn[at..].fill(0xee);
+            fs::write(&path, &torn).expect("it can be written");
+            assert_eq!(found(folder.path(), 0), (expected(1..=3, 50), 3));
+        }
+        let mut damaged = whole.clone();
+        damaged[ends[2] - 1] ^= 1;
+        fs::write(&path, &damaged).expect("it can be written");
+        let kept = [expected(1..=1, 50), expected(3..=4, 50)].concat();
+        assert_eq!(found(folder.path(), 0), (kept, 4));
+    }
+
+    #[test]
+    fn where_writes_do_not_wait_for_the_disk_the_journal_goes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        drop(open(folder.path(), 0));
+        let batched = Storage { durability: Durability::Batched, ..storage(folder.path()) };
+        assert!(Journal::open(&batched, 0).expect("it can be removed").is_none());
+        assert!(paths(folder.path()).iter().all(|path| !path.exists()));
+        assert_eq!((reserved(&batched), reserved(&storage(folder.path()))), (0, 2 * SMALL));
+    }
+
+    /// Key, value and expiry of what is put; without a value it is deleted.
+    type Given = (Vec<u8>, Option<Vec<u8>>, Option<u64>);
+
+    fn given() -> impl Strategy<Value = Given> {
+        let bytes = |most| prop::collection::vec(any::<u8>(), 0..most);
+        (bytes(50), prop::option::of(bytes(5_000)), any::<Option<u64>>())
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded(
+            changes in prop::collection::vec(given(), 0..10),
+            generations in prop::collection::vec(any::<u32>(), 1..20),
+        ) {
+            let mut items = vec![Item::Generations { generations: generations.into(), in_group: false }];
+            items.extend(changes.iter().map(|(key, value, at)| match value {
+                Some(value) => put(key, value, *at),
+                None => delete(key),
+            }));
+            let bytes = encoded(&items);
+            let decoded = decode(&bytes).expect("it was encoded");
+            prop_assert_eq!(decoded.len(), items.len());
+            prop_assert_eq!(encoded(&decoded), bytes);
+        }
+
+        #[test]
+        fn any_bytes_can_be_decoded(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+            if let Ok(items) = decode(&bytes) {
+                prop_assert_eq!(encoded(&items), bytes);
+            }
+        }
+    }
+}
