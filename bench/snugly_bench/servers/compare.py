@@ -8,19 +8,14 @@ environment variable SNUGLY_VALKEY_SERVER or the PATH, memcached from the PATH.
 from __future__ import annotations
 
 import argparse
-import csv
 import os
-import signal
-import sys
 from pathlib import Path
-from types import FrameType
 
-import memory
-import persistence
-import throughput
-from loads import LOAD_CORE, SERVER_CORE
-from peers import CODECS, Peer, find_program, memcached_peer, snugly_peer, valkey_peer
-from results import CSV_HEADER, Results
+from snugly_bench.machine import machine
+from snugly_bench.results import Results, write_csv
+from snugly_bench.servers import memory, persistence, throughput
+from snugly_bench.servers.loads import LOAD_CORE, SERVER_CORE
+from snugly_bench.servers.peers import CODECS, Peer, find_program, memcached_peer, snugly_peer, valkey_peer
 
 PARTS = ("memory", "throughput", "persistence")
 ROUNDS = 5
@@ -28,8 +23,10 @@ VALUES = 100_000
 QUICK_VALUES = 2_000
 
 
-def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parse_arguments(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="snugly_bench servers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--program", default="target/release/snugly", help="the snugly to run (default: %(default)s)")
     parser.add_argument("--only", choices=PARTS, help="one of the parts")
     parser.add_argument(
@@ -44,7 +41,7 @@ def parse_arguments() -> argparse.Namespace:
         action="store_true",
         help="compare the load generator with redis-benchmark instead, and write nothing",
     )
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     arguments.rounds = arguments.rounds or (1 if arguments.quick else ROUNDS)
     return arguments
 
@@ -67,24 +64,10 @@ def check_cores() -> None:
         )
 
 
-def machine() -> str:
-    """The processor of this machine."""
-    models = [
-        line.split(":", 1)[1].strip()
-        for line in Path("/proc/cpuinfo").read_text().splitlines()
-        if line.startswith("model name")
-    ]
-    return f"{os.cpu_count()} cores of {models[0]}" if models else f"{os.cpu_count()} cores"
-
-
 def write(folder: Path, text: str, results: list[Results]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "servers.md").write_text(text)
-    with (folder / "servers.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(CSV_HEADER)
-        for result in results:
-            writer.writerows(result.csv())
+    write_csv(folder / "servers.csv", results)
 
 
 def compare(arguments: argparse.Namespace, program: str, valkey: Peer) -> None:
@@ -123,26 +106,13 @@ def check_generator(arguments: argparse.Namespace, program: str, valkey: Peer) -
     print(throughput.report_generator(results, arguments.rounds))
 
 
-def terminated(_signal: int, _frame: FrameType | None) -> None:
-    """Unwinds, so that every server is ended."""
-    sys.exit(128 + signal.SIGTERM)
-
-
-def main() -> None:
-    arguments = parse_arguments()
-    signal.signal(signal.SIGTERM, terminated)
+def main(words: list[str]) -> None:
+    arguments = parse_arguments(words)
     program = find_program(arguments.program, "build it with `make run`, or give it with --program")
     valkey = valkey_peer()
     if arguments.only != "memory" or arguments.check_generator:
         check_cores()
-    try:
-        if arguments.check_generator:
-            check_generator(arguments, program, valkey)
-        else:
-            compare(arguments, program, valkey)
-    except KeyboardInterrupt:
-        sys.exit(128 + signal.SIGINT)
-
-
-if __name__ == "__main__":
-    main()
+    if arguments.check_generator:
+        check_generator(arguments, program, valkey)
+    else:
+        compare(arguments, program, valkey)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import tempfile
 import textwrap
 
-import loads
-from loads import CPU, RATE, WIDTH, Load, method
-from peers import CODECS, VALKEY, keeping_snugly_peer, keeping_valkey_peer
-from results import Aim, Results
+from snugly_bench.results import Aim, Results
+from snugly_bench.servers import loads
+from snugly_bench.servers.loads import CPU, RATE, WIDTH, Load, method
+from snugly_bench.servers.peers import CODECS, VALKEY, keeping_snugly_peer, keeping_valkey_peer
 
 KEYS = 20_000
 CONNECTIONS = {1: "1 connection", 16: "16 connections", 64: "64 connections"}

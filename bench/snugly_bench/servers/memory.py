@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from generators import snugly_bench
-from peers import VALKEY, Peer, start
-from progress import Progress
-from results import Aim, Results, judge, table
+from itertools import product
+
+from snugly_bench.progress import Progress
+from snugly_bench.results import Aim, Results, judge, table
+from snugly_bench.servers.generators import snugly_bench
+from snugly_bench.servers.peers import VALKEY, Peer, start
 
 SIZES = (300, 900, 2500)
 """About how many bytes the values have."""
@@ -21,13 +23,12 @@ AIMS = (
 def measure(program: str, peers: list[Peer], values: int) -> Results:
     """Fills every server with `values` of every size; each time a fresh one, since an emptied one keeps memory."""
     results = Results(VALKEY)
-    progress = Progress(len(WORKLOADS) * len(peers))
-    for workload, kind in WORKLOADS.items():
-        for peer in peers:
+    metrics = {VALUE: "value_bytes", TOTAL: "bytes_per_value", OVERHEAD: "overhead_per_key"}
+    with Progress(len(WORKLOADS) * len(peers)) as progress:
+        for (workload, kind), peer in product(WORKLOADS.items(), peers):
             with progress.step(1, f"memory: {workload} in {peer.name}"), start(peer) as server:
                 options = ["--values", str(values), "--generate", kind, "--pid", str(server.pid)]
                 (row,) = snugly_bench(program, "memory", server, options)
-            metrics = {VALUE: "value_bytes", TOTAL: "bytes_per_value", OVERHEAD: "overhead_per_key"}
             results.add(workload, peer.name, {metric: float(row[column]) for metric, column in metrics.items()})
     return results
 

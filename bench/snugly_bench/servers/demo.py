@@ -9,25 +9,24 @@ none, generated ones.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import valkey
 
-from progress import Progress
+from snugly_bench.corpora import generated, read_lines
+from snugly_bench.progress import Progress
 
 CODECS = ("none", "lz4", "zstd")
 GENERATED = {"json": 900, "html": 3000, "csv": 1300, "session": 500}
 """What is generated where there is no folder of data: the kind of value, and about how many bytes each has."""
 BATCH = 50
-DEFAULT_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+DEFAULT_DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 
 
 @dataclass
@@ -50,25 +49,6 @@ class Result:
     def saved(self) -> float:
         """The share of the given bytes that memory was saved; negative where overhead outweighs the savings."""
         return 1 - self.resident / self.given
-
-
-def value(line: str) -> bytes:
-    """The value of a line: the string if the line is a JSON string, the line itself otherwise."""
-    line = line.rstrip("\n")
-    return str(json.loads(line)).encode() if line.startswith('"') else line.encode()
-
-
-def load(path: Path, most: int | None) -> list[bytes]:
-    """The values of one file."""
-    with path.open(encoding="utf-8") as lines:
-        return [value(line) for line in islice(lines, most)]
-
-
-def generate(program: Path, kind: str, size: int, count: int) -> list[bytes]:
-    """Values that the program makes up: unique, and as compressible as real ones."""
-    command = [str(program), "bench", "values", "--kind", kind, "--size", str(size), "--count", str(count)]
-    lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
-    return [value(line) for line in lines]
 
 
 @contextmanager
@@ -155,8 +135,10 @@ def table(results: list[Result]) -> str:
     return "\n".join(lines)
 
 
-def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parse_arguments(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="snugly_bench demo", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--program", type=Path, default=Path("target/release/snugly"), help="the program to run")
     parser.add_argument(
         "--data",
@@ -165,30 +147,26 @@ def parse_arguments() -> argparse.Namespace:
         help="a folder of .jsonl files; generated values where it does not exist (default: %(default)s)",
     )
     parser.add_argument("--values", type=int, help="at most so many values of each data set")
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
-def main() -> None:
-    arguments = parse_arguments()
+def main(words: list[str]) -> None:
+    arguments = parse_arguments(words)
     if arguments.data.is_dir():
-        sets = {path.stem: load(path, arguments.values) for path in sorted(arguments.data.glob("*.jsonl"))}
+        sets = {path.stem: read_lines(path, arguments.values) for path in sorted(arguments.data.glob("*.jsonl"))}
         print(f"Real values from {arguments.data}")
     else:
         count = arguments.values or 5000
-        sets = {kind: generate(arguments.program, kind, size, count) for kind, size in GENERATED.items()}
+        sets = {kind: generated(arguments.program, kind, size, count) for kind, size in GENERATED.items()}
         print(f"Generated values, for there is no folder {arguments.data}")
-    progress = Progress(2 * len(CODECS) * sum(map(len, sets.values())))
     results: dict[tuple[str, str], Result] = {}
-    for codec in CODECS:
-        with server(arguments.program, codec) as client:
-            for data, values in sets.items():
-                results[data, codec] = measure(client, data, codec, values, progress)
+    with Progress(2 * len(CODECS) * sum(map(len, sets.values()))) as progress:
+        for codec in CODECS:
+            with server(arguments.program, codec) as client:
+                for data, values in sets.items():
+                    results[data, codec] = measure(client, data, codec, values, progress)
     print(table([results[data, codec] for data in sets for codec in CODECS]))
     print(
         "\nEvery value came back byte for byte. Resident counts keys, values and overhead. SET and GET are the\n"
         f"server's processor time in pipelines of {BATCH}, the network's share included."
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -23,9 +23,9 @@ from pathlib import Path
 
 import valkey
 
-from generators import snugly_bench
-from peers import CODECS, Peer, Server, snugly_peer, start
-from progress import Progress
+from snugly_bench.progress import Progress
+from snugly_bench.servers.generators import snugly_bench
+from snugly_bench.servers.peers import CODECS, Peer, Server, snugly_peer, start
 
 HOT_KEYS = 1_000
 HOT_CONNECTIONS = 4
@@ -152,7 +152,11 @@ def measure(program: str, server: Server, situation: str, keys: list[list[str]],
 
 
 def measure_all(program: str, peer: Peer, folder: Path, scale: Scale) -> list[Result]:
-    progress = Progress(6 * scale.seconds)
+    with Progress(6 * scale.seconds) as progress:
+        return measure_situations(program, peer, folder, scale, progress)
+
+
+def measure_situations(program: str, peer: Peer, folder: Path, scale: Scale, progress: Progress) -> list[Result]:
     with progress.step(3 * scale.seconds, "filling the store"), start(peer) as server:
         fill(program, server, COLD, scale.cold_keys)
     forget(folder)
@@ -189,19 +193,21 @@ def table(results: list[Result]) -> str:
     return "\n".join(lines)
 
 
-def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parse_arguments(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="snugly_bench mixed", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--program", default="target/release/snugly", help="the snugly to run (default: %(default)s)")
     parser.add_argument("--codec", choices=CODECS, default="zstd", help="how values are kept (default: %(default)s)")
     parser.add_argument(
         "--folder", type=Path, help="where to make the store; a disk and no tmpfs (default: the system's for files)"
     )
     parser.add_argument("--quick", action="store_true", help="tiny numbers, to see that everything runs")
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
-def main() -> None:
-    arguments = parse_arguments()
+def main(words: list[str]) -> None:
+    arguments = parse_arguments(words)
     scale = QUICK if arguments.quick else FULL
     program = str(Path(arguments.program).resolve())
     with tempfile.TemporaryDirectory(prefix="snugly-bench-", dir=arguments.folder) as folder:
@@ -214,7 +220,3 @@ def main() -> None:
         f"{HOT_CONNECTIONS} connections for hot GETs,\n{BESIDE_CONNECTIONS} beside. From disk is what the server made "
         "the disk read."
     )
-
-
-if __name__ == "__main__":
-    main()

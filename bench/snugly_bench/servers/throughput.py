@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-import loads
-from generators import redis_benchmark
-from loads import CPU, LOAD_CORE, RATE, SERVER_CORE, TESTS, VALUE_BYTES, Load, ask, method, workloads
-from peers import VALKEY, Peer, start
-from progress import Progress
-from results import Aim, Results, table
+from itertools import product
+
+from snugly_bench.progress import Progress
+from snugly_bench.results import Aim, Results, table
+from snugly_bench.servers import loads
+from snugly_bench.servers.generators import redis_benchmark
+from snugly_bench.servers.loads import (
+    CPU,
+    LOAD_CORE,
+    RATE,
+    SERVER_CORE,
+    TESTS,
+    VALUE_BYTES,
+    Load,
+    ask,
+    method,
+    workloads,
+)
+from snugly_bench.servers.peers import VALKEY, Peer, start
 
 GENERATORS = ("redis-benchmark", "snugly bench server")
 LOADS = (
@@ -42,9 +55,8 @@ def check_generator(program: str, peer: Peer, redis: str, rounds: int, quick: bo
     """Loads one server by redis-benchmark and by `snugly bench server` in turn."""
     results = Results(GENERATORS[0])
     many = [load for load in LOADS if load.connections > 1]
-    progress = Progress(rounds * len(many) * len(GENERATORS))
-    for number in range(rounds):
-        for load in many:
+    with Progress(rounds * len(many) * len(GENERATORS)) as progress:
+        for number, load in product(range(rounds), many):
             with start(peer, SERVER_CORE) as server:
                 what = f"round {number + 1} of {rounds}: {load.name}"
                 with progress.step(1, f"{what}, {GENERATORS[1]}"):

@@ -1,0 +1,1 @@
+"""Servers beside each other, driven by programs of their own: `snugly bench` and redis-benchmark."""
