@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help run demo test test-rust test-minimal test-clients test-kills test-deps lint format deny \
 	command-documentation \
-	fuzz fuzz-smoke bench bench-smoke bench-mixed bench-codec bench-protocol clean
+	fuzz fuzz-smoke bench bench-clients bench-smoke bench-mixed bench-codec bench-protocol clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -96,10 +96,15 @@ bench: $(VENV)/installed ## measure beside valkey-server and memcached; about tw
 	cargo build --release --locked --package snugly
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) servers --program $(PROGRAM) $(ARGS)
 
+bench-clients: $(VENV)/installed ## measure client libraries beside each other; ARGS="--quick" takes two minutes, all half an hour
+	cargo build --release --locked --package snugly
+	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) clients --program $(PROGRAM) $(ARGS)
+
 bench-smoke: ## see that every benchmark runs, with tiny numbers
 	$(MAKE) bench ARGS="--quick --output target/bench-smoke"
 	$(MAKE) demo ARGS="--values 200"
 	$(MAKE) bench-mixed ARGS="--quick"
+	$(MAKE) bench-clients ARGS="--smoke --output target/bench-smoke"
 
 bench-mixed: $(VENV)/installed ## what reads from disk cost those who find their values in memory; a minute
 	cargo build --release --locked --package snugly

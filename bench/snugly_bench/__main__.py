@@ -8,6 +8,8 @@ import sys
 from types import FrameType
 
 COMMANDS = {
+    "clients": ("snugly_bench.clients.command", "client libraries beside each other, with and without compression"),
+    "report": ("snugly_bench.report.command", "draw the report of a run again"),
     "servers": ("snugly_bench.servers.compare", "snugly beside valkey-server and memcached"),
     "mixed": ("snugly_bench.servers.mixed", "what reads from disk cost those who find their values in memory"),
     "demo": ("snugly_bench.servers.demo", "what each codec of the server saves and costs for real values"),

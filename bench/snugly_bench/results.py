@@ -40,7 +40,7 @@ class Results:
     """One sample for each round, of every metric of every subject (a server, a client) in every workload."""
 
     base: str
-    """The subject that the others are compared with."""
+    """The subject that the others are compared with; empty where each has its own or none."""
     bases: dict[str, str] = field(default_factory=dict)
     """For subjects that are compared with another one."""
     samples: dict[tuple[str, str, str], list[float]] = field(default_factory=dict)
@@ -88,16 +88,15 @@ class Results:
         write_csv(path, [self])
 
     @classmethod
-    def read(cls, path: Path, base: str) -> Results:
+    def read(cls, path: Path) -> Results:
         """What `write` wrote."""
-        results = cls(base)
+        results = cls("")
         with path.open(newline="") as file:
             for row in csv.DictReader(file):
                 results.samples[row["workload"], row["subject"], row["metric"]] = [
                     float(sample) for sample in row["samples"].split()
                 ]
-                if row["base"] != base:
-                    results.bases[row["subject"]] = row["base"]
+                results.bases[row["subject"]] = row["base"]
         return results
 
 
@@ -154,7 +153,7 @@ def judge(aims: tuple[Aim, ...], results: Results, workload: str, subject: str) 
 
 def table(header: list[str], rows: list[list[str]], texts: tuple[int, ...]) -> str:
     """A Markdown table that is aligned as plain text too; the columns `texts` to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    widths = [max(2, *map(len, column)) for column in zip(header, *rows, strict=True)]
     rule = ["-" * width if at in texts else "-" * (width - 1) + ":" for at, width in enumerate(widths)]
 
     def line(cells: list[str]) -> str:

@@ -1,0 +1,105 @@
+"""What is asked of snugly's client beside Valkey GLIDE and beside itself, and what tells whether it was reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from snugly_bench.clients.peers import BASE, OURS
+from snugly_bench.clients.plan import BACKENDS, LZ4, NONE, ZSTD, Contender, Workload
+from snugly_bench.clients.run import CPU, RATE
+from snugly_bench.results import Aim, Results, table
+
+FASTER = {(1, backend): 2.0 for backend in BACKENDS} | {(20, NONE): 1.3, (20, LZ4): 1.5, (20, ZSTD): 2.2}
+"""By batch and backend: the least ratio of operations a second to those of the base with the same backend."""
+LEANER = 0.6
+"""The most of the base's processor time for an operation."""
+OWN = str(Contender(OURS, NONE))
+KEPT = {(1, LZ4): 0.95, (20, LZ4): 0.85, (1, ZSTD): 0.85, (20, ZSTD): 0.5}
+"""By batch and backend: the least part of our own uncompressed operations a second."""
+
+
+def aims(workloads: Iterable[str]) -> tuple[Aim, ...]:
+    """Those that there are for some of the workloads."""
+    batches: dict[int, list[str]] = {}
+    for text in workloads:
+        workload = Workload.parse(text)
+        if workload is not None:
+            batches.setdefault(workload.cell.batch, []).append(text)
+    found = []
+    for batch, named in batches.items():
+        asked = tuple(named)
+        for backend in BACKENDS:
+            ours, base = str(Contender(OURS, backend)), str(Contender(BASE, backend))
+            if (batch, backend) in FASTER:
+                found.append(Aim(ours, RATE, "least", FASTER[batch, backend], base, asked))
+                found.append(Aim(ours, CPU, "most", LEANER, base, asked))
+            if (batch, backend) in KEPT:
+                found.append(Aim(ours, RATE, "least", KEPT[batch, backend], OWN, asked))
+    return tuple(found)
+
+
+def judged(results: Results) -> list[tuple[Aim, str, float, bool]]:
+    """Every aim in every workload that it can be judged in, what was found there, and whether that meets it."""
+    rows = dict.fromkeys(results.rows())
+    return [
+        (aim, workload, aim.found(results, workload), aim.met(results, workload))
+        for aim in aims(dict.fromkeys(workload for workload, _ in rows))
+        for workload in aim.workloads
+        if (workload, aim.subject) in rows and (workload, aim.base) in rows
+    ]
+
+
+def ratios(results: Results, workloads: Iterable[str]) -> str:
+    """A table of operations a second and processor time beside the base, and the aims."""
+    asked = list(workloads)
+    possible = tuple(
+        aim for aim in aims(asked) if all(results.has(each, str(aim.base), RATE) for each in aim.workloads)
+    )
+    header = ["T", "C", "B", "operation", "client", RATE, "of base", CPU, "of base", "aims"]
+    rows = []
+    for text, subject in results.rows():
+        workload = Workload.parse(text)
+        if workload is None or text not in asked:
+            continue
+        cell, base = workload.cell, results.base_of(subject)
+        rows.append(
+            [
+                str(cell.processes),
+                str(cell.clients),
+                str(cell.batch),
+                workload.operation,
+                subject,
+                f"{results.spread(text, subject, RATE).median:,.0f}",
+                ratio(results, text, subject, RATE, base),
+                f"{results.spread(text, subject, CPU).median:.1f}",
+                ratio(results, text, subject, CPU, base),
+                judged_briefly(possible, results, text, subject),
+            ]
+        )
+    return table(header, rows, texts=(3, 4, 9))
+
+
+def judged_briefly(found: Iterable[Aim], results: Results, workload: str, subject: str) -> str:
+    """The aims of one row: the bound and whether it was met; what was found is beside it."""
+    return "; ".join(
+        f"{'CPU' if aim.metric == CPU else 'rate'} {'<=' if aim.at == 'most' else '>='} {aim.bound:g}"
+        f"{' of own none' if aim.base == OWN else ''} "
+        f"{'met' if aim.met(results, workload) else 'MISSED'}"
+        for aim in found
+        if aim.subject == subject and workload in aim.workloads
+    )
+
+
+def ratio(results: Results, workload: str, subject: str, metric: str, base: str) -> str:
+    if not results.has(workload, base, metric):
+        return ""
+    return results.ratio(workload, subject, metric, base).show()
+
+
+def verdict(results: Results) -> str:
+    """How many aims were met."""
+    found = judged(results)
+    if not found:
+        return f"No aim could be judged: that takes {OURS} and {BASE}, and batches of 1 or 20."
+    met = sum(1 for *_, reached in found if reached)
+    return f"{met} of {len(found)} aims met; those that were missed say so."

@@ -1,0 +1,45 @@
+"""Whether aims are judged where they are for something, and told."""
+
+from __future__ import annotations
+
+from snugly_bench.clients.aims import aims, judged, ratios, verdict
+from snugly_bench.clients.plan import Cell, Workload
+from snugly_bench.clients.run import CPU, RATE
+from snugly_bench.results import Results
+
+SINGLE, FIVE, TWENTY = (str(Workload("json", "SET", Cell(1, 10, batch))) for batch in (1, 5, 20))
+
+
+def measured(ours: float, theirs: float) -> Results:
+    results = Results("", {f"{peer} zstd": "valkey-glide zstd" for peer in ("snugly", "valkey-glide")})
+    for workload in (SINGLE, FIVE, TWENTY):
+        results.add(workload, "snugly zstd", {RATE: ours, CPU: 10})
+        results.add(workload, "valkey-glide zstd", {RATE: theirs, CPU: 20})
+    return results
+
+
+def test_there_are_aims_for_single_commands_and_batches_of_twenty_only() -> None:
+    assert {workload for aim in aims([SINGLE, FIVE, TWENTY]) for workload in aim.workloads} == {SINGLE, TWENTY}
+    assert not aims([FIVE, "data=json"])
+
+
+def test_an_aim_is_judged_only_where_both_sides_were_measured() -> None:
+    found = judged(measured(ours=210, theirs=100))
+    assert {(aim.subject, aim.base) for aim, *_ in found} == {("snugly zstd", "valkey-glide zstd")}
+    reached = {(aim.metric, workload): met for aim, workload, _, met in found}
+    assert reached == {(RATE, SINGLE): True, (RATE, TWENTY): False, (CPU, SINGLE): True, (CPU, TWENTY): True}
+
+
+def test_the_verdict_counts_what_was_met_or_says_why_it_cannot() -> None:
+    assert verdict(measured(ours=210, theirs=100)).startswith("3 of 4 aims met")
+    nobody = Results("")
+    nobody.add(SINGLE, "valkey-glide none", {RATE: 1.0, CPU: 1.0})
+    assert "No aim could be judged" in verdict(nobody)
+
+
+def test_the_table_has_the_ratio_to_the_base_and_what_was_asked_of_it() -> None:
+    lines = ratios(measured(ours=150, theirs=100), [SINGLE]).splitlines()
+    ours = next(line for line in lines if "snugly zstd" in line)
+    assert "1.50" in ours
+    assert "rate >= 2 MISSED; CPU <= 0.6 met" in ours
+    assert len(lines) == 4

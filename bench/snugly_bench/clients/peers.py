@@ -1,0 +1,150 @@
+"""The client libraries that are measured: a row each, and what adapts it. Knows nothing of what is measured.
+
+All are asked through asyncio. A pipeline is what the library sends together without a transaction. Each is imported
+only where it is used, so that a process has no library but the one that it measures.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from snugly_bench.clients.plan import BACKENDS, LZ4, NONE, ZSTD
+
+REQUEST_SECONDS = 60.0
+"""How long a request may take before its library gives up; long enough for any load."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the server listens."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True)
+class Client:
+    """One client object of a library."""
+
+    set: Callable[[str, bytes], Awaitable[object]]
+    get: Callable[[str], Awaitable[object]]
+    set_all: Callable[[Sequence[tuple[str, bytes]]], Awaitable[object]]
+    """In one pipeline, as `get_all`."""
+    get_all: Callable[[Sequence[str]], Awaitable[list[Any] | None]]
+    close: Callable[[], Awaitable[object]]
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A client library."""
+
+    name: str
+    distribution: str
+    """What pip calls it."""
+    module: str
+    backends: tuple[str, ...]
+    """What it can compress with."""
+    open: Callable[[Address, str, int], Awaitable[Client]]
+    """Makes a client of the server at an address, with a backend, for so many requests at once."""
+
+    def version(self) -> str | None:
+        """What is installed; `None` where nothing is."""
+        found = importlib.util.find_spec(self.module)
+        if found is None or found.origin is None:
+            return None
+        try:
+            return importlib.metadata.version(self.distribution)
+        except importlib.metadata.PackageNotFoundError:
+            return "of the source tree"
+
+
+async def open_glide(address: Address, backend: str, requests: int) -> Client:
+    import glide
+
+    glide.Logger.set_logger_config(glide.LogLevel.ERROR)
+    compression = None
+    if backend != NONE:
+        chosen = {LZ4: glide.CompressionBackend.LZ4, ZSTD: glide.CompressionBackend.ZSTD}[backend]
+        compression = glide.CompressionConfiguration(enabled=True, backend=chosen)
+    client = await glide.GlideClient.create(
+        glide.GlideClientConfiguration(
+            [glide.NodeAddress(address.host, address.port)],
+            request_timeout=int(REQUEST_SECONDS * 1000),
+            inflight_requests_limit=max(1000, requests),
+            compression=compression,
+        )
+    )
+
+    async def set_all(values: Sequence[tuple[str, bytes]]) -> object:
+        batch = glide.Batch(is_atomic=False)
+        for key, value in values:
+            batch.set(key, value)
+        return await client.exec(batch, raise_on_error=True)
+
+    async def get_all(keys: Sequence[str]) -> list[Any] | None:
+        batch = glide.Batch(is_atomic=False)
+        for key in keys:
+            batch.get(key)
+        return await client.exec(batch, raise_on_error=True)
+
+    return Client(client.set, client.get, set_all, get_all, client.close)
+
+
+async def open_valkey(address: Address, _backend: str, requests: int) -> Client:
+    import valkey.asyncio
+
+    return pipelining(valkey.asyncio.Valkey(host=address.host, port=address.port, max_connections=requests))
+
+
+async def open_redis(address: Address, _backend: str, requests: int) -> Client:
+    import redis.asyncio
+
+    return pipelining(redis.asyncio.Redis(host=address.host, port=address.port, max_connections=requests))
+
+
+async def open_snugly(address: Address, backend: str, requests: int) -> Client:
+    snugly = importlib.import_module("snugly")
+    clients = importlib.import_module("snugly.asyncio")
+    compression = None
+    if backend != NONE:
+        chosen = snugly.CompressionBackend[backend.upper()]
+        compression = snugly.CompressionConfiguration(backend=chosen)
+    return pipelining(
+        clients.Valkey(host=address.host, port=address.port, max_connections=requests, compression=compression)
+    )
+
+
+def pipelining(client: Any) -> Client:
+    """A client with the interface of valkey-py."""
+
+    async def set_all(values: Sequence[tuple[str, bytes]]) -> object:
+        pipeline = client.pipeline(transaction=False)
+        for key, value in values:
+            pipeline.set(key, value)
+        return await pipeline.execute()
+
+    async def get_all(keys: Sequence[str]) -> list[Any] | None:
+        pipeline = client.pipeline(transaction=False)
+        for key in keys:
+            pipeline.get(key)
+        replies: list[Any] = await pipeline.execute()
+        return replies
+
+    return Client(client.set, client.get, set_all, get_all, client.aclose)
+
+
+PEERS = {
+    peer.name: peer
+    for peer in (
+        Peer("snugly", "snugly", "snugly", BACKENDS, open_snugly),
+        Peer("valkey-glide", "valkey-glide", "glide", BACKENDS, open_glide),
+        Peer("valkey-py", "valkey", "valkey", (NONE,), open_valkey),
+        Peer("redis-py", "redis", "redis", (NONE,), open_redis),
+    )
+}
+OURS, BASE = "snugly", "valkey-glide"
+"""Whom the aims are for, and whom everybody is compared with."""

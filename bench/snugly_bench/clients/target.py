@@ -1,0 +1,72 @@
+"""The server that clients are measured with: one of our own, or one that runs elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import valkey
+
+from snugly_bench.clients.peers import Address
+from snugly_bench.servers.peers import start, valkey_peer
+
+DELETE_BATCH = 1000
+FREE_SECONDS = 0.05
+"""How often it is asked whether what was deleted is freed."""
+
+
+class Target:
+    """A server, asked by a connection of its own."""
+
+    def __init__(self, address: Address, own: bool) -> None:
+        """`own` is whether it was started for this, so that it may be emptied."""
+        self.address = address
+        self.own = own
+        self.connection: Any = valkey.Valkey(host=address.host, port=address.port)
+        try:
+            self.connection.ping()
+        except valkey.ValkeyError as error:
+            raise SystemExit(
+                f"no server answers at {address.host}:{address.port}: {error}. Start one, or leave out --no-server"
+            ) from None
+
+    def version(self) -> str:
+        fields = self.connection.info("server")
+        name = "snugly" if "snugly_version" in fields else "valkey-server" if "valkey_version" in fields else "server"
+        version = fields.get(f"{name.partition('-')[0]}_version", fields.get("redis_version", "of unknown version"))
+        where = "started for this" if self.own else f"at {self.address.host}:{self.address.port}"
+        return f"{name} {version}, {where}"
+
+    def memory(self) -> int:
+        """Bytes that the server says it uses, without those of its connections."""
+        fields = self.connection.info("memory")
+        return int(fields["used_memory"]) - int(fields.get("mem_clients_normal", 0))
+
+    def cpu(self) -> float:
+        """Seconds of processor time that it has used."""
+        fields = self.connection.info("cpu")
+        return float(fields["used_cpu_user"]) + float(fields["used_cpu_sys"])
+
+    def clear(self, prefixes: list[str]) -> None:
+        """Removes everything from a server of our own, and only our keys from another."""
+        if self.own:
+            self.connection.execute_command("FLUSHALL", "SYNC")
+            return
+        for prefix in prefixes:
+            found = list(self.connection.scan_iter(f"{prefix}*", count=DELETE_BATCH))
+            for first in range(0, len(found), DELETE_BATCH):
+                self.connection.unlink(*found[first : first + DELETE_BATCH])
+        while int(self.connection.info("memory").get("lazyfree_pending_objects", 0)):
+            time.sleep(FREE_SECONDS)
+
+
+@contextmanager
+def target(host: str, port: int, own: bool) -> Iterator[Target]:
+    """A server that listens already, or, if `own`, a valkey-server on a free port that is ended afterwards."""
+    if not own:
+        yield Target(Address(host, port), own=False)
+        return
+    with start(valkey_peer()) as server:
+        yield Target(Address("127.0.0.1", server.port), own=True)

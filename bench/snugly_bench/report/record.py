@@ -1,0 +1,79 @@
+"""What a report must tell beside the results: machine, versions, command. Written beside them, and read again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import textwrap
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from platform import python_version
+from typing import Any
+
+from snugly_bench.machine import machine
+from snugly_bench.results import Results
+
+WIDTH = 120
+
+
+@dataclass(frozen=True)
+class About:
+    """One run."""
+
+    benchmark: str
+    when: str
+    """Day and time, UTC."""
+    machine: str
+    server: str
+    clients: dict[str, str]
+    """Versions."""
+    command: str
+    rounds: int
+    seconds: float
+    """Of each measurement."""
+    values: int
+    """Of each corpus."""
+
+    @classmethod
+    def now(cls, benchmark: str, words: list[str], server: str, clients: dict[str, str], extent: Any) -> About:
+        return cls(
+            benchmark=benchmark,
+            when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            machine=machine(),
+            server=server,
+            clients={**clients, "Python": python_version()},
+            command=shlex.join(["python", "-m", "snugly_bench", benchmark, *words]),
+            rounds=extent.rounds,
+            seconds=extent.seconds,
+            values=extent.values,
+        )
+
+    def versions(self) -> str:
+        return ", ".join(f"{name} {version}" for name, version in self.clients.items())
+
+    def method(self) -> str:
+        return (
+            f"Rounds: {self.rounds}, the clients in turn within each, {self.seconds:g} s for each measurement, "
+            f"{self.values:,} values of each kind. Shown are medians; a ratio is the median of the ratios within each "
+            "round. Clients and server share this machine's cores."
+        )
+
+    def signature(self) -> str:
+        return f"{self.command} · {self.machine} · {self.server} · {self.versions()} · {self.when}"
+
+    def text(self) -> str:
+        told = f"{self.machine}. {self.server}. {self.versions()}. {self.method()}"
+        return f"# {self.command}\n\n{textwrap.fill(told, WIDTH)}"
+
+
+def save(folder: Path, about: About, results: Results) -> None:
+    """Writes `BENCHMARK.csv` and `BENCHMARK.json`."""
+    results.write(folder / f"{about.benchmark}.csv")
+    (folder / f"{about.benchmark}.json").write_text(json.dumps(asdict(about), indent=2) + "\n")
+
+
+def load(folder: Path, benchmark: str) -> tuple[About, Results]:
+    """What `save` wrote."""
+    fields = json.loads((folder / f"{benchmark}.json").read_text())
+    return About(**fields), Results.read(folder / f"{benchmark}.csv")
