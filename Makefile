@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help run demo test test-rust test-minimal test-clients test-kills test-deps lint format deny \
 	command-documentation \
-	fuzz fuzz-smoke bench bench-clients bench-smoke bench-mixed bench-codec bench-protocol clean
+	fuzz fuzz-smoke bench bench-clients bench-sizes bench-smoke bench-mixed bench-codec bench-protocol clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -100,11 +100,16 @@ bench-clients: $(VENV)/installed ## measure client libraries beside each other; 
 	cargo build --release --locked --package snugly
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) clients --program $(PROGRAM) $(ARGS)
 
+bench-sizes: $(VENV)/installed ## what compression in a client saves and costs by size and type of value, and what to choose
+	cargo build --release --locked --package snugly
+	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) sizes --program $(PROGRAM) $(ARGS)
+
 bench-smoke: ## see that every benchmark runs, with tiny numbers
 	$(MAKE) bench ARGS="--quick --output target/bench-smoke"
 	$(MAKE) demo ARGS="--values 200"
 	$(MAKE) bench-mixed ARGS="--quick"
 	$(MAKE) bench-clients ARGS="--smoke --output target/bench-smoke"
+	$(MAKE) bench-sizes ARGS="--smoke --output target/bench-smoke"
 
 bench-mixed: $(VENV)/installed ## what reads from disk cost those who find their values in memory; a minute
 	cargo build --release --locked --package snugly

@@ -11,17 +11,22 @@ Before anything is timed, every value is written and read back by every contende
 from __future__ import annotations
 
 import argparse
-import resource
-import shutil
-import sys
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from snugly_bench.clients import aims, run
-from snugly_bench.clients.peers import BASE, PEERS
-from snugly_bench.clients.plan import BACKENDS, FULL, QUICK, SMOKE, Extent, Workload, bases, cells, contenders
-from snugly_bench.clients.target import Target, target
+from snugly_bench.clients.options import (
+    add_common_options,
+    allow_many_connections,
+    chosen_of,
+    extent,
+    installed,
+    measure,
+    numbers,
+    program,
+)
+from snugly_bench.clients.peers import PEERS
+from snugly_bench.clients.plan import FULL, QUICK, SMOKE, Workload, cells, contenders
+from snugly_bench.clients.target import target
 from snugly_bench.corpora import KINDS, Corpus, file_corpus, generated_corpus
 from snugly_bench.report import clients as report
 from snugly_bench.report.record import About, save
@@ -30,59 +35,11 @@ from snugly_bench.results import Results
 DATA = ("json:1900", "html:1250", "csv:1300", "session:950")
 
 
-def numbers(text: str) -> tuple[int, ...]:
-    found = tuple(int(word) for word in text.replace(",", " ").split())
-    if not found or min(found) < 1:
-        raise argparse.ArgumentTypeError("must be whole numbers from 1, with commas between them")
-    return found
-
-
-def chosen_of(allowed: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:
-    def chosen(text: str) -> tuple[str, ...]:
-        found = tuple(text.split(","))
-        for word in found:
-            if word not in allowed:
-                raise argparse.ArgumentTypeError(f"{word!r} is none of {', '.join(allowed)}")
-        return found
-
-    return chosen
-
-
 def generated_kind(text: str) -> tuple[str, int]:
     kind, _, size = text.partition(":")
     if kind not in KINDS or not size.isdecimal() or int(size) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no KIND:BYTES, where the kind is one of {', '.join(KINDS)}")
     return kind, int(size)
-
-
-def add_common_options(parser: argparse.ArgumentParser) -> None:
-    """Those that `sizes` has too."""
-    extents = parser.add_mutually_exclusive_group()
-    extents.add_argument("--quick", action="store_true", help="about two minutes in all")
-    extents.add_argument("--smoke", action="store_true", help="tiny numbers, to see that everything runs")
-    parser.add_argument("--rounds", type=int, help="how often all is measured, in turn")
-    parser.add_argument("--seconds", type=float, help="of each measurement")
-    parser.add_argument("--iterations", type=int, help="operations after which a measurement ends earlier")
-    parser.add_argument("--values", type=int, help="of each corpus")
-    parser.add_argument("--backends", type=chosen_of(BACKENDS), default=BACKENDS, help="(default: none,lz4,zstd)")
-    parser.add_argument("--host", default="127.0.0.1", help="of a server with --no-server (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=6379, help="of a server with --no-server (default: %(default)s)")
-    parser.add_argument(
-        "--no-server",
-        action="store_true",
-        help="start no server, and measure the one at --host and --port; what else it has is left alone, but its "
-        "memory is only told right if nobody else writes",
-    )
-    parser.add_argument("--own-clients", action="store_true", help="a client object for each task, not one for all")
-    parser.add_argument(
-        "--program",
-        type=Path,
-        default=Path("target/release/snugly"),
-        help="the snugly that generates values (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--output", type=Path, default=Path("bench-results"), help="the folder for the results (default: %(default)s)"
-    )
 
 
 def parse_arguments(words: list[str]) -> argparse.Namespace:
@@ -112,67 +69,16 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-def extent(arguments: argparse.Namespace) -> Extent:
-    """What was asked for, on top of what --quick and --smoke stand for."""
-    preset = SMOKE if arguments.smoke else QUICK if arguments.quick else FULL
-    given = ("processes", "clients", "batches", "rounds", "seconds", "values")
-    asked = {name: value for name in given if (value := getattr(arguments, name, None)) is not None}
-    found = replace(preset, **asked)
-    if found.values // max(found.processes) < max(found.batches):
-        raise SystemExit(
-            f"{found.values} values are too few for {max(found.processes)} processes with batches of "
-            f"{max(found.batches)}: give more --values"
-        )
-    return found
-
-
-def installed(names: tuple[str, ...]) -> dict[str, str]:
-    """The versions of those peers that are installed; says which are not, and exits if none is."""
-    found = {}
-    for name in names:
-        version = PEERS[name].version()
-        if version is None:
-            print(f"Without {name}: the package {PEERS[name].distribution} is not installed.", file=sys.stderr)
-        else:
-            found[name] = version
-    if not found:
-        raise SystemExit("none of these clients is installed: pip install --requirement bench/requirements.txt")
-    return found
-
-
 def corpora(arguments: argparse.Namespace, values: int) -> list[Corpus]:
     found = [file_corpus(path, values) for path in arguments.data_file]
     kinds = arguments.generate or ([] if found else [generated_kind(text) for text in DATA])
     return found + [generated_corpus(program(arguments), kind, size, values) for kind, size in kinds]
 
 
-def program(arguments: argparse.Namespace) -> Path:
-    found = shutil.which(arguments.program)
-    if found is None:
-        raise SystemExit(
-            f"there is no program {arguments.program} to generate values: build it with "
-            "`cargo build --release --package snugly`, give it with --program, or give values with --data-file"
-        )
-    return Path(found)
-
-
-def allow_many_connections() -> None:
-    """Raises the limit of open files as far as it goes: a pool has a connection for each task."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
-def measure(asked: run.Asked, server: Target) -> Results:
-    base = BASE if BASE in asked.peers else asked.peers[0]
-    results = Results("", bases(asked.contenders, base))
-    run.run(asked, server, results)
-    return results
-
-
 def main(words: list[str]) -> None:
     arguments = parse_arguments(words)
     allow_many_connections()
-    asked_extent = extent(arguments)
+    asked_extent = extent(arguments, FULL, QUICK, SMOKE)
     versions = installed(arguments.peers)
     data = corpora(arguments, asked_extent.values)
     asked = run.Asked(

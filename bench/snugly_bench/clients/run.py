@@ -66,6 +66,7 @@ def named(corpus: Corpus) -> Values:
 def run(asked: Asked, server: Target, results: Results) -> None:
     """Adds all samples to `results`."""
     with Progress(asked.weight()) as progress:
+        warm_up(asked, server)
         for corpus in asked.corpora:
             measure_memory(asked, corpus, server, results, progress)
         for corpus in asked.timed:
@@ -74,6 +75,15 @@ def run(asked: Asked, server: Target, results: Results) -> None:
                     fleets = {peer: afterwards.enter_context(fleet.running(peer, processes)) for peer in asked.peers}
                     measure_speed(asked, corpus, cells, fleets, server, results, progress)
             server.clear([prefix(contender, corpus.name) for contender in asked.contenders])
+
+
+def warm_up(asked: Asked, server: Target) -> None:
+    """Fills the server once for nothing: what it reserves for its first requests is no value's memory."""
+    contender, corpus = asked.contenders[0], asked.corpora[0]
+    with fleet.running(contender.peer, 1) as one:
+        one.take(named(corpus))
+        one.fill(Fill(contender, server.address, prefix(contender, corpus.name)))
+    server.clear([prefix(contender, corpus.name)])
 
 
 def measure_memory(asked: Asked, corpus: Corpus, server: Target, results: Results, progress: Progress) -> None:

@@ -13,7 +13,7 @@ from snugly_bench.clients.peers import BASE
 from snugly_bench.clients.plan import NONE, OPERATIONS, Cell, Contender, Operation
 from snugly_bench.clients.run import CPU, PERCENTILES, RATE
 from snugly_bench.report.measured import Measured
-from snugly_bench.report.page import Section, write_page
+from snugly_bench.report.page import Aims, Section, write_page
 from snugly_bench.report.record import About
 from snugly_bench.report.style import (
     OTHER_COLOUR,
@@ -24,6 +24,7 @@ from snugly_bench.report.style import (
     one_legend,
     ratio_cells,
     shade,
+    share_limits,
     short,
     short_ticks,
 )
@@ -45,7 +46,7 @@ def write(folder: Path, about: About, results: Results) -> list[Path]:
     text.write_text(f"{about.text()}\n\n{aims.verdict(results)}\n\n{table}\n")
     page = folder / "clients.html"
     sections = [Section(plot.title, plot.caption, plot.data_url()) for plot in plots]
-    write_page(page, TITLE, about, sections, verdicts(results), aims.verdict(results), table)
+    write_page(page, TITLE, about, sections, Aims(aims.verdict(results), verdicts(results)), table)
     return [page, text, *(plot.save(folder) for plot in plots)]
 
 
@@ -238,13 +239,6 @@ def lines(
     share_limits(panels)
     one_legend(figure, panels)
     return Plot(name, title, caption, figure)
-
-
-def share_limits(panels: list[Axes]) -> None:
-    """The same scale for all, so that they can be compared."""
-    limits = [panel.get_ylim() for panel in panels]
-    for panel in panels:
-        panel.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
 
 
 def batch_effect(measured: Measured) -> Plot:

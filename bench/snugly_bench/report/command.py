@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from snugly_bench.report import clients
+from snugly_bench.report import clients, sizes
 from snugly_bench.report.record import load
 
-REPORTS = {"clients": clients.write}
+REPORTS = {"clients": clients.write, "sizes": sizes.write}
 
 
 def main(words: list[str]) -> None:

@@ -11,7 +11,7 @@ from snugly_bench.results import Results
 
 @dataclass(frozen=True)
 class Measured:
-    """The results of `clients`."""
+    """The results of `clients` or `sizes`."""
 
     results: Results
 

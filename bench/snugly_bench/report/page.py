@@ -12,32 +12,42 @@ from snugly_bench.report.record import About
 
 
 @dataclass(frozen=True)
+class Mark:
+    """A cell of a table."""
+
+    text: str
+    style: str = ""
+    """A class of the page's style sheet."""
+
+
+@dataclass(frozen=True)
 class Section:
-    """A figure, or a table of text cells."""
+    """A figure, or a table."""
 
     title: str
     caption: str
     image: str = ""
     """As a data URL."""
     header: Sequence[str] = ()
-    rows: Sequence[Sequence[str]] = ()
+    rows: Sequence[Sequence[Mark]] = ()
+
+
+@dataclass(frozen=True)
+class Aims:
+    """What was aimed at."""
+
+    verdict: str
+    """Of all."""
+    rows: Sequence[Sequence[str]]
+    """Each aim with the range that was found, in how many cases it was met, and `met` or `missed`."""
 
 
 def write_page(
-    path: Path,
-    title: str,
-    about: About,
-    sections: list[Section],
-    verdicts: list[list[str]],
-    verdict: str,
-    table: str,
+    path: Path, title: str, about: About, sections: list[Section], aims: Aims | None = None, table: str = ""
 ) -> None:
-    """`verdicts` are aims with their range, their count and whether they were met, `verdict` tells of all; `table` is
-    plain text."""
+    """Writes a page with all that is given; `table` is plain text."""
     environment = Environment(
         loader=PackageLoader("snugly_bench.report", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     template = environment.get_template("page.html")
-    path.write_text(
-        template.render(title=title, about=about, sections=sections, verdicts=verdicts, verdict=verdict, table=table)
-    )
+    path.write_text(template.render(title=title, about=about, sections=sections, aims=aims, table=table))

@@ -94,6 +94,13 @@ def grid_of_axes(title: str, rows: int, columns: int, size: tuple[float, float])
     return figure, [list(row) for row in axes]
 
 
+def share_limits(panels: list[Axes]) -> None:
+    """The same scale for all, so that they can be compared."""
+    limits = [panel.get_ylim() for panel in panels]
+    for panel in panels:
+        panel.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
+
+
 def one_legend(figure: Figure, panels: Sequence[Axes]) -> None:
     """Names every line once, beside the title."""
     named = {

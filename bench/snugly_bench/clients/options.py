@@ -1,0 +1,116 @@
+"""Options that `clients` and `sizes` have in common, and what they are made into."""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from snugly_bench.clients import run
+from snugly_bench.clients.peers import BASE, PEERS
+from snugly_bench.clients.plan import BACKENDS, Extent, bases
+from snugly_bench.clients.target import Target
+from snugly_bench.results import Results
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    found = tuple(int(word) for word in text.replace(",", " ").split())
+    if not found or min(found) < 1:
+        raise argparse.ArgumentTypeError("must be whole numbers from 1, with commas between them")
+    return found
+
+
+def chosen_of(allowed: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:
+    def chosen(text: str) -> tuple[str, ...]:
+        found = tuple(text.split(","))
+        for word in found:
+            if word not in allowed:
+                raise argparse.ArgumentTypeError(f"{word!r} is none of {', '.join(allowed)}")
+        return found
+
+    return chosen
+
+
+def add_common_options(parser: argparse.ArgumentParser) -> None:
+    """Adds what `clients` and `sizes` both have."""
+    extents = parser.add_mutually_exclusive_group()
+    extents.add_argument("--quick", action="store_true", help="about two minutes in all")
+    extents.add_argument("--smoke", action="store_true", help="tiny numbers, to see that everything runs")
+    parser.add_argument("--rounds", type=int, help="how often all is measured, in turn")
+    parser.add_argument("--seconds", type=float, help="of each measurement")
+    parser.add_argument("--iterations", type=int, help="operations after which a measurement ends earlier")
+    parser.add_argument("--values", type=int, help="of each corpus")
+    parser.add_argument("--backends", type=chosen_of(BACKENDS), default=BACKENDS, help="(default: none,lz4,zstd)")
+    parser.add_argument("--host", default="127.0.0.1", help="of a server with --no-server (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=6379, help="of a server with --no-server (default: %(default)s)")
+    parser.add_argument(
+        "--no-server",
+        action="store_true",
+        help="start no server, and measure the one at --host and --port; what else it has is left alone, but its "
+        "memory is only told right if nobody else writes",
+    )
+    parser.add_argument("--own-clients", action="store_true", help="a client object for each task, not one for all")
+    parser.add_argument(
+        "--program",
+        type=Path,
+        default=Path("target/release/snugly"),
+        help="the snugly that generates values (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--output", type=Path, default=Path("bench-results"), help="the folder for the results (default: %(default)s)"
+    )
+
+
+def extent(arguments: argparse.Namespace, full: Extent, quick: Extent, smoke: Extent) -> Extent:
+    """What was asked for, on top of what --quick and --smoke stand for."""
+    preset = smoke if arguments.smoke else quick if arguments.quick else full
+    given = ("processes", "clients", "batches", "rounds", "seconds", "values")
+    asked = {name: value for name in given if (value := getattr(arguments, name, None)) is not None}
+    found = replace(preset, **asked)
+    if found.values // max(found.processes) < max(found.batches):
+        raise SystemExit(
+            f"{found.values} values are too few for {max(found.processes)} processes with batches of "
+            f"{max(found.batches)}: give more --values"
+        )
+    return found
+
+
+def installed(names: tuple[str, ...]) -> dict[str, str]:
+    """The versions of those peers that are installed; says which are not, and exits if none is."""
+    found = {}
+    for name in names:
+        version = PEERS[name].version()
+        if version is None:
+            print(f"Without {name}: the package {PEERS[name].distribution} is not installed.", file=sys.stderr)
+        else:
+            found[name] = version
+    if not found:
+        raise SystemExit("none of these clients is installed: pip install --requirement bench/requirements.txt")
+    return found
+
+
+def program(arguments: argparse.Namespace) -> Path:
+    found = shutil.which(arguments.program)
+    if found is None:
+        raise SystemExit(
+            f"there is no program {arguments.program} to generate values: build it with "
+            "`cargo build --release --package snugly`, give it with --program, or give values with --data-file"
+        )
+    return Path(found)
+
+
+def allow_many_connections() -> None:
+    """Raises the limit of open files as far as it goes: a pool has a connection for each task."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def measure(asked: run.Asked, server: Target) -> Results:
+    base = BASE if BASE in asked.peers else asked.peers[0]
+    results = Results("", bases(asked.contenders, base))
+    run.run(asked, server, results)
+    return results

@@ -1,0 +1,56 @@
+"""The report of sizes, drawn from results that were recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from snugly_bench.clients.plan import BACKENDS, OPERATIONS, Cell, Contender, Workload, memory_workload
+from snugly_bench.clients.run import CPU, MEMORY, VALUE
+from snugly_bench.report import sizes
+from snugly_bench.report.record import About
+from snugly_bench.results import Results
+
+ABOUT = About(
+    benchmark="sizes",
+    when="2026-01-02 03:04 UTC",
+    machine="2 cores",
+    server="valkey-server 9.1.2",
+    clients={"valkey-glide": "2.5.3"},
+    command="python -m snugly_bench sizes",
+    rounds=1,
+    seconds=0.1,
+    values=100,
+)
+
+
+def recorded() -> Results:
+    """JSON that zstd halves from 1,000 bytes on and lz4 never makes smaller."""
+    results = Results("")
+    for size in (38, 1024):
+        for backend in BACKENDS:
+            subject, data = str(Contender("valkey-glide", backend)), f"json:{size}"
+            memory = size / 2 if backend == "zstd" and size > 1000 else size
+            results.add(memory_workload(data), subject, {MEMORY: memory, VALUE: size})
+            for operation in OPERATIONS:
+                cost = 12.0 if backend == "zstd" else 10.0
+                results.add(str(Workload(data, operation, Cell(1, 10, 20))), subject, {CPU: cost})
+    return results
+
+
+def test_the_page_says_what_to_choose_and_from_where_on(tmp_path: Path) -> None:
+    page, table, *figures = sizes.write(tmp_path, ABOUT, recorded())
+    html = page.read_text()
+    assert '<td class="zstd">zstd: -50%, CPU +20%</td>' in html
+    assert "1 KiB and more" in html
+    assert '<td class="none">never</td>' in html
+    assert ABOUT.command in html
+    assert {path.stem for path in figures} == {"savings", "cost"}
+    assert all(path.stat().st_size > 10_000 for path in figures)
+    assert "zstd: -50%, CPU +20%" in table.read_text()
+
+
+def test_a_goal_that_allows_less_cost_leaves_it_uncompressed() -> None:
+    smallest, balanced, fastest = sizes.text(ABOUT, recorded()).split("\n## ")[1:]
+    assert "zstd" in smallest
+    assert "zstd" in balanced
+    assert "zstd" not in fastest

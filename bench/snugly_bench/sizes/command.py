@@ -1,0 +1,80 @@
+"""`sizes`: what compression saves and costs for values from 38 bytes to 16 KiB, by type, and which to choose for what.
+
+One client library writes and reads generated values of every type and size with every backend, in batches. Types whose
+smallest record is longer than a size are represented by the beginnings of records.
+"""
+
+from __future__ import annotations
+
+import argparse
+from itertools import product
+
+from snugly_bench.clients import run
+from snugly_bench.clients.options import (
+    add_common_options,
+    allow_many_connections,
+    chosen_of,
+    extent,
+    installed,
+    measure,
+    numbers,
+    program,
+)
+from snugly_bench.clients.peers import BASE, OURS, PEERS
+from snugly_bench.clients.plan import NONE, Cell, Extent, contenders
+from snugly_bench.clients.target import target
+from snugly_bench.corpora import KINDS, generated_corpus
+from snugly_bench.report import sizes as report
+from snugly_bench.report.record import About, save
+
+SIZES = (38, 100, 200, 460, 950, 1900, 4096, 16384)
+FEW_SIZES = (38, 1900)
+"""With --smoke."""
+FULL = Extent((1,), (10,), (20,), rounds=3, seconds=0.5, values=4_000)
+QUICK = Extent((1,), (10,), (20,), rounds=1, seconds=0.1, values=1_000)
+SMOKE = Extent((1,), (2,), (5,), rounds=1, seconds=0.03, values=60)
+
+
+def parse_arguments(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="snugly_bench sizes", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--peer", choices=PEERS, help=f"the client library (default: {OURS} if it is installed, else {BASE})"
+    )
+    parser.add_argument("--sizes", type=numbers, help=f"bytes (default: {','.join(map(str, SIZES))})")
+    parser.add_argument("--kinds", type=chosen_of(KINDS), default=KINDS, help=f"(default: {','.join(KINDS)})")
+    add_common_options(parser)
+    arguments = parser.parse_args(words)
+    if NONE not in arguments.backends:
+        parser.error(f"--backends must have {NONE}, which the others are compared with")
+    return arguments
+
+
+def main(words: list[str]) -> None:
+    arguments = parse_arguments(words)
+    allow_many_connections()
+    found = extent(arguments, FULL, QUICK, SMOKE)
+    peer = arguments.peer or (OURS if PEERS[OURS].version() else BASE)
+    versions = installed((peer,))
+    sizes = arguments.sizes or (FEW_SIZES if arguments.smoke else SIZES)
+    generator = program(arguments)
+    data = [generated_corpus(generator, kind, size, found.values) for kind, size in product(arguments.kinds, sizes)]
+    asked = run.Asked(
+        contenders=contenders({peer: PEERS[peer].backends}, arguments.backends),
+        corpora=data,
+        timed=data,
+        cells=[Cell(found.processes[0], found.clients[0], found.batches[0])],
+        rounds=found.rounds,
+        seconds=found.seconds,
+        iterations=arguments.iterations,
+        own=arguments.own_clients,
+    )
+    with target(arguments.host, arguments.port, not arguments.no_server) as server:
+        about = About.now("sizes", words, server.version(), versions, found)
+        results = measure(asked, server)
+    save(arguments.output, about, results)
+    paths = report.write(arguments.output, about, results)
+    print(report.text(about, results))
+    for path in paths:
+        print(f"Written: {path}")
