@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from snugly_bench.clients.peers import BASE, OURS
-from snugly_bench.clients.plan import BACKENDS, LZ4, NONE, ZSTD, Contender, Workload
-from snugly_bench.clients.run import CPU, RATE
+from snugly_bench.clients.plan import BACKENDS, CPU, LZ4, NONE, RATE, ZSTD, Contender, Workload
 from snugly_bench.results import Aim, Results, table
 
 FASTER = {(1, backend): 2.0 for backend in BACKENDS} | {(20, NONE): 1.3, (20, LZ4): 1.5, (20, ZSTD): 2.2}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from snugly_bench.clients.aims import aims, judged, ratios, verdict
-from snugly_bench.clients.plan import Cell, Workload
-from snugly_bench.clients.run import CPU, RATE
+from snugly_bench.clients.plan import CPU, RATE, Cell, Workload
 from snugly_bench.results import Results
 
 SINGLE, FIVE, TWENTY = (str(Workload("json", "SET", Cell(1, 10, batch))) for batch in (1, 5, 20))

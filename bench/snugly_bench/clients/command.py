@@ -15,6 +15,7 @@ from pathlib import Path
 
 from snugly_bench.clients import aims, run
 from snugly_bench.clients.options import (
+    about,
     add_common_options,
     allow_many_connections,
     chosen_of,
@@ -92,15 +93,15 @@ def main(words: list[str]) -> None:
         own=arguments.own_clients,
     )
     with target(arguments.host, arguments.port, not arguments.no_server) as server:
-        about = About.now("clients", words, server.version(), versions, asked_extent)
+        described = about("clients", words, server, versions, asked_extent)
         results = measure(asked, server)
-    save(arguments.output, about, results)
-    print(summary(about, results))
-    for path in report.write(arguments.output, about, results):
+    save(arguments.output, described, results)
+    print(summary(described, results))
+    for path in report.write(arguments.output, described, results):
         print(f"Written: {path}")
 
 
-def summary(about: About, results: Results) -> str:
+def summary(described: About, results: Results) -> str:
     """What a terminal shows: the fewest processes and clients, with the smallest and the largest batch."""
     found = [workload for text, _ in results.rows() if (workload := Workload.parse(text))]
     least = min((workload.cell.processes, workload.cell.clients) for workload in found)
@@ -112,4 +113,4 @@ def summary(about: About, results: Results) -> str:
         and workload.cell.batch in (min(batches), max(batches))
         and workload.data == found[0].data
     )
-    return "\n\n".join((about.text(), aims.ratios(results, shown), aims.verdict(results)))
+    return "\n\n".join((described.text(), aims.ratios(results, shown), aims.verdict(results)))

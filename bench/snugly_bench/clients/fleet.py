@@ -65,7 +65,7 @@ class Fleet:
         except EOFError:
             answer = Failure("the process has ended")
         if isinstance(answer, Failure):
-            raise SystemExit(f"measuring {self.peer} failed:\n{answer.text}")
+            raise SystemExit(f"measuring {self.peer} failed: {answer.text}")
         return answer
 
 
@@ -88,6 +88,7 @@ def running(peer: str, processes: int) -> Iterator[Fleet]:
 
 def end(process: multiprocessing.process.BaseProcess, pipe: Connection) -> None:
     pipe.close()
+    process.terminate()
     process.join(END_SECONDS)
     if process.is_alive():
         process.kill()

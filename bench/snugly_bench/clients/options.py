@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import argparse
 import resource
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
+from platform import python_version
 
 from snugly_bench.clients import run
 from snugly_bench.clients.peers import BASE, PEERS
 from snugly_bench.clients.plan import BACKENDS, Extent, bases
 from snugly_bench.clients.target import Target
+from snugly_bench.machine import machine
+from snugly_bench.report.record import About
 from snugly_bench.results import Results
 
 
@@ -22,6 +28,18 @@ def numbers(text: str) -> tuple[int, ...]:
     if not found or min(found) < 1:
         raise argparse.ArgumentTypeError("must be whole numbers from 1, with commas between them")
     return found
+
+
+def positive(text: str) -> int:
+    (number,) = numbers(text)
+    return number
+
+
+def duration(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < inf:
+        raise argparse.ArgumentTypeError("must be more than 0")
+    return seconds
 
 
 def chosen_of(allowed: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:
@@ -40,10 +58,10 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
     extents = parser.add_mutually_exclusive_group()
     extents.add_argument("--quick", action="store_true", help="about two minutes in all")
     extents.add_argument("--smoke", action="store_true", help="tiny numbers, to see that everything runs")
-    parser.add_argument("--rounds", type=int, help="how often all is measured, in turn")
-    parser.add_argument("--seconds", type=float, help="of each measurement")
-    parser.add_argument("--iterations", type=int, help="operations after which a measurement ends earlier")
-    parser.add_argument("--values", type=int, help="of each corpus")
+    parser.add_argument("--rounds", type=positive, help="how often all is measured, in turn")
+    parser.add_argument("--seconds", type=duration, help="of each measurement")
+    parser.add_argument("--iterations", type=positive, help="operations after which a measurement ends earlier")
+    parser.add_argument("--values", type=positive, help="of each corpus")
     parser.add_argument("--backends", type=chosen_of(BACKENDS), default=BACKENDS, help="(default: none,lz4,zstd)")
     parser.add_argument("--host", default="127.0.0.1", help="of a server with --no-server (default: %(default)s)")
     parser.add_argument("--port", type=int, default=6379, help="of a server with --no-server (default: %(default)s)")
@@ -107,6 +125,22 @@ def allow_many_connections() -> None:
     """Raises the limit of open files as far as it goes: a pool has a connection for each task."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def about(benchmark: str, words: list[str], server: Target, versions: dict[str, str], asked: Extent) -> About:
+    """What the report of this run is to tell."""
+    return About(
+        benchmark=benchmark,
+        when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        machine=machine(),
+        server=server.version(),
+        shared=server.own,
+        clients={**versions, "Python": python_version()},
+        command=shlex.join(["python", "-m", "snugly_bench", benchmark, *words]),
+        rounds=asked.rounds,
+        seconds=asked.seconds,
+        values=asked.values,
+    )
 
 
 def measure(asked: run.Asked, server: Target) -> Results:

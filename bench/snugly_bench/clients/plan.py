@@ -11,6 +11,11 @@ Operation = Literal["SET", "GET"]
 OPERATIONS: tuple[Operation, ...] = ("SET", "GET")
 NONE, LZ4, ZSTD = "none", "lz4", "zstd"
 BACKENDS = (NONE, LZ4, ZSTD)
+RATE, CPU, SERVER_CPU = "operations/s", "client CPU µs/operation", "server CPU µs/operation"
+PERCENTILES = {50: "p50 ms", 95: "p95 ms", 99: "p99 ms"}
+"""Of the time of a request, which is a whole batch."""
+MEMORY, VALUE = "server bytes/value", "value bytes"
+"""What results are called."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ class Extent:
 
 
 FULL = Extent((1, 2, 4, 8), (10, 25, 100, 1000), (1, 5, 10, 20), rounds=3, seconds=1.0, values=10_000)
-QUICK = Extent((1, 2), (10, 100), (1, 20), rounds=2, seconds=0.3, values=2_000)
+QUICK = Extent((1, 2), (10, 100), (1, 20), rounds=3, seconds=0.3, values=2_000)
 SMOKE = Extent((1, 2), (2, 4), (1, 5), rounds=1, seconds=0.03, values=60)
 
 

@@ -10,17 +10,26 @@ import numpy
 
 from snugly_bench.clients import fleet
 from snugly_bench.clients.fleet import Fleet
-from snugly_bench.clients.plan import Cell, Contender, Workload, by_processes, memory_workload, turn
+from snugly_bench.clients.plan import (
+    CPU,
+    MEMORY,
+    PERCENTILES,
+    RATE,
+    SERVER_CPU,
+    VALUE,
+    Cell,
+    Contender,
+    Workload,
+    by_processes,
+    memory_workload,
+    turn,
+)
 from snugly_bench.clients.target import Target
 from snugly_bench.clients.worker import Fill, Measure, Sample, Values
 from snugly_bench.corpora import Corpus
 from snugly_bench.progress import Progress
 from snugly_bench.results import Results
 
-RATE, CPU, SERVER_CPU = "operations/s", "client CPU µs/operation", "server CPU µs/operation"
-PERCENTILES = {50: "p50 ms", 95: "p95 ms", 99: "p99 ms"}
-"""Of the time of a request, which is a whole batch."""
-MEMORY, VALUE = "server bytes/value", "value bytes"
 FILL_WEIGHT = 0.5
 CONNECT_WEIGHT = 0.3
 """About how many seconds filling and connecting take, for the time left."""

@@ -6,8 +6,8 @@ from array import array
 
 import pytest
 
-from snugly_bench.clients.plan import Cell, Contender
-from snugly_bench.clients.run import CPU, RATE, SERVER_CPU, Asked, metrics, prefix
+from snugly_bench.clients.plan import CPU, RATE, SERVER_CPU, Cell, Contender
+from snugly_bench.clients.run import Asked, metrics, prefix
 from snugly_bench.clients.worker import Sample, WrongValue, check, starts
 from snugly_bench.corpora import Corpus
 

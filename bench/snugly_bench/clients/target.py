@@ -28,8 +28,9 @@ class Target:
         try:
             self.connection.ping()
         except valkey.ValkeyError as error:
+            said = str(error).rstrip(".")
             raise SystemExit(
-                f"no server answers at {address.host}:{address.port}: {error}. Start one, or leave out --no-server"
+                f"no server answers at {address.host}:{address.port}: {said}. Start one, or leave out --no-server"
             ) from None
 
     def version(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 import traceback
 from array import array
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -22,6 +23,8 @@ from snugly_bench.clients.plan import OPERATIONS, Contender, Operation
 
 READY, GO, DONE = "ready", "go", "done"
 FILL_BATCH = 20
+SHOWN_FRAMES = 3
+"""Of a failure, the innermost ones."""
 
 Values = list[tuple[str, bytes]]
 """Names, which a key ends in, and values."""
@@ -87,6 +90,8 @@ class WrongValue(Exception):
 
 def work(pipe: Connection) -> None:
     """Does orders until the pipe is closed."""
+    # Ctrl-C goes to all processes of a terminal; it is the first that ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     values: Values = []
     while True:
         try:
@@ -102,8 +107,9 @@ def work(pipe: Connection) -> None:
                 case Measure():
                     asyncio.run(measure(order, values, pipe))
             pipe.send(DONE)
-        except Exception:
-            pipe.send(Failure(traceback.format_exc()))
+        except Exception as error:
+            where = "".join(traceback.format_tb(error.__traceback__, limit=-SHOWN_FRAMES))
+            pipe.send(Failure(f"{type(error).__name__}: {error}\n{where}"))
 
 
 async def fill(order: Fill, values: Values) -> None:
@@ -122,7 +128,12 @@ async def fill(order: Fill, values: Values) -> None:
 def check(expected: Sequence[tuple[str, bytes]], replies: list[Any] | None) -> None:
     for (key, value), reply in zip(expected, replies or [], strict=True):
         if reply != value:
-            raise WrongValue(f"{key} was written as {value[:40]!r}... and came back as {reply!r:.60}...")
+            raise WrongValue(f"{key} was written as {shown(value)} and came back as {shown(reply)}")
+
+
+def shown(value: object) -> str:
+    """The beginning of a value, and how long it is."""
+    return f"{len(value)} bytes {value[:20]!r}" if isinstance(value, bytes) else repr(value)
 
 
 async def measure(order: Measure, values: Values, pipe: Connection) -> None:

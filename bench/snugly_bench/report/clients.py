@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 
 from snugly_bench.clients import aims
 from snugly_bench.clients.peers import BASE
-from snugly_bench.clients.plan import NONE, OPERATIONS, Cell, Contender, Operation
-from snugly_bench.clients.run import CPU, PERCENTILES, RATE
+from snugly_bench.clients.plan import CPU, NONE, OPERATIONS, PERCENTILES, RATE, Cell, Contender, Operation
 from snugly_bench.report.measured import Measured
 from snugly_bench.report.page import Aims, Section, write_page
 from snugly_bench.report.record import About

@@ -10,8 +10,14 @@ import pytest
 
 from snugly_bench.clients.plan import (
     BACKENDS,
+    CPU,
+    MEMORY,
     NONE,
     OPERATIONS,
+    PERCENTILES,
+    RATE,
+    SERVER_CPU,
+    VALUE,
     Cell,
     Contender,
     Workload,
@@ -19,7 +25,6 @@ from snugly_bench.clients.plan import (
     contenders,
     memory_workload,
 )
-from snugly_bench.clients.run import CPU, MEMORY, PERCENTILES, RATE, SERVER_CPU, VALUE
 from snugly_bench.report import clients
 from snugly_bench.report.command import main
 from snugly_bench.report.measured import Measured
@@ -32,6 +37,7 @@ ABOUT = About(
     when="2026-01-02 03:04 UTC",
     machine="2 cores of <some> processor",
     server="valkey-server 9.1.2",
+    shared=True,
     clients={"valkey-glide": "2.5.3"},
     command="python -m snugly_bench clients --quick",
     rounds=2,

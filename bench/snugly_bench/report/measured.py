@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from snugly_bench.clients.plan import BACKENDS, Cell, Contender, Operation, Workload, memory_workload
-from snugly_bench.clients.run import MEMORY, VALUE
+from snugly_bench.clients.plan import BACKENDS, MEMORY, VALUE, Cell, Contender, Operation, Workload, memory_workload
 from snugly_bench.results import Results
 
 

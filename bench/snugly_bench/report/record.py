@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-import shlex
 import textwrap
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from platform import python_version
-from typing import Any
 
-from snugly_bench.machine import machine
 from snugly_bench.results import Results
 
 WIDTH = 120
@@ -26,6 +21,8 @@ class About:
     """Day and time, UTC."""
     machine: str
     server: str
+    shared: bool
+    """Whether the server ran on this machine too, beside the clients."""
     clients: dict[str, str]
     """Versions."""
     command: str
@@ -35,28 +32,15 @@ class About:
     values: int
     """Of each corpus."""
 
-    @classmethod
-    def now(cls, benchmark: str, words: list[str], server: str, clients: dict[str, str], extent: Any) -> About:
-        return cls(
-            benchmark=benchmark,
-            when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-            machine=machine(),
-            server=server,
-            clients={**clients, "Python": python_version()},
-            command=shlex.join(["python", "-m", "snugly_bench", benchmark, *words]),
-            rounds=extent.rounds,
-            seconds=extent.seconds,
-            values=extent.values,
-        )
-
     def versions(self) -> str:
         return ", ".join(f"{name} {version}" for name, version in self.clients.items())
 
     def method(self) -> str:
+        shared = " Clients and server share this machine's cores." if self.shared else ""
         return (
             f"Rounds: {self.rounds}, the clients in turn within each, {self.seconds:g} s for each measurement, "
             f"{self.values:,} values of each kind. Shown are medians; a ratio is the median of the ratios within each "
-            "round. Clients and server share this machine's cores."
+            f"round.{shared}"
         )
 
     def signature(self) -> str:

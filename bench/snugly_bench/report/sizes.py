@@ -8,8 +8,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from snugly_bench.clients.plan import BACKENDS, NONE, OPERATIONS, Contender
-from snugly_bench.clients.run import CPU
+from snugly_bench.clients.plan import BACKENDS, CPU, NONE, OPERATIONS, Contender
 from snugly_bench.report.measured import Measured
 from snugly_bench.report.page import Mark, Section, write_page
 from snugly_bench.report.record import About

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from snugly_bench.clients.plan import BACKENDS, OPERATIONS, Cell, Contender, Workload, memory_workload
-from snugly_bench.clients.run import CPU, MEMORY, VALUE
+from snugly_bench.clients.plan import (
+    BACKENDS,
+    CPU,
+    MEMORY,
+    OPERATIONS,
+    VALUE,
+    Cell,
+    Contender,
+    Workload,
+    memory_workload,
+)
 from snugly_bench.report import sizes
 from snugly_bench.report.record import About
 from snugly_bench.results import Results
@@ -15,6 +24,7 @@ ABOUT = About(
     when="2026-01-02 03:04 UTC",
     machine="2 cores",
     server="valkey-server 9.1.2",
+    shared=True,
     clients={"valkey-glide": "2.5.3"},
     command="python -m snugly_bench sizes",
     rounds=1,

@@ -11,6 +11,7 @@ from itertools import product
 
 from snugly_bench.clients import run
 from snugly_bench.clients.options import (
+    about,
     add_common_options,
     allow_many_connections,
     chosen_of,
@@ -25,7 +26,7 @@ from snugly_bench.clients.plan import NONE, Cell, Extent, contenders
 from snugly_bench.clients.target import target
 from snugly_bench.corpora import KINDS, generated_corpus
 from snugly_bench.report import sizes as report
-from snugly_bench.report.record import About, save
+from snugly_bench.report.record import save
 
 SIZES = (38, 100, 200, 460, 950, 1900, 4096, 16384)
 FEW_SIZES = (38, 1900)
@@ -71,10 +72,10 @@ def main(words: list[str]) -> None:
         own=arguments.own_clients,
     )
     with target(arguments.host, arguments.port, not arguments.no_server) as server:
-        about = About.now("sizes", words, server.version(), versions, found)
+        described = about("sizes", words, server, versions, found)
         results = measure(asked, server)
-    save(arguments.output, about, results)
-    paths = report.write(arguments.output, about, results)
-    print(report.text(about, results))
+    save(arguments.output, described, results)
+    paths = report.write(arguments.output, described, results)
+    print(report.text(described, results))
     for path in paths:
         print(f"Written: {path}")
