@@ -50,16 +50,24 @@ class Peer:
     """What it can compress with."""
     open: Callable[[Address, str, int], Awaitable[Client]]
     """Makes a client of the server at an address, with a backend, for so many requests at once."""
+    parser: str | None = None
+    """Another distribution that it parses replies with where that is installed."""
 
     def version(self) -> str | None:
         """What is installed; `None` where nothing is."""
         found = importlib.util.find_spec(self.module)
         if found is None or found.origin is None:
             return None
-        try:
-            return importlib.metadata.version(self.distribution)
-        except importlib.metadata.PackageNotFoundError:
-            return "of the source tree"
+        own = installed_version(self.distribution) or "of the source tree"
+        parser = self.parser and installed_version(self.parser)
+        return f"{own} with {self.parser} {parser}" if parser else own
+
+
+def installed_version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 async def open_glide(address: Address, backend: str, requests: int) -> Client:
@@ -140,10 +148,10 @@ def pipelining(client: Any) -> Client:
 PEERS = {
     peer.name: peer
     for peer in (
-        Peer("snugly", "snugly", "snugly", BACKENDS, open_snugly),
+        Peer("snugly", "snugly", "snugly", BACKENDS, open_snugly, "libvalkey"),
         Peer("valkey-glide", "valkey-glide", "glide", BACKENDS, open_glide),
-        Peer("valkey-py", "valkey", "valkey", (NONE,), open_valkey),
-        Peer("redis-py", "redis", "redis", (NONE,), open_redis),
+        Peer("valkey-py", "valkey", "valkey", (NONE,), open_valkey, "libvalkey"),
+        Peer("redis-py", "redis", "redis", (NONE,), open_redis, "hiredis"),
     )
 }
 OURS, BASE = "snugly", "valkey-glide"

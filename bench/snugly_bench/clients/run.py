@@ -73,17 +73,24 @@ def named(corpus: Corpus) -> Values:
 
 
 def run(asked: Asked, server: Target, results: Results) -> None:
-    """Adds all samples to `results`."""
-    with Progress(asked.weight()) as progress:
-        warm_up(asked, server)
-        for corpus in asked.corpora:
-            measure_memory(asked, corpus, server, results, progress)
-        for corpus in asked.timed:
-            for processes, cells in by_processes(asked.cells).items():
-                with ExitStack() as afterwards:
-                    fleets = {peer: afterwards.enter_context(fleet.running(peer, processes)) for peer in asked.peers}
-                    measure_speed(asked, corpus, cells, fleets, server, results, progress)
-            server.clear([prefix(contender, corpus.name) for contender in asked.contenders])
+    """Adds all samples to `results`, and leaves none of its keys in the server."""
+    try:
+        with Progress(asked.weight()) as progress:
+            measure(asked, server, results, progress)
+    finally:
+        server.clear([prefix(contender, corpus.name) for corpus in asked.corpora for contender in asked.contenders])
+
+
+def measure(asked: Asked, server: Target, results: Results, progress: Progress) -> None:
+    warm_up(asked, server)
+    for corpus in asked.corpora:
+        measure_memory(asked, corpus, server, results, progress)
+    for corpus in asked.timed:
+        for processes, cells in by_processes(asked.cells).items():
+            with ExitStack() as afterwards:
+                fleets = {peer: afterwards.enter_context(fleet.running(peer, processes)) for peer in asked.peers}
+                measure_speed(asked, corpus, cells, fleets, server, results, progress)
+        server.clear([prefix(contender, corpus.name) for contender in asked.contenders])
 
 
 def warm_up(asked: Asked, server: Target) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import valkey
@@ -66,8 +66,10 @@ class Target:
 @contextmanager
 def target(host: str, port: int, own: bool) -> Iterator[Target]:
     """A server that listens already, or, if `own`, a valkey-server on a free port that is ended afterwards."""
-    if not own:
-        yield Target(Address(host, port), own=False)
-        return
-    with start(valkey_peer()) as server:
-        yield Target(Address("127.0.0.1", server.port), own=True)
+    with ExitStack() as afterwards:
+        if own:
+            host, port = "127.0.0.1", afterwards.enter_context(start(valkey_peer())).port
+        try:
+            yield Target(Address(host, port), own)
+        except valkey.ConnectionError as error:
+            raise SystemExit(f"the server at {host}:{port} is gone: {error}") from None
