@@ -16,6 +16,7 @@ use std::fmt;
 
 use crate::algorithm::{ALGORITHMS, CodecId, Encoding, Framing, block, frame};
 use crate::choice::Choice;
+use crate::counters::{Counters, Family};
 use crate::decoder::{Dictionaries, Payload};
 use crate::dictionary::Dictionary;
 use crate::error::DecodeError;
@@ -91,6 +92,34 @@ pub enum Decoded {
     },
     /// Nothing was appended: the bytes are no envelope but the value.
     AsIs,
+}
+
+impl Outcome {
+    /// Counts the value of `len` bytes that this was made of, as an [`Encoder`](crate::Encoder) does.
+    pub fn count(&self, len: usize, counters: &Counters) {
+        match *self {
+            Outcome::Encoded { codec, len: sent } => counters.encoded(codec, len, sent),
+            Outcome::AsIs(reason) => {
+                counters.skipped(reason);
+                counters.encoded(CodecId::Identity, len, len);
+            }
+        }
+    }
+}
+
+impl Decoded {
+    /// Counts the `len` bytes that were read, as a [`Decoder`](crate::Decoder) does.
+    pub fn count(&self, len: usize, counters: &Counters) {
+        match *self {
+            Decoded::Restored { codec, len: restored } => {
+                counters.decoded(codec, len, restored);
+                if codec == CodecId::ZstdDictionary {
+                    counters.increment(Family::DictionaryHits);
+                }
+            }
+            Decoded::AsIs => counters.decoded(CodecId::Identity, len, len),
+        }
+    }
 }
 
 /// A borrowed value that counts as an envelope, well-formed or not.
@@ -324,6 +353,14 @@ impl EnvelopeError {
     #[must_use]
     pub fn for_key(self, key: &[u8]) -> EnvelopeError {
         EnvelopeError { key: Some(key.into()), ..self }
+    }
+
+    /// Counts the envelope that could not be read, as a [`Decoder`](crate::Decoder) does.
+    pub fn count(&self, counters: &Counters) {
+        counters.increment(Family::DecodeFailures);
+        if matches!(self.fault, Fault::Payload(DecodeError::DictionaryMissing { .. })) {
+            counters.increment(Family::DictionaryMisses);
+        }
     }
 
     /// A short name that never changes, for statistics and for bindings in other languages.

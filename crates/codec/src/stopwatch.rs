@@ -9,19 +9,24 @@ use crate::counters::{Counters, Family};
 /// One in this many operations is timed and stands for all of them.
 const SAMPLED: u32 = 64;
 
-pub(crate) struct Stopwatch {
+/// Times one operation in 64, and never the first, which makes the contexts. For one thread.
+#[derive(Debug)]
+pub struct Stopwatch {
     until_sample: u32,
 }
 
 /// A started measurement, or none if the operation is not in the sample.
-pub(crate) struct Started(Option<Instant>);
+#[derive(Clone, Copy, Debug)]
+pub struct Started(Option<Instant>);
 
 impl Stopwatch {
+    /// A stopwatch whose first sample is some operations away.
     pub fn new() -> Stopwatch {
         // Not the first operation, which makes the contexts.
         Stopwatch { until_sample: SAMPLED / 2 }
     }
 
+    /// Starts measuring the operation, if it is in the sample.
     #[inline]
     pub fn start(&mut self) -> Started {
         self.until_sample -= 1;
@@ -30,6 +35,12 @@ impl Stopwatch {
         }
         self.until_sample = SAMPLED;
         Started(Some(Instant::now()))
+    }
+}
+
+impl Default for Stopwatch {
+    fn default() -> Self {
+        Stopwatch::new()
     }
 }
 

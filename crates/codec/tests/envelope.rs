@@ -5,7 +5,7 @@ mod values;
 use snugly_codec::envelope::{
     self, Decoded, ExistingEnvelopes, Fault, Options, Outcome, decode, encode, inspect,
 };
-use snugly_codec::{Choice, CodecId, DecodeError, Reason};
+use snugly_codec::{Choice, CodecId, Counters, DESCRIPTORS, DecodeError, Reason};
 use values::*;
 
 fn encoded(options: &Options, value: &[u8]) -> Option<Vec<u8>> {
@@ -166,4 +166,52 @@ fn a_missing_dictionary_is_named() {
     let without_id = b"\0\x01\x02\0\x81\x28\xb5\x2f\xfd\x20\x03\x19\0\0abc";
     let error = envelope::decode(&Options::default(), without_id, &mut Vec::new()).expect_err("no ID");
     assert_eq!(error.fault, Fault::NoDictionaryId);
+}
+
+#[test]
+fn what_becomes_of_values_is_counted() {
+    for algorithm in compressing() {
+        let options = options(choice(algorithm.name()));
+        let counters = Counters::default();
+        let (value, mut sent) = (json(1, 10), Vec::new());
+        encode(&options, &value, &mut sent).count(value.len(), &counters);
+        encode(&options, b"short", &mut Vec::new()).count(5, &counters);
+        for stored in [&sent[..], b"short"] {
+            decode(&options, stored, &mut Vec::new()).expect("it decodes").count(stored.len(), &counters);
+        }
+        decode(&options, &sent[..sent.len() - 1], &mut Vec::new()).expect_err("it is cut").count(&counters);
+        let missing = [0, 1, 2, 0, 0x81, 0x28, 0xb5, 0x2f, 0xfd, 0x03, 0, 1, 2, 3, 4, 0x29, 0, 0]
+            .into_iter()
+            .chain(*b"hello")
+            .collect::<Vec<u8>>();
+        decode(&options, &missing, &mut Vec::new()).expect_err("no dictionary").count(&counters);
+
+        let snapshot = counters.snapshot();
+        let counted = DESCRIPTORS
+            .iter()
+            .filter(|row| row.value(&snapshot) > 0)
+            .map(|row| (row.to_string(), row.value(&snapshot) as usize));
+        let (raw, name) = (value.len(), algorithm.name());
+        let mut wanted = vec![
+            ("encoded_values_none".to_owned(), 1),
+            (format!("encoded_values_{name}"), 1),
+            ("encoded_bytes_in_none".to_owned(), 5),
+            (format!("encoded_bytes_in_{name}"), raw),
+            ("encoded_bytes_out_none".to_owned(), 5),
+            (format!("encoded_bytes_out_{name}"), sent.len()),
+            ("decoded_values_none".to_owned(), 1),
+            (format!("decoded_values_{name}"), 1),
+            ("decoded_bytes_in_none".to_owned(), 5),
+            (format!("decoded_bytes_in_{name}"), sent.len()),
+            ("decoded_bytes_out_none".to_owned(), 5),
+            (format!("decoded_bytes_out_{name}"), raw),
+            ("skipped_small".to_owned(), 1),
+            ("decode_failures".to_owned(), 2),
+        ];
+        // Without zstd the frame is not looked into.
+        if snugly_codec::Algorithm::by_name("zstd").expect("a row").is_available() {
+            wanted.push(("dictionary_misses".to_owned(), 1));
+        }
+        assert_eq!(counted.collect::<Vec<_>>(), wanted);
+    }
 }
