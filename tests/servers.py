@@ -1,4 +1,4 @@
-"""Starts servers on free loopback ports and ends them: valkey-server and `snugly serve`.
+"""Starts servers on free loopback ports and ends them: valkey-server, redis-server and `snugly serve`.
 
 It knows how to run a program, how to ask it PING and how to check a store that it left; it knows nothing about what is
 tested.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -119,6 +120,18 @@ def valkey(*options: str) -> Iterator[Server]:
 
 
 @contextlib.contextmanager
+def redis(*options: str) -> Iterator[Server]:
+    """The redis-server that is installed, without persistence. Raises NoProgram if there is none."""
+    program = shutil.which("redis-server")
+    if program is None:
+        raise NoProgram("no redis-server is installed")
+    port = free_port()
+    base = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+    with running("redis", [program, *base, *options], port) as server:
+        yield server
+
+
+@contextlib.contextmanager
 def snugly(*options: str) -> Iterator[Server]:
     """`snugly serve` with the given options."""
     port = free_port()
@@ -134,3 +147,31 @@ def check(folder: Path) -> str:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "no faults" in done.stdout
     return done.stdout
+
+
+@contextlib.contextmanager
+def valkey_cluster(nodes: int = 3) -> Iterator[list[Server]]:
+    """A cluster of valkey-servers, all of them primaries, once each of them knows where every slot is."""
+    with contextlib.ExitStack() as stack:
+        buses = [free_port() for _ in range(nodes)]
+        servers = [stack.enter_context(valkey("--cluster-enabled", "yes", "--cluster-port", str(bus))) for bus in buses]
+        bounds = [16384 * number // nodes for number in range(nodes + 1)]
+        for number, server in enumerate(servers):
+            with server.connect() as connection:
+                connection.command("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+                connection.command("CLUSTER", "ADDSLOTSRANGE", bounds[number], bounds[number + 1] - 1)
+                for other, bus in zip(servers[:number], buses, strict=False):
+                    connection.command("CLUSTER", "MEET", "127.0.0.1", other.port, bus)
+        deadline = time.monotonic() + START_SECONDS
+        while not all(knows_every_slot(server, nodes) for server in servers):
+            if time.monotonic() > deadline:
+                raise RuntimeError("the cluster did not come together")
+            time.sleep(0.05)
+        yield servers
+
+
+def knows_every_slot(server: Server, nodes: int) -> bool:
+    with server.connect() as connection:
+        info, slots = connection.command("CLUSTER", "INFO"), connection.command("CLUSTER", "SLOTS")
+        ready = isinstance(info, bytes) and b"cluster_state:ok" in info
+        return ready and isinstance(slots, list) and len(slots) == nodes
