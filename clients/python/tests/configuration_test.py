@@ -1,0 +1,60 @@
+"""What a configuration may be, and what is said of one that may not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import snugly
+from snugly import CompressionBackend, CompressionConfiguration
+
+WRONG = [
+    ({"backend": "brotli"}, "backend is 'brotli': choose 'zstd', 'lz4', 'none'"),
+    ({"backend": None}, "backend is None: choose 'zstd', 'lz4', 'none'"),
+    ({"compression_level": 23}, "compression_level is 23: for zstd it is a number from -131072 to 22"),
+    ({"compression_level": -131073}, "compression_level is -131073: for zstd it is a number from -131072 to 22"),
+    ({"backend": "lz4", "compression_level": 13}, "compression_level is 13: for lz4 it is a number from -128 to 12"),
+    ({"backend": "none", "compression_level": 1}, "compression_level is 1: for none it is a number from 0 to 0"),
+    ({"compression_level": "3"}, "compression_level is '3': for zstd it is a number from -131072 to 22"),
+    ({"min_compression_size": 5}, "min_compression_size is 5: it is a number from 6 to 4294967295"),
+    ({"min_compression_size": True}, "min_compression_size is True: it is a number from 6 to 4294967295"),
+    ({"max_decompressed_size": 0}, "max_decompressed_size is 0: it is a number from 1 to 4294967295"),
+    ({"existing_envelopes": "pass"}, "existing_envelopes is 'pass': choose 'keep', 'wrap'"),
+    ({"on_undecodable": "ignore"}, "on_undecodable is 'ignore': choose 'raise', 'raw'"),
+    ({"checksum": 1}, "checksum is 1: choose True or False"),
+    ({"enabled": "yes"}, "enabled is 'yes': choose True or False"),
+    ({"value_types": "hashes"}, "value_types is 'hashes': give a set with some of 'strings', 'hashes', 'lists', "),
+    ({"value_types": {"sets"}}, "value_types is 'sets': choose 'strings', 'hashes', 'lists', 'streams'"),
+    ({"value_types": []}, "value_types is empty: give some of 'strings', 'hashes', 'lists', 'streams', or "),
+]
+
+
+@pytest.mark.parametrize(("settings", "message"), WRONG, ids=lambda value: str(value)[:40])
+def test_a_wrong_value_is_refused_with_what_is_allowed(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(snugly.ConfigurationError) as caught:
+        CompressionConfiguration(**settings)
+    assert str(caught.value).startswith(message)
+    assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(("backend", "levels"), [("zstd", [-131072, 0, 22]), ("lz4", [-128, 0, 12])])
+def test_every_level_of_a_backend_is_taken(backend: Any, levels: list[int]) -> None:
+    page = b"<p>hello</p>" * 100
+    for level in levels:
+        tool = snugly.codec.Codec(CompressionConfiguration(backend=backend, compression_level=level))
+        assert tool.decode(tool.encode(page)) == page
+
+
+def test_names_may_be_given_for_members() -> None:
+    named = CompressionConfiguration(backend="lz4", value_types=["hashes"])  # type: ignore[arg-type, list-item]
+    assert named.backend is CompressionBackend.LZ4
+    assert named.value_types == frozenset({snugly.ValueType.HASHES})
+
+
+def test_the_defaults_are_those_of_the_specification() -> None:
+    chosen = CompressionConfiguration()
+    assert (chosen.enabled, chosen.backend, chosen.compression_level) == (True, "zstd", None)
+    assert (chosen.min_compression_size, chosen.max_decompressed_size) == (64, 512 << 20)
+    assert (chosen.existing_envelopes, chosen.checksum, chosen.on_undecodable) == ("keep", False, "raise")
+    assert chosen.value_types == {"strings"}
