@@ -111,10 +111,12 @@ bench: $(VENV)/installed ## measure beside valkey-server and memcached; about tw
 
 bench-clients: $(VENV)/installed ## measure client libraries beside each other; ARGS="--quick" takes two minutes, all half an hour
 	cargo build --release --locked --package snugly
+	$(MATURIN) --release --quiet
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) clients --program $(PROGRAM) $(ARGS)
 
 bench-sizes: $(VENV)/installed ## what compression in a client saves and costs by size and type of value, and what to choose
 	cargo build --release --locked --package snugly
+	$(MATURIN) --release --quiet
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) sizes --program $(PROGRAM) $(ARGS)
 
 bench-smoke: ## see that every benchmark runs, with tiny numbers
