@@ -25,7 +25,7 @@ use crate::store::system_time;
 /// `length u32 | number u64 | checksum u64`, little-endian.
 const HEADER_LEN: usize = 20;
 /// How long a file is at most and at least, in bytes.
-const MOST_BYTES: u64 = 4 << 20;
+const MOST_BYTES: u64 = 16 << 20;
 const LEAST_BYTES: u64 = 256 << 10;
 /// One of so many bytes of the budget is for a file.
 const BUDGET_SHARE: u64 = 32;
@@ -142,16 +142,13 @@ impl Journal {
             remove(&storage.path)?;
             return Ok(None);
         }
-        let files = match paths(&storage.path).iter().map(|path| file_of(path, capacity)).collect() {
-            Ok(files) => files,
-            Err(reason) if reason.kind() == io::ErrorKind::StorageFull => {
-                warn!(path = %storage.path.display(), "the disk has no room for a journal: writes will be slow");
-                remove(&storage.path)?;
-                Vec::new()
-            }
-            Err(reason) => return Err(reason),
+        let (files, capacity) = match files_of(&storage.path, capacity)? {
+            Some(files) => (files, capacity),
+            None => (files_of(&storage.path, LEAST_BYTES)?.unwrap_or_default(), LEAST_BYTES),
         };
-        sync_folder(&storage.path)?;
+        if files.is_empty() {
+            warn!(path = %storage.path.display(), "the disk has no room for a journal: writes will be slow");
+        }
         let last = [applied; 2];
         Ok(Some(Journal { files, last, active: 0, at: 0, capacity, number: applied, record: Vec::new() }))
     }
@@ -182,6 +179,20 @@ impl Journal {
         self.last[active] = number;
         Ok(number)
     }
+}
+
+/// Both files, unless the disk has no room for them.
+fn files_of(folder: &Path, capacity: u64) -> io::Result<Option<Vec<File>>> {
+    let files = match paths(folder).iter().map(|path| file_of(path, capacity)).collect() {
+        Ok(files) => Some(files),
+        Err(reason) if reason.kind() == io::ErrorKind::StorageFull => {
+            remove(folder)?;
+            None
+        }
+        Err(reason) => return Err(reason),
+    };
+    sync_folder(folder)?;
+    Ok(files)
 }
 
 /// A file of this length, whose blocks the disk has set apart.

@@ -158,6 +158,8 @@ const LEAST_BYTES: usize = 256 << 10;
 /// One of so many bytes that are kept free on disk may be on its way there.
 const RESERVE_SHARE: u64 = 4;
 const PAGE_BYTES: usize = 4096;
+/// What is in the journal may wait for its commit so many times as long, in which more changes share a page.
+const COMMIT_LATER: u32 = 5;
 /// The journal's next record waits a little for those who have just been answered: one of so many parts of what the last
 /// one took. Otherwise two halves of the writers would take turns, each paying for a sync of its own.
 const GATHER_SHARE: u32 = 4;
@@ -183,8 +185,11 @@ impl Queue {
                 0 => usize::MAX,
                 budget => (super::reserve(budget) / RESERVE_SHARE) as usize,
             },
-            // The other half of the interval is for the commit itself.
-            patience: storage.commit_interval / 2,
+            patience: match storage.durability {
+                Durability::Fsync => storage.commit_interval * COMMIT_LATER,
+                // The other half of the interval is for the commit itself.
+                Durability::Batched | Durability::None => storage.commit_interval / 2,
+            },
             memory: Mutex::new(None),
         }
     }
