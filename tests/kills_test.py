@@ -163,6 +163,7 @@ def fill(options: list[str], writers: list[Writer]) -> None:
             for number in range(writer.keys):
                 assert connection.command("SET", b"key:%d" % number, random.randbytes(20_000)) == Simple(b"OK")
         until(lambda: info(connection, "stats", "evicted_keys") > 0)
+        until_nothing_is_evicted(connection)
         for writer, found in zip(writers, scan_all(connection, writers), strict=True):
             writer.state = found
 

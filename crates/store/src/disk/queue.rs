@@ -87,6 +87,8 @@ struct Pending {
     journaled: usize,
     journaled_sequence: u64,
     record: u64,
+    /// The numbers of the last change that the writer has, and of its record.
+    taken_up_to: (u64, u64),
     /// What the writer is committing.
     in_flight: Arc<Vec<Item>>,
     /// When the oldest of the items was pushed.
@@ -344,32 +346,40 @@ impl Queue {
         self.wake.notify_one();
     }
 
-    /// Waits for the next commit's time, or for the tick; gives the changes, behind those that could not be committed
-    /// before.
+    /// Waits for the next commit's time and gives the changes, behind those that could not be committed before; or for
+    /// the tick, with these alone.
     pub(super) fn take(&self, retry: Vec<Item>) -> Batch {
         let mut pending = self.pending.lock();
         let tick = Instant::now() + TICK;
-        loop {
+        let is_time = loop {
             let now = Instant::now();
-            let due = pending.since.map_or(tick, |since| (since + self.patience).min(tick));
+            let due = pending.since.map(|since| since + self.patience);
             let is_large = self.bytes() >= self.enough_bytes() && self.ready(&pending) > 0;
-            if pending.stopping || pending.hurried || is_large || now >= due {
-                break;
+            let is_due = due.is_some_and(|due| now >= due);
+            if pending.stopping || pending.hurried || is_large || is_due {
+                break true;
             }
-            self.wake.wait_until(&mut pending, due);
-        }
+            if now >= tick {
+                break false;
+            }
+            self.wake.wait_until(&mut pending, due.map_or(tick, |due| due.min(tick)));
+        };
         drop(pending);
         let _no_group = self.groups.write();
         let mut pending = self.pending.lock();
-        let ready = self.ready(&pending);
         let mut items = retry;
-        items.extend(pending.items.drain(..ready));
-        pending.journaled = 0;
-        pending.since = (!pending.items.is_empty()).then(Instant::now);
-        pending.hurried = false;
+        if is_time {
+            let ready = self.ready(&pending);
+            items.extend(pending.items.drain(..ready));
+            pending.journaled = 0;
+            pending.since = (!pending.items.is_empty()).then(Instant::now);
+            pending.hurried = false;
+            let sequence = if self.has_journal { pending.journaled_sequence } else { self.pushed() };
+            pending.taken_up_to = (sequence, pending.record);
+        }
         pending.in_flight = Arc::new(items.clone());
-        let sequence = if self.has_journal { pending.journaled_sequence } else { self.pushed() };
-        Batch { items, sequence, record: pending.record, stopping: pending.stopping }
+        let (sequence, record) = pending.taken_up_to;
+        Batch { items, sequence, record, stopping: pending.stopping }
     }
 
     /// How many changes the writer may have.
