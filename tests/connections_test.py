@@ -88,6 +88,41 @@ FILTERS = [
         "MAXAGE 1000",
     ],
     *["ADDR 127.0.0.1:1", "LADDR 127.0.0.1:1", "DB 0 DB 1", "TYPE normal ID", "id 999999", "FLAGS x NAME multi"],
+    *[
+        "NOT-TYPE normal",
+        "NOT-TYPE PUBSUB",
+        "NOT-TYPE replica",
+        "NOT-FLAGS N",
+        "NOT-FLAGS x",
+        "NOT-FLAGS xd",
+        "not-flags tB",
+        "NOT-CAPA r",
+        "NOT-DB 1",
+        "NOT-DB 0",
+    ],
+    *[
+        "NOT-NAME plain",
+        "NOT-NAME nobody",
+        "NOT-LIB-NAME lib",
+        "NOT-LIB-VER 1.0",
+        "NOT-LIB-VER 2.0",
+        "NOT-IP 127.0.0.1",
+        "NOT-IP ::1",
+        "NOT-USER default",
+        "NOT-ADDR 127.0.0.1:1",
+        "NOT-LADDR 127.0.0.1:1",
+    ],
+    *[
+        "NOT-ID 999999",
+        "NOT-ID NAME plain",
+        "ID NAME plain",
+        "NOT-DB 0 NOT-DB 1",
+        "DB 0 NOT-DB 0",
+        "DB 1 NOT-DB 0",
+        "FLAGS x NOT-FLAGS d",
+        "TYPE normal NOT-FLAGS N SKIPME yes",
+        "NOT-NAME plain NAME plain NAME multi",
+    ],
 ]
 
 
@@ -95,8 +130,9 @@ def test_filters_find_what_valkeys_find(server: Server, peer: Server) -> None:
     with some_clients(server), some_clients(peer), server.connect() as ours, peer.connect() as theirs:
         for filters in FILTERS:
             assert found(ours, *filters.split()) == found(theirs, *filters.split()), filters
-        assert found(ours, "FLAGS", "") == found(theirs, "FLAGS", "")
-        assert found(ours, "LIB-NAME", "") == found(theirs, "LIB-NAME", "")
+        for option in ["FLAGS", "CAPA", "NAME", "LIB-NAME", "LIB-VER", "IP", "ADDR"]:
+            for name in [option, f"NOT-{option}"]:
+                assert found(ours, name, "") == found(theirs, name, ""), name
 
 
 def test_clients_are_found_by_their_numbers_and_addresses(connection: Connection) -> None:
@@ -108,6 +144,13 @@ def test_clients_are_found_by_their_numbers_and_addresses(connection: Connection
     assert found(connection, "ID", "999999", "ID", number, "NAME", "me") == {b"me"}
     assert found(connection, "ADDR", address, "LADDR", local) == {b"me"}
     assert found(connection, "ID", number, "SKIPME", "yes") == set()
+    for opposite in [
+        ["NOT-ID", number],
+        ["NOT-ID", number, "NOT-ID", "999999"],
+        ["NOT-ADDR", address],
+        ["NOT-LADDR", local],
+    ]:
+        assert found(connection, "NAME", "me", *opposite) == set()
 
 
 @pytest.mark.parametrize(
@@ -119,6 +162,7 @@ def test_clients_are_found_by_their_numbers_and_addresses(connection: Connection
         ["DB", "1", "NAME", "second"],
         ["LIB-NAME", "lib"],
         ["CAPA", "r"],
+        ["NAME", "plain", "NOT-FLAGS", "x"],
     ],
     ids=" ".join,
 )
@@ -161,6 +205,26 @@ MISTAKES = [
     ],
     *["LIST IDLE 0", "LIST MAXAGE x", "LIST MAXAGE -1", "LIST DB x", "LIST DB -1", "LIST DB 16", "LIST DB 99999999999"],
     *["LIST USER x", "LIST SKIPME x", "LIST FLAGS z", "LIST CAPA x", "LIST NAME", "LIST ID 9999999999999999999 5"],
+    *[
+        "LIST NOT-ID",
+        "LIST NOT-ID 0",
+        "LIST NOT-ID x",
+        "LIST NOT-ID 1 x",
+        "LIST NOT-TYPE",
+        "LIST NOT-TYPE x",
+        "LIST NOT-USER nobody",
+        "LIST NOT-DB 16",
+        "LIST NOT-DB x",
+        "LIST NOT-FLAGS xQ",
+        "LIST NOT-CAPA x",
+        "LIST NOT-IDLE 1",
+        "LIST NOT-MAXAGE 1",
+        "LIST NOT-SKIPME yes",
+        "LIST NOT- x",
+        "LIST NOT-NOT-ID 1",
+        "KILL NOT-DB 16",
+        "KILL NOT-ID",
+    ],
     *["KILL", "KILL x", "KILL ID", "KILL ID x", "KILL ID 0", "KILL x y", "KILL FLAGS z", "KILL ID 999999 SKIPME"],
     *[
         "PAUSE",

@@ -146,8 +146,8 @@ impl States {
 #[derive(Default)]
 pub(crate) struct Labels {
     pub(crate) name: Vec<u8>,
-    pub(crate) library: Vec<u8>,
-    pub(crate) library_version: Vec<u8>,
+    pub(crate) lib_name: Vec<u8>,
+    pub(crate) lib_ver: Vec<u8>,
 }
 
 impl ClientInfo {
@@ -247,9 +247,9 @@ impl ClientInfo {
             head.as_bytes(),
             &labels.name,
             tail.as_bytes(),
-            &labels.library,
+            &labels.lib_name,
             b" lib-ver=",
-            &labels.library_version,
+            &labels.lib_ver,
             counters.as_bytes(),
         ]
         .concat()

@@ -70,9 +70,9 @@ fn setname(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 fn setinfo(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let mut labels = context.client.info.labels.lock();
     let label = if is(&args[2], "lib-name") {
-        &mut labels.library
+        &mut labels.lib_name
     } else if is(&args[2], "lib-ver") {
-        &mut labels.library_version
+        &mut labels.lib_ver
     } else {
         return Err(Failure::new([b"ERR Unrecognized option '", &args[2], b"'"].concat()));
     };

@@ -1,29 +1,43 @@
 //! Which connections CLIENT LIST and CLIENT KILL are about.
 
+use std::mem;
+
 use snugly_protocol::resp::{Args, parse_integer};
 
 use super::options::is;
 use super::{Context, Failure};
 use crate::clients::{ClientInfo, State};
 
-/// What a connection must be like; nothing that was not asked for.
+/// What a connection must be like; anything, as long as nothing was asked for.
 #[derive(Default)]
 pub(super) struct Filter<'a> {
-    databases: usize,
+    demands: Vec<Demand<'a>>,
     ids: Option<Vec<u64>>,
-    kind: Option<Kind>,
-    address: Option<&'a [u8]>,
-    local_address: Option<&'a [u8]>,
-    ip: Option<&'a [u8]>,
-    name: Option<&'a [u8]>,
-    library: Option<&'a [u8]>,
-    library_version: Option<&'a [u8]>,
-    flags: Option<&'a [u8]>,
-    capabilities: Option<&'a [u8]>,
-    database: Option<usize>,
-    min_age_seconds: i64,
-    min_idle_seconds: i64,
+    not_ids: Vec<u64>,
     skip_me: bool,
+}
+
+/// A condition that must hold or, if it is negated, must not.
+struct Demand<'a> {
+    condition: Condition<'a>,
+    negated: bool,
+}
+
+enum Condition<'a> {
+    Kind(Kind),
+    Address(&'a [u8]),
+    LocalAddress(&'a [u8]),
+    Ip(&'a [u8]),
+    /// There is one user, the default one.
+    User,
+    Name(&'a [u8]),
+    LibName(&'a [u8]),
+    LibVer(&'a [u8]),
+    Flags(&'a [u8]),
+    Capabilities(&'a [u8]),
+    Database(usize),
+    MinAgeSeconds(i64),
+    MinIdleSeconds(i64),
 }
 
 #[derive(PartialEq, Eq)]
@@ -34,25 +48,38 @@ enum Kind {
     Replication,
 }
 
-/// An option, and how its value is read; ID is apart because it takes several.
-type FilterOption = (&'static str, for<'a> fn(&mut Filter<'a>, &'a [u8]) -> Result<(), Failure>);
+/// An option as it was asked for.
+struct Asked {
+    negated: bool,
+    /// How many databases there are.
+    databases: usize,
+}
 
-#[rustfmt::skip]
-const OPTIONS: &[FilterOption] = &[
-    ("MAXAGE", |filter, value| at_least_one(value, "maxage").map(|age| filter.min_age_seconds = age)),
-    ("TYPE", |filter, value| kind(value).map(|kind| filter.kind = Some(kind))),
-    ("ADDR", |filter, value| { filter.address = Some(value); Ok(()) }),
-    ("LADDR", |filter, value| { filter.local_address = Some(value); Ok(()) }),
-    ("USER", |_, value| user(value)),
-    ("SKIPME", |filter, value| yes_or_no(value).map(|yes| filter.skip_me = yes)),
-    ("IDLE", |filter, value| at_least_one(value, "idle").map(|idle| filter.min_idle_seconds = idle)),
-    ("FLAGS", |filter, value| known_letters(value, FLAGS, "flags").map(|()| filter.flags = Some(value))),
-    ("NAME", |filter, value| { filter.name = Some(value); Ok(()) }),
-    ("LIB-NAME", |filter, value| { filter.library = Some(value); Ok(()) }),
-    ("LIB-VER", |filter, value| { filter.library_version = Some(value); Ok(()) }),
-    ("DB", |filter, value| database(value, filter.databases).map(|number| filter.database = Some(number))),
-    ("CAPA", |filter, value| known_letters(value, CAPABILITIES, "capa").map(|()| filter.capabilities = Some(value))),
-    ("IP", |filter, value| { filter.ip = Some(value); Ok(()) }),
+/// Reads an option's value.
+type Read = for<'a> fn(&'a [u8], &Asked) -> Result<Condition<'a>, Failure>;
+
+/// Before the name of an option, asks for the opposite.
+const NOT: &[u8] = b"NOT-";
+
+/// The options that may be negated; ID is apart because it takes several values.
+const OPTIONS: &[(&str, Read)] = &[
+    ("TYPE", |value, _| kind(value).map(Condition::Kind)),
+    ("ADDR", |value, _| Ok(Condition::Address(value))),
+    ("LADDR", |value, _| Ok(Condition::LocalAddress(value))),
+    ("IP", |value, _| Ok(Condition::Ip(value))),
+    ("USER", |value, _| user(value).map(|()| Condition::User)),
+    ("NAME", |value, _| Ok(Condition::Name(value))),
+    ("LIB-NAME", |value, _| Ok(Condition::LibName(value))),
+    ("LIB-VER", |value, _| Ok(Condition::LibVer(value))),
+    ("FLAGS", |value, asked| known_letters(value, FLAGS, "FLAGS", asked).map(Condition::Flags)),
+    ("CAPA", |value, asked| known_letters(value, CAPABILITIES, "CAPA", asked).map(Condition::Capabilities)),
+    ("DB", |value, asked| database(value, asked).map(Condition::Database)),
+];
+
+/// The options that may not be negated; SKIPME is apart because it is not about what a connection is like.
+const PLAIN_OPTIONS: &[(&str, Read)] = &[
+    ("MAXAGE", |value, _| at_least_one(value, "maxage").map(Condition::MinAgeSeconds)),
+    ("IDLE", |value, _| at_least_one(value, "idle").map(Condition::MinIdleSeconds)),
 ];
 
 /// The letters that Valkey's clients may have; some of them none has here.
@@ -62,53 +89,79 @@ const CAPABILITIES: &[u8] = b"r";
 impl<'a> Filter<'a> {
     pub(super) fn parse(args: Args<'a>, skip_me: bool, context: &Context<'_>) -> Result<Filter<'a>, Failure> {
         let databases = context.server.store().databases();
-        let mut filter = Filter { skip_me, databases, ..Filter::default() };
+        let mut filter = Filter { skip_me, ..Filter::default() };
         let mut rest = args.iter().peekable();
         while let Some(option) = rest.next() {
-            if is(option, "ID") {
-                let ids = filter.ids.get_or_insert_default();
+            let (name, negated) = match option.split_at_checked(NOT.len()) {
+                Some((not, name)) if not.eq_ignore_ascii_case(NOT) => (name, true),
+                _ => (option, false),
+            };
+            if is(name, "ID") {
+                let ids = if negated { &mut filter.not_ids } else { filter.ids.get_or_insert_default() };
                 while let Some(id) = rest.peek().copied().and_then(parse_integer) {
                     ids.push(client_id(id)?);
                     rest.next();
                 }
                 continue;
             }
-            let (_, read) = OPTIONS.iter().find(|(name, _)| is(option, name)).ok_or(Failure::SYNTAX)?;
-            read(&mut filter, rest.next().ok_or(Failure::SYNTAX)?)?;
+            if is(option, "SKIPME") {
+                filter.skip_me = yes_or_no(rest.next().ok_or(Failure::SYNTAX)?)?;
+                continue;
+            }
+            let plain = PLAIN_OPTIONS.iter().filter(|_| !negated);
+            let mut options = OPTIONS.iter().chain(plain);
+            let (_, read) = options.find(|(known, _)| is(name, known)).ok_or(Failure::SYNTAX)?;
+            let condition = read(rest.next().ok_or(Failure::SYNTAX)?, &Asked { negated, databases })?;
+            filter.demand(condition, negated);
         }
         Ok(filter)
     }
 
     pub(super) fn by_address(address: &'a [u8]) -> Filter<'a> {
-        Filter { address: Some(address), ..Filter::default() }
+        let condition = Condition::Address(address);
+        Filter { demands: vec![Demand { condition, negated: false }], ..Filter::default() }
     }
 
     pub(super) fn admits(&self, context: &Context<'_>, client: &ClientInfo) -> bool {
         let now = context.session.now();
-        let labels = client.labels.lock();
+        let meets = |demand: &Demand<'_>| demand.condition.holds(client, now) != demand.negated;
+        !(self.skip_me && client.id == context.client.info.id)
+            && self.ids.as_ref().is_none_or(|ids| ids.contains(&client.id))
+            && !self.not_ids.contains(&client.id)
+            && self.demands.iter().all(meets)
+    }
+
+    /// Adds a demand; one of the same kind before it no longer counts.
+    fn demand(&mut self, condition: Condition<'a>, negated: bool) {
+        let same = |other: &Demand<'_>| {
+            other.negated == negated && mem::discriminant(&other.condition) == mem::discriminant(&condition)
+        };
+        self.demands.retain(|other| !same(other));
+        self.demands.push(Demand { condition, negated });
+    }
+}
+
+impl Condition<'_> {
+    fn holds(&self, client: &ClientInfo, now: u64) -> bool {
         // What a client has not said of itself is not even equal to nothing.
-        let said = |wanted: Option<&[u8]>, label: &[u8]| {
-            wanted.is_none_or(|wanted| !label.is_empty() && wanted == label)
-        };
-        let text = |wanted: Option<&[u8]>, text: &dyn Fn() -> String| {
-            wanted.is_none_or(|wanted| wanted == text().as_bytes())
-        };
+        let said = |wanted: &[u8], label: &[u8]| !label.is_empty() && wanted == label;
         let has_letters =
             |wanted: &[u8], letters: &str| wanted.iter().all(|letter| letters.as_bytes().contains(letter));
-        self.ids.as_ref().is_none_or(|ids| ids.contains(&client.id))
-            && self.kind.as_ref().is_none_or(|kind| *kind == Kind::of(client))
-            && self.database.is_none_or(|database| database == client.database())
-            && client.age_seconds(now) as i64 >= self.min_age_seconds
-            && client.idle_seconds(now) as i64 >= self.min_idle_seconds
-            && self.flags.is_none_or(|flags| has_letters(flags, &client.states.letters()))
-            && self.capabilities.is_none_or(|wanted| has_letters(wanted, client.capabilities()))
-            && said(self.name, &labels.name)
-            && said(self.library, &labels.library)
-            && said(self.library_version, &labels.library_version)
-            && text(self.address, &|| client.address.to_string())
-            && text(self.local_address, &|| client.local_address.to_string())
-            && text(self.ip, &|| client.address.ip().to_string())
-            && !(self.skip_me && client.id == context.client.info.id)
+        match self {
+            Condition::Kind(kind) => *kind == Kind::of(client),
+            Condition::Address(wanted) => *wanted == client.address.to_string().as_bytes(),
+            Condition::LocalAddress(wanted) => *wanted == client.local_address.to_string().as_bytes(),
+            Condition::Ip(wanted) => *wanted == client.address.ip().to_string().as_bytes(),
+            Condition::User => true,
+            Condition::Name(wanted) => said(wanted, &client.labels.lock().name),
+            Condition::LibName(wanted) => said(wanted, &client.labels.lock().lib_name),
+            Condition::LibVer(wanted) => said(wanted, &client.labels.lock().lib_ver),
+            Condition::Flags(wanted) => has_letters(wanted, &client.states.letters()),
+            Condition::Capabilities(wanted) => has_letters(wanted, client.capabilities()),
+            Condition::Database(database) => *database == client.database(),
+            Condition::MinAgeSeconds(age) => client.age_seconds(now) as i64 >= *age,
+            Condition::MinIdleSeconds(idle) => client.idle_seconds(now) as i64 >= *idle,
+        }
     }
 }
 
@@ -159,20 +212,29 @@ fn yes_or_no(text: &[u8]) -> Result<bool, Failure> {
     }
 }
 
-fn known_letters(letters: &[u8], known: &[u8], what: &str) -> Result<(), Failure> {
+/// Letters that are all known, of an option of this name.
+fn known_letters<'a>(
+    letters: &'a [u8],
+    known: &[u8],
+    name: &str,
+    asked: &Asked,
+) -> Result<&'a [u8], Failure> {
     if letters.iter().all(|letter| known.contains(letter)) {
-        return Ok(());
+        return Ok(letters);
     }
-    let found = format!("ERR Unknown {what} found in the provided filter: ");
+    let filter = if asked.negated { format!("NOT-{name}") } else { "provided".to_owned() };
+    let found = format!("ERR Unknown {} found in the {filter} filter: ", name.to_ascii_lowercase());
     Err(Failure::new([found.as_bytes(), letters].concat()))
 }
 
-fn database(text: &[u8], databases: usize) -> Result<usize, Failure> {
+fn database(text: &[u8], asked: &Asked) -> Result<usize, Failure> {
+    let name = if asked.negated { "NOT-DB" } else { "DB" };
     let number = parse_integer(text)
         .and_then(|number| i32::try_from(number).ok())
-        .ok_or(Failure::fixed("ERR DB is not an integer or out of range"))?;
+        .ok_or_else(|| Failure::new(format!("ERR {name} is not an integer or out of range")))?;
+    let last = asked.databases - 1;
     usize::try_from(number)
         .ok()
-        .filter(|number| *number < databases)
-        .ok_or_else(|| Failure::new(format!("ERR DB number should be between 0 and {}", databases - 1)))
+        .filter(|number| *number <= last)
+        .ok_or_else(|| Failure::new(format!("ERR {name} number should be between 0 and {last}")))
 }
