@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import pytest
 
-from resp import Connection, Failure, Map, Other, Reply, Simple
+from resp import Connection, Failure, Map, Other, Reply, Simple, encode
 from servers import Server
+from tested import Start
+from threads import in_threads
 
 
 def dictionary(reply: Reply) -> dict[bytes, Reply]:
@@ -71,6 +74,23 @@ def test_settings_are_changed_all_or_none(connection: Connection) -> None:
     assert reply.text.startswith(b"ERR CONFIG SET failed (possibly related to argument 'maxmemory-policy')")
     assert dictionary(connection.command("CONFIG", "GET", "timeout")) == {b"timeout": b"100"}
     assert connection.command("CONFIG", "SET", "timeout", 0, "maxmemory-policy", "noeviction") == Simple(b"OK")
+
+
+def test_clients_that_change_different_settings_at_once_all_succeed(start: Start) -> None:
+    server = start()
+
+    def change(name: str) -> None:
+        requests = b"".join(
+            encode("CONFIG", "SET", name, value) + encode("CONFIG", "GET", name) for value in range(5000)
+        )
+        with server.connect() as client:
+            client.send(requests)
+            for value in range(5000):
+                assert client.read() == Simple(b"OK")
+                assert client.read() == [name.encode(), str(value).encode()]
+
+    names = ["slowlog-max-len", "latency-monitor-threshold", "commandlog-large-reply-max-len"]
+    in_threads(*(functools.partial(change, name) for name in names))
 
 
 @pytest.mark.parametrize(

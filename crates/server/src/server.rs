@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, RwLock};
 use snugly_codec::SelectError;
 use snugly_protocol::resp::Limits;
-use snugly_store::{Config, Durability, Observer, OpenError, Stats, Store, StoreError, system_time};
+use snugly_store::{
+    Config, Durability, Observer, OpenError, Settings, Stats, Store, StoreError, system_time,
+};
 use socket2::{Domain, Protocol, Socket, Type};
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
@@ -78,6 +80,8 @@ pub struct Allocator {
 pub struct Server {
     store: Arc<Store>,
     configuration: RwLock<Arc<Configuration>>,
+    /// Held from where a change to the configuration reads it until all follow the change.
+    changes_configuration: Mutex<()>,
     clients: Clients,
     interest: Arc<Interest>,
     pause: Pause,
@@ -127,7 +131,6 @@ impl Server {
         let settings = configuration.store_settings()?;
         let listeners = listen(&configuration)?;
         let interest = Arc::<Interest>::default();
-        interest.limit_tracked_keys(configuration.tracking_table_max_keys);
         let observer = Some(interest.clone() as Arc<dyn Observer>);
         let config = Config { databases: configuration.databases, shards: None, observer, settings };
         let store = match configuration.disk() {
@@ -141,6 +144,7 @@ impl Server {
         let server = Arc::new(Server {
             store,
             configuration: RwLock::new(Arc::new(configuration)),
+            changes_configuration: Mutex::default(),
             clients: Clients::default(),
             interest,
             pause: Pause::default(),
@@ -199,9 +203,15 @@ impl Server {
         self.stop.notify_one();
     }
 
-    pub(crate) fn change_configuration(&self, changed: Configuration) -> Result<(), SelectError> {
-        let settings = changed.store_settings()?;
-        self.interest.limit_tracked_keys(changed.tracking_table_max_keys);
+    /// Changes settings, while nobody else does. `change` gives what the store is to follow; if it fails, nothing is
+    /// changed.
+    pub(crate) fn change_configuration<E>(
+        &self,
+        change: impl FnOnce(&mut Configuration) -> Result<Settings, E>,
+    ) -> Result<(), E> {
+        let _alone = self.changes_configuration.lock();
+        let mut changed = Configuration::clone(&self.configuration());
+        let settings = change(&mut changed)?;
         self.follow(&changed);
         *self.configuration.write() = Arc::new(changed);
         self.store.change_settings(|current| *current = settings);
@@ -223,6 +233,7 @@ impl Server {
     /// Hands settings on to those who do not look them up.
     fn follow(&self, configuration: &Configuration) {
         let Configuration { command_log, .. } = configuration;
+        self.interest.limit_tracked_keys(configuration.tracking_table_max_keys);
         for (kind, LogSettings { threshold, most }) in Kind::ALL.into_iter().zip(command_log) {
             self.command_log.configure(kind, *threshold, *most);
         }

@@ -5,7 +5,7 @@ use snugly_protocol::resp::Args;
 use super::registry::reply_help;
 use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, command, container};
 use crate::glob;
-use crate::settings::{self, Configuration, FIXED, Setting};
+use crate::settings::{self, FIXED, Setting};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
@@ -44,18 +44,17 @@ fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         return Err(Failure::SYNTAX);
     }
     let changes = changes(args)?;
-    let mut configuration = Configuration::clone(&context.server.configuration());
-    for &(name, setting, value) in &changes {
-        let text = String::from_utf8_lossy(value);
-        if setting.is_secret() && text.as_bytes() != value {
-            return Err(refused(name, "argument must be text"));
+    context.server.change_configuration(|configuration| {
+        for &(name, setting, value) in &changes {
+            let text = String::from_utf8_lossy(value);
+            if setting.is_secret() && text.as_bytes() != value {
+                return Err(refused(name, "argument must be text"));
+            }
+            (setting.set)(configuration, &text).map_err(|why| refused(name, &why))?;
         }
-        (setting.set)(&mut configuration, &text).map_err(|why| refused(name, &why))?;
-    }
-    context
-        .server
-        .change_configuration(configuration)
-        .map_err(|error| refused(about_compression(&changes), &error.to_string()))?;
+        let settings = configuration.store_settings();
+        settings.map_err(|error| refused(about_compression(&changes), &error.to_string()))
+    })?;
     context.ok()
 }
 
