@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import dumps
 from resp import Connection, Failure, Other, Simple, encode
 from servers import Server
 
@@ -177,6 +178,42 @@ def test_filters_end_what_they_find(server: Server, filters: list[str]) -> None:
                 assert connection.read_to_end() == b""
             else:
                 assert connection.command("PING") in (Simple(b"PONG"), Simple(b"QUEUED"), [b"pong", b""])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *["GET key", "MGET key none", "GETEX key", "GETEX key EX 100", "GETRANGE key 0 1", "STRLEN key", "LCS key key"],
+        *["SET key new", "SET key new KEEPTTL", "MSET key new", "GETSET key new", "APPEND key x", "SETRANGE key 1 x"],
+        *["INCR key", "BITCOUNT key", "GETBIT key 1", "SETBIT key 1 1", "BITFIELD key SET u8 0 1", "DUMP key"],
+        *["TOUCH key", "EXPIRE key 100"],
+    ],
+)
+def test_what_a_client_does_that_leaves_no_trace_is_no_use_of_a_key(server: Server, peer: Server, command: str) -> None:
+    idle = []
+    for each in (server, peer):
+        with each.connect() as silent, each.connect() as other:
+            assert silent.command("CLIENT", "NO-TOUCH", "ON") == OK
+            payload = dumps.payload(dumps.raw(b"1000"))
+            other.command("RESTORE", "key", 0, payload, "REPLACE", "IDLETIME", 1000)
+            assert not isinstance(silent.command(*command.split()), Failure)
+            seconds = other.command("OBJECT", "IDLETIME", "key")
+            assert isinstance(seconds, int)
+            idle.append(seconds >= 1000)
+    assert idle[0] == idle[1] == (command != "TOUCH key")
+
+
+def test_a_client_that_leaves_no_trace_counts_among_hits_and_misses(connection: Connection) -> None:
+    def looked_up() -> list[int]:
+        text = text_of(connection.command("INFO", "stats"))
+        return [int(text.split(name)[1].split(b"\r\n")[0]) for name in (b"keyspace_hits:", b"keyspace_misses:")]
+
+    connection.command("CLIENT", "NO-TOUCH", "ON")
+    connection.command("SET", "key", "value")
+    hits, misses = looked_up()
+    for command in (["GET", "key"], ["GET", "none"], ["MGET", "key", "none"], ["STRLEN", "none"]):
+        connection.command(*command)
+    assert looked_up() == [hits + 2, misses + 3]
 
 
 def test_a_client_is_ended_by_its_address_even_itself(server: Server, connection: Connection) -> None:

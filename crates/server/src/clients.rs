@@ -65,7 +65,7 @@ impl State {
     /// A key that it watches has changed: its transaction must not run.
     pub(crate) const DIRTY: State = State(1 << 6);
     pub(crate) const NO_EVICT: State = State(1 << 7);
-    /// Reading a key does not count as a use of it.
+    /// Reading or overwriting a key does not count as a use of it.
     pub(crate) const NO_TOUCH: State = State(1 << 8);
     /// What it reads is tracked only after CLIENT CACHING YES.
     pub(crate) const OPT_IN: State = State(1 << 9);

@@ -166,3 +166,22 @@ fn accounting_is_the_sum_of_what_the_values_say() {
     let tables = store.used_memory() - empty - values;
     assert!((2000 * 8..2000 * 11).contains(&tables), "{tables} bytes of tables for 2,000 keys");
 }
+
+#[test]
+fn what_does_not_count_as_used_looks_as_unused_as_before() {
+    let store = limited(BUDGET, EvictionPolicy::AllKeysLru);
+    let mut session = session_at(&store, NOW);
+    put(&mut session, b"key", b"value");
+    let later = NOW + 5000;
+    session.set_now(Some(later));
+    session.set_touches(false);
+    read(&mut session, b"key");
+    put(&mut session, b"key", b"another");
+    let mut idle = |touches| {
+        session.set_touches(touches);
+        let value = session.get(0, b"key").expect("undamaged").expect("it was written");
+        (value.idle_seconds(later), value.frequency())
+    };
+    assert_eq!(idle(false), (5, 0));
+    assert_eq!(idle(true), (0, 1));
+}

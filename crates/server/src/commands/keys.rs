@@ -53,6 +53,8 @@ fn exists(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn touch(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    // It counts even for a client that otherwise leaves no trace (CLIENT NO-TOUCH).
+    context.session.set_touches(true);
     count(context, args, |session, database, key| Ok(session.get(database, key)?.is_some()))
 }
 

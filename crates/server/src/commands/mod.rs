@@ -360,9 +360,6 @@ impl Client {
 impl Context<'_> {
     /// Looks a key up in the client's database, for reading.
     pub(crate) fn get(&mut self, key: &[u8]) -> Result<Option<Value>, StoreError> {
-        if self.client.info.states.has(State::NO_TOUCH) {
-            return self.session.peek(self.client.database, key);
-        }
         self.session.get(self.client.database, key)
     }
 
@@ -546,6 +543,7 @@ fn call(context: &mut Context<'_>, place: usize, args: Args<'_>) {
     }
     let busy_before = context.client.busy_time();
     let started = Instant::now();
+    context.session.set_touches(!context.client.info.states.has(State::NO_TOUCH));
     let outcome = (row.handler)(context, args);
     let paused = context.client.busy_time().saturating_sub(busy_before);
     let elapsed = started.elapsed().saturating_add(paused);

@@ -1,6 +1,6 @@
 //! Values that go to other keys as they are stored, and what is told of a key's use: nothing is encoded or decoded.
 
-use super::{Session, StoreError, Value, put};
+use super::{Session, StoreError, Value};
 use crate::memory::entry::{Access, Entry};
 use crate::session::Expiry;
 
@@ -54,7 +54,7 @@ impl Session {
         let size = presence.live().map(|index| shard.entry(database, index).allocation_size());
         self.admit(roomy, &entry, size)?;
         let expiry = value.expiry().map_or(Expiry::Never, Expiry::At);
-        let before = put(&mut shard, database, place, presence, entry, expiry, now);
+        let before = self.put(&mut shard, database, place, presence, entry, expiry);
         drop(shard);
         drop(before);
         self.wrote();

@@ -29,7 +29,6 @@ pub use copies::Usage;
 pub use error::StoreError;
 pub use terms::{Condition, ExpireConditions, ExpireOutcome, Expiry, ManyCondition, SetOutcome, Ticket};
 pub use value::Value;
-use write::put;
 
 /// One thread's access to a [`Store`], with its own compression contexts, buffers and counters.
 pub struct Session {
@@ -41,6 +40,8 @@ pub struct Session {
     settings_version: u64,
     now: Option<u64>,
     random: fastrand::Rng,
+    /// Whether what is read or overwritten counts as used.
+    touches: bool,
     /// Whether this thread holds shards, and so must not wait for others.
     is_holding: bool,
     /// How many changes the queue had after the last write.
@@ -68,6 +69,7 @@ impl Session {
             counters,
             now: None,
             random: fastrand::Rng::new(),
+            touches: true,
             is_holding: false,
             ticket: None,
             current: Vec::new(),
@@ -89,6 +91,12 @@ impl Session {
     /// `None` follows the wall clock again.
     pub fn set_now(&mut self, now: Option<u64>) {
         self.now = now;
+    }
+
+    /// Whether keys that are read or overwritten from now on count as used, as they do at first: it makes an eviction
+    /// less likely.
+    pub fn set_touches(&mut self, touches: bool) {
+        self.touches = touches;
     }
 
     /// Looks a key up for reading: counts a hit or a miss, and makes an eviction of the key less likely.
@@ -259,9 +267,11 @@ impl Session {
         result
     }
 
-    /// A handle to an entry, with this use of it noted.
+    /// A handle to an entry, with this use of it noted if it counts.
     fn used(&self, entry: EntryRef<'_>, now: u64) -> Value {
-        entry.set_access(entry.access().used(now, self.settings.eviction.frequency_cap()));
+        if self.touches {
+            entry.set_access(entry.access().used(now, self.settings.eviction.frequency_cap()));
+        }
         Value(entry.to_owned())
     }
 

@@ -41,7 +41,7 @@ impl Session {
         let presence = shard.locate(database, place.tag, key, now);
         let size = presence.live().map(|index| shard.entry(database, index).allocation_size());
         self.admit(roomy, &entry, size)?;
-        let before = put(&mut shard, database, place, presence, entry, expiry, now);
+        let before = self.put(&mut shard, database, place, presence, entry, expiry);
         drop(shard);
         drop(before);
         self.wrote();
@@ -71,7 +71,6 @@ impl Session {
                 _ => None,
             };
             let entry = self.make_entry(key, value, expiry)?;
-            let now = self.now();
             let roomy = self.make_room(&entry)?;
             let (mut shard, presence) = self.resolve(database, place, key)?;
             let current = presence.live().map(|index| shard.entry(database, index).to_owned());
@@ -88,7 +87,7 @@ impl Session {
             if allowed {
                 let size = current.as_ref().map(|current| current.borrow().allocation_size());
                 self.admit(roomy, &entry, size)?;
-                put(&mut shard, database, place, presence, entry, expiry, now);
+                self.put(&mut shard, database, place, presence, entry, expiry);
             }
             drop(shard);
             if allowed {
@@ -171,7 +170,7 @@ impl Session {
                     (shard, presence)
                 }
             };
-            replaced.extend(put(&mut shard, database, place, presence, entry, expiry, now));
+            replaced.extend(self.put(&mut shard, database, place, presence, entry, expiry));
         }
         Ok((true, replaced))
     }
@@ -420,7 +419,6 @@ impl Session {
         value: &[u8],
     ) -> Result<bool, StoreError> {
         let entry = self.make_entry(key, value, Expiry::Keep)?;
-        let now = self.now();
         let roomy = self.make_room(&entry)?;
         let place = self.store.keyspace.place(key);
         let (mut shard, presence) = self.resolve(database, place, key)?;
@@ -433,13 +431,53 @@ impl Session {
         if unchanged {
             let size = current.as_ref().map(|current| current.borrow().allocation_size());
             self.admit(roomy, &entry, size)?;
-            put(&mut shard, database, place, presence, entry, Expiry::Keep, now);
+            self.put(&mut shard, database, place, presence, entry, Expiry::Keep);
         }
         drop(shard);
         if unchanged {
             self.wrote();
         }
         Ok(unchanged)
+    }
+
+    /// Puts an entry in its key's place and gives what was there, for the caller to free outside the lock.
+    pub(super) fn put(
+        &self,
+        shard: &mut Shard,
+        database: usize,
+        place: Place,
+        presence: Presence,
+        entry: Entry,
+        expiry: Expiry,
+    ) -> Option<Entry> {
+        let live = presence.live();
+        let at = match expiry {
+            Expiry::At(at) if at <= self.now() => {
+                return match live {
+                    Some(index) => Some(shard.remove(database, index)),
+                    None => {
+                        shard.bury(database, place.tag, entry.borrow().key());
+                        None
+                    }
+                };
+            }
+            Expiry::At(at) => Some(at),
+            Expiry::Never => None,
+            Expiry::Keep => live.and_then(|index| shard.entry(database, index).expiry()),
+        };
+        if let Some(index) = live {
+            // An overwritten key keeps the credit that its uses have earned.
+            let (before, written) = (shard.entry(database, index).access(), entry.borrow().access());
+            entry.borrow().set_access(match self.touches {
+                true => written.with_frequency(before.frequency()),
+                false => before,
+            });
+        }
+        let entry = match entry.borrow().set_expiry(at) {
+            Ok(()) => entry,
+            Err(copy) => copy,
+        };
+        shard.put(database, place.tag, presence, entry)
     }
 }
 
@@ -463,41 +501,4 @@ fn change_expiry(
         Expiry::At(at) => shard.set_expiry(database, index, Some(at)),
     }
     ExpireOutcome::Changed
-}
-
-/// Puts an entry in its key's place and gives what was there, for the caller to free outside the lock.
-pub(super) fn put(
-    shard: &mut Shard,
-    database: usize,
-    place: Place,
-    presence: Presence,
-    entry: Entry,
-    expiry: Expiry,
-    now: u64,
-) -> Option<Entry> {
-    let live = presence.live();
-    let at = match expiry {
-        Expiry::At(at) if at <= now => {
-            return match live {
-                Some(index) => Some(shard.remove(database, index)),
-                None => {
-                    shard.bury(database, place.tag, entry.borrow().key());
-                    None
-                }
-            };
-        }
-        Expiry::At(at) => Some(at),
-        Expiry::Never => None,
-        Expiry::Keep => live.and_then(|index| shard.entry(database, index).expiry()),
-    };
-    if let Some(index) = live {
-        // An overwritten key keeps the credit that its uses have earned.
-        let frequency = shard.entry(database, index).access().frequency();
-        entry.borrow().set_access(entry.borrow().access().with_frequency(frequency));
-    }
-    let entry = match entry.borrow().set_expiry(at) {
-        Ok(()) => entry,
-        Err(copy) => copy,
-    };
-    shard.put(database, place.tag, presence, entry)
 }
