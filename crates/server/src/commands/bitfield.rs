@@ -8,8 +8,8 @@ use super::{Command, Context, Edit, Failure, Flags, ONE_KEY, Outcome, command};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    command("bitfield", -2, Flags::WRITE_MEMORY, ONE_KEY, "3.2.0", "Reads and changes integers within a string.", bitfield),
-    command("bitfield_ro", -2, Flags::READ_FAST, ONE_KEY, "6.0.0", "Reads integers within a string.", bitfield_ro),
+    command("bitfield", -2, Flags::WRITE_MEMORY, ONE_KEY, bitfield),
+    command("bitfield_ro", -2, Flags::READ_FAST, ONE_KEY, bitfield_ro),
 ];
 
 const BITS: usize = u8::BITS as usize;

@@ -13,11 +13,11 @@ const TARGET_AND_SOURCES: Keys = Keys { first: 2, last: -1, step: 1 };
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    command("setbit", 4, Flags::WRITE_MEMORY, ONE_KEY, "2.2.0", "Sets or clears a bit, and gives what it was.", setbit),
-    command("getbit", 3, Flags::READ_FAST, ONE_KEY, "2.2.0", "Gives a bit.", getbit),
-    command("bitcount", -2, Flags::READONLY, ONE_KEY, "2.6.0", "Counts the bits that are set.", bitcount),
-    command("bitpos", -3, Flags::READONLY, ONE_KEY, "2.8.7", "Finds the first bit that is set, or clear.", bitpos),
-    command("bitop", -4, Flags::WRITE_MEMORY, TARGET_AND_SOURCES, "2.6.0", "Combines strings bit by bit, and keeps the result.", bitop),
+    command("setbit", 4, Flags::WRITE_MEMORY, ONE_KEY, setbit),
+    command("getbit", 3, Flags::READ_FAST, ONE_KEY, getbit),
+    command("bitcount", -2, Flags::READONLY, ONE_KEY, bitcount),
+    command("bitpos", -3, Flags::READONLY, ONE_KEY, bitpos),
+    command("bitop", -4, Flags::WRITE_MEMORY, TARGET_AND_SOURCES, bitop),
 ];
 
 const BITS: usize = u8::BITS as usize;

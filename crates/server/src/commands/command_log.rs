@@ -7,21 +7,21 @@ use super::registry::reply_help;
 use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, command, container};
 use crate::command_log::Kind;
 
-const LOGS: Flags = Flags::ADMIN.and(Flags::DANGEROUS).and(Flags::ANY_TIME);
+const LOGS: Flags = Flags::ADMIN.and(Flags::ANY_TIME);
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    container("slowlog", "2.2.12", "Gives the slow commands.", &[
-        command("get", -2, LOGS, NO_KEYS, "2.2.12", "Gives the newest slow commands.", slow_get),
-        command("help", 2, Flags::ANY_TIME, NO_KEYS, "6.2.0", "Lists the subcommands.", slow_help),
-        command("len", 2, LOGS, NO_KEYS, "2.2.12", "Gives the number of slow commands.", slow_len),
-        command("reset", 2, LOGS, NO_KEYS, "2.2.12", "Forgets the slow commands.", slow_reset),
+    container("slowlog", &[
+        command("get", -2, LOGS, NO_KEYS, slow_get),
+        command("help", 2, Flags::ANY_TIME, NO_KEYS, slow_help),
+        command("len", 2, LOGS, NO_KEYS, slow_len),
+        command("reset", 2, LOGS, NO_KEYS, slow_reset),
     ]),
-    container("commandlog", "8.1.0", "Gives the slow and the large commands.", &[
-        command("get", 4, LOGS, NO_KEYS, "8.1.0", "Gives the newest commands of a log.", get),
-        command("help", 2, Flags::ANY_TIME, NO_KEYS, "8.1.0", "Lists the subcommands.", help),
-        command("len", 3, LOGS, NO_KEYS, "8.1.0", "Gives the number of commands in a log.", len),
-        command("reset", 3, LOGS, NO_KEYS, "8.1.0", "Forgets the commands of a log.", reset),
+    container("commandlog", &[
+        command("get", 4, LOGS, NO_KEYS, get),
+        command("help", 2, Flags::ANY_TIME, NO_KEYS, help),
+        command("len", 3, LOGS, NO_KEYS, len),
+        command("reset", 3, LOGS, NO_KEYS, reset),
     ]),
 ];
 

@@ -9,12 +9,12 @@ use crate::settings::{self, FIXED, Setting};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    container("config", "2.0.0", "Reads and changes settings.", &[
-        command("get", -3, Flags::ADMINISTRATION, NO_KEYS, "2.0.0", "Gives the settings that match a pattern.", get),
-        command("help", 2, Flags::ANY_TIME, NO_KEYS, "5.0.0", "Lists the subcommands.", help),
-        command("resetstat", 2, Flags::ADMINISTRATION, NO_KEYS, "2.0.0", "Sets the statistics of INFO to zero.", resetstat),
-        command("rewrite", 2, Flags::ADMINISTRATION, NO_KEYS, "2.8.0", "Writes the settings to the configuration file.", rewrite),
-        command("set", -4, Flags::ADMINISTRATION, NO_KEYS, "2.0.0", "Changes settings.", set),
+    container("config", &[
+        command("get", -3, Flags::ADMINISTRATION, NO_KEYS, get),
+        command("help", 2, Flags::ANY_TIME, NO_KEYS, help),
+        command("resetstat", 2, Flags::ADMINISTRATION, NO_KEYS, resetstat),
+        command("rewrite", 2, Flags::ADMINISTRATION, NO_KEYS, rewrite),
+        command("set", -4, Flags::ADMINISTRATION, NO_KEYS, set),
     ]),
 ];
 

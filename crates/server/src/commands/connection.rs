@@ -17,13 +17,13 @@ const ALWAYS: Flags = Flags::HANDSHAKE.and(Flags::AT_ONCE).and(Flags::WHILE_SUBS
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    command("auth", -2, Flags::HANDSHAKE, NO_KEYS, "1.0.0", "Authenticates the connection.", auth),
-    command("echo", 2, Flags::ANY_TIME.and(Flags::FAST), NO_KEYS, "1.0.0", "Gives its argument back.", echo),
-    command("hello", -1, Flags::HANDSHAKE, NO_KEYS, "6.0.0", "Greets the server and chooses the protocol's version.", hello),
-    command("ping", -1, Flags::FAST.and(Flags::WHILE_SUBSCRIBED), NO_KEYS, "1.0.0", "Answers, to show that the server is there.", ping),
-    command("quit", -1, ALWAYS, NO_KEYS, "1.0.0", "Closes the connection.", quit),
-    command("reset", 1, ALWAYS, NO_KEYS, "6.2.0", "Makes the connection as it was when it was new.", reset),
-    command("select", 2, Flags::ANY_TIME.and(Flags::FAST).and(Flags::ALLOW_BUSY), NO_KEYS, "1.0.0", "Chooses the database.", select),
+    command("auth", -2, Flags::HANDSHAKE, NO_KEYS, auth),
+    command("echo", 2, Flags::ANY_TIME.and(Flags::FAST), NO_KEYS, echo),
+    command("hello", -1, Flags::HANDSHAKE, NO_KEYS, hello),
+    command("ping", -1, Flags::FAST.and(Flags::WHILE_SUBSCRIBED), NO_KEYS, ping),
+    command("quit", -1, ALWAYS, NO_KEYS, quit),
+    command("reset", 1, ALWAYS, NO_KEYS, reset),
+    command("select", 2, Flags::ANY_TIME.and(Flags::FAST).and(Flags::ALLOW_BUSY), NO_KEYS, select),
 ];
 
 /// The only user there is.

@@ -11,7 +11,7 @@ use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Pause, command};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    command("debug", -2, Flags::ADMINISTRATION, NO_KEYS, "1.0.0", "Helps to test.", debug),
+    command("debug", -2, Flags::ADMINISTRATION, NO_KEYS, debug),
 ];
 
 /// The bits of a time in seconds that Valkey keeps with a key.

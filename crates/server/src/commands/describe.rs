@@ -11,16 +11,15 @@ use crate::glob;
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[Command {
-    name: "command", arity: -1, flags: Flags::ANY_TIME, keys: NO_KEYS, since: "2.8.13",
-    summary: "Describes the commands.",
+    name: "command", arity: -1, flags: Flags::ANY_TIME, keys: NO_KEYS,
     action: Action::RunOrSubcommands(all, &[
-        command("count", 2, Flags::ANY_TIME, NO_KEYS, "2.8.13", "Gives the number of commands.", count),
-        command("docs", -2, Flags::ANY_TIME, NO_KEYS, "7.0.0", "Gives what commands are for.", docs),
-        command("getkeys", -3, Flags::ANY_TIME, NO_KEYS, "2.8.13", "Gives the keys among a command's arguments.", getkeys),
-        command("getkeysandflags", -3, Flags::ANY_TIME, NO_KEYS, "7.0.0", "Gives the keys among a command's arguments, and what is done with them.", getkeysandflags),
-        command("help", 2, Flags::ANY_TIME, NO_KEYS, "5.0.0", "Lists the subcommands.", help),
-        command("info", -2, Flags::ANY_TIME, NO_KEYS, "2.8.13", "Gives arity, flags and keys of commands.", info),
-        command("list", -2, Flags::ANY_TIME, NO_KEYS, "7.0.0", "Gives the names of commands.", list),
+        command("count", 2, Flags::ANY_TIME, NO_KEYS, count),
+        command("docs", -2, Flags::ANY_TIME, NO_KEYS, docs),
+        command("getkeys", -3, Flags::ANY_TIME, NO_KEYS, getkeys),
+        command("getkeysandflags", -3, Flags::ANY_TIME, NO_KEYS, getkeysandflags),
+        command("help", 2, Flags::ANY_TIME, NO_KEYS, help),
+        command("info", -2, Flags::ANY_TIME, NO_KEYS, info),
+        command("list", -2, Flags::ANY_TIME, NO_KEYS, list),
     ]),
 }];
 

@@ -1,14 +1,13 @@
 //! What COMMAND DOCS, COMMAND INFO and HELP tell of a command and the command table does not say: Valkey's own words, kept
 //! as data in `documentation.json`, which `make command-documentation` writes.
 //!
-//! Of a command that Valkey does not have, its row in the table says all that there is.
+//! The commands that Valkey does not have are in `own_documentation.json`, which is written by hand.
 
 use std::collections::HashMap;
+use std::mem;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-
-use super::{Command, Flags, GROUPS, Group, Keys, NO_KEYS};
 
 static DOCUMENTATION: LazyLock<HashMap<String, Documentation>> = LazyLock::new(complete);
 
@@ -34,7 +33,7 @@ pub(super) struct Documentation {
     pub(super) tips: Vec<String>,
     #[serde(default)]
     pub(super) key_specifications: Vec<KeySpecification>,
-    /// What HELP answers, by subcommand and in its order.
+    /// What HELP answers, by subcommand and in its order; of a subcommand of its own, what its container's HELP answers.
     #[serde(default)]
     pub(super) help: Vec<Help>,
 }
@@ -106,93 +105,27 @@ pub(super) fn documentation(full_name: &str) -> &'static Documentation {
     &DOCUMENTATION[full_name]
 }
 
-/// The data, and what the rows say where there is none.
+/// Valkey's data and the own.
 fn complete() -> HashMap<String, Documentation> {
-    let mut all: HashMap<String, Documentation> =
-        serde_json::from_str(include_str!("documentation.json")).expect("a test reads the same text");
-    for (group, command) in GROUPS.iter().flat_map(|group| group.commands.iter().map(move |row| (group, row)))
-    {
-        all.entry(command.name.to_owned()).or_insert_with(|| of_row(group, command));
-        for row in command.subcommands() {
-            all.entry(format!("{}|{}", command.name, row.name)).or_insert_with(|| of_row(group, row));
-            let help = &mut all.get_mut(command.name).expect("it was just inserted").help;
-            if !help.iter().any(|part| part.subcommand == row.name) {
-                // HELP itself comes last.
-                help.insert(help.len().saturating_sub(1), help_of_row(row));
-            }
+    let mut all = parse(include_str!("documentation.json"));
+    for (full_name, mut own) in parse(include_str!("own_documentation.json")) {
+        let container = full_name.split_once('|').and_then(|(container, _)| all.get_mut(container));
+        if let Some(Documentation { help, .. }) = container {
+            let before = help.iter().position(|part| part.subcommand == "help").unwrap_or(help.len());
+            help.splice(before..before, mem::take(&mut own.help));
         }
+        all.insert(full_name, own);
     }
     all
 }
 
-fn of_row(group: &Group, command: &Command) -> Documentation {
-    Documentation {
-        summary: command.summary.to_owned(),
-        since: command.since.to_owned(),
-        group: group.name.to_owned(),
-        complexity: None,
-        doc_flags: Vec::new(),
-        deprecated_since: None,
-        replaced_by: None,
-        history: Vec::new(),
-        arguments: Vec::new(),
-        acl_categories: acl_categories(group, command.flags),
-        tips: Vec::new(),
-        key_specifications: key_specification(command).into_iter().collect(),
-        help: Vec::new(),
-    }
-}
-
-fn acl_categories(group: &Group, flags: Flags) -> Vec<String> {
-    let of_group = match group.name {
-        "string" => Some("string"),
-        "bitmap" => Some("bitmap"),
-        "generic" => Some("keyspace"),
-        "connection" => Some("connection"),
-        _ => None,
-    };
-    let by_flag = [
-        (flags.has(Flags::WRITE), "write"),
-        (flags.has(Flags::READONLY), "read"),
-        (flags.has(Flags::ADMIN), "admin"),
-        (flags.has(Flags::DANGEROUS), "dangerous"),
-        (flags.has(Flags::FAST), "fast"),
-        (!flags.has(Flags::FAST), "slow"),
-    ];
-    let by_flag = by_flag.into_iter().filter_map(|(has, name)| has.then_some(name));
-    of_group.into_iter().chain(by_flag).map(str::to_owned).collect()
-}
-
-fn key_specification(command: &Command) -> Option<KeySpecification> {
-    if command.keys == NO_KEYS {
-        return None;
-    }
-    let Keys { first, last, step } = command.keys;
-    let (first, last, step) = (i64::from(first), i64::from(last), i64::from(step));
-    let access = if command.flags.has(Flags::WRITE) { "RW" } else { "RO" };
-    let (index, find_keys) = if command.keys.are_counted() {
-        (first - 1, FindKeys::KeyNum { keynumidx: 0, firstkey: 1, keystep: step })
-    } else {
-        // The range counts from the first key; a negative end counts from the last argument.
-        let lastkey = if last < 0 { last } else { last - first };
-        (first, FindKeys::Range { lastkey, keystep: step, limit: 0 })
-    };
-    Some(KeySpecification {
-        notes: None,
-        flags: vec![access.to_owned()],
-        begin_search: BeginSearch::Index { index },
-        find_keys,
-    })
-}
-
-fn help_of_row(row: &Command) -> Help {
-    let key = if row.keys == NO_KEYS { "" } else { " <key>" };
-    let lines = vec![format!("{}{key}", row.name.to_ascii_uppercase()), format!("    {}", row.summary)];
-    Help { subcommand: row.name.to_owned(), lines }
+fn parse(text: &str) -> HashMap<String, Documentation> {
+    serde_json::from_str(text).expect("a test reads the same text")
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Command, GROUPS};
     use super::*;
 
     #[test]

@@ -9,8 +9,8 @@ use super::{Command, Context, Failure, Flags, ONE_KEY, Outcome, command};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    command("dump", 2, Flags::READONLY, ONE_KEY, "2.6.0", "Gives the value of a key as RESTORE takes it.", dump),
-    command("restore", -4, Flags::WRITE_MEMORY.and(Flags::DANGEROUS), ONE_KEY, "2.6.0", "Makes a key of what DUMP gave.", restore),
+    command("dump", 2, Flags::READONLY, ONE_KEY, dump),
+    command("restore", -4, Flags::WRITE_MEMORY, ONE_KEY, restore),
 ];
 
 const BUSY_KEY: Failure = Failure::fixed("BUSYKEY Target key name already exists.");

@@ -10,15 +10,15 @@ use super::{Command, Context, Failure, Flags, ONE_KEY, Outcome, command};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    command("expire", -3, Flags::WRITE_FAST, ONE_KEY, "1.0.0", "Sets a key's time to live in seconds.", expire),
-    command("pexpire", -3, Flags::WRITE_FAST, ONE_KEY, "2.6.0", "Sets a key's time to live in milliseconds.", pexpire),
-    command("expireat", -3, Flags::WRITE_FAST, ONE_KEY, "1.2.0", "Sets when a key expires, in Unix seconds.", expireat),
-    command("pexpireat", -3, Flags::WRITE_FAST, ONE_KEY, "2.6.0", "Sets when a key expires, in Unix milliseconds.", pexpireat),
-    command("ttl", 2, Flags::READ_FAST, ONE_KEY, "1.0.0", "Gives a key's time to live in seconds.", ttl),
-    command("pttl", 2, Flags::READ_FAST, ONE_KEY, "2.6.0", "Gives a key's time to live in milliseconds.", pttl),
-    command("expiretime", 2, Flags::READ_FAST, ONE_KEY, "7.0.0", "Gives when a key expires, in Unix seconds.", expiretime),
-    command("pexpiretime", 2, Flags::READ_FAST, ONE_KEY, "7.0.0", "Gives when a key expires, in Unix milliseconds.", pexpiretime),
-    command("persist", 2, Flags::WRITE_FAST, ONE_KEY, "2.2.0", "Lets a key live until it is deleted.", persist),
+    command("expire", -3, Flags::WRITE_FAST, ONE_KEY, expire),
+    command("pexpire", -3, Flags::WRITE_FAST, ONE_KEY, pexpire),
+    command("expireat", -3, Flags::WRITE_FAST, ONE_KEY, expireat),
+    command("pexpireat", -3, Flags::WRITE_FAST, ONE_KEY, pexpireat),
+    command("ttl", 2, Flags::READ_FAST, ONE_KEY, ttl),
+    command("pttl", 2, Flags::READ_FAST, ONE_KEY, pttl),
+    command("expiretime", 2, Flags::READ_FAST, ONE_KEY, expiretime),
+    command("pexpiretime", 2, Flags::READ_FAST, ONE_KEY, pexpiretime),
+    command("persist", 2, Flags::WRITE_FAST, ONE_KEY, persist),
 ];
 
 /// What the questions about a key's expiry answer of a key that does not exist, and of one that does not expire.

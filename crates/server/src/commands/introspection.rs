@@ -14,13 +14,13 @@ const EVICTION_COUNTS_IDLE_TIME: Failure = Failure::fixed(
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    container("object", "2.2.3", "Tells how a value is kept.", &[
-        command("encoding", 3, Flags::READONLY, SUBCOMMAND_KEY, "2.2.3", "Gives the encoding that Valkey would name.", encoding),
-        command("freq", 3, Flags::READONLY, SUBCOMMAND_KEY, "4.0.0", "Gives how often a key was used lately.", freq),
-        command("help", 2, Flags::ANY_TIME, NO_KEYS, "6.2.0", "Lists the subcommands.", help),
-        command("idletime", 3, Flags::READONLY, SUBCOMMAND_KEY, "2.2.3", "Gives the seconds since a key was last used.", idletime),
-        command("refcount", 3, Flags::READONLY, SUBCOMMAND_KEY, "2.2.3", "Gives 1.", refcount),
-        command("compression", 3, Flags::READONLY, SUBCOMMAND_KEY, "0.1.0", "Gives codec, stored and original length of a value.", compression),
+    container("object", &[
+        command("encoding", 3, Flags::READONLY, SUBCOMMAND_KEY, encoding),
+        command("freq", 3, Flags::READONLY, SUBCOMMAND_KEY, freq),
+        command("help", 2, Flags::ANY_TIME, NO_KEYS, help),
+        command("idletime", 3, Flags::READONLY, SUBCOMMAND_KEY, idletime),
+        command("refcount", 3, Flags::READONLY, SUBCOMMAND_KEY, refcount),
+        command("compression", 3, Flags::READONLY, SUBCOMMAND_KEY, compression),
     ]),
 ];
 

@@ -8,22 +8,19 @@ use super::registry::as_c_string;
 use super::{ALL_KEYS, Command, Context, Failure, Flags, NO_KEYS, ONE_KEY, Outcome, command};
 use crate::glob;
 
-const ALL_AT_ONCE: Flags = Flags::READONLY.and(Flags::DANGEROUS);
-const FLUSH: Flags = Flags::WRITE.and(Flags::DANGEROUS);
-
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    command("del", -2, Flags::WRITE, ALL_KEYS, "1.0.0", "Deletes keys.", del),
-    command("unlink", -2, Flags::WRITE_FAST, ALL_KEYS, "4.0.0", "Deletes keys.", del),
-    command("exists", -2, Flags::READ_FAST, ALL_KEYS, "1.0.0", "Counts which of the given keys exist.", exists),
-    command("touch", -2, Flags::READ_FAST, ALL_KEYS, "3.2.1", "Counts which of the given keys exist, as a use of each.", touch),
-    command("type", 2, Flags::READ_FAST, ONE_KEY, "1.0.0", "Gives the type of a key's value.", type_of),
-    command("scan", -2, Flags::READONLY, NO_KEYS, "2.8.0", "Iterates over the keys of the database.", scan),
-    command("keys", 2, ALL_AT_ONCE, NO_KEYS, "1.0.0", "Gives all keys that match a pattern.", keys),
-    command("randomkey", 1, Flags::READONLY, NO_KEYS, "1.0.0", "Gives some key of the database.", randomkey),
-    command("dbsize", 1, Flags::READ_FAST, NO_KEYS, "1.0.0", "Gives the number of keys in the database.", dbsize),
-    command("flushdb", -1, FLUSH, NO_KEYS, "1.0.0", "Deletes all keys of the database.", flushdb),
-    command("flushall", -1, FLUSH, NO_KEYS, "1.0.0", "Deletes all keys of all databases.", flushall),
+    command("del", -2, Flags::WRITE, ALL_KEYS, del),
+    command("unlink", -2, Flags::WRITE_FAST, ALL_KEYS, del),
+    command("exists", -2, Flags::READ_FAST, ALL_KEYS, exists),
+    command("touch", -2, Flags::READ_FAST, ALL_KEYS, touch),
+    command("type", 2, Flags::READ_FAST, ONE_KEY, type_of),
+    command("scan", -2, Flags::READONLY, NO_KEYS, scan),
+    command("keys", 2, Flags::READONLY, NO_KEYS, keys),
+    command("randomkey", 1, Flags::READONLY, NO_KEYS, randomkey),
+    command("dbsize", 1, Flags::READ_FAST, NO_KEYS, dbsize),
+    command("flushdb", -1, Flags::WRITE, NO_KEYS, flushdb),
+    command("flushall", -1, Flags::WRITE, NO_KEYS, flushall),
 ];
 
 /// The types that a client may ask for, whether or not there are such values.

@@ -14,14 +14,14 @@ const LATENCIES: Flags = Flags::ADMINISTRATION;
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    container("latency", "2.8.13", "Tells what took long.", &[
-        command("doctor", 2, LATENCIES, NO_KEYS, "2.8.13", "Says what is wrong with latencies.", doctor),
-        command("graph", 3, LATENCIES, NO_KEYS, "2.8.13", "Draws the latencies of an event.", graph),
-        command("help", 2, Flags::ANY_TIME, NO_KEYS, "2.8.13", "Lists the subcommands.", help),
-        command("histogram", -2, LATENCIES, NO_KEYS, "7.0.0", "Gives how long commands took.", histogram),
-        command("history", 3, LATENCIES, NO_KEYS, "2.8.13", "Gives the latencies of an event.", history),
-        command("latest", 2, LATENCIES, NO_KEYS, "2.8.13", "Gives the latest latency of each event.", latest),
-        command("reset", -2, LATENCIES, NO_KEYS, "2.8.13", "Forgets the latencies of events.", reset),
+    container("latency", &[
+        command("doctor", 2, LATENCIES, NO_KEYS, doctor),
+        command("graph", 3, LATENCIES, NO_KEYS, graph),
+        command("help", 2, Flags::ANY_TIME, NO_KEYS, help),
+        command("histogram", -2, LATENCIES, NO_KEYS, histogram),
+        command("history", 3, LATENCIES, NO_KEYS, history),
+        command("latest", 2, LATENCIES, NO_KEYS, latest),
+        command("reset", -2, LATENCIES, NO_KEYS, reset),
     ]),
 ];
 

@@ -7,7 +7,7 @@ use super::{Command, Context, Failure, Flags, Outcome, TWO_KEYS, command};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    command("lcs", -3, Flags::READONLY, TWO_KEYS, "7.0.0", "Finds the longest common subsequence of two strings.", lcs),
+    command("lcs", -3, Flags::READONLY, TWO_KEYS, lcs),
 ];
 
 #[derive(Default)]

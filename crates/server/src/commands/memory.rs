@@ -10,13 +10,13 @@ use crate::samples::Samples;
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    container("memory", "4.0.0", "Tells what memory is used for.", &[
-        command("doctor", 2, Flags::NONE, NO_KEYS, "4.0.0", "Says what is wrong with the use of memory.", doctor),
-        command("help", 2, Flags::ANY_TIME, NO_KEYS, "4.0.0", "Lists the subcommands.", help),
-        command("malloc-stats", 2, Flags::LOADING, NO_KEYS, "4.0.0", "Gives the allocator's report on itself.", malloc_stats),
-        command("purge", 2, Flags::LOADING, NO_KEYS, "4.0.0", "Gives unused memory back to the system.", purge),
-        command("stats", 2, Flags::NONE, NO_KEYS, "4.0.0", "Gives what memory is used for.", stats),
-        command("usage", -3, Flags::READONLY, SUBCOMMAND_KEY, "4.0.0", "Gives the bytes that a key and its value take.", usage),
+    container("memory", &[
+        command("doctor", 2, Flags::NONE, NO_KEYS, doctor),
+        command("help", 2, Flags::ANY_TIME, NO_KEYS, help),
+        command("malloc-stats", 2, Flags::LOADING, NO_KEYS, malloc_stats),
+        command("purge", 2, Flags::LOADING, NO_KEYS, purge),
+        command("stats", 2, Flags::NONE, NO_KEYS, stats),
+        command("usage", -3, Flags::READONLY, SUBCOMMAND_KEY, usage),
     ]),
 ];
 

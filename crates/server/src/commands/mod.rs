@@ -66,8 +66,6 @@ pub(crate) struct Command {
     pub(crate) arity: i32,
     pub(crate) flags: Flags,
     pub(crate) keys: Keys,
-    pub(crate) since: &'static str,
-    pub(crate) summary: &'static str,
     pub(crate) action: Action,
 }
 
@@ -78,7 +76,7 @@ pub(crate) enum Action {
     RunOrSubcommands(Handler, &'static [Command]),
 }
 
-/// Commands of one kind, as COMMAND DOCS groups them.
+/// Commands of one kind, called as COMMAND DOCS calls them.
 pub(crate) struct Group {
     pub(crate) name: &'static str,
     pub(crate) commands: &'static [Command],
@@ -189,17 +187,15 @@ impl Flags {
     pub(crate) const NO_MULTI: Flags = Flags(1 << 9);
     pub(crate) const ALLOW_BUSY: Flags = Flags(1 << 10);
     /// Of commands whose keys are not at fixed places.
-    pub(crate) const MOVABLE_KEYS: Flags = Flags(1 << 12);
-    /// Not a flag of COMMAND INFO but an ACL category.
-    pub(crate) const DANGEROUS: Flags = Flags(1 << 11);
+    pub(crate) const MOVABLE_KEYS: Flags = Flags(1 << 11);
     /// Not a flag of COMMAND INFO: the command runs at once inside a transaction instead of being queued.
-    pub(crate) const AT_ONCE: Flags = Flags(1 << 13);
-    pub(crate) const PUBSUB: Flags = Flags(1 << 14);
+    pub(crate) const AT_ONCE: Flags = Flags(1 << 12);
+    pub(crate) const PUBSUB: Flags = Flags(1 << 13);
     /// Not a flag of COMMAND INFO: the command may be used in RESP2 while the client listens for messages.
-    pub(crate) const WHILE_SUBSCRIBED: Flags = Flags(1 << 15);
-    pub(crate) const BLOCKING: Flags = Flags(1 << 16);
+    pub(crate) const WHILE_SUBSCRIBED: Flags = Flags(1 << 14);
+    pub(crate) const BLOCKING: Flags = Flags(1 << 15);
     /// Of commands that run others, which are logged themselves.
-    pub(crate) const SKIP_COMMANDLOG: Flags = Flags(1 << 17);
+    pub(crate) const SKIP_COMMANDLOG: Flags = Flags(1 << 16);
 
     pub(crate) const READ_FAST: Flags = Flags::READONLY.and(Flags::FAST);
     pub(crate) const WRITE_FAST: Flags = Flags::WRITE.and(Flags::FAST);
@@ -209,7 +205,7 @@ impl Flags {
     pub(crate) const ANY_TIME: Flags = Flags::LOADING.and(Flags::STALE);
     pub(crate) const CONNECTION: Flags = Flags::ANY_TIME.and(Flags::NOSCRIPT);
     pub(crate) const HANDSHAKE: Flags = Flags::CONNECTION.and(Flags::FAST).and(Flags::NO_AUTH).and(Flags::ALLOW_BUSY);
-    pub(crate) const ADMINISTRATION: Flags = Flags::CONNECTION.and(Flags::ADMIN).and(Flags::DANGEROUS);
+    pub(crate) const ADMINISTRATION: Flags = Flags::CONNECTION.and(Flags::ADMIN);
 
     /// The names that COMMAND INFO lists, in its order.
     pub(crate) const NAMES: &[(Flags, &str)] = &[
@@ -239,29 +235,14 @@ pub(crate) const fn command(
     arity: i32,
     flags: Flags,
     keys: Keys,
-    since: &'static str,
-    summary: &'static str,
     handler: Handler,
 ) -> Command {
-    Command { name, arity, flags, keys, since, summary, action: Action::Run(handler) }
+    Command { name, arity, flags, keys, action: Action::Run(handler) }
 }
 
 /// A row whose subcommands are rows of their own.
-pub(crate) const fn container(
-    name: &'static str,
-    since: &'static str,
-    summary: &'static str,
-    subcommands: &'static [Command],
-) -> Command {
-    Command {
-        name,
-        arity: -2,
-        flags: Flags::NONE,
-        keys: NO_KEYS,
-        since,
-        summary,
-        action: Action::Subcommands(subcommands),
-    }
+pub(crate) const fn container(name: &'static str, subcommands: &'static [Command]) -> Command {
+    Command { name, arity: -2, flags: Flags::NONE, keys: NO_KEYS, action: Action::Subcommands(subcommands) }
 }
 
 /// What a command can see and change.

@@ -7,11 +7,11 @@ use super::{Command, Context, Failure, Flags, NO_KEYS, ONE_KEY, Outcome, TWO_KEY
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    command("rename", 3, Flags::WRITE, TWO_KEYS, "1.0.0", "Gives a key another name, in place of what had it.", rename),
-    command("renamenx", 3, Flags::WRITE_FAST, TWO_KEYS, "1.0.0", "Gives a key another name that no key has.", renamenx),
-    command("copy", -3, Flags::WRITE_MEMORY, TWO_KEYS, "6.2.0", "Gives a second key the value of a key.", copy),
-    command("move", 3, Flags::WRITE_FAST, ONE_KEY, "1.0.0", "Moves a key to another database.", move_key),
-    command("swapdb", 3, Flags::WRITE_FAST.and(Flags::DANGEROUS), NO_KEYS, "4.0.0", "Exchanges two databases.", swapdb),
+    command("rename", 3, Flags::WRITE, TWO_KEYS, rename),
+    command("renamenx", 3, Flags::WRITE_FAST, TWO_KEYS, renamenx),
+    command("copy", -3, Flags::WRITE_MEMORY, TWO_KEYS, copy),
+    command("move", 3, Flags::WRITE_FAST, ONE_KEY, move_key),
+    command("swapdb", 3, Flags::WRITE_FAST, NO_KEYS, swapdb),
 ];
 
 /// A database and a key.

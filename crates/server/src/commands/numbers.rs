@@ -8,11 +8,11 @@ use crate::long_double::LongDouble;
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    command("incr", 2, Flags::WRITE_MEMORY_FAST, ONE_KEY, "1.0.0", "Adds one to a number.", incr),
-    command("decr", 2, Flags::WRITE_MEMORY_FAST, ONE_KEY, "1.0.0", "Takes one from a number.", decr),
-    command("incrby", 3, Flags::WRITE_MEMORY_FAST, ONE_KEY, "1.0.0", "Adds to a number.", incrby),
-    command("decrby", 3, Flags::WRITE_MEMORY_FAST, ONE_KEY, "1.0.0", "Takes from a number.", decrby),
-    command("incrbyfloat", 3, Flags::WRITE_MEMORY_FAST, ONE_KEY, "2.6.0", "Adds to a number with a fraction.", incrbyfloat),
+    command("incr", 2, Flags::WRITE_MEMORY_FAST, ONE_KEY, incr),
+    command("decr", 2, Flags::WRITE_MEMORY_FAST, ONE_KEY, decr),
+    command("incrby", 3, Flags::WRITE_MEMORY_FAST, ONE_KEY, incrby),
+    command("decrby", 3, Flags::WRITE_MEMORY_FAST, ONE_KEY, decrby),
+    command("incrbyfloat", 3, Flags::WRITE_MEMORY_FAST, ONE_KEY, incrbyfloat),
 ];
 
 fn incr(context: &mut Context<'_>, args: Args<'_>) -> Outcome {

@@ -11,8 +11,8 @@ const LISTENING: Flags = Flags::CONNECTION.and(Flags::PUBSUB).and(Flags::WHILE_S
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    command("subscribe", -2, LISTENING, NO_KEYS, "2.0.0", "Listens for messages about changed keys.", subscribe),
-    command("unsubscribe", -1, LISTENING, NO_KEYS, "2.0.0", "Stops listening for messages.", unsubscribe),
+    command("subscribe", -2, LISTENING, NO_KEYS, subscribe),
+    command("unsubscribe", -1, LISTENING, NO_KEYS, unsubscribe),
 ];
 
 /// Whether a client listens for messages that it cannot tell from replies, and so may ask for little.

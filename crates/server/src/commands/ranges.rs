@@ -9,9 +9,9 @@ use super::{Command, Context, Edit, Failure, Flags, ONE_KEY, Outcome, command};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    command("getrange", 4, Flags::READONLY, ONE_KEY, "2.4.0", "Gives a part of the value of a key.", getrange),
-    command("substr", 4, Flags::READONLY, ONE_KEY, "1.0.0", "Gives a part of the value of a key (the old name of GETRANGE).", getrange),
-    command("setrange", 4, Flags::WRITE_MEMORY, ONE_KEY, "2.2.0", "Writes over a part of the value of a key.", setrange),
+    command("getrange", 4, Flags::READONLY, ONE_KEY, getrange),
+    command("substr", 4, Flags::READONLY, ONE_KEY, getrange),
+    command("setrange", 4, Flags::WRITE_MEMORY, ONE_KEY, setrange),
 ];
 
 /// First and last place of a stretch, as a client gives it: negative places count from the end.

@@ -9,9 +9,9 @@ use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Pause, command};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    command("lastsave", 1, Flags::ANY_TIME.and(Flags::FAST), NO_KEYS, "1.0.0", "Gives the time of the last save, or of the start.", lastsave),
-    command("role", 1, Flags::CONNECTION.and(Flags::FAST), NO_KEYS, "2.8.12", "Gives the server's part in replication.", role),
-    command("wait", 3, Flags::BLOCKING, NO_KEYS, "3.0.0", "Waits for replicas.", wait),
+    command("lastsave", 1, Flags::ANY_TIME.and(Flags::FAST), NO_KEYS, lastsave),
+    command("role", 1, Flags::CONNECTION.and(Flags::FAST), NO_KEYS, role),
+    command("wait", 3, Flags::BLOCKING, NO_KEYS, wait),
 ];
 
 fn lastsave(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {

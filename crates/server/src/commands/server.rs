@@ -10,10 +10,10 @@ use crate::info;
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    command("info", -1, Flags::ANY_TIME.and(Flags::DANGEROUS), NO_KEYS, "1.0.0", "Describes the server and what it has done.", info),
-    command("monitor", 1, Flags::ADMINISTRATION, NO_KEYS, "1.0.0", "Shows every command that is run.", monitor),
-    command("time", 1, Flags::ANY_TIME.and(Flags::FAST), NO_KEYS, "2.6.0", "Gives the server's time.", time),
-    command("shutdown", -1, Flags::ADMINISTRATION.and(Flags::NO_MULTI).and(Flags::ALLOW_BUSY), NO_KEYS, "1.0.0", "Ends the server.", shutdown),
+    command("info", -1, Flags::ANY_TIME, NO_KEYS, info),
+    command("monitor", 1, Flags::ADMINISTRATION, NO_KEYS, monitor),
+    command("time", 1, Flags::ANY_TIME.and(Flags::FAST), NO_KEYS, time),
+    command("shutdown", -1, Flags::ADMINISTRATION.and(Flags::NO_MULTI).and(Flags::ALLOW_BUSY), NO_KEYS, shutdown),
 ];
 
 fn info(context: &mut Context<'_>, args: Args<'_>) -> Outcome {

@@ -11,14 +11,14 @@ const FUNCTIONS: Flags = Flags::NOSCRIPT;
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    container("acl", "6.0.0", "Tells who one is.", &[
-        command("help", 2, Flags::ANY_TIME, NO_KEYS, "6.0.0", "Lists the subcommands.", acl_help),
-        command("whoami", 2, Flags::CONNECTION, NO_KEYS, "6.0.0", "Gives the user of the connection.", whoami),
+    container("acl", &[
+        command("help", 2, Flags::ANY_TIME, NO_KEYS, acl_help),
+        command("whoami", 2, Flags::CONNECTION, NO_KEYS, whoami),
     ]),
-    container("function", "7.0.0", "There are no functions.", &[
-        command("flush", -2, FUNCTIONS.and(Flags::WRITE), NO_KEYS, "7.0.0", "Deletes all functions.", flush),
-        command("help", 2, Flags::ANY_TIME, NO_KEYS, "7.0.0", "Lists the subcommands.", function_help),
-        command("list", -2, FUNCTIONS, NO_KEYS, "7.0.0", "Gives all functions.", list),
+    container("function", &[
+        command("flush", -2, FUNCTIONS.and(Flags::WRITE), NO_KEYS, flush),
+        command("help", 2, Flags::ANY_TIME, NO_KEYS, function_help),
+        command("list", -2, FUNCTIONS, NO_KEYS, list),
     ]),
 ];
 

@@ -11,21 +11,21 @@ use super::{
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    command("get", 2, Flags::READ_FAST, ONE_KEY, "1.0.0", "Gives the value of a key.", get),
-    command("mget", -2, Flags::READ_FAST, ALL_KEYS, "1.0.0", "Gives the values of several keys at one instant.", mget),
-    command("set", -3, Flags::WRITE_MEMORY, ONE_KEY, "1.0.0", "Sets the value of a key.", set),
-    command("setnx", 3, Flags::WRITE_MEMORY_FAST, ONE_KEY, "1.0.0", "Sets the value of a key that does not exist.", setnx),
-    command("setex", 4, Flags::WRITE_MEMORY, ONE_KEY, "2.0.0", "Sets the value of a key and its time to live in seconds.", setex),
-    command("psetex", 4, Flags::WRITE_MEMORY, ONE_KEY, "2.6.0", "Sets the value of a key and its time to live in milliseconds.", psetex),
-    command("mset", -3, Flags::WRITE_MEMORY, KEYS_AND_VALUES, "1.0.1", "Sets the values of several keys at one instant.", mset),
-    command("msetnx", -3, Flags::WRITE_MEMORY, KEYS_AND_VALUES, "1.0.1", "Sets the values of several keys if none of them exists.", msetnx),
-    command("msetex", -4, Flags::WRITE_MEMORY.and(Flags::MOVABLE_KEYS), COUNTED_KEYS_AND_VALUES, "9.1.0", "Sets the values of several keys, if all or none of them exist, and their expiry.", msetex),
-    command("getset", 3, Flags::WRITE_MEMORY_FAST, ONE_KEY, "1.0.0", "Sets the value of a key and gives the one before.", getset),
-    command("getex", -2, Flags::WRITE_FAST, ONE_KEY, "6.2.0", "Gives the value of a key and changes when it expires.", getex),
-    command("getdel", 2, Flags::WRITE_FAST, ONE_KEY, "6.2.0", "Gives the value of a key and deletes it.", getdel),
-    command("delifeq", 3, Flags::WRITE_FAST, ONE_KEY, "9.0.0", "Deletes a key if its value is the one given.", delifeq),
-    command("append", 3, Flags::WRITE_MEMORY_FAST, ONE_KEY, "2.0.0", "Appends to the value of a key, or sets it.", append),
-    command("strlen", 2, Flags::READ_FAST, ONE_KEY, "2.2.0", "Gives the length of the value of a key.", strlen),
+    command("get", 2, Flags::READ_FAST, ONE_KEY, get),
+    command("mget", -2, Flags::READ_FAST, ALL_KEYS, mget),
+    command("set", -3, Flags::WRITE_MEMORY, ONE_KEY, set),
+    command("setnx", 3, Flags::WRITE_MEMORY_FAST, ONE_KEY, setnx),
+    command("setex", 4, Flags::WRITE_MEMORY, ONE_KEY, setex),
+    command("psetex", 4, Flags::WRITE_MEMORY, ONE_KEY, psetex),
+    command("mset", -3, Flags::WRITE_MEMORY, KEYS_AND_VALUES, mset),
+    command("msetnx", -3, Flags::WRITE_MEMORY, KEYS_AND_VALUES, msetnx),
+    command("msetex", -4, Flags::WRITE_MEMORY.and(Flags::MOVABLE_KEYS), COUNTED_KEYS_AND_VALUES, msetex),
+    command("getset", 3, Flags::WRITE_MEMORY_FAST, ONE_KEY, getset),
+    command("getex", -2, Flags::WRITE_FAST, ONE_KEY, getex),
+    command("getdel", 2, Flags::WRITE_FAST, ONE_KEY, getdel),
+    command("delifeq", 3, Flags::WRITE_FAST, ONE_KEY, delifeq),
+    command("append", 3, Flags::WRITE_MEMORY_FAST, ONE_KEY, append),
+    command("strlen", 2, Flags::READ_FAST, ONE_KEY, strlen),
 ];
 
 fn get(context: &mut Context<'_>, args: Args<'_>) -> Outcome {

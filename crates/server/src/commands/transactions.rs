@@ -16,11 +16,11 @@ const EXEC: &str = "exec";
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    command("multi", 1, ANY.and(Flags::NO_MULTI), NO_KEYS, "1.2.0", "Starts a transaction.", multi),
-    command(EXEC, 1, Flags::CONNECTION.and(Flags::SKIP_COMMANDLOG).and(Flags::AT_ONCE), NO_KEYS, "1.2.0", "Runs all requests of the transaction.", exec),
-    command("discard", 1, ANY.and(Flags::AT_ONCE), NO_KEYS, "2.0.0", "Discards the transaction.", discard),
-    command("watch", -2, ANY.and(Flags::NO_MULTI), ALL_KEYS, "2.2.0", "Lets the next transaction run only if these keys do not change before.", watch),
-    command("unwatch", 1, ANY, NO_KEYS, "2.2.0", "Forgets all watched keys.", unwatch),
+    command("multi", 1, ANY.and(Flags::NO_MULTI), NO_KEYS, multi),
+    command(EXEC, 1, Flags::CONNECTION.and(Flags::SKIP_COMMANDLOG).and(Flags::AT_ONCE), NO_KEYS, exec),
+    command("discard", 1, ANY.and(Flags::AT_ONCE), NO_KEYS, discard),
+    command("watch", -2, ANY.and(Flags::NO_MULTI), ALL_KEYS, watch),
+    command("unwatch", 1, ANY, NO_KEYS, unwatch),
 ];
 
 /// What EXEC will run.
