@@ -1,6 +1,6 @@
 //! Who among the clients is to hear of changed keys: those that watch them, and those that keep copies.
 //!
-//! The store tells of every change, under the lock of the key's shard; where nobody listens that costs one load. This
+//! The store tells of every change, under the lock of the key's shard; where nobody listens that costs two loads. This
 //! module knows keys and clients. It knows no commands and no values, and must not use the store.
 
 mod sharded;
@@ -22,9 +22,8 @@ use watching::Watching;
 /// All clients' interest in keys.
 #[derive(Default)]
 pub(crate) struct Interest {
-    /// How many clients listen; nothing is looked up for none.
-    listeners: AtomicUsize,
     watching: Watching,
+    /// How many clients watch a key; nothing is looked up for none.
     watching_clients: AtomicUsize,
     tracking: Tracking,
 }
@@ -33,17 +32,17 @@ impl Observer for Interest {
     fn changed(&self, database: usize, key: &[u8]) {
         // Whoever begins to listen to a key does so while holding its shard, or takes it afterwards to read the key; the
         // shard's lock, which is held here, makes that visible.
-        if self.listeners.load(Ordering::Relaxed) > 0 {
+        if self.watching_clients() > 0 {
             self.watching.changed(database, key);
-            self.tracking.changed(key);
         }
+        self.tracking.changed(key);
     }
 
     fn flushed(&self, database: Option<usize>) {
-        if self.listeners.load(Ordering::Relaxed) > 0 {
+        if self.watching_clients() > 0 {
             self.watching.flushed(database);
-            self.tracking.flushed();
         }
+        self.tracking.flushed();
     }
 }
 
@@ -54,7 +53,6 @@ impl Interest {
         let is_new = self.watching.add(client, key);
         if is_new && client.watched.fetch_add(1, Ordering::Relaxed) == 0 {
             self.watching_clients.fetch_add(1, Ordering::Relaxed);
-            self.listeners.fetch_add(1, Ordering::Relaxed);
         }
         is_new
     }
@@ -64,7 +62,6 @@ impl Interest {
         keys.iter().for_each(|key| self.watching.remove(client, key));
         if client.watched.swap(0, Ordering::Relaxed) > 0 {
             self.watching_clients.fetch_sub(1, Ordering::Relaxed);
-            self.listeners.fetch_sub(1, Ordering::Relaxed);
         }
         client.states.clear(State::DIRTY);
     }
@@ -81,15 +78,11 @@ impl Interest {
 
     /// Tells the client of changes from now on, or in another way than before.
     pub(crate) fn track(&self, client: &Arc<ClientInfo>, mode: TrackingMode) {
-        if self.tracking.enable(client, mode) {
-            self.listeners.fetch_add(1, Ordering::Relaxed);
-        }
+        self.tracking.enable(client, mode);
     }
 
     pub(crate) fn untrack(&self, client: &ClientInfo) {
-        if self.tracking.disable(client) {
-            self.listeners.fetch_sub(1, Ordering::Relaxed);
-        }
+        self.tracking.disable(client);
     }
 
     /// Notes that a client, which tracks what it reads, is about to read a key.
@@ -199,7 +192,6 @@ mod tests {
         fixture.interest.changed(1, b"a");
         assert_eq!(marked(), [false, false, false]);
         assert_eq!((fixture.interest.watching_clients(), fixture.interest.watched_keys()), (0, 0));
-        assert_eq!(fixture.interest.listeners.load(Ordering::Relaxed), 0);
     }
 
     #[test]
@@ -286,7 +278,6 @@ mod tests {
             fixture.interest.untrack(&reader);
             let stats = fixture.interest.tracking_stats();
             prop_assert_eq!((stats.clients, stats.keys, stats.items), (0, 0, 0));
-            prop_assert_eq!(fixture.interest.listeners.load(Ordering::Relaxed), 0);
         }
     }
 }

@@ -98,8 +98,8 @@ pub(crate) struct TrackingStats {
 }
 
 impl Tracking {
-    /// Says whether the client was not tracking before. It keeps the prefixes that it has.
-    pub(super) fn enable(&self, client: &Arc<ClientInfo>, mode: TrackingMode) -> bool {
+    /// Begins, or changes how the client is told. It keeps the prefixes that it has.
+    pub(super) fn enable(&self, client: &Arc<ClientInfo>, mode: TrackingMode) {
         let mut members = self.members.write();
         for prefix in mode.prefixes {
             members.prefixes.entry(prefix).or_default().clients.insert(client.id);
@@ -108,18 +108,16 @@ impl Tracking {
         client.states.clear(State::TRACKING_MODES);
         client.states.set(State::TRACKING.and(mode.modes));
         let redirect = mode.redirect.as_ref().map(Arc::downgrade);
-        let is_new = members.clients.insert(client.id, Member { client: client.clone(), redirect }).is_none();
-        if is_new {
+        let member = Member { client: client.clone(), redirect };
+        if members.clients.insert(client.id, member).is_none() {
             self.clients.fetch_add(1, Ordering::Relaxed);
         }
-        is_new
     }
 
-    /// Says whether the client was tracking before.
-    pub(super) fn disable(&self, client: &ClientInfo) -> bool {
+    pub(super) fn disable(&self, client: &ClientInfo) {
         let mut members = self.members.write();
         if members.clients.remove(&client.id).is_none() {
-            return false;
+            return;
         }
         members.prefixes.retain(|_, prefix| {
             prefix.clients.remove(&client.id);
@@ -131,7 +129,6 @@ impl Tracking {
             // Before a new client may come, whose keys must not be lost.
             self.clear();
         }
-        true
     }
 
     /// The prefixes of a client, in order.
