@@ -59,7 +59,8 @@ fn log_if_remarkable(context: &Context<'_>, row: &'static Row, args: Args<'_>, r
     if log.takes(Kind::Slow, microseconds) {
         keep(Kind::Slow, microseconds);
     }
-    if log.takes(Kind::LargeRequest, most_request_bytes(args)) {
+    let may_be_large = |threshold| most_request_bytes(args) >= threshold;
+    if log.threshold(Kind::LargeRequest).is_some_and(may_be_large) {
         let bytes = request_bytes(args);
         if log.takes(Kind::LargeRequest, bytes) {
             keep(Kind::LargeRequest, bytes);
