@@ -34,6 +34,59 @@ impl Memory {
     pub(crate) fn overhead(&self) -> u64 {
         self.used().saturating_sub(self.dataset)
     }
+
+    /// What is used more than at the start, when so much was.
+    pub(crate) fn grown_since(&self, at_start: u64) -> u64 {
+        self.used().saturating_sub(at_start)
+    }
+
+    /// How much of what is used more than at the start is keys and values.
+    pub(crate) fn dataset_percentage(&self, at_start: u64) -> f64 {
+        100.0 * ratio(self.dataset, self.grown_since(at_start)).min(1.0)
+    }
+
+    /// The most that was in use, if it was so much at any earlier moment.
+    pub(crate) fn peak(&self, earlier: u64) -> u64 {
+        earlier.max(self.used())
+    }
+
+    /// How much of the most that was in use still is.
+    pub(crate) fn peak_percentage(&self, earlier: u64) -> f64 {
+        100.0 * ratio(self.used(), self.peak(earlier))
+    }
+
+    /// Of the process: physical memory for what is given to the program.
+    pub(crate) fn fragmentation(&self) -> Cost {
+        Cost { held: self.resident(), needed: self.used() }
+    }
+
+    /// Of the allocator: pages for what it has given to the program.
+    pub(crate) fn allocator_fragmentation(&self) -> Cost {
+        Cost { held: self.allocator.active, needed: self.allocator.allocated }
+    }
+
+    /// Of the allocator: physical memory for its pages in use.
+    pub(crate) fn allocator_overhead(&self) -> Cost {
+        Cost { held: self.allocator.resident, needed: self.allocator.active }
+    }
+}
+
+/// How many bytes are held for those that are needed.
+pub(crate) struct Cost {
+    held: u64,
+    needed: u64,
+}
+
+impl Cost {
+    /// Bytes held for each that is needed; 0 if none is.
+    pub(crate) fn ratio(&self) -> f64 {
+        ratio(self.held, self.needed)
+    }
+
+    /// Bytes held that are not needed; negative if some that are needed are not held, but swapped out.
+    pub(crate) fn bytes(&self) -> i64 {
+        self.held as i64 - self.needed as i64
+    }
 }
 
 /// One amount for each of another; 0 if there is nothing of the other.

@@ -5,7 +5,7 @@ use snugly_protocol::resp::Args;
 use super::options::{integer, is};
 use super::registry::reply_help;
 use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, SUBCOMMAND_KEY, command, container};
-use crate::memory::{Memory, ratio};
+use crate::memory::{Cost, Memory, ratio};
 use crate::samples::Samples;
 
 #[rustfmt::skip]
@@ -64,12 +64,12 @@ fn figures(context: &Context<'_>) -> Vec<(&'static str, Figure)> {
     // A disk that cannot be read is reported where it is read for data.
     let stats = |database| store.database_stats(database).unwrap_or_default();
     let keys: usize = (0..store.databases()).map(|database| stats(database).keys).sum();
-    let (allocator, used, resident) = (memory.allocator, memory.used(), memory.resident());
-    let peak = memory_peak.max(used);
-    let grown = used.saturating_sub(memory_at_start);
+    let (allocator, grown) = (memory.allocator, memory.grown_since(memory_at_start));
+    let (process, fragmentation, overhead) =
+        (memory.fragmentation(), memory.allocator_fragmentation(), memory.allocator_overhead());
     vec![
-        ("peak.allocated", Bytes(peak)),
-        ("total.allocated", Bytes(used)),
+        ("peak.allocated", Bytes(memory.peak(memory_peak))),
+        ("total.allocated", Bytes(memory.used())),
         ("startup.allocated", Bytes(memory_at_start)),
         ("replication.backlog", Bytes(0)),
         ("replicas.repl.buffer", Bytes(0)),
@@ -83,28 +83,24 @@ fn figures(context: &Context<'_>) -> Vec<(&'static str, Figure)> {
         ("keys.count", Bytes(keys as u64)),
         ("keys.bytes-per-key", Bytes(grown.checked_div(keys as u64).unwrap_or(0))),
         ("dataset.bytes", Bytes(memory.dataset)),
-        ("dataset.percentage", Ratio(100.0 * ratio(memory.dataset, grown).min(1.0))),
-        ("peak.percentage", Ratio(100.0 * ratio(used, peak))),
+        ("dataset.percentage", Ratio(memory.dataset_percentage(memory_at_start))),
+        ("peak.percentage", Ratio(memory.peak_percentage(memory_peak))),
         ("allocator.allocated", Bytes(allocator.allocated)),
         ("allocator.active", Bytes(allocator.active)),
         ("allocator.resident", Bytes(allocator.resident)),
-        ("allocator-fragmentation.ratio", Ratio(ratio(allocator.active, allocator.allocated))),
-        ("allocator-fragmentation.bytes", Difference(difference(allocator.active, allocator.allocated))),
-        ("allocator-rss.ratio", Ratio(ratio(allocator.resident, allocator.active))),
-        ("allocator-rss.bytes", Difference(difference(allocator.resident, allocator.active))),
-        ("fragmentation", Ratio(ratio(resident, used))),
-        ("fragmentation.bytes", Difference(difference(resident, used))),
+        ("allocator-fragmentation.ratio", Ratio(fragmentation.ratio())),
+        ("allocator-fragmentation.bytes", Difference(fragmentation.bytes())),
+        ("allocator-rss.ratio", Ratio(overhead.ratio())),
+        ("allocator-rss.bytes", Difference(overhead.bytes())),
+        ("fragmentation", Ratio(process.ratio())),
+        ("fragmentation.bytes", Difference(process.bytes())),
     ]
-}
-
-fn difference(more: u64, less: u64) -> i64 {
-    more as i64 - less as i64
 }
 
 /// Below this there is nothing to say, in bytes.
 const TOO_LITTLE: u64 = 5 << 20;
 /// What is lost of less than this is not worth a report, in bytes.
-const WORTH_A_REPORT: u64 = 10 << 20;
+const WORTH_A_REPORT: i64 = 10 << 20;
 /// What a client's buffers may hold on average, in bytes.
 const BIG_BUFFERS: u64 = 200 << 10;
 
@@ -142,19 +138,17 @@ struct Patient {
 impl Patient {
     /// The report, in Valkey's words; what it says about replicas and scripts has no meaning here.
     fn report(&self) -> String {
-        let (used, resident, allocator) = (self.memory.used(), self.memory.resident(), self.memory.allocator);
-        if used < TOO_LITTLE {
+        let memory = &self.memory;
+        if memory.used() < TOO_LITTLE {
             return EMPTY.to_owned();
         }
-        let wasted = |held: u64, needed: u64, factor: f64| {
-            ratio(held, needed) > factor && held.saturating_sub(needed) > WORTH_A_REPORT
-        };
+        let is_too_much = |cost: Cost, most: f64| cost.ratio() > most && cost.bytes() > WORTH_A_REPORT;
         let fragmentation = format!("{FRAGMENTATION}{}\".\n\n", self.allocator);
         let issues: String = [
-            (ratio(self.peak, used) > 1.5, PEAK),
-            (wasted(resident, used, 1.4), &fragmentation),
-            (wasted(allocator.active, allocator.allocated, 1.1), ALLOCATOR_FRAGMENTATION),
-            (wasted(allocator.resident, allocator.active, 1.1), ALLOCATOR_RSS),
+            (ratio(self.peak, memory.used()) > 1.5, PEAK),
+            (is_too_much(memory.fragmentation(), 1.4), &fragmentation),
+            (is_too_much(memory.allocator_fragmentation(), 1.1), ALLOCATOR_FRAGMENTATION),
+            (is_too_much(memory.allocator_overhead(), 1.1), ALLOCATOR_RSS),
             (self.buffered_per_client > BIG_BUFFERS, CLIENT_BUFFERS),
         ]
         .into_iter()

@@ -7,7 +7,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{Fields, human};
 use crate::clients::State;
-use crate::memory::ratio;
 use crate::pause::{Paused, Scope};
 use crate::server::Server;
 
@@ -88,24 +87,20 @@ pub(super) fn memory(server: &Server, fields: &mut Fields) {
     let samples = server.samples();
     let configuration = server.configuration();
     let allocator = memory.allocator;
-    let used = memory.used();
-    let peak = samples.memory_peak.max(used);
-    let grown = used.saturating_sub(samples.memory_at_start);
     let with_human = |fields: &mut Fields, name: &str, bytes: u64| {
         fields.add(name, bytes);
         fields.add(&format!("{name}_human"), human(bytes));
     };
-    with_human(fields, "used_memory", used);
+    with_human(fields, "used_memory", memory.used());
     with_human(fields, "used_memory_rss", memory.resident());
-    with_human(fields, "used_memory_peak", peak);
-    fields.add("used_memory_peak_perc", format_args!("{:.2}%", 100.0 * ratio(used, peak)));
+    with_human(fields, "used_memory_peak", memory.peak(samples.memory_peak));
+    let percentage = |value: f64| format!("{value:.2}%");
+    fields.add("used_memory_peak_perc", percentage(memory.peak_percentage(samples.memory_peak)));
     fields.add("used_memory_overhead", memory.overhead());
     fields.add("used_memory_startup", samples.memory_at_start);
     with_human(fields, "used_memory_dataset", memory.dataset);
-    fields.add(
-        "used_memory_dataset_perc",
-        format_args!("{:.2}%", 100.0 * ratio(memory.dataset, grown).min(1.0)),
-    );
+    let dataset_percentage = memory.dataset_percentage(samples.memory_at_start);
+    fields.add("used_memory_dataset_perc", percentage(dataset_percentage));
     fields.add("allocator_allocated", allocator.allocated);
     fields.add("allocator_active", allocator.active);
     fields.add("allocator_resident", allocator.resident);
@@ -118,12 +113,14 @@ pub(super) fn memory(server: &Server, fields: &mut Fields) {
     fields.add_all([("number_of_cached_scripts", 0), ("number_of_functions", 0), ("number_of_libraries", 0)]);
     with_human(fields, "maxmemory", configuration.max_memory);
     fields.add("maxmemory_policy", configuration.max_memory_policy.name());
-    fields.add("allocator_frag_ratio", format_args!("{:.2}", ratio(allocator.active, allocator.allocated)));
-    fields.add("allocator_frag_bytes", allocator.active.saturating_sub(allocator.allocated));
-    fields.add("allocator_rss_ratio", format_args!("{:.2}", ratio(allocator.resident, allocator.active)));
-    fields.add("allocator_rss_bytes", allocator.resident.saturating_sub(allocator.active));
-    fields.add("mem_fragmentation_ratio", format_args!("{:.2}", ratio(memory.resident(), used)));
-    fields.add("mem_fragmentation_bytes", memory.resident() as i64 - used as i64);
+    for (ratio, bytes, cost) in [
+        ("allocator_frag_ratio", "allocator_frag_bytes", memory.allocator_fragmentation()),
+        ("allocator_rss_ratio", "allocator_rss_bytes", memory.allocator_overhead()),
+        ("mem_fragmentation_ratio", "mem_fragmentation_bytes", memory.fragmentation()),
+    ] {
+        fields.add(ratio, format_args!("{:.2}", cost.ratio()));
+        fields.add(bytes, cost.bytes());
+    }
     fields.add_all([
         ("mem_not_counted_for_evict", 0),
         ("mem_replication_backlog", 0),
