@@ -77,37 +77,17 @@ impl Pipeline {
         let mut taken = 0;
         loop {
             let Parsed { count, len, failure } = self.parse(parser, &input[taken..], limits, context);
-            let requests = &self.requests[..count];
-            if count > 0
-                && let Some(next) = must_wait(requests, &input[taken..], fetched, context)
-            {
-                // What was parsed ahead is parsed again after the wait.
+            let (requests, stretch) = (&self.requests[..count], &input[taken..]);
+            let stopped = match must_wait(requests, stretch, fetched, context) {
+                Some(next) => Some(Progress { taken: 0, next }),
+                None => run_in_order(requests, stretch, context),
+            };
+            if let Some(progress) = stopped {
+                // What was parsed ahead is parsed again when it may run.
                 *parser = RequestParser::default();
-                return Progress { taken, next };
+                return Progress { taken: taken + progress.taken, next: progress.next };
             }
             fetched = false;
-            if count > 1 {
-                prefetch(requests, &input[taken..], context);
-            }
-            for (number, request) in requests.iter().enumerate() {
-                let args = request.parser.args(&input[taken + request.start..]);
-                if commands::execute(context, request.command, args) == Fate::Postponed {
-                    // What was parsed ahead is parsed again when it may run.
-                    *parser = RequestParser::default();
-                    return Progress { taken: taken + request.start, next: Next::EndPause };
-                }
-                context.client.info.outbox.drain_into(context.replies.as_mut_vec());
-                if context.client.closing || context.client.pause.is_some() {
-                    // What was parsed ahead is parsed again if the connection goes on.
-                    *parser = RequestParser::default();
-                    return Progress { taken: taken + request.end, next: Next::Read };
-                }
-                if context.replies.as_bytes().len() >= FLUSH_AT && number + 1 < count {
-                    // What was parsed ahead is parsed again once the replies are sent.
-                    *parser = RequestParser::default();
-                    return Progress { taken: taken + request.end, next: Next::Send };
-                }
-            }
             taken += len;
             if let Some(error) = failure {
                 refuse(context, &error);
@@ -159,6 +139,9 @@ impl Pipeline {
 
 /// What the disk asks for before these requests are run.
 fn must_wait(requests: &[Request], input: &[u8], fetched: bool, context: &Context<'_>) -> Option<Next> {
+    if requests.is_empty() {
+        return None;
+    }
     let store = context.server.store();
     if store.is_behind() {
         return Some(Next::CatchUp);
@@ -174,6 +157,27 @@ fn must_wait(requests: &[Request], input: &[u8], fetched: bool, context: &Contex
         .map(<[u8]>::to_vec)
         .collect();
     (!missing.is_empty()).then_some(Next::Fetch(missing))
+}
+
+/// Runs these requests; says how far it came if it had to stop, with some of them left or with no more to be run.
+fn run_in_order(requests: &[Request], input: &[u8], context: &mut Context<'_>) -> Option<Progress> {
+    if requests.len() > 1 {
+        prefetch(requests, input, context);
+    }
+    for (number, request) in requests.iter().enumerate() {
+        let args = request.parser.args(&input[request.start..]);
+        if commands::execute(context, request.command, args) == Fate::Postponed {
+            return Some(Progress { taken: request.start, next: Next::EndPause });
+        }
+        context.client.info.outbox.drain_into(context.replies.as_mut_vec());
+        if context.client.closing || context.client.pause.is_some() {
+            return Some(Progress { taken: request.end, next: Next::Read });
+        }
+        if context.replies.as_bytes().len() >= FLUSH_AT && number + 1 < requests.len() {
+            return Some(Progress { taken: request.end, next: Next::Send });
+        }
+    }
+    None
 }
 
 fn prefetch(requests: &[Request], input: &[u8], context: &Context<'_>) {
