@@ -100,7 +100,7 @@ impl State {
     }
 
     pub(crate) const fn has(self, other: State) -> bool {
-        self.0 & other.0 != 0
+        self.0 & other.0 == other.0
     }
 }
 

@@ -26,7 +26,7 @@ use tokio::net::TcpStream;
 use tracing::debug;
 
 use crate::clients::{ClientInfo, State};
-use crate::commands::{self, Client, Context, Failure, Pause};
+use crate::commands::{self, Client, Context, Delay, Failure};
 use crate::interest;
 use crate::outbox::Outbox;
 use crate::pipeline::Next;
@@ -64,8 +64,8 @@ enum Turn {
     Blocked(Vec<u8>),
     /// These replies are sent when this write, which they tell of, is on disk.
     Uncommitted(Ticket, Vec<u8>),
-    /// These replies are sent after a pause, and when the write is on disk, if there is one; there may be input left.
-    Paused(Pause, Option<Ticket>, Vec<u8>),
+    /// These replies are sent after a delay, and when the write is on disk, if there is one; there may be input left.
+    Delayed(Delay, Option<Ticket>, Vec<u8>),
     /// Something has to happen before the rest of the input is run.
     Waiting(Next),
     /// The client has gone, or is to go.
@@ -129,8 +129,8 @@ impl Connection {
                     }
                     read = false;
                 }
-                Ok(Turn::Paused(pause, ticket, replies)) => {
-                    if self.send_after(pause, ticket, replies).await.is_err() || self.client.closing {
+                Ok(Turn::Delayed(delay, ticket, replies)) => {
+                    if self.send_after(delay, ticket, replies).await.is_err() || self.client.closing {
                         break;
                     }
                     read = false;
@@ -269,8 +269,8 @@ impl Connection {
             self.server.interest().broadcast();
             self.client.info.outbox.drain_into(replies.as_mut_vec());
             let ticket = session.take_ticket().filter(|_| self.server.answers_durably());
-            if let Some(pause) = self.client.pause.take() {
-                break Some(Turn::Paused(pause, ticket, std::mem::take(replies.as_mut_vec())));
+            if let Some(delay) = self.client.delay.take() {
+                break Some(Turn::Delayed(delay, ticket, std::mem::take(replies.as_mut_vec())));
             }
             if let Some(ticket) = ticket {
                 break Some(Turn::Uncommitted(ticket, std::mem::take(replies.as_mut_vec())));
@@ -328,8 +328,8 @@ impl Connection {
         Ok(())
     }
 
-    async fn send_after(&mut self, pause: Pause, ticket: Option<Ticket>, replies: Vec<u8>) -> io::Result<()> {
-        self.pause(pause).await?;
+    async fn send_after(&mut self, delay: Delay, ticket: Option<Ticket>, replies: Vec<u8>) -> io::Result<()> {
+        self.wait_out(delay).await?;
         match ticket {
             Some(ticket) => self.send_durable(ticket, replies).await,
             None => self.send(&replies).await,
@@ -337,16 +337,16 @@ impl Connection {
     }
 
     /// Waits as long as a command has asked for, or until the connection ends.
-    async fn pause(&mut self, pause: Pause) -> io::Result<()> {
-        if pause.busy {
-            return match tokio::time::timeout(pause.length, self.killed()).await {
+    async fn wait_out(&mut self, delay: Delay) -> io::Result<()> {
+        if delay.busy {
+            return match tokio::time::timeout(delay.length, self.killed()).await {
                 Ok(()) => Err(io::ErrorKind::ConnectionAborted.into()),
                 Err(_) => Ok(()),
             };
         }
         let server = self.server.clone();
         server.blocked_clients.fetch_add(1, Ordering::Relaxed);
-        let waited = tokio::time::timeout(pause.length, async {
+        let waited = tokio::time::timeout(delay.length, async {
             loop {
                 self.take_in().await?;
             }

@@ -170,7 +170,7 @@ fn run_in_order(requests: &[Request], input: &[u8], context: &mut Context<'_>) -
             return Some(Progress { taken: request.start, next: Next::EndPause });
         }
         context.client.info.outbox.drain_into(context.replies.as_mut_vec());
-        if context.client.closing || context.client.pause.is_some() {
+        if context.client.closing || context.client.delay.is_some() {
             return Some(Progress { taken: request.end, next: Next::Read });
         }
         if context.replies.as_bytes().len() >= FLUSH_AT && number + 1 < requests.len() {

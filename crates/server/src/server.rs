@@ -232,10 +232,10 @@ impl Server {
 
     /// Hands settings on to those who do not look them up.
     fn follow(&self, configuration: &Configuration) {
-        let Configuration { command_log, .. } = configuration;
         self.interest.limit_tracked_keys(configuration.tracking_table_max_keys);
-        for (kind, LogSettings { threshold, most }) in Kind::ALL.into_iter().zip(command_log) {
-            self.command_log.configure(kind, *threshold, *most);
+        for kind in Kind::ALL {
+            let LogSettings { threshold, most } = configuration.command_log[kind as usize];
+            self.command_log.configure(kind, threshold, most);
         }
         self.latency.set_threshold(configuration.latency_monitor_threshold);
         self.tracks_latency.store(configuration.latency_tracking, Ordering::Relaxed);

@@ -12,6 +12,8 @@ use snugly_store::{
 };
 use tracing::level_filters::LevelFilter;
 
+use crate::command_log::Kind;
+
 /// The values of all settings.
 #[derive(Clone, Debug)]
 pub struct Configuration {
@@ -64,7 +66,7 @@ pub struct Configuration {
     /// Seconds between TCP keep-alive probes; 0 is none.
     pub tcp_keepalive: u64,
     /// The logs of slow commands, large requests and large replies.
-    pub command_log: [LogSettings; 3],
+    pub command_log: [LogSettings; Kind::ALL.len()],
     /// Events of so many milliseconds are noted for LATENCY; 0 is none.
     pub latency_monitor_threshold: u64,
     /// Whether the times of all commands are collected.
@@ -207,22 +209,22 @@ pub const SETTINGS: &[Setting] = &[
         set: |c, v| in_range(v, 0..=MOST_SECONDS).map(|n| c.tcp_keepalive = n), get: |c| c.tcp_keepalive.to_string() },
     Setting { name: "commandlog-execution-slower-than", valkey_name: None, value_name: "MICROSECONDS", default: "10000", live: true,
         help: "Commands that take this long are logged for SLOWLOG; -1 is none",
-        set: |c, v| threshold(v).map(|n| c.command_log[0].threshold = n), get: |c| c.command_log[0].threshold.to_string() },
+        set: |c, v| threshold(v).map(|n| c.command_log[Kind::Slow as usize].threshold = n), get: |c| c.command_log[Kind::Slow as usize].threshold.to_string() },
     Setting { name: "commandlog-slow-execution-max-len", valkey_name: None, value_name: "N", default: "128", live: true,
         help: "How many slow commands the log keeps",
-        set: |c, v| log_length(v).map(|n| c.command_log[0].most = n), get: |c| c.command_log[0].most.to_string() },
+        set: |c, v| log_length(v).map(|n| c.command_log[Kind::Slow as usize].most = n), get: |c| c.command_log[Kind::Slow as usize].most.to_string() },
     Setting { name: "commandlog-request-larger-than", valkey_name: None, value_name: "BYTES", default: "1048576", live: true,
         help: "Requests this large are logged for COMMANDLOG; -1 is none",
-        set: |c, v| threshold(v).map(|n| c.command_log[1].threshold = n), get: |c| c.command_log[1].threshold.to_string() },
+        set: |c, v| threshold(v).map(|n| c.command_log[Kind::LargeRequest as usize].threshold = n), get: |c| c.command_log[Kind::LargeRequest as usize].threshold.to_string() },
     Setting { name: "commandlog-large-request-max-len", valkey_name: None, value_name: "N", default: "128", live: true,
         help: "How many large requests the log keeps",
-        set: |c, v| log_length(v).map(|n| c.command_log[1].most = n), get: |c| c.command_log[1].most.to_string() },
+        set: |c, v| log_length(v).map(|n| c.command_log[Kind::LargeRequest as usize].most = n), get: |c| c.command_log[Kind::LargeRequest as usize].most.to_string() },
     Setting { name: "commandlog-reply-larger-than", valkey_name: None, value_name: "BYTES", default: "1048576", live: true,
         help: "Commands with a reply this large are logged for COMMANDLOG; -1 is none",
-        set: |c, v| threshold(v).map(|n| c.command_log[2].threshold = n), get: |c| c.command_log[2].threshold.to_string() },
+        set: |c, v| threshold(v).map(|n| c.command_log[Kind::LargeReply as usize].threshold = n), get: |c| c.command_log[Kind::LargeReply as usize].threshold.to_string() },
     Setting { name: "commandlog-large-reply-max-len", valkey_name: None, value_name: "N", default: "128", live: true,
         help: "How many commands with large replies the log keeps",
-        set: |c, v| log_length(v).map(|n| c.command_log[2].most = n), get: |c| c.command_log[2].most.to_string() },
+        set: |c, v| log_length(v).map(|n| c.command_log[Kind::LargeReply as usize].most = n), get: |c| c.command_log[Kind::LargeReply as usize].most.to_string() },
     Setting { name: "latency-monitor-threshold", valkey_name: None, value_name: "MILLISECONDS", default: "0", live: true,
         help: "What takes this long is noted for LATENCY; 0 is nothing",
         set: |c, v| in_range(v, 0..=i64::MAX).map(|n| c.latency_monitor_threshold = n), get: |c| c.latency_monitor_threshold.to_string() },

@@ -63,7 +63,7 @@ fn check(context: &Context<'_>, mut mode: TrackingMode) -> Result<TrackingMode, 
         Some(
             "You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it with a different mode.",
         )
-    } else if broadcasting && new.has(State::OPT_IN.and(State::OPT_OUT)) {
+    } else if broadcasting && (new.has(State::OPT_IN) || new.has(State::OPT_OUT)) {
         Some("OPTIN and OPTOUT are not compatible with BCAST")
     } else if new.has(State::OPT_IN) && new.has(State::OPT_OUT) {
         Some("You can't specify both OPTIN mode and OPTOUT mode")

@@ -7,7 +7,7 @@ use snugly_protocol::resp::Args;
 use super::introspection::encoding_name;
 use super::options::is;
 use super::registry::reply_help;
-use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Pause, command};
+use super::{Command, Context, Delay, Failure, Flags, NO_KEYS, Outcome, command};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
@@ -32,7 +32,7 @@ fn sleep(context: &mut Context<'_>, seconds: &[u8]) -> Outcome {
     let length = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
     if !length.is_zero() {
         let length = length.saturating_add(context.client.busy_time());
-        context.client.pause = Some(Pause { length, busy: true });
+        context.client.delay = Some(Delay { length, busy: true });
     }
     context.ok()
 }

@@ -284,12 +284,12 @@ pub(crate) struct Client {
     /// Whether the connection ends once what was answered is sent.
     pub(crate) closing: bool,
     /// How long the last reply is held back.
-    pub(crate) pause: Option<Pause>,
+    pub(crate) delay: Option<Delay>,
 }
 
 /// A wait of one connection, before its last reply is sent.
 #[derive(Clone, Copy)]
-pub(crate) struct Pause {
+pub(crate) struct Delay {
     pub(crate) length: Duration,
     /// Whether it counts as time that the command took, rather than waited.
     pub(crate) busy: bool,
@@ -314,13 +314,13 @@ impl Client {
             transaction: None,
             watched: WatchList::default(),
             closing: false,
-            pause: None,
+            delay: None,
         }
     }
 
     /// How long the last reply is held back by commands that are busy.
     fn busy_time(&self) -> Duration {
-        self.pause.filter(|pause| pause.busy).map_or(Duration::ZERO, |pause| pause.length)
+        self.delay.filter(|delay| delay.busy).map_or(Duration::ZERO, |delay| delay.length)
     }
 
     /// Whether the command that runs is part of a transaction, where nothing can be waited for.
@@ -526,8 +526,8 @@ fn call(context: &mut Context<'_>, place: usize, args: Args<'_>) {
     let started = Instant::now();
     context.session.set_touches(!context.client.info.states.has(State::NO_TOUCH));
     let outcome = (row.handler)(context, args);
-    let paused = context.client.busy_time().saturating_sub(busy_before);
-    let elapsed = started.elapsed().saturating_add(paused);
+    let delay = context.client.busy_time().saturating_sub(busy_before);
+    let elapsed = started.elapsed().saturating_add(delay);
     if let Err(failure) = &outcome {
         record::error(context, failure);
         context.replies.as_mut_vec().truncate(start);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use snugly_protocol::resp::{Args, parse_integer};
 
 use super::options::integer;
-use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Pause, command};
+use super::{Command, Context, Delay, Failure, Flags, NO_KEYS, Outcome, command};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
@@ -39,7 +39,7 @@ fn wait(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     }
     if replicas > 0 && !context.client.denies_blocking() {
         let length = if timeout == 0 { Duration::MAX } else { Duration::from_millis(timeout as u64) };
-        context.client.pause = Some(Pause { length, busy: false });
+        context.client.delay = Some(Delay { length, busy: false });
     }
     context.integer(0)
 }
