@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use rustix::time::{ClockId, clock_gettime};
 use snugly_codec::{Counters, Encoder};
 use snugly_store::{Choice, Condition, Config, Durability, Expiry, Session, Storage, Store, allocation_size};
 
@@ -291,16 +292,8 @@ fn fill(options: &Options, folder: &Path, codec: &str, values: &[Vec<u8>]) -> Re
 
 /// Processor time of this process so far.
 fn cpu_time() -> Duration {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: getrusage fills the struct, of which zeros are a valid value already.
-    let usage = unsafe {
-        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
-        usage.assume_init()
-    };
-    let time = |value: libc::timeval| {
-        Duration::from_secs(value.tv_sec as u64) + Duration::from_micros(value.tv_usec as u64)
-    };
-    time(usage.ru_utime) + time(usage.ru_stime)
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// From which length on values are compressed: the server's default.
@@ -346,11 +339,7 @@ fn drop_cache(folder: &Path) -> Result<()> {
     let file = File::open(folder.join("data.mdb"))?;
     file.sync_all()?;
     #[cfg(target_os = "linux")]
-    {
-        use std::os::fd::AsRawFd;
-        // SAFETY: advice about the whole of an open file; it changes nothing but what is cached.
-        unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
-    }
+    let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
     Ok(())
 }
 
