@@ -33,16 +33,6 @@ impl RequestQueue {
         self.ends.push(self.ranges.len());
     }
 
-    /// How many requests there are.
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
     /// The arguments of a request, which are numbered from 0 on.
     pub fn get(&self, index: usize) -> Option<Args<'_>> {
         let end = *self.ends.get(index)?;
@@ -86,8 +76,6 @@ mod tests {
                 memory += RequestQueue::cost(parser.args(&buffer));
                 queue.push(parser.args(&buffer));
             }
-            prop_assert_eq!(queue.len(), requests.len());
-            prop_assert_eq!(queue.is_empty(), requests.is_empty());
             prop_assert_eq!(queue.memory(), memory);
             for (index, request) in requests.iter().enumerate() {
                 let args = queue.get(index).expect("it was pushed");
