@@ -4,7 +4,8 @@ use snugly_protocol::resp::{Args, Protocol, parse_integer};
 use subtle::ConstantTimeEq;
 
 use super::client::valid_label;
-use super::options::{is, small_integer};
+use super::moves::database;
+use super::options::is;
 use super::registry::as_c_string;
 use super::{
     Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, ReplyMode, command, pubsub, transactions,
@@ -162,10 +163,7 @@ fn reset(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
 }
 
 fn select(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let database = small_integer(&args[1])?;
-    match usize::try_from(database) {
-        Ok(database) if database < context.server.store().databases() => context.client.select(database),
-        _ => return Err(Failure::NO_SUCH_DATABASE),
-    }
+    let database = database(context, &args[1])?;
+    context.client.select(database);
     context.ok()
 }

@@ -105,7 +105,8 @@ impl CopyOptions {
     }
 }
 
-fn database(context: &Context<'_>, arg: &[u8]) -> Result<usize, Failure> {
+/// The database of this number.
+pub(super) fn database(context: &Context<'_>, arg: &[u8]) -> Result<usize, Failure> {
     existing(context, small_integer(arg)?)
 }
 
