@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 
 import pytest
 
+import waiting
 from resp import Argument, Connection, Failure, Simple, encode
 from servers import Server
 from tested import Start
@@ -116,6 +118,27 @@ def test_a_sleeping_connection_keeps_its_replies_in_order(server: Server) -> Non
             + encode("GET", "key")
         )
         assert [connection.read() for _ in range(5)] == [Simple(b"OK"), Simple(b"OK"), 2, Simple(b"OK"), b"2"]
+
+
+@pytest.mark.snugly_only
+def test_sleeps_of_any_length_are_counted(start: Start) -> None:
+    """In valkey-server nobody could ask."""
+    server = start()
+    with server.connect() as observer, contextlib.ExitStack() as stack:
+        for seconds in ("1e300", "inf", "1e18"):
+            sleeper = stack.enter_context(server.connect())
+            transaction = [["MULTI"], ["DEBUG", "SLEEP", seconds], ["DEBUG", "SLEEP", seconds], ["EXEC"]]
+            sleeper.send(b"".join(encode(*command) for command in transaction))
+
+        def microseconds(command: str) -> int:
+            text = observer.command("INFO", "commandstats")
+            assert isinstance(text, bytes)
+            counted = re.search(rb"cmdstat_%b:calls=3,usec=(\d+)," % command.encode(), text)
+            return int(counted[1]) if counted else 0
+
+        waiting.until(lambda: microseconds("exec") > 0)
+        assert microseconds("exec") >= 3 * 365 * 86_400 * 1_000_000
+        assert observer.command("PING") == Simple(b"PONG")
 
 
 @pytest.mark.snugly_only

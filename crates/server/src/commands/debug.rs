@@ -14,6 +14,8 @@ pub(super) const COMMANDS: &[Command] = &[
     command("debug", -2, Flags::ADMINISTRATION, NO_KEYS, debug),
 ];
 
+/// Nobody sleeps longer, so that the times of commands can be summed up.
+const LONGEST_SLEEP: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// The bits of a time in seconds that Valkey keeps with a key.
 const LRU_CLOCK: u64 = 0xff_ffff;
 
@@ -29,9 +31,9 @@ fn debug(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 /// Holds the connection up, and no other.
 fn sleep(context: &mut Context<'_>, seconds: &[u8]) -> Outcome {
     let seconds: f64 = std::str::from_utf8(seconds).ok().and_then(|text| text.parse().ok()).unwrap_or(0.0);
-    let length = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
+    let length = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(LONGEST_SLEEP);
     if !length.is_zero() {
-        let length = length.saturating_add(context.client.busy_time());
+        let length = length.saturating_add(context.client.busy_time()).min(LONGEST_SLEEP);
         context.client.delay = Some(Delay { length, busy: true });
     }
     context.ok()

@@ -76,7 +76,7 @@ fn advice(events: &[(Event, Series)], threshold: u64, slow_log: SlowLog) -> Stri
 
 /// How to set the slow log so that it has what the latency monitor has seen, if it does not.
 fn about_slow_log(threshold: u64, slow_log: SlowLog) -> String {
-    let microseconds = threshold * 1000;
+    let microseconds = threshold.saturating_mul(1000);
     match slow_log.threshold {
         None => format!(
             "- There are latency issues with potentially slow commands you are using. Try to enable the Slow Log Valkey \
@@ -125,6 +125,8 @@ mod tests {
         let events = [happened(Event::Command, &[(100, 20)])];
         let off = report(&events, 5, SlowLog { threshold: None }, 100);
         assert!(off.contains("Try to enable the Slow Log Valkey feature using the command 'CONFIG SET slowlog-log-slower-than 5000'"));
+        let out_of_range = report(&events, u64::MAX, SlowLog { threshold: None }, 100);
+        assert!(out_of_range.contains("'CONFIG SET slowlog-log-slower-than 18446744073709551615'"));
         let coarse = report(&events, 5, SlowLog { threshold: Some(10_000) }, 100);
         assert!(coarse.contains("Please use 'CONFIG SET slowlog-log-slower-than 5000'"));
     }
