@@ -13,6 +13,7 @@ use socket2::SockRef;
 use tokio::net::TcpStream;
 use tracing::warn;
 
+use crate::counter::Counter;
 use crate::outbox::Outbox;
 
 /// One connection, as the others may see it.
@@ -34,9 +35,9 @@ pub(crate) struct ClientInfo {
     /// The number of the client that gets its messages of changed keys; 0 is itself.
     pub(crate) redirect: AtomicU64,
     pub(crate) last_active: AtomicU64,
-    pub(crate) commands: AtomicU64,
-    pub(crate) bytes_in: AtomicU64,
-    pub(crate) bytes_out: AtomicU64,
+    pub(crate) commands: Counter,
+    pub(crate) bytes_in: Counter,
+    pub(crate) bytes_out: Counter,
     pub(crate) buffered_input: AtomicUsize,
     pub(crate) buffered_output: AtomicUsize,
     /// The last command's place in the command registry.
@@ -211,7 +212,6 @@ impl ClientInfo {
     pub(crate) fn describe(&self, last_command: &str, now: u64) -> Vec<u8> {
         let labels = self.labels.lock();
         let mut head = String::new();
-        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         // Writing to a String cannot fail.
         let _ = write!(head, "id={} addr={} laddr={} fd=-1 name=", self.id, self.address, self.local_address);
         let mut tail = String::new();
@@ -239,9 +239,9 @@ impl ClientInfo {
         );
         let counters = format!(
             " tot-net-in={} tot-net-out={} tot-cmds={}",
-            load(&self.bytes_in),
-            load(&self.bytes_out),
-            load(&self.commands)
+            self.bytes_in.get(),
+            self.bytes_out.get(),
+            self.commands.get()
         );
         [
             head.as_bytes(),
@@ -286,9 +286,9 @@ impl Clients {
             queued_bytes: AtomicUsize::new(0),
             redirect: AtomicU64::new(0),
             last_active: AtomicU64::new(now),
-            commands: AtomicU64::new(0),
-            bytes_in: AtomicU64::new(0),
-            bytes_out: AtomicU64::new(0),
+            commands: Counter::default(),
+            bytes_in: Counter::default(),
+            bytes_out: Counter::default(),
             buffered_input: AtomicUsize::new(0),
             buffered_output: AtomicUsize::new(0),
             last_command: AtomicUsize::new(usize::MAX),

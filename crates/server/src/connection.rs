@@ -31,7 +31,7 @@ use crate::interest;
 use crate::outbox::Outbox;
 use crate::pipeline::Next;
 use crate::server::Server;
-use crate::worker::{READ_BUFFER, Worker, WorkerStats, add};
+use crate::worker::{READ_BUFFER, Worker, WorkerStats};
 
 /// The shared reply buffer is given back if a reply made it longer than this.
 const KEPT_REPLY_BUFFER: usize = 1 << 20;
@@ -209,8 +209,8 @@ impl Connection {
         match receive_more(&self.stream, &mut self.input) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(received) => {
-                add(&self.client.info.bytes_in, received as u64);
-                add(&self.worker.borrow().stats.bytes_in, received as u64);
+                self.client.info.bytes_in.add(received as u64);
+                self.worker.borrow().stats.bytes_in.add(received as u64);
                 self.client.info.buffered_input.store(self.input.len(), Ordering::Relaxed);
                 Ok(())
             }
@@ -254,8 +254,8 @@ impl Connection {
         interest::act_for(&self.client.info);
         let info = &self.client.info;
         info.last_active.store(now, Ordering::Relaxed);
-        add(&info.bytes_in, received as u64);
-        add(&stats.bytes_in, received as u64);
+        info.bytes_in.add(received as u64);
+        stats.bytes_in.add(received as u64);
 
         let input = if own.is_empty() { &shared[..received] } else { &own[..] };
         let limits = self.server.limits(self.client.authenticated);
@@ -384,8 +384,8 @@ impl Connection {
         match receive_more(&self.stream, &mut self.input) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(received) => {
-                add(&self.client.info.bytes_in, received as u64);
-                add(&self.worker.borrow().stats.bytes_in, received as u64);
+                self.client.info.bytes_in.add(received as u64);
+                self.worker.borrow().stats.bytes_in.add(received as u64);
                 Ok(())
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
@@ -401,8 +401,8 @@ impl Connection {
             poll_fn(|context| self.stream.poll_write_ready(context)).await?;
             match self.stream.try_write(replies) {
                 Ok(sent) => {
-                    add(&self.client.info.bytes_out, sent as u64);
-                    add(&self.worker.borrow().stats.bytes_out, sent as u64);
+                    self.client.info.bytes_out.add(sent as u64);
+                    self.worker.borrow().stats.bytes_out.add(sent as u64);
                     replies = &replies[sent..];
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -444,8 +444,8 @@ fn send_now(
             }
         }
     };
-    add(&info.bytes_out, sent as u64);
-    add(&stats.bytes_out, sent as u64);
+    info.bytes_out.add(sent as u64);
+    stats.bytes_out.add(sent as u64);
     let unsent = blocked.then(|| buffer[sent..].to_vec());
     buffer.clear();
     buffer.shrink_to(KEPT_REPLY_BUFFER);

@@ -12,6 +12,7 @@
 //! - `commands`: the command table; a command is one row and one function
 //! - `info`: the sections of INFO
 //! - `memory`, `samples`: what memory is used for; what is known by looking again and again
+//! - `counter`: numbers that one thread counts up
 //! - `command_log`, `latency`, `monitors`: remarkable commands, slow events, and the stream of everything that runs
 //!
 //! It knows commands and clients. How values are kept is the store's business, how replies look as bytes the
@@ -21,6 +22,7 @@ mod clients;
 mod command_log;
 mod commands;
 mod connection;
+mod counter;
 mod glob;
 mod info;
 mod interest;

@@ -3,7 +3,6 @@
 //! The listener's thread takes a sample ten times a second, of totals that others count.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::memory::Memory;
@@ -24,10 +23,9 @@ impl Totals {
     pub(crate) fn of(workers: &[Arc<WorkerStats>]) -> Totals {
         let mut totals = Totals::default();
         for worker in workers {
-            totals.commands +=
-                worker.commands.iter().map(|command| command.calls.load(Ordering::Relaxed)).sum::<u64>();
-            totals.bytes_in += worker.bytes_in.load(Ordering::Relaxed);
-            totals.bytes_out += worker.bytes_out.load(Ordering::Relaxed);
+            totals.commands += worker.commands.iter().map(|command| command.calls.get()).sum::<u64>();
+            totals.bytes_in += worker.bytes_in.get();
+            totals.bytes_out += worker.bytes_out.get();
         }
         totals
     }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -19,6 +19,7 @@ use tokio::task::LocalSet;
 
 use crate::commands::REGISTRY;
 use crate::connection::Connection;
+use crate::counter::Counter;
 use crate::pipeline::Pipeline;
 use crate::server::Server;
 
@@ -38,8 +39,8 @@ pub(crate) struct Worker {
 
 /// What one thread counts. Only the thread writes, so there is no contention.
 pub(crate) struct WorkerStats {
-    pub(crate) bytes_in: AtomicU64,
-    pub(crate) bytes_out: AtomicU64,
+    pub(crate) bytes_in: Counter,
+    pub(crate) bytes_out: Counter,
     /// By the command's place in the registry.
     pub(crate) commands: Vec<CommandStats>,
     /// Errors that were answered, by their code (`ERR`, `OOM`, ...).
@@ -48,10 +49,10 @@ pub(crate) struct WorkerStats {
 
 #[derive(Default)]
 pub(crate) struct CommandStats {
-    pub(crate) calls: AtomicU64,
-    pub(crate) nanoseconds: AtomicU64,
-    pub(crate) rejected: AtomicU64,
-    pub(crate) failed: AtomicU64,
+    pub(crate) calls: Counter,
+    pub(crate) nanoseconds: Counter,
+    pub(crate) rejected: Counter,
+    pub(crate) failed: Counter,
     /// How long calls took, in nanoseconds; it takes no memory before the first call, and then as much as the longest.
     latencies: Mutex<Option<Histogram<u64>>>,
 }
@@ -74,7 +75,7 @@ impl CommandStats {
 
     fn reset(&self) {
         for counter in [&self.calls, &self.nanoseconds, &self.rejected, &self.failed] {
-            counter.store(0, Ordering::Relaxed);
+            counter.reset();
         }
         *self.latencies.lock() = None;
     }
@@ -100,14 +101,18 @@ fn new_histogram() -> Histogram<u64> {
 impl WorkerStats {
     fn new() -> WorkerStats {
         let commands = REGISTRY.rows().iter().map(|_| CommandStats::default()).collect();
-        let zero = || AtomicU64::new(0);
-        WorkerStats { bytes_in: zero(), bytes_out: zero(), commands, errors: Mutex::default() }
+        WorkerStats {
+            bytes_in: Counter::default(),
+            bytes_out: Counter::default(),
+            commands,
+            errors: Mutex::default(),
+        }
     }
 
     pub(crate) fn reset(&self) {
         self.commands.iter().for_each(CommandStats::reset);
         for counter in [&self.bytes_in, &self.bytes_out] {
-            counter.store(0, Ordering::Relaxed);
+            counter.reset();
         }
         self.errors.lock().clear();
     }
@@ -129,11 +134,6 @@ pub(crate) fn errors(workers: &[Arc<WorkerStats>]) -> BTreeMap<String, u64> {
         }
     }
     all
-}
-
-/// Adds to a counter that only this thread writes.
-pub(crate) fn add(counter: &AtomicU64, amount: u64) {
-    counter.store(counter.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
 }
 
 /// The way to hand a worker its connections.

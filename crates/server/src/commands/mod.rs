@@ -54,7 +54,7 @@ use self::record::Run;
 use crate::clients::{ClientInfo, State};
 use crate::pause::Scope;
 use crate::server::Server;
-use crate::worker::{WorkerStats, add};
+use crate::worker::WorkerStats;
 
 /// A command's function.
 pub(crate) type Handler = fn(&mut Context<'_>, Args<'_>) -> Outcome;
@@ -499,7 +499,7 @@ fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admi
         None
     };
     if let Some(failure) = refusal {
-        add(&context.stats.commands[place].rejected, 1);
+        context.stats.commands[place].rejected.add(1);
         return Err(failure);
     }
     if let Some(paused) = context.server.pause().current()
@@ -518,7 +518,7 @@ fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admi
 fn call(context: &mut Context<'_>, place: usize, args: Args<'_>) {
     let start = context.replies.as_bytes().len();
     let row = &REGISTRY.rows()[place];
-    add(&context.client.info.commands, 1);
+    context.client.info.commands.add(1);
     if context.client.info.states.has(State::TRACKING) {
         client_tracking::remember_keys(context, row.command, args);
     }

@@ -12,7 +12,6 @@ use super::registry::Row;
 use super::{Context, Failure, Flags, REGISTRY};
 use crate::command_log::Kind;
 use crate::latency::Event;
-use crate::worker::add;
 
 /// How a command went.
 pub(super) struct Run {
@@ -25,10 +24,10 @@ pub(super) struct Run {
 pub(super) fn command(context: &Context<'_>, place: usize, args: Args<'_>, run: &Run) {
     let row = &REGISTRY.rows()[place];
     let stats = &context.stats.commands[place];
-    add(&stats.nanoseconds, run.elapsed.as_nanos() as u64);
-    add(&stats.calls, 1);
+    stats.nanoseconds.add(run.elapsed.as_nanos() as u64);
+    stats.calls.add(1);
     if run.failed {
-        add(&stats.failed, 1);
+        stats.failed.add(1);
     }
     if context.server.tracks_latency() {
         stats.note_latency(run.elapsed);

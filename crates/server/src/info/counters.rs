@@ -9,6 +9,7 @@ use snugly_codec::{DESCRIPTORS, Family};
 
 use super::Fields;
 use crate::commands::REGISTRY;
+use crate::counter::Counter;
 use crate::samples::Totals;
 use crate::server::Server;
 use crate::worker::{CommandStats, errors, latencies};
@@ -68,8 +69,8 @@ pub(super) fn compression(server: &Server, fields: &mut Fields) {
 pub(super) fn commandstats(server: &Server, fields: &mut Fields) {
     let workers = server.worker_stats();
     for (place, row) in REGISTRY.rows().iter().enumerate() {
-        let sum = |counter: fn(&CommandStats) -> &AtomicU64| -> u64 {
-            workers.iter().map(|worker| counter(&worker.commands[place]).load(Ordering::Relaxed)).sum()
+        let sum = |counter: fn(&CommandStats) -> &Counter| -> u64 {
+            workers.iter().map(|worker| counter(&worker.commands[place]).get()).sum()
         };
         let (calls, rejected, failed) = (sum(|c| &c.calls), sum(|c| &c.rejected), sum(|c| &c.failed));
         if calls + rejected + failed == 0 {
