@@ -2,6 +2,11 @@
 //!
 //! A function is given the [`Context`] and the request's arguments, the name included, in the number that its row's
 //! arity allows. It writes one reply, or returns a [`Failure`] and leaves the error reply to [`execute`].
+//!
+//! - `context`: what a function is given; `failure`: why it refuses; `options`: reading arguments
+//! - `registry`: finding a command's row by its name
+//! - `execution`, `record`: running a request, and what is noted of it
+//! - `documentation`, `key_specifications`: what COMMAND tells of a command and its row does not
 
 mod bitfield;
 mod bits;
@@ -11,10 +16,12 @@ mod client_tracking;
 mod command_log;
 mod config;
 mod connection;
+mod context;
 mod debug;
 mod describe;
 mod documentation;
 mod dump;
+mod execution;
 mod expiry;
 mod failure;
 mod introspection;
@@ -37,24 +44,14 @@ mod stand_ins;
 mod strings;
 mod transactions;
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use snugly_protocol::resp::{Args, parse_integer};
 
-use snugly_protocol::resp::{Args, Protocol, ReplyBuffer, parse_integer};
-use snugly_store::{Session, StoreError, Value};
-use tracing::warn;
-
+pub(crate) use context::{Client, Context, Delay};
+use context::{Edit, ReplyMode};
+pub(crate) use execution::{Fate, execute};
 pub(crate) use failure::{Failure, Outcome};
 pub(crate) use registry::REGISTRY;
 pub(crate) use transactions::discard_all;
-use transactions::{Transaction, WatchList};
-
-use self::record::Run;
-use crate::clients::{ClientInfo, State};
-use crate::pause::Scope;
-use crate::server::Server;
-use crate::worker::WorkerStats;
 
 /// A command's function.
 pub(crate) type Handler = fn(&mut Context<'_>, Args<'_>) -> Outcome;
@@ -243,299 +240,6 @@ pub(crate) const fn command(
 /// A row whose subcommands are rows of their own.
 pub(crate) const fn container(name: &'static str, subcommands: &'static [Command]) -> Command {
     Command { name, arity: -2, flags: Flags::NONE, keys: NO_KEYS, action: Action::Subcommands(subcommands) }
-}
-
-/// What a command can see and change.
-pub(crate) struct Context<'a> {
-    pub(crate) session: &'a mut Session,
-    pub(crate) client: &'a mut Client,
-    pub(crate) server: &'a Arc<Server>,
-    pub(crate) replies: &'a mut ReplyBuffer,
-    pub(crate) stats: &'a WorkerStats,
-}
-
-/// What [`Context::edit`] did to a value, and what it found out.
-pub(crate) enum Edit<R> {
-    Changed(R),
-    Unchanged(R),
-}
-
-/// Why an edited value is not written.
-enum NotWritten<R> {
-    Unchanged(R),
-    Failed(StoreError),
-}
-
-impl<R> From<StoreError> for NotWritten<R> {
-    fn from(error: StoreError) -> NotWritten<R> {
-        NotWritten::Failed(error)
-    }
-}
-
-/// A connection as its own commands see it.
-pub(crate) struct Client {
-    pub(crate) info: Arc<ClientInfo>,
-    pub(crate) database: usize,
-    pub(crate) authenticated: bool,
-    pub(crate) reply_mode: ReplyMode,
-    /// What MULTI has begun.
-    pub(crate) transaction: Option<Box<Transaction>>,
-    pub(crate) watched: WatchList,
-    /// Whether the connection ends once what was answered is sent.
-    pub(crate) closing: bool,
-    /// How long the last reply is held back.
-    pub(crate) delay: Option<Delay>,
-}
-
-/// A wait of one connection, before its last reply is sent.
-#[derive(Clone, Copy)]
-pub(crate) struct Delay {
-    pub(crate) length: Duration,
-    /// Whether it counts as time that the command took, rather than waited.
-    pub(crate) busy: bool,
-}
-
-/// Whether replies are sent (CLIENT REPLY).
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReplyMode {
-    On,
-    Off,
-    /// Off for the next command, then on.
-    SkipNext,
-}
-
-impl Client {
-    pub(crate) fn new(info: Arc<ClientInfo>, authenticated: bool) -> Client {
-        Client {
-            info,
-            database: 0,
-            authenticated,
-            reply_mode: ReplyMode::On,
-            transaction: None,
-            watched: WatchList::default(),
-            closing: false,
-            delay: None,
-        }
-    }
-
-    /// How long the last reply is held back by commands that are busy.
-    fn busy_time(&self) -> Duration {
-        self.delay.filter(|delay| delay.busy).map_or(Duration::ZERO, |delay| delay.length)
-    }
-
-    /// Whether the command that runs is part of a transaction, where nothing can be waited for.
-    pub(crate) fn denies_blocking(&self) -> bool {
-        self.info.states.has(State::IN_TRANSACTION)
-    }
-
-    pub(crate) fn select(&mut self, database: usize) {
-        self.database = database;
-        self.info.database.store(database, Ordering::Relaxed);
-    }
-
-    pub(crate) fn speak(&mut self, protocol: Protocol) {
-        self.info.resp3.store(protocol == Protocol::Resp3, Ordering::Relaxed);
-    }
-}
-
-impl Context<'_> {
-    /// Looks a key up in the client's database, for reading.
-    pub(crate) fn get(&mut self, key: &[u8]) -> Result<Option<Value>, StoreError> {
-        self.session.get(self.client.database, key)
-    }
-
-    /// A value's bytes: as they are stored if they are stored as they are, else decompressed into `buffer`. Where there is
-    /// no value there are no bytes.
-    pub(crate) fn bytes<'v>(
-        &mut self,
-        value: Option<&'v Value>,
-        buffer: &'v mut Vec<u8>,
-    ) -> Result<&'v [u8], StoreError> {
-        buffer.clear();
-        let Some(value) = value else { return Ok(buffer) };
-        if let Some(bytes) = value.record().as_identity() {
-            return Ok(bytes);
-        }
-        self.session.read(value, buffer)?;
-        Ok(buffer)
-    }
-
-    /// Changes a value by what it was, unless `edit` says that it stays as it is. `edit` sees the current value, if there
-    /// is one, and fills the new one; it runs again if the key changes meanwhile.
-    pub(crate) fn edit<R>(
-        &mut self,
-        key: &[u8],
-        mut edit: impl FnMut(Option<&[u8]>, &mut Vec<u8>) -> Edit<R>,
-    ) -> Result<R, Failure> {
-        let result =
-            self.session.update(self.client.database, key, |current, edited| match edit(current, edited) {
-                Edit::Changed(result) => Ok(result),
-                Edit::Unchanged(result) => Err(NotWritten::Unchanged(result)),
-            });
-        match result {
-            Ok(result) | Err(NotWritten::Unchanged(result)) => Ok(result),
-            Err(NotWritten::Failed(error)) => Err(error.into()),
-        }
-    }
-
-    /// Runs several steps on these keys as one, see [`Session::exclusively`].
-    pub(crate) fn exclusively<'k, R>(
-        &mut self,
-        keys: impl Iterator<Item = &'k [u8]>,
-        steps: impl FnOnce(&mut Context<'_>) -> R,
-    ) -> R {
-        let Context { session, client, server, replies, stats } = self;
-        session.exclusively(keys, |session| steps(&mut Context { session, client, server, replies, stats }))
-    }
-
-    /// Answers a value, decompressed straight into the replies.
-    pub(crate) fn reply_value(&mut self, value: &Value) -> Outcome {
-        let out = self.replies.begin_bulk(value.len());
-        self.session.read(value, out)?;
-        self.replies.end_bulk();
-        Ok(())
-    }
-
-    /// Answers a value, or null if there is none.
-    pub(crate) fn reply_optional(&mut self, value: Option<&Value>) -> Outcome {
-        match value {
-            Some(value) => self.reply_value(value),
-            None => {
-                self.replies.null();
-                Ok(())
-            }
-        }
-    }
-
-    pub(crate) fn ok(&mut self) -> Outcome {
-        self.replies.simple("OK");
-        Ok(())
-    }
-
-    pub(crate) fn integer(&mut self, value: i64) -> Outcome {
-        self.replies.integer(value);
-        Ok(())
-    }
-}
-
-/// How lines of HTTP start. A browser can be made to send them to any local port, with commands in what follows.
-const HTTP_WORDS: [&str; 2] = ["POST", "Host:"];
-
-/// What became of a request.
-#[derive(PartialEq, Eq)]
-pub(crate) enum Fate {
-    Answered,
-    /// Nothing was done: it has to wait for the end of a pause.
-    Postponed,
-}
-
-/// Runs one request, whose command is at this place in the registry, and writes its reply.
-pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: Args<'_>) -> Fate {
-    let start = context.replies.as_bytes().len();
-    context.replies.set_protocol(context.client.info.protocol());
-    let mode = context.client.reply_mode;
-    let admission = match command {
-        Some(place) => admit(context, place, args),
-        None if HTTP_WORDS.iter().any(|word| options::is(&args[0], word)) => {
-            warn!(address = %context.client.info.address, "closed a connection that speaks HTTP");
-            context.replies.as_mut_vec().clear();
-            context.client.closing = true;
-            return Fate::Answered;
-        }
-        None if context.client.authenticated => Err(REGISTRY.explain(args)),
-        None => Err(Failure::NOT_AUTHENTICATED),
-    };
-    match admission {
-        Ok(Admission::Run(place)) => call(context, place, args),
-        Ok(Admission::Queued) => context.replies.simple("QUEUED"),
-        Ok(Admission::Postponed) => return Fate::Postponed,
-        Err(failure) => {
-            let failure = transactions::refuse(context, command, failure);
-            record::error(context, &failure);
-            context.replies.error(failure.text());
-        }
-    }
-    client_tracking::forget_caching(context.client, command);
-    // What was in force before the command counts, except that CLIENT REPLY ON answers.
-    match (mode, context.client.reply_mode) {
-        (ReplyMode::On, ReplyMode::On) | (ReplyMode::Off, ReplyMode::On) => {}
-        (ReplyMode::SkipNext, after) => {
-            context.replies.as_mut_vec().truncate(start);
-            if after == ReplyMode::SkipNext {
-                context.client.reply_mode = ReplyMode::On;
-            }
-        }
-        (_, ReplyMode::Off | ReplyMode::SkipNext) => context.replies.as_mut_vec().truncate(start),
-    }
-    Fate::Answered
-}
-
-/// What is done with a request that may run.
-enum Admission {
-    Run(usize),
-    /// It is part of a transaction, and was put there.
-    Queued,
-    /// Not before a pause is over.
-    Postponed,
-}
-
-/// Decides what is done with a request, whose command is at this place in the registry.
-fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admission, Failure> {
-    let row = &REGISTRY.rows()[place];
-    let flags = row.command.flags;
-    if !context.client.authenticated && !flags.has(Flags::NO_AUTH) {
-        return Err(Failure::NOT_AUTHENTICATED);
-    }
-    context.client.info.last_command.store(place, Ordering::Relaxed);
-    let refusal = if !row.command.accepts(args.len()) {
-        Some(Failure::wrong_arity(&row.full_name))
-    } else if context.client.transaction.is_some() && flags.has(Flags::NO_MULTI) {
-        Some(Failure::not_in_transaction(&row.full_name))
-    } else if context.client.info.states.has(State::MONITOR) && flags.touches_keys() {
-        Some(Failure::MONITORS_ONLY)
-    } else if !flags.has(Flags::WHILE_SUBSCRIBED) && pubsub::is_subscriber(context.client) {
-        Some(Failure::not_while_subscribed(&row.full_name))
-    } else {
-        None
-    };
-    if let Some(failure) = refusal {
-        context.stats.commands[place].rejected.add(1);
-        return Err(failure);
-    }
-    if let Some(paused) = context.server.pause().current()
-        && (paused.scope == Scope::All || transactions::writes(context.client, row))
-    {
-        return Ok(Admission::Postponed);
-    }
-    if context.client.transaction.is_some() && !flags.has(Flags::AT_ONCE) {
-        transactions::queue(context, place, args)?;
-        return Ok(Admission::Queued);
-    }
-    Ok(Admission::Run(place))
-}
-
-/// Runs a command that may run, and writes its reply.
-fn call(context: &mut Context<'_>, place: usize, args: Args<'_>) {
-    let start = context.replies.as_bytes().len();
-    let row = &REGISTRY.rows()[place];
-    context.client.info.commands.add(1);
-    if context.client.info.states.has(State::TRACKING) {
-        client_tracking::remember_keys(context, row.command, args);
-    }
-    let busy_before = context.client.busy_time();
-    let started = Instant::now();
-    context.session.set_touches(!context.client.info.states.has(State::NO_TOUCH));
-    let outcome = (row.handler)(context, args);
-    let delay = context.client.busy_time().saturating_sub(busy_before);
-    let elapsed = started.elapsed().saturating_add(delay);
-    if let Err(failure) = &outcome {
-        record::error(context, failure);
-        context.replies.as_mut_vec().truncate(start);
-        context.replies.error(failure.text());
-    }
-    let reply = context.replies.as_bytes().get(start..).unwrap_or_default();
-    let run = Run { elapsed, failed: reply.first() == Some(&b'-'), reply_bytes: reply.len() };
-    record::command(context, place, args, &run);
 }
 
 impl Command {

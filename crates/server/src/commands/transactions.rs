@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 use snugly_protocol::resp::{Args, RequestQueue};
 use snugly_store::{Session, StoreError};
 
+use super::execution::call;
 use super::registry::{Reach, Row};
-use super::{ALL_KEYS, Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, REGISTRY, call, command};
+use super::{ALL_KEYS, Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, REGISTRY, command};
 use crate::clients::{ClientInfo, State};
 use crate::interest::{Interest, Watched};
 

@@ -1,0 +1,135 @@
+//! Running a request: whether it may run, now or later, and what is answered and noted if it does.
+//!
+//! It knows what holds for every command: the table's rows, the client's state, pauses, transactions. What a command
+//! does is its function's business.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use snugly_protocol::resp::Args;
+use tracing::warn;
+
+use super::record::{self, Run};
+use super::{Context, Failure, Flags, REGISTRY, ReplyMode, client_tracking, options, pubsub, transactions};
+use crate::clients::State;
+use crate::pause::Scope;
+
+/// How lines of HTTP start. A browser can be made to send them to any local port, with commands in what follows.
+const HTTP_WORDS: [&str; 2] = ["POST", "Host:"];
+
+/// What became of a request.
+#[derive(PartialEq, Eq)]
+pub(crate) enum Fate {
+    Answered,
+    /// Nothing was done: it has to wait for the end of a pause.
+    Postponed,
+}
+
+/// Runs one request, whose command is at this place in the registry, and writes its reply.
+pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: Args<'_>) -> Fate {
+    let start = context.replies.as_bytes().len();
+    context.replies.set_protocol(context.client.info.protocol());
+    let mode = context.client.reply_mode;
+    let admission = match command {
+        Some(place) => admit(context, place, args),
+        None if HTTP_WORDS.iter().any(|word| options::is(&args[0], word)) => {
+            warn!(address = %context.client.info.address, "closed a connection that speaks HTTP");
+            context.replies.as_mut_vec().clear();
+            context.client.closing = true;
+            return Fate::Answered;
+        }
+        None if context.client.authenticated => Err(REGISTRY.explain(args)),
+        None => Err(Failure::NOT_AUTHENTICATED),
+    };
+    match admission {
+        Ok(Admission::Run(place)) => call(context, place, args),
+        Ok(Admission::Queued) => context.replies.simple("QUEUED"),
+        Ok(Admission::Postponed) => return Fate::Postponed,
+        Err(failure) => {
+            let failure = transactions::refuse(context, command, failure);
+            record::error(context, &failure);
+            context.replies.error(failure.text());
+        }
+    }
+    client_tracking::forget_caching(context.client, command);
+    // What was in force before the command counts, except that CLIENT REPLY ON answers.
+    match (mode, context.client.reply_mode) {
+        (ReplyMode::On, ReplyMode::On) | (ReplyMode::Off, ReplyMode::On) => {}
+        (ReplyMode::SkipNext, after) => {
+            context.replies.as_mut_vec().truncate(start);
+            if after == ReplyMode::SkipNext {
+                context.client.reply_mode = ReplyMode::On;
+            }
+        }
+        (_, ReplyMode::Off | ReplyMode::SkipNext) => context.replies.as_mut_vec().truncate(start),
+    }
+    Fate::Answered
+}
+
+/// What is done with a request that may run.
+enum Admission {
+    Run(usize),
+    /// It is part of a transaction, and was put there.
+    Queued,
+    /// Not before a pause is over.
+    Postponed,
+}
+
+/// Decides what is done with a request, whose command is at this place in the registry.
+fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admission, Failure> {
+    let row = &REGISTRY.rows()[place];
+    let flags = row.command.flags;
+    if !context.client.authenticated && !flags.has(Flags::NO_AUTH) {
+        return Err(Failure::NOT_AUTHENTICATED);
+    }
+    context.client.info.last_command.store(place, Ordering::Relaxed);
+    let refusal = if !row.command.accepts(args.len()) {
+        Some(Failure::wrong_arity(&row.full_name))
+    } else if context.client.transaction.is_some() && flags.has(Flags::NO_MULTI) {
+        Some(Failure::not_in_transaction(&row.full_name))
+    } else if context.client.info.states.has(State::MONITOR) && flags.touches_keys() {
+        Some(Failure::MONITORS_ONLY)
+    } else if !flags.has(Flags::WHILE_SUBSCRIBED) && pubsub::is_subscriber(context.client) {
+        Some(Failure::not_while_subscribed(&row.full_name))
+    } else {
+        None
+    };
+    if let Some(failure) = refusal {
+        context.stats.commands[place].rejected.add(1);
+        return Err(failure);
+    }
+    if let Some(paused) = context.server.pause().current()
+        && (paused.scope == Scope::All || transactions::writes(context.client, row))
+    {
+        return Ok(Admission::Postponed);
+    }
+    if context.client.transaction.is_some() && !flags.has(Flags::AT_ONCE) {
+        transactions::queue(context, place, args)?;
+        return Ok(Admission::Queued);
+    }
+    Ok(Admission::Run(place))
+}
+
+/// Runs a command that may run, and writes its reply.
+pub(super) fn call(context: &mut Context<'_>, place: usize, args: Args<'_>) {
+    let start = context.replies.as_bytes().len();
+    let row = &REGISTRY.rows()[place];
+    context.client.info.commands.add(1);
+    if context.client.info.states.has(State::TRACKING) {
+        client_tracking::remember_keys(context, row.command, args);
+    }
+    let busy_before = context.client.busy_time();
+    let started = Instant::now();
+    context.session.set_touches(!context.client.info.states.has(State::NO_TOUCH));
+    let outcome = (row.handler)(context, args);
+    let delay = context.client.busy_time().saturating_sub(busy_before);
+    let elapsed = started.elapsed().saturating_add(delay);
+    if let Err(failure) = &outcome {
+        record::error(context, failure);
+        context.replies.as_mut_vec().truncate(start);
+        context.replies.error(failure.text());
+    }
+    let reply = context.replies.as_bytes().get(start..).unwrap_or_default();
+    let run = Run { elapsed, failed: reply.first() == Some(&b'-'), reply_bytes: reply.len() };
+    record::command(context, place, args, &run);
+}
