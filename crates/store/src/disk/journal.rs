@@ -9,7 +9,6 @@ use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use tracing::{error, warn};
 use xxhash_rust::xxh3::Xxh3;
@@ -29,8 +28,6 @@ const MOST_BYTES: u64 = 16 << 20;
 const LEAST_BYTES: u64 = 256 << 10;
 /// One of so many bytes of the budget is for a file.
 const BUDGET_SHARE: u64 = 32;
-/// How often it is looked whether the engine has made progress.
-const PATIENCE: Duration = Duration::from_millis(100);
 
 const PUT: u8 = 0;
 const PUT_EXPIRING: u8 = 1;
@@ -170,7 +167,7 @@ impl Journal {
         header[12..].copy_from_slice(&checksum(number, payload).to_le_bytes());
         let (active, at) = match self.at + len <= self.capacity {
             true => (self.active, self.at),
-            false if self.last[1 - self.active] <= applied => (1 - self.active, 0),
+            false if self.may_turn(applied) => (1 - self.active, 0),
             false => return Err(Refusal::Full),
         };
         write_at(&self.files[active], at, &self.record).map_err(Refusal::Io)?;
@@ -178,6 +175,11 @@ impl Journal {
         (self.active, self.at, self.number) = (active, at + len, number);
         self.last[active] = number;
         Ok(number)
+    }
+
+    /// Whether the other file can be begun anew where the engine has committed the records up to `applied`.
+    fn may_turn(&self, applied: u64) -> bool {
+        self.last[1 - self.active] <= applied
     }
 }
 
@@ -226,7 +228,9 @@ pub(super) fn run(shared: &Shared, mut journal: Journal) {
             }
             match journal.append(&unjournaled.items, shared.applied()) {
                 Ok(number) => break Some(number),
-                Err(Refusal::Full) => shared.queue.wait_for_progress(PATIENCE),
+                Err(Refusal::Full) => {
+                    shared.queue.wait_until(|| shared.is_failing() || journal.may_turn(shared.applied()));
+                }
                 Err(Refusal::NoPlace) => break None,
                 Err(Refusal::Io(reason)) => {
                     warn!(%reason, "the journal cannot be written; changes wait for the engine");
@@ -238,9 +242,7 @@ pub(super) fn run(shared: &Shared, mut journal: Journal) {
         if appended.is_some() {
             shared.status.journal_records.fetch_add(1, Ordering::Relaxed);
         } else {
-            while shared.queue.is_committed(unjournaled.sequence).is_none() {
-                shared.queue.wait_for_progress(PATIENCE);
-            }
+            shared.queue.wait_until(|| shared.queue.is_committed(unjournaled.sequence).is_some());
         }
     }
 }

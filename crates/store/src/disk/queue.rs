@@ -292,11 +292,17 @@ impl Queue {
         self.wake.notify_one();
     }
 
-    /// Waits until changes are committed or fail, but not for long.
-    pub(super) fn wait_for_progress(&self, patience: Duration) {
-        let progress = self.listen();
-        self.hurry();
-        progress.wait_timeout(patience);
+    /// Waits until this is so, which is looked at whenever changes were committed or a commit has failed.
+    pub(super) fn wait_until(&self, mut is_so: impl FnMut() -> bool) {
+        loop {
+            // Before it is looked, so that nothing is missed that happens in between.
+            let progress = self.listen();
+            if is_so() {
+                return;
+            }
+            self.hurry();
+            progress.wait();
+        }
     }
 
     /// Waits for changes that the journal does not have, and gives them; `None` when it is to end.
@@ -454,6 +460,20 @@ mod tests {
         queue.journaled(&second, 2, true);
         push(&queue, 2);
         assert!(!is_gathering(&queue));
+    }
+
+    #[test]
+    fn progress_that_is_made_just_after_it_was_looked_for_is_not_missed() {
+        let queue = queue();
+        let mut looks = 0;
+        queue.wait_until(|| {
+            looks += 1;
+            if looks == 1 {
+                queue.committed(1);
+            }
+            looks == 2
+        });
+        assert_eq!(looks, 2);
     }
 
     #[test]
