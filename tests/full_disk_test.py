@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import servers
+from info import info
 from mounts import small_disk
 from resp import Failure, Simple, encode
 from servers import check
@@ -45,6 +46,15 @@ def test_a_disk_that_has_room_again_is_written_to_again(tmp_path: Path) -> None:
         with servers.snugly(*options) as server, server.connect() as connection:
             for number in range(kept):
                 assert connection.command("GET", f"key:{number}") == numbered(number)
+
+
+def test_the_journal_counts_as_long_as_the_disk_has_room_for(tmp_path: Path) -> None:
+    """Where there is room for two files of 16 MiB, they take that much."""
+    with small_disk(tmp_path / "disk", DISK_BYTES) as disk:
+        options = ["--storage", str(disk / "store"), "--durability", "fsync"]
+        with servers.snugly(*options) as server, server.connect() as connection:
+            journal = sum((disk / "store" / name).stat().st_size for name in ("journal.0", "journal.1"))
+            assert 0 < journal < info(connection, "disk", "disk_file_bytes") < DISK_BYTES
 
 
 def test_every_write_to_a_full_disk_is_answered(tmp_path: Path) -> None:

@@ -35,7 +35,6 @@ const DELETE: u8 = 2;
 const GENERATIONS: u8 = 3;
 
 /// The changes that the engine is missing, as they were found when the store was opened.
-#[derive(Default)]
 pub(super) struct Leftover {
     pub(super) items: Vec<Item>,
     /// The number of the last record.
@@ -79,7 +78,7 @@ fn capacity(storage: &Storage) -> u64 {
     }
 }
 
-/// How many bytes of the budget the journal takes.
+/// How many bytes of the budget are left to the journal.
 pub(super) fn reserved(storage: &Storage) -> u64 {
     2 * capacity(storage)
 }
@@ -120,7 +119,7 @@ pub(super) fn leftover(folder: &Path, applied: u64) -> io::Result<Leftover> {
 }
 
 /// Removes a journal whose records the engine has.
-pub(super) fn remove(folder: &Path) -> io::Result<()> {
+fn remove(folder: &Path) -> io::Result<()> {
     for path in paths(folder) {
         match fs::remove_file(path) {
             Err(reason) if reason.kind() != io::ErrorKind::NotFound => return Err(reason),
@@ -150,15 +149,23 @@ impl Journal {
         Ok(Some(Journal { files, last, active: 0, at: 0, capacity, number: applied, record: Vec::new() }))
     }
 
+    /// How many bytes the files take: less than is left to them where the disk had no room.
+    pub(super) fn bytes(&self) -> u64 {
+        self.files.len() as u64 * self.capacity
+    }
+
     /// Appends the changes as one record, of which all or nothing survives, and waits until the disk has it; gives its
     /// number. The engine has committed the records up to `applied`.
     fn append(&mut self, items: &[Item], applied: u64) -> Result<u64, Refusal> {
+        if self.files.is_empty() {
+            return Err(Refusal::NoPlace);
+        }
         self.record.clear();
         self.record.resize(HEADER_LEN, 0);
         items.iter().for_each(|item| encode(item, &mut self.record));
         let number = self.number + 1;
         let len = self.record.len() as u64;
-        if len > self.capacity || self.files.is_empty() {
+        if len > self.capacity {
             return Err(Refusal::NoPlace);
         }
         let (header, payload) = self.record.split_at_mut(HEADER_LEN);
@@ -475,6 +482,7 @@ mod tests {
         assert_eq!(found(folder.path(), applied), (expected(applied + 1..=20, len), 20));
         let sizes = paths(folder.path()).map(|path| fs::metadata(path).expect("it is there").len());
         assert_eq!(sizes, [SMALL; 2]);
+        assert_eq!(journal.bytes(), 2 * SMALL);
     }
 
     #[test]

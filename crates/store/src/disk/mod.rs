@@ -160,6 +160,8 @@ pub struct DiskStats {
 struct Status {
     used: AtomicU64,
     file: AtomicU64,
+    /// Bytes of the journal's files.
+    journal: AtomicU64,
     commits: AtomicU64,
     journal_records: AtomicU64,
     commit_nanoseconds: AtomicU64,
@@ -222,6 +224,7 @@ impl Disk {
         let state = writer::replay(&shared, state, hash_key, leftover)
             .map_err(files::engine_failed(&storage.path))?;
         let journal = Journal::open(&storage, shared.applied()).map_err(refused)?;
+        shared.status.journal.store(journal.as_ref().map_or(0, Journal::bytes), Ordering::Relaxed);
         let generations = state.contents.iter().map(|contents| contents.generation).collect();
         let theirs = shared.clone();
         let writer = start("disk-writer", move || writer::run(&theirs, state, hash_key));
@@ -311,8 +314,8 @@ impl Disk {
         let status = &self.shared.status;
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         DiskStats {
-            used_bytes: load(&status.used) + journal::reserved(&self.shared.storage),
-            file_bytes: load(&status.file) + journal::reserved(&self.shared.storage),
+            used_bytes: load(&status.used) + load(&status.journal),
+            file_bytes: load(&status.file) + load(&status.journal),
             max_disk: self.shared.storage.max_disk,
             commits: load(&status.commits),
             journal_records: load(&status.journal_records),

@@ -1,8 +1,9 @@
 //! Changes on their way to the disk.
 //!
 //! Whoever changes a key pushes it here under the lock of the key's shard, so that the queue's order is the order of
-//! changes. An entry in the queue is held, which keeps the memory tier from evicting it. One drain of the queue becomes
-//! one commit, so changes that were pushed inside one group are never torn apart.
+//! changes. An entry in the queue is held, which keeps the memory tier from evicting it. What is taken from the queue at
+//! once becomes one record of the journal, or one commit where there is none, so changes that were pushed inside one group
+//! are never torn apart; the commits behind a journal have whole records.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -44,7 +45,7 @@ thread_local! {
     static GROUPS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// While it lives, what its thread pushes is one commit.
+/// While it lives, what its thread pushes is one commit, and one record of the journal.
 pub(crate) struct Group<'a> {
     _guard: RwLockReadGuard<'a, ()>,
 }
@@ -371,7 +372,8 @@ impl Queue {
             self.wake.wait_until(&mut pending, due.map_or(tick, |due| due.min(tick)));
         };
         drop(pending);
-        let _no_group = self.groups.write();
+        // What has passed the journal has no group that is still open.
+        let _no_group = (!self.has_journal).then(|| self.groups.write());
         let mut pending = self.pending.lock();
         let mut items = retry;
         if is_time {
