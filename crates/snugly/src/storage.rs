@@ -34,7 +34,7 @@ pub(crate) fn check(matches: &ArgMatches) -> Result<()> {
     let report = snugly_store::check(path, |seen| progress.set_position(seen))?;
     progress.finish_and_clear();
     println!(
-        "{}: {} keys ({} of them expire), {} of rows and values",
+        "{}: keys {}, of which expire {}; rows and values {}",
         path.display(),
         HumanCount(report.keys),
         HumanCount(report.volatile_keys),
@@ -42,17 +42,14 @@ pub(crate) fn check(matches: &ArgMatches) -> Result<()> {
     );
     println!("the file uses {} of {}", HumanBytes(report.used_bytes), HumanBytes(report.file_bytes));
     if report.flushed_rows > 0 {
-        println!("{} rows of flushed databases are still to be removed", HumanCount(report.flushed_rows));
+        println!("rows of flushed databases, still to be removed: {}", HumanCount(report.flushed_rows));
     }
     if report.journaled_changes > 0 {
-        println!(
-            "{} changes in the journal are still to be taken over",
-            HumanCount(report.journaled_changes)
-        );
+        println!("changes in the journal, still to be taken over: {}", HumanCount(report.journaled_changes));
     }
     if report.orphaned_chunks > 0 {
         println!(
-            "{} chunks belong to no key; they were left behind by damaged rows",
+            "chunks that belong to no key, left behind by damaged rows: {}",
             HumanCount(report.orphaned_chunks)
         );
     }
@@ -62,7 +59,7 @@ pub(crate) fn check(matches: &ArgMatches) -> Result<()> {
             println!("no faults");
             Ok(())
         }
-        count => bail!("{} has {} faults", path.display(), HumanCount(count)),
+        count => bail!("{} has faults: {}", path.display(), HumanCount(count)),
     }
 }
 
