@@ -390,6 +390,10 @@ def test_a_pool_may_be_shared_with_clients_that_do_not_compress(valkey_server: S
     compressing.set("k", PAGE)
     assert compressing.get("k") == PAGE
     assert len(plain.get("k")) < 200
+    connection = plain.client_id()
+    with pytest.raises(snugly.ConfigurationError):
+        snugly.Valkey.from_pool(pool, compression="zstd")  # type: ignore[arg-type]
+    assert plain.client_id() == connection
     owner: Any = snugly.Valkey.from_pool(pool, compression=True)
     assert owner.get("k") == PAGE
     owner.close()

@@ -32,8 +32,9 @@ class Valkey(valkey.asyncio.Valkey):
     @classmethod
     def from_pool(cls, connection_pool: ConnectionPool, *, compression: Compression = None) -> Self:
         """As valkey-py's, with `compression`."""
+        configuration = configured(compression)
         client: Any = super().from_pool(connection_pool)
-        return cast(Self, compress(client, configured(compression)))
+        return cast(Self, compress(client, configuration))
 
 
 class ValkeyCluster(valkey.asyncio.ValkeyCluster):
