@@ -26,6 +26,14 @@ NOISE = bytes((number * number * 2654435761 >> 7) & 0xFF for number in range(200
 # The start of a well-formed envelope, and of one that no backend can read.
 LIKE_AN_ENVELOPE = b"\x00\x01\x02\x00\x03" + b"x" * 10
 
+MULTI_AND_EXEC: list[tuple[Any, Any]] = [
+    ("MULTI", "EXEC"),
+    ("multi", "exec"),
+    ("Multi", "Exec"),
+    ("MULTI ", " EXEC"),
+    (b"MULTI", b"EXEC"),
+    ("MULTI", b"exec"),
+]
 SAME_SLOT = ("{a}1", "{a}2", "{a}3")
 each_protocol = pytest.mark.parametrize("protocol", [2, 3], ids=["resp2", "resp3"])
 
@@ -436,21 +444,21 @@ def test_a_transaction_that_is_written_out_is_restored_too(valkey_server: Server
     with library(port=valkey_server.port, protocol=protocol, single_connection_client=True) as client:
         snugly.compress(client)
         client.delete("k", "n")
-        for word in ("MULTI", "multi"):
-            client.execute_command(word)
+        for multi, execute in MULTI_AND_EXEC:
+            client.execute_command(multi)
             assert client.get("k") == b"QUEUED"
             client.execute_command("DISCARD")
-            client.execute_command(word)
+            client.execute_command(multi)
             client.execute_command("SET", "k", PAGE)
             client.execute_command("TTL", "k")
             client.execute_command("GET", "k")
             with pytest.raises(snugly.CommandRefusedError):
                 client.append("k", "more")
             client.execute_command("MGET", "k", "none")
-            assert client.execute_command("EXEC")[1:] == [-1, PAGE, [PAGE, None]]
+            assert client.execute_command(execute)[1:] == [-1, PAGE, [PAGE, None]]
             assert client.get("k") == PAGE
             pipeline = client.pipeline(transaction=False)
-            pipeline.execute_command(word).get("k").set("k", PAGE).execute_command("EXEC").get("k")
+            pipeline.execute_command(multi).get("k").set("k", PAGE).execute_command(execute).get("k")
             *_, replies, last = pipeline.execute()
             assert (replies[0], last) == (PAGE, PAGE)
 

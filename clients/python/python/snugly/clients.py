@@ -27,7 +27,7 @@ LIBRARIES = ("valkey", "redis")
 COMPRESSOR = "_snugly_compressor"
 BATCH = "_snugly_batch"
 QUEUED = "_snugly_queued"
-TRANSACTION = frozenset({"MULTI", "EXEC", "DISCARD", "RESET", "multi", "exec", "discard", "reset"})
+TRANSACTION = frozenset({"MULTI", "EXEC", "DISCARD", "RESET"})
 
 if TYPE_CHECKING:
     # A class of a library that has no types to speak of.
@@ -166,9 +166,10 @@ def prepared(client: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tup
     if OPTION in options:
         return args
     own = client.__dict__
-    args, restoration = own[COMPRESSOR].request(args)
-    if restoration is None and args[0] in TRANSACTION:
-        restoration = transaction(client, args[0].upper())
+    compressor = own[COMPRESSOR]
+    args, restoration = compressor.request(args)
+    if restoration is None and (word := compressor.word_of(args[0])) in TRANSACTION:
+        restoration = transaction(client, word)
     elif QUEUED in own:
         own[QUEUED].append(restoration)
     if restoration is not None:

@@ -12,7 +12,7 @@ from snugly import _native
 from snugly.codec import Codec, undecodable
 from snugly.configuration import CompressionConfiguration, OnUndecodable
 from snugly.errors import CommandRefusedError, UndecodableError
-from snugly.table import Decode, Row, Shape, Table, value
+from snugly.table import Decode, Row, Shape, Table, text, value
 from snugly.text import ESCAPES, TextEncoding
 
 # In place of a row: the name is not one that the table has, as it is written.
@@ -78,6 +78,12 @@ def unchanged(reply: Any, _decode: Decode, _key: Any, _keys: Sequence[Any]) -> A
     return reply
 
 
+def word_of(name: Any) -> str:
+    """A command's name in capitals, without the arguments that may follow it in the same string."""
+    words = text(name).split()
+    return words[0].upper() if words else ""
+
+
 class Compressor:
     """One client's compression, for any number of threads.
 
@@ -100,11 +106,15 @@ class Compressor:
 
     def carries_values(self, name: Any) -> bool:
         """Whether there may be a restoration for the command of this name, as the client writes it."""
-        if name in ("EXEC", "exec"):
+        if word_of(name) == "EXEC":
             return True
         row = self._rows.get(name, UNUSUAL)
         row = self._unusual([name])[1] if row is UNUSUAL else row
         return row is not None and row.carries_values
+
+    def word_of(self, name: Any) -> str:
+        """The same as `word_of`, at once for a name that is written as the table has it."""
+        return name if name.__class__ is str and name in self._rows else word_of(name)
 
     def request(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Restoration | None]:
         """The arguments to send, and what to do with the reply: None if the command is none of our business.
