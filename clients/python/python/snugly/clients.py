@@ -122,8 +122,9 @@ def compress(client: Client, compression: Compression = True) -> Client:
     parts = ("pipeline", "get_encoder")
     if library is None or not all(hasattr(client, part) for part in parts) or hasattr(client, "execute"):
         raise ConfigurationError(f"{type(client).__qualname__} is no client of valkey-py or redis-py")
-    compressor = Compressor(configuration, text_encoding(client), error_class(library))
-    if text_encoding(client).decodes:
+    text = text_encoding(client)
+    compressor = Compressor(configuration, text, error_class(library))
+    if text.decodes:
         read_escaped(client)
     if hasattr(client, "nodes_manager"):
         adopt_cluster(client, compressor)

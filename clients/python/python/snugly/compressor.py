@@ -12,7 +12,7 @@ from snugly import _native
 from snugly.codec import Codec, undecodable
 from snugly.configuration import CompressionConfiguration, OnUndecodable
 from snugly.errors import CommandRefusedError, UndecodableError
-from snugly.table import Decode, Row, Shape, Table, text, value
+from snugly.table import Decode, Row, Shape, table_for, text, value
 from snugly.text import ESCAPES, TextEncoding
 
 # In place of a row: the name is not one that the table has, as it is written.
@@ -37,7 +37,7 @@ class Restoration:
 
     __slots__ = ("_args", "_decode", "_keys", "_shape", "batch")
 
-    def __init__(self, shape: Shape, args: Sequence[Any], keys: Sequence[int], decode: Decode) -> None:
+    def __init__(self, shape: Shape | None, args: Sequence[Any], keys: Sequence[int], decode: Decode) -> None:
         self._shape = shape
         self._args = args
         self._keys = keys
@@ -46,6 +46,8 @@ class Restoration:
 
     def __call__(self, reply: Any) -> Any:
         """The reply with its values restored. Raises UndecodableError, or returns it if its batch collects."""
+        if self._shape is None:
+            return reply
         keys = self._keys
         first = self._args[keys[0]] if keys else None
         try:
@@ -73,11 +75,6 @@ class Transaction:
         return [restore(item) if restore else item for restore, item in zip(self._queued, reply, strict=True)]
 
 
-def unchanged(reply: Any, _decode: Decode, _key: Any, _keys: Sequence[Any]) -> Any:
-    """The shape of a reply without values."""
-    return reply
-
-
 def word_of(name: Any) -> str:
     """A command's name in capitals, without the arguments that may follow it in the same string."""
     words = text(name).split()
@@ -97,7 +94,7 @@ class Compressor:
         self._text = text
         self._error = error
         self._raw = configuration.on_undecodable == OnUndecodable.RAW
-        table = Table(configuration.value_types)
+        table = table_for(frozenset(map(str, configuration.value_types)))
         # Known to be untouched: None. Names that are written otherwise are looked up by `_unusual`.
         self._rows: dict[Any, Row | None] = {**dict.fromkeys(table.untouched), **table.rows}
         self._encode_bytes: Callable[[Any], bytes] = self.codec.native.encode
@@ -141,7 +138,7 @@ class Compressor:
                 sent[position] = self._encoded(sent[position])
             args = tuple(sent)
         shape = row.shape_given(found) if row.shape_depends else row.shape
-        return args, Restoration(shape or unchanged, args, found.keys, self._decode)
+        return args, Restoration(shape, args, found.keys, self._decode)
 
     def _unusual(self, args: Sequence[Any]) -> tuple[Sequence[Any], Row | None]:
         """The row of a name in lower case, in bytes, or with the first arguments in the same string, as clients split

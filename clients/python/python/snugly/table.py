@@ -6,6 +6,7 @@ decoding a value means is passed in.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -236,6 +237,12 @@ class Table:
         if name not in self._shapes:
             self._shapes[name] = compiled(self._data["shapes"][name], self.shape)
         return self._shapes[name]
+
+
+@functools.cache
+def table_for(types: frozenset[str]) -> Table:
+    """The table for clients that compress values of these types. It is read and compiled once for all of them."""
+    return Table(types)
 
 
 def compiled(shape: Any, named: Callable[[str], Shape]) -> Shape:
