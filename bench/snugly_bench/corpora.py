@@ -39,14 +39,14 @@ def read_lines(path: Path, most: int | None) -> list[bytes]:
         return [value(line) for line in islice(lines, most)]
 
 
-def generated(program: Path, kind: str, size: int, count: int) -> list[bytes]:
+def generated(program: str, kind: str, size: int, count: int) -> list[bytes]:
     """Values that the program makes up: unique, of about `size` bytes, and as compressible as real ones."""
-    command = [str(program), "bench", "values", "--kind", kind, "--size", str(size), "--count", str(count)]
+    command = [program, "bench", "values", "--kind", kind, "--size", str(size), "--count", str(count)]
     lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     return [value(line) for line in lines]
 
 
-def generated_corpus(program: Path, kind: str, size: int, count: int) -> Corpus:
+def generated_corpus(program: str, kind: str, size: int, count: int) -> Corpus:
     """As `generated`, and random bytes too; where a kind has no record as small as `size`, the beginnings of some."""
     if kind == "random":
         source = random.Random(size)

@@ -29,8 +29,8 @@ def test_where_there_are_no_values_it_says_what_to_give(tmp_path: Path, name: st
 
 
 def test_random_values_have_just_the_size_and_are_the_same_each_time() -> None:
-    corpus = generated_corpus(Path("no program is needed"), "random", 38, 5)
+    corpus = generated_corpus("no program is needed", "random", 38, 5)
     assert {len(each) for each in corpus.values} == {38}
     assert len(set(corpus.values)) == 5
     assert corpus.mean_bytes == 38
-    assert corpus == generated_corpus(Path("nor here"), "random", 38, 5)
+    assert corpus == generated_corpus("nor here", "random", 38, 5)

@@ -23,7 +23,6 @@ from snugly_bench.clients.options import (
     installed,
     measure,
     numbers,
-    program,
 )
 from snugly_bench.clients.peers import PEERS
 from snugly_bench.clients.plan import FULL, QUICK, SMOKE, Workload, cells, contenders
@@ -32,6 +31,7 @@ from snugly_bench.corpora import KINDS, Corpus, file_corpus, generated_corpus
 from snugly_bench.report import clients as report
 from snugly_bench.report.record import About, save
 from snugly_bench.results import Results
+from snugly_bench.servers.peers import find_snugly
 
 DATA = ("json:1900", "html:1250", "csv:1300", "session:950")
 
@@ -73,7 +73,7 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
 def corpora(arguments: argparse.Namespace, values: int) -> list[Corpus]:
     found = [file_corpus(path, values) for path in arguments.data_file]
     kinds = arguments.generate or ([] if found else [generated_kind(text) for text in DATA])
-    return found + [generated_corpus(program(arguments), kind, size, values) for kind, size in kinds]
+    return found + [generated_corpus(find_snugly(arguments.program), kind, size, values) for kind, size in kinds]
 
 
 def main(words: list[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import resource
 import shlex
-import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -74,8 +73,7 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--own-clients", action="store_true", help="a client object for each task, not one for all")
     parser.add_argument(
         "--program",
-        type=Path,
-        default=Path("target/release/snugly"),
+        default="target/release/snugly",
         help="the snugly that generates values (default: %(default)s)",
     )
     parser.add_argument(
@@ -109,16 +107,6 @@ def installed(names: tuple[str, ...]) -> dict[str, str]:
     if not found:
         raise SystemExit("none of these clients is installed: pip install --requirement bench/requirements.txt")
     return found
-
-
-def program(arguments: argparse.Namespace) -> Path:
-    found = shutil.which(arguments.program)
-    if found is None:
-        raise SystemExit(
-            f"there is no program {arguments.program} to generate values: build it with "
-            "`cargo build --release --package snugly`, give it with --program, or give values with --data-file"
-        )
-    return Path(found)
 
 
 def allow_many_connections() -> None:

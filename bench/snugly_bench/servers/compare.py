@@ -15,7 +15,15 @@ from snugly_bench.machine import machine
 from snugly_bench.results import Results, write_csv
 from snugly_bench.servers import memory, persistence, throughput
 from snugly_bench.servers.loads import LOAD_CORE, SERVER_CORE
-from snugly_bench.servers.peers import CODECS, Peer, find_program, memcached_peer, snugly_peer, valkey_peer
+from snugly_bench.servers.peers import (
+    CODECS,
+    Peer,
+    find_program,
+    find_snugly,
+    memcached_peer,
+    snugly_peer,
+    valkey_peer,
+)
 
 PARTS = ("memory", "throughput", "persistence")
 ROUNDS = 5
@@ -108,7 +116,7 @@ def check_generator(arguments: argparse.Namespace, program: str, valkey: Peer) -
 
 def main(words: list[str]) -> None:
     arguments = parse_arguments(words)
-    program = find_program(arguments.program, "build it with `make run`, or give it with --program")
+    program = find_snugly(arguments.program)
     valkey = valkey_peer()
     if arguments.only != "memory" or arguments.check_generator:
         check_cores()

@@ -10,9 +10,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +18,8 @@ import valkey
 
 from snugly_bench.corpora import generated, read_lines
 from snugly_bench.progress import Progress
+from snugly_bench.servers.peers import CODECS, find_snugly, snugly_peer, start
 
-CODECS = ("none", "lz4", "zstd")
 GENERATED = {"json": 900, "html": 3000, "csv": 1300, "session": 500}
 """What is generated where there is no folder of data: the kind of value, and about how many bytes each has."""
 BATCH = 50
@@ -49,25 +46,6 @@ class Result:
     def saved(self) -> float:
         """The share of the given bytes that memory was saved; negative where overhead outweighs the savings."""
         return 1 - self.resident / self.given
-
-
-@contextmanager
-def server(program: Path, codec: str) -> Iterator[valkey.Valkey]:
-    """A server of its own for one codec, and a client of it."""
-    command = [str(program), "serve", "--port", "0", "--compression", codec, "--log-level", "error"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    try:
-        assert process.stderr is not None
-        banner = process.stderr.readline()
-        if " listens on " not in banner:
-            raise SystemExit(f"the server did not start: {banner}{process.stderr.read()}")
-        port = int(banner.split(" listens on ")[1].split(" ")[0].rsplit(":", 1)[1])
-        client = valkey.Valkey(port=port)
-        yield client
-        client.close()  # type: ignore[no-untyped-call]
-    finally:
-        process.terminate()
-        process.wait(timeout=10)
 
 
 def info(client: valkey.Valkey, section: str) -> dict[str, Any]:
@@ -139,7 +117,7 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="snugly_bench demo", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--program", type=Path, default=Path("target/release/snugly"), help="the program to run")
+    parser.add_argument("--program", default="target/release/snugly", help="the snugly to run (default: %(default)s)")
     parser.add_argument(
         "--data",
         type=Path,
@@ -152,17 +130,18 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
 
 def main(words: list[str]) -> None:
     arguments = parse_arguments(words)
+    program = find_snugly(arguments.program)
     if arguments.data.is_dir():
         sets = {path.stem: read_lines(path, arguments.values) for path in sorted(arguments.data.glob("*.jsonl"))}
         print(f"Real values from {arguments.data}")
     else:
         count = arguments.values or 5000
-        sets = {kind: generated(arguments.program, kind, size, count) for kind, size in GENERATED.items()}
+        sets = {kind: generated(program, kind, size, count) for kind, size in GENERATED.items()}
         print(f"Generated values, for there is no folder {arguments.data}")
     results: dict[tuple[str, str], Result] = {}
     with Progress(2 * len(CODECS) * sum(map(len, sets.values()))) as progress:
         for codec in CODECS:
-            with server(arguments.program, codec) as client:
+            with start(snugly_peer(program, codec)) as server, valkey.Valkey(port=server.port) as client:
                 for data, values in sets.items():
                     results[data, codec] = measure(client, data, codec, values, progress)
     print(table([results[data, codec] for data in sets for codec in CODECS]))

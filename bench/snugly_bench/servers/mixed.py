@@ -25,7 +25,7 @@ import valkey
 
 from snugly_bench.progress import Progress
 from snugly_bench.servers.generators import snugly_bench
-from snugly_bench.servers.peers import CODECS, Peer, Server, snugly_peer, start
+from snugly_bench.servers.peers import CODECS, Peer, Server, find_snugly, snugly_peer, start
 
 HOT_KEYS = 1_000
 HOT_CONNECTIONS = 4
@@ -209,7 +209,7 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
 def main(words: list[str]) -> None:
     arguments = parse_arguments(words)
     scale = QUICK if arguments.quick else FULL
-    program = str(Path(arguments.program).resolve())
+    program = find_snugly(arguments.program)
     with tempfile.TemporaryDirectory(prefix="snugly-bench-", dir=arguments.folder) as folder:
         peer = snugly_peer(program, arguments.codec)
         options = ("--storage", folder, "--max-memory", f"{MEMORY_MB}mb")

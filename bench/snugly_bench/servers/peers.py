@@ -64,6 +64,11 @@ def find_program(program: str, advice: str) -> str:
     return str(Path(found).resolve())
 
 
+def find_snugly(program: str) -> str:
+    """The absolute path of the snugly to run, or an error that says how to get one."""
+    return find_program(program, "build it with `cargo build --release --package snugly`, or give it with --program")
+
+
 def version_of(program: str) -> str:
     return subprocess.run([program, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 

@@ -19,7 +19,6 @@ from snugly_bench.clients.options import (
     installed,
     measure,
     numbers,
-    program,
 )
 from snugly_bench.clients.peers import BASE, OURS, PEERS
 from snugly_bench.clients.plan import NONE, Cell, Extent, contenders
@@ -27,6 +26,7 @@ from snugly_bench.clients.target import target
 from snugly_bench.corpora import KINDS, generated_corpus
 from snugly_bench.report import sizes as report
 from snugly_bench.report.record import save
+from snugly_bench.servers.peers import find_snugly
 
 SIZES = (38, 100, 200, 460, 950, 1900, 4096, 16384)
 FEW_SIZES = (38, 1900)
@@ -59,7 +59,7 @@ def main(words: list[str]) -> None:
     peer = arguments.peer or (OURS if PEERS[OURS].version() else BASE)
     versions = installed((peer,))
     sizes = arguments.sizes or (FEW_SIZES if arguments.smoke else SIZES)
-    generator = program(arguments)
+    generator = find_snugly(arguments.program)
     data = [generated_corpus(generator, kind, size, found.values) for kind, size in product(arguments.kinds, sizes)]
     asked = run.Asked(
         contenders=contenders({peer: PEERS[peer].backends}, arguments.backends),
