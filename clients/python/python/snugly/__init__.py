@@ -6,8 +6,8 @@
     cache.set("page:1", b"<html>" * 1000)
     assert cache.get("page:1") == b"<html>" * 1000
 
-`snugly.asyncio` has the same for asyncio, `snugly.compress` gives it to a client that is there already, and
-`snugly.codec` is for values without a client.
+`snugly.asyncio`, imported by itself, has the same for asyncio, `snugly.compress` gives it to a client that is there
+already, and `snugly.codec` is for values without a client.
 """
 
 from snugly.clients import Compression, compress, statistics
