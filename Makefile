@@ -43,7 +43,7 @@ test-rust: $(VENV)/installed ## the Rust tests
 test-minimal: ## the same tests in a build without codecs
 	cargo test --locked --no-default-features --package snugly-codec --package snugly-store --package snugly-server
 
-test-clients: $(VENV)/installed ## real clients, replies compared with valkey-server, and the specification
+test-clients: $(VENV)/installed ## real clients, replies compared with valkey-server, the specification, and bench/
 	cargo build --locked --package snugly
 	SNUGLY_BIN=$(CURDIR)/target/debug/snugly $(BIN)/python -m pytest --quiet $(ARGS)
 
