@@ -43,7 +43,7 @@ impl Codec {
         checksum: bool,
     ) -> PyResult<Codec> {
         let choice = Choice::new(backend, level, min_compression_size).map_err(refused)?;
-        let existing_envelopes = if wrap { ExistingEnvelopes::Wrap } else { ExistingEnvelopes::Pass };
+        let existing_envelopes = if wrap { ExistingEnvelopes::Wrap } else { ExistingEnvelopes::Keep };
         let options = Options { choice, existing_envelopes, checksum, max_decompressed_size };
         Ok(Codec { options, statistics: Statistics::default() })
     }
@@ -84,7 +84,7 @@ impl Codec {
         keep(out);
         match result {
             Ok(_) => Ok(restored.unwrap_or(value)),
-            Err(error) => Err(EnvelopeError::new_err((error.fault.to_string(), error.name(), error.backend))),
+            Err(error) => Err(EnvelopeError::new_err((error.fault.to_string(), error.kind(), error.backend))),
         }
     }
 

@@ -37,7 +37,7 @@ pub const DEFAULT_MAX_DECOMPRESSED_SIZE: usize = 512 << 20;
 pub enum ExistingEnvelopes {
     /// Sends it as it is: nothing is compressed twice.
     #[default]
-    Pass,
+    Keep,
     /// Encodes it again, so that the application reads back what it wrote even if a stranger made it.
     Wrap,
 }
@@ -47,7 +47,7 @@ pub enum ExistingEnvelopes {
 pub struct Options {
     /// What to compress with. Default: nothing.
     pub choice: Choice,
-    /// What to do with envelopes that are to be written. Default: pass.
+    /// What to do with envelopes that are to be written. Default: keep.
     pub existing_envelopes: ExistingEnvelopes,
     /// Whether zstd frames carry a checksum of the content (4 bytes). Default: no.
     pub checksum: bool,
@@ -223,7 +223,7 @@ pub fn encode_with(
     let result = match inspect(value) {
         None => encode_if_worth_it(options, dictionary, value, out),
         Some(envelope)
-            if options.existing_envelopes == ExistingEnvelopes::Pass
+            if options.existing_envelopes == ExistingEnvelopes::Keep
                 && envelope.is_well_formed(options.max_decompressed_size) =>
         {
             Err(Reason::Envelope)
@@ -369,6 +369,15 @@ impl EnvelopeError {
             Fault::UnknownBackend => "unknown_backend",
             Fault::NoDictionaryId => "corrupt",
             Fault::Payload(error) => error.name(),
+        }
+    }
+
+    /// The kind of error that the specification knows it by: [`name`](Self::name), but claims that cannot be true are
+    /// all one kind.
+    pub fn kind(&self) -> &'static str {
+        match self.name() {
+            "unreachable" | "length_mismatch" => "corrupt",
+            name => name,
         }
     }
 }

@@ -90,7 +90,7 @@ proptest! {
         let Some(algorithm) = compressing().next() else { return Ok(()) };
         let value = [&[0, 1, 2, 0, backend], &rest[..]].concat();
         let well_formed = envelope::inspect(&value).is_some_and(|envelope| envelope.is_well_formed(MAX_RAW));
-        let existing_envelopes = if wrap { ExistingEnvelopes::Wrap } else { ExistingEnvelopes::Pass };
+        let existing_envelopes = if wrap { ExistingEnvelopes::Wrap } else { ExistingEnvelopes::Keep };
         for choice in [choice(algorithm.name()), snugly_codec::Choice::none()] {
             let options = Options { existing_envelopes, ..options(choice) };
             if wrap || !well_formed {

@@ -18,9 +18,6 @@ from snugly.errors import UndecodableError
 
 __all__ = ["Codec", "Envelope", "decode", "encode", "inspect"]
 
-# Names that the specification joins under one kind.
-KINDS = {"unreachable": "corrupt", "length_mismatch": "corrupt"}
-
 
 @dataclass(frozen=True)
 class Envelope:
@@ -80,10 +77,10 @@ def undecodable(
     kind: type[UndecodableError], stored: bytes, key: bytes | None, error: _native.EnvelopeError
 ) -> UndecodableError:
     """The error to raise for `stored`."""
-    why, name, backend = error.args
+    why, named, backend = error.args
     at = f", at key {key!r}" if key is not None else ""
     message = f"cannot decode an envelope of {len(stored)} bytes, backend {backend:02x}{at}: {why}"
-    return kind(message, kind=KINDS.get(name, name), key=key, backend=backend, stored=stored)
+    return kind(message, kind=named, key=key, backend=backend, stored=stored)
 
 
 _default = Codec()
