@@ -11,25 +11,24 @@ Before anything is timed, every value is written and read back by every contende
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
+from snugly_bench.arguments import chosen_of, numbers
 from snugly_bench.clients import aims, run
 from snugly_bench.clients.options import (
     about,
     add_common_options,
     allow_many_connections,
-    chosen_of,
     extent,
     installed,
     measure,
-    numbers,
 )
 from snugly_bench.clients.peers import PEERS
 from snugly_bench.clients.plan import FULL, QUICK, SMOKE, Workload, cells, contenders
-from snugly_bench.clients.target import target
 from snugly_bench.corpora import KINDS, Corpus, file_corpus, generated_corpus
 from snugly_bench.report import clients as report
-from snugly_bench.report.record import About, save
+from snugly_bench.report.record import About
 from snugly_bench.results import Results
 from snugly_bench.servers.peers import find_snugly
 
@@ -92,10 +91,7 @@ def main(words: list[str]) -> None:
         iterations=arguments.iterations,
         own=arguments.own_clients,
     )
-    with target(arguments.host, arguments.port, not arguments.no_server) as server:
-        described = about("clients", words, server, versions, asked_extent)
-        results = measure(asked, server)
-    save(arguments.output, described, results)
+    described, results = measure(arguments, asked, partial(about, "clients", words, versions, asked_extent))
     print(summary(described, results))
     for path in report.write(arguments.output, described, results):
         print(f"Written: {path}")

@@ -43,8 +43,8 @@ class Fleet:
             self.expect(READY)
             before = cpu()
             self.send(GO)
-            samples = [self.receive(pipe) for pipe in self.pipes]
-            found[operation] = [sample for sample in samples if isinstance(sample, Sample)], cpu() - before
+            samples = [self.sample(pipe) for pipe in self.pipes]
+            found[operation] = samples, cpu() - before
         self.expect(DONE)
         return found
 
@@ -56,7 +56,16 @@ class Fleet:
         for pipe in self.pipes:
             received = self.receive(pipe)
             if received != answer:
-                raise SystemExit(f"a process that measures {self.peer} answered {received!r:.60} instead of {answer}")
+                raise self.unexpected(received, answer)
+
+    def sample(self, pipe: Connection) -> Sample:
+        received = self.receive(pipe)
+        if not isinstance(received, Sample):
+            raise self.unexpected(received, "a sample")
+        return received
+
+    def unexpected(self, received: object, wanted: str) -> SystemExit:
+        return SystemExit(f"a process that measures {self.peer} answered {received!r:.60} instead of {wanted}")
 
     def receive(self, pipe: Connection) -> object:
         """The next answer; exits if there is none, or if it is a failure."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 from collections.abc import Iterator
 
 import pytest
@@ -12,7 +13,7 @@ from snugly_bench.clients import fleet
 from snugly_bench.clients.peers import PEERS, Address, Client
 from snugly_bench.clients.plan import OPERATIONS, Contender
 from snugly_bench.clients.target import Target, target
-from snugly_bench.clients.worker import Fill, Measure, Sample, WrongValue, warm_up
+from snugly_bench.clients.worker import DONE, Fill, Measure, Sample, WrongValue, warm_up
 from snugly_bench.servers.peers import free_port
 
 VALUES = [(str(number), f"value {number} ".encode() * 40) for number in range(40)]
@@ -85,3 +86,10 @@ def test_a_client_that_returns_other_bytes_is_never_timed() -> None:
     forgetful = Client(forget, forget, forget, forget, forget)
     with pytest.raises(WrongValue, match="came back as None"):
         asyncio.run(warm_up([forgetful], "GET", VALUES, 1))
+
+
+def test_an_answer_out_of_turn_ends_the_run() -> None:
+    ours, theirs = multiprocessing.Pipe()
+    theirs.send(DONE)
+    with pytest.raises(SystemExit, match=f"measures valkey-py answered '{DONE}' instead of a sample"):
+        fleet.Fleet("valkey-py", (ours,)).sample(ours)

@@ -9,47 +9,17 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from math import inf
 from pathlib import Path
 from platform import python_version
 
+from snugly_bench.arguments import chosen_of, duration, positive
 from snugly_bench.clients import run
 from snugly_bench.clients.peers import BASE, PEERS
 from snugly_bench.clients.plan import BACKENDS, Extent, bases
-from snugly_bench.clients.target import Target
+from snugly_bench.clients.target import Target, target
 from snugly_bench.machine import machine
-from snugly_bench.report.record import About
+from snugly_bench.report.record import About, save
 from snugly_bench.results import Results
-
-
-def numbers(text: str) -> tuple[int, ...]:
-    found = tuple(int(word) for word in text.replace(",", " ").split())
-    if not found or min(found) < 1:
-        raise argparse.ArgumentTypeError("must be whole numbers from 1, with commas between them")
-    return found
-
-
-def positive(text: str) -> int:
-    (number,) = numbers(text)
-    return number
-
-
-def duration(text: str) -> float:
-    seconds = float(text)
-    if not 0 < seconds < inf:
-        raise argparse.ArgumentTypeError("must be more than 0")
-    return seconds
-
-
-def chosen_of(allowed: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:
-    def chosen(text: str) -> tuple[str, ...]:
-        found = tuple(text.split(","))
-        for word in found:
-            if word not in allowed:
-                raise argparse.ArgumentTypeError(f"{word!r} is none of {', '.join(allowed)}")
-        return found
-
-    return chosen
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
@@ -115,7 +85,7 @@ def allow_many_connections() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def about(benchmark: str, words: list[str], server: Target, versions: dict[str, str], asked: Extent) -> About:
+def about(benchmark: str, words: list[str], versions: dict[str, str], asked: Extent, server: Target) -> About:
     """What the report of this run is to tell."""
     return About(
         benchmark=benchmark,
@@ -131,8 +101,14 @@ def about(benchmark: str, words: list[str], server: Target, versions: dict[str, 
     )
 
 
-def measure(asked: run.Asked, server: Target) -> Results:
+def measure(
+    arguments: argparse.Namespace, asked: run.Asked, describe: Callable[[Target], About]
+) -> tuple[About, Results]:
+    """Measures on the server that the arguments name, and writes what the report can be drawn from again."""
     base = BASE if BASE in asked.peers else asked.peers[0]
     results = Results("", bases(asked.contenders, base))
-    run.run(asked, server, results)
-    return results
+    with target(arguments.host, arguments.port, not arguments.no_server) as server:
+        described = describe(server)
+        run.run(asked, server, results)
+    save(arguments.output, described, results)
+    return described, results

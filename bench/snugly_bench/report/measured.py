@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from snugly_bench.clients.plan import BACKENDS, MEMORY, VALUE, Cell, Contender, Operation, Workload, memory_workload
 from snugly_bench.results import Results
@@ -14,32 +15,32 @@ class Measured:
 
     results: Results
 
-    @property
+    @cached_property
     def contenders(self) -> list[Contender]:
         """By backend, in the order of measuring."""
         found = dict.fromkeys(Contender.parse(subject) for _, subject in self.results.rows())
         return sorted(found, key=lambda contender: BACKENDS.index(contender.backend))
 
-    @property
+    @cached_property
     def peers(self) -> list[str]:
         return list(dict.fromkeys(contender.peer for contender in self.contenders))
 
-    @property
+    @cached_property
     def backends(self) -> list[str]:
         return list(dict.fromkeys(contender.backend for contender in self.contenders))
 
-    @property
+    @cached_property
     def workloads(self) -> list[Workload]:
         found = (Workload.parse(text) for text, _ in self.results.rows())
         return list(dict.fromkeys(workload for workload in found if workload is not None))
 
-    @property
+    @cached_property
     def data(self) -> list[str]:
         """All corpora, those that only memory was measured with too."""
         names = (text.partition(" ")[0].removeprefix("data=") for text, _ in self.results.rows())
         return list(dict.fromkeys(names))
 
-    @property
+    @cached_property
     def cells(self) -> list[Cell]:
         return sorted({workload.cell for workload in self.workloads})
 

@@ -11,6 +11,7 @@ import argparse
 import os
 from pathlib import Path
 
+from snugly_bench.arguments import positive
 from snugly_bench.machine import machine
 from snugly_bench.results import Results, write_csv
 from snugly_bench.servers import memory, persistence, throughput
@@ -52,13 +53,6 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     arguments = parser.parse_args(words)
     arguments.rounds = arguments.rounds or (1 if arguments.quick else ROUNDS)
     return arguments
-
-
-def positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number
 
 
 def check_cores() -> None:

@@ -24,6 +24,7 @@ from pathlib import Path
 import valkey
 
 from snugly_bench.progress import Progress
+from snugly_bench.results import table
 from snugly_bench.servers.generators import snugly_bench
 from snugly_bench.servers.peers import CODECS, Peer, Server, find_snugly, snugly_peer, start
 
@@ -181,16 +182,21 @@ def split(keys: list[str]) -> list[list[str]]:
     return [keys[number::BESIDE_CONNECTIONS] for number in range(BESIDE_CONNECTIONS)]
 
 
-def table(results: list[Result]) -> str:
+def report(results: list[Result]) -> str:
     """The results as people read them."""
-    head = f"{'hot GETs':<24} {'GETs/s':>9} {'p50':>10} {'p99':>10} {'beside/s':>9} {'from disk':>11}"
-    lines = [head, "-" * len(head)]
-    lines += [
-        f"{result.situation:<24} {result.rate:>9,.0f} {result.p50:>7.1f} us {result.p99:>7.1f} us "
-        f"{result.beside:>9,.0f} {result.from_disk / 1e6:>6.1f} MB/s"
+    header = ["hot GETs", "a second", "p50 µs", "p99 µs", "beside a second", "MB from disk a second"]
+    rows = [
+        [
+            result.situation,
+            f"{result.rate:,.0f}",
+            f"{result.p50:.1f}",
+            f"{result.p99:.1f}",
+            f"{result.beside:,.0f}",
+            f"{result.from_disk / 1e6:.1f}",
+        ]
         for result in results
     ]
-    return "\n".join(lines)
+    return table(header, rows, (0,))
 
 
 def parse_arguments(words: list[str]) -> argparse.Namespace:
@@ -214,7 +220,7 @@ def main(words: list[str]) -> None:
         peer = snugly_peer(program, arguments.codec)
         options = ("--storage", folder, "--max-memory", f"{MEMORY_MB}mb")
         results = measure_all(program, replace(peer, command=(*peer.command, *options)), Path(folder), scale)
-    print(table(results))
+    print(report(results))
     print(
         f"\n{scale.cold_keys:,} values of {VALUE_BYTES} bytes on disk, {MEMORY_MB} MB of memory for values, "
         f"{HOT_CONNECTIONS} connections for hot GETs,\n{BESIDE_CONNECTIONS} beside. From disk is what the server made "

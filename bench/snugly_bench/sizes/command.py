@@ -7,25 +7,23 @@ smallest record is longer than a size are represented by the beginnings of recor
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from itertools import product
 
+from snugly_bench.arguments import chosen_of, numbers
 from snugly_bench.clients import run
 from snugly_bench.clients.options import (
     about,
     add_common_options,
     allow_many_connections,
-    chosen_of,
     extent,
     installed,
     measure,
-    numbers,
 )
 from snugly_bench.clients.peers import BASE, OURS, PEERS
 from snugly_bench.clients.plan import NONE, Cell, Extent, contenders
-from snugly_bench.clients.target import target
 from snugly_bench.corpora import KINDS, generated_corpus
 from snugly_bench.report import sizes as report
-from snugly_bench.report.record import save
 from snugly_bench.servers.peers import find_snugly
 
 SIZES = (38, 100, 200, 460, 950, 1900, 4096, 16384)
@@ -71,10 +69,7 @@ def main(words: list[str]) -> None:
         iterations=arguments.iterations,
         own=arguments.own_clients,
     )
-    with target(arguments.host, arguments.port, not arguments.no_server) as server:
-        described = about("sizes", words, server, versions, found)
-        results = measure(asked, server)
-    save(arguments.output, described, results)
+    described, results = measure(arguments, asked, partial(about, "sizes", words, versions, found))
     paths = report.write(arguments.output, described, results)
     print(report.text(described, results))
     for path in paths:

@@ -16,7 +16,7 @@ from snugly.callbacks import OPTION, Callbacks
 from snugly.compressor import Batch, Compressor, Restoration, Transaction
 from snugly.configuration import CompressionConfiguration
 from snugly.errors import ConfigurationError, UndecodableError
-from snugly.text import read_escaped, text_encoding
+from snugly.text import known_nodes, read_escaped, text_encoding
 
 Compression: TypeAlias = CompressionConfiguration | bool | None
 """How a client compresses: True for the defaults, False or None for not at all."""
@@ -256,10 +256,6 @@ def adopt_nodes(manager: Any, compressor: Compressor) -> None:
         client = getattr(node, f"{library}_connection")
         if client is not None and not isinstance(client, Compressed):
             adopt_node(client, compressor)
-
-
-def known_nodes(manager: Any) -> list[Any]:
-    return [*manager.nodes_cache.values(), *manager.startup_nodes.values()]
 
 
 def library_of(instance: object) -> str | None:

@@ -89,12 +89,17 @@ def holders_of(client: Any) -> Iterator[Any]:
     yield manager
     if hasattr(client, "connection_kwargs"):
         yield client
-    for node in [*manager.nodes_cache.values(), *manager.startup_nodes.values()]:
+    for node in known_nodes(manager):
         connected = getattr(node, "valkey_connection", None) or getattr(node, "redis_connection", None)
         if hasattr(node, "connection_kwargs"):
             yield node
         elif connected is not None:
             yield connected.connection_pool
+
+
+def known_nodes(manager: Any) -> list[Any]:
+    """The nodes of a cluster that its client has heard of so far."""
+    return [*manager.nodes_cache.values(), *manager.startup_nodes.values()]
 
 
 def connections_of(holder: Any) -> Iterator[Any]:
