@@ -11,6 +11,7 @@ A `Codec` has settings and counters of its own, and may be used from any number 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from snugly import _native
 from snugly.configuration import CompressionBackend, CompressionConfiguration, ExistingEnvelopes, OnUndecodable
@@ -71,6 +72,14 @@ class Codec:
     def statistics(self) -> dict[str, int]:
         """What this codec has counted since it was made, by name."""
         return self.native.statistics()
+
+
+def exact_codec(**options: Any) -> Codec:
+    """A codec for a library that hands over all of its values, and wants each back as it was.
+
+    `options` are those of `CompressionConfiguration`, but envelopes are wrapped by default.
+    """
+    return Codec(CompressionConfiguration(**{"existing_envelopes": ExistingEnvelopes.WRAP, **options}))
 
 
 def undecodable(
