@@ -13,5 +13,5 @@ mod native {
     #[pymodule_export]
     use crate::codec::{Codec, EnvelopeError, inspect, levels};
     #[pymodule_export]
-    use crate::statistics::process_statistics;
+    use crate::statistics::{counters, process_statistics};
 }

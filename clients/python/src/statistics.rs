@@ -7,7 +7,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use snugly_codec::{Counters, DESCRIPTORS, Family, Snapshot, Started, Stopwatch};
+use snugly_codec::{Counters, DESCRIPTORS, Descriptor, Family, Snapshot, Started, Stopwatch};
 
 static PROCESS: LazyLock<Counters> = LazyLock::new(Counters::default);
 
@@ -55,6 +55,18 @@ fn start(stopwatch: &Mutex<Stopwatch>) -> Started {
 #[pyfunction]
 pub(crate) fn process_statistics(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     named(py, &PROCESS.snapshot())
+}
+
+/// Name, family, codec and text of each counter.
+type Description = (String, &'static str, Option<&'static str>, &'static str);
+
+/// What is counted: for each name of the statistics its family, the codec if the family has one counter a codec, and
+/// what it means.
+#[pyfunction]
+pub(crate) fn counters() -> Vec<Description> {
+    let codec = |row: &Descriptor| row.codec.map(|codec| codec.name());
+    let describe = |row: &Descriptor| (row.to_string(), row.family, codec(row), row.help);
+    DESCRIPTORS.iter().map(describe).collect()
 }
 
 fn named<'py>(py: Python<'py>, snapshot: &Snapshot) -> PyResult<Bound<'py, PyDict>> {

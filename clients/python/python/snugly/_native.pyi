@@ -26,6 +26,9 @@ class Codec:
 class EnvelopeError(Exception):
     """An envelope that cannot be read. The arguments: message, kind, backend."""
 
+def counters() -> list[tuple[str, str, str | None, str]]:
+    """Of each name of the statistics: the name, its family, the codec if the family has one counter a codec, a text."""
+
 def inspect(value: bytes | bytearray | memoryview) -> tuple[int, str | None, int | None, int | None] | None:
     """Backend, the backend's name, claimed length and dictionary ID of an envelope; None if the bytes are none."""
 
