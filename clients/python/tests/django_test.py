@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 from typing import Any
 
@@ -19,6 +20,7 @@ if not settings.configured:
 PAGE = {"title": "hello", "body": "<p>hello</p>" * 500}
 
 DJANGO_VALKEY = "django_valkey.cache.ValkeyCache"
+DJANGO_VALKEY_ASYNC = "django_valkey.async_cache.cache.AsyncValkeyCache"
 DJANGO_REDIS = "django_redis.cache.RedisCache"
 DJANGO = "django.core.cache.backends.redis.RedisCache"
 COMPRESSOR = {"COMPRESSOR": "snugly.django.SnuglyCompressor"}
@@ -40,6 +42,7 @@ def cache_of(server: Server, backend: str, options: dict[str, Any]) -> Any:
     """A cache as Django makes it from settings; everything there is gone."""
     with server.connect() as connection:
         connection.command("FLUSHALL")
+    # django-valkey shares pools by URL between its two kinds of cache, so that for asyncio has a URL of its own.
     scheme = "valkey" if backend == DJANGO_VALKEY else "redis"
     location = f"{scheme}://127.0.0.1:{server.port}/0"
     return CacheHandler({"default": {"BACKEND": backend, "LOCATION": location, "OPTIONS": options}})["default"]
@@ -109,6 +112,20 @@ def test_the_settings_say_how_a_cache_compresses(valkey_server: Server, backend:
     wrong = cache_of(valkey_server, backend, {**COMPRESSOR, "SNUGLY": {"backend": "gzip"}})
     with pytest.raises(snugly.ConfigurationError, match="backend is 'gzip': choose 'zstd'"):
         wrong.get("page")
+
+
+def test_an_asyncio_cache_compresses_by_compressor_and_by_client(valkey_server: Server) -> None:
+    client = {"BASE_CLIENT_CLASS": "snugly.asyncio.Valkey", "BASE_CLIENT_KWARGS": {"compression": True}}
+
+    async def main() -> None:
+        for options in (COMPRESSOR, client):
+            cache = cache_of(valkey_server, DJANGO_VALKEY_ASYNC, options)
+            await cache.aset("page", PAGE)
+            assert stored(valkey_server, cache, "page").startswith(b"\0\1\2\0\1")
+            assert await cache.aget("page") == PAGE
+        await (await cache.client.get_client()).connection_pool.disconnect()
+
+    asyncio.run(main())
 
 
 def test_a_serializer_with_options_is_given_as_an_object(valkey_server: Server) -> None:
