@@ -17,8 +17,8 @@ class RedisBackend(redis.RedisBackend):  # type: ignore[misc]
 
         Celery(result_backend="snugly.celery.RedisBackend+redis://localhost:6379/0")
 
-    Results are compressed, those of the parts of a chord too, and what is published to those who wait for them. What
-    was stored before, without compression, is read as it is. `result_backend_transport_options={"snugly": {...}}` has
+    Results are compressed, where they are stored and where they are published to those who wait for them. What was
+    stored before, without compression, is read as it is. `result_backend_transport_options={"snugly": {...}}` has
     options of `CompressionConfiguration`; ConfigurationError says what is wrong with them.
     """
 
@@ -26,8 +26,11 @@ class RedisBackend(redis.RedisBackend):  # type: ignore[misc]
         super().__init__(*args, **options)
         self._codec = exact_codec(**self.app.conf.result_backend_transport_options.get(OPTION, {}))
 
-    def encode(self, data: Any) -> bytes:
+    def encode(self, data: Any) -> Any:
         payload = super().encode(data)
+        if not isinstance(data, dict):
+            # A part of a chord becomes the member of a set, and one that comes twice must be the same bytes twice.
+            return payload
         return self._codec.encode(payload.encode() if isinstance(payload, str) else payload)
 
     def decode(self, payload: Any) -> Any:
