@@ -6,18 +6,29 @@ use super::{ProtocolError, parse_integer, write_head};
 const MAX_LINE: usize = 64 << 10;
 
 const NEGATIVE: ProtocolError = ProtocolError::InvalidReply("a negative length");
-const TOO_MANY: ProtocolError = ProtocolError::ReplyTooBig("more values than the limit");
+pub(super) const TOO_MANY: ProtocolError = ProtocolError::ReplyTooBig("more values than the limit");
 
 /// Appends a command, its name first, as the array of bulk strings that servers expect.
 pub fn encode_command<A: AsRef<[u8]>>(args: &[A], out: &mut Vec<u8>) {
     out.reserve(16 + args.iter().map(|arg| arg.as_ref().len() + 16).sum::<usize>());
-    write_head(out, b'*', args.len() as i64);
+    encode_array(args.len(), out);
     for arg in args {
-        let arg = arg.as_ref();
-        write_head(out, b'$', arg.len() as i64);
-        out.extend_from_slice(arg);
-        out.extend_from_slice(b"\r\n");
+        encode_bulk(arg.as_ref(), out);
     }
+}
+
+/// Appends the head of a command of this many words, its name included.
+pub fn encode_array(words: usize, out: &mut Vec<u8>) {
+    write_head(out, b'*', words as i64);
+}
+
+/// Appends one word of a command.
+#[inline]
+pub fn encode_bulk(word: &[u8], out: &mut Vec<u8>) {
+    write_head(out, b'$', word.len() as i64);
+    out.reserve(word.len() + 2);
+    out.extend_from_slice(word);
+    out.extend_from_slice(b"\r\n");
 }
 
 /// What a reply may ask for.

@@ -2,7 +2,8 @@
 //! (<https://valkey.io/topics/protocol/>), and inline commands as people type them into a terminal.
 //!
 //! - A server reads with [`RequestParser`] and answers through [`ReplyBuffer`]; [`RequestQueue`] keeps requests for later.
-//! - A client writes with [`encode_command`] and reads with [`ReplyParser`], or token by token with [`next_token`].
+//! - A client writes with [`encode_command`] and reads with [`ReplyParser`]; or finds whole replies with a
+//!   [`ReplyScanner`], to read them token by token with [`next_token`].
 //!
 //! What is accepted, what is refused and the words of the refusal are those of Valkey 9.1.
 
@@ -13,13 +14,17 @@ mod number;
 mod queue;
 mod reply;
 mod request;
+mod scanner;
 
-pub use client::{ReplyLimits, ReplyParser, Token, Value, encode_command, next_token};
+pub use client::{
+    ReplyLimits, ReplyParser, Token, Value, encode_array, encode_bulk, encode_command, next_token,
+};
 pub use error::ProtocolError;
 pub use number::{format_double, parse_integer};
 pub use queue::RequestQueue;
 pub use reply::{Protocol, ReplyBuffer};
 pub use request::{Args, ArgsIter, Limits, RequestParser};
+pub use scanner::ReplyScanner;
 
 /// Appends a header line: a type byte and a number.
 #[inline]
