@@ -56,4 +56,4 @@ pub use encoder::Encoder;
 pub use error::DecodeError;
 pub use outcome::Reason;
 pub use record::{Record, RecordError};
-pub use stopwatch::{Started, Stopwatch};
+pub use stopwatch::{Ended, Started, Stopwatch};

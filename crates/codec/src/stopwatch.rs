@@ -1,7 +1,7 @@
 //! An estimate of the time spent, from a sample: reading the clock each time would cost more than small
 //! values do.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::algorithm::CodecId;
 use crate::counters::{Counters, Family};
@@ -18,6 +18,10 @@ pub struct Stopwatch {
 /// A started measurement, or none if the operation is not in the sample.
 #[derive(Clone, Copy, Debug)]
 pub struct Started(Option<Instant>);
+
+/// An ended measurement, or none: what one thread has measured another can count.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended(Option<Duration>);
 
 impl Stopwatch {
     /// A stopwatch whose first sample is some operations away.
@@ -45,12 +49,32 @@ impl Default for Stopwatch {
 }
 
 impl Started {
+    /// The same measurement, started now: for an operation that is done later than it was begun.
+    #[must_use]
+    pub fn again(self) -> Started {
+        Started(self.0.map(|_| Instant::now()))
+    }
+
+    /// Ends the measurement.
+    #[inline]
+    #[must_use]
+    pub fn ended(self) -> Ended {
+        Ended(self.0.map(|start| start.elapsed()))
+    }
+
     /// Counts the time since the start for all the operations that this one stands for.
     #[inline]
     pub fn stop(self, counters: &Counters, family: Family) {
-        if let Some(start) = self.0 {
-            let nanoseconds = start.elapsed().as_nanos() as u64 * u64::from(SAMPLED);
-            counters.add(family, CodecId::Identity, nanoseconds);
+        self.ended().count(counters, family);
+    }
+}
+
+impl Ended {
+    /// Counts the time for all the operations that this one stands for.
+    #[inline]
+    pub fn count(self, counters: &Counters, family: Family) {
+        if let Some(elapsed) = self.0 {
+            counters.add(family, CodecId::Identity, elapsed.as_nanos() as u64 * u64::from(SAMPLED));
         }
     }
 }
