@@ -1,20 +1,25 @@
 //! Values to envelopes and back, for Python's bytes.
 
 use std::cell::Cell;
+use std::thread::LocalKey;
 
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView};
 use snugly_codec::envelope::{self, Decoded, ExistingEnvelopes, Options, Outcome};
-use snugly_codec::{Algorithm, Choice, SelectError};
+use snugly_codec::{Algorithm, Choice, CodecId, SelectError};
 
-use crate::statistics::Statistics;
+use crate::statistics::{Done, Operation, Statistics};
 
 pyo3::create_exception!(_native, EnvelopeError, PyException, "The arguments: message, kind, backend.");
 
 /// Values from this length on, in bytes, are encoded and decoded without the interpreter's lock. What another thread
 /// can do meanwhile must be worth more than getting the lock back, and that may take milliseconds.
 const UNLOCKED_FROM: usize = 64 << 10;
+
+/// Several values of so many bytes in sum are encoded by several threads; from fewer on it costs more than it gains, and
+/// LZ4 is some eight times faster.
+const TOGETHER_FROM: usize = 64 << 10;
 
 /// The buffer that a thread keeps between values, in bytes at most.
 const MAX_KEPT_SCRATCH: usize = 1 << 20;
@@ -51,41 +56,17 @@ impl Codec {
     /// The value's envelope, or the value itself where it is to be sent as it is.
     fn encode<'py>(&self, py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let value = bytes(value)?;
-        let input = value.as_bytes();
         let mut out = SCRATCH.take();
         out.clear();
-        let operation = self.statistics.encoding();
-        let outcome = unlocked(py, input.len(), || envelope::encode(&self.options, input, &mut out));
-        self.statistics.count(py, &operation, |counters| {
-            outcome.count(input.len(), counters);
-        });
-        let encoded = matches!(outcome, Outcome::Encoded { .. }).then(|| PyBytes::new(py, &out));
-        keep(out);
+        let encoded = self.encode_into(py, value.as_bytes(), &mut out).then(|| PyBytes::new(py, &out));
+        keep(&SCRATCH, out);
         Ok(encoded.unwrap_or(value))
     }
 
     /// The value in an envelope, or the value itself if it is none.
     fn decode<'py>(&self, py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let value = bytes(value)?;
-        let input = value.as_bytes();
-        let size = match envelope::inspect(input) {
-            None => 0,
-            Some(envelope) => envelope.claimed_len().map_or(input.len(), |claimed| claimed as usize),
-        };
-        let mut out = SCRATCH.take();
-        out.clear();
-        let operation = self.statistics.decoding();
-        let result = unlocked(py, size, || envelope::decode(&self.options, input, &mut out));
-        self.statistics.count(py, &operation, |counters| match &result {
-            Ok(decoded) => decoded.count(input.len(), counters),
-            Err(error) => error.count(counters),
-        });
-        let restored = matches!(result, Ok(Decoded::Restored { .. })).then(|| PyBytes::new(py, &out));
-        keep(out);
-        match result {
-            Ok(_) => Ok(restored.unwrap_or(value)),
-            Err(error) => Err(EnvelopeError::new_err((error.fault.to_string(), error.kind(), error.backend))),
-        }
+        Ok(self.decode_slice(py, value.as_bytes())?.unwrap_or(value))
     }
 
     /// What this codec has counted, by name.
@@ -94,8 +75,81 @@ impl Codec {
     }
 }
 
+impl Codec {
+    /// Appends the value's envelope, unless the value is to be sent as it is.
+    pub fn encode_into(&self, py: Python<'_>, value: &[u8], out: &mut Vec<u8>) -> bool {
+        let encoding = self.encoding(py);
+        let encoded = unlocked(py, value.len(), || encoding.run(value, out));
+        self.count_encoded(py, &encoded)
+    }
+
+    /// From how many bytes on several values are better encoded by several threads.
+    pub fn worth_threads(&self) -> usize {
+        if self.options.choice.algorithm().id() == CodecId::Lz4 { 8 * TOGETHER_FROM } else { TOGETHER_FROM }
+    }
+
+    /// Something to be encoded, on any thread.
+    pub fn encoding(&self, _: Python<'_>) -> Encoding<'_> {
+        Encoding { options: &self.options, operation: self.statistics.encoding() }
+    }
+
+    /// Counts what has been encoded, and says whether there is an envelope.
+    pub fn count_encoded(&self, py: Python<'_>, encoded: &Encoded) -> bool {
+        self.statistics.count(py, &encoded.done, |counters| encoded.outcome.count(encoded.len, counters));
+        matches!(encoded.outcome, Outcome::Encoded { .. })
+    }
+
+    /// The value in an envelope, or None if it is none.
+    ///
+    /// # Errors
+    /// EnvelopeError.
+    pub fn decode_slice<'py>(&self, py: Python<'py>, stored: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let size = match envelope::inspect(stored) {
+            None => 0,
+            Some(envelope) => envelope.claimed_len().map_or(stored.len(), |claimed| claimed as usize),
+        };
+        let mut out = SCRATCH.take();
+        out.clear();
+        let operation = self.statistics.decoding();
+        let result = unlocked(py, size, || envelope::decode(&self.options, stored, &mut out));
+        self.statistics.count(py, &operation.end(), |counters| match &result {
+            Ok(decoded) => decoded.count(stored.len(), counters),
+            Err(error) => error.count(counters),
+        });
+        let restored = matches!(result, Ok(Decoded::Restored { .. })).then(|| PyBytes::new(py, &out));
+        keep(&SCRATCH, out);
+        match result {
+            Ok(_) => Ok(restored),
+            Err(error) => Err(EnvelopeError::new_err((error.fault.to_string(), error.kind(), error.backend))),
+        }
+    }
+}
+
+/// A value that is to be encoded.
+#[derive(Clone, Copy)]
+pub(crate) struct Encoding<'a> {
+    options: &'a Options,
+    operation: Operation,
+}
+
+/// What has become of it.
+pub(crate) struct Encoded {
+    outcome: Outcome,
+    len: usize,
+    done: Done,
+}
+
+impl Encoding<'_> {
+    /// Appends the value's envelope, unless the value is to be sent as it is.
+    pub fn run(self, value: &[u8], out: &mut Vec<u8>) -> Encoded {
+        let operation = self.operation.begin();
+        let outcome = envelope::encode(self.options, value, out);
+        Encoded { outcome, len: value.len(), done: operation.end() }
+    }
+}
+
 /// The bytes of a bytes-like object. Those that could change while they are read are copied.
-fn bytes<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+pub(crate) fn bytes<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
         return Ok(bytes.clone());
     }
@@ -113,10 +167,10 @@ fn unlocked<T: Send>(py: Python<'_>, size: usize, work: impl FnOnce() -> T + Sen
     if size < UNLOCKED_FROM { work() } else { py.detach(work) }
 }
 
-/// Keeps the thread's buffer for the next value, unless that would keep a lot of memory.
-fn keep(scratch: Vec<u8>) {
-    if scratch.capacity() <= MAX_KEPT_SCRATCH {
-        SCRATCH.set(scratch);
+/// Keeps a thread's buffer for the next time, unless that would keep a lot of memory.
+pub(crate) fn keep(place: &'static LocalKey<Cell<Vec<u8>>>, buffer: Vec<u8>) {
+    if buffer.capacity() <= MAX_KEPT_SCRATCH {
+        place.set(buffer);
     }
 }
 

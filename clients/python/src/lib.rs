@@ -1,10 +1,16 @@
-//! The module `snugly._native`: envelopes for Python.
+//! The module `snugly._native`: envelopes for Python, and the hot half of its clients.
 //!
-//! It knows Python's objects and `snugly_codec`, and nothing about commands, clients or sockets: those are for the
-//! Python code around it, which documents all of this for its users.
+//! It knows Python's objects, envelopes and RESP. Which commands have values, how connections are made and what goes
+//! wrong with them is for the Python code around it, which documents all of this for its users.
 
 mod codec;
+mod exchange;
+mod link;
+mod plans;
+mod replies;
 mod statistics;
+mod together;
+mod wire;
 
 use pyo3::prelude::*;
 
@@ -13,5 +19,13 @@ mod native {
     #[pymodule_export]
     use crate::codec::{Codec, EnvelopeError, inspect, levels};
     #[pymodule_export]
+    use crate::exchange::Request;
+    #[pymodule_export]
+    use crate::link::Link;
+    #[pymodule_export]
+    use crate::replies::ProtocolFault;
+    #[pymodule_export]
     use crate::statistics::{counters, process_statistics};
+    #[pymodule_export]
+    use crate::wire::Wire;
 }

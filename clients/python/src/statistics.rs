@@ -7,7 +7,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use snugly_codec::{Counters, DESCRIPTORS, Descriptor, Family, Snapshot, Started, Stopwatch};
+use snugly_codec::{Counters, DESCRIPTORS, Descriptor, Ended, Family, Snapshot, Started, Stopwatch};
 
 static PROCESS: LazyLock<Counters> = LazyLock::new(Counters::default);
 
@@ -20,9 +20,27 @@ pub(crate) struct Statistics {
 }
 
 /// Something that is being done, and counted under `family` if it is timed.
+#[derive(Clone, Copy)]
 pub(crate) struct Operation {
     started: Started,
     family: Family,
+}
+
+/// Something that has been done.
+pub(crate) struct Done {
+    ended: Ended,
+    family: Family,
+}
+
+impl Operation {
+    /// Starts only now, on any thread.
+    pub fn begin(self) -> Operation {
+        Operation { started: self.started.again(), ..self }
+    }
+
+    pub fn end(self) -> Done {
+        Done { ended: self.started.ended(), family: self.family }
+    }
 }
 
 impl Statistics {
@@ -34,11 +52,11 @@ impl Statistics {
         Operation { started: start(&self.decoding), family: Family::DecodeNanoseconds }
     }
 
-    /// Counts the operation, as `count` says, and the time that it took.
-    pub fn count(&self, _: Python<'_>, operation: &Operation, count: impl Fn(&Counters)) {
+    /// Counts what has been done, as `count` says, and the time that it took.
+    pub fn count(&self, _: Python<'_>, done: &Done, count: impl Fn(&Counters)) {
         for counters in [&self.counters, &*PROCESS] {
             count(counters);
-            operation.started.stop(counters, operation.family);
+            done.ended.count(counters, done.family);
         }
     }
 

@@ -342,7 +342,7 @@ def test_a_callback_of_the_application_gets_the_restored_value(connect: Connect)
 
 def test_off_is_the_class_of_the_library_untouched(valkey_server: Server) -> None:
     for off in (None, False, CompressionConfiguration(enabled=False)):
-        with snugly.Valkey(port=valkey_server.port, compression=off) as client:
+        with snugly.Valkey(port=valkey_server.port, compression=off, native=False) as client:
             assert type(client) is snugly.Valkey
             for method in ("execute_command", "pipeline", "parse_response"):
                 assert getattr(type(client), method) is getattr(valkey.Valkey, method)

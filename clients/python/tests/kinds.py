@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import redis
@@ -51,10 +52,12 @@ class Kind:
 KINDS = [
     Kind("snugly", snugly.Valkey),
     Kind("snugly-url", from_url(snugly.Valkey.from_url)),
+    Kind("snugly-not-native", partial(snugly.Valkey, native=False)),
     Kind("valkey-py", given(valkey.Valkey)),
     Kind("redis-py", given(redis.Redis)),
     Kind("snugly-asyncio", snugly.asyncio.Valkey),
     Kind("snugly-asyncio-url", from_url(snugly.asyncio.Valkey.from_url)),
+    Kind("snugly-asyncio-not-native", partial(snugly.asyncio.Valkey, native=False)),
     Kind("valkey-py-asyncio", given(valkey.asyncio.Valkey)),
     Kind("redis-py-asyncio", given(redis.asyncio.Redis)),
     Kind("snugly-cluster", snugly.ValkeyCluster, cluster=True, transactions=False),

@@ -1,4 +1,6 @@
-from typing import final
+import asyncio
+from collections.abc import Callable
+from typing import Any, Self, final
 
 @final
 class Codec:
@@ -22,6 +24,78 @@ class Codec:
 
     def statistics(self) -> dict[str, int]:
         """What this codec has counted, by name."""
+
+@final
+class Wire:
+    """Packs the commands of one client and restores replies, for any number of connections."""
+
+    def __new__(
+        cls,
+        *,
+        codec: Codec | None,
+        plan: Callable[[str, int], tuple[list[int], str | None, list[int], list[str]] | bool | None],
+        request: Callable[[tuple[Any, ...]], tuple[tuple[Any, ...], Callable[[Any], Any] | None]],
+        refuse: Callable[[tuple[Any, ...]], None],
+        encode: Callable[[Any], bytes | memoryview],
+        sends_utf8: bool,
+        decodes: tuple[str, str] | None,
+        parse_error: Callable[[str], Exception],
+        unreadable: Callable[[bytes, Any, EnvelopeError], Any],
+        as_text: Callable[[bytes, bytes, Any], Any],
+    ) -> Wire: ...
+    def takes(self, args: tuple[Any, ...]) -> bool:
+        """Whether a command is for this transport. Raises CommandRefusedError."""
+
+    def request(self, args: tuple[Any, ...]) -> Request | None:
+        """A command, ready to be sent; None if it is not for this transport.
+
+        Raises CommandRefusedError, and DataError for an argument that cannot be sent.
+        """
+
+    def request_all(self, commands: list[tuple[tuple[Any, ...], dict[str, Any]]], transaction: bool) -> Request | None:
+        """The commands of a pipeline; None if one of them is not for this transport. Raises as `request`."""
+
+@final
+class Request:
+    """One or several commands, ready to be sent, any number of times."""
+
+    def exchange(self, socket: Any) -> list[Any]:
+        """Sends the commands and returns the replies; those that are errors are exceptions.
+
+        Raises what the socket raises, ConnectionError if it ends, and ProtocolFault; the socket is of no use then.
+        """
+
+class Link:
+    """A connection that the commands of one event loop share: the hot half of an asyncio.Protocol."""
+
+    def __new__(cls, wire: Wire, event_loop: asyncio.AbstractEventLoop, write: Callable[[bytes], None]) -> Self: ...
+    def ask(self, args: tuple[Any, ...]) -> asyncio.Future[Any] | None:
+        """Asks a command, and returns a future of its reply; None if it is not for this transport.
+
+        Raises as Wire.request.
+        """
+
+    def ask_all(
+        self, commands: list[tuple[tuple[Any, ...], dict[str, Any]]], transaction: bool
+    ) -> asyncio.Future[list[Any]] | None:
+        """Asks the commands of a pipeline, and returns a future of the list of replies; None if one of them is not for
+        this transport. Raises as Wire.request.
+        """
+
+    def flush(self) -> None:
+        """Writes what has been asked."""
+
+    def data_received(self, data: bytes) -> None:
+        """Reads replies. Raises ProtocolFault."""
+
+    def waiting(self) -> float | None:
+        """How long the first of those who wait has been waiting, in seconds; None if nobody waits."""
+
+    def abandon(self) -> list[asyncio.Future[Any]]:
+        """Takes the futures of all who wait; nobody gets a reply any more."""
+
+class ProtocolFault(Exception):
+    """A server sent what is no reply."""
 
 class EnvelopeError(Exception):
     """An envelope that cannot be read. The arguments: message, kind, backend."""

@@ -47,15 +47,48 @@ class Executing(Plain):  # type: ignore[misc]
         return super().execute_command(*args, **options)
 
 
-class Compressed(Executing):
-    """For clients."""
+class Layer(Plain):  # type: ignore[misc]
+    """Methods in front of those of a client that is there."""
 
     _snugly_plain: type
+    """The class of the client without this layer."""
+    _snugly_layer: type[Layer]
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        # Whoever calls the class of a compressed client gets one that is not compressed, or as the arguments say.
+        # Whoever calls the class of such a client gets one without layers, or as the arguments say.
         self.__class__ = type(self)._snugly_plain
         self.__init__(*args, **options)  # type: ignore[misc]
+
+
+class Transported(Layer):
+    """For clients of our own: how their commands travel. This layer is in front of the one that compresses."""
+
+    @classmethod
+    def adopt(cls, client: Any) -> None:
+        """Puts this layer in front of the client, if it can be used there."""
+        raise NotImplementedError
+
+    @classmethod
+    def finish(cls, client: Any, compression: Compression, native: bool) -> Any:
+        """A client of our own that has just been made, as its arguments say."""
+        take_off(client)
+        compress(client, compression)
+        if native:
+            cls.adopt(client)
+        return client
+
+
+def take_off(client: Any) -> type[Transported] | None:
+    """Takes the transport's layer off the client, and returns it."""
+    if not isinstance(client, Transported):
+        return None
+    layer: type[Transported] = type(client)._snugly_layer
+    client.__class__ = type(client)._snugly_plain
+    return layer
+
+
+class Compressed(Layer, Executing):
+    """For clients."""
 
     def pipeline(self, *args: Any, **options: Any) -> Any:
         pipeline = super().pipeline(*args, **options)
@@ -124,12 +157,15 @@ def compress(client: Client, compression: Compression = True) -> Client:
         raise ConfigurationError(f"{type(client).__qualname__} is no client of valkey-py or redis-py")
     text = text_encoding(client)
     compressor = Compressor(configuration, text, error_class(library))
+    transport = take_off(client)
     if text.decodes:
         read_escaped(client)
     if hasattr(client, "nodes_manager"):
         adopt_cluster(client, compressor)
     else:
         adopt_node(client, compressor)
+    if transport is not None:
+        transport.adopt(client)
     return client
 
 
@@ -193,34 +229,38 @@ def transaction(client: Any, word: str) -> Transaction | None:
     return Transaction(queued) if word == "EXEC" and queued is not None else None
 
 
-def become(client: Any, methods: type, compressor: Compressor) -> None:
-    client.__dict__[COMPRESSOR] = compressor
+def become(client: Any, layer: type) -> None:
     plain: type = type(client)
-    client.__class__ = compressed_class(plain, methods)
+    client.__class__ = layered_class(plain, layer)
 
 
 @functools.cache
-def compressed_class(plain: type, methods: type) -> type:
-    """The class `plain` with `methods` in front; to everybody else it looks the same."""
+def layered_class(plain: type, layer: type) -> type:
+    """The class `plain` with the methods of `layer` in front; to everybody else it looks the same."""
     looks = {name: getattr(plain, name) for name in ("__module__", "__qualname__", "__doc__")}
-    return type(plain.__name__, (methods, plain), {**looks, "_snugly_plain": plain})
+    return type(plain.__name__, (layer, plain), {**looks, "_snugly_plain": plain, "_snugly_layer": layer})
+
+
+def become_compressed(client: Any, layer: type, compressor: Compressor) -> None:
+    client.__dict__[COMPRESSOR] = compressor
+    become(client, layer)
 
 
 def adopt_node(client: Any, compressor: Compressor) -> None:
     client.response_callbacks = Callbacks(client.response_callbacks, compressor)
-    become(client, CompressedNode, compressor)
+    become_compressed(client, CompressedNode, compressor)
 
 
 def adopt_pipeline(pipeline: Any, compressor: Compressor) -> None:
     if hasattr(pipeline, "connection_pool"):
-        become(pipeline, NodePipeline, compressor)
+        become_compressed(pipeline, NodePipeline, compressor)
         return
     strategy = getattr(pipeline, "_execution_strategy", None)
     if hasattr(pipeline, "cluster_response_callbacks") and "Transaction" in type(strategy).__name__:
         # The replies inside EXEC's come to the cluster's callbacks without having been at a node's.
         inner = pipeline.cluster_response_callbacks.inner
         pipeline.cluster_response_callbacks = Callbacks(inner, compressor)
-    become(pipeline, ClusterPipeline, compressor)
+    become_compressed(pipeline, ClusterPipeline, compressor)
 
 
 def adopt_cluster(client: Any, compressor: Compressor) -> None:
@@ -237,7 +277,7 @@ def adopt_cluster(client: Any, compressor: Compressor) -> None:
             made_with["response_callbacks"] = callbacks
         for node in known_nodes(manager):
             node.response_callbacks = callbacks
-    become(client, Compressed, compressor)
+    become_compressed(client, Compressed, compressor)
 
 
 def adopt_nodes(manager: Any, compressor: Compressor) -> None:

@@ -6,13 +6,13 @@ It joins the command table and the codec, for arguments and replies as Python cl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from snugly import _native
 from snugly.codec import Codec, undecodable
 from snugly.configuration import CompressionConfiguration, OnUndecodable
 from snugly.errors import CommandRefusedError, UndecodableError
-from snugly.table import Decode, Row, Shape, table_for, text, value
+from snugly.table import NO_VALUES, Decode, Plan, Row, Shape, table_for, text, value
 from snugly.text import ESCAPES, TextEncoding
 
 # In place of a row: the name is not one that the table has, as it is written.
@@ -113,6 +113,25 @@ class Compressor:
         """The same as `word_of`, at once for a name that is written as the table has it."""
         return name if name.__class__ is str and name in self._rows else word_of(name)
 
+    def plan(self, name: str, words: int) -> Plan | Literal[False] | None:
+        """What the native transport does with commands of this name and so many words: False if it must ask each time,
+        None if the name is not written as the table has it.
+        """
+        first = name.split(maxsplit=1)[0]
+        row = self._rows.get(first, UNUSUAL)
+        if row is UNUSUAL or (row is not None and first != name):
+            return None
+        return NO_VALUES if row is None else row.plan(words) or False
+
+    def refuse(self, args: tuple[Any, ...]) -> None:
+        """Raises CommandRefusedError if the command must not be sent."""
+        words, row = self._unusual(args)
+        if row is None:
+            return
+        refusal = row.refusal(words, row.find(words))
+        if refusal is not None:
+            raise CommandRefusedError(refusal, row.name)
+
     def request(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Restoration | None]:
         """The arguments to send, and what to do with the reply: None if the command is none of our business.
 
@@ -168,24 +187,34 @@ class Compressor:
         try:
             return self._decode_bytes(reply)
         except _native.EnvelopeError as error:
-            if self._raw:
-                return reply
-            raise undecodable(self._error, reply, self._key(key), error) from None
+            return self.unreadable(reply, key, error)
 
     def _decoded_text(self, reply: Any, key: Any) -> Any:
         if not isinstance(reply, str):
             return self._decoded(reply, key)
         stored = reply.encode(self._text.encoding, ESCAPES)
-        value = self._decoded(stored, key)
+        return self.as_text(self._decoded(stored, key), stored, key)
+
+    def unreadable(self, stored: bytes, key: Any, error: _native.EnvelopeError) -> bytes:
+        """What a value is that cannot be restored. Raises UndecodableError, or returns what is stored."""
+        if self._raw:
+            return stored
+        raise undecodable(self._error, stored, self._key(key), error) from None
+
+    def as_text(self, value: bytes, stored: bytes, key: Any) -> str:
+        """A restored value as text. Raises UndecodableError, or returns what is stored, with escapes."""
         try:
             return value.decode(self._text.encoding, self._text.errors)
         except UnicodeDecodeError as error:
-            if self._raw:
-                return reply
-            name = self._key(key)
-            at = f" at key {name!r}" if name is not None else ""
-            message = f"the value{at} is no text, and decode_responses asks for text: {error}"
-            raise self._error(message, kind="not_text", key=name, backend=None, stored=stored) from None
+            return self._not_text(stored, key, error)
+
+    def _not_text(self, stored: bytes, key: Any, error: UnicodeDecodeError) -> str:
+        if self._raw:
+            return stored.decode(self._text.encoding, ESCAPES)
+        name = self._key(key)
+        at = f" at key {name!r}" if name is not None else ""
+        message = f"the value{at} is no text, and decode_responses asks for text: {error}"
+        raise self._error(message, kind="not_text", key=name, backend=None, stored=stored) from None
 
     def _key(self, key: Any) -> bytes | None:
         if isinstance(key, str):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 Json = dict[str, Any]
 Decode = Callable[[Any, Any], Any]
@@ -141,6 +141,29 @@ def by_length_alone(items: list[Any]) -> bool:
     return all(item in plain if isinstance(item, str) else by_length_alone(item.get("repeat", [""])) for item in items)
 
 
+class PlainShape(NamedTuple):
+    """A shape that needs no function: the reply is a value, or its elements are, or nothing in it is."""
+
+    kind: Literal["value", "each"] | None
+    of_arguments: bool = False
+    """Whether the elements belong to the keys of the arguments, one after the other."""
+
+
+class Plan(NamedTuple):
+    """What is the same for all commands of a name and a number of words. Positions count from the name at 0."""
+
+    values: list[int]
+    """Positions of values."""
+    reply: Literal["value", "each"] | None
+    keys: list[int]
+    """Positions of the keys that values in the reply belong to."""
+    telling: list[str]
+    """Words that change all of this where they are among the arguments."""
+
+
+NO_VALUES = Plan([], None, [], [])
+
+
 @dataclass(frozen=True)
 class Refusal:
     """A rule of a row: the command is refused if one of these options is given, or always if there are none."""
@@ -168,15 +191,18 @@ class Row:
         # A tail that is not there says nothing, so the commonest form of SET is one of those to remember.
         tail = self._items[-1:] in (["tail"], ["options"])
         fixed = self._items[:-1] if tail else self._items
+        self._by_length = by_length_alone(fixed)
+        self._before_tail = 1 + len(fixed) if tail else None
         self._remember_upto = 0
-        if by_length_alone(fixed):
-            self._remember_upto = 1 + len(fixed) if tail else REMEMBERED_LENGTH
+        if self._by_length:
+            self._remember_upto = self._before_tail or REMEMBERED_LENGTH
         reply: Json = row.get("reply", {}) if self.carries_values else {}
         self.shape = table.shape(reply["shape"]) if reply else None
         """Where the reply has values, if it has any."""
         self._with = frozenset(reply.get("with", ()))
         self._without = frozenset(reply.get("without", ()))
         self.shape_depends = bool(self._with or self._without)
+        self._plain_shape = table.plain_shape(reply["shape"]) if reply else PlainShape(None)
 
     def find(self, args: Sequence[Any]) -> Found:
         """Keys, values and options; nothing at all if the arguments do not fit."""
@@ -191,6 +217,25 @@ class Row:
         if count <= self._remember_upto:
             self._remembered[count] = found
         return found
+
+    def plan(self, words: int) -> Plan | None:
+        """What is the same for all such commands of so many words; None if there is nothing."""
+        if self.refused_always or not self._by_length or self._plain_shape is None:
+            return None
+        has_tail = self._before_tail is not None and words > self._before_tail
+        found = self.find([""] * (self._before_tail if has_tail and self._before_tail else words))
+        if found.compared:
+            return None
+        shape = self._plain_shape if self.shape_given(NOTHING) else PlainShape(None)
+        keys = found.keys if shape.of_arguments else found.keys[:1]
+        values = [position for position, _ in found.values]
+        return Plan(values, shape.kind, keys, sorted(self._telling()) if has_tail else [])
+
+    def _telling(self) -> set[str]:
+        """Options with which a command is not as others of its length."""
+        refused = {option for rule in self.refusals for option in rule.options}
+        carrying = {option for option, items in self._options.items() if not set(items) <= {"word"}}
+        return refused | carrying | self._with | self._without
 
     def refusal(self, args: Sequence[Any], found: Found) -> str | None:
         """Why the command must not be sent, if it must not."""
@@ -227,6 +272,8 @@ class Table:
         self.rows = {name: row for name, row in self.rows.items() if row.carries_values or row.refusals}
         untouched = [name for names in self._data["untouched"].values() for name in names]
         self.untouched = frozenset([*untouched, *self._data["numbers"]])
+        self.names = self.untouched.union(self._data["commands"])
+        """Every command that the table knows."""
 
     def message(self, command: str, reason: str) -> str:
         template: str = self._data["message"]
@@ -237,6 +284,15 @@ class Table:
         if name not in self._shapes:
             self._shapes[name] = compiled(self._data["shapes"][name], self.shape)
         return self._shapes[name]
+
+    def plain_shape(self, name: str) -> PlainShape | None:
+        """The shape of this name, if it is a plain one."""
+        match self._data["shapes"][name]:
+            case "value":
+                return PlainShape("value")
+            case {"each": "value"} as shape:
+                return PlainShape("each", shape.get("key") == "argument")
+        return None
 
 
 @functools.cache

@@ -8,33 +8,39 @@ import valkey.asyncio
 from valkey.asyncio.connection import ConnectionPool
 
 from snugly.clients import Compression, compress, configured
+from snugly.transport.shared import SharedNode
 
 
 class Valkey(valkey.asyncio.Valkey):
     """`valkey.asyncio.Valkey`, which compresses as `compression` says (default: not at all).
 
-    All other arguments, all commands and `from_url` are those of valkey-py. Raises ConfigurationError for a wrong
-    `compression`, before there is a connection.
+    `native` says whether commands travel by the native transport where it can be used (default: they do), or always by
+    valkey-py's own. All other arguments, all commands and `from_url` are those of valkey-py. Raises ConfigurationError
+    for a wrong `compression`, before there is a connection.
     """
 
-    def __init__(self, *args: Any, compression: Compression = None, **options: Any) -> None:
+    def __init__(self, *args: Any, compression: Compression = None, native: bool = True, **options: Any) -> None:
         configuration = configured(compression)
         super().__init__(*args, **options)
-        compress(self, configuration)
+        SharedNode.finish(self, configuration, native)
 
     @classmethod
-    def from_url(cls, url: str, *args: Any, compression: Compression = None, **options: Any) -> Self:
-        """As valkey-py's, with `compression`."""
+    def from_url(
+        cls, url: str, *args: Any, compression: Compression = None, native: bool = True, **options: Any
+    ) -> Self:
+        """As valkey-py's, with `compression` and `native`."""
         configuration = configured(compression)
         client: Any = super().from_url(url, *args, **options)
-        return cast(Self, compress(client, configuration))
+        return cast(Self, SharedNode.finish(client, configuration, native))
 
     @classmethod
-    def from_pool(cls, connection_pool: ConnectionPool, *, compression: Compression = None) -> Self:
-        """As valkey-py's, with `compression`."""
+    def from_pool(
+        cls, connection_pool: ConnectionPool, *, compression: Compression = None, native: bool = True
+    ) -> Self:
+        """As valkey-py's, with `compression` and `native`."""
         configuration = configured(compression)
         client: Any = super().from_pool(connection_pool)
-        return cast(Self, compress(client, configuration))
+        return cast(Self, SharedNode.finish(client, configuration, native))
 
 
 class ValkeyCluster(valkey.asyncio.ValkeyCluster):

@@ -1,0 +1,115 @@
+"""The transport of synchronous clients: a connection of the pool for each call, and one native call on it.
+
+Which connection, whether it is alive, and what is tried again is up to valkey-py's pool and connection.
+"""
+
+from __future__ import annotations
+
+import builtins
+from time import time
+from typing import Any
+
+from valkey.connection import Connection, SSLConnection, UnixDomainSocketConnection
+from valkey.exceptions import ConnectionError, InvalidResponse, TimeoutError
+
+from snugly import _native
+from snugly.clients import Plain, Transported, become
+from snugly.transport.wire import FOREIGN_OPTIONS, WIRE, callbacks_of, results_of, stage, staged_again, suits, wire_for
+
+CONNECTIONS = (Connection, SSLConnection, UnixDomainSocketConnection)
+
+
+class BlockingNode(Transported):
+    """For clients of one server."""
+
+    @classmethod
+    def adopt(cls, client: Any) -> None:
+        if client.connection is None and suits(client.connection_pool, CONNECTIONS):
+            client.__dict__[WIRE] = wire_for(client)
+            become(client, cls)
+
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        wire: _native.Wire = self.__dict__[WIRE]
+        ours = self.connection is None and FOREIGN_OPTIONS.isdisjoint(options)
+        request = wire.request(args) if ours else None
+        if request is None:
+            return super().execute_command(*args, **options)
+        options.pop("keys", None)
+        pool = self.connection_pool
+        connection = pool.get_connection(args[0])
+        try:
+            reply = connection.retry.call_with_retry(
+                lambda: reply_over(connection, request), lambda error: self._disconnect_raise(connection, error)
+            )
+        finally:
+            pool.release(connection)
+        callback = callbacks_of(self).get(args[0])
+        return reply if callback is None else callback(reply, **options)
+
+    def pipeline(self, *args: Any, **options: Any) -> Any:
+        pipeline = super().pipeline(*args, **options)
+        pipeline.__dict__[WIRE] = self.__dict__[WIRE]
+        become(pipeline, BlockingPipeline)
+        return pipeline
+
+
+class BlockingPipeline(Plain):  # type: ignore[misc]
+    """For their pipelines."""
+
+    connection: Any
+
+    def pipeline_execute_command(self, *args: Any, **options: Any) -> Any:
+        return stage(self, args, options)
+
+    def execute(self, raise_on_error: bool = True) -> Any:
+        wire: _native.Wire = self.__dict__[WIRE]
+        commands = self.command_stack
+        transaction = bool(self.transaction or self.explicit_transaction)
+        alone = bool(commands) and self.connection is None and not self.scripts
+        request = wire.request_all(commands, transaction) if alone else None
+        if request is None:
+            staged_again(self, super().pipeline_execute_command)
+            return super().execute(raise_on_error)
+        connection = self.connection_pool.get_connection("MULTI", self.shard_hint)
+        self.connection = connection
+        try:
+            replies = connection.retry.call_with_retry(
+                lambda: exchanged(connection, request),
+                lambda error: self._disconnect_raise_reset(connection, error),
+            )
+            return results_of(self, commands, replies, transaction, raise_on_error)
+        finally:
+            self.reset()
+
+
+def reply_over(connection: Any, request: _native.Request) -> Any:
+    """The reply to the one command of a request. Raises it if it is an error."""
+    (reply,) = exchanged(connection, request)
+    if isinstance(reply, Exception):
+        raise reply
+    return reply
+
+
+def exchanged(connection: Any, request: _native.Request) -> list[Any]:
+    """The replies to a request, over a connection that nobody else has."""
+    if connection._sock is None:
+        connection.connect()
+    else:
+        connection.check_health()
+    try:
+        replies = request.exchange(connection._sock)
+    except builtins.TimeoutError as error:
+        connection.disconnect()
+        raise TimeoutError(f"Timeout reading from {connection._host_error()}") from error
+    except OSError as error:
+        connection.disconnect()
+        raise ConnectionError(f"Error while reading from {connection._host_error()} : {error.args}") from error
+    except _native.ProtocolFault as fault:
+        connection.disconnect()
+        raise InvalidResponse(f"Protocol Error: {fault}") from fault
+    except BaseException:
+        connection.disconnect()
+        raise
+    if connection.health_check_interval:
+        connection.next_health_check = time() + connection.health_check_interval
+    return replies

@@ -1,0 +1,262 @@
+"""The transport of asyncio clients: one connection that all commands of a client share.
+
+Commands of one turn of the loop leave in one write, and nobody waits for another's reply. The connection is taken from
+valkey-py's pool, which has opened it, logged in and chosen the database; then its bytes go to the native module.
+Commands that wait or change their connection, and transactions that watch keys, get connections of their own there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from valkey._parsers.socket import SERVER_CLOSED_CONNECTION_ERROR
+from valkey.asyncio.connection import Connection, SSLConnection, UnixDomainSocketConnection
+from valkey.exceptions import ConnectionError, InvalidResponse, TimeoutError
+
+from snugly import _native
+from snugly.clients import Plain, Transported, become
+from snugly.transport.wire import (
+    FOREIGN_OPTIONS,
+    WIRE,
+    callbacks_of,
+    is_awaitable,
+    results_of,
+    stage,
+    staged_again,
+    suits,
+    wire_for,
+)
+
+SHARED = "_snugly_shared"
+CONNECTIONS = (Connection, SSLConnection, UnixDomainSocketConnection)
+FOREIGN: Any = object()
+"""In place of a reply: the command is not for this transport."""
+LEAST_CONNECTIONS = 2
+"""A pool must have one for those commands that need it to themselves."""
+
+
+class Link(_native.Link):
+    """The connection, while it is there: what an asyncio transport calls. The native half does all that is hot."""
+
+    def __new__(cls, connection: Any, wire: _native.Wire) -> Link:
+        """Takes over a connection of valkey-py that is open. Its streams still learn that it ends."""
+        event_loop = asyncio.get_running_loop()
+        return super().__new__(cls, wire, event_loop, connection._writer.transport.write)
+
+    def __init__(self, connection: Any, _wire: _native.Wire) -> None:
+        self.connection = connection
+        self.event_loop = asyncio.get_running_loop()
+        self.is_open = True
+        self.retry = connection.retry if connection.retry._retries else None
+        self.health_check_interval: float = connection.health_check_interval
+        self.is_careful = self.retry is not None or self.health_check_interval > 0
+        """Whether there is more to asking than to ask."""
+        self.last_heard = self.event_loop.time()
+        self._transport = connection._writer.transport
+        self._streams = self._transport.get_protocol()
+        self._timer: asyncio.TimerHandle | None = None
+        self.is_watched = connection.socket_timeout is None
+        """Whether somebody looks how long replies take, if they may not take any time."""
+        self._transport.set_protocol(self)
+
+    def watch(self) -> None:
+        """Looks after the timeout whether those who wait now still do."""
+        self.is_watched = True
+        self._timer = self.event_loop.call_later(self.connection.socket_timeout, self._look)
+
+    def _look(self) -> None:
+        waiting, timeout = self.waiting(), self.connection.socket_timeout
+        if waiting is None:
+            self.is_watched = False
+        elif waiting < timeout:
+            self._timer = self.event_loop.call_later(timeout - waiting, self._look)
+        else:
+            self.fail(TimeoutError, f"Timeout reading from {self.connection._host_error()}")
+
+    def fail(self, kind: type[Exception], message: str) -> None:
+        """Ends the connection; all who wait get an error."""
+        self.is_open = False
+        if self._timer is not None:
+            self._timer.cancel()
+        for future in self.abandon():
+            if not future.done():
+                future.set_exception(kind(message))
+        self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            super().data_received(data)
+        except _native.ProtocolFault as fault:
+            self.fail(InvalidResponse, f"Protocol Error: {fault}")
+        if not self.is_open:
+            # It was closed by what ran while the native half held on to those who wait.
+            self.fail(ConnectionError, SERVER_CLOSED_CONNECTION_ERROR)
+
+    def eof_received(self) -> None:
+        """The transport closes then."""
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._streams.connection_lost(error)
+        self.fail(ConnectionError, f"Connection lost: {error}" if error else SERVER_CLOSED_CONNECTION_ERROR)
+
+    def pause_writing(self) -> None:
+        """Nothing more than what is waited for is ever written."""
+
+    def resume_writing(self) -> None:
+        """Nothing has been paused."""
+
+
+class Shared:
+    """A client's link: opened when it is first needed, and again when it was lost."""
+
+    def __init__(self, pool: Any, wire: _native.Wire) -> None:
+        self.wire = wire
+        self.link: Link | None = None
+        self._pool = pool
+        self._opening: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+
+    def usable(self) -> Link | None:
+        link = self.link
+        if link is not None and link.is_open and link.event_loop is asyncio.get_running_loop():
+            return link
+        return None
+
+    async def open(self) -> Link:
+        """The link. Raises what the pool raises if there is no connection to be had."""
+        event_loop = asyncio.get_running_loop()
+        if self._opening is None or self._opening[0] is not event_loop:
+            self._opening = (event_loop, asyncio.Lock())
+        async with self._opening[1]:
+            link = self.usable()
+            if link is None:
+                await self.close()
+                link = self.link = Link(await self._pool.get_connection("SHARED"), self.wire)
+            return link
+
+    async def close(self) -> None:
+        """Gives the connection back to the pool, closed."""
+        link, self.link = self.link, None
+        if link is None:
+            return
+        if link.event_loop is asyncio.get_running_loop():
+            link.fail(ConnectionError, "The client has been closed.")
+            await link.connection.disconnect(nowait=True)
+        else:
+            # Its loop has ended, and the connection with it.
+            link.connection._reader = link.connection._writer = None
+        # A pool that was reset meanwhile does not know it any more.
+        with contextlib.suppress(KeyError):
+            await self._pool.release(link.connection)
+
+    async def healthy(self) -> Link:
+        """The link, after a PING if nothing was heard for as long as the setting says."""
+        link = self.usable() or await self.open()
+        interval, event_loop = link.health_check_interval, link.event_loop
+        if interval and event_loop.time() - link.last_heard > interval:
+            with contextlib.suppress(ConnectionError, TimeoutError):
+                await replied(link, link.ask(("PING",)))
+            link = self.usable() or await self.open()
+            link.last_heard = event_loop.time()
+        return link
+
+    async def ask(self, ask: Callable[[Link], asyncio.Future[Any] | None]) -> Any:
+        """The reply to what `ask` asks; FOREIGN if that is not for this transport. Tried again as the settings say."""
+        link = await self.healthy()
+
+        async def once() -> Any:
+            nonlocal link
+            link = self.usable() or await self.open()
+            return await replied(link, ask(link))
+
+        async def failed(error: Exception) -> None:
+            if not isinstance(error, tuple(link.connection.retry_on_error or ())):
+                raise error
+
+        reply = await (link.retry.call_with_retry(once, failed) if link.retry is not None else once())
+        link.last_heard = link.event_loop.time()
+        return reply
+
+
+async def replied(link: Link, future: asyncio.Future[Any] | None) -> Any:
+    """The reply, FOREIGN if there is nothing to wait for."""
+    if future is None:
+        return FOREIGN
+    if not link.is_watched:
+        link.watch()
+    return await future
+
+
+class SharedNode(Transported):
+    """For asyncio clients of one server."""
+
+    @classmethod
+    def adopt(cls, client: Any) -> None:
+        pool = client.connection_pool
+        single = client.single_connection_client or client.connection is not None
+        if not single and suits(pool, CONNECTIONS) and pool.max_connections >= LEAST_CONNECTIONS:
+            client.__dict__[SHARED] = Shared(pool, wire_for(client))
+            client.__dict__[WIRE] = client.__dict__[SHARED].wire
+            become(client, cls)
+
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        shared: Shared = self.__dict__[SHARED]
+        if options:
+            if not FOREIGN_OPTIONS.isdisjoint(options):
+                return await super().execute_command(*args, **options)
+            options.pop("keys", None)
+        link = shared.usable()
+        if link is None or link.is_careful:
+            reply = await shared.ask(lambda link: link.ask(args)) if shared.wire.takes(args) else FOREIGN
+        elif (future := link.ask(args)) is not None:
+            if not link.is_watched:
+                link.watch()
+            reply = await future
+        else:
+            reply = FOREIGN
+        if reply is FOREIGN:
+            return await super().execute_command(*args, **options)
+        callback = callbacks_of(self).get(args[0])
+        if callback is None:
+            return reply
+        result = callback(reply, **options)
+        return await result if is_awaitable(result) else result
+
+    def pipeline(self, *args: Any, **options: Any) -> Any:
+        pipeline = super().pipeline(*args, **options)
+        own = pipeline.__dict__
+        own[SHARED], own[WIRE] = self.__dict__[SHARED], self.__dict__[WIRE]
+        become(pipeline, SharedPipeline)
+        return pipeline
+
+    async def aclose(self, *args: Any, **options: Any) -> None:
+        await self.__dict__[SHARED].close()
+        await super().aclose(*args, **options)
+
+
+class SharedPipeline(Plain):  # type: ignore[misc]
+    """For their pipelines."""
+
+    def pipeline_execute_command(self, *args: Any, **options: Any) -> Any:
+        return stage(self, args, options)
+
+    async def execute(self, raise_on_error: bool = True) -> Any:
+        shared: Shared = self.__dict__[SHARED]
+        commands = self.command_stack
+        transaction = bool(self.is_transaction or self.explicit_transaction)
+        results = None
+        if commands and self.connection is None and not self.scripts:
+            try:
+                replies = await shared.ask(lambda link: link.ask_all(commands, transaction))
+                if replies is not FOREIGN:
+                    results = results_of(self, commands, replies, transaction, raise_on_error)
+            except BaseException:
+                await self.reset()
+                raise
+        if results is None:
+            staged_again(self, super().pipeline_execute_command)
+            return await super().execute(raise_on_error)
+        await self.reset()
+        return [await result if is_awaitable(result) else result for result in results]

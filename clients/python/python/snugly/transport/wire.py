@@ -1,0 +1,153 @@
+"""How a client's commands and replies look on the wire: what the native module is told about one client."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from valkey._parsers.base import BaseParser
+from valkey.exceptions import ExecAbortError, ResponseError, WatchError
+
+from snugly import _native
+from snugly.callbacks import OPTION, Callbacks
+from snugly.clients import COMPRESSOR
+from snugly.compressor import Compressor
+from snugly.table import NO_VALUES, Plan, table_for
+from snugly.text import text_encoding
+
+WIRE = "_snugly_wire"
+"""Where a client, or a pipeline, has its Wire."""
+Command = tuple[tuple[Any, ...], dict[str, Any]]
+"""Its arguments, the name first, and the options that callbacks get."""
+
+BLOCKING = {
+    *("BLMOVE", "BLMOVEM", "BLMPOP", "BLPOP", "BRPOP", "BRPOPLPUSH", "BZMPOP", "BZPOPMAX", "BZPOPMIN"),
+    *("WAIT", "WAITAOF", "XREAD", "XREADGROUP"),
+}
+"""Commands that wait: they would make others wait that share their connection."""
+STATEFUL = {
+    *("ASKING", "AUTH", "CLIENT", "DEBUG", "DISCARD", "EXEC", "HELLO", "MONITOR", "MULTI", "PSYNC", "QUIT"),
+    *("PSUBSCRIBE", "PUNSUBSCRIBE", "SSUBSCRIBE", "SUBSCRIBE", "SUNSUBSCRIBE", "UNSUBSCRIBE"),
+    *("READONLY", "READWRITE", "REPLCONF", "RESET", "SELECT", "SHUTDOWN", "SYNC", "UNWATCH", "WATCH"),
+}
+"""Commands that change their connection, or have no reply or many."""
+FOREIGN_OPTIONS = frozenset({"NEVER_DECODE", "EMPTY_RESPONSE", OPTION})
+"""Options that say how a reply is read."""
+FOREIGN_SETTINGS = frozenset({"cache_enabled", "client_cache", "encoder_class", "parser_class"})
+"""Settings of connections that are about what this transport replaces."""
+
+
+@functools.cache
+def names() -> frozenset[str]:
+    """The commands that are for this transport: those of the table, since of others nobody knows what they do."""
+    return table_for(frozenset()).names - BLOCKING - STATEFUL
+
+
+def plan(compressor: Compressor | None, name: str, words: int) -> Plan | Literal[False] | None:
+    """What the native module asks of each name and number of words."""
+    first = name.split(maxsplit=1)[:1]
+    if not first or first[0] not in names():
+        return None
+    return compressor.plan(name, words) if compressor else NO_VALUES
+
+
+def unused(*_: Any) -> Any:
+    raise AssertionError("nothing is compressed, so nothing can be asked about it")
+
+
+def wire_for(client: Any) -> _native.Wire:
+    """What packs the commands of this client, and restores its replies."""
+    compressor: Compressor | None = client.__dict__.get(COMPRESSOR)
+    encoder, text = client.get_encoder(), text_encoding(client)
+    parse_error = BaseParser.parse_error
+    sends_utf8 = text.encoding.lower().replace("_", "-") in ("utf-8", "utf8") and text.errors == "strict"
+    decodes = (text.encoding, text.errors) if text.decodes else None
+    return _native.Wire(
+        codec=compressor.codec.native if compressor else None,
+        plan=functools.partial(plan, compressor),
+        request=compressor.request if compressor else unused,
+        refuse=compressor.refuse if compressor else unused,
+        encode=encoder.encode,
+        sends_utf8=sends_utf8,
+        decodes=decodes,
+        parse_error=parse_error,
+        unreadable=compressor.unreadable if compressor else unused,
+        as_text=compressor.as_text if compressor else unused,
+    )
+
+
+def suits(pool: Any, connections: Sequence[type]) -> bool:
+    """Whether the connections of a pool can be used, of which classes are known."""
+    return pool.connection_class in connections and not any(
+        pool.connection_kwargs.get(setting) for setting in FOREIGN_SETTINGS
+    )
+
+
+def callbacks_of(client: Any) -> Mapping[str, Callable[..., Any]]:
+    """What is applied to replies that have been restored."""
+    callbacks = client.response_callbacks
+    return callbacks.inner if callbacks.__class__ is Callbacks else callbacks
+
+
+def executed_of(client: Any, commands: Sequence[Command], replies: Sequence[Any]) -> list[Any]:
+    """The replies of a transaction from the replies to MULTI, to each command, and to EXEC, as valkey-py has them."""
+    queued, executed = replies[:-1], replies[-1]
+    errors = [(max(at - 1, 0), reply) for at, reply in enumerate(queued) if isinstance(reply, ResponseError)]
+    for at, error in errors:
+        client.annotate_exception(error, at + 1, commands[at][0])
+    if isinstance(executed, ExecAbortError) and errors:
+        raise errors[0][1] from executed
+    if isinstance(executed, Exception):
+        raise executed
+    if executed is None:
+        raise WatchError("Watched variable changed.")
+    for at, error in errors:
+        executed.insert(at, error)
+    if not isinstance(executed, list) or len(executed) != len(commands):
+        raise ResponseError("Wrong number of response items from pipeline execution")
+    return executed
+
+
+def results_of(
+    client: Any, commands: Sequence[Command], replies: Sequence[Any], transaction: bool, raise_on_error: bool
+) -> list[Any]:
+    """What a pipeline returns, from the replies to all that has been sent for it. Errors stand among the results.
+
+    Raises the first of them if it is to, and what is wrong with the whole.
+    """
+    if transaction:
+        replies = executed_of(client, commands, replies)
+    callbacks = callbacks_of(client)
+    results = []
+    for (args, options), reply in zip(commands, replies, strict=True):
+        if isinstance(reply, Exception):
+            if not isinstance(reply, ResponseError):
+                raise reply
+        elif (callback := callbacks.get(args[0])) is not None:
+            try:
+                reply = callback(reply, **options)
+            except ResponseError as error:
+                reply = error
+        results.append(reply)
+    if raise_on_error:
+        client.raise_first_error(commands, results)
+    return results
+
+
+def stage(pipeline: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Stages a command as it is. Raises CommandRefusedError."""
+    pipeline.__dict__[WIRE].takes(args)
+    pipeline.command_stack.append((args, options))
+    return pipeline
+
+
+def staged_again(pipeline: Any, stage: Callable[..., Any]) -> None:
+    """Stages commands the way of valkey-py that were staged as they are."""
+    commands, pipeline.command_stack = pipeline.command_stack, []
+    for args, options in commands:
+        stage(*args, **options)
+
+
+def is_awaitable(result: Any) -> bool:
+    return hasattr(type(result), "__await__")

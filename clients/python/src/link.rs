@@ -1,0 +1,211 @@
+//! A connection that the commands of one event loop share: `asyncio.Protocol`'s hot half.
+//!
+//! Commands are packed when they are asked; those of one turn of the loop leave in one write. Replies come in the order
+//! of their commands. What happens when the connection is lost, or is too slow, is for the Python class on top of it.
+//!
+//! No lock is held while Python code may run, since that could come back here.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use pyo3::exceptions::PyException;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyTuple};
+
+use crate::codec;
+use crate::replies::{Expected, Inbox, unasked};
+use crate::wire::Wire;
+
+thread_local! {
+    static PACKED: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Somebody who waits for replies.
+struct Waiter {
+    future: Py<PyAny>,
+    asked: Instant,
+    wants: Wants,
+}
+
+enum Wants {
+    /// The reply to a command.
+    One(Expected),
+    /// The replies to a pipeline, in a list, and how many are there.
+    All { expected: Vec<Expected>, replies: Py<PyList> },
+}
+
+#[derive(Default)]
+struct State {
+    out: Vec<u8>,
+    waiters: VecDeque<Waiter>,
+    inbox: Inbox,
+}
+
+/// One connection's commands and replies.
+#[pyclass(frozen, subclass, module = "snugly._native")]
+pub(crate) struct Link {
+    wire: Py<Wire>,
+    create_future: Py<PyAny>,
+    call_soon: Py<PyAny>,
+    write: Py<PyAny>,
+    state: Mutex<State>,
+}
+
+#[pymethods]
+impl Link {
+    /// `write` sends bytes and returns at once.
+    #[new]
+    fn new(wire: Py<Wire>, event_loop: &Bound<'_, PyAny>, write: Py<PyAny>) -> PyResult<Link> {
+        Ok(Link {
+            wire,
+            create_future: event_loop.getattr("create_future")?.unbind(),
+            call_soon: event_loop.getattr("call_soon")?.unbind(),
+            write,
+            state: Mutex::default(),
+        })
+    }
+
+    /// Asks a command, and returns a future of its reply; None if the command is not for this transport.
+    fn ask<'py>(slf: &Bound<'py, Self>, args: &Bound<'py, PyTuple>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Self::enqueue(slf, |wire, out| Ok(wire.pack(args, out)?.map(Wants::One)))
+    }
+
+    /// Asks the commands of a pipeline, pairs of arguments and options, and returns a future of the list of replies;
+    /// None if one of them is not for this transport.
+    fn ask_all<'py>(
+        slf: &Bound<'py, Self>,
+        commands: &Bound<'py, PyList>,
+        transaction: bool,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let replies = PyList::empty(slf.py()).unbind();
+        Self::enqueue(slf, |wire, out| {
+            let expected = wire.pack_all(commands, transaction, out)?;
+            Ok(expected.map(|expected| Wants::All { expected, replies }))
+        })
+    }
+
+    /// Writes what has been asked.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        let mut out = std::mem::take(&mut self.state().out);
+        let bytes = PyBytes::new(py, &out);
+        out.clear();
+        codec::keep(&PACKED, out);
+        self.write.call1(py, (bytes,))?;
+        Ok(())
+    }
+
+    /// Reads replies. Raises ProtocolFault.
+    fn data_received(&self, data: &Bound<'_, PyBytes>) -> PyResult<()> {
+        let py = data.py();
+        let (mut waiters, mut inbox) = {
+            let mut state = self.state();
+            (std::mem::take(&mut state.waiters), std::mem::take(&mut state.inbox))
+        };
+        let wire = self.wire.get();
+        let result = inbox.receive(data.as_bytes(), |reply| {
+            if reply.first() == Some(&b'>') {
+                return Ok(());
+            }
+            let Some(waiter) = waiters.front_mut() else { return Err(unasked()) };
+            if waiter.take(py, wire, reply)? {
+                waiters.pop_front();
+            }
+            Ok(())
+        });
+        let mut state = self.state();
+        waiters.append(&mut state.waiters);
+        state.waiters = waiters;
+        state.inbox = inbox;
+        result
+    }
+
+    /// How long the first of those who wait has been waiting, in seconds; None if nobody waits.
+    fn waiting(&self) -> Option<f64> {
+        self.state().waiters.front().map(|waiter| waiter.asked.elapsed().as_secs_f64())
+    }
+
+    /// Takes the futures of all who wait; nobody gets a reply any more.
+    fn abandon(&self) -> Vec<Py<PyAny>> {
+        let waiters = std::mem::take(&mut self.state().waiters);
+        waiters.into_iter().map(|waiter| waiter.future).collect()
+    }
+}
+
+impl Link {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets `pack` append commands, and whoever asked wait for what it says.
+    fn enqueue<'py>(
+        slf: &Bound<'py, Self>,
+        pack: impl FnOnce(&Wire, &mut Vec<u8>) -> PyResult<Option<Wants>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (py, link) = (slf.py(), slf.get());
+        let mut packed = PACKED.take();
+        packed.clear();
+        let wants = pack(link.wire.get(), &mut packed);
+        let Some(wants) = wants? else { return Ok(None) };
+        let future = link.create_future.bind(py).call0()?;
+        let first = {
+            let mut state = link.state();
+            let first = state.out.is_empty();
+            if first {
+                std::mem::swap(&mut state.out, &mut packed);
+            } else {
+                state.out.extend_from_slice(&packed);
+            }
+            state.waiters.push_back(Waiter { future: future.clone().unbind(), asked: Instant::now(), wants });
+            first
+        };
+        codec::keep(&PACKED, packed);
+        if first {
+            link.call_soon.bind(py).call1((slf.getattr(intern!(py, "flush"))?,))?;
+        }
+        Ok(Some(future))
+    }
+}
+
+impl Waiter {
+    /// Takes a reply, and says whether it was the last to wait for.
+    fn take(&mut self, py: Python<'_>, wire: &Wire, reply: &[u8]) -> PyResult<bool> {
+        match &self.wants {
+            Wants::One(expected) => {
+                let reply = wire.replies().read(py, reply, expected)?;
+                let raised = reply.is_instance_of::<PyException>();
+                self.tell(
+                    py,
+                    if raised { intern!(py, "set_exception") } else { intern!(py, "set_result") },
+                    reply,
+                )?;
+                Ok(true)
+            }
+            Wants::All { expected, replies } => {
+                let replies = replies.bind(py);
+                replies.append(wire.replies().read(py, reply, &expected[replies.len()])?)?;
+                if replies.len() < expected.len() {
+                    return Ok(false);
+                }
+                self.tell(py, intern!(py, "set_result"), replies.clone().into_any())?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Nobody is told who has stopped waiting.
+    fn tell<'py>(
+        &self,
+        py: Python<'py>,
+        how: &Bound<'py, pyo3::types::PyString>,
+        what: Bound<'py, PyAny>,
+    ) -> PyResult<()> {
+        let future = self.future.bind(py);
+        match future.call_method1(how, (what,)) {
+            Err(error) if !future.call_method0(intern!(py, "done"))?.is_truthy()? => Err(error),
+            _ => Ok(()),
+        }
+    }
+}

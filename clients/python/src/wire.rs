@@ -1,0 +1,342 @@
+//! How the commands of one client become bytes, with their values encoded.
+//!
+//! It knows RESP and Python's objects. Where values are it is told by the plans; it knows no sockets and waits for
+//! nothing.
+
+use std::cell::Cell;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyInt, PyList, PyMemoryView, PyString, PyTuple};
+use snugly_protocol::resp::{encode_array, encode_bulk};
+
+use crate::codec::{self, Codec};
+use crate::exchange::Request;
+use crate::plans::{Fixed, Plan, Plans, Shape};
+use crate::replies::{Expected, Replies};
+use crate::together;
+
+/// The envelopes of the values that follow, if they have been encoded; None for one that is sent as it is.
+type Envelopes = std::vec::IntoIter<Option<Vec<u8>>>;
+
+/// Options of a command that change how its reply is read, in ways that are valkey-py's own.
+const FOREIGN_OPTIONS: [&str; 2] = ["NEVER_DECODE", "EMPTY_RESPONSE"];
+
+thread_local! {
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    static ENVELOPE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Packs commands and restores replies, for any number of connections.
+#[pyclass(frozen, module = "snugly._native")]
+pub(crate) struct Wire {
+    codec: Option<Py<Codec>>,
+    plans: Plans,
+    request: Py<PyAny>,
+    refuse: Py<PyAny>,
+    encode: Py<PyAny>,
+    /// Whether text is sent as UTF-8, and refused where it cannot be.
+    sends_utf8: bool,
+    replies: Replies,
+}
+
+#[pymethods]
+impl Wire {
+    /// `request` takes the arguments of a command and returns those to send and what restores its reply; `refuse` raises
+    /// if they must not be sent; `encode` makes bytes of an argument. The rest is explained where it is used.
+    #[new]
+    #[pyo3(signature = (*, codec, plan, request, refuse, encode, sends_utf8, decodes, parse_error, unreadable, as_text))]
+    #[allow(clippy::too_many_arguments, reason = "each is given by its name")]
+    fn new(
+        codec: Option<Py<Codec>>,
+        plan: Py<PyAny>,
+        request: Py<PyAny>,
+        refuse: Py<PyAny>,
+        encode: Py<PyAny>,
+        sends_utf8: bool,
+        decodes: Option<(String, String)>,
+        parse_error: Py<PyAny>,
+        unreadable: Py<PyAny>,
+        as_text: Py<PyAny>,
+    ) -> PyResult<Wire> {
+        let replies = Replies::new(codec.as_ref(), decodes, parse_error, unreadable, as_text)?;
+        Ok(Wire { codec, plans: Plans::new(plan), request, refuse, encode, sends_utf8, replies })
+    }
+
+    /// Whether a command is for this transport. Raises CommandRefusedError.
+    fn takes(&self, args: &Bound<'_, PyTuple>) -> PyResult<bool> {
+        Ok(match self.plan(args)? {
+            Plan::Foreign => false,
+            Plan::Fixed(_) => true,
+            Plan::Asked => {
+                self.refuse.bind(args.py()).call1((args,))?;
+                true
+            }
+        })
+    }
+
+    /// A command, ready to be sent; None if it is not for this transport. Raises CommandRefusedError, and DataError for
+    /// an argument that cannot be sent.
+    fn request(slf: &Bound<'_, Self>, args: &Bound<'_, PyTuple>) -> PyResult<Option<Request>> {
+        packed(slf, |wire, out| Ok(wire.pack(args, out)?.map(|expected| vec![expected])))
+    }
+
+    /// The commands of a pipeline, pairs of arguments and options, ready to be sent; None if one of them is not for this
+    /// transport. Raises as `request`.
+    fn request_all(
+        slf: &Bound<'_, Self>,
+        commands: &Bound<'_, PyList>,
+        transaction: bool,
+    ) -> PyResult<Option<Request>> {
+        packed(slf, |wire, out| wire.pack_all(commands, transaction, out))
+    }
+}
+
+fn packed(
+    wire: &Bound<'_, Wire>,
+    pack: impl FnOnce(&Wire, &mut Vec<u8>) -> PyResult<Option<Vec<Expected>>>,
+) -> PyResult<Option<Request>> {
+    let mut out = SCRATCH.take();
+    out.clear();
+    let expected = pack(wire.get(), &mut out);
+    let bytes = PyBytes::new(wire.py(), &out).unbind();
+    codec::keep(&SCRATCH, out);
+    Ok(expected?.map(|expected| Request::new(wire.clone().unbind(), bytes, expected)))
+}
+
+impl Wire {
+    pub fn replies(&self) -> &Replies {
+        &self.replies
+    }
+
+    /// Appends a command and says what its reply will be; None, and nothing is appended, if it is not for this
+    /// transport.
+    ///
+    /// # Errors
+    /// Whatever Python says of the arguments: that the command is refused, or that one of them cannot be sent.
+    pub fn pack(&self, args: &Bound<'_, PyTuple>, out: &mut Vec<u8>) -> PyResult<Option<Expected>> {
+        let start = out.len();
+        let packed = self.append(args, &mut Vec::new().into_iter(), out);
+        if !matches!(packed, Ok(Some(_))) {
+            out.truncate(start);
+        }
+        packed
+    }
+
+    /// Appends the commands of a pipeline, pairs of arguments and options, and says what the replies will be; None, and
+    /// nothing is appended, if one is not for this transport.
+    ///
+    /// # Errors
+    /// As [`Wire::pack`].
+    pub fn pack_all(
+        &self,
+        commands: &Bound<'_, PyList>,
+        transaction: bool,
+        out: &mut Vec<u8>,
+    ) -> PyResult<Option<Vec<Expected>>> {
+        let start = out.len();
+        let packed = self.append_all(commands, transaction, out);
+        if !matches!(packed, Ok(Some(_))) {
+            out.truncate(start);
+        }
+        packed
+    }
+
+    fn append_all(
+        &self,
+        commands: &Bound<'_, PyList>,
+        transaction: bool,
+        out: &mut Vec<u8>,
+    ) -> PyResult<Option<Vec<Expected>>> {
+        let mut envelopes = self.encoded_together(commands)?.into_iter();
+        let mut expected = Vec::with_capacity(commands.len() + 2);
+        if transaction {
+            encode_array(1, out);
+            encode_bulk(b"MULTI", out);
+        }
+        for command in commands.iter() {
+            let command = command.cast_into::<PyTuple>()?;
+            let (args, options) = (command.get_borrowed_item(0)?, command.get_borrowed_item(1)?);
+            let options = options.cast::<PyDict>()?;
+            if !options.is_empty() && is_foreign(&options)? {
+                return Ok(None);
+            }
+            let args = args.cast::<PyTuple>()?;
+            match self.append(&args, &mut envelopes, out)? {
+                Some(reply) => expected.push(reply),
+                None => return Ok(None),
+            }
+        }
+        if !transaction {
+            return Ok(Some(expected));
+        }
+        encode_array(1, out);
+        encode_bulk(b"EXEC", out);
+        let queued = std::iter::repeat_with(|| Expected::Plain).take(expected.len() + 1);
+        Ok(Some(queued.chain([Expected::Transaction(expected)]).collect()))
+    }
+
+    fn append(
+        &self,
+        args: &Bound<'_, PyTuple>,
+        envelopes: &mut Envelopes,
+        out: &mut Vec<u8>,
+    ) -> PyResult<Option<Expected>> {
+        match self.plan(args)? {
+            Plan::Foreign => Ok(None),
+            Plan::Asked => self.append_asked(args, out).map(Some),
+            Plan::Fixed(plan) => self.append_fixed(&plan, args, envelopes, out).map(Some),
+        }
+    }
+
+    fn plan(&self, args: &Bound<'_, PyTuple>) -> PyResult<Plan> {
+        let name = args.get_borrowed_item(0)?;
+        let Ok(name) = name.cast_exact::<PyString>() else { return Ok(Plan::Foreign) };
+        let plan = self.plans.of(args.py(), name.to_str()?, args.len())?;
+        if let Plan::Fixed(fixed) = &plan
+            && !fixed.telling.is_empty()
+            && args.iter_borrowed().skip(fixed.tail).any(|argument| fixed.is_told_by(&argument))
+        {
+            return Ok(Plan::Asked);
+        }
+        Ok(plan)
+    }
+
+    fn append_fixed(
+        &self,
+        plan: &Fixed,
+        args: &Bound<'_, PyTuple>,
+        envelopes: &mut Envelopes,
+        out: &mut Vec<u8>,
+    ) -> PyResult<Expected> {
+        out.extend_from_slice(&plan.head);
+        let mut values = plan.values.iter();
+        let mut next_value = values.next();
+        for (position, argument) in args.iter_borrowed().enumerate().skip(1) {
+            if next_value == Some(&position) {
+                next_value = values.next();
+                self.append_value(&argument, envelopes, out)?;
+            } else {
+                self.append_argument(&argument, out)?;
+            }
+        }
+        Ok(match &plan.reply {
+            Shape::Plain => Expected::Plain,
+            Shape::Value(key) => Expected::Value { args: args.clone().unbind(), key: *key },
+            Shape::Each(keys) => Expected::Each { args: args.clone().unbind(), keys: keys.clone() },
+        })
+    }
+
+    fn append_asked(&self, args: &Bound<'_, PyTuple>, out: &mut Vec<u8>) -> PyResult<Expected> {
+        let answer = self.request.bind(args.py()).call1((args,))?;
+        let (args, restoration): (Bound<'_, PyTuple>, Option<Py<PyAny>>) = answer.extract()?;
+        let name = args.get_item(0)?.cast_into::<PyString>()?;
+        let words: Vec<&str> = name.to_str()?.split_ascii_whitespace().collect();
+        encode_array(words.len() + args.len() - 1, out);
+        words.iter().for_each(|word| encode_bulk(word.as_bytes(), out));
+        for argument in args.iter_borrowed().skip(1) {
+            self.append_argument(&argument, out)?;
+        }
+        Ok(restoration.map_or(Expected::Plain, Expected::Restored))
+    }
+
+    fn append_value(
+        &self,
+        argument: &Bound<'_, PyAny>,
+        envelopes: &mut Envelopes,
+        out: &mut Vec<u8>,
+    ) -> PyResult<()> {
+        let Some(codec) = self.codec.as_ref().map(Py::get) else {
+            return self.append_argument(argument, out);
+        };
+        if let Some(value) = self.readily(argument)? {
+            match envelopes.next() {
+                Some(envelope) => encode_bulk(envelope.as_deref().unwrap_or(value), out),
+                None => append_encoded(codec, argument.py(), value, out),
+            }
+        } else if argument.is_instance_of::<PyByteArray>() || argument.is_instance_of::<PyMemoryView>() {
+            append_encoded(codec, argument.py(), codec::bytes(argument)?.as_bytes(), out);
+        } else if argument.is_instance_of::<PyString>() || argument.is_instance_of::<PyBytes>() {
+            let value = self.encode.bind(argument.py()).call1((argument,))?;
+            append_encoded(codec, argument.py(), codec::bytes(&value)?.as_bytes(), out);
+        } else {
+            // Numbers stay numbers; what is no value at all is refused there.
+            self.append_argument(argument, out)?;
+        }
+        Ok(())
+    }
+
+    /// The bytes of a value that has them at hand.
+    fn readily<'a>(&self, argument: &'a Bound<'_, PyAny>) -> PyResult<Option<&'a [u8]>> {
+        if let Ok(value) = argument.cast_exact::<PyBytes>() {
+            return Ok(Some(value.as_bytes()));
+        }
+        match argument.cast_exact::<PyString>() {
+            Ok(value) if self.sends_utf8 => Ok(Some(value.to_str()?.as_bytes())),
+            _ => Ok(None),
+        }
+    }
+
+    /// The envelopes of all values in a pipeline that have their bytes at hand, if it is worth encoding them together;
+    /// else nothing.
+    fn encoded_together(&self, commands: &Bound<'_, PyList>) -> PyResult<Vec<Option<Vec<u8>>>> {
+        let Some(codec) = self.codec.as_ref().map(Py::get).filter(|_| commands.len() > 1) else {
+            return Ok(Vec::new());
+        };
+        let mut arguments = Vec::with_capacity(commands.len());
+        for command in commands.iter() {
+            let args = command.cast_into::<PyTuple>()?.get_item(0)?.cast_into::<PyTuple>()?;
+            if let Plan::Fixed(plan) = self.plan(&args)? {
+                for &position in &plan.values {
+                    arguments.push(args.get_item(position)?);
+                }
+            }
+        }
+        let mut values = Vec::with_capacity(arguments.len());
+        for argument in &arguments {
+            values.extend(self.readily(argument)?);
+        }
+        if values.len() < 2 || values.iter().map(|value| value.len()).sum::<usize>() < codec.worth_threads() {
+            return Ok(Vec::new());
+        }
+        Ok(together::encode(codec, commands.py(), &values).unwrap_or_default())
+    }
+
+    fn append_argument(&self, argument: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<()> {
+        if let Ok(bytes) = argument.cast_exact::<PyBytes>() {
+            encode_bulk(bytes.as_bytes(), out);
+            return Ok(());
+        }
+        if let (Ok(text), true) = (argument.cast_exact::<PyString>(), self.sends_utf8) {
+            encode_bulk(text.to_str()?.as_bytes(), out);
+            return Ok(());
+        }
+        if let Ok(number) = argument.cast_exact::<PyInt>()
+            && let Ok(number) = number.extract::<i64>()
+            && !argument.is_instance_of::<PyBool>()
+        {
+            encode_bulk(itoa::Buffer::new().format(number).as_bytes(), out);
+            return Ok(());
+        }
+        let bytes = self.encode.bind(argument.py()).call1((argument,))?;
+        encode_bulk(codec::bytes(&bytes)?.as_bytes(), out);
+        Ok(())
+    }
+}
+
+/// Appends a value as one word: its envelope, or itself.
+fn append_encoded(codec: &Codec, py: Python<'_>, value: &[u8], out: &mut Vec<u8>) {
+    let mut envelope = ENVELOPE.take();
+    envelope.clear();
+    let encoded = codec.encode_into(py, value, &mut envelope);
+    encode_bulk(if encoded { &envelope } else { value }, out);
+    codec::keep(&ENVELOPE, envelope);
+}
+
+fn is_foreign(options: &Bound<'_, PyDict>) -> PyResult<bool> {
+    for option in FOREIGN_OPTIONS {
+        if options.contains(option)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
