@@ -150,28 +150,48 @@ def check(folder: Path) -> str:
 
 
 @contextlib.contextmanager
-def valkey_cluster(nodes: int = 3) -> Iterator[list[Server]]:
-    """A cluster of valkey-servers, all of them primaries, once each of them knows where every slot is."""
+def valkey_cluster(nodes: int = 3, replicas: int = 0, *options: str) -> Iterator[list[Server]]:
+    """A cluster of valkey-servers: the primaries, then as many replicas of each, in the same order again.
+
+    It is ready once each of them knows where every slot and every replica is.
+    """
     with contextlib.ExitStack() as stack:
-        buses = [free_port() for _ in range(nodes)]
-        servers = [stack.enter_context(valkey("--cluster-enabled", "yes", "--cluster-port", str(bus))) for bus in buses]
+        # A replica that is there need not wait for others before it gets the data.
+        base = ["--cluster-enabled", "yes", "--repl-diskless-sync-delay", "0", *options]
+        servers, buses = [], []
+        for _ in range(nodes * (1 + replicas)):
+            buses.append(free_port())
+            servers.append(stack.enter_context(valkey(*base, "--cluster-port", str(buses[-1]))))
         bounds = [16384 * number // nodes for number in range(nodes + 1)]
         for number, server in enumerate(servers):
             with server.connect() as connection:
                 connection.command("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
-                connection.command("CLUSTER", "ADDSLOTSRANGE", bounds[number], bounds[number + 1] - 1)
+                if number < nodes:
+                    connection.command("CLUSTER", "ADDSLOTSRANGE", bounds[number], bounds[number + 1] - 1)
                 for other, bus in zip(servers[:number], buses, strict=False):
                     connection.command("CLUSTER", "MEET", "127.0.0.1", other.port, bus)
-        deadline = time.monotonic() + START_SECONDS
-        while not all(knows_every_slot(server, nodes) for server in servers):
-            if time.monotonic() > deadline:
-                raise RuntimeError("the cluster did not come together")
-            time.sleep(0.05)
+        wait_for_cluster(servers, nodes, 0)
+        for number, replica in enumerate(servers[nodes:]):
+            with servers[number % nodes].connect() as primary, replica.connect() as connection:
+                identity = primary.command("CLUSTER", "MYID")
+                assert isinstance(identity, bytes)
+                connection.command("CLUSTER", "REPLICATE", identity)
+        wait_for_cluster(servers, nodes, replicas)
         yield servers
 
 
-def knows_every_slot(server: Server, nodes: int) -> bool:
+def wait_for_cluster(servers: list[Server], nodes: int, replicas: int) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while not all(knows_every_slot(server, nodes, replicas) for server in servers):
+        if time.monotonic() > deadline:
+            raise RuntimeError("the cluster did not come together")
+        time.sleep(0.05)
+
+
+def knows_every_slot(server: Server, nodes: int, replicas: int = 0) -> bool:
     with server.connect() as connection:
         info, slots = connection.command("CLUSTER", "INFO"), connection.command("CLUSTER", "SLOTS")
         ready = isinstance(info, bytes) and b"cluster_state:ok" in info
-        return ready and isinstance(slots, list) and len(slots) == nodes
+        # A row has the first and the last slot, the primary, and the replicas that have its data.
+        rows = isinstance(slots, list) and [isinstance(row, list) and len(row) == 3 + replicas for row in slots]
+        return ready and rows == [True] * nodes
