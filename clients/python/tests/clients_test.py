@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 import redis
 import valkey
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from redis.cache import CacheConfig
 from redis.connection import CacheProxyConnection
 from valkey._parsers import _RESP3Parser
@@ -38,36 +36,6 @@ SAME_SLOT = ("{a}1", "{a}2", "{a}3")
 each_protocol = pytest.mark.parametrize("protocol", [2, 3], ids=["resp2", "resp3"])
 
 
-def values() -> st.SearchStrategy[bytes]:
-    repeated = st.tuples(st.binary(min_size=1, max_size=20), st.integers(1, 300)).map(lambda pair: pair[0] * pair[1])
-    magic = st.binary(max_size=200).map(lambda tail: b"\x00\x01\x02\x00" + tail)
-    return st.one_of(st.binary(max_size=300), repeated, magic)
-
-
-def configurations() -> st.SearchStrategy[CompressionConfiguration]:
-    backends = st.sampled_from([("zstd", -7, 9), ("lz4", -128, 12), ("none", 0, 0)])
-    levels = backends.flatmap(lambda row: st.tuples(st.just(row[0]), st.none() | st.integers(row[1], row[2])))
-    return st.builds(
-        lambda chosen, size, checksum, existing: CompressionConfiguration(
-            backend=chosen[0],
-            compression_level=chosen[1],
-            min_compression_size=size,
-            checksum=checksum,
-            existing_envelopes=existing,
-        ),
-        levels,
-        st.sampled_from([6, 64, 1000]),
-        st.booleans(),
-        st.sampled_from(ExistingEnvelopes),
-    )
-
-
-def is_kept(configuration: CompressionConfiguration, value: bytes) -> bool:
-    """Whether the value is the one exception: an envelope that is sent as it is."""
-    keeps = configuration.existing_envelopes == ExistingEnvelopes.KEEP
-    return keeps and codec.inspect(value) is not None and codec.Codec(configuration).encode(value) == value
-
-
 @each_protocol
 def test_a_value_is_stored_compressed_and_read_as_it_was(connect: Connect, plain: Driver, protocol: int) -> None:
     client = connect(protocol=protocol)
@@ -85,18 +53,6 @@ def test_what_does_not_shrink_is_stored_as_it_is(connect: Connect, plain: Driver
         client("set", "k", value)
         assert plain("get", "k") == value
         assert client("get", "k") == value
-
-
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(configuration=configurations(), written=st.lists(values(), min_size=1, max_size=6))
-def test_what_is_read_is_what_was_written(
-    connect: Connect, configuration: CompressionConfiguration, written: list[bytes]
-) -> None:
-    writer, reader = connect(configuration), connect()
-    for number, value in enumerate(value for value in written if not is_kept(configuration, value)):
-        writer("set", f"k{number}", value)
-        assert writer("get", f"k{number}") == value
-        assert reader("get", f"k{number}") == value
 
 
 def test_a_well_formed_envelope_passes_unchanged_unless_it_is_to_be_wrapped(connect: Connect, plain: Driver) -> None:
