@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import redis
+import redis.asyncio
+import redis.cluster
 import valkey
 from redis.cache import CacheConfig
 from redis.connection import CacheProxyConnection
@@ -199,16 +201,33 @@ def test_a_refused_command_is_not_sent(client: Driver, plain: Driver) -> None:
     assert plain("get", "l") == b"v"
 
 
-def test_a_refused_command_reaches_no_server(valkey_server: Server) -> None:
-    with snugly.Valkey(port=valkey_server.port, compression=True) as client:
-        client.ping()
-        before = client.info("commandstats")
-        for method, *args in (("append", "k", "v"), ("strlen", "k"), ("getbit", "k", 1), ("lcs", "k", "l")):
-            with pytest.raises(snugly.CommandRefusedError):
-                getattr(client, method)(*args)
-        after = client.info("commandstats")
-    calls = {name: row["calls"] for name, row in after.items() if row != before.get(name)}
-    assert set(calls) <= {"cmdstat_info"}
+def test_a_refused_command_reaches_no_server(
+    client: Driver, kind: Kind, valkey_server: Server, request: pytest.FixtureRequest
+) -> None:
+    nodes: list[Server] = request.getfixturevalue("cluster") if kind.cluster else [valkey_server]
+
+    def calls(command: str) -> int:
+        found = 0
+        for node in nodes:
+            with node.connect() as connection:
+                info = connection.command("INFO", "commandstats")
+            assert isinstance(info, bytes)
+            found += info.count(f"cmdstat_{command}:".encode())
+        return found
+
+    client("get", "k")
+    for node in nodes:
+        with node.connect() as connection:
+            connection.command("CONFIG", "RESETSTAT")
+    refused = (("append", "k", "v"), ("strlen", "k"), ("getbit", "k", 1), ("setrange", "k", 0, "v"))
+    for method, *args in refused:
+        with pytest.raises(snugly.CommandRefusedError):
+            client(method, *args)
+        with pytest.raises(snugly.CommandRefusedError):
+            client.batch(("set", "k", "v"), ("get", "k"), (method, *args))
+    assert [calls(method) for method, *_ in (*refused, ("set",), ("get",))] == [0] * 6
+    client.batch(("set", "k", "v"))
+    assert calls("set") == 1
 
 
 def test_scripts_and_messages_pass_untouched(valkey_server: Server) -> None:
@@ -230,6 +249,30 @@ def test_scripts_and_messages_pass_untouched(valkey_server: Server) -> None:
         assert set(client.smembers("set")) == {PAGE}
         client.restore("copy", 0, client.dump("k"))
         assert client.get("copy") == PAGE
+
+
+def test_scripts_pass_untouched_through_clients_of_every_kind(client: Driver, plain: Driver) -> None:
+    assert client("eval", "return {KEYS[1], ARGV[1]}", 1, "k", PAGE) == [b"k", PAGE]
+    client("eval", "return redis.call('SET', KEYS[1], ARGV[1])", 1, "k", PAGE)
+    assert plain("get", "k") == client("get", "k") == PAGE
+    client("set", "k", PAGE)
+    read = "return redis.call('GET', KEYS[1])"
+    assert client("eval", read, 1, "k") == client("eval_ro", read, 1, "k") == plain("get", "k")
+    assert plain("get", "k") == codec.encode(PAGE)
+
+
+def test_messages_pass_untouched_through_asyncio_clients(valkey_server: Server) -> None:
+    async def main(client: Any) -> None:
+        async with client.pubsub() as subscriber:
+            await subscriber.subscribe("news")
+            assert (await subscriber.get_message(timeout=5))["type"] == "subscribe"
+            await client.publish("news", PAGE)
+            assert (await subscriber.get_message(timeout=5))["data"] == PAGE
+        await client.aclose()
+
+    for protocol in (2, 3):
+        asyncio.run(main(snugly.asyncio.Valkey(port=valkey_server.port, protocol=protocol, compression=True)))
+        asyncio.run(main(snugly.compress(redis.asyncio.Redis(port=valkey_server.port, protocol=protocol))))
 
 
 def test_locks_work_whatever_the_least_size(valkey_server: Server) -> None:
@@ -394,6 +437,28 @@ def test_a_transaction_reads_while_it_watches(client: Driver, kind: Kind) -> Non
 
 @each_protocol
 @pytest.mark.parametrize("library", [valkey.Valkey, redis.Redis])
+def test_a_function_runs_as_a_transaction_again_until_nobody_else_writes(
+    valkey_server: Server, library: Any, protocol: int
+) -> None:
+    client: Any = snugly.compress(library(port=valkey_server.port, protocol=protocol))
+    client.set("k", PAGE)
+    seen = []
+
+    def change(pipeline: Any) -> None:
+        seen.append(pipeline.get("k"))
+        if len(seen) == 1:
+            client.set("k", JSON)
+        pipeline.multi()
+        pipeline.set("k", seen[-1] + b"!")
+        pipeline.get("k")
+
+    assert client.transaction(change, "k") == [True, JSON + b"!"]
+    assert seen == [PAGE, JSON]
+    client.close()
+
+
+@each_protocol
+@pytest.mark.parametrize("library", [valkey.Valkey, redis.Redis])
 def test_a_transaction_that_is_written_out_is_restored_too(valkey_server: Server, library: Any, protocol: int) -> None:
     with library(port=valkey_server.port, protocol=protocol, single_connection_client=True) as client:
         snugly.compress(client)
@@ -455,6 +520,22 @@ def test_the_client_side_cache_of_redis_py_serves_restored_values(
         other.set("k", JSON)
     client.ping()
     assert client.get("k") == JSON
+    client.close()
+
+
+def test_the_client_side_cache_of_a_cluster_serves_restored_values(
+    cluster: list[Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CacheProxyConnection, "DEFAULT_SERVER_NAME", "valkey")
+    client: Any = snugly.compress(
+        redis.cluster.RedisCluster(
+            host="127.0.0.1", port=cluster[0].port, protocol=3, cache_config=CacheConfig(max_size=100)
+        )
+    )
+    for key in ("k", "l", "m"):
+        client.set(key, PAGE)
+        assert [client.get(key) for _ in range(3)] == [PAGE] * 3
+        assert client.pipeline().get(key).execute() == [PAGE]
     client.close()
 
 

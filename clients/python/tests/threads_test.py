@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+import redis
 import redis.cluster
 
 import snugly
@@ -32,13 +34,18 @@ def work(client: Any, thread: int) -> None:
         assert pipeline.execute() == [True, value] * 3
 
 
-@pytest.mark.parametrize("clustered", [False, True], ids=["one server", "cluster"])
-def test_threads_share_a_client(valkey_server: Server, cluster: list[Server], clustered: bool) -> None:
-    client: Any
-    if clustered:
-        client = snugly.compress(redis.cluster.RedisCluster(host="127.0.0.1", port=cluster[0].port))
-    else:
-        client = snugly.Valkey(port=valkey_server.port, compression=True)
+CLIENTS: dict[str, Callable[[int, int], Any]] = {
+    "snugly": lambda port, _: snugly.Valkey(port=port, compression=True),
+    "snugly not native": lambda port, _: snugly.Valkey(port=port, compression=True, native=False),
+    "redis-py": lambda port, _: snugly.compress(redis.Redis(port=port)),
+    "snugly cluster": lambda _, port: snugly.ValkeyCluster(host="127.0.0.1", port=port, compression=True),
+    "redis-py cluster": lambda _, port: snugly.compress(redis.cluster.RedisCluster(host="127.0.0.1", port=port)),
+}
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_threads_share_a_client(valkey_server: Server, cluster: list[Server], name: str) -> None:
+    client = CLIENTS[name](valkey_server.port, cluster[0].port)
     in_threads(*(lambda thread=thread: work(client, thread) for thread in range(THREADS)))
     counted = snugly.statistics(client)
     written = sum(count for name, count in counted.items() if name.startswith("encoded_values_"))
