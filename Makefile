@@ -2,8 +2,8 @@
 # all that must be there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-rust test-minimal test-clients test-python test-kills test-deps lint format deny \
-	command-documentation \
+.PHONY: help run demo test test-rust test-minimal test-clients test-python test-valkey-py test-kills test-deps lint \
+	format deny command-documentation \
 	fuzz fuzz-smoke bench bench-clients bench-sizes bench-smoke bench-mixed bench-codec bench-protocol clean
 
 PYTHON ?= python3
@@ -18,6 +18,7 @@ BENCH = PYTHONPATH=bench $(BIN)/python -m snugly_bench
 # Builds the Python package where it is and installs it into .venv.
 MATURIN = VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --locked --manifest-path clients/python/Cargo.toml
 PARSERS := target/python-parsers
+VALKEY_PY := target/valkey-py-tests
 # How long each fuzz target runs in `make fuzz`, in seconds.
 FUZZ_SECONDS ?= 600
 FUZZED := codec protocol store
@@ -55,6 +56,12 @@ test-python: $(VENV)/installed ## the Python package, with the libraries' parser
 		(cd clients/python && SNUGLY_BIN=$(CURDIR)/target/debug/snugly PYTHONPATH=$$parsers \
 			$(abspath $(BIN))/python -m pytest --quiet $(ARGS)) || exit 1; \
 	done
+
+test-valkey-py: $(VENV)/installed ## valkey-py's own tests with the classes of the Python package; about five minutes
+	$(MATURIN) --quiet
+	$(BIN)/pip install --quiet --target $(VALKEY_PY) --upgrade --no-deps \
+		--requirement clients/python/tests/valkey_py/requirements.txt
+	$(BIN)/python clients/python/tests/valkey_py/run.py $(VALKEY_PY)
 
 test-deps: $(VENV)/installed ## install what the tests need, into .venv
 	@echo "export SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER)"
