@@ -333,6 +333,8 @@ def test_lists_and_streams_by_opt_in(connect: Connect, plain: Driver, protocol: 
 
 def test_a_callback_of_the_application_gets_the_restored_value(connect: Connect) -> None:
     client = connect()
+    callbacks = getattr(client.client, "response_callbacks", {})
+    assert callbacks == dict(getattr(callbacks, "inner", {}))
     client.client.set_response_callback("GET", lambda reply, **_: ("seen", reply))
     client("set", "k", PAGE)
     assert client("get", "k") == ("seen", PAGE)

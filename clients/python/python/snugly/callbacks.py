@@ -75,6 +75,13 @@ class Callbacks(MutableMapping[Any, Callback]):
     def __len__(self) -> int:
         return len(self.inner)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether these are the same callbacks, whatever is in front of them."""
+        return bool(self.inner == (other.inner if isinstance(other, Callbacks) else other))
+
+    # Like any mapping that can change.
+    __hash__ = None  # type: ignore[assignment]
+
 
 def restored(inner: Callback | None, reply: Any, **options: Any) -> Any:
     """The reply with its values restored, and then as `inner` has it. An error goes around `inner`."""
