@@ -17,9 +17,8 @@ pyo3::create_exception!(_native, EnvelopeError, PyException, "The arguments: mes
 /// can do meanwhile must be worth more than getting the lock back, and that may take milliseconds.
 const UNLOCKED_FROM: usize = 64 << 10;
 
-/// Several values of so many bytes in sum are encoded by several threads; from fewer on it costs more than it gains, and
-/// LZ4 is some eight times faster.
-const TOGETHER_FROM: usize = 64 << 10;
+/// Values of so many bytes in sum are worth waking other threads for, with zstd.
+const TOGETHER_FROM: usize = 16 << 10;
 
 /// The buffer that a thread keeps between values, in bytes at most.
 const MAX_KEPT_SCRATCH: usize = 1 << 20;
@@ -85,6 +84,7 @@ impl Codec {
 
     /// From how many bytes on several values are better encoded by several threads.
     pub fn worth_threads(&self) -> usize {
+        // LZ4 is some eight times faster.
         if self.options.choice.algorithm().id() == CodecId::Lz4 { 8 * TOGETHER_FROM } else { TOGETHER_FROM }
     }
 

@@ -282,6 +282,9 @@ impl Wire {
         let Some(codec) = self.codec.as_ref().map(Py::get).filter(|_| commands.len() > 1) else {
             return Ok(Vec::new());
         };
+        if rough_bytes(commands)? < codec.worth_threads() {
+            return Ok(Vec::new());
+        }
         let mut arguments = Vec::with_capacity(commands.len());
         for command in commands.iter() {
             let args = command.cast_into::<PyTuple>()?.get_item(0)?.cast_into::<PyTuple>()?;
@@ -330,6 +333,21 @@ fn append_encoded(codec: &Codec, py: Python<'_>, value: &[u8], out: &mut Vec<u8>
     let encoded = codec.encode_into(py, value, &mut envelope);
     encode_bulk(if encoded { &envelope } else { value }, out);
     codec::keep(&ENVELOPE, envelope);
+}
+
+/// About how many bytes all arguments have in sum.
+fn rough_bytes(commands: &Bound<'_, PyList>) -> PyResult<usize> {
+    let mut sum = 0;
+    for command in commands.iter() {
+        let command = command.cast_into::<PyTuple>()?;
+        let args = command.get_borrowed_item(0)?;
+        for argument in args.cast::<PyTuple>()?.iter_borrowed() {
+            if argument.is_exact_instance_of::<PyBytes>() || argument.is_exact_instance_of::<PyString>() {
+                sum += argument.len()?;
+            }
+        }
+    }
+    Ok(sum)
 }
 
 fn is_foreign(options: &Bound<'_, PyDict>) -> PyResult<bool> {

@@ -13,8 +13,17 @@ from valkey.connection import Connection, SSLConnection, UnixDomainSocketConnect
 from valkey.exceptions import ConnectionError, InvalidResponse, TimeoutError
 
 from snugly import _native
-from snugly.clients import Plain, Transported, become
-from snugly.transport.wire import FOREIGN_OPTIONS, WIRE, callbacks_of, results_of, stage, staged_again, suits, wire_for
+from snugly.clients import Transported, become
+from snugly.transport.wire import (
+    FOREIGN_OPTIONS,
+    WIRE,
+    StagingPipeline,
+    callback_finder,
+    results_of,
+    stage_again,
+    suits,
+    wire_for,
+)
 
 CONNECTIONS = (Connection, SSLConnection, UnixDomainSocketConnection)
 
@@ -43,7 +52,7 @@ class BlockingNode(Transported):
             )
         finally:
             pool.release(connection)
-        callback = callbacks_of(self).get(args[0])
+        callback = callback_finder(self)(args[0])
         return reply if callback is None else callback(reply, **options)
 
     def pipeline(self, *args: Any, **options: Any) -> Any:
@@ -53,13 +62,10 @@ class BlockingNode(Transported):
         return pipeline
 
 
-class BlockingPipeline(Plain):  # type: ignore[misc]
+class BlockingPipeline(StagingPipeline):
     """For their pipelines."""
 
     connection: Any
-
-    def pipeline_execute_command(self, *args: Any, **options: Any) -> Any:
-        return stage(self, args, options)
 
     def execute(self, raise_on_error: bool = True) -> Any:
         wire: _native.Wire = self.__dict__[WIRE]
@@ -68,7 +74,7 @@ class BlockingPipeline(Plain):  # type: ignore[misc]
         alone = bool(commands) and self.connection is None and not self.scripts
         request = wire.request_all(commands, transaction) if alone else None
         if request is None:
-            staged_again(self, super().pipeline_execute_command)
+            stage_again(self)
             return super().execute(raise_on_error)
         connection = self.connection_pool.get_connection("MULTI", self.shard_hint)
         self.connection = connection

@@ -17,15 +17,15 @@ from valkey.asyncio.connection import Connection, SSLConnection, UnixDomainSocke
 from valkey.exceptions import ConnectionError, InvalidResponse, TimeoutError
 
 from snugly import _native
-from snugly.clients import Plain, Transported, become
+from snugly.clients import Transported, become
 from snugly.transport.wire import (
     FOREIGN_OPTIONS,
     WIRE,
-    callbacks_of,
+    StagingPipeline,
+    callback_finder,
     is_awaitable,
     results_of,
-    stage,
-    staged_again,
+    stage_again,
     suits,
     wire_for,
 )
@@ -218,7 +218,7 @@ class SharedNode(Transported):
             reply = FOREIGN
         if reply is FOREIGN:
             return await super().execute_command(*args, **options)
-        callback = callbacks_of(self).get(args[0])
+        callback = callback_finder(self)(args[0])
         if callback is None:
             return reply
         result = callback(reply, **options)
@@ -236,11 +236,8 @@ class SharedNode(Transported):
         await super().aclose(*args, **options)
 
 
-class SharedPipeline(Plain):  # type: ignore[misc]
+class SharedPipeline(StagingPipeline):
     """For their pipelines."""
-
-    def pipeline_execute_command(self, *args: Any, **options: Any) -> Any:
-        return stage(self, args, options)
 
     async def execute(self, raise_on_error: bool = True) -> Any:
         shared: Shared = self.__dict__[SHARED]
@@ -256,7 +253,7 @@ class SharedPipeline(Plain):  # type: ignore[misc]
                 await self.reset()
                 raise
         if results is None:
-            staged_again(self, super().pipeline_execute_command)
+            stage_again(self)
             return await super().execute(raise_on_error)
         await self.reset()
         return [await result if is_awaitable(result) else result for result in results]

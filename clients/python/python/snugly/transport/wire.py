@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from valkey._parsers.base import BaseParser
+from valkey.client import CaseInsensitiveDict
 from valkey.exceptions import ExecAbortError, ResponseError, WatchError
 
 from snugly import _native
 from snugly.callbacks import OPTION, Callbacks
-from snugly.clients import COMPRESSOR
+from snugly.clients import COMPRESSOR, Plain
 from snugly.compressor import Compressor
 from snugly.table import NO_VALUES, Plan, table_for
 from snugly.text import text_encoding
@@ -65,7 +67,7 @@ def wire_for(client: Any) -> _native.Wire:
     decodes = (text.encoding, text.errors) if text.decodes else None
     return _native.Wire(
         codec=compressor.codec.native if compressor else None,
-        plan=functools.partial(plan, compressor),
+        plan=partial(plan, compressor),
         request=compressor.request if compressor else unused,
         refuse=compressor.refuse if compressor else unused,
         encode=encoder.encode,
@@ -84,10 +86,13 @@ def suits(pool: Any, connections: Sequence[type]) -> bool:
     )
 
 
-def callbacks_of(client: Any) -> Mapping[str, Callable[..., Any]]:
-    """What is applied to replies that have been restored."""
+def callback_finder(client: Any) -> Callable[[str], Callable[..., Any] | None]:
+    """What finds the callback for a reply that has been restored, by the name of its command in capitals."""
     callbacks = client.response_callbacks
-    return callbacks.inner if callbacks.__class__ is Callbacks else callbacks
+    if callbacks.__class__ is Callbacks:
+        callbacks = callbacks.inner
+    # This one would turn every name into capitals again.
+    return partial(dict.get, callbacks) if callbacks.__class__ is CaseInsensitiveDict else callbacks.get
 
 
 def executed_of(client: Any, commands: Sequence[Command], replies: Sequence[Any]) -> list[Any]:
@@ -118,13 +123,13 @@ def results_of(
     """
     if transaction:
         replies = executed_of(client, commands, replies)
-    callbacks = callbacks_of(client)
+    find_callback = callback_finder(client)
     results = []
     for (args, options), reply in zip(commands, replies, strict=True):
         if isinstance(reply, Exception):
             if not isinstance(reply, ResponseError):
                 raise reply
-        elif (callback := callbacks.get(args[0])) is not None:
+        elif (callback := find_callback(args[0])) is not None:
             try:
                 reply = callback(reply, **options)
             except ResponseError as error:
@@ -135,18 +140,24 @@ def results_of(
     return results
 
 
-def stage(pipeline: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Stages a command as it is. Raises CommandRefusedError."""
-    pipeline.__dict__[WIRE].takes(args)
-    pipeline.command_stack.append((args, options))
-    return pipeline
+class StagingPipeline(Plain):  # type: ignore[misc]
+    """For pipelines of clients of one server: commands are staged as they are."""
+
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        # As valkey-py decides it.
+        if (self.watching or args[0] == "WATCH") and not self.explicit_transaction:
+            return super().execute_command(*args, **options)
+        options.pop("keys", None)
+        self.__dict__[WIRE].takes(args)  # Raises CommandRefusedError.
+        self.command_stack.append((args, options))
+        return self
 
 
-def staged_again(pipeline: Any, stage: Callable[..., Any]) -> None:
-    """Stages commands the way of valkey-py that were staged as they are."""
+def stage_again(pipeline: Any) -> None:
+    """Stages the same commands the way of valkey-py."""
     commands, pipeline.command_stack = pipeline.command_stack, []
     for args, options in commands:
-        stage(*args, **options)
+        pipeline.pipeline_execute_command(*args, **options)
 
 
 def is_awaitable(result: Any) -> bool:
