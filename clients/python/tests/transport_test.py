@@ -355,6 +355,21 @@ def test_one_client_serves_one_loop_after_the_other(valkey_server: Server) -> No
     asyncio.run(client.aclose())
 
 
+def test_a_client_that_is_forgotten_is_closed(valkey_server: Server) -> None:
+    async def use() -> None:
+        with valkey.Valkey(port=valkey_server.port) as watching:
+            before = len(watching.client_list())
+            client = snugly.asyncio.Valkey(port=valkey_server.port)
+            await client.ping()
+            assert len(watching.client_list()) == before + 1
+            with pytest.warns(ResourceWarning, match="Unclosed client session"):
+                del client
+            await asyncio.sleep(0.05)
+            assert len(watching.client_list()) == before
+
+    asyncio.run(use())
+
+
 def in_child(client: Any) -> None:
     assert client.pipeline().mset({f"k{number}": PAGE * 50 for number in range(20)}).get("k1").execute()[1] == PAGE * 50
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -151,6 +152,16 @@ class Shared:
         with contextlib.suppress(KeyError):
             await self._pool.release(link.connection)
 
+    def drop(self, owner: object) -> None:
+        """Closes the connection of an owner that is not there any more."""
+        link, self.link = self.link, None
+        if link is not None and link.is_open:
+            warnings.warn(f"Unclosed client session {owner!r}", ResourceWarning, source=owner, stacklevel=2)
+            # Its loop may have ended, and the connection with it.
+            with contextlib.suppress(RuntimeError):
+                link.fail(ConnectionError, "The client is gone.")
+            link.connection._reader = link.connection._writer = None
+
     async def healthy(self) -> Link:
         """The link, after a PING if nothing was heard for as long as the setting says."""
         link = self.usable() or await self.open()
@@ -230,6 +241,11 @@ class SharedNode(Transported):
         own[SHARED], own[WIRE] = self.__dict__[SHARED], self.__dict__[WIRE]
         become(pipeline, SharedPipeline)
         return pipeline
+
+    def __del__(self) -> None:
+        if SHARED in self.__dict__:
+            self.__dict__[SHARED].drop(self)
+        super().__del__()
 
     async def aclose(self, *args: Any, **options: Any) -> None:
         await self.__dict__[SHARED].close()

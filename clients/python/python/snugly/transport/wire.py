@@ -107,10 +107,10 @@ def executed_of(client: Any, commands: Sequence[Command], replies: Sequence[Any]
         raise executed
     if executed is None:
         raise WatchError("Watched variable changed.")
+    if not isinstance(executed, list) or len(executed) + len(errors) != len(commands):
+        raise ResponseError("Wrong number of response items from pipeline execution")
     for at, error in errors:
         executed.insert(at, error)
-    if not isinstance(executed, list) or len(executed) != len(commands):
-        raise ResponseError("Wrong number of response items from pipeline execution")
     return executed
 
 
