@@ -25,6 +25,15 @@ impl Request {
     pub fn new(wire: Py<Wire>, bytes: Py<PyBytes>, expected: Vec<Expected>) -> Request {
         Request { wire, bytes, expected }
     }
+
+    pub fn bytes<'a>(&'a self, py: Python<'a>) -> &'a [u8] {
+        self.bytes.as_bytes(py)
+    }
+
+    /// What the replies will be, each time it is sent.
+    pub fn expected(&self) -> &[Expected] {
+        &self.expected
+    }
 }
 
 #[pymethods]

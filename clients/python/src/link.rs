@@ -15,8 +15,10 @@ use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
+use snugly_protocol::resp::{encode_array, encode_bulk};
 
 use crate::codec;
+use crate::exchange::Request;
 use crate::replies::{Expected, Inbox, unasked};
 use crate::wire::Wire;
 
@@ -91,6 +93,31 @@ impl Link {
         Self::enqueue(slf, |wire, out| {
             let expected = wire.pack_all(commands, transaction, out)?;
             Ok(expected.map(|expected| Wants::All { expected, replies }))
+        })
+    }
+
+    /// Sends requests one after the other, behind ASKING if `asking`, and returns a future of the list of all replies;
+    /// ASKING's comes first.
+    fn send<'py>(
+        slf: &Bound<'py, Self>,
+        requests: &Bound<'py, PyList>,
+        asking: bool,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = slf.py();
+        let replies = PyList::empty(py).unbind();
+        Self::enqueue(slf, |_, out| {
+            let mut expected = Vec::with_capacity(requests.len() + usize::from(asking));
+            if asking {
+                encode_array(1, out);
+                encode_bulk(b"ASKING", out);
+                expected.push(Expected::Plain);
+            }
+            for request in requests.iter() {
+                let request = request.cast_into::<Request>()?;
+                out.extend_from_slice(request.get().bytes(py));
+                expected.extend(request.get().expected().iter().map(|reply| reply.clone_ref(py)));
+            }
+            Ok(Some(Wants::All { expected, replies }))
         })
     }
 

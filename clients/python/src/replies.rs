@@ -35,6 +35,20 @@ pub(crate) enum Expected {
     Transaction(Vec<Expected>),
 }
 
+impl Expected {
+    pub fn clone_ref(&self, py: Python<'_>) -> Expected {
+        match self {
+            Expected::Plain => Expected::Plain,
+            Expected::Value { args, key } => Expected::Value { args: args.clone_ref(py), key: *key },
+            Expected::Each { args, keys } => Expected::Each { args: args.clone_ref(py), keys: keys.clone() },
+            Expected::Restored(restore) => Expected::Restored(restore.clone_ref(py)),
+            Expected::Transaction(commands) => {
+                Expected::Transaction(commands.iter().map(|command| command.clone_ref(py)).collect())
+            }
+        }
+    }
+}
+
 /// Text instead of bytes.
 struct Decoding {
     is_utf8: bool,

@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyInt, PyList, PyMemoryView, PyString, PyTuple};
 use snugly_protocol::resp::{encode_array, encode_bulk};
@@ -88,6 +89,22 @@ impl Wire {
         transaction: bool,
     ) -> PyResult<Option<Request>> {
         packed(slf, |wire, out| wire.pack_all(commands, transaction, out))
+    }
+
+    /// A request for each of several commands, pairs of arguments and options. Raises as `request`, and ValueError if
+    /// one of them is not for this transport.
+    fn requests(slf: &Bound<'_, Self>, commands: &Bound<'_, PyList>) -> PyResult<Vec<Request>> {
+        let mut envelopes = slf.get().encoded_together(commands)?.into_iter();
+        let mut requests = Vec::with_capacity(commands.len());
+        for command in commands.iter() {
+            let args = command.cast_into::<PyTuple>()?.get_item(0)?.cast_into::<PyTuple>()?;
+            let request = packed(slf, |wire, out| {
+                Ok(wire.append(&args, &mut envelopes, out)?.map(|expected| vec![expected]))
+            })?;
+            requests
+                .push(request.ok_or_else(|| PyValueError::new_err("a command is not for this transport"))?);
+        }
+        Ok(requests)
     }
 }
 

@@ -65,6 +65,12 @@ KINDS = [
     Kind("valkey-py-cluster", given(valkey.ValkeyCluster), cluster=True, transactions=False),
     Kind("redis-py-cluster", given(redis.cluster.RedisCluster), cluster=True),
     Kind("snugly-asyncio-cluster", snugly.asyncio.ValkeyCluster, cluster=True, transactions=False),
+    Kind(
+        "snugly-asyncio-cluster-not-native",
+        partial(snugly.asyncio.ValkeyCluster, native=False),
+        cluster=True,
+        transactions=False,
+    ),
     Kind("valkey-py-asyncio-cluster", given(valkey.asyncio.ValkeyCluster), cluster=True, transactions=False),
     Kind("redis-py-asyncio-cluster", given(redis.asyncio.cluster.RedisCluster), cluster=True),
 ]

@@ -55,6 +55,11 @@ class Wire:
     def request_all(self, commands: list[tuple[tuple[Any, ...], dict[str, Any]]], transaction: bool) -> Request | None:
         """The commands of a pipeline; None if one of them is not for this transport. Raises as `request`."""
 
+    def requests(self, commands: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> list[Request]:
+        """A request for each of several commands. Raises as `request`, and ValueError if one of them is not for this
+        transport.
+        """
+
 @final
 class Request:
     """One or several commands, ready to be sent, any number of times."""
@@ -80,6 +85,11 @@ class Link:
     ) -> asyncio.Future[list[Any]] | None:
         """Asks the commands of a pipeline, and returns a future of the list of replies; None if one of them is not for
         this transport. Raises as Wire.request.
+        """
+
+    def send(self, requests: list[Request], asking: bool) -> asyncio.Future[list[Any]]:
+        """Sends requests one after the other, behind ASKING if `asking`, and returns a future of the list of all
+        replies; ASKING's comes first.
         """
 
     def flush(self) -> None:

@@ -46,8 +46,8 @@ class Valkey(valkey.Valkey):
 class ValkeyCluster(valkey.ValkeyCluster):
     """`valkey.ValkeyCluster`, which compresses as `compression` says (default: not at all).
 
-    All other arguments, all commands and `from_url` are those of valkey-py. Raises ConfigurationError for a wrong
-    `compression`, before there is a connection.
+    Commands travel by valkey-py's own transport. All other arguments, all commands and `from_url` are those of
+    valkey-py. Raises ConfigurationError for a wrong `compression`, before there is a connection.
     """
 
     def __init__(self, *args: Any, compression: Compression = None, **options: Any) -> None:

@@ -7,7 +7,8 @@ from typing import Any, Self, cast
 import valkey.asyncio
 from valkey.asyncio.connection import ConnectionPool
 
-from snugly.clients import Compression, compress, configured
+from snugly.clients import Compression, configured
+from snugly.transport.cluster import SharedCluster
 from snugly.transport.shared import SharedNode
 
 
@@ -46,11 +47,12 @@ class Valkey(valkey.asyncio.Valkey):
 class ValkeyCluster(valkey.asyncio.ValkeyCluster):
     """`valkey.asyncio.ValkeyCluster`, which compresses as `compression` says (default: not at all).
 
-    All other arguments, all commands and `from_url` are those of valkey-py. Raises ConfigurationError for a wrong
-    `compression`, before there is a connection.
+    `native` says whether commands travel by the native transport where it can be used (default: they do), or always by
+    valkey-py's own. All other arguments, all commands and `from_url` are those of valkey-py. Raises ConfigurationError
+    for a wrong `compression`, before there is a connection.
     """
 
-    def __init__(self, *args: Any, compression: Compression = None, **options: Any) -> None:
+    def __init__(self, *args: Any, compression: Compression = None, native: bool = True, **options: Any) -> None:
         configuration = configured(compression)
         super().__init__(*args, **options)
-        compress(self, configuration)
+        SharedCluster.finish(self, configuration, native)

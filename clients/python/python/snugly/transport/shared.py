@@ -51,7 +51,8 @@ class Link(_native.Link):
         self.connection = connection
         self.event_loop = asyncio.get_running_loop()
         self.is_open = True
-        self.retry = connection.retry if connection.retry._retries else None
+        self.is_retired = False
+        self.retry = connection.retry if connection.retry._retries and connection.retry_on_error else None
         self.health_check_interval: float = connection.health_check_interval
         self.is_careful = self.retry is not None or self.health_check_interval > 0
         """Whether there is more to asking than to ask."""
@@ -87,6 +88,15 @@ class Link(_native.Link):
                 future.set_exception(kind(message))
         self._transport.abort()
 
+    def retire(self) -> None:
+        """Ends the connection as soon as nobody waits any more. Nothing may be asked from now on."""
+        self.is_retired = True
+        self._end_if_idle()
+
+    def _end_if_idle(self) -> None:
+        if self.waiting() is None:
+            self.fail(ConnectionError, "The connection is not used any more.")
+
     def data_received(self, data: bytes) -> None:
         try:
             super().data_received(data)
@@ -95,6 +105,8 @@ class Link(_native.Link):
         if not self.is_open:
             # It was closed by what ran while the native half held on to those who wait.
             self.fail(ConnectionError, SERVER_CLOSED_CONNECTION_ERROR)
+        elif self.is_retired:
+            self._end_if_idle()
 
     def eof_received(self) -> None:
         """The transport closes then."""
@@ -102,6 +114,7 @@ class Link(_native.Link):
     def connection_lost(self, error: Exception | None) -> None:
         self._streams.connection_lost(error)
         self.fail(ConnectionError, f"Connection lost: {error}" if error else SERVER_CLOSED_CONNECTION_ERROR)
+        self.connection._close()
 
     def pause_writing(self) -> None:
         """Nothing more than what is waited for is ever written."""
@@ -117,7 +130,7 @@ class Shared:
         self.wire = wire
         self.link: Link | None = None
         self._pool = pool
-        self._opening: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+        self._opening: asyncio.Task[None] | None = None
 
     def usable(self) -> Link | None:
         link = self.link
@@ -126,16 +139,18 @@ class Shared:
         return None
 
     async def open(self) -> Link:
-        """The link. Raises what the pool raises if there is no connection to be had."""
+        """The link. Raises what the pool raises if there is no connection to be had, for all who want it now."""
         event_loop = asyncio.get_running_loop()
-        if self._opening is None or self._opening[0] is not event_loop:
-            self._opening = (event_loop, asyncio.Lock())
-        async with self._opening[1]:
-            link = self.usable()
-            if link is None:
-                await self.close()
-                link = self.link = Link(await self._pool.get_connection("SHARED"), self.wire)
-            return link
+        while (link := self.usable()) is None:
+            opening = self._opening
+            if opening is None or opening.done() or opening.get_loop() is not event_loop:
+                opening = self._opening = event_loop.create_task(self._open())
+            await asyncio.shield(opening)
+        return link
+
+    async def _open(self) -> None:
+        await self.close()
+        self.link = Link(await self._pool.get_connection("SHARED"), self.wire)
 
     async def close(self) -> None:
         """Gives the connection back to the pool, closed."""
@@ -162,6 +177,16 @@ class Shared:
                 link.fail(ConnectionError, "The client is gone.")
             link.connection._reader = link.connection._writer = None
 
+    def retire(self) -> None:
+        """Leaves the connection to those who wait on it. It is closed then, and not given back. From any thread."""
+        link, self.link = self.link, None
+        if link is None:
+            return
+        if link.event_loop.is_closed():
+            link.connection._reader = link.connection._writer = None
+        else:
+            link.event_loop.call_soon_threadsafe(link.retire)
+
     async def healthy(self) -> Link:
         """The link, after a PING if nothing was heard for as long as the setting says."""
         link = self.usable() or await self.open()
@@ -175,6 +200,8 @@ class Shared:
 
     async def ask(self, ask: Callable[[Link], asyncio.Future[Any] | None]) -> Any:
         """The reply to what `ask` asks; FOREIGN if that is not for this transport. Tried again as the settings say."""
+        if (usable := self.usable()) is not None and not usable.is_careful:
+            return await replied(usable, ask(usable))
         link = await self.healthy()
 
         async def once() -> Any:

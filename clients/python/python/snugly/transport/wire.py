@@ -58,11 +58,10 @@ def unused(*_: Any) -> Any:
     raise AssertionError("nothing is compressed, so nothing can be asked about it")
 
 
-def wire_for(client: Any) -> _native.Wire:
-    """What packs the commands of this client, and restores its replies."""
+def wire_for(client: Any, parse_error: Callable[[str], Exception] = BaseParser.parse_error) -> _native.Wire:
+    """What packs the commands of this client, and restores its replies. `parse_error` is its parser's."""
     compressor: Compressor | None = client.__dict__.get(COMPRESSOR)
     encoder, text = client.get_encoder(), text_encoding(client)
-    parse_error = BaseParser.parse_error
     sends_utf8 = text.encoding.lower().replace("_", "-") in ("utf-8", "utf8") and text.errors == "strict"
     decodes = (text.encoding, text.errors) if text.decodes else None
     return _native.Wire(
