@@ -241,6 +241,8 @@ class SharedNode(Transported):
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         shared: Shared = self.__dict__[SHARED]
+        if self.connection is not None:
+            return await super().execute_command(*args, **options)
         if options:
             if not FOREIGN_OPTIONS.isdisjoint(options):
                 return await super().execute_command(*args, **options)

@@ -28,12 +28,20 @@ BLOCKING = {
     *("WAIT", "WAITAOF", "XREAD", "XREADGROUP"),
 }
 """Commands that wait: they would make others wait that share their connection."""
-STATEFUL = {
-    *("ASKING", "AUTH", "CLIENT", "DEBUG", "DISCARD", "EXEC", "HELLO", "MONITOR", "MULTI", "PSYNC", "QUIT"),
+OTHERWISE = {
+    *("ASKING", "CLIENT", "DEBUG", "DISCARD", "EXEC", "HELLO", "MONITOR", "MULTI", "PSYNC", "QUIT"),
     *("PSUBSCRIBE", "PUNSUBSCRIBE", "SSUBSCRIBE", "SUBSCRIBE", "SUNSUBSCRIBE", "UNSUBSCRIBE"),
-    *("READONLY", "READWRITE", "REPLCONF", "RESET", "SELECT", "SHUTDOWN", "SYNC", "UNWATCH", "WATCH"),
+    *("REPLCONF", "RESET", "SHUTDOWN", "SYNC", "UNWATCH", "WATCH"),
 }
-"""Commands that change their connection, or have no reply or many."""
+"""Commands that are about a connection of their own, change how replies come, or have none or many."""
+OF_THE_CLIENT = {
+    f"CLIENT {word}"
+    for word in (
+        *("GETNAME", "GETREDIR", "ID", "INFO", "KILL", "LIST", "NO-EVICT", "NO-TOUCH", "PAUSE", "SETINFO", "SETNAME"),
+        *("TRACKINGINFO", "UNBLOCK", "UNPAUSE"),
+    )
+}
+"""Of CLIENT, those that may share a connection, as valkey-py writes them."""
 FOREIGN_OPTIONS = frozenset({"NEVER_DECODE", "EMPTY_RESPONSE", OPTION})
 """Options that say how a reply is read."""
 FOREIGN_SETTINGS = frozenset({"cache_enabled", "client_cache", "encoder_class", "parser_class"})
@@ -43,13 +51,13 @@ FOREIGN_SETTINGS = frozenset({"cache_enabled", "client_cache", "encoder_class", 
 @functools.cache
 def names() -> frozenset[str]:
     """The commands that are for this transport: those of the table, since of others nobody knows what they do."""
-    return table_for(frozenset()).names - BLOCKING - STATEFUL
+    return table_for(frozenset()).names - BLOCKING - OTHERWISE
 
 
 def plan(compressor: Compressor | None, name: str, words: int) -> Plan | Literal[False] | None:
     """What the native module asks of each name and number of words."""
     first = name.split(maxsplit=1)[:1]
-    if not first or first[0] not in names():
+    if not first or not (first[0] in names() or name in OF_THE_CLIENT):
         return None
     return compressor.plan(name, words) if compressor else NO_VALUES
 
