@@ -2,7 +2,7 @@
 //!
 //! The socket is Python's, so TLS, timeouts and signals are as everywhere, and other threads run while this one waits.
 
-use pyo3::exceptions::PyConnectionError;
+use pyo3::exceptions::PyEOFError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -38,18 +38,23 @@ impl Request {
 
 #[pymethods]
 impl Request {
-    /// Sends the commands and returns the replies; those that are errors are exceptions.
+    /// Sends the commands. Raises what the socket raises; it is of no use then.
+    fn send(&self, socket: &Bound<'_, PyAny>) -> PyResult<()> {
+        socket.call_method1(intern!(socket.py(), "sendall"), (&self.bytes,))?;
+        Ok(())
+    }
+
+    /// Returns the replies; those that are errors are exceptions.
     ///
-    /// Raises what the socket raises, ConnectionError if it ends, and ProtocolFault; the socket is of no use then.
-    fn exchange<'py>(&self, socket: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    /// Raises what the socket raises, EOFError if it ends, and ProtocolFault; the socket is of no use then.
+    fn receive<'py>(&self, socket: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let py = socket.py();
-        socket.call_method1(intern!(py, "sendall"), (&self.bytes,))?;
         let replies = PyList::empty(py);
         let mut inbox = Inbox::default();
         while replies.len() < self.expected.len() || !inbox.is_empty() {
             let data = socket.call_method1(intern!(py, "recv"), (READ_BYTES,))?.cast_into::<PyBytes>()?;
             if data.as_bytes().is_empty() {
-                return Err(PyConnectionError::new_err("Connection closed by server."));
+                return Err(PyEOFError::new_err("the server has closed the connection"));
             }
             inbox.receive(data.as_bytes(), |reply| {
                 if reply.first() == Some(&b'>') {

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
@@ -51,6 +51,8 @@ struct State {
     is_scheduled: bool,
     waiters: VecDeque<Waiter>,
     inbox: Inbox,
+    /// When something was received last.
+    heard: Option<Instant>,
 }
 
 /// One connection's commands and replies.
@@ -59,20 +61,19 @@ pub(crate) struct Link {
     wire: Py<Wire>,
     create_future: Py<PyAny>,
     call_soon: Py<PyAny>,
-    write: Py<PyAny>,
     state: Mutex<State>,
 }
 
 #[pymethods]
 impl Link {
-    /// `write` sends bytes and returns at once.
+    /// The subclass has a method, `write`, that sends bytes and returns at once. It is not kept here, where Python's
+    /// garbage collector would not see that it leads back.
     #[new]
-    fn new(wire: Py<Wire>, event_loop: &Bound<'_, PyAny>, write: Py<PyAny>) -> PyResult<Link> {
+    fn new(wire: Py<Wire>, event_loop: &Bound<'_, PyAny>) -> PyResult<Link> {
         Ok(Link {
             wire,
             create_future: event_loop.getattr("create_future")?.unbind(),
             call_soon: event_loop.getattr("call_soon")?.unbind(),
-            write,
             state: Mutex::default(),
         })
     }
@@ -80,20 +81,6 @@ impl Link {
     /// Asks a command, and returns a future of its reply; None if the command is not for this transport.
     fn ask<'py>(slf: &Bound<'py, Self>, args: &Bound<'py, PyTuple>) -> PyResult<Option<Bound<'py, PyAny>>> {
         Self::enqueue(slf, |wire, out| Ok(wire.pack(args, out)?.map(Wants::One)))
-    }
-
-    /// Asks the commands of a pipeline, pairs of arguments and options, and returns a future of the list of replies;
-    /// None if one of them is not for this transport.
-    fn ask_all<'py>(
-        slf: &Bound<'py, Self>,
-        commands: &Bound<'py, PyList>,
-        transaction: bool,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let replies = PyList::empty(slf.py()).unbind();
-        Self::enqueue(slf, |wire, out| {
-            let expected = wire.pack_all(commands, transaction, out)?;
-            Ok(expected.map(|expected| Wants::All { expected, replies }))
-        })
     }
 
     /// Sends requests one after the other, behind ASKING if `asking`, and returns a future of the list of all replies;
@@ -104,6 +91,9 @@ impl Link {
         asking: bool,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let py = slf.py();
+        if requests.is_empty() && !asking {
+            return Err(PyValueError::new_err("there is nothing to send"));
+        }
         let replies = PyList::empty(py).unbind();
         Self::enqueue(slf, |_, out| {
             let mut expected = Vec::with_capacity(requests.len() + usize::from(asking));
@@ -122,13 +112,13 @@ impl Link {
     }
 
     /// Writes what has been asked.
-    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+    fn flush(slf: &Bound<'_, Self>) -> PyResult<()> {
         let mut out = {
-            let mut state = self.state();
+            let mut state = slf.get().state();
             state.is_scheduled = false;
             std::mem::take(&mut state.out)
         };
-        self.write(py, &out)?;
+        Self::write(slf, &out)?;
         out.clear();
         codec::keep(&PACKED, out);
         Ok(())
@@ -139,6 +129,7 @@ impl Link {
         let py = data.py();
         let (mut waiters, mut inbox) = {
             let mut state = self.state();
+            state.heard = Some(Instant::now());
             (std::mem::take(&mut state.waiters), std::mem::take(&mut state.inbox))
         };
         let wire = self.wire.get();
@@ -159,9 +150,12 @@ impl Link {
         result
     }
 
-    /// How long the first of those who wait has been waiting, in seconds; None if nobody waits.
+    /// How long the first of those who wait has been waiting since anything was received, in seconds; None if nobody
+    /// waits.
     fn waiting(&self) -> Option<f64> {
-        self.state().waiters.front().map(|waiter| waiter.asked.elapsed().as_secs_f64())
+        let state = self.state();
+        let asked = state.waiters.front()?.asked;
+        Some(state.heard.map_or(asked, |heard| heard.max(asked)).elapsed().as_secs_f64())
     }
 
     /// Takes the futures of all who wait; nobody gets a reply any more.
@@ -176,9 +170,9 @@ impl Link {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
+    fn write(slf: &Bound<'_, Self>, bytes: &[u8]) -> PyResult<()> {
         if !bytes.is_empty() {
-            self.write.call1(py, (PyBytes::new(py, bytes),))?;
+            slf.call_method1(intern!(slf.py(), "write"), (PyBytes::new(slf.py(), bytes),))?;
         }
         Ok(())
     }
@@ -206,7 +200,7 @@ impl Link {
                 std::mem::replace(&mut state.is_scheduled, true)
             }
         };
-        link.write(py, &packed)?;
+        Self::write(slf, &packed)?;
         packed.clear();
         codec::keep(&PACKED, packed);
         if !was_scheduled {

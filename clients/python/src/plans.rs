@@ -8,8 +8,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 use snugly_protocol::resp::{encode_array, encode_bulk};
 
-/// Plans are remembered for commands of up to this many words.
+/// Plans are remembered for commands of fewer words than this.
 const REMEMBERED_WORDS: usize = 32;
+/// And for so many names.
+const MOST_NAMES: usize = 1000;
 
 /// How a command is to be sent and its reply to be read.
 #[derive(Clone)]
@@ -79,9 +81,10 @@ impl Plans {
             return Ok(plan);
         }
         let plan = self.asked(py, name, words)?;
-        // Names that are not in the table could be any number.
-        if words < REMEMBERED_WORDS && !matches!(plan, Plan::Foreign) {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // Applications use fewer names, unless they make names up.
+        let is_room = known.len() < MOST_NAMES || known.contains_key(name);
+        if words < REMEMBERED_WORDS && is_room && !matches!(plan, Plan::Foreign) {
             let plans = known.entry(name.into()).or_insert_with(|| vec![None; REMEMBERED_WORDS]);
             plans[words] = Some(plan.clone());
         }

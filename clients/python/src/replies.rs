@@ -100,13 +100,12 @@ impl Replies {
     /// error's text. `unreadable` is given an envelope, its key or None, and the error, and returns the bytes to take
     /// for the value; `as_text` is given a value, the stored bytes and the key, and returns text. Both may raise instead.
     pub fn new(
-        codec: Option<&Py<Codec>>,
+        codec: Option<Py<Codec>>,
         decodes: Option<(String, String)>,
         parse_error: Py<PyAny>,
         unreadable: Py<PyAny>,
         as_text: Py<PyAny>,
     ) -> PyResult<Replies> {
-        let codec = Python::attach(|py| codec.map(|codec| codec.clone_ref(py)));
         let decoding =
             |errors: &str| decodes.as_ref().map(|(encoding, _)| Decoding::new(encoding, errors)).transpose();
         let escaping = decoding("surrogateescape")?;
@@ -122,9 +121,12 @@ impl Replies {
         expected: &Expected,
     ) -> PyResult<Bound<'py, PyAny>> {
         match self.expected(py, &mut Rest(reply), expected) {
-            Err(error) if error.is_instance_of::<ProtocolFault>(py) => Err(error),
-            // An error of one reply is that reply; those behind it can be read.
-            Err(error) => Ok(error.into_value(py).into_bound(py).into_any()),
+            // An error of one reply is that reply; those behind it can be read. What ends a program is none.
+            Err(error)
+                if error.is_instance_of::<PyException>(py) && !error.is_instance_of::<ProtocolFault>(py) =>
+            {
+                Ok(error.into_value(py).into_bound(py).into_any())
+            }
             reply => reply,
         }
     }

@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyInt, PyList, PyMemoryView, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PyList, PyMemoryView, PyString, PyTuple};
 use snugly_protocol::resp::{encode_array, encode_bulk};
 
 use crate::codec::{self, Codec};
@@ -48,6 +48,7 @@ impl Wire {
     #[pyo3(signature = (*, codec, plan, request, refuse, encode, sends_utf8, decodes, parse_error, unreadable, as_text))]
     #[allow(clippy::too_many_arguments, reason = "each is given by its name")]
     fn new(
+        py: Python<'_>,
         codec: Option<Py<Codec>>,
         plan: Py<PyAny>,
         request: Py<PyAny>,
@@ -59,20 +60,23 @@ impl Wire {
         unreadable: Py<PyAny>,
         as_text: Py<PyAny>,
     ) -> PyResult<Wire> {
-        let replies = Replies::new(codec.as_ref(), decodes, parse_error, unreadable, as_text)?;
+        let replies = Replies::new(
+            codec.as_ref().map(|codec| codec.clone_ref(py)),
+            decodes,
+            parse_error,
+            unreadable,
+            as_text,
+        )?;
         Ok(Wire { codec, plans: Plans::new(plan), request, refuse, encode, sends_utf8, replies })
     }
 
     /// Whether a command is for this transport. Raises CommandRefusedError.
     fn takes(&self, args: &Bound<'_, PyTuple>) -> PyResult<bool> {
-        Ok(match self.plan(args)? {
-            Plan::Foreign => false,
-            Plan::Fixed(_) => true,
-            Plan::Asked => {
-                self.refuse.bind(args.py()).call1((args,))?;
-                true
-            }
-        })
+        let plan = self.plan(args)?;
+        if self.codec.is_some() && !matches!(plan, Plan::Fixed(_)) {
+            self.refuse.bind(args.py()).call1((args,))?;
+        }
+        Ok(!matches!(plan, Plan::Foreign))
     }
 
     /// A command, ready to be sent; None if it is not for this transport. Raises CommandRefusedError, and DataError for
@@ -332,7 +336,6 @@ impl Wire {
         }
         if let Ok(number) = argument.cast_exact::<PyInt>()
             && let Ok(number) = number.extract::<i64>()
-            && !argument.is_instance_of::<PyBool>()
         {
             encode_bulk(itoa::Buffer::new().format(number).as_bytes(), out);
             return Ok(());

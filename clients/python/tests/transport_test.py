@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import multiprocessing
+import time
+import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -366,6 +369,96 @@ def test_a_client_that_is_forgotten_is_closed(valkey_server: Server) -> None:
                 del client
             await asyncio.sleep(0.05)
             assert len(watching.client_list()) == before
+
+    asyncio.run(use())
+
+
+def test_a_pool_of_somebody_else_keeps_its_connections(valkey_server: Server) -> None:
+    async def use() -> None:
+        pool = valkey.asyncio.ConnectionPool(port=valkey_server.port, max_connections=3)
+        for _ in range(10):
+            client = snugly.asyncio.Valkey(connection_pool=pool, compression=True)
+            await client.set("k", PAGE)
+            assert await client.get("k") == PAGE
+        await pool.disconnect()
+
+    asyncio.run(use())
+
+
+def test_connections_of_loops_that_have_ended_are_closed(valkey_server: Server) -> None:
+    client: Any = snugly.asyncio.Valkey(port=valkey_server.port)
+    with valkey.Valkey(port=valkey_server.port) as watching, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        before = len(watching.client_list())
+        for _ in range(5):
+            asyncio.run(client.ping())
+        gc.collect()
+        eventually(lambda: len(watching.client_list()) <= before + 1)
+        asyncio.run(client.aclose())
+
+
+def test_two_loops_may_take_turns_with_one_client(valkey_server: Server) -> None:
+    client: Any = snugly.asyncio.Valkey(port=valkey_server.port)
+    with valkey.Valkey(port=valkey_server.port) as watching, asyncio.Runner() as one, asyncio.Runner() as other:
+        before = len(watching.client_list())
+        for number in range(5):
+            for runner in (one, other):
+                runner.run(client.set("k", number))
+                assert runner.run(client.get("k")) == b"%d" % number
+        one.run(asyncio.sleep(0.01))
+        other.run(asyncio.sleep(0.01))
+        eventually(lambda: len(watching.client_list()) <= before + 1)
+        other.run(client.aclose())
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + 5
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_a_pipeline_with_an_argument_that_cannot_be_sent_is_empty_again(valkey_server: Server) -> None:
+    unsendable: Any = None
+    with snugly.Valkey(port=valkey_server.port, compression=True) as client:
+        pipeline = client.pipeline()
+        with pytest.raises(valkey.DataError):
+            pipeline.set("a", 1).set("b", unsendable).execute()
+        assert pipeline.set("a", 2).execute() == [True]
+
+    async def use(client: Any) -> None:
+        pipeline = client.pipeline()
+        with pytest.raises(valkey.DataError):
+            await pipeline.set("a", 1).set("b", unsendable).execute()
+        assert await pipeline.set("a", 2).execute() == [True]
+
+    run(valkey_server, use)
+
+
+def test_a_pipeline_with_a_command_of_valkey_pys_encodes_each_value_once(valkey_server: Server) -> None:
+    with snugly.Valkey(port=valkey_server.port, compression=True) as client:
+        pipeline = client.pipeline().set("k", PAGE).set("l", PAGE)
+        pipeline.execute_command("get", "k")
+        assert pipeline.execute() == [True, True, PAGE]
+        assert snugly.statistics(client)["encoded_values_zstd"] == 2
+        with pytest.raises(snugly.CommandRefusedError):
+            client.pipeline().execute_command("append", "k", "v")
+
+
+def test_commands_stay_in_a_pipeline_that_gets_no_connection(valkey_server: Server) -> None:
+    async def use() -> None:
+        client: Any = snugly.asyncio.Valkey(port=1)
+        pipeline = client.pipeline().set("k", PAGE)
+        with pytest.raises(valkey.ConnectionError):
+            await pipeline.execute()
+        assert len(pipeline) == 1
+        await client.aclose()
+        client = snugly.asyncio.Valkey(port=valkey_server.port)
+        forgotten = client.pipeline().set("k", PAGE)
+        del client
+        assert await forgotten.execute() == [True]
+        with pytest.warns(ResourceWarning, match="Unclosed client session"):
+            del forgotten
 
     asyncio.run(use())
 

@@ -64,27 +64,23 @@ class Wire:
 class Request:
     """One or several commands, ready to be sent, any number of times."""
 
-    def exchange(self, socket: Any) -> list[Any]:
-        """Sends the commands and returns the replies; those that are errors are exceptions.
+    def send(self, socket: Any) -> None:
+        """Sends the commands. Raises what the socket raises; it is of no use then."""
 
-        Raises what the socket raises, ConnectionError if it ends, and ProtocolFault; the socket is of no use then.
+    def receive(self, socket: Any) -> list[Any]:
+        """Returns the replies; those that are errors are exceptions.
+
+        Raises what the socket raises, EOFError if it ends, and ProtocolFault; the socket is of no use then.
         """
 
 class Link:
     """A connection that the commands of one event loop share: the hot half of an asyncio.Protocol."""
 
-    def __new__(cls, wire: Wire, event_loop: asyncio.AbstractEventLoop, write: Callable[[bytes], None]) -> Self: ...
+    def __new__(cls, wire: Wire, event_loop: asyncio.AbstractEventLoop) -> Self: ...
     def ask(self, args: tuple[Any, ...]) -> asyncio.Future[Any] | None:
         """Asks a command, and returns a future of its reply; None if it is not for this transport.
 
         Raises as Wire.request.
-        """
-
-    def ask_all(
-        self, commands: list[tuple[tuple[Any, ...], dict[str, Any]]], transaction: bool
-    ) -> asyncio.Future[list[Any]] | None:
-        """Asks the commands of a pipeline, and returns a future of the list of replies; None if one of them is not for
-        this transport. Raises as Wire.request.
         """
 
     def send(self, requests: list[Request], asking: bool) -> asyncio.Future[list[Any]]:
@@ -99,7 +95,9 @@ class Link:
         """Reads replies. Raises ProtocolFault."""
 
     def waiting(self) -> float | None:
-        """How long the first of those who wait has been waiting, in seconds; None if nobody waits."""
+        """How long the first of those who wait has been waiting since anything was received, in seconds; None if nobody
+        waits.
+        """
 
     def abandon(self) -> list[asyncio.Future[Any]]:
         """Takes the futures of all who wait; nobody gets a reply any more."""

@@ -9,21 +9,14 @@ import builtins
 from time import time
 from typing import Any
 
+from valkey._parsers.socket import SERVER_CLOSED_CONNECTION_ERROR
 from valkey.connection import Connection, SSLConnection, UnixDomainSocketConnection
 from valkey.exceptions import ConnectionError, InvalidResponse, TimeoutError
 
 from snugly import _native
 from snugly.clients import Transported, become
-from snugly.transport.wire import (
-    FOREIGN_OPTIONS,
-    WIRE,
-    StagingPipeline,
-    callback_finder,
-    results_of,
-    stage_again,
-    suits,
-    wire_for,
-)
+from snugly.transport.pipelines import StagingPipeline, request_of, results_of, stage_again
+from snugly.transport.wire import FOREIGN_OPTIONS, WIRE, callback_finder, suits, wire_for
 
 CONNECTIONS = (Connection, SSLConnection, UnixDomainSocketConnection)
 
@@ -68,22 +61,23 @@ class BlockingPipeline(StagingPipeline):
     connection: Any
 
     def execute(self, raise_on_error: bool = True) -> Any:
-        wire: _native.Wire = self.__dict__[WIRE]
         commands = self.command_stack
         transaction = bool(self.transaction or self.explicit_transaction)
-        alone = bool(commands) and self.connection is None and not self.scripts
-        request = wire.request_all(commands, transaction) if alone else None
+        try:
+            request = request_of(self, transaction)
+        except BaseException:
+            self.reset()
+            raise
         if request is None:
             stage_again(self)
             return super().execute(raise_on_error)
         connection = self.connection_pool.get_connection("MULTI", self.shard_hint)
         self.connection = connection
         try:
-            replies = connection.retry.call_with_retry(
-                lambda: exchanged(connection, request),
+            return connection.retry.call_with_retry(
+                lambda: results_of(self, commands, exchanged(connection, request), transaction, raise_on_error),
                 lambda error: self._disconnect_raise_reset(connection, error),
             )
-            return results_of(self, commands, replies, transaction, raise_on_error)
         finally:
             self.reset()
 
@@ -91,9 +85,13 @@ class BlockingPipeline(StagingPipeline):
 def reply_over(connection: Any, request: _native.Request) -> Any:
     """The reply to the one command of a request. Raises it if it is an error."""
     (reply,) = exchanged(connection, request)
-    if isinstance(reply, Exception):
+    if not isinstance(reply, Exception):
+        return reply
+    try:
         raise reply
-    return reply
+    finally:
+        # Its traceback leads here.
+        del reply
 
 
 def exchanged(connection: Any, request: _native.Request) -> list[Any]:
@@ -102,14 +100,21 @@ def exchanged(connection: Any, request: _native.Request) -> list[Any]:
         connection.connect()
     else:
         connection.check_health()
+    host = connection._host_error()
+    doing = "writing to socket"
     try:
-        replies = request.exchange(connection._sock)
+        request.send(connection._sock)
+        doing = f"reading from {host}"
+        replies = request.receive(connection._sock)
     except builtins.TimeoutError as error:
         connection.disconnect()
-        raise TimeoutError(f"Timeout reading from {connection._host_error()}") from error
+        raise TimeoutError(f"Timeout {doing}") from error
+    except EOFError as error:
+        connection.disconnect()
+        raise ConnectionError(SERVER_CLOSED_CONNECTION_ERROR) from error
     except OSError as error:
         connection.disconnect()
-        raise ConnectionError(f"Error while reading from {connection._host_error()} : {error.args}") from error
+        raise ConnectionError(f"Error while {doing} : {error.args}") from error
     except _native.ProtocolFault as fault:
         connection.disconnect()
         raise InvalidResponse(f"Protocol Error: {fault}") from fault

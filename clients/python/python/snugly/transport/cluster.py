@@ -62,6 +62,8 @@ class SharedCluster(Transported):
 class SharedClusterPipeline(Plain):  # type: ignore[misc]
     """For their pipelines."""
 
+    _command_stack: list[Any]
+
     def execute_command(self, *args: Any, **options: Any) -> Any:
         if is_ours(self._client, self.__dict__[WIRE], args, options):
             options[OPTION] = STAGED
@@ -69,7 +71,11 @@ class SharedClusterPipeline(Plain):  # type: ignore[misc]
 
     async def execute(self, *args: Any, **options: Any) -> Any:
         staged = [command for command in self._command_stack if command.kwargs.get(OPTION) is STAGED]
-        requests = self.__dict__[WIRE].requests([(command.args, command.kwargs) for command in staged])
+        try:
+            requests = self.__dict__[WIRE].requests([(command.args, command.kwargs) for command in staged])
+        except BaseException:
+            self._command_stack = []
+            raise
         for command, request in zip(staged, requests, strict=True):
             command.kwargs[OPTION] = request
         return await super().execute(*args, **options)
@@ -199,7 +205,7 @@ class Node(ClusterNode):
         return failed
 
     async def _replies(self, requests: list[_native.Request], asking: bool = False) -> list[Any]:
-        replies: list[Any] = await self._connections.shared.ask(lambda link: link.send(requests, asking))
+        replies: list[Any] = await self._connections.shared.send(requests, asking)
         return replies
 
     def _result(self, reply: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -19,22 +19,12 @@ from valkey.exceptions import ConnectionError, InvalidResponse, TimeoutError
 
 from snugly import _native
 from snugly.clients import Transported, become
-from snugly.transport.wire import (
-    FOREIGN_OPTIONS,
-    WIRE,
-    StagingPipeline,
-    callback_finder,
-    is_awaitable,
-    results_of,
-    stage_again,
-    suits,
-    wire_for,
-)
+from snugly.transport.pipelines import StagingPipeline, request_of, results_of, stage_again
+from snugly.transport.wire import FOREIGN_OPTIONS, WIRE, callback_finder, is_awaitable, suits, wire_for
 
 SHARED = "_snugly_shared"
+OWNER = "_snugly_owner"
 CONNECTIONS = (Connection, SSLConnection, UnixDomainSocketConnection)
-FOREIGN: Any = object()
-"""In place of a reply: the command is not for this transport."""
 LEAST_CONNECTIONS = 2
 """A pool must have one for those commands that need it to themselves."""
 
@@ -42,10 +32,9 @@ LEAST_CONNECTIONS = 2
 class Link(_native.Link):
     """The connection, while it is there: what an asyncio transport calls. The native half does all that is hot."""
 
-    def __new__(cls, connection: Any, wire: _native.Wire) -> Link:
+    def __new__(cls, _connection: Any, wire: _native.Wire) -> Link:
         """Takes over a connection of valkey-py that is open. Its streams still learn that it ends."""
-        event_loop = asyncio.get_running_loop()
-        return super().__new__(cls, wire, event_loop, connection._writer.transport.write)
+        return super().__new__(cls, wire, asyncio.get_running_loop())
 
     def __init__(self, connection: Any, _wire: _native.Wire) -> None:
         self.connection = connection
@@ -57,12 +46,26 @@ class Link(_native.Link):
         self.is_careful = self.retry is not None or self.health_check_interval > 0
         """Whether there is more to asking than to ask."""
         self.last_heard = self.event_loop.time()
+        self._writer = connection._writer
         self._transport = connection._writer.transport
         self._streams = self._transport.get_protocol()
+        self.write = self._transport.write
         self._timer: asyncio.TimerHandle | None = None
+        self._resumed = asyncio.Event()
+        self._resumed.set()
         self.is_watched = connection.socket_timeout is None
         """Whether somebody looks how long replies take, if they may not take any time."""
         self._transport.set_protocol(self)
+        # What has come already answers nothing that is asked from now on, but it may be half of something.
+        super().data_received(bytes(connection._reader._buffer))
+
+    def is_ready(self) -> bool:
+        """Whether something can be asked at once."""
+        return self.is_open and self._resumed.is_set()
+
+    async def ready(self) -> None:
+        """Waits until what was asked before has left."""
+        await self._resumed.wait()
 
     def watch(self) -> None:
         """Looks after the timeout whether those who wait now still do."""
@@ -83,6 +86,7 @@ class Link(_native.Link):
         self.is_open = False
         if self._timer is not None:
             self._timer.cancel()
+        self._resumed.set()
         for future in self.abandon():
             if not future.done():
                 future.set_exception(kind(message))
@@ -102,6 +106,10 @@ class Link(_native.Link):
             super().data_received(data)
         except _native.ProtocolFault as fault:
             self.fail(InvalidResponse, f"Protocol Error: {fault}")
+        except BaseException:
+            # Nobody knows what has been read.
+            self.fail(ConnectionError, "Reading was interrupted.")
+            raise
         if not self.is_open:
             # It was closed by what ran while the native half held on to those who wait.
             self.fail(ConnectionError, SERVER_CLOSED_CONNECTION_ERROR)
@@ -114,13 +122,15 @@ class Link(_native.Link):
     def connection_lost(self, error: Exception | None) -> None:
         self._streams.connection_lost(error)
         self.fail(ConnectionError, f"Connection lost: {error}" if error else SERVER_CLOSED_CONNECTION_ERROR)
-        self.connection._close()
+        # It may have been opened again meanwhile.
+        if self.connection._writer is self._writer:
+            self.connection._close()
 
     def pause_writing(self) -> None:
-        """Nothing more than what is waited for is ever written."""
+        self._resumed.clear()
 
     def resume_writing(self) -> None:
-        """Nothing has been paused."""
+        self._resumed.set()
 
 
 class Shared:
@@ -161,8 +171,7 @@ class Shared:
             link.fail(ConnectionError, "The client has been closed.")
             await link.connection.disconnect(nowait=True)
         else:
-            # Its loop has ended, and the connection with it.
-            link.connection._reader = link.connection._writer = None
+            leave(link)
         # A pool that was reset meanwhile does not know it any more.
         with contextlib.suppress(KeyError):
             await self._pool.release(link.connection)
@@ -180,12 +189,8 @@ class Shared:
     def retire(self) -> None:
         """Leaves the connection to those who wait on it. It is closed then, and not given back. From any thread."""
         link, self.link = self.link, None
-        if link is None:
-            return
-        if link.event_loop.is_closed():
-            link.connection._reader = link.connection._writer = None
-        else:
-            link.event_loop.call_soon_threadsafe(link.retire)
+        if link is not None:
+            leave(link)
 
     async def healthy(self) -> Link:
         """The link, after a PING if nothing was heard for as long as the setting says."""
@@ -193,38 +198,60 @@ class Shared:
         interval, event_loop = link.health_check_interval, link.event_loop
         if interval and event_loop.time() - link.last_heard > interval:
             with contextlib.suppress(ConnectionError, TimeoutError):
-                await replied(link, link.ask(("PING",)))
+                await answered(link, link.ask(("PING",)))
             link = self.usable() or await self.open()
             link.last_heard = event_loop.time()
         return link
 
-    async def ask(self, ask: Callable[[Link], asyncio.Future[Any] | None]) -> Any:
-        """The reply to what `ask` asks; FOREIGN if that is not for this transport. Tried again as the settings say."""
-        if (usable := self.usable()) is not None and not usable.is_careful:
-            return await replied(usable, ask(usable))
+    async def send(
+        self,
+        requests: list[_native.Request],
+        asking: bool = False,
+        finish: Callable[[list[Any]], Any] = lambda replies: replies,
+    ) -> Any:
+        """What `finish` makes of the replies to requests, sent behind ASKING if `asking`.
+
+        Tried again as the settings say.
+        """
         link = await self.healthy()
 
         async def once() -> Any:
             nonlocal link
             link = self.usable() or await self.open()
-            return await replied(link, ask(link))
+            await link.ready()
+            return finish(await answered(link, link.send(requests, asking)))
 
         async def failed(error: Exception) -> None:
             if not isinstance(error, tuple(link.connection.retry_on_error or ())):
                 raise error
 
-        reply = await (link.retry.call_with_retry(once, failed) if link.retry is not None else once())
+        result = await (link.retry.call_with_retry(once, failed) if link.retry is not None else once())
         link.last_heard = link.event_loop.time()
-        return reply
+        return result
 
 
-async def replied(link: Link, future: asyncio.Future[Any] | None) -> Any:
-    """The reply, FOREIGN if there is nothing to wait for."""
-    if future is None:
-        return FOREIGN
+def leave(link: Link) -> None:
+    """Leaves a link to its own loop. From any thread."""
+    # If that has ended, so has the connection.
+    if not link.event_loop.is_closed():
+        link.event_loop.call_soon_threadsafe(link.retire)
+    link.connection._reader = link.connection._writer = None
+
+
+async def answered(link: Link, future: asyncio.Future[Any] | None) -> Any:
+    """What the future becomes, and that in time."""
     if not link.is_watched:
         link.watch()
+    assert future is not None
     return await future
+
+
+def first_of(replies: list[Any]) -> Any:
+    """The reply to the one command that was sent. Raises it if it is an error."""
+    reply = replies[-1]
+    if isinstance(reply, Exception):
+        raise reply
+    return reply
 
 
 class SharedNode(Transported):
@@ -234,9 +261,11 @@ class SharedNode(Transported):
     def adopt(cls, client: Any) -> None:
         pool = client.connection_pool
         single = client.single_connection_client or client.connection is not None
-        if not single and suits(pool, CONNECTIONS) and pool.max_connections >= LEAST_CONNECTIONS:
-            client.__dict__[SHARED] = Shared(pool, wire_for(client))
-            client.__dict__[WIRE] = client.__dict__[SHARED].wire
+        # Of a pool that is somebody else's no connection is kept.
+        own = client.auto_close_connection_pool and pool.max_connections >= LEAST_CONNECTIONS
+        if own and not single and suits(pool, CONNECTIONS):
+            wire = wire_for(client)
+            client.__dict__.update({WIRE: wire, SHARED: Shared(pool, wire)})
             become(client, cls)
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
@@ -248,16 +277,18 @@ class SharedNode(Transported):
                 return await super().execute_command(*args, **options)
             options.pop("keys", None)
         link = shared.usable()
-        if link is None or link.is_careful:
-            reply = await shared.ask(lambda link: link.ask(args)) if shared.wire.takes(args) else FOREIGN
-        elif (future := link.ask(args)) is not None:
+        if link is None or link.is_careful or not link.is_ready():
+            request = shared.wire.request(args)
+            if request is None:
+                return await super().execute_command(*args, **options)
+            reply = await shared.send([request], finish=first_of)
+        else:
+            future = link.ask(args)
+            if future is None:
+                return await super().execute_command(*args, **options)
             if not link.is_watched:
                 link.watch()
             reply = await future
-        else:
-            reply = FOREIGN
-        if reply is FOREIGN:
-            return await super().execute_command(*args, **options)
         callback = callback_finder(self)(args[0])
         if callback is None:
             return reply
@@ -268,6 +299,8 @@ class SharedNode(Transported):
         pipeline = super().pipeline(*args, **options)
         own = pipeline.__dict__
         own[SHARED], own[WIRE] = self.__dict__[SHARED], self.__dict__[WIRE]
+        # The connection is the client's, and must not end before the pipeline.
+        own[OWNER] = self
         become(pipeline, SharedPipeline)
         return pipeline
 
@@ -288,17 +321,20 @@ class SharedPipeline(StagingPipeline):
         shared: Shared = self.__dict__[SHARED]
         commands = self.command_stack
         transaction = bool(self.is_transaction or self.explicit_transaction)
-        results = None
-        if commands and self.connection is None and not self.scripts:
-            try:
-                replies = await shared.ask(lambda link: link.ask_all(commands, transaction))
-                if replies is not FOREIGN:
-                    results = results_of(self, commands, replies, transaction, raise_on_error)
-            except BaseException:
-                await self.reset()
-                raise
-        if results is None:
+        try:
+            request = request_of(self, transaction)
+        except BaseException:
+            await self.reset()
+            raise
+        if request is None:
             stage_again(self)
             return await super().execute(raise_on_error)
-        await self.reset()
+        # Without a connection the commands stay where they are, as in valkey-py.
+        await shared.healthy()
+        try:
+            results = await shared.send(
+                [request], finish=lambda replies: results_of(self, commands, replies, transaction, raise_on_error)
+            )
+        finally:
+            await self.reset()
         return [await result if is_awaitable(result) else result for result in results]
