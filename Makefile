@@ -46,6 +46,7 @@ test-minimal: ## the same tests in a build without codecs
 
 test-clients: $(VENV)/installed ## real clients, replies compared with valkey-server, the specification, and bench/
 	cargo build --locked --package snugly
+	$(MATURIN) --quiet
 	SNUGLY_BIN=$(CURDIR)/target/debug/snugly $(BIN)/python -m pytest --quiet $(ARGS)
 
 test-python: $(VENV)/installed ## the Python package, with the libraries' parsers in Python and then with those in C
