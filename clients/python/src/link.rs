@@ -186,7 +186,10 @@ impl Link {
         let mut packed = PACKED.take();
         packed.clear();
         let wants = pack(link.wire.get(), &mut packed);
-        let Some(wants) = wants? else { return Ok(None) };
+        let Ok(Some(wants)) = wants else {
+            codec::keep(&PACKED, packed);
+            return wants.map(|_| None);
+        };
         let future = link.create_future.bind(py).call0()?;
         let was_scheduled = {
             let mut state = link.state();

@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PyList, PyMemoryView, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyInt, PyList, PyMemoryView, PyString, PyTuple};
 use snugly_protocol::resp::{encode_array, encode_bulk};
 
 use crate::codec::{self, Codec};
@@ -18,9 +18,6 @@ use crate::together;
 
 /// The envelopes of the values that follow, if they have been encoded; None for one that is sent as it is.
 type Envelopes = std::vec::IntoIter<Option<Vec<u8>>>;
-
-/// Options of a command that change how its reply is read, in ways that are valkey-py's own.
-const FOREIGN_OPTIONS: [&str; 2] = ["NEVER_DECODE", "EMPTY_RESPONSE"];
 
 thread_local! {
     static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
@@ -118,10 +115,12 @@ fn packed(
 ) -> PyResult<Option<Request>> {
     let mut out = SCRATCH.take();
     out.clear();
-    let expected = pack(wire.get(), &mut out);
-    let bytes = PyBytes::new(wire.py(), &out).unbind();
+    let request = pack(wire.get(), &mut out).map(|expected| {
+        let bytes = || PyBytes::new(wire.py(), &out).unbind();
+        expected.map(|expected| Request::new(wire.clone().unbind(), bytes(), expected))
+    });
     codec::keep(&SCRATCH, out);
-    Ok(expected?.map(|expected| Request::new(wire.clone().unbind(), bytes, expected)))
+    request
 }
 
 impl Wire {
@@ -129,40 +128,21 @@ impl Wire {
         &self.replies
     }
 
-    /// Appends a command and says what its reply will be; None, and nothing is appended, if it is not for this
-    /// transport.
+    /// Appends a command and says what its reply will be; None if it is not for this transport. What was appended is of
+    /// no use then, nor after an error.
     ///
     /// # Errors
     /// Whatever Python says of the arguments: that the command is refused, or that one of them cannot be sent.
     pub fn pack(&self, args: &Bound<'_, PyTuple>, out: &mut Vec<u8>) -> PyResult<Option<Expected>> {
-        let start = out.len();
-        let packed = self.append(args, &mut Vec::new().into_iter(), out);
-        if !matches!(packed, Ok(Some(_))) {
-            out.truncate(start);
-        }
-        packed
+        self.append(args, &mut Vec::new().into_iter(), out)
     }
 
-    /// Appends the commands of a pipeline, pairs of arguments and options, and says what the replies will be; None, and
-    /// nothing is appended, if one is not for this transport.
+    /// Appends the commands of a pipeline, pairs of arguments and options, and says what the replies will be; None if
+    /// one is not for this transport. What was appended is of no use then, nor after an error.
     ///
     /// # Errors
     /// As [`Wire::pack`].
-    pub fn pack_all(
-        &self,
-        commands: &Bound<'_, PyList>,
-        transaction: bool,
-        out: &mut Vec<u8>,
-    ) -> PyResult<Option<Vec<Expected>>> {
-        let start = out.len();
-        let packed = self.append_all(commands, transaction, out);
-        if !matches!(packed, Ok(Some(_))) {
-            out.truncate(start);
-        }
-        packed
-    }
-
-    fn append_all(
+    fn pack_all(
         &self,
         commands: &Bound<'_, PyList>,
         transaction: bool,
@@ -175,13 +155,7 @@ impl Wire {
             encode_bulk(b"MULTI", out);
         }
         for command in commands.iter() {
-            let command = command.cast_into::<PyTuple>()?;
-            let (args, options) = (command.get_borrowed_item(0)?, command.get_borrowed_item(1)?);
-            let options = options.cast::<PyDict>()?;
-            if !options.is_empty() && is_foreign(&options)? {
-                return Ok(None);
-            }
-            let args = args.cast::<PyTuple>()?;
+            let args = command.cast_into::<PyTuple>()?.get_item(0)?.cast_into::<PyTuple>()?;
             match self.append(&args, &mut envelopes, out)? {
                 Some(reply) => expected.push(reply),
                 None => return Ok(None),
@@ -368,13 +342,4 @@ fn rough_bytes(commands: &Bound<'_, PyList>) -> PyResult<usize> {
         }
     }
     Ok(sum)
-}
-
-fn is_foreign(options: &Bound<'_, PyDict>) -> PyResult<bool> {
-    for option in FOREIGN_OPTIONS {
-        if options.contains(option)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

@@ -18,7 +18,7 @@ from valkey.crc import key_slot
 import servers
 import snugly
 from kinds import KINDS, Driver, Kind, connected
-from resp import Reply
+from nodes import ask, identity
 from servers import Server
 from snugly import CompressionConfiguration, ExistingEnvelopes, codec
 from waiting import until
@@ -167,17 +167,6 @@ def until_each_has_worked(clients: list[Traffic], rounds: int) -> None:
 def until_each_works_again(clients: list[Traffic]) -> None:
     until_each_has_worked(clients, CYCLE)
     until(lambda: all(client.rounds_without_error >= CYCLE or client.failure for client in clients), 180)
-
-
-def ask(node: Server, *words: str | int | bytes) -> Reply:
-    with node.connect() as connection:
-        return connection.command(*words)
-
-
-def identity(node: Server) -> bytes:
-    reply = ask(node, "CLUSTER", "MYID")
-    assert isinstance(reply, bytes)
-    return reply
 
 
 def errors_answered(nodes: Iterable[Server], name: str) -> int:

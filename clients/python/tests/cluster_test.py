@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from valkey.crc import key_slot
 
-import servers
 import snugly
 from kinds import KINDS, Driver, Kind, connected
-from resp import Reply
+from nodes import ask, identity
 from servers import Server
 
 PAGE = b"<html><body><p>hello</p></body></html>" * 60
 clusters = pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.cluster], ids=lambda kind: kind.name)
-
-
-@pytest.fixture
-def own_cluster() -> Iterator[list[Server]]:
-    """One whose slots a test may move."""
-    with servers.valkey_cluster(2) as nodes:
-        yield nodes
-
-
-def ask(node: Server, *words: str | int | bytes) -> Reply:
-    with node.connect() as connection:
-        return connection.command(*words)
-
-
-def identity(node: Server) -> bytes:
-    reply = ask(node, "CLUSTER", "MYID")
-    assert isinstance(reply, bytes)
-    return reply
 
 
 @clusters

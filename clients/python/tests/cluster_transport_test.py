@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -12,10 +12,9 @@ import valkey
 import valkey.asyncio
 from valkey.crc import key_slot
 
-import servers
 import snugly
 import snugly.asyncio
-from resp import Reply
+from nodes import ask, identity
 from servers import Server
 from snugly import codec
 from snugly.callbacks import OPTION
@@ -31,18 +30,6 @@ HERE, THERE = "{a}", "{b}"
 NAME = "tested"
 MANY = 40
 WRAP = snugly.CompressionConfiguration(existing_envelopes=snugly.ExistingEnvelopes.WRAP)
-
-
-@pytest.fixture
-def own_cluster() -> Iterator[list[Server]]:
-    """One whose slots a test may move."""
-    with servers.valkey_cluster(2) as nodes:
-        yield nodes
-
-
-def ask(node: Server, *words: str | int | bytes) -> Reply:
-    with node.connect() as connection:
-        return connection.command(*words)
 
 
 def field_of(node: Server, section: str, field: str) -> str:
@@ -68,12 +55,6 @@ def connections_to(node: Server) -> list[str]:
     listed = ask(node, "CLIENT", "LIST")
     assert isinstance(listed, bytes)
     return [line for line in listed.decode().splitlines() if f" name={NAME} " in line]
-
-
-def identity(node: Server) -> bytes:
-    reply = ask(node, "CLUSTER", "MYID")
-    assert isinstance(reply, bytes)
-    return reply
 
 
 def begin_move(tag: str, source: Server, target: Server, *moved: str) -> int:

@@ -40,6 +40,13 @@ def any_server(request: pytest.FixtureRequest, valkey_server: Server) -> Iterato
         yield server
 
 
+@pytest.fixture
+def own_cluster() -> Iterator[list[Server]]:
+    """One whose slots a test may move."""
+    with servers.valkey_cluster(2) as nodes:
+        yield nodes
+
+
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.name)
 def kind(request: pytest.FixtureRequest) -> Kind:
     chosen: Kind = request.param
