@@ -260,7 +260,7 @@ impl Wire {
         Ok(())
     }
 
-    /// The bytes of a value that has them at hand.
+    /// The bytes of an argument that has them at hand.
     fn readily<'a>(&self, argument: &'a Bound<'_, PyAny>) -> PyResult<Option<&'a [u8]>> {
         if let Ok(value) = argument.cast_exact::<PyBytes>() {
             return Ok(Some(value.as_bytes()));
@@ -300,12 +300,8 @@ impl Wire {
     }
 
     fn append_argument(&self, argument: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<()> {
-        if let Ok(bytes) = argument.cast_exact::<PyBytes>() {
-            encode_bulk(bytes.as_bytes(), out);
-            return Ok(());
-        }
-        if let (Ok(text), true) = (argument.cast_exact::<PyString>(), self.sends_utf8) {
-            encode_bulk(text.to_str()?.as_bytes(), out);
+        if let Some(bytes) = self.readily(argument)? {
+            encode_bulk(bytes, out);
             return Ok(());
         }
         if let Ok(number) = argument.cast_exact::<PyInt>()

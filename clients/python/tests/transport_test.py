@@ -21,6 +21,7 @@ from valkey.backoff import NoBackoff
 from valkey.retry import Retry
 from valkey.utils import LIBVALKEY_AVAILABLE
 
+import servers
 import snugly
 import snugly.asyncio
 from resp import Connection
@@ -289,6 +290,45 @@ def test_whoever_waits_too_long_gets_an_error_and_then_a_new_connection(valkey_s
         kill_others(connection)
         connection.command("CLIENT", "UNPAUSE")
         assert client.get("k") == PAGE
+
+
+def test_who_gets_replies_slowly_does_not_wait_too_long(valkey_server: Server) -> None:
+    async def use() -> None:
+        async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            """Gives what the server answers to a pipeline in pieces that together take longer than the timeout."""
+            answers, asks = await asyncio.open_connection("127.0.0.1", valkey_server.port)
+            while data := await reader.read(1 << 20):
+                asks.write(data)
+                answer = await answers.read(1 << 20)
+                for start in range(0, len(answer), 20_000):
+                    writer.write(answer[start : start + 20_000])
+                    await asyncio.sleep(0.1)
+            asks.close()
+            writer.close()
+
+        slow = await asyncio.start_server(relay, "127.0.0.1", 0)
+        client = snugly.asyncio.Valkey(port=slow.sockets[0].getsockname()[1], socket_timeout=0.3)
+        assert await client.echo(b"x" * 120_000) == b"x" * 120_000
+        await client.aclose()
+        slow.close()
+
+    asyncio.run(use())
+
+
+def test_who_has_not_logged_in_is_told_so_as_by_valkey_py() -> None:
+    def told(client: Any) -> list[tuple[type, str]]:
+        calls: list[Callable[[], Any]] = [
+            lambda: client.get("k"),
+            lambda: client.pipeline(transaction=False).set("k", 1).get("k").execute(raise_on_error=False),
+            lambda: client.pipeline().set("k", 1).get("k").execute(raise_on_error=False),
+        ]
+        return [outcome(call) for call in calls]
+
+    with servers.valkey("--requirepass", "secret") as server:
+        with snugly.Valkey(port=server.port) as native, valkey.Valkey(port=server.port) as plain:
+            assert told(native) == told(plain)
+        with snugly.Valkey(port=server.port, password="secret", compression=True) as client:
+            assert client.pipeline().set("k", PAGE).get("k").execute() == [True, PAGE]
 
 
 def test_a_connection_that_is_lost_is_opened_again(valkey_server: Server) -> None:

@@ -2,7 +2,7 @@
 
 Commands of one turn of the loop leave in one write, and nobody waits for another's reply. The connection is taken from
 valkey-py's pool, which has opened it, logged in and chosen the database; then its bytes go to the native module.
-Commands that wait or change their connection, and transactions that watch keys, get connections of their own there.
+Commands that wait or change how replies come, and transactions that watch keys, get connections of their own there.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class Link(_native.Link):
         super().data_received(bytes(connection._reader._buffer))
 
     def is_ready(self) -> bool:
-        """Whether something can be asked at once."""
-        return self.is_open and self._resumed.is_set()
+        """Whether what was asked before has left."""
+        return self._resumed.is_set()
 
     async def ready(self) -> None:
-        """Waits until what was asked before has left."""
+        """Waits until it is."""
         await self._resumed.wait()
 
     def watch(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import functools
 from collections.abc import Callable, Collection
 from functools import partial
@@ -70,7 +71,7 @@ def wire_for(client: Any, parse_error: Callable[[str], Exception] = BaseParser.p
     """What packs the commands of this client, and restores its replies. `parse_error` is its parser's."""
     compressor: Compressor | None = client.__dict__.get(COMPRESSOR)
     encoder, text = client.get_encoder(), text_encoding(client)
-    sends_utf8 = text.encoding.lower().replace("_", "-") in ("utf-8", "utf8") and text.errors == "strict"
+    sends_utf8 = codecs.lookup(text.encoding).name == "utf-8" and text.errors == "strict"
     decodes = (text.encoding, text.errors) if text.decodes else None
     return _native.Wire(
         codec=compressor.codec.native if compressor else None,
