@@ -54,6 +54,11 @@ impl Choice {
         self.min_bytes
     }
 
+    /// The same choice for values of `min_bytes` bytes or more (and never fewer than [`LEAST_MIN_BYTES`]).
+    pub fn with_min_bytes(self, min_bytes: usize) -> Choice {
+        Choice { min_bytes: min_bytes.max(LEAST_MIN_BYTES), ..self }
+    }
+
     /// Whether values are compressed at all.
     pub fn compresses(&self) -> bool {
         self.algorithm.id() != CodecId::Identity
@@ -147,5 +152,7 @@ mod tests {
     fn no_threshold_lets_numbers_be_compressed() {
         assert_eq!(Choice::new("none", None, 0).expect("it exists").min_bytes(), LEAST_MIN_BYTES);
         assert_eq!(Choice::new("none", None, 256).expect("it exists").min_bytes(), 256);
+        assert_eq!(Choice::none().with_min_bytes(0).min_bytes(), LEAST_MIN_BYTES);
+        assert_eq!(Choice::none().with_min_bytes(64).min_bytes(), 64);
     }
 }

@@ -82,6 +82,12 @@ impl Dictionary {
         &self.bytes
     }
 
+    /// Bytes that the dictionary takes in memory once values were encoded with it at `level` and decoded: its
+    /// content, and the tables that zstd makes of it. They are made now if they are missing.
+    pub fn memory(&self, level: i32) -> usize {
+        self.bytes.len() + self.prepared.memory(&self.bytes, level)
+    }
+
     pub(crate) fn prepared(&self) -> &Prepared {
         &self.prepared
     }

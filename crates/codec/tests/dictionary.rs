@@ -66,6 +66,14 @@ fn small_values_become_much_smaller_at_every_level() {
 }
 
 #[test]
+fn its_memory_is_more_than_its_content_and_grows_with_the_level() {
+    let dictionary = dictionary();
+    let memory = [1, 3, 19].map(|level| dictionary.memory(level));
+    assert!(memory[0] > 3 * dictionary.bytes().len(), "the content is in it three times: {memory:?}");
+    assert!(memory[0] <= memory[1] && memory[1] <= memory[2], "{memory:?}");
+}
+
+#[test]
 fn a_record_needs_the_dictionary_that_it_was_made_with() {
     let dictionary = dictionary();
     let counters = Arc::new(Counters::default());

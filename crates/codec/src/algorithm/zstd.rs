@@ -190,6 +190,11 @@ impl Prepared {
         Ok(Prepared { decompressor, compressors: OnceLock::new() })
     }
 
+    /// Bytes of the tables for decoding, and of those for encoding at this level.
+    pub fn memory(&self, dictionary: &[u8], level: i32) -> usize {
+        self.decompressor.sizeof() + self.compressor(dictionary, level).map_or(0, CDict::sizeof)
+    }
+
     fn decompressor(&self) -> &DDict<'static> {
         &self.decompressor
     }
