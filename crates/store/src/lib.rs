@@ -19,18 +19,21 @@
 //! A [`Store`] is shared; each thread works through a [`Session`] of its own, which encodes before a shard is locked
 //! and decodes after it is let go. Keys expire lazily and by [`Store::expire_due`]; when `max_memory` is reached, keys
 //! are evicted by an [`EvictionPolicy`]. In memory there is no background thread: whoever embeds the store calls
-//! `expire_due` and [`Store::defragment`] now and then.
+//! `expire_due` and [`Store::defragment`] now and then, and a [`DictionaryTender`] if values that are alike shall share
+//! dictionaries.
 //!
 //! [`Store::open`] keeps everything on disk as well, where one thread commits in groups: a write is on disk when
 //! [`Store::durable`] says so, and at the latest after [`Storage::commit_interval`]. Memory then holds what is used.
 //!
 //! - `session`: a thread's way in; `store`: what sessions share; `tiers`: where memory and disk meet
 //! - `memory`: entries in shards; `disk`: rows in a file
+//! - `dictionaries`: what values that are alike have in common
 //! - `changes`: who is told of them
 //!
 //! The crate knows keys, databases, expiry, eviction and budgets. It does not know commands, protocols or sockets.
 
 mod changes;
+mod dictionaries;
 mod disk;
 mod hash;
 mod memory;
@@ -39,6 +42,7 @@ mod store;
 mod tiers;
 
 pub use changes::Observer;
+pub use dictionaries::{DictionarySettings, DictionaryStats, DictionaryTender, SampleStats};
 #[cfg(fuzzing)]
 pub use disk::parse_anything;
 pub use disk::{CheckReport, DiskStats, Durability, MIN_MAX_DISK, OpenError, Storage, check, compact};

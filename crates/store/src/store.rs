@@ -10,6 +10,7 @@ use parking_lot::{Mutex, RwLock};
 use snugly_codec::{Choice, Counters, Snapshot};
 
 use crate::changes::{Changes, Observer};
+use crate::dictionaries::{Dictionaries, DictionarySettings, DictionaryStats, DictionaryTender, SampleStats};
 use crate::disk::{Disk, DiskStats, Durability, OpenError, Storage};
 use crate::hash::HashKey;
 use crate::memory::eviction::EvictionPolicy;
@@ -45,6 +46,8 @@ pub struct Settings {
     pub max_key_len: usize,
     /// The longest value, in bytes before compression; default 512 MiB.
     pub max_value_len: usize,
+    /// How dictionaries are made, while a [`DictionaryTender`] does it.
+    pub dictionaries: DictionarySettings,
 }
 
 /// The longest key by default, in bytes.
@@ -63,6 +66,7 @@ impl Settings {
             eviction: EvictionPolicy::NoEviction,
             max_key_len: DEFAULT_MAX_KEY_LEN,
             max_value_len: DEFAULT_MAX_VALUE_LEN,
+            dictionaries: DictionarySettings::default(),
         }
     }
 }
@@ -96,6 +100,7 @@ impl Config {
 pub struct Store {
     pub(crate) keyspace: Arc<Keyspace>,
     pub(crate) changes: Changes,
+    pub(crate) dictionaries: Dictionaries,
     databases: usize,
     settings: RwLock<Settings>,
     settings_version: AtomicU64,
@@ -188,6 +193,7 @@ impl Store {
         Arc::new(Store {
             keyspace: Arc::new(Keyspace::new(config.shards(), hash_key, &changes)),
             changes,
+            dictionaries: Dictionaries::new(config.settings.dictionaries),
             databases: config.databases,
             settings: RwLock::new(config.settings),
             settings_version: AtomicU64::new(0),
@@ -257,6 +263,28 @@ impl Store {
         Session::new(self.clone(), counters)
     }
 
+    /// A session whose work is not counted in [`Store::stats`].
+    pub(crate) fn uncounted_session(self: &Arc<Store>) -> Session {
+        Session::new(self.clone(), Arc::default())
+    }
+
+    /// Lets the store learn dictionaries, as long as the tender is asked to step on. `None` if the store has a disk
+    /// tier, which does not keep them.
+    pub fn tend_dictionaries(self: &Arc<Store>) -> Option<DictionaryTender> {
+        self.disk().is_none().then(|| DictionaryTender::new(self))
+    }
+
+    /// The dictionaries that there are.
+    pub fn dictionaries(&self) -> Vec<DictionaryStats> {
+        let records = self.keyspace.dictionary_uses();
+        self.dictionaries.known().stats(|number| records.get(&number).copied().unwrap_or_default())
+    }
+
+    /// What dictionaries are learned from.
+    pub fn sample_stats(&self) -> SampleStats {
+        self.dictionaries.sample_stats()
+    }
+
     /// How many databases there are.
     pub fn databases(&self) -> usize {
         self.databases
@@ -272,6 +300,7 @@ impl Store {
         change(&mut self.settings.write());
         self.settings_version.fetch_add(1, Ordering::Release);
         let settings = self.settings();
+        self.dictionaries.follow(settings.dictionaries);
         if let Some(disk) = self.disk() {
             disk.follow(&settings);
         }
@@ -340,6 +369,9 @@ impl Store {
     pub fn flush(&self, database: Option<usize>) -> Flushed {
         let mut shards: Vec<_> = self.keyspace.lock_each().collect();
         self.changes.flushed(database);
+        if database.is_none() {
+            self.dictionaries.flushed();
+        }
         Flushed { _databases: shards.iter_mut().flat_map(|shard| shard.take(database)).collect() }
     }
 

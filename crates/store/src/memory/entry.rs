@@ -16,7 +16,7 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use snugly_codec::Record;
+use snugly_codec::{CodecId, Record};
 
 use crate::memory::entry_allocation_size;
 use crate::memory::slab::SLAB;
@@ -216,6 +216,15 @@ impl<'a> EntryRef<'a> {
 
     pub(crate) fn record_len(self) -> usize {
         self.header().record_len as usize
+    }
+
+    /// The number of the dictionary that the record needs.
+    pub(crate) fn dictionary(self) -> Option<u32> {
+        let record = self.record_bytes();
+        if record.first() != Some(&(CodecId::ZstdDictionary as u8)) {
+            return None;
+        }
+        Record::parse(record).ok()?.dictionary()
     }
 
     /// Where the entry starts.

@@ -4,10 +4,12 @@
 //! each in the order of its tags, are the whole keyspace in the order of the hash.
 
 use std::cell::{RefCell, RefMut};
+use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
+use snugly_codec::Record;
 
 use crate::changes::Changes;
 use crate::disk::MemoryTier;
@@ -285,6 +287,34 @@ impl Keyspace {
             expired: totals.expired + shard.expired,
             evicted: totals.evicted + shard.evicted,
         })
+    }
+
+    /// How many records need each dictionary.
+    pub(crate) fn dictionary_uses(&self) -> HashMap<u32, u64> {
+        let mut uses = HashMap::new();
+        for shard in self.lock_each() {
+            for (number, count) in shard.dictionary_uses() {
+                *uses.entry(number).or_default() += u64::from(count);
+            }
+        }
+        uses
+    }
+
+    /// About how many keys are wanted, by key and length of the value: counted in shards that have about `sample` keys.
+    pub(crate) fn estimate(&self, sample: usize, wanted: impl Fn(&[u8], usize) -> bool) -> u64 {
+        let (mut looked_at, mut found, mut shards) = (0, 0, 0);
+        for shard in self.lock_each() {
+            for entry in shard.entries().filter(|entry| !entry.is_tombstone()) {
+                looked_at += 1;
+                let len = Record::parse(entry.record_bytes()).map_or(0, |record| record.raw_len());
+                found += u64::from(wanted(entry.key(), len));
+            }
+            shards += 1;
+            if looked_at >= sample {
+                break;
+            }
+        }
+        found * self.cells.len() as u64 / shards.max(1)
     }
 
     /// Removes entries whose time has come, at most about `limit` of them; says how many went.

@@ -5,10 +5,11 @@
 //! - [`table`]: the entries of a shard's database, in hash order
 //! - [`expiry`]: which of them expire when
 //! - [`shard`]: databases under one lock, with their accounting
+//! - [`uses`]: how many of them need each dictionary
 //! - [`eviction`]: the policies, and who goes first
 //! - [`keyspace`]: all shards, the memory budget and the background work on them
 //!
-//! It holds records and never looks inside one; encoding and decoding happen outside its locks, in the session.
+//! It holds records and never looks at a payload; encoding and decoding happen outside its locks, in the session.
 
 pub(crate) mod entry;
 pub(crate) mod eviction;
@@ -18,6 +19,7 @@ pub(crate) mod keyspace;
 pub(crate) mod shard;
 pub(crate) mod slab;
 pub(crate) mod table;
+mod uses;
 
 use slab::Slab;
 

@@ -7,6 +7,7 @@ use crate::memory::allocation_size;
 use crate::memory::entry::{Entry, EntryRef};
 use crate::memory::expiry::{self, ExpiryIndex};
 use crate::memory::table::Table;
+use crate::memory::uses::Uses;
 
 pub(crate) struct Shard {
     changes: Changes,
@@ -76,6 +77,7 @@ pub(crate) struct Database {
     table: Table,
     expiries: ExpiryIndex,
     entry_bytes: usize,
+    dictionaries: Uses,
 }
 
 /// What one stretch of the eviction hand did.
@@ -137,6 +139,12 @@ impl Shard {
     /// Puts an entry as it is on disk in the place of a key that is not here.
     pub(crate) fn promote(&mut self, database: usize, tag: u16, entry: Entry) {
         self.database(database).put(tag, None, entry);
+    }
+
+    /// Puts an entry in the place of another that has the same value, encoded differently: no key has changed. Gives the
+    /// other.
+    pub(crate) fn encoded_anew(&mut self, database: usize, index: usize, entry: Entry) -> Entry {
+        self.database(database).replace(index, entry)
     }
 
     /// Removes a live entry.
@@ -296,6 +304,16 @@ impl Shard {
         let mut taken = std::mem::take(self.database(first));
         std::mem::swap(&mut taken, self.database(second));
         *self.database(first) = taken;
+    }
+
+    /// How many records need each dictionary, a database at a time.
+    pub(crate) fn dictionary_uses(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.databases().flat_map(|part| part.dictionaries.iter())
+    }
+
+    /// All entries.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = EntryRef<'_>> {
+        self.databases().flat_map(|part| part.entries_from(0)).map(|(_, entry)| entry)
     }
 
     /// Bytes that entries, tables and indexes take in the allocator.
@@ -512,6 +530,7 @@ impl Database {
         self.entry_bytes
             + allocation_size(self.table.requested_len())
             + allocation_size(self.expiries.requested_len())
+            + allocation_size(self.dictionaries.requested_len())
     }
 
     /// The entry that expires then, among those with this tag.
@@ -526,11 +545,13 @@ impl Database {
 
     fn enter(&mut self, tag: u16, entry: EntryRef<'_>) {
         self.entry_bytes += entry.allocation_size();
+        entry.dictionary().inspect(|&number| self.dictionaries.add(number));
         self.move_expiry(tag, None, entry.expiry());
     }
 
     fn leave(&mut self, tag: u16, entry: EntryRef<'_>) {
         self.entry_bytes -= entry.allocation_size();
+        entry.dictionary().inspect(|&number| self.dictionaries.remove(number));
         self.move_expiry(tag, entry.expiry(), None);
     }
 

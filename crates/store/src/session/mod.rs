@@ -4,11 +4,13 @@
 //! file has the session itself and its reads.
 //!
 //! - `write`: what changes keys
+//! - `encoding`: values to records and back, with the dictionaries of the moment
 //! - `copies`: values that go to other keys as they are stored
 //! - `value`: a value as it is stored
 //! - `terms`, `error`: what operations are told, what they answer, and why they fail
 
 mod copies;
+mod encoding;
 mod error;
 mod terms;
 mod value;
@@ -19,6 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use snugly_codec::{Decoder, Encoder};
 
+use crate::dictionaries::known::Known;
 use crate::memory::entry::EntryRef;
 use crate::memory::keyspace::{Locked, Place, Unknown};
 use crate::memory::shard::Presence;
@@ -38,6 +41,14 @@ pub struct Session {
     counters: Arc<SessionCounters>,
     settings: Settings,
     settings_version: u64,
+    /// The dictionaries as this session knows them, and which edition that is.
+    known: Arc<Known>,
+    edition: u64,
+    /// How many writes are not shown to those who sample, and how many were not since one was.
+    unsampled: u32,
+    skipped: u64,
+    /// How many values were encoded with a dictionary.
+    with_dictionary: u32,
     now: Option<u64>,
     random: fastrand::Rng,
     /// Whether what is read or overwritten counts as used.
@@ -65,6 +76,12 @@ impl Session {
             decoder: Decoder::new(counters.codec.clone()),
             settings: store.settings(),
             settings_version: store.settings_version(),
+            // Whatever is newer than the edition is fetched again.
+            edition: store.dictionaries.edition(),
+            known: store.dictionaries.known(),
+            unsampled: 0,
+            skipped: 0,
+            with_dictionary: 0,
             store,
             counters,
             now: None,
@@ -192,9 +209,7 @@ impl Session {
     /// # Errors
     /// [`StoreError::Unreadable`] if its codec is not in this build or the record is damaged; `out` is as before.
     pub fn read(&mut self, value: &Value, out: &mut Vec<u8>) -> Result<(), StoreError> {
-        self.decoder
-            .decode(&value.record(), value.len(), out)
-            .map_err(|source| StoreError::Unreadable { key: value.key().to_vec(), source })
+        self.decode(value, out).map_err(|source| StoreError::Unreadable { key: value.key().to_vec(), source })
     }
 
     /// Shows keys from `cursor` on, about `count` of them, with their values as stored; gives the next cursor, 0 at
@@ -286,6 +301,7 @@ impl Session {
             self.settings = self.store.settings();
             self.settings_version = version;
         }
+        self.follow_dictionaries();
     }
 
     /// The last write of this session, to be waited for with [`Store::durable`]; `None` if there was none since the last

@@ -8,8 +8,7 @@ use super::{
     Condition, ExpireConditions, ExpireOutcome, Expiry, KEPT_BUFFER, ManyCondition, Session, SetOutcome,
     StoreError, Value,
 };
-use crate::memory::entry::{self, Access, Entry, MAX_KEY_LEN};
-use crate::memory::entry_allocation_size;
+use crate::memory::entry::{Access, Entry, MAX_KEY_LEN};
 use crate::memory::keyspace::Place;
 use crate::memory::shard::{Presence, Shard};
 use crate::store::{Flushed, Settings};
@@ -310,9 +309,8 @@ impl Session {
             Expiry::Never | Expiry::Keep => None,
         };
         let access = Access::written(self.now());
-        let overhead = entry::overhead(key.len(), at.is_some());
-        let record = self.encoder.encode(self.settings.compression, value, overhead, entry_allocation_size);
-        Ok(Entry::new(key, &record, at, access))
+        self.show_sample(key, value);
+        Ok(self.encode(key, value, at, access))
     }
 
     pub(super) fn check_key(&self, key: &[u8]) -> Result<(), StoreError> {

@@ -1,0 +1,205 @@
+//! The dictionaries that a store has at one moment: by number for those who read, by key and length for those who write.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use snugly_codec::Dictionary;
+
+use super::DictionaryStats;
+use super::classes::Band;
+use super::pattern::Pattern;
+
+/// One dictionary of a store.
+pub(crate) struct Version {
+    /// Given when it becomes known; 0 until then.
+    pub(super) number: u32,
+    pub(super) dictionary: Arc<Dictionary>,
+    pub(super) pattern: Pattern,
+    pub(super) band: Band,
+    /// Bytes that it takes in memory.
+    pub(super) memory: usize,
+    pub(super) samples: usize,
+    pub(super) ratio_before: f64,
+    pub(super) ratio_after: f64,
+    /// In Unix milliseconds.
+    pub(super) trained_at: u64,
+    pub(super) live: Live,
+}
+
+/// What comes of values that are encoded.
+pub(super) struct Live {
+    values: AtomicU64,
+    raw: AtomicU64,
+    encoded: AtomicU64,
+    window: Mutex<Window>,
+}
+
+/// The last values that were looked at together, and what they are compared with.
+#[derive(Clone, Copy)]
+struct Window {
+    ratio: Option<f64>,
+    expected: f64,
+}
+
+/// So many noted values are looked at together.
+const WINDOW: u64 = 256;
+/// How much more than expected the values may take before their class has changed.
+const DRIFT: f64 = 1.15;
+
+impl Live {
+    pub(super) fn new(expected: f64) -> Live {
+        Live {
+            values: AtomicU64::new(0),
+            raw: AtomicU64::new(0),
+            encoded: AtomicU64::new(0),
+            window: Mutex::new(Window { ratio: None, expected }),
+        }
+    }
+
+    fn note(&self, raw: usize, encoded: usize) {
+        for (counter, amount) in [(&self.values, 1), (&self.raw, raw as u64), (&self.encoded, encoded as u64)]
+        {
+            counter.fetch_add(amount, Ordering::Relaxed);
+        }
+    }
+
+    /// Looks at the values that were noted since the last time, if they are enough; says whether they take more than
+    /// expected. What they take is then what is expected from now on.
+    pub(super) fn has_drifted(&self) -> bool {
+        if self.values.load(Ordering::Relaxed) < WINDOW {
+            return false;
+        }
+        let [_, raw, encoded] =
+            [&self.values, &self.raw, &self.encoded].map(|counter| counter.swap(0, Ordering::Relaxed));
+        let ratio = encoded as f64 / raw.max(1) as f64;
+        let mut window = self.window.lock();
+        window.ratio = Some(ratio);
+        let has_drifted = ratio > window.expected * DRIFT;
+        if has_drifted {
+            window.expected = ratio;
+        }
+        has_drifted
+    }
+}
+
+impl Version {
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    pub(crate) fn dictionary(&self) -> &Arc<Dictionary> {
+        &self.dictionary
+    }
+
+    /// Notes what came of a value that was offered to it.
+    pub(crate) fn note(&self, raw: usize, encoded: usize) {
+        self.live.note(raw, encoded);
+    }
+
+    /// Whether it is for this class.
+    pub(super) fn is_for(&self, pattern: &[u8], band: Band) -> bool {
+        self.band == band && self.pattern.text() == pattern
+    }
+}
+
+/// The dictionaries of one moment.
+#[derive(Default)]
+pub(crate) struct Known {
+    /// By number.
+    versions: Vec<Arc<Version>>,
+    /// Those that new values are encoded with, the most precise pattern first.
+    active: Vec<Arc<Version>>,
+    /// The highest number that was ever given.
+    last: u32,
+    /// How often all data was deleted.
+    flushes: u64,
+}
+
+impl Known {
+    /// The version that a record names.
+    pub(crate) fn version(&self, number: u32) -> Option<&Arc<Version>> {
+        let place = self.versions.binary_search_by_key(&number, |version| version.number).ok()?;
+        Some(&self.versions[place])
+    }
+
+    /// The version for a new value.
+    pub(crate) fn active_for(&self, key: &[u8], len: usize) -> Option<&Arc<Version>> {
+        if self.active.is_empty() {
+            return None;
+        }
+        let band = Band::of(len)?;
+        self.active.iter().find(|version| version.band == band && version.pattern.matches(key))
+    }
+
+    pub(super) fn versions(&self) -> &[Arc<Version>] {
+        &self.versions
+    }
+
+    pub(super) fn active(&self) -> &[Arc<Version>] {
+        &self.active
+    }
+
+    /// Whether new values are encoded with it.
+    pub(crate) fn is_active(&self, number: u32) -> bool {
+        self.active.iter().any(|version| version.number == number)
+    }
+
+    /// Bytes that all versions take in memory.
+    pub(super) fn memory(&self) -> usize {
+        self.versions.iter().map(|version| version.memory).sum()
+    }
+
+    /// With a version more, which takes the place of the active one of its class.
+    pub(super) fn with(&self, version: Version) -> Known {
+        let last = self.last + 1;
+        let version = Arc::new(Version { number: last, ..version });
+        let mut active: Vec<_> = self
+            .active
+            .iter()
+            .filter(|other| !other.is_for(version.pattern.text(), version.band))
+            .cloned()
+            .collect();
+        active.push(version.clone());
+        active.sort_by_key(|version| std::cmp::Reverse(version.pattern.precision()));
+        let versions = self.versions.iter().cloned().chain([version]).collect();
+        Known { versions, active, last, ..*self }
+    }
+
+    /// After all data was deleted: no new value is encoded with what was learned from it.
+    pub(super) fn flushed(&self) -> Known {
+        Known { versions: self.versions.clone(), active: Vec::new(), flushes: self.flushes + 1, ..*self }
+    }
+
+    pub(super) fn flushes(&self) -> u64 {
+        self.flushes
+    }
+
+    pub(super) fn without(&self, numbers: &[u32]) -> Known {
+        let without = |versions: &[Arc<Version>]| {
+            versions.iter().filter(|version| !numbers.contains(&version.number)).cloned().collect()
+        };
+        Known { versions: without(&self.versions), active: without(&self.active), ..*self }
+    }
+
+    /// Every version, with the number of records that need it.
+    pub(crate) fn stats(&self, records: impl Fn(u32) -> u64) -> Vec<DictionaryStats> {
+        let stats = |version: &Arc<Version>| DictionaryStats {
+            number: version.number,
+            id: version.dictionary.id(),
+            pattern: version.pattern.text().to_vec(),
+            min_len: version.band.start(),
+            max_len: version.band.end(),
+            bytes: version.dictionary.bytes().len(),
+            memory: version.memory,
+            samples: version.samples,
+            ratio_before: version.ratio_before,
+            ratio_after: version.ratio_after,
+            ratio_now: version.live.window.lock().ratio,
+            records: records(version.number),
+            trained_at: version.trained_at,
+            active: self.is_active(version.number),
+        };
+        self.versions.iter().map(stats).collect()
+    }
+}

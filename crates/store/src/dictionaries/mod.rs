@@ -1,0 +1,197 @@
+//! Dictionaries: learned from the values that are written, for values that are alike.
+//!
+//! - [`pattern`]: patterns of keys; [`classes`]: values by pattern and size; [`samples`]: some values of each class
+//! - [`training`]: a dictionary for a class, if it is worth its memory
+//! - [`known`]: the dictionaries that there are, by number for readers and by key for writers
+//! - [`tending`]: what is done in the background, step by step
+//!
+//! This file has what the store's sessions share. They see a [`Known`] that never changes, and fetch another when there
+//! is one; so neither reading nor writing takes a lock here. Records say the number of their dictionary, which is never
+//! given to another one. A version that is not used for new values any more stays as long as any record needs it.
+
+pub(crate) mod classes;
+pub(crate) mod known;
+pub(crate) mod pattern;
+mod samples;
+mod tending;
+mod training;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+
+use classes::{Band, Classes};
+use known::{Known, Version};
+pub use tending::DictionaryTender;
+pub(crate) use training::with_dictionary;
+
+/// How dictionaries are made and kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DictionarySettings {
+    /// Whether values are sampled and new ones encoded with dictionaries; default true. What is encoded with one can be
+    /// read in any case.
+    pub enabled: bool,
+    /// Bytes that samples and dictionaries may take in memory, half of it each; default 32 MiB.
+    pub max_memory: usize,
+}
+
+impl Default for DictionarySettings {
+    fn default() -> Self {
+        DictionarySettings { enabled: true, max_memory: 32 << 20 }
+    }
+}
+
+impl DictionarySettings {
+    fn samples_limit(&self) -> usize {
+        self.max_memory / 2
+    }
+
+    fn dictionaries_limit(&self) -> usize {
+        self.max_memory / 2
+    }
+}
+
+/// A dictionary of a store.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DictionaryStats {
+    /// Its number in the store, never given to another.
+    pub number: u32,
+    /// The ID that proves its content.
+    pub id: u32,
+    /// The keys that it is for, as a glob of KEYS.
+    pub pattern: Vec<u8>,
+    /// The length of the shortest value that it is for, in bytes; the longest is shorter than `max_len`.
+    pub min_len: usize,
+    /// See `min_len`.
+    pub max_len: usize,
+    /// Its content, in bytes.
+    pub bytes: usize,
+    /// What it takes in memory, in bytes.
+    pub memory: usize,
+    /// How many values it was trained from and measured with.
+    pub samples: usize,
+    /// Encoded bytes for each byte of a value that it was not trained on, as they were before it.
+    pub ratio_before: f64,
+    /// The same with it.
+    pub ratio_after: f64,
+    /// The same of values that were written lately, if there were enough.
+    pub ratio_now: Option<f64>,
+    /// How many records in memory need it.
+    pub records: u64,
+    /// When it was trained, in Unix milliseconds.
+    pub trained_at: u64,
+    /// Whether new values are encoded with it.
+    pub active: bool,
+}
+
+/// What sampling holds at this moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SampleStats {
+    /// Classes of values that are told apart.
+    pub classes: usize,
+    /// Sampled values.
+    pub samples: usize,
+    /// Bytes that they take.
+    pub bytes: usize,
+    /// Trainings since the start, and how many of them gave a dictionary that was worth it.
+    pub trainings: u64,
+    /// See `trainings`.
+    pub adopted: u64,
+}
+
+/// A store's dictionaries, and what they are learned from.
+pub(crate) struct Dictionaries {
+    known: RwLock<Arc<Known>>,
+    /// Grows with each change of what is known.
+    edition: AtomicU64,
+    classes: Mutex<Classes>,
+    /// Whether somebody tends them; without, there is nothing to sample for.
+    is_tended: AtomicBool,
+    trainings: AtomicU64,
+    adopted: AtomicU64,
+}
+
+/// How many writes pass before one asks again, while nothing is sampled.
+const ASK_AGAIN: u32 = 1024;
+
+impl Dictionaries {
+    pub(crate) fn new(settings: DictionarySettings) -> Dictionaries {
+        Dictionaries {
+            known: RwLock::default(),
+            edition: AtomicU64::new(0),
+            classes: Mutex::new(Classes::new(settings.samples_limit(), fastrand::u64(..))),
+            is_tended: AtomicBool::new(false),
+            trainings: AtomicU64::new(0),
+            adopted: AtomicU64::new(0),
+        }
+    }
+
+    /// Follows settings that have changed.
+    pub(crate) fn follow(&self, settings: DictionarySettings) {
+        let mut classes = self.classes.lock();
+        classes.set_limit(settings.samples_limit());
+        if !settings.enabled {
+            classes.clear();
+        }
+    }
+
+    /// Which [`Dictionaries::known`] is the latest.
+    pub(crate) fn edition(&self) -> u64 {
+        self.edition.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn known(&self) -> Arc<Known> {
+        self.known.read().clone()
+    }
+
+    fn change(&self, change: impl FnOnce(&Known) -> Known) {
+        let mut known = self.known.write();
+        *known = Arc::new(change(&known));
+        self.edition.fetch_add(1, Ordering::Release);
+    }
+
+    /// Shows a written value, which stands for so many, to those who sample; says how many of the next need not be
+    /// shown. Never waits.
+    pub(crate) fn offer(&self, key: &[u8], value: &[u8], stands_for: u64) -> u32 {
+        if !self.is_tended.load(Ordering::Relaxed) {
+            return ASK_AGAIN;
+        }
+        self.classes.try_lock().map_or(0, |mut classes| classes.offer(key, value, stands_for))
+    }
+
+    /// Uses no dictionary for new values any more, and forgets all samples: the data is gone.
+    pub(crate) fn flushed(&self) {
+        self.classes.lock().clear();
+        self.change(Known::flushed);
+    }
+
+    /// Uses a new version, in the place of the one that its class has had, unless what it was learned from was deleted
+    /// meanwhile; says whether.
+    fn adopt(&self, version: Version, flushes: u64) -> bool {
+        let mut known = self.known.write();
+        if known.flushes() != flushes {
+            return false;
+        }
+        *known = Arc::new(known.with(version));
+        self.edition.fetch_add(1, Ordering::Release);
+        self.adopted.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    pub(crate) fn sample_stats(&self) -> SampleStats {
+        let classes = self.classes.lock();
+        SampleStats {
+            classes: classes.classes().len(),
+            samples: classes.classes().iter().map(classes::Class::samples).sum(),
+            bytes: classes.bytes(),
+            trainings: self.trainings.load(Ordering::Relaxed),
+            adopted: self.adopted.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Whether values of this length are of any class.
+    pub(crate) fn wants(len: usize) -> bool {
+        Band::of(len).is_some()
+    }
+}

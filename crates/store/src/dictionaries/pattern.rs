@@ -1,0 +1,318 @@
+//! Patterns of keys, such as `user:*`, and how they are learned from keys.
+//!
+//! A key falls into segments at the bytes `:`, `/`, `|` and `#`. A segment of letters is a word, one that has digits
+//! varies (`user17` is `user*`, `3f9a` is `*`), and so does a word where too many others stand in its place: names and
+//! the like. All patterns together are a tree of bounded size, whatever the keys are.
+
+/// What separates segments.
+const SEPARATORS: [u8; 4] = *b":/|#";
+/// Segments that are told apart; what follows is one `*`.
+const MAX_SEGMENTS: usize = 6;
+/// Longer words are taken for something that varies.
+const MAX_WORD: usize = 32;
+/// How many words may stand in one place.
+const MAX_WORDS: usize = 64;
+/// Words that were seen less often vary, once there are too many in one place.
+const FAMILIAR: u32 = 4;
+/// After so many keys the tree forgets what nobody has used meanwhile.
+const TIDY_EVERY: u32 = 1 << 16;
+/// How many nodes the tree has at most.
+const MAX_NODES: usize = 1024;
+
+/// What all keys of a kind have in common: words, and `*` for what varies. A `*` at the end stands for all that follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pattern {
+    text: Box<[u8]>,
+    segments: Box<[Part]>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Part {
+    /// The whole segment, or its start if it varies.
+    word: Box<[u8]>,
+    varies: bool,
+    separator: Option<u8>,
+}
+
+impl Pattern {
+    /// The pattern that is written so, as the glob of KEYS: `*` only where a segment ends.
+    pub(crate) fn parse(text: &[u8]) -> Pattern {
+        let segments = split(text)
+            .map(|(segment, separator)| {
+                let (word, varies) = segment.strip_suffix(b"*").map_or((segment, false), |word| (word, true));
+                Part { word: word.into(), varies, separator }
+            })
+            .collect();
+        Pattern { text: text.into(), segments }
+    }
+
+    /// How it is written.
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// How much of a key it says: of two patterns that match, the one that says more counts.
+    pub(crate) fn precision(&self) -> usize {
+        self.segments.iter().map(|part| part.word.len() + usize::from(part.separator.is_some())).sum()
+    }
+
+    pub(crate) fn matches(&self, key: &[u8]) -> bool {
+        let mut rest = key;
+        for part in &self.segments {
+            if part.varies && part.separator.is_none() {
+                return rest.starts_with(&part.word);
+            }
+            let end = rest.iter().position(|byte| SEPARATORS.contains(byte));
+            let segment = &rest[..end.unwrap_or(rest.len())];
+            let is_same = if part.varies { segment.starts_with(&part.word) } else { segment == &*part.word };
+            if !is_same || end.map(|end| rest[end]) != part.separator {
+                return false;
+            }
+            rest = &rest[end.map_or(rest.len(), |end| end + 1)..];
+        }
+        rest.is_empty()
+    }
+}
+
+/// The segments of a key, each with the separator behind it.
+fn split(key: &[u8]) -> impl Iterator<Item = (&[u8], Option<u8>)> {
+    key.split_inclusive(|byte| SEPARATORS.contains(byte)).map(|segment| match segment.split_last() {
+        Some((last, start)) if SEPARATORS.contains(last) => (start, Some(*last)),
+        _ => (segment, None),
+    })
+}
+
+/// A segment as patterns see it: a word, or how something begins that varies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Segment<'k> {
+    word: &'k [u8],
+    varies: bool,
+    separator: Option<u8>,
+}
+
+impl<'k> Segment<'k> {
+    fn of((segment, separator): (&'k [u8], Option<u8>)) -> Segment<'k> {
+        let digits = segment.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+        let start = &segment[..segment.len() - digits];
+        let is_word =
+            start.len() <= MAX_WORD && !start.iter().any(|byte| byte.is_ascii_digit() || *byte == b'*');
+        let word = if is_word { start } else { b"" };
+        Segment { word, varies: digits > 0 || !is_word, separator }
+    }
+
+    /// Where any word may stand.
+    fn anything(self) -> Segment<'k> {
+        Segment { word: b"", varies: true, ..self }
+    }
+}
+
+struct Node {
+    part: Part,
+    parent: u16,
+    children: Vec<u16>,
+    /// Keys that came by lately.
+    seen: u32,
+    /// Whether words that are not among the children vary.
+    closed: bool,
+}
+
+/// The patterns that were learned so far.
+pub(super) struct Patterns {
+    /// The first is the root.
+    nodes: Vec<Node>,
+    /// Keys until the next tidying.
+    untidied: u32,
+}
+
+impl Patterns {
+    pub(super) fn new() -> Patterns {
+        let part = Part { word: Box::default(), varies: false, separator: None };
+        let root = Node { part, parent: 0, children: Vec::new(), seen: 0, closed: false };
+        Patterns { nodes: vec![root], untidied: TIDY_EVERY }
+    }
+
+    /// Learns from a key; writes the pattern that it has by now.
+    pub(super) fn learn(&mut self, key: &[u8], text: &mut Vec<u8>) {
+        text.clear();
+        self.untidied -= 1;
+        if self.untidied == 0 {
+            self.tidy();
+        }
+        let mut node = 0;
+        for (depth, segment) in split(key).map(Segment::of).enumerate() {
+            self.nodes[node].seen = self.nodes[node].seen.saturating_add(1);
+            let next = match depth < MAX_SEGMENTS {
+                true => self.child(node, segment).or_else(|| self.child(node, segment.anything())),
+                false => None,
+            };
+            let Some(next) = next else {
+                text.push(b'*');
+                return;
+            };
+            node = next;
+            let part = &self.nodes[node].part;
+            text.extend_from_slice(&part.word);
+            text.extend(part.varies.then_some(b'*'));
+            text.extend(part.separator);
+        }
+        self.nodes[node].seen = self.nodes[node].seen.saturating_add(1);
+    }
+
+    /// The child for a segment, made if there may be one more.
+    fn child(&mut self, node: usize, segment: Segment<'_>) -> Option<usize> {
+        let is_same = |part: &Part| {
+            part.varies == segment.varies
+                && part.separator == segment.separator
+                && *part.word == *segment.word
+        };
+        let children = &self.nodes[node].children;
+        let found =
+            children.iter().map(|&child| usize::from(child)).find(|&child| is_same(&self.nodes[child].part));
+        if found.is_some() {
+            return found;
+        }
+        let is_full = !segment.word.is_empty() && children.len() >= MAX_WORDS;
+        if is_full && !self.nodes[node].closed {
+            self.nodes[node].closed = true;
+            self.untidied = 1;
+        }
+        if self.nodes.len() >= MAX_NODES || self.nodes[node].closed && !segment.word.is_empty() {
+            return None;
+        }
+        let part = Part { word: segment.word.into(), varies: segment.varies, separator: segment.separator };
+        let number = self.nodes.len();
+        self.nodes.push(Node { part, parent: node as u16, children: Vec::new(), seen: 0, closed: false });
+        self.nodes[node].children.push(number as u16);
+        Some(number)
+    }
+
+    /// Drops what was seen too seldom for a pattern of its own: words in places that have too many, and what nobody has
+    /// used since the last time. Then forgets half of what was seen.
+    fn tidy(&mut self) {
+        let mut kept = Patterns::new();
+        kept.nodes[0] = Node { children: Vec::new(), ..self.half(0) };
+        // A parent is always in front of its children.
+        let mut places = vec![Some(0); self.nodes.len()];
+        for number in 1..self.nodes.len() {
+            let node = &self.nodes[number];
+            let parent = usize::from(node.parent);
+            let is_rare = self.nodes[parent].closed && !node.part.word.is_empty() && node.seen < FAMILIAR;
+            places[number] = match places[parent] {
+                Some(place) if node.seen > 0 && !is_rare => {
+                    let here = kept.nodes.len();
+                    kept.nodes.push(Node { parent: place as u16, ..self.half(number) });
+                    kept.nodes[place].children.push(here as u16);
+                    Some(here)
+                }
+                _ => None,
+            };
+        }
+        *self = kept;
+    }
+
+    fn half(&self, number: usize) -> Node {
+        let Node { part, parent, seen, closed, .. } = &self.nodes[number];
+        Node { part: part.clone(), parent: *parent, children: Vec::new(), seen: seen / 2, closed: *closed }
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The pattern of the last of these keys once all have been learned.
+    fn learned(keys: impl IntoIterator<Item = impl AsRef<[u8]>>) -> String {
+        let (mut patterns, mut text) = (Patterns::new(), Vec::new());
+        keys.into_iter().for_each(|key| patterns.learn(key.as_ref(), &mut text));
+        String::from_utf8(text).expect("the keys are text")
+    }
+
+    #[test]
+    fn what_has_digits_varies() {
+        for (key, pattern) in [
+            ("user:17", "user:*"),
+            ("user17", "user*"),
+            ("user:17:profile", "user:*:profile"),
+            ("v2/page/3f9a", "v*/page/*"),
+            ("550e8400-e29b-41d4-a716-446655440000", "*"),
+            ("session:{user:7}:x", "session:{user:*:x"),
+            ("config", "config"),
+            ("", ""),
+            ("a:b:c:d:e:f:g:h", "a:b:c:d:e:f:*"),
+        ] {
+            assert_eq!(learned([key]), pattern, "{key}");
+        }
+    }
+
+    #[test]
+    fn names_vary_once_there_are_many_and_frequent_words_stay() {
+        let name = |number: usize| {
+            format!(
+                "user:{}",
+                "abcdefghij"
+                    .chars()
+                    .nth(number % 10)
+                    .map_or(String::new(), |c| { std::iter::repeat_n(c, 1 + number / 10).collect() })
+            )
+        };
+        let mut keys: Vec<String> = (0..20).map(|_| "user:admin".to_owned()).collect();
+        keys.extend((0..100).map(name));
+        assert_eq!(learned(&keys), "user:*");
+        keys.push("user:admin".to_owned());
+        assert_eq!(learned(&keys), "user:admin");
+    }
+
+    #[test]
+    fn the_more_precise_pattern_says_more() {
+        let precision = |text: &str| Pattern::parse(text.as_bytes()).precision();
+        assert!(precision("user:*") > precision("*"));
+        assert!(precision("user:*:profile") > precision("user:*"));
+    }
+
+    #[test]
+    fn a_star_stands_for_one_segment_or_at_the_end_for_all_that_follows() {
+        let matches = |pattern: &str, key: &str| Pattern::parse(pattern.as_bytes()).matches(key.as_bytes());
+        for key in ["user:1", "user:", "user:1:profile"] {
+            assert!(matches("user:*", key), "{key}");
+        }
+        assert!(
+            matches("user:*:profile", "user:1:profile") && matches("user*", "user17") && matches("*", "")
+        );
+        for key in ["user:1", "user:1:2:profile", "user:1/profile", "user:1:profiles", "x"] {
+            assert!(!matches("user:*:profile", key), "{key}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_key_matches_the_pattern_that_was_learned_from_it(
+            keys in prop::collection::vec("[a-c]{0,3}[0-9]{0,2}([:/|#*][a-c0-9]{0,3}){0,8}", 1..300),
+        ) {
+            let (mut patterns, mut text) = (Patterns::new(), Vec::new());
+            for key in keys {
+                patterns.learn(key.as_bytes(), &mut text);
+                prop_assert!(Pattern::parse(&text).matches(key.as_bytes()), "{} {}", key, text.escape_ascii());
+            }
+        }
+
+        #[test]
+        fn the_tree_is_bounded_whatever_the_keys(keys in prop::collection::vec("[a-zA-Z]{1,3}(:[a-z]{1,2}){0,3}", 1..20)) {
+            let (mut patterns, mut text) = (Patterns::new(), Vec::new());
+            for number in 0..200u32 {
+                for key in &keys {
+                    let letters: String =
+                        number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect();
+                    patterns.learn(format!("{letters}{key}:{letters}").as_bytes(), &mut text);
+                }
+            }
+            prop_assert!(patterns.len() <= MAX_NODES);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What is done for dictionaries in the background: training, dropping what no record needs any more, and encoding
+//! records anew with the dictionary that is for them now.
+//!
+//! It is done in steps that whoever embeds the store asks for, at the time and the pace that suit it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tracing::{info, warn};
+
+use super::known::{Live, Version};
+use super::pattern::Pattern;
+use super::training::{self, Terms};
+use crate::memory::entry::Entry;
+use crate::session::Session;
+use crate::store::{Settings, Store};
+
+/// Tends the dictionaries of a store, which samples values while this lives. One a store is enough.
+pub struct DictionaryTender {
+    store: Arc<Store>,
+    session: Session,
+    /// Which dictionaries the last walk over the records was for, or is.
+    edition: u64,
+    /// Where the walk is.
+    walk: Option<Walk>,
+    /// When it was last looked what is no longer used, in Unix milliseconds.
+    looked_at: u64,
+    /// Since when versions have had no record, in Unix milliseconds.
+    unused_since: HashMap<u32, u64>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Walk {
+    database: usize,
+    cursor: u64,
+}
+
+/// How often it is looked what is no longer used, in milliseconds.
+const LOOK_EVERY: u64 = 1_000;
+/// A version goes when no record has needed it for so long, in milliseconds.
+const UNUSED_FOR: u64 = 5_000;
+/// How many records a step of the walk looks at.
+const WALK_STEP: usize = 256;
+/// So many keys tell how many values of a class there are.
+const POPULATION_SAMPLE: usize = 10_000;
+/// Who holds a version that nobody uses: the list of known ones, once.
+const ONLY_KNOWN: usize = 1;
+
+impl DictionaryTender {
+    /// Starts sampling.
+    pub(crate) fn new(store: &Arc<Store>) -> DictionaryTender {
+        store.dictionaries.is_tended.store(true, Ordering::Relaxed);
+        DictionaryTender {
+            store: store.clone(),
+            session: store.uncounted_session(),
+            edition: store.dictionaries.edition(),
+            walk: None,
+            looked_at: 0,
+            unused_since: HashMap::new(),
+        }
+    }
+
+    /// Does the next thing that is to be done at this time (Unix milliseconds), which takes some milliseconds, or for a
+    /// training up to about a second; says whether there was anything. If not, the next one is due in about a second.
+    pub fn step(&mut self, now: u64) -> bool {
+        self.session.set_now(Some(now));
+        self.session.follow();
+        let settings = self.store.settings();
+        let has_trained = settings.dictionaries.enabled && self.train(settings, now);
+        if !has_trained && now.abs_diff(self.looked_at) >= LOOK_EVERY {
+            self.looked_at = now;
+            self.watch_for_drift();
+            self.drop_unused(now);
+        }
+        has_trained || self.walk_on()
+    }
+
+    /// Trains a class that has enough samples.
+    fn train(&mut self, settings: Settings, now: u64) -> bool {
+        let dictionaries = &self.store.dictionaries;
+        let Some(ready) = dictionaries.classes.lock().ready() else { return false };
+        let known = dictionaries.known();
+        let current = known.active().iter().find(|version| version.is_for(&ready.pattern, ready.band));
+        let pattern = Pattern::parse(&ready.pattern);
+        let terms = Terms {
+            choice: settings.compression,
+            current: current.map(|version| &**version.dictionary()),
+            population: self.store.keyspace.estimate(POPULATION_SAMPLE, |key, len| {
+                super::Band::of(len) == Some(ready.band) && pattern.matches(key)
+            }),
+            room: settings.dictionaries.dictionaries_limit().saturating_sub(known.memory()),
+        };
+        let found = training::train(&ready.samples, terms);
+        dictionaries.trainings.fetch_add(1, Ordering::Relaxed);
+        dictionaries.classes.lock().trained(&ready, found.is_some());
+        let Some(found) = found else { return true };
+        let (bytes, before, after) = (found.dictionary.bytes().len(), found.ratio_before, found.ratio_after);
+        let version = Version {
+            number: 0,
+            dictionary: found.dictionary,
+            pattern,
+            band: ready.band,
+            memory: found.memory,
+            samples: ready.samples.len(),
+            ratio_before: before,
+            ratio_after: after,
+            trained_at: now,
+            live: Live::new(after),
+        };
+        if dictionaries.adopt(version, known.flushes()) {
+            let pattern = ready.pattern.escape_ascii();
+            info!(%pattern, bytes, before, after, "a dictionary is used from now on");
+        }
+        true
+    }
+
+    /// Has classes sampled anew whose values have become different.
+    fn watch_for_drift(&self) {
+        let dictionaries = &self.store.dictionaries;
+        for version in dictionaries.known().active() {
+            if version.live.has_drifted() {
+                dictionaries.classes.lock().resample(version.pattern.text(), version.band);
+            }
+        }
+    }
+
+    /// Drops versions that new values are not encoded with and that no record has needed for a while.
+    fn drop_unused(&mut self, now: u64) {
+        let dictionaries = &self.store.dictionaries;
+        let known = dictionaries.known();
+        // Before the records are counted: whoever may still write a record of a version holds it.
+        let is_free = |version: &&Arc<Version>| {
+            !known.is_active(version.number) && Arc::strong_count(version) == ONLY_KNOWN
+        };
+        let free: Vec<u32> = known.versions().iter().filter(is_free).map(|version| version.number).collect();
+        if free.is_empty() {
+            return self.unused_since.clear();
+        }
+        let records = self.store.keyspace.dictionary_uses();
+        self.unused_since.retain(|number, _| free.contains(number));
+        for number in free {
+            match records.get(&number) {
+                Some(_) => drop(self.unused_since.remove(&number)),
+                None => drop(self.unused_since.entry(number).or_insert(now)),
+            }
+        }
+        let gone: Vec<u32> = self
+            .unused_since
+            .iter()
+            .filter(|(_, since)| now.saturating_sub(**since) >= UNUSED_FOR)
+            .map(|(number, _)| *number)
+            .collect();
+        drop(known);
+        if !gone.is_empty() {
+            self.unused_since.retain(|number, _| !gone.contains(number));
+            let is_new = self.edition == dictionaries.edition();
+            dictionaries.change(|known| known.without(&gone));
+            // What is gone is no record's: that is no reason for another walk.
+            if is_new {
+                self.edition = dictionaries.edition();
+            }
+        }
+    }
+
+    /// Encodes some records anew, if the dictionaries have changed since all of them were looked at.
+    fn walk_on(&mut self) -> bool {
+        let edition = self.store.dictionaries.edition();
+        if self.edition != edition {
+            self.edition = edition;
+            self.walk = Some(Walk::default());
+        }
+        let Some(walk) = self.walk else { return false };
+        let mut entries: Vec<Entry> = Vec::new();
+        let cursor = self.store.keyspace.scan(walk.database, walk.cursor, WALK_STEP, |_, entry| {
+            if !entry.is_tombstone() {
+                entries.push(entry.to_owned());
+            }
+        });
+        for entry in entries {
+            if let Err(error) = self.session.encode_anew(walk.database, entry) {
+                warn!(%error, "a record cannot be encoded anew");
+            }
+        }
+        self.walk = match (cursor, walk.database + 1) {
+            (0, next) if next == self.store.databases() => None,
+            (0, next) => Some(Walk { database: next, cursor: 0 }),
+            (cursor, _) => Some(Walk { cursor, ..walk }),
+        };
+        true
+    }
+}
+
+impl Drop for DictionaryTender {
+    fn drop(&mut self) {
+        self.store.dictionaries.is_tended.store(false, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,280 @@
+//! Dictionaries: learned in the background from what is written, and used where they pay.
+#![cfg(feature = "zstd")]
+
+mod support;
+
+use std::sync::Arc;
+
+use snugly_store::{Condition, DictionaryStats, DictionaryTender, Expiry, Session, Store};
+use support::*;
+
+/// A small record like the others of its kind, and like no other's copy.
+fn user(number: u64) -> Vec<u8> {
+    let mut random = fastrand::Rng::with_seed(number);
+    let word = |random: &mut fastrand::Rng| -> String { (0..8).map(|_| random.lowercase()).collect() };
+    let (name, city) = (word(&mut random), word(&mut random));
+    format!(
+        r#"{{"id":{number},"name":"{name}","email":"{name}@example.com","address":{{"city":"{city}","country":"Iceland","postal_code":{}}},"preferences":{{"language":"is","newsletter":{},"theme":"dark"}},"created_at":"2024-0{}-1{}T08:00:00Z"}}"#,
+        random.u32(..100_000), random.bool(), random.u32(1..9), random.u32(..9),
+    )
+    .into_bytes()
+}
+
+fn put_users(session: &mut Session, numbers: std::ops::Range<u64>) {
+    numbers.for_each(|number| put(session, format!("user:{number}").as_bytes(), &user(number)));
+}
+
+fn assert_users(session: &mut Session, numbers: std::ops::Range<u64>) {
+    for number in numbers {
+        assert_eq!(read(session, format!("user:{number}").as_bytes()), Some(user(number)));
+    }
+}
+
+fn tended() -> (Arc<Store>, DictionaryTender, Session) {
+    let store = store_with(|_| {});
+    let tender = store.tend_dictionaries().expect("it is in memory");
+    let session = session_at(&store, NOW);
+    (store, tender, session)
+}
+
+/// Does all that is to be done by this time.
+fn tend(tender: &mut DictionaryTender, now: u64) {
+    while tender.step(now) {}
+}
+
+fn active(store: &Store) -> Vec<DictionaryStats> {
+    store.dictionaries().into_iter().filter(|dictionary| dictionary.active).collect()
+}
+
+const USERS: u64 = 20_000;
+
+#[test]
+fn values_that_are_alike_get_a_dictionary_and_take_much_less() {
+    let (store, mut tender, mut session) = tended();
+    put_users(&mut session, 0..USERS);
+    let before = store.used_memory();
+    tend(&mut tender, NOW);
+
+    let dictionaries = active(&store);
+    let [dictionary] = &dictionaries[..] else { panic!("one class, one dictionary: {dictionaries:?}") };
+    assert_eq!(dictionary.pattern, b"user:*");
+    assert!(dictionary.min_len <= 256 && dictionary.max_len > 256);
+    assert!(dictionary.ratio_after < 0.7 * dictionary.ratio_before, "{dictionary:?}");
+    assert_eq!(dictionary.records, USERS, "those that were there before are encoded with it as well");
+    let after = store.used_memory() + dictionary.memory as u64;
+    assert!(after * 10 < before * 8, "{after} bytes, the dictionary included, after {before}");
+    assert_users(&mut session, 0..USERS);
+
+    put_users(&mut session, USERS..USERS + 100);
+    assert_eq!(active(&store)[0].records, USERS + 100);
+    assert_users(&mut session, USERS..USERS + 100);
+    assert_eq!(store.sample_stats().bytes, 0, "what has been learned from is not kept");
+}
+
+#[test]
+fn keys_of_another_kind_or_size_have_nothing_to_do_with_it() {
+    let (store, mut tender, mut session) = tended();
+    put_users(&mut session, 0..USERS);
+    tend(&mut tender, NOW);
+    let records = active(&store)[0].records;
+    put(&mut session, b"other:1", &user(1));
+    put(&mut session, b"user:1:avatar", &random_bytes(20_000, 1));
+    assert_eq!(active(&store)[0].records, records);
+}
+
+#[test]
+fn what_has_nothing_in_common_gets_none() {
+    let (store, mut tender, mut session) = tended();
+    for number in 0..5_000u64 {
+        put(&mut session, format!("image:{number}").as_bytes(), &random_bytes(400, number));
+    }
+    tend(&mut tender, NOW);
+    assert!(store.dictionaries().is_empty());
+    let stats = store.sample_stats();
+    assert!(stats.trainings > 0 && stats.adopted == 0, "{stats:?}");
+}
+
+#[test]
+fn a_dictionary_that_would_take_more_than_it_saves_is_not_used() {
+    let (store, mut tender, mut session) = tended();
+    put_users(&mut session, 0..400);
+    tend(&mut tender, NOW);
+    assert!(store.sample_stats().trainings > 0);
+    assert!(store.dictionaries().is_empty(), "{:?}", store.dictionaries());
+}
+
+#[test]
+fn nothing_is_sampled_while_nobody_tends_or_it_is_switched_off() {
+    let (store, tender, mut session) = tended();
+    drop(tender);
+    put_users(&mut session, 0..5_000);
+    assert_eq!(store.sample_stats().samples, 0);
+    let (store, mut tender, mut session) = tended();
+    store.change_settings(|settings| settings.dictionaries.enabled = false);
+    put_users(&mut session, 0..5_000);
+    tend(&mut tender, NOW);
+    assert_eq!((store.sample_stats().samples, store.dictionaries().len()), (0, 0));
+}
+
+#[test]
+fn samples_and_dictionaries_keep_to_their_memory() {
+    let (store, mut tender, mut session) = tended();
+    store.change_settings(|settings| settings.dictionaries.max_memory = 1 << 20);
+    for kind in ["user", "account", "visitor", "member", "customer", "patient"] {
+        for number in 0..5_000 {
+            put(&mut session, format!("{kind}:{number}").as_bytes(), &user(number));
+            assert!(store.sample_stats().bytes <= 512 << 10);
+        }
+        tend(&mut tender, NOW);
+    }
+    let memory: usize = store.dictionaries().iter().map(|dictionary| dictionary.memory).sum();
+    assert!((1..=512 << 10).contains(&memory), "{memory}");
+    let named = |kind: &str| active(&store).iter().any(|dictionary| dictionary.pattern == kind.as_bytes());
+    assert!(named("user:*") && !named("patient:*"), "there is no room for all of them");
+}
+
+#[test]
+fn when_values_change_the_old_dictionary_goes_once_no_record_needs_it() {
+    let (store, mut tender, mut session) = tended();
+    put_users(&mut session, 0..USERS);
+    tend(&mut tender, NOW);
+    let first = active(&store)[0].clone();
+
+    // The same keys with values of another kind, which the dictionary knows nothing of.
+    let other = |number: u64| {
+        let value = String::from_utf8(user(number)).expect("it is text");
+        value
+            .replace(|c: char| c.is_ascii_lowercase(), "")
+            .bytes()
+            .rev()
+            .chain(user(number).iter().map(|byte| byte ^ 0x15))
+            .collect::<Vec<u8>>()
+    };
+    let in_band = |value: &[u8]| (first.min_len..first.max_len).contains(&value.len());
+    assert!(in_band(&other(1)));
+    let mut now = NOW;
+    for _ in 0..3 {
+        for number in 0..USERS {
+            put(&mut session, format!("user:{number}").as_bytes(), &other(number));
+        }
+        now += 1_000;
+        tend(&mut tender, now);
+    }
+    let second = active(&store)[0].clone();
+    assert!(second.number > first.number, "{:?}", store.dictionaries());
+    assert!(second.ratio_after < 0.9 * second.ratio_before);
+    assert_eq!(second.records, USERS);
+    for _ in 0..8 {
+        now += 1_000;
+        session.get(0, b"user:1").expect("undamaged");
+        tend(&mut tender, now);
+    }
+    assert_eq!(store.dictionaries().len(), 1, "nobody needs the first any more");
+    for number in 0..USERS {
+        assert_eq!(read(&mut session, format!("user:{number}").as_bytes()), Some(other(number)));
+    }
+}
+
+#[test]
+fn a_record_that_is_encoded_anew_keeps_its_expiry_and_nobody_is_told() {
+    struct Count(std::sync::atomic::AtomicU64);
+    impl snugly_store::Observer for Count {
+        fn changed(&self, _: usize, _: &[u8]) {
+            self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+        fn flushed(&self, _: Option<usize>) {}
+    }
+    let observer = Arc::new(Count(Default::default()));
+    let theirs = observer.clone();
+    let store = store_with(|config| config.observer = Some(theirs));
+    let mut tender = store.tend_dictionaries().expect("it is in memory");
+    let mut session = session_at(&store, NOW);
+    put_users(&mut session, 0..USERS);
+    let key = b"user:7";
+    session.set(0, key, &user(7), Expiry::At(NOW + 60_000), Condition::Always).expect("there is room");
+    let changes = observer.0.load(std::sync::atomic::Ordering::Relaxed);
+    tend(&mut tender, NOW);
+    let value = session.peek(0, key).expect("undamaged").expect("it has not expired");
+    assert!(value.record().dictionary().is_some());
+    assert_eq!(value.expiry(), Some(NOW + 60_000));
+    assert_eq!(observer.0.load(std::sync::atomic::Ordering::Relaxed), changes);
+}
+
+#[test]
+fn deleting_everything_forgets_the_dictionaries_too() {
+    let (store, mut tender, mut session) = tended();
+    put_users(&mut session, 0..USERS);
+    tend(&mut tender, NOW);
+    put_users(&mut session, 0..10);
+    let value = session.get(0, b"user:1").expect("undamaged").expect("it is there");
+    drop(session.flush(None));
+    assert_eq!((active(&store).len(), store.sample_stats().samples), (0, 0));
+    assert_eq!(store.dictionaries()[0].records, 0);
+    let mut bytes = Vec::new();
+    session.read(&value, &mut bytes).expect("who has a value can read it");
+    assert_eq!(bytes, user(1));
+    drop(value);
+    session.get(0, b"user:1").expect("undamaged");
+    (1..=8).for_each(|second| tend(&mut tender, NOW + second * 1_000));
+    assert!(store.dictionaries().is_empty());
+}
+
+#[test]
+fn copies_count_and_what_is_evicted_or_deleted_does_not() {
+    let (store, mut tender, mut session) = tended();
+    put_users(&mut session, 0..USERS);
+    tend(&mut tender, NOW);
+    let records = || active(&store)[0].records;
+    session.copy((0, b"user:1"), (3, b"copy")).expect("there is room");
+    assert_eq!(records(), USERS + 1);
+    session.rename((0, b"user:2"), (0, b"renamed")).expect("there is room");
+    session.delete(0, b"user:3").expect("undamaged");
+    put(&mut session, b"user:4", b"short");
+    assert_eq!(records(), USERS - 1);
+    store.swap(0, 3);
+    drop(store.flush(Some(0)));
+    assert_eq!(records(), USERS - 2);
+}
+
+#[test]
+fn threads_write_and_read_while_dictionaries_come_and_go() {
+    let (store, mut tender, _) = tended();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..3u64)
+            .map(|thread| {
+                let store = &store;
+                scope.spawn(move || {
+                    let mut session = store.session();
+                    for round in 0..4 {
+                        let numbers = (0..4_000).map(|number| 10 * number + thread);
+                        for number in numbers.clone() {
+                            put(&mut session, format!("user:{number}").as_bytes(), &user(number + round));
+                        }
+                        for number in numbers {
+                            let key = format!("user:{number}");
+                            assert_eq!(read(&mut session, key.as_bytes()), Some(user(number + round)));
+                        }
+                    }
+                })
+            })
+            .collect();
+        let (store, stop, tender) = (&store, &stop, &mut tender);
+        scope.spawn(move || {
+            let mut now = snugly_store::system_time();
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                // Sampled and trained anew all the time.
+                store.change_settings(|settings| {
+                    settings.dictionaries.enabled = !settings.dictionaries.enabled
+                });
+                now += 1_000;
+                tend(tender, now);
+            }
+        });
+        for thread in threads {
+            thread.join().expect("it reads what it has written");
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert!(store.sample_stats().trainings > 0);
+}
