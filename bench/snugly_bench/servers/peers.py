@@ -92,7 +92,9 @@ def keeping_valkey_peer(synced: str) -> Peer:
 
 
 def snugly_peer(program: str, codec: str) -> Peer:
-    options = ("serve", "--port", "{port}", "--compression", codec, "--log-level", "error")
+    # The codec alone: what dictionaries add would depend on how soon they are learned.
+    alone = ("--compression", codec, "--dictionaries", "no")
+    options = ("serve", "--port", "{port}", *alone, "--log-level", "error")
     return Peer(f"snugly {codec}", version_of(program), (program, *options), one_thread=("--threads", "1"))
 
 

@@ -10,6 +10,7 @@
 //! - `outbox`: messages for a connection that no request of its own asked for
 //! - `pause`: whether requests have to wait
 //! - `commands`: the command table; a command is one row and one function
+//! - `tending`: the thread that learns dictionaries
 //! - `info`: the sections of INFO
 //! - `memory`, `samples`: what memory is used for; what is known by looking again and again
 //! - `counter`: numbers that one thread counts up
@@ -36,6 +37,7 @@ mod pipeline;
 mod samples;
 pub mod server;
 pub mod settings;
+mod tending;
 mod worker;
 
 pub use commands::command_names;

@@ -29,6 +29,7 @@ use crate::monitors::Monitors;
 use crate::pause::Pause;
 use crate::samples::{Samples, Totals};
 use crate::settings::{Configuration, LogSettings};
+use crate::tending;
 use crate::worker::{self, WorkerHandle, WorkerStats};
 
 /// Why the server could not start.
@@ -176,6 +177,10 @@ impl Server {
             let server = server.clone();
             joins.push(spawn(format!("worker-{number}"), move || worker::run(&server, assignments)));
         }
+        joins.push(spawn("dictionaries".into(), {
+            let server = server.clone();
+            move || tending::run(&server)
+        }));
         joins.push(spawn("listener".into(), {
             let server = server.clone();
             move || accept_until_stopped(&server, listeners, handles)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use snugly_codec::{Choice, SelectError};
 use snugly_protocol::resp::parse_integer;
 use snugly_store::{
-    DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, Durability, EvictionPolicy, MAX_KEY_LEN,
+    DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, DictionarySettings, Durability, EvictionPolicy, MAX_KEY_LEN,
     Settings as StoreSettings, Storage,
 };
 use tracing::level_filters::LevelFilter;
@@ -43,6 +43,12 @@ pub struct Configuration {
     pub compression_level: Option<i32>,
     /// Values shorter than this many bytes are stored as they are.
     pub compression_min_bytes: usize,
+    /// Whether dictionaries are learned and used for new values.
+    pub dictionaries: bool,
+    /// Bytes that samples and dictionaries may take in memory.
+    pub dictionary_memory: usize,
+    /// How much of a processor learning and encoding anew may take, in percent.
+    pub dictionary_cpu_percent: u32,
     /// How many numbered databases there are.
     pub databases: usize,
     /// How many clients may be connected at once.
@@ -174,6 +180,15 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "compression-min-bytes", valkey_name: None, value_name: "BYTES", default: "256", live: true,
         help: "Values shorter than this are stored as they are",
         set: |c, v| bytes(v).map(|n| c.compression_min_bytes = n as usize), get: |c| c.compression_min_bytes.to_string() },
+    Setting { name: "dictionaries", valkey_name: None, value_name: "YESNO", default: "yes", live: true,
+        help: "Whether zstd dictionaries are learned for values that are alike and used for new ones; without a disk tier only",
+        set: |c, v| yes_or_no(v).map(|on| c.dictionaries = on), get: |c| if c.dictionaries { "yes" } else { "no" }.to_owned() },
+    Setting { name: "dictionary-memory", valkey_name: None, value_name: "BYTES", default: "32mb", live: true,
+        help: "What samples of values and dictionaries may take in memory, half of it each, beside max-memory",
+        set: |c, v| bytes_in_range(v, 1 << 20..=1 << 30).map(|n| c.dictionary_memory = n), get: |c| c.dictionary_memory.to_string() },
+    Setting { name: "dictionary-cpu-percent", valkey_name: None, value_name: "N", default: "10", live: true,
+        help: "How much of one processor learning dictionaries and encoding older values anew may take, on average",
+        set: |c, v| in_range(v, 1..=100).map(|n| c.dictionary_cpu_percent = n), get: |c| c.dictionary_cpu_percent.to_string() },
     Setting { name: "databases", valkey_name: None, value_name: "N", default: "16", live: false,
         help: "How many numbered databases there are",
         set: |c, v| in_range(v, 1..=1024).map(|n| c.databases = n), get: |c| c.databases.to_string() },
@@ -273,6 +288,9 @@ impl Default for Configuration {
             compression: String::new(),
             compression_level: None,
             compression_min_bytes: 0,
+            dictionaries: false,
+            dictionary_memory: 0,
+            dictionary_cpu_percent: 0,
             databases: DEFAULT_DATABASES,
             max_clients: 0,
             max_key_bytes: 0,
@@ -317,6 +335,10 @@ impl Configuration {
             eviction: self.max_memory_policy,
             max_key_len: self.max_key_bytes,
             max_value_len: self.max_value_bytes,
+            dictionaries: DictionarySettings {
+                enabled: self.dictionaries,
+                max_memory: self.dictionary_memory,
+            },
         })
     }
 }

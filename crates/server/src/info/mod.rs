@@ -2,6 +2,7 @@
 //!
 //! - `process`: the server, its clients, its memory and processor time
 //! - `counters`: what was done, by command and in all
+//! - `dictionaries`: what is learned for values that are alike
 //! - `disk`: the disk tier
 //! - `absent`: what other servers have and this one does not, where tools ask for it
 //!
@@ -9,6 +10,7 @@
 
 mod absent;
 mod counters;
+mod dictionaries;
 mod disk;
 mod process;
 
@@ -33,6 +35,7 @@ const SECTIONS: &[Section] = &[
     Section { name: "Persistence", default: true, write: absent::persistence },
     Section { name: "Stats", default: true, write: counters::stats },
     Section { name: "Compression", default: true, write: counters::compression },
+    Section { name: "Dictionaries", default: true, write: dictionaries::dictionaries },
     Section { name: "Disk", default: true, write: disk::disk },
     Section { name: "Replication", default: true, write: absent::replication },
     Section { name: "CPU", default: true, write: process::cpu },
