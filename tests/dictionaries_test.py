@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+import signal
+import time
+from pathlib import Path
 
 import pytest
 
+import servers
 import waiting
 from info import info
 from resp import Connection, encode
@@ -91,3 +95,29 @@ def test_switched_off_nothing_is_learned(start: Start) -> None:
     with server.connect() as connection:
         put_users(connection)
         assert [dictionaries(connection, field) for field in ("dictionaries_enabled", "dictionary_samples")] == [0, 0]
+
+
+@pytest.mark.parametrize("durability", ["fsync", "batched"])
+def test_a_kill_leaves_no_value_without_its_dictionary(tmp_path: Path, durability: str) -> None:
+    folder, rng = tmp_path / "store", random.Random(durability)
+    options = ["--storage", str(folder), "--durability", durability, "--dictionary-cpu-percent", "100"]
+    options += ["--max-memory", "1mb"]
+    seen = 0
+    for kill in range(8):
+        with servers.snugly(*options) as server:
+            with server.connect() as connection:
+                seen = max(seen, dictionaries(connection, "dictionary_records"))
+                for numbers in batches():
+                    replies = pipeline(connection, [encode("GET", f"user:{number}") for number in numbers])
+                    for number, reply in zip(numbers, replies, strict=True):
+                        assert reply in (None, user(number))
+                        assert reply is not None or durability == "batched" or kill == 0
+                if kill % 3 == 2:
+                    connection.command("FLUSHALL")
+                put_users(connection)
+            # At any point of sampling, training, adoption, and encoding anew.
+            time.sleep(rng.uniform(0, 1.5))
+            server.process.send_signal(signal.SIGKILL)
+            server.process.wait()
+        servers.check(folder)
+    assert seen > 0

@@ -181,7 +181,7 @@ pub const SETTINGS: &[Setting] = &[
         help: "Values shorter than this are stored as they are",
         set: |c, v| bytes(v).map(|n| c.compression_min_bytes = n as usize), get: |c| c.compression_min_bytes.to_string() },
     Setting { name: "dictionaries", valkey_name: None, value_name: "YESNO", default: "yes", live: true,
-        help: "Whether zstd dictionaries are learned for values that are alike and used for new ones; without a disk tier only",
+        help: "Whether zstd dictionaries are learned for values that are alike and used for new ones",
         set: |c, v| yes_or_no(v).map(|on| c.dictionaries = on), get: |c| if c.dictionaries { "yes" } else { "no" }.to_owned() },
     Setting { name: "dictionary-memory", valkey_name: None, value_name: "BYTES", default: "32mb", live: true,
         help: "What samples of values and dictionaries may take in memory, half of it each, beside max-memory",

@@ -14,9 +14,9 @@ const IDLE: Duration = Duration::from_millis(200);
 /// How often it looks whether the server ends.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Does what there is to do until the server ends. Without a disk tier only: dictionaries are not kept there.
+/// Does what there is to do until the server ends.
 pub(crate) fn run(server: &Server) {
-    let Some(mut tender) = server.store().tend_dictionaries() else { return };
+    let mut tender = server.store().tend_dictionaries();
     yield_to_others();
     while !is_stopping(server) {
         let before = processor_time();

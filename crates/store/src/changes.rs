@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::disk::Disk;
+use crate::disk::dictionary::DictionaryRow;
 use crate::disk::queue::{Change, Group, Item};
 use crate::disk::row::Generation;
 use crate::memory::entry::EntryRef;
@@ -60,12 +61,31 @@ impl Changes {
             observer.changed(database, entry.key());
         }
         if let Some(disk) = &self.0.disk {
-            disk.queue().push(Item::Change(Change {
-                generation: self.generation(database),
-                entry: entry.to_owned(),
-                expiry: entry.expiry(),
-                in_group: Group::is_open(),
-            }));
+            disk.queue().push(self.change(database, entry));
+        }
+    }
+
+    /// A key has the same value as before, encoded differently: for the disk that is a change, and for nobody else.
+    pub(crate) fn encoded_anew(&self, database: usize, entry: EntryRef<'_>) {
+        if let Some(disk) = &self.0.disk {
+            disk.queue().push(self.change(database, entry));
+        }
+    }
+
+    fn change(&self, database: usize, entry: EntryRef<'_>) -> Item {
+        Item::Change(Change {
+            generation: self.generation(database),
+            entry: entry.to_owned(),
+            expiry: entry.expiry(),
+            in_group: Group::is_open(),
+        })
+    }
+
+    /// A dictionary is new or different, before any record needs that, or no record will need it any more.
+    pub(crate) fn dictionary(&self, number: u32, row: Option<&DictionaryRow>) {
+        if let Some(disk) = &self.0.disk {
+            let row = row.map(|row| Arc::from(row.encode()));
+            disk.queue().push(Item::Dictionary { number, row });
         }
     }
 

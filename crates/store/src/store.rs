@@ -1,5 +1,6 @@
 //! The store: keyspace, settings, and the counters of every session.
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -185,6 +186,8 @@ impl Store {
         if let Some(disk) = store.changes.disk() {
             disk.attach(keyspace);
             disk.follow(&store.settings());
+            let level = store.settings().compression.level();
+            store.dictionaries.load(disk, level).map_err(|error| disk.unreadable(&error))?;
         }
         Ok(store)
     }
@@ -268,16 +271,24 @@ impl Store {
         Session::new(self.clone(), Arc::default())
     }
 
-    /// Lets the store learn dictionaries, as long as the tender is asked to step on. `None` if the store has a disk
-    /// tier, which does not keep them.
-    pub fn tend_dictionaries(self: &Arc<Store>) -> Option<DictionaryTender> {
-        self.disk().is_none().then(|| DictionaryTender::new(self))
+    /// Lets the store learn dictionaries, as long as the tender is asked to step on.
+    pub fn tend_dictionaries(self: &Arc<Store>) -> DictionaryTender {
+        DictionaryTender::new(self)
     }
 
     /// The dictionaries that there are.
     pub fn dictionaries(&self) -> Vec<DictionaryStats> {
-        let records = self.keyspace.dictionary_uses();
+        let records: BTreeMap<u32, u64> = match self.disk() {
+            // A disk that cannot be read is reported where it is read for data.
+            Some(disk) => disk.dictionary_uses().unwrap_or_default(),
+            None => self.keyspace.dictionary_uses(),
+        };
         self.dictionaries.known().stats(|number| records.get(&number).copied().unwrap_or_default())
+    }
+
+    /// The content of a dictionary, as zstd's tools know it.
+    pub fn dictionary_content(&self, number: u32) -> Option<Vec<u8>> {
+        Some(self.dictionaries.known().version(number)?.dictionary().bytes().to_vec())
     }
 
     /// What dictionaries are learned from.
@@ -370,7 +381,7 @@ impl Store {
         let mut shards: Vec<_> = self.keyspace.lock_each().collect();
         self.changes.flushed(database);
         if database.is_none() {
-            self.dictionaries.flushed();
+            self.dictionaries.flushed(&self.changes);
         }
         Flushed { _databases: shards.iter_mut().flat_map(|shard| shard.take(database)).collect() }
     }

@@ -8,9 +8,12 @@ use std::collections::HashSet;
 use crate::disk::{Disk, DiskError, Refusal};
 use crate::memory::entry::{Access, Entry};
 use crate::memory::keyspace::{Locked, Place};
-use crate::memory::shard::Presence;
+use crate::memory::shard::{Look, Presence};
 use crate::session::StoreError;
 use crate::store::{DatabaseStats, Settings, Store};
+
+/// For how long a key that was only on disk counts as unused, in seconds: it is not known.
+const LONG_AGO: u64 = 24 * 60 * 60;
 
 /// Under what terms a thread looks a key up.
 #[derive(Clone, Copy)]
@@ -67,6 +70,28 @@ impl Store {
             && shard.locate(database, place.tag, key, terms.now) == Presence::Unknown
         {
             shard.promote(database, place.tag, entry);
+        }
+    }
+
+    /// A live key's entry, wherever it is and without taking it into memory, and the version of its shard at that time.
+    pub(crate) fn find(
+        &self,
+        database: usize,
+        place: Place,
+        key: &[u8],
+        now: u64,
+    ) -> Result<Option<(Entry, u64)>, StoreError> {
+        let shard = self.keyspace.lock(place.shard);
+        let (version, generation) = (shard.version(), self.changes.generation(database));
+        match (shard.look(database, place.tag, key, now), self.disk()) {
+            (Look::Live(entry), _) => Ok(Some((entry.to_owned(), version))),
+            (Look::Unknown, Some(disk)) => {
+                drop(shard);
+                let loaded = disk.load(generation, place.hash, key, Access::idle(now, LONG_AGO));
+                let entry = loaded.map_err(|error| unreadable(key, error))?;
+                Ok(entry.filter(|entry| !entry.borrow().is_expired(now)).map(|entry| (entry, version)))
+            }
+            (Look::Unknown | Look::Deleted | Look::Expired, _) => Ok(None),
         }
     }
 

@@ -3,9 +3,15 @@
 
 mod support;
 
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use snugly_store::{Condition, DictionaryStats, DictionaryTender, Expiry, Session, Store};
+use snugly_store::{
+    CheckReport, Condition, DictionaryStats, DictionaryTender, Durability, Expiry, Session, Storage, Store,
+    StoreError, check,
+};
 use support::*;
 
 /// A small record like the others of its kind, and like no other's copy.
@@ -32,7 +38,7 @@ fn assert_users(session: &mut Session, numbers: std::ops::Range<u64>) {
 
 fn tended() -> (Arc<Store>, DictionaryTender, Session) {
     let store = store_with(|_| {});
-    let tender = store.tend_dictionaries().expect("it is in memory");
+    let tender = store.tend_dictionaries();
     let session = session_at(&store, NOW);
     (store, tender, session)
 }
@@ -187,7 +193,7 @@ fn a_record_that_is_encoded_anew_keeps_its_expiry_and_nobody_is_told() {
     let observer = Arc::new(Count(Default::default()));
     let theirs = observer.clone();
     let store = store_with(|config| config.observer = Some(theirs));
-    let mut tender = store.tend_dictionaries().expect("it is in memory");
+    let mut tender = store.tend_dictionaries();
     let mut session = session_at(&store, NOW);
     put_users(&mut session, 0..USERS);
     let key = b"user:7";
@@ -277,4 +283,167 @@ fn threads_write_and_read_while_dictionaries_come_and_go() {
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
     assert!(store.sample_stats().trainings > 0);
+}
+
+/// A store on disk; with next to no memory, every value comes from there.
+fn open(path: &Path, max_memory: u64, durability: Durability) -> Arc<Store> {
+    let mut config = config();
+    config.settings.max_memory = max_memory;
+    let interval = Duration::from_millis(10);
+    let storage = Storage { durability, commit_interval: interval, ..Storage::new(path) };
+    Store::open(config, storage).expect("the store opens")
+}
+
+fn close(store: Arc<Store>) {
+    store.close().expect("everything can be written");
+    assert_eq!(Arc::strong_count(&store), 1, "nobody is left");
+}
+
+fn verify(path: &Path) -> CheckReport {
+    check(path, |_| {}).expect("the store can be checked")
+}
+
+/// Waits until everything that was written is on disk.
+fn settle(store: &Store) {
+    while store.disk_stats().expect("it is on disk").pending_bytes > 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Lets seconds pass until there are so many dictionaries; the rows of what was flushed go in the background.
+fn tend_until(store: &Store, tender: &mut DictionaryTender, session: &mut Session, count: usize) {
+    let mut now = NOW;
+    while store.dictionaries().len() != count {
+        assert!(now < NOW + 1_000_000, "{:?}", store.dictionaries());
+        now += 1_000;
+        session.get(0, b"user:1").expect("undamaged");
+        tend(tender, now);
+        settle(store);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn dictionaries_survive_a_restart_with_what_is_known_of_them() {
+    for (max_memory, durability) in [(1, Durability::None), (0, Durability::Batched), (0, Durability::Fsync)]
+    {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = open(folder.path(), max_memory, durability);
+        let (mut tender, mut session) = (store.tend_dictionaries(), session_at(&store, NOW));
+        put_users(&mut session, 0..USERS);
+        settle(&store);
+        tend(&mut tender, NOW);
+        settle(&store);
+        let before = store.dictionaries();
+        assert_eq!(active(&store)[0].records, USERS, "{before:?}");
+        assert_users(&mut session, 0..USERS);
+        drop((session, tender));
+        close(store);
+        assert_eq!(verify(folder.path()).faults, Vec::<String>::new());
+
+        let store = open(folder.path(), max_memory, durability);
+        assert_eq!(store.dictionaries(), before);
+        let (mut tender, mut session) = (store.tend_dictionaries(), session_at(&store, NOW));
+        assert_users(&mut session, 0..USERS);
+        put_users(&mut session, USERS..USERS + 2_000);
+        tend(&mut tender, NOW);
+        settle(&store);
+        assert_eq!(store.sample_stats().samples, 0, "the class has its dictionary");
+        assert_eq!(active(&store)[0].records, USERS + 2_000);
+        drop((session, tender));
+        close(store);
+    }
+}
+
+#[test]
+fn on_disk_too_the_old_dictionary_goes_once_no_record_needs_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path(), 1, Durability::None);
+    let (mut tender, mut session) = (store.tend_dictionaries(), session_at(&store, NOW));
+    put_users(&mut session, 0..USERS);
+    settle(&store);
+    tend(&mut tender, NOW);
+    settle(&store);
+    let first = active(&store)[0].number;
+    drop(session.flush(None));
+    assert!(active(&store).is_empty());
+    put_users(&mut session, 0..USERS);
+    settle(&store);
+    tend(&mut tender, NOW + 1_000);
+    assert_eq!(
+        store.dictionaries().len(),
+        2,
+        "the first one's rows are not all gone, or it is not long enough"
+    );
+    tend_until(&store, &mut tender, &mut session, 1);
+    let dictionaries = store.dictionaries();
+    assert_eq!(dictionaries.len(), 1, "{dictionaries:?}");
+    assert!(dictionaries[0].number > first);
+    assert_eq!(dictionaries[0].records, USERS);
+    assert_users(&mut session, 0..USERS);
+    drop((session, tender));
+    close(store);
+    assert_eq!(verify(folder.path()).faults, Vec::<String>::new());
+}
+
+#[test]
+fn after_everything_was_deleted_a_restart_brings_no_dictionary_back_into_use() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path(), 0, Durability::Batched);
+    let (mut tender, mut session) = (store.tend_dictionaries(), session_at(&store, NOW));
+    put_users(&mut session, 0..USERS);
+    settle(&store);
+    tend(&mut tender, NOW);
+    drop(session.flush(None));
+    drop((session, tender));
+    close(store);
+    let store = open(folder.path(), 0, Durability::Batched);
+    assert!(active(&store).is_empty());
+    let (mut tender, mut session) = (store.tend_dictionaries(), session_at(&store, NOW));
+    tend_until(&store, &mut tender, &mut session, 0);
+    settle(&store);
+    drop((session, tender));
+    close(store);
+    let store = open(folder.path(), 0, Durability::Batched);
+    assert!(store.dictionaries().is_empty());
+}
+
+#[test]
+fn a_damaged_dictionary_is_an_error_for_what_needs_it_and_never_wrong_bytes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path(), 0, Durability::Batched);
+    let (mut tender, mut session) = (store.tend_dictionaries(), session_at(&store, NOW));
+    put_users(&mut session, 0..USERS);
+    put(&mut session, b"plain", b"value");
+    settle(&store);
+    tend(&mut tender, NOW);
+    settle(&store);
+    let content = store.dictionary_content(active(&store)[0].number).expect("it is there");
+    drop((session, tender));
+    close(store);
+
+    let path = folder.path().join("data.mdb");
+    let mut bytes = fs::read(&path).expect("it can be read");
+    let part = &content[1_000..1_032];
+    let places: Vec<usize> = (0..bytes.len() - 32).filter(|&at| &bytes[at..at + 32] == part).collect();
+    assert!(!places.is_empty());
+    places.into_iter().for_each(|at| bytes[at] ^= 1);
+    fs::write(&path, bytes).expect("it can be written");
+    assert!(verify(folder.path()).fault_count > 1);
+
+    let store = open(folder.path(), 0, Durability::Batched);
+    assert_eq!(store.disk_stats().expect("it is on disk").damaged, 1);
+    let (mut tender, mut session) = (store.tend_dictionaries(), session_at(&store, NOW));
+    let value = session.get(0, b"user:7").expect("the row is whole").expect("it is there");
+    assert_eq!(value.len(), user(7).len());
+    let error = session.read(&value, &mut Vec::new()).expect_err("what it needs is gone");
+    assert!(matches!(error, StoreError::Unreadable { .. }), "{error}");
+    assert_eq!(read(&mut session, b"plain"), Some(b"value".to_vec()));
+    put_users(&mut session, 0..USERS);
+    tend(&mut tender, NOW);
+    settle(&store);
+    let next = active(&store)[0].clone();
+    assert!(next.number > 1, "the number of the lost one is not given again");
+    assert_eq!(next.records, USERS);
+    assert_users(&mut session, 0..USERS);
 }

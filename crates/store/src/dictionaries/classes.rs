@@ -7,7 +7,7 @@ use super::pattern::Patterns;
 use super::samples::{Reservoir, Sample};
 
 /// Values of similar size: of at least 32, 128, 512, 2 Ki and 8 Ki bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Band(u8);
 
 impl Band {
@@ -175,6 +175,14 @@ impl Classes {
             Progress::Sampling { was_trained, .. } if !ready.is_full => *was_trained = true,
             progress if adopted => *progress = Progress::Settled { until: u64::MAX },
             progress => *progress = Progress::Settled { until: class.seen.saturating_mul(RETRY_AT) },
+        }
+    }
+
+    /// Has a class that has a dictionary already.
+    pub(super) fn settle(&mut self, pattern: &[u8], band: Band) {
+        if self.find(pattern, band).is_none() {
+            let progress = Progress::Settled { until: u64::MAX };
+            self.classes.push(Class { progress, ..Class::new(pattern, band) });
         }
     }
 

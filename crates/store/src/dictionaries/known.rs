@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use snugly_codec::Dictionary;
+use snugly_codec::{Dictionary, LoadError};
 
 use super::DictionaryStats;
 use super::classes::Band;
 use super::pattern::Pattern;
+use crate::disk::dictionary::DictionaryRow;
 
 /// One dictionary of a store.
 pub(crate) struct Version {
@@ -92,6 +93,41 @@ impl Version {
         &self.dictionary
     }
 
+    /// What is kept of it on disk.
+    pub(super) fn row(&self, active: bool) -> DictionaryRow {
+        DictionaryRow {
+            number: self.number,
+            active,
+            min_len: self.band.start() as u32,
+            trained_at: self.trained_at,
+            samples: self.samples as u32,
+            ratio_before: self.ratio_before,
+            ratio_after: self.ratio_after,
+            pattern: self.pattern.text().to_vec(),
+            content: self.dictionary.bytes().to_vec(),
+        }
+    }
+
+    /// The version of which this was kept.
+    ///
+    /// # Errors
+    /// [`LoadError`] if the content is no dictionary, or this build has no use for one.
+    pub(super) fn of_row(row: DictionaryRow, level: i32) -> Result<Version, LoadError> {
+        let dictionary = Arc::new(Dictionary::load(row.content)?);
+        Ok(Version {
+            number: row.number,
+            memory: dictionary.memory(level),
+            dictionary,
+            pattern: Pattern::parse(&row.pattern),
+            band: Band::of(row.min_len as usize).unwrap_or_default(),
+            samples: row.samples as usize,
+            ratio_before: row.ratio_before,
+            ratio_after: row.ratio_after,
+            trained_at: row.trained_at,
+            live: Live::new(row.ratio_after),
+        })
+    }
+
     /// Notes what came of a value that was offered to it.
     pub(crate) fn note(&self, raw: usize, encoded: usize) {
         self.live.note(raw, encoded);
@@ -150,10 +186,28 @@ impl Known {
         self.versions.iter().map(|version| version.memory).sum()
     }
 
-    /// With a version more, which takes the place of the active one of its class.
-    pub(super) fn with(&self, version: Version) -> Known {
-        let last = self.last + 1;
-        let version = Arc::new(Version { number: last, ..version });
+    /// Those that a store has kept, by number and with whether they are active. The next number is known, too.
+    pub(super) fn kept(versions: Vec<(Arc<Version>, bool)>, next: u32) -> Known {
+        let mut active: Vec<_> =
+            versions.iter().filter(|(_, active)| *active).map(|(version, _)| version.clone()).collect();
+        active.sort_by_key(|version| std::cmp::Reverse(version.pattern.precision()));
+        let versions: Vec<_> = versions.into_iter().map(|(version, _)| version).collect();
+        Known { versions, active, last: next.saturating_sub(1), flushes: 0 }
+    }
+
+    /// The active version of a class.
+    pub(super) fn active_of(&self, pattern: &[u8], band: Band) -> Option<&Arc<Version>> {
+        self.active.iter().find(|version| version.is_for(pattern, band))
+    }
+
+    /// The number of the next version.
+    pub(super) fn next(&self) -> u32 {
+        self.last + 1
+    }
+
+    /// With a version more, which has the next number and takes the place of the active one of its class.
+    pub(super) fn with(&self, version: Arc<Version>) -> Known {
+        let last = version.number;
         let mut active: Vec<_> = self
             .active
             .iter()

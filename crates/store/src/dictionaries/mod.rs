@@ -23,6 +23,9 @@ use parking_lot::{Mutex, RwLock};
 
 use classes::{Band, Classes};
 use known::{Known, Version};
+
+use crate::changes::Changes;
+use crate::disk::{Disk, DiskError};
 pub use tending::DictionaryTender;
 pub(crate) use training::with_dictionary;
 
@@ -77,7 +80,7 @@ pub struct DictionaryStats {
     pub ratio_after: f64,
     /// The same of values that were written lately, if there were enough.
     pub ratio_now: Option<f64>,
-    /// How many records in memory need it.
+    /// How many records need it: those on disk, or in memory where there is no disk tier.
     pub records: u64,
     /// When it was trained, in Unix milliseconds.
     pub trained_at: u64,
@@ -160,23 +163,67 @@ impl Dictionaries {
         self.classes.try_lock().map_or(0, |mut classes| classes.offer(key, value, stands_for))
     }
 
+    /// Knows the dictionaries that a store on disk has.
+    ///
+    /// # Errors
+    /// [`DiskError`] if they cannot be read. One that cannot be used is left out, and told of.
+    pub(crate) fn load(&self, disk: &Disk, level: i32) -> Result<(), DiskError> {
+        let (rows, next) = disk.dictionaries()?;
+        let mut versions = Vec::new();
+        let mut classes = self.classes.lock();
+        for row in rows {
+            let (number, active) = (row.number, row.active);
+            match Version::of_row(row, level) {
+                Ok(version) => {
+                    if active {
+                        classes.settle(version.pattern.text(), version.band);
+                    }
+                    versions.push((Arc::new(version), active));
+                }
+                Err(error) => disk.dictionary_is_unusable(&number.to_string(), &error.to_string()),
+            }
+        }
+        self.change(|_| Known::kept(versions, next));
+        Ok(())
+    }
+
     /// Uses no dictionary for new values any more, and forgets all samples: the data is gone.
-    pub(crate) fn flushed(&self) {
+    pub(crate) fn flushed(&self, changes: &Changes) {
         self.classes.lock().clear();
-        self.change(Known::flushed);
+        self.change(|known| {
+            known
+                .active()
+                .iter()
+                .for_each(|version| changes.dictionary(version.number, Some(&version.row(false))));
+            known.flushed()
+        });
     }
 
     /// Uses a new version, in the place of the one that its class has had, unless what it was learned from was deleted
     /// meanwhile; says whether.
-    fn adopt(&self, version: Version, flushes: u64) -> bool {
+    fn adopt(&self, version: Version, flushes: u64, changes: &Changes) -> bool {
         let mut known = self.known.write();
         if known.flushes() != flushes {
             return false;
+        }
+        let version = Arc::new(Version { number: known.next(), ..version });
+        // On its way to the disk before anybody can write a record that needs it.
+        changes.dictionary(version.number, Some(&version.row(true)));
+        if let Some(before) = known.active_of(version.pattern.text(), version.band) {
+            changes.dictionary(before.number, Some(&before.row(false)));
         }
         *known = Arc::new(known.with(version));
         self.edition.fetch_add(1, Ordering::Release);
         self.adopted.fetch_add(1, Ordering::Relaxed);
         true
+    }
+
+    /// Forgets versions that no record needs.
+    fn drop_versions(&self, numbers: &[u32], changes: &Changes) {
+        self.change(|known| {
+            numbers.iter().for_each(|number| changes.dictionary(*number, None));
+            known.without(numbers)
+        });
     }
 
     pub(crate) fn sample_stats(&self) -> SampleStats {

@@ -7,13 +7,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
+use super::classes::Band;
 use super::known::{Live, Version};
 use super::pattern::Pattern;
 use super::training::{self, Terms};
-use crate::memory::entry::Entry;
-use crate::session::Session;
+use crate::disk::Disk;
+use crate::session::{Session, StoreError};
 use crate::store::{Settings, Store};
 
 /// Tends the dictionaries of a store, which samples values while this lives. One a store is enough.
@@ -43,7 +44,7 @@ const UNUSED_FOR: u64 = 5_000;
 /// How many records a step of the walk looks at.
 const WALK_STEP: usize = 256;
 /// So many keys tell how many values of a class there are.
-const POPULATION_SAMPLE: usize = 10_000;
+const POPULATION_SAMPLE: u64 = 10_000;
 /// Who holds a version that nobody uses: the list of known ones, once.
 const ONLY_KNOWN: usize = 1;
 
@@ -81,14 +82,12 @@ impl DictionaryTender {
         let dictionaries = &self.store.dictionaries;
         let Some(ready) = dictionaries.classes.lock().ready() else { return false };
         let known = dictionaries.known();
-        let current = known.active().iter().find(|version| version.is_for(&ready.pattern, ready.band));
+        let current = known.active_of(&ready.pattern, ready.band);
         let pattern = Pattern::parse(&ready.pattern);
         let terms = Terms {
             choice: settings.compression,
             current: current.map(|version| &**version.dictionary()),
-            population: self.store.keyspace.estimate(POPULATION_SAMPLE, |key, len| {
-                super::Band::of(len) == Some(ready.band) && pattern.matches(key)
-            }),
+            population: self.population(|key, len| Band::of(len) == Some(ready.band) && pattern.matches(key)),
             room: settings.dictionaries.dictionaries_limit().saturating_sub(known.memory()),
         };
         let found = training::train(&ready.samples, terms);
@@ -108,11 +107,20 @@ impl DictionaryTender {
             trained_at: now,
             live: Live::new(after),
         };
-        if dictionaries.adopt(version, known.flushes()) {
+        if dictionaries.adopt(version, known.flushes(), &self.store.changes) {
             let pattern = ready.pattern.escape_ascii();
             info!(%pattern, bytes, before, after, "a dictionary is used from now on");
         }
         true
+    }
+
+    /// About how many of the store's keys are wanted, by key and length of the value.
+    fn population(&self, wanted: impl Fn(&[u8], usize) -> bool) -> u64 {
+        let (found, looked_at) = self.store.keyspace.count_some(POPULATION_SAMPLE, wanted);
+        // A disk that cannot be read is reported where it is read for data.
+        let keys = |database| self.store.database_stats(database).unwrap_or_default().keys as u64;
+        let all: u64 = (0..self.store.databases()).map(keys).sum();
+        (u128::from(all) * u128::from(found) / u128::from(looked_at.max(1))) as u64
     }
 
     /// Has classes sampled anew whose values have become different.
@@ -137,12 +145,17 @@ impl DictionaryTender {
         if free.is_empty() {
             return self.unused_since.clear();
         }
-        let records = self.store.keyspace.dictionary_uses();
+        let in_memory = self.store.keyspace.dictionary_uses();
+        let Ok(on_disk) = self.store.disk().map(Disk::dictionary_uses).transpose() else {
+            return self.unused_since.clear();
+        };
+        let on_disk = on_disk.unwrap_or_default();
         self.unused_since.retain(|number, _| free.contains(number));
         for number in free {
-            match records.get(&number) {
-                Some(_) => drop(self.unused_since.remove(&number)),
-                None => drop(self.unused_since.entry(number).or_insert(now)),
+            if in_memory.contains_key(&number) || on_disk.contains_key(&number) {
+                self.unused_since.remove(&number);
+            } else {
+                self.unused_since.entry(number).or_insert(now);
             }
         }
         let gone: Vec<u32> = self
@@ -155,7 +168,7 @@ impl DictionaryTender {
         if !gone.is_empty() {
             self.unused_since.retain(|number, _| !gone.contains(number));
             let is_new = self.edition == dictionaries.edition();
-            dictionaries.change(|known| known.without(&gone));
+            dictionaries.drop_versions(&gone, &self.store.changes);
             // What is gone is no record's: that is no reason for another walk.
             if is_new {
                 self.edition = dictionaries.edition();
@@ -171,23 +184,38 @@ impl DictionaryTender {
             self.walk = Some(Walk::default());
         }
         let Some(walk) = self.walk else { return false };
-        let mut entries: Vec<Entry> = Vec::new();
-        let cursor = self.store.keyspace.scan(walk.database, walk.cursor, WALK_STEP, |_, entry| {
-            if !entry.is_tombstone() {
-                entries.push(entry.to_owned());
-            }
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        let scanned = self.session.scan(walk.database, walk.cursor, WALK_STEP, |key| keys.push(key.to_vec()));
+        let result = scanned.and_then(|cursor| {
+            keys.iter().try_for_each(|key| self.encode_anew(walk.database, key)).map(|()| cursor)
         });
-        for entry in entries {
-            if let Err(error) = self.session.encode_anew(walk.database, entry) {
-                warn!(%error, "a record cannot be encoded anew");
+        let cursor = match result {
+            Ok(cursor) => cursor,
+            Err(error) => {
+                // The disk fails, which its writer tells of. The same keys are tried again at the next step.
+                debug!(%error, "records are not encoded anew for now");
+                return false;
             }
-        }
+        };
         self.walk = match (cursor, walk.database + 1) {
             (0, next) if next == self.store.databases() => None,
             (0, next) => Some(Walk { database: next, cursor: 0 }),
             (cursor, _) => Some(Walk { cursor, ..walk }),
         };
         true
+    }
+}
+
+impl DictionaryTender {
+    fn encode_anew(&mut self, database: usize, key: &[u8]) -> Result<(), StoreError> {
+        match self.session.encode_anew(database, key) {
+            // The value stays as it is, and is told of again when somebody reads it.
+            Err(error @ (StoreError::Unreadable { .. } | StoreError::Damaged { .. })) => {
+                warn!(%error, "a value cannot be encoded anew");
+                Ok(())
+            }
+            result => result,
+        }
     }
 }
 

@@ -5,12 +5,15 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
+use snugly_codec::{Dictionary, LoadError};
+
+use super::dictionary::{self, DictionaryRow};
 use super::engine::{Engine, EngineError, Read, Table};
 use super::files::{self, DATA_FILE, OpenError, Opened};
 use super::journal;
 use super::lookup;
 use super::row::{self, Body, Damaged, Generation, Row, RowKey};
-use super::state::Contents;
+use super::state::{Contents, State};
 use crate::hash::{HashKey, hash};
 
 /// What a check found.
@@ -66,6 +69,7 @@ pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, Open
         hash_key: identity.hash_key,
         chunks_in_use: HashSet::new(),
         expiring: 0,
+        dictionary_uses: BTreeMap::new(),
         progress,
         seen: 0,
     };
@@ -76,6 +80,7 @@ pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, Open
     checker.entries(&snapshot).map_err(files::engine_failed(path))?;
     checker.chunks(&snapshot).map_err(files::engine_failed(path))?;
     checker.expiries(&snapshot).map_err(files::engine_failed(path))?;
+    checker.dictionaries(&snapshot, &state).map_err(files::engine_failed(path))?;
     for recorded in &state.contents {
         let counted = checker.contents[&recorded.generation];
         if counted != *recorded {
@@ -111,6 +116,7 @@ struct Checker<P> {
     chunks_in_use: HashSet<u64>,
     /// Rows with an expiry, dead generations included.
     expiring: u64,
+    dictionary_uses: BTreeMap<u32, u64>,
     progress: P,
     seen: u64,
 }
@@ -165,6 +171,7 @@ impl<P: FnMut(u64)> Checker<P> {
         if hash(self.hash_key, key) != row_key.hash() {
             self.report.fault(format!("the row of {name} is in the place of another key"));
         }
+        row.dictionary.inspect(|&number| *self.dictionary_uses.entry(number).or_default() += 1);
         if let Some(at) = row.expiry {
             self.expiring += 1;
             if reader.get(Table::Expiries, &row_key.expiry_key(at))?.is_none() {
@@ -192,6 +199,31 @@ impl<P: FnMut(u64)> Checker<P> {
             self.report.orphaned_chunks += u64::from(!is_used);
             true
         })
+    }
+
+    fn dictionaries(&mut self, reader: &impl Read, state: &State) -> Result<(), EngineError> {
+        let mut whole = HashSet::new();
+        reader.scan(Table::Dictionaries, &[], &mut |key, bytes| {
+            let row = dictionary::parse_key(key).and_then(|number| DictionaryRow::parse(number, bytes));
+            match row.map(|row| (row.number, Dictionary::load(row.content))) {
+                // A build without zstd can tell no more than that the row is whole.
+                Ok((number, Ok(_) | Err(LoadError::NotBuiltIn))) => drop(whole.insert(number)),
+                _ => self.report.fault(format!("the dictionary {} is damaged", key.escape_ascii())),
+            }
+            true
+        })?;
+        for (number, rows) in &self.dictionary_uses {
+            if !whole.contains(number) {
+                self.report.fault(format!("{rows} values need the dictionary {number}, which is not there"));
+            }
+            let recorded = state.dictionary_uses.get(number).copied().unwrap_or_default();
+            if recorded < *rows {
+                self.report.fault(format!(
+                    "{rows} values need the dictionary {number}, and {recorded} are recorded"
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn expiries(&mut self, reader: &impl Read) -> Result<(), EngineError> {

@@ -18,10 +18,13 @@ pub(crate) enum Table {
     Chunks,
     /// When keys expire, in order.
     Expiries,
+    /// What records are encoded with.
+    Dictionaries,
 }
 
 impl Table {
-    pub(crate) const ALL: [Table; 4] = [Table::Meta, Table::Entries, Table::Chunks, Table::Expiries];
+    pub(crate) const ALL: [Table; 5] =
+        [Table::Meta, Table::Entries, Table::Chunks, Table::Expiries, Table::Dictionaries];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -29,6 +32,7 @@ impl Table {
             Table::Entries => "entries",
             Table::Chunks => "chunks",
             Table::Expiries => "expiries",
+            Table::Dictionaries => "dictionaries",
         }
     }
 }

@@ -177,7 +177,7 @@ pub(super) fn open(storage: &Storage, databases: usize) -> Result<Opened, OpenEr
     if is_new && !folder.join(DATA_FILE).exists() {
         create(folder, databases)?;
     }
-    open_existing(folder, storage, lock)
+    upgrade(folder, open_existing(folder, storage, lock)?)
 }
 
 /// Opens a store that must be there, for [`super::check`].
@@ -188,6 +188,21 @@ pub(super) fn open_offline(folder: &Path) -> Result<Opened, OpenError> {
     }
     let lock = lock(folder)?;
     open_existing(folder, &Storage::new(folder), lock)
+}
+
+/// Brings a store of the version before to this one, of which it has nothing yet.
+fn upgrade(folder: &Path, opened: Opened) -> Result<Opened, OpenError> {
+    if opened.identity.version == FORMAT_VERSION {
+        return Ok(opened);
+    }
+    let identity = Identity { version: FORMAT_VERSION, ..opened.identity };
+    let write = || {
+        let mut transaction = opened.engine.write(0)?;
+        transaction.put(Table::Meta, IDENTITY_KEY, &identity.encode())?;
+        transaction.commit()
+    };
+    write().map_err(engine_failed(folder))?;
+    Ok(Opened { identity, ..opened })
 }
 
 /// Whether there is nothing in the folder, or only what an earlier attempt to make a store left.
@@ -237,7 +252,7 @@ fn create(folder: &Path, databases: usize) -> Result<(), OpenError> {
 
 fn create_in(folder: &Path, new: &Path, databases: usize) -> Result<(), OpenError> {
     let random = || RandomState::new().build_hasher().finish();
-    let identity = Identity { hash_key: [random(), random()] };
+    let identity = Identity { version: FORMAT_VERSION, hash_key: [random(), random()] };
     let options = Options { map_bytes: MIN_MAX_DISK as usize, sync: true };
     // SAFETY: the folder has just been made, under the store's lock.
     let engine = unsafe { Lmdb::open(new, options) }.map_err(engine_failed(folder))?;
@@ -353,5 +368,32 @@ pub(super) fn failed(path: &Path, reason: io::Error) -> OpenError {
             OpenError::NoSpace { path: path.to_owned() }
         }
         _ => OpenError::Io { path: path.to_owned(), reason },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(folder: &Path) -> u32 {
+        let Opened { engine, identity, .. } = open_offline(folder).expect("the store opens");
+        engine.close();
+        identity.version
+    }
+
+    #[test]
+    fn a_store_of_the_version_before_becomes_one_of_this_when_it_is_opened_for_writing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let storage = Storage::new(folder.path());
+        let Opened { engine, identity, .. } = open(&storage, 1).expect("a store is made");
+        assert_eq!(identity.version, FORMAT_VERSION);
+        let before = Identity { version: FORMAT_VERSION - 1, ..identity };
+        let mut transaction = engine.write(0).expect("there is room");
+        transaction.put(Table::Meta, IDENTITY_KEY, &before.encode()).expect("there is room");
+        transaction.commit().expect("there is room");
+        engine.close();
+        assert_eq!(version(folder.path()), FORMAT_VERSION - 1, "looking changes nothing");
+        open(&storage, 1).expect("the store opens").engine.close();
+        assert_eq!(version(folder.path()), FORMAT_VERSION);
     }
 }

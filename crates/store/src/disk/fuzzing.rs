@@ -1,6 +1,7 @@
 //! What the fuzzer calls: any bytes taken for what a store holds, behind checksums that are right, since a wrong one is
 //! the end of every parser.
 
+use super::dictionary::DictionaryRow;
 use super::journal;
 use super::row::{self, Body, Row, RowKey};
 use super::state::{self, Identity, State};
@@ -25,6 +26,11 @@ pub fn parse_anything(bytes: &[u8]) {
     let _ = journal::decode(bytes);
     row::chunk_id(bytes);
     let sealed = state::seal(bytes.to_vec());
+    if let Some(number) = sealed.first_chunk().map(|number| u32::from_le_bytes(*number))
+        && let Ok(row) = DictionaryRow::parse(number, &sealed)
+    {
+        assert_eq!(row.encode(), sealed);
+    }
     if let Ok(identity) = Identity::parse(&sealed) {
         assert_eq!(identity.encode(), sealed);
     }

@@ -33,6 +33,8 @@ const PUT: u8 = 0;
 const PUT_EXPIRING: u8 = 1;
 const DELETE: u8 = 2;
 const GENERATIONS: u8 = 3;
+const PUT_DICTIONARY: u8 = 4;
+const DELETE_DICTIONARY: u8 = 5;
 
 /// The changes that the engine is missing, as they were found when the store was opened.
 pub(super) struct Leftover {
@@ -335,6 +337,11 @@ fn encode(item: &Item, out: &mut Vec<u8>) {
                 out.extend_from_slice(&at.to_le_bytes());
             }
         }
+        Item::Dictionary { number, row } => {
+            out.push(if row.is_some() { PUT_DICTIONARY } else { DELETE_DICTIONARY });
+            out.extend_from_slice(&number.to_le_bytes());
+            row.as_ref().inspect(|row| part(out, row));
+        }
         Item::Generations { generations, .. } => {
             out.push(GENERATIONS);
             out.extend_from_slice(&(generations.len() as u32).to_le_bytes());
@@ -355,6 +362,12 @@ pub(super) fn decode(payload: &[u8]) -> Result<Vec<Item>, Damaged> {
             let generations: Result<Arc<[Generation]>, Damaged> =
                 (0..count).map(|_| reader.take().map(u32::from_le_bytes)).collect();
             items.push(Item::Generations { generations: generations?, in_group: false });
+            continue;
+        }
+        if let PUT_DICTIONARY | DELETE_DICTIONARY = kind {
+            let number = u32::from_le_bytes(reader.take()?);
+            let row = if kind == PUT_DICTIONARY { Some(reader.part()?.into()) } else { None };
+            items.push(Item::Dictionary { number, row });
             continue;
         }
         let generation = u32::from_le_bytes(reader.take()?);
@@ -539,8 +552,10 @@ mod tests {
         fn what_is_encoded_is_decoded(
             changes in prop::collection::vec(given(), 0..10),
             generations in prop::collection::vec(any::<u32>(), 1..20),
+            dictionary in (any::<u32>(), prop::option::of(prop::collection::vec(any::<u8>(), 0..100))),
         ) {
             let mut items = vec![Item::Generations { generations: generations.into(), in_group: false }];
+            items.push(Item::Dictionary { number: dictionary.0, row: dictionary.1.map(Arc::from) });
             items.extend(changes.iter().map(|(key, value, at)| match value {
                 Some(value) => put(key, value, *at),
                 None => delete(key),

@@ -68,8 +68,14 @@ impl Lmdb {
             .create_databases_and_commit(transaction, |opener, transaction| {
                 let mut create =
                     |table: Table| opener.create_database::<Bytes, Bytes>(transaction, Some(table.name()));
-                let [meta, entries, chunks, expiries] = Table::ALL;
-                let tables = [create(meta)?, create(entries)?, create(chunks)?, create(expiries)?];
+                let [meta, entries, chunks, expiries, dictionaries] = Table::ALL;
+                let tables = [
+                    create(meta)?,
+                    create(entries)?,
+                    create(chunks)?,
+                    create(expiries)?,
+                    create(dictionaries)?,
+                ];
                 Ok(CommitOrAbort::<_, ()>::Commit(tables))
             })
             .map_err(error)?

@@ -1,7 +1,7 @@
 //! The disk tier: every key's record in an ordered file, committed in groups by one writer thread.
 //!
 //! - [`engine`]: what is asked of a storage engine; [`lmdb`]: the engine that is used
-//! - [`row`], [`state`]: the bytes (FORMAT.md specifies them)
+//! - [`row`], [`dictionary`], [`state`]: the bytes (FORMAT.md specifies them)
 //! - [`lookup`]: reading keys
 //! - [`queue`]: changes on their way to the disk; [`journal`]: where they are first if writes wait for the disk
 //! - [`writer`]: commits, and what is done on the way: expiry, eviction, flushed generations; [`old`]: the rows that
@@ -14,6 +14,7 @@
 //! as it is.
 
 pub(crate) mod check;
+pub(crate) mod dictionary;
 pub(crate) mod engine;
 mod files;
 #[cfg(fuzzing)]
@@ -27,7 +28,7 @@ pub(crate) mod row;
 pub(crate) mod state;
 mod writer;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -36,7 +37,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tracing::warn;
+use tracing::{error, warn};
 
 pub use check::{CheckReport, check, compact};
 pub use files::OpenError;
@@ -47,12 +48,13 @@ pub(crate) use lookup::DiskError;
 use crate::EvictionPolicy;
 use crate::memory::entry::{Access, Entry};
 use crate::store::{Settings, system_time};
-use engine::{Engine, Read, Usage};
+use dictionary::DictionaryRow;
+use engine::{Engine, Read, Table, Usage};
 use files::Opened;
 use journal::Journal;
 use lmdb::Lmdb;
 use queue::Queue;
-use row::Generation;
+use row::{Damaged, Generation};
 use state::Contents;
 
 /// What is promised of a write once it is answered.
@@ -289,6 +291,43 @@ impl Disk {
         show: impl FnMut(u64, &[u8], Option<u64>) -> bool,
     ) -> Result<(), DiskError> {
         lookup::scan(&self.shared, &self.shared.engine.read()?, generation, from, show)
+    }
+
+    /// The dictionaries that are on disk, and the number that the next one gets. One that is damaged is told of and left
+    /// out: what needs it cannot be read.
+    pub(crate) fn dictionaries(&self) -> Result<(Vec<DictionaryRow>, u32), DiskError> {
+        let snapshot = self.shared.engine.read()?;
+        let (mut rows, mut damaged) = (Vec::new(), Vec::new());
+        snapshot.scan(Table::Dictionaries, &[], &mut |key, bytes| {
+            let parsed = dictionary::parse_key(key).and_then(|number| DictionaryRow::parse(number, bytes));
+            match parsed {
+                Ok(row) => rows.push(row),
+                Err(Damaged) => damaged.push(key.to_vec()),
+            }
+            true
+        })?;
+        for key in damaged {
+            self.dictionary_is_unusable(&key.escape_ascii().to_string(), "its checksum does not match");
+        }
+        let state = lookup::state(&snapshot)?.map_err(|Damaged| DiskError::Damaged)?;
+        Ok((rows, state.next_dictionary))
+    }
+
+    /// Makes an error about the opening of a store of one about reading it.
+    pub(crate) fn unreadable(&self, error: &DiskError) -> OpenError {
+        OpenError::Damaged { path: self.shared.storage.path.clone(), detail: error.to_string() }
+    }
+
+    /// Counts a dictionary that cannot be used, and tells of it.
+    pub(crate) fn dictionary_is_unusable(&self, name: &str, reason: &str) {
+        self.shared.status.damaged.fetch_add(1, Ordering::Relaxed);
+        error!(dictionary = name, reason, "a dictionary is damaged: the values that need it cannot be read");
+    }
+
+    /// How many rows need each dictionary.
+    pub(crate) fn dictionary_uses(&self) -> Result<BTreeMap<u32, u64>, DiskError> {
+        let state = lookup::state(&self.shared.engine.read()?)?.map_err(|Damaged| DiskError::Damaged)?;
+        Ok(state.dictionary_uses)
     }
 
     /// What a generation holds, with the changes that are on their way counted in.

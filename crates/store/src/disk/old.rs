@@ -11,14 +11,18 @@ pub(super) struct Old {
     row_bytes: usize,
     pub(super) expiry: Option<u64>,
     chunks: Option<Chunks>,
+    pub(super) dictionary: Option<u32>,
 }
 
 impl Old {
-    /// Of a damaged row only the key is known; its chunks, if it had any, stay behind until the store is compacted.
+    /// Of a damaged row only the key is known; its chunks, if it had any, stay behind until the store is compacted, and its
+    /// dictionary counts as needed.
     pub(super) fn parse(row_key: RowKey, bytes: &[u8]) -> Old {
         match Row::parse(row_key, bytes) {
             Ok(row) => Old::of(row_key, &row),
-            Err(Damaged) => Old { row_key, row_bytes: bytes.len(), expiry: None, chunks: None },
+            Err(Damaged) => {
+                Old { row_key, row_bytes: bytes.len(), expiry: None, chunks: None, dictionary: None }
+            }
         }
     }
 
@@ -27,7 +31,7 @@ impl Old {
             Body::Chunked(chunks) => Some(chunks),
             Body::Inline(_) => None,
         };
-        Old { row_key, row_bytes: row.len, expiry: row.expiry, chunks }
+        Old { row_key, row_bytes: row.len, expiry: row.expiry, chunks, dictionary: row.dictionary }
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -66,6 +70,7 @@ pub(super) fn unused_row_key(
 pub(super) fn remove(transaction: &mut impl Write, state: &mut State, old: &Old) -> Result<(), EngineError> {
     remove_chunks(transaction, old)?;
     transaction.delete(Table::Entries, &old.row_key.0)?;
+    old.dictionary.inspect(|&number| state.release_dictionary(number));
     if let Some(at) = old.expiry {
         transaction.delete(Table::Expiries, &old.row_key.expiry_key(at))?;
     }

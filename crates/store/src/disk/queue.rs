@@ -27,6 +27,11 @@ pub(crate) enum Item {
         /// Whether changes must reach the disk with it.
         in_group: bool,
     },
+    /// A dictionary has this row, in front of every change that needs it, or none any more.
+    Dictionary {
+        number: u32,
+        row: Option<Arc<[u8]>>,
+    },
 }
 
 /// A key has a new entry, or none if that is a tombstone.
@@ -243,6 +248,7 @@ impl Queue {
         self.item_bytes
             + match item {
                 Item::Change(change) => change.entry.borrow().allocation_size(),
+                Item::Dictionary { row, .. } => row.as_ref().map_or(0, |row| row.len()),
                 Item::Generations { .. } => 0,
             }
     }

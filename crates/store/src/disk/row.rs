@@ -25,7 +25,9 @@ const EXPIRES: u8 = 1;
 const HAS_VERSION: u8 = 2;
 const CHUNKED: u8 = 4;
 const KEY_CHUNKED: u8 = 8;
-const KNOWN_FLAGS: u8 = EXPIRES | HAS_VERSION | CHUNKED | KEY_CHUNKED;
+/// With [`CHUNKED`] alone: a record in the row says itself what it needs.
+const NEEDS_DICTIONARY: u8 = 16;
+const KNOWN_FLAGS: u8 = EXPIRES | HAS_VERSION | CHUNKED | KEY_CHUNKED | NEEDS_DICTIONARY;
 
 /// The row cannot be what was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +133,8 @@ pub(crate) struct Row<'a> {
     /// `None` if it is at the start of the chunks.
     pub(crate) key: Option<&'a [u8]>,
     pub(crate) body: Body<'a>,
+    /// The number of the dictionary that the record needs.
+    pub(crate) dictionary: Option<u32>,
 }
 
 /// What is written for a key: its row, and what is too long for that.
@@ -153,6 +157,11 @@ impl<'a> Layout<'a> {
     fn chunked_parts(&self) -> Option<[&'a [u8]; 2]> {
         let key = if self.key_is_chunked { self.key } else { b"" };
         self.record_is_chunked.then_some([key, self.record])
+    }
+
+    /// The number of the dictionary that the record needs.
+    pub(crate) fn dictionary(&self) -> Option<u32> {
+        dictionary_of(self.record)
     }
 
     /// Bytes in each chunk but the last. What would leave a third of a page empty is cut in halves, which share the leaf
@@ -204,7 +213,8 @@ impl<'a> Layout<'a> {
         let flags = flag(EXPIRES, expiry.is_some())
             | flag(HAS_VERSION, version.is_some())
             | flag(CHUNKED, self.record_is_chunked)
-            | flag(KEY_CHUNKED, self.key_is_chunked);
+            | flag(KEY_CHUNKED, self.key_is_chunked)
+            | flag(NEEDS_DICTIONARY, self.record_is_chunked && self.dictionary().is_some());
         out.extend_from_slice(&[TYPE_STRING, flags]);
         out.extend_from_slice(&(self.key.len() as u32).to_le_bytes());
         for number in [expiry, version].into_iter().flatten() {
@@ -223,6 +233,7 @@ impl<'a> Layout<'a> {
                 out.extend_from_slice(&(self.chunk_bytes() as u16).to_le_bytes());
                 out.extend_from_slice(&((key.len() + record.len()) as u64).to_le_bytes());
                 out.extend_from_slice(&checksum.digest().to_le_bytes());
+                out.extend(self.dictionary().into_iter().flat_map(u32::to_le_bytes));
             }
         }
         let checksum = checksum(row_key, &out[start + CHECKSUM_LEN..]);
@@ -249,26 +260,31 @@ impl<'a> Row<'a> {
             0 => rest.split_at_checked(key_len).map(|(key, rest)| (Some(key), rest)).ok_or(Damaged)?,
             _ => (None, rest),
         };
-        let body = match flags & CHUNKED {
-            0 if key.is_none() => return Err(Damaged),
-            0 => Body::Inline(rest),
+        let (body, dictionary) = match flags & CHUNKED {
+            0 if key.is_none() || flags & NEEDS_DICTIONARY != 0 => return Err(Damaged),
+            0 => (Body::Inline(rest), dictionary_of(rest)),
             _ => {
                 let (id, rest) = take(rest)?;
                 let (chunk_bytes, rest) = take(rest)?;
                 let (len, rest) = take(rest)?;
                 let (checksum, rest) = take(rest)?;
+                let (dictionary, rest) = match flags & NEEDS_DICTIONARY {
+                    0 => (None, rest),
+                    _ => take(rest).map(|(number, rest)| (Some(u32::from_le_bytes(number)), rest))?,
+                };
                 if !rest.is_empty() {
                     return Err(Damaged);
                 }
-                Body::Chunked(Chunks {
+                let chunks = Chunks {
                     id: u64::from_le_bytes(id),
                     chunk_bytes: u16::from_le_bytes(chunk_bytes),
                     len: u64::from_le_bytes(len),
                     checksum: u64::from_le_bytes(checksum),
-                })
+                };
+                (Body::Chunked(chunks), dictionary)
             }
         };
-        Ok(Row { len: bytes.len(), expiry, version, key_len, key, body })
+        Ok(Row { len: bytes.len(), expiry, version, key_len, key, body, dictionary })
     }
 }
 
@@ -293,6 +309,11 @@ pub(crate) fn verify_chunked<'a>(
 /// Whether the bytes are a record that the memory tier can hold.
 pub(crate) fn verify_record(bytes: &[u8]) -> Result<(), Damaged> {
     Record::parse(bytes).map(drop).map_err(|_| Damaged)
+}
+
+/// The number of the dictionary that a record needs.
+fn dictionary_of(record: &[u8]) -> Option<u32> {
+    Record::parse(record).ok()?.dictionary()
 }
 
 /// A row of anything, behind the checksum that belongs there.

@@ -1,11 +1,15 @@
 //! The two rows of the table of meta: what a store is, and how it stands.
 
+use std::collections::BTreeMap;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::row::{Damaged, Generation};
 
 /// The version of the format that FORMAT.md specifies.
-pub(crate) const FORMAT_VERSION: u32 = 1;
+pub(crate) const FORMAT_VERSION: u32 = 2;
+/// The version before dictionaries. Its rows are as they are in the next, so that opening a store is bringing it there.
+const WITHOUT_DICTIONARIES: u32 = 1;
 pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
 pub(crate) const STATE_KEY: &[u8] = b"state";
 /// The last record of the journal that is committed: `number u64 | checksum u64`, little-endian.
@@ -15,6 +19,7 @@ const MAGIC: &[u8; 12] = b"snugly-store";
 /// What never changes: `magic | version u32 | hash key 2 × u64 | checksum u64`, little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
+    pub(crate) version: u32,
     /// The key of the hash that orders rows, shared with the memory tier.
     pub(crate) hash_key: [u64; 2],
 }
@@ -29,7 +34,7 @@ pub(crate) enum NotOurs {
 impl Identity {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
-        bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes.extend_from_slice(&self.version.to_le_bytes());
         self.hash_key.iter().for_each(|part| bytes.extend_from_slice(&part.to_le_bytes()));
         seal(bytes)
     }
@@ -39,13 +44,13 @@ impl Identity {
         let (version, _) = rest.split_first_chunk().ok_or(NotOurs::Damaged)?;
         // Before the checksum: another version may compute it in another way.
         let version = u32::from_le_bytes(*version);
-        if version != FORMAT_VERSION {
+        if !(WITHOUT_DICTIONARIES..=FORMAT_VERSION).contains(&version) {
             return Err(NotOurs::Version(version));
         }
         let mut reader = Reader(unseal(bytes).map_err(|_| NotOurs::Damaged)?);
         let mut parse = || {
             reader.bytes::<{ MAGIC.len() + 4 }>()?;
-            let identity = Identity { hash_key: [reader.u64()?, reader.u64()?] };
+            let identity = Identity { version, hash_key: [reader.u64()?, reader.u64()?] };
             if reader.0.is_empty() { Ok(identity) } else { Err(Damaged) }
         };
         parse().map_err(|Damaged| NotOurs::Damaged)
@@ -64,7 +69,8 @@ pub(crate) struct Contents {
 }
 
 /// What every commit brings up to date: `next generation u32 | next chunk id u64 | next version u64 | databases u32,
-/// their contents | dead generations u32, their numbers | checksum u64`, little-endian.
+/// their contents | dead generations u32, their numbers | next dictionary u32 | dictionaries in use u32, their numbers
+/// u32 and records u64 | checksum u64`, little-endian.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) next_generation: Generation,
@@ -74,12 +80,15 @@ pub(crate) struct State {
     pub(crate) contents: Vec<Contents>,
     /// Generations whose rows are still to be deleted.
     pub(crate) dead: Vec<Generation>,
+    pub(crate) next_dictionary: u32,
+    /// How many rows need each dictionary, as far as rows are whole.
+    pub(crate) dictionary_uses: BTreeMap<u32, u64>,
 }
 
 impl State {
     /// Of a new store with so many databases.
     pub(crate) fn new(databases: usize) -> State {
-        let mut state = State { next_chunk: 1, next_version: 1, ..State::default() };
+        let mut state = State { next_chunk: 1, next_version: 1, next_dictionary: 1, ..State::default() };
         state.extend_to(databases);
         state
     }
@@ -113,6 +122,21 @@ impl State {
         self.next_generation = self.next_generation.max(next);
     }
 
+    /// A row needs this dictionary from now on.
+    pub(crate) fn use_dictionary(&mut self, number: u32) {
+        *self.dictionary_uses.entry(number).or_default() += 1;
+    }
+
+    /// A row that has needed this dictionary is gone.
+    pub(crate) fn release_dictionary(&mut self, number: u32) {
+        if let Some(uses) = self.dictionary_uses.get_mut(&number) {
+            *uses -= 1;
+            if *uses == 0 {
+                self.dictionary_uses.remove(&number);
+            }
+        }
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = self.next_generation.to_le_bytes().to_vec();
         bytes.extend_from_slice(&self.next_chunk.to_le_bytes());
@@ -126,6 +150,12 @@ impl State {
         }
         bytes.extend_from_slice(&(self.dead.len() as u32).to_le_bytes());
         self.dead.iter().for_each(|generation| bytes.extend_from_slice(&generation.to_le_bytes()));
+        bytes.extend_from_slice(&self.next_dictionary.to_le_bytes());
+        bytes.extend_from_slice(&(self.dictionary_uses.len() as u32).to_le_bytes());
+        for (number, uses) in &self.dictionary_uses {
+            bytes.extend_from_slice(&number.to_le_bytes());
+            bytes.extend_from_slice(&uses.to_le_bytes());
+        }
         seal(bytes)
     }
 
@@ -148,6 +178,19 @@ impl State {
         for _ in 0..reader.u32()? {
             state.dead.push(reader.u32()?);
         }
+        if reader.0.is_empty() {
+            // Written in the version before.
+            return Ok(State { next_dictionary: 1, ..state });
+        }
+        state.next_dictionary = reader.u32()?;
+        for _ in 0..reader.u32()? {
+            let (number, uses) = (reader.u32()?, reader.u64()?);
+            let is_next = state.dictionary_uses.last_key_value().is_none_or(|(last, _)| *last < number);
+            if !is_next || uses == 0 {
+                return Err(Damaged);
+            }
+            state.dictionary_uses.insert(number, uses);
+        }
         if reader.0.is_empty() { Ok(state) } else { Err(Damaged) }
     }
 }
@@ -166,25 +209,25 @@ pub(super) fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-fn unseal(bytes: &[u8]) -> Result<&[u8], Damaged> {
+pub(super) fn unseal(bytes: &[u8]) -> Result<&[u8], Damaged> {
     let (content, checksum) = bytes.split_last_chunk().ok_or(Damaged)?;
     if xxh3_64(content) == u64::from_le_bytes(*checksum) { Ok(content) } else { Err(Damaged) }
 }
 
-struct Reader<'a>(&'a [u8]);
+pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl Reader<'_> {
-    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Damaged> {
+    pub(super) fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Damaged> {
         let (first, rest) = self.0.split_first_chunk().ok_or(Damaged)?;
         self.0 = rest;
         Ok(*first)
     }
 
-    fn u32(&mut self) -> Result<u32, Damaged> {
+    pub(super) fn u32(&mut self) -> Result<u32, Damaged> {
         self.bytes().map(u32::from_le_bytes)
     }
 
-    fn u64(&mut self) -> Result<u64, Damaged> {
+    pub(super) fn u64(&mut self) -> Result<u64, Damaged> {
         self.bytes().map(u64::from_le_bytes)
     }
 }
@@ -209,13 +252,23 @@ mod tests {
 
     #[test]
     fn another_version_is_told_apart_from_damage() {
-        let mut bytes = Identity { hash_key: [1, 2] }.encode();
-        bytes[MAGIC.len()] = 2;
-        assert_eq!(Identity::parse(&bytes), Err(NotOurs::Version(2)));
+        let mut bytes = Identity { version: FORMAT_VERSION, hash_key: [1, 2] }.encode();
+        bytes[MAGIC.len()] = 3;
+        assert_eq!(Identity::parse(&bytes), Err(NotOurs::Version(3)));
         bytes[MAGIC.len()] = FORMAT_VERSION as u8;
         bytes[20] ^= 1;
         assert_eq!(Identity::parse(&bytes), Err(NotOurs::Damaged));
         assert_eq!(Identity::parse(b"something else"), Err(NotOurs::Damaged));
+    }
+
+    #[test]
+    fn what_was_written_before_there_were_dictionaries_is_read() {
+        let identity = Identity { version: WITHOUT_DICTIONARIES, hash_key: [1, 2] };
+        assert_eq!(Identity::parse(&identity.encode()), Ok(identity));
+        let state = State::new(2);
+        let bytes = state.encode();
+        let before = seal(bytes[..bytes.len() - 8 - 8].to_vec());
+        assert_eq!(State::parse(&before), Ok(state));
     }
 
     fn contents() -> impl Strategy<Value = Contents> {
@@ -235,11 +288,15 @@ mod tests {
             next_version: u64,
             contents in prop::collection::vec(contents(), 0..20),
             dead: Vec<u32>,
+            next_dictionary: u32,
+            dictionary_uses in prop::collection::btree_map(any::<u32>(), 1..u64::MAX, 0..10),
             hash_key: [u64; 2],
         ) {
-            let state = State { next_generation, next_chunk, next_version, contents, dead };
+            let state = State {
+                next_generation, next_chunk, next_version, contents, dead, next_dictionary, dictionary_uses,
+            };
             prop_assert_eq!(State::parse(&state.encode()), Ok(state));
-            let identity = Identity { hash_key };
+            let identity = Identity { version: FORMAT_VERSION, hash_key };
             prop_assert_eq!(Identity::parse(&identity.encode()), Ok(identity));
         }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tracing::{error, info};
 
 use super::Shared;
+use super::dictionary;
 use super::engine::{Engine, EngineError, Read, Table, Write};
 use super::journal::Leftover;
 use super::lookup;
@@ -281,6 +282,13 @@ impl Writer<'_> {
         if let Some(generations) = assigned(items) {
             state.assign(generations);
         }
+        // Before the rows that need one, and in front of what ends the use of one.
+        for item in items {
+            if let Item::Dictionary { number, row: Some(row) } = item {
+                transaction.put(Table::Dictionaries, &dictionary::key(*number), row)?;
+                state.next_dictionary = state.next_dictionary.max(number.saturating_add(1));
+            }
+        }
         for (hash, change) in last_changes(items, self.hash_key) {
             if change.entry.borrow().is_tombstone() {
                 effects.deleted.push(change.entry.clone());
@@ -288,6 +296,13 @@ impl Writer<'_> {
             // A generation that is no database's any more was flushed after the change.
             if state.of(change.generation).is_some() {
                 self.write(transaction, state, hash, change)?;
+            }
+        }
+        for item in items {
+            if let Item::Dictionary { number, row: None } = item
+                && !state.dictionary_uses.contains_key(number)
+            {
+                transaction.delete(Table::Dictionaries, &dictionary::key(*number))?;
             }
         }
         Ok(())
@@ -329,6 +344,8 @@ impl Writer<'_> {
         self.row.clear();
         layout.encode(row_key, change.expiry, None, chunk_id, &mut self.row);
         transaction.put(Table::Entries, &row_key.0, &self.row)?;
+        layout.dictionary().inspect(|&number| state.use_dictionary(number));
+        old.as_ref().and_then(|old| old.dictionary).inspect(|&number| state.release_dictionary(number));
         bytes += self.row.len() as u64;
         let old_expiry = old.as_ref().and_then(|old| old.expiry);
         if old_expiry != change.expiry {
@@ -467,7 +484,7 @@ impl Writer<'_> {
 fn assigned(items: &[Item]) -> Option<&[Generation]> {
     items.iter().rev().find_map(|item| match item {
         Item::Generations { generations, .. } => Some(&**generations),
-        Item::Change(_) => None,
+        Item::Change(_) | Item::Dictionary { .. } => None,
     })
 }
 
@@ -477,6 +494,7 @@ fn needs_room(items: &[Item]) -> bool {
     let is_flushed = |change: &Change| assigned.is_some_and(|known| !known.contains(&change.generation));
     items.iter().any(|item| match item {
         Item::Change(change) => !change.entry.borrow().is_tombstone() && !is_flushed(change),
+        Item::Dictionary { row, .. } => row.is_some(),
         Item::Generations { .. } => false,
     })
 }
@@ -488,7 +506,7 @@ fn last_changes(items: &[Item], hash_key: [u64; 2]) -> Vec<(u64, &Change)> {
         .enumerate()
         .filter_map(|(number, item)| match item {
             Item::Change(change) => Some((hash(hash_key, change.entry.borrow().key()), number, change)),
-            Item::Generations { .. } => None,
+            Item::Generations { .. } | Item::Dictionary { .. } => None,
         })
         .collect();
     // The latest first among those of one key.

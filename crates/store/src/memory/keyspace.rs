@@ -4,7 +4,7 @@
 //! each in the order of its tags, are the whole keyspace in the order of the hash.
 
 use std::cell::{RefCell, RefMut};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -290,8 +290,8 @@ impl Keyspace {
     }
 
     /// How many records need each dictionary.
-    pub(crate) fn dictionary_uses(&self) -> HashMap<u32, u64> {
-        let mut uses = HashMap::new();
+    pub(crate) fn dictionary_uses(&self) -> BTreeMap<u32, u64> {
+        let mut uses = BTreeMap::new();
         for shard in self.lock_each() {
             for (number, count) in shard.dictionary_uses() {
                 *uses.entry(number).or_default() += u64::from(count);
@@ -300,21 +300,21 @@ impl Keyspace {
         uses
     }
 
-    /// About how many keys are wanted, by key and length of the value: counted in shards that have about `sample` keys.
-    pub(crate) fn estimate(&self, sample: usize, wanted: impl Fn(&[u8], usize) -> bool) -> u64 {
-        let (mut looked_at, mut found, mut shards) = (0, 0, 0);
+    /// How many keys are wanted, by key and length of the value, in shards that have about `sample` keys; and how many
+    /// these have.
+    pub(crate) fn count_some(&self, sample: u64, wanted: impl Fn(&[u8], usize) -> bool) -> (u64, u64) {
+        let (mut found, mut looked_at) = (0, 0);
         for shard in self.lock_each() {
             for entry in shard.entries().filter(|entry| !entry.is_tombstone()) {
                 looked_at += 1;
                 let len = Record::parse(entry.record_bytes()).map_or(0, |record| record.raw_len());
                 found += u64::from(wanted(entry.key(), len));
             }
-            shards += 1;
             if looked_at >= sample {
                 break;
             }
         }
-        found * self.cells.len() as u64 / shards.max(1)
+        (found, looked_at)
     }
 
     /// Removes entries whose time has come, at most about `limit` of them; says how many went.

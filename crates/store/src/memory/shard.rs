@@ -141,10 +141,18 @@ impl Shard {
         self.database(database).put(tag, None, entry);
     }
 
-    /// Puts an entry in the place of another that has the same value, encoded differently: no key has changed. Gives the
-    /// other.
-    pub(crate) fn encoded_anew(&mut self, database: usize, index: usize, entry: Entry) -> Entry {
-        self.database(database).replace(index, entry)
+    /// Puts an entry in the place of another that has the same value, encoded differently: to clients, no key has changed.
+    /// Gives the other, if it was here.
+    pub(crate) fn encoded_anew(
+        &mut self,
+        database: usize,
+        tag: u16,
+        presence: Presence,
+        entry: Entry,
+    ) -> Option<Entry> {
+        self.version += 1;
+        self.changes.encoded_anew(database, entry.borrow());
+        self.database(database).put(tag, presence.index(), entry)
     }
 
     /// Removes a live entry.

@@ -9,6 +9,7 @@ use crate::dictionaries::known::Version;
 use crate::dictionaries::{Dictionaries, with_dictionary};
 use crate::memory::entry::{self, Access, Entry};
 use crate::memory::entry_allocation_size;
+use crate::memory::shard::Presence;
 
 /// One of so many values that are encoded with a dictionary is noted, to see how good that still is.
 const NOTED: u32 = 16;
@@ -79,44 +80,55 @@ impl Session {
         self.decoder.decode_with(&record, &find, value.len(), out)
     }
 
-    /// Encodes an entry as its value would be if it were written now, if that is smaller or the entry needs a dictionary
-    /// that new values are not encoded with. To everybody else the key does not change.
+    /// Encodes a key's value anew, as it would be if it were written now, if that is smaller or the value needs a
+    /// dictionary that new ones are not encoded with. To everybody else the key does not change, and it is not taken into
+    /// memory if it is only on disk and stays as it is.
     ///
     /// # Errors
-    /// [`StoreError::Unreadable`]; the key is as before.
-    pub(crate) fn encode_anew(&mut self, database: usize, entry: Entry) -> Result<(), StoreError> {
+    /// As [`Session::get`] and [`Session::read`], and what the disk says when it takes no writes; the key is as before.
+    pub(crate) fn encode_anew(&mut self, database: usize, key: &[u8]) -> Result<(), StoreError> {
         self.follow_settings();
-        let value = Value(entry);
+        let place = self.store.keyspace.place(key);
+        let Some((old, version)) = self.store.find(database, place, key, self.now())? else { return Ok(()) };
+        let value = Value(old);
         let current = value.record().dictionary();
-        let wanted = self.version_for(value.key(), value.len()).map(|version| version.number());
+        let wanted = self.version_for(key, value.len()).map(|version| version.number());
         let is_outdated = current.is_some_and(|number| !self.known.is_active(number));
         if current == wanted || wanted.is_none() && !is_outdated {
             return Ok(());
         }
+        self.wait_for_the_disk()?;
         let mut bytes = Vec::new();
         self.read(&value, &mut bytes)?;
         let old = value.0.borrow();
-        let entry = self.encode(value.key(), &bytes, old.expiry(), old.access());
-        if entry.borrow().allocation_size() >= old.allocation_size() && !is_outdated {
+        let entry = self.encode(key, &bytes, old.expiry(), old.access());
+        let need = entry.borrow().allocation_size();
+        if need >= old.allocation_size() && !is_outdated {
             return Ok(());
         }
-        let place = self.store.keyspace.place(value.key());
+        let is_cache = self.store.disk().is_some();
+        if is_cache {
+            self.has_room_for(need as u64)?;
+            self.refuse_if_disk_does()?;
+        }
         let mut shard = self.store.keyspace.lock(place.shard);
-        let Some(index) = shard.locate(database, place.tag, value.key(), self.now()).live() else {
-            return Ok(());
+        let presence = shard.locate(database, place.tag, key, self.now());
+        let entry = match presence {
+            Presence::Live(index) if value.0.same(shard.entry(database, index)) => {
+                let found = shard.entry(database, index);
+                entry.borrow().set_access(found.access());
+                match entry.borrow().set_expiry(found.expiry()) {
+                    Ok(()) => entry,
+                    Err(copy) => copy,
+                }
+            }
+            // It is on disk alone, where nothing has changed either.
+            Presence::Unknown if is_cache && shard.version() == version => entry,
+            _ => return Ok(()),
         };
-        let found = shard.entry(database, index);
-        if value.0.same(found) {
-            let (expiry, access) = (found.expiry(), found.access());
-            entry.borrow().set_access(access);
-            let entry = match entry.borrow().set_expiry(expiry) {
-                Ok(()) => entry,
-                Err(copy) => copy,
-            };
-            let before = shard.encoded_anew(database, index, entry);
-            drop(shard);
-            drop(before);
-        }
+        let before = shard.encoded_anew(database, place.tag, presence, entry);
+        drop(shard);
+        drop(before);
         Ok(())
     }
 }

@@ -349,7 +349,7 @@ impl Session {
         Err(self.out_of_memory())
     }
 
-    fn refuse_if_disk_does(&self) -> Result<(), StoreError> {
+    pub(super) fn refuse_if_disk_does(&self) -> Result<(), StoreError> {
         self.store.disk_refusal().map_or(Ok(()), Err)
     }
 

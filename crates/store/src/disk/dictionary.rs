@@ -1,0 +1,108 @@
+//! The rows of the table of dictionaries, byte by byte (FORMAT.md).
+
+use super::row::Damaged;
+use super::state::{Reader, seal, unseal};
+
+/// One dictionary, as it is on disk.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct DictionaryRow {
+    pub(crate) number: u32,
+    /// Whether new values are encoded with it.
+    pub(crate) active: bool,
+    /// The length of the shortest value that it is for.
+    pub(crate) min_len: u32,
+    /// In Unix milliseconds.
+    pub(crate) trained_at: u64,
+    pub(crate) samples: u32,
+    pub(crate) ratio_before: f64,
+    pub(crate) ratio_after: f64,
+    pub(crate) pattern: Vec<u8>,
+    pub(crate) content: Vec<u8>,
+}
+
+/// The row's key: the number, big-endian.
+pub(crate) fn key(number: u32) -> [u8; 4] {
+    number.to_be_bytes()
+}
+
+pub(crate) fn parse_key(bytes: &[u8]) -> Result<u32, Damaged> {
+    bytes.try_into().map(u32::from_be_bytes).map_err(|_| Damaged)
+}
+
+impl DictionaryRow {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.number.to_le_bytes().to_vec();
+        bytes.push(u8::from(self.active));
+        bytes.extend_from_slice(&self.min_len.to_le_bytes());
+        bytes.extend_from_slice(&self.trained_at.to_le_bytes());
+        bytes.extend_from_slice(&self.samples.to_le_bytes());
+        bytes.extend_from_slice(&self.ratio_before.to_le_bytes());
+        bytes.extend_from_slice(&self.ratio_after.to_le_bytes());
+        bytes.extend_from_slice(&(self.pattern.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&self.pattern);
+        bytes.extend_from_slice(&self.content);
+        seal(bytes)
+    }
+
+    /// Reads a row and verifies its checksum, and that it is the row of this number.
+    pub(crate) fn parse(number: u32, bytes: &[u8]) -> Result<DictionaryRow, Damaged> {
+        let mut reader = Reader(unseal(bytes)?);
+        let mut row = DictionaryRow {
+            number: reader.u32()?,
+            active: match reader.bytes()? {
+                [0] => false,
+                [1] => true,
+                _ => return Err(Damaged),
+            },
+            min_len: reader.u32()?,
+            trained_at: reader.u64()?,
+            samples: reader.u32()?,
+            ratio_before: f64::from_le_bytes(reader.bytes()?),
+            ratio_after: f64::from_le_bytes(reader.bytes()?),
+            pattern: Vec::new(),
+            content: Vec::new(),
+        };
+        let pattern_len = reader.u32()? as usize;
+        let (pattern, content) = reader.0.split_at_checked(pattern_len).ok_or(Damaged)?;
+        row.pattern = pattern.to_vec();
+        row.content = content.to_vec();
+        if row.number == number { Ok(row) } else { Err(Damaged) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_parsed_and_of_no_other_number(
+            number: u32,
+            active: bool,
+            min_len: u32,
+            trained_at: u64,
+            samples: u32,
+            ratios in (0.0..1.0, 0.0..1.0),
+            pattern: Vec<u8>,
+            content: Vec<u8>,
+        ) {
+            let (ratio_before, ratio_after) = ratios;
+            let row = DictionaryRow {
+                number, active, min_len, trained_at, samples, ratio_before, ratio_after, pattern, content,
+            };
+            let bytes = row.encode();
+            prop_assert_eq!(DictionaryRow::parse(number, &bytes), Ok(row));
+            prop_assert_eq!(DictionaryRow::parse(number.wrapping_add(1), &bytes), Err(Damaged));
+            prop_assert_eq!(parse_key(&key(number)), Ok(number));
+        }
+
+        #[test]
+        fn any_bytes_can_be_parsed(bytes: Vec<u8>) {
+            let _ = DictionaryRow::parse(0, &bytes);
+            let _ = DictionaryRow::parse(0, &seal(bytes.clone()));
+            let _ = parse_key(&bytes);
+        }
+    }
+}
