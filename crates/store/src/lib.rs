@@ -42,7 +42,7 @@ mod store;
 mod tiers;
 
 pub use changes::Observer;
-pub use dictionaries::{DictionarySettings, DictionaryStats, DictionaryTender, SampleStats};
+pub use dictionaries::{DictionaryError, DictionarySettings, DictionaryStats, DictionaryTender, SampleStats};
 #[cfg(fuzzing)]
 pub use disk::parse_anything;
 pub use disk::{CheckReport, DiskStats, Durability, MIN_MAX_DISK, OpenError, Storage, check, compact};

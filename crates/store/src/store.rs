@@ -11,7 +11,9 @@ use parking_lot::{Mutex, RwLock};
 use snugly_codec::{Choice, Counters, Snapshot};
 
 use crate::changes::{Changes, Observer};
-use crate::dictionaries::{Dictionaries, DictionarySettings, DictionaryStats, DictionaryTender, SampleStats};
+use crate::dictionaries::{
+    Dictionaries, DictionaryError, DictionarySettings, DictionaryStats, DictionaryTender, SampleStats,
+};
 use crate::disk::{Disk, DiskStats, Durability, OpenError, Storage};
 use crate::hash::HashKey;
 use crate::memory::eviction::EvictionPolicy;
@@ -289,6 +291,35 @@ impl Store {
     /// The content of a dictionary, as zstd's tools know it.
     pub fn dictionary_content(&self, number: u32) -> Option<Vec<u8>> {
         Some(self.dictionaries.known().version(number)?.dictionary().bytes().to_vec())
+    }
+
+    /// Has dictionaries trained as soon as there are some samples: for classes of this pattern as it was learned, or for
+    /// all. Whether they are used is up to their worth. Says how many classes that concerns.
+    pub fn train_dictionaries(&self, pattern: Option<&[u8]>) -> usize {
+        self.dictionaries.train_now(pattern)
+    }
+
+    /// Has no new value encoded with a dictionary, and those that are encoded anew. It goes when no value needs it, which
+    /// is for a [`DictionaryTender`] to do.
+    ///
+    /// # Errors
+    /// [`DictionaryError::Unknown`].
+    pub fn forget_dictionary(&self, number: u32) -> Result<(), DictionaryError> {
+        self.dictionaries.forget(number, &self.changes)
+    }
+
+    /// Uses a dictionary that was made elsewhere, for keys of this pattern (a glob in which `*` ends a segment) and values
+    /// of about `len` bytes; gives its number. What it is worth is not asked.
+    ///
+    /// # Errors
+    /// [`DictionaryError`] if it is none, there is no room for it, or values of this length have none.
+    pub fn import_dictionary(
+        &self,
+        content: &[u8],
+        pattern: &[u8],
+        len: usize,
+    ) -> Result<u32, DictionaryError> {
+        self.dictionaries.import(content, pattern, len, &self.settings(), &self.changes)
     }
 
     /// What dictionaries are learned from.

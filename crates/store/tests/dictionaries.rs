@@ -226,6 +226,69 @@ fn deleting_everything_forgets_the_dictionaries_too() {
 }
 
 #[test]
+fn a_dictionary_can_be_forgotten_and_what_needs_it_is_encoded_anew_first() {
+    let (store, mut tender, mut session) = tended();
+    put_users(&mut session, 0..USERS);
+    tend(&mut tender, NOW);
+    let number = active(&store)[0].number;
+    store.forget_dictionary(number).expect("it is there");
+    assert_eq!(store.dictionaries()[0].records, USERS, "it is still needed");
+    assert_users(&mut session, 0..100);
+    (1..=8).for_each(|second| {
+        session.get(0, b"user:1").expect("undamaged");
+        tend(&mut tender, NOW + second * 1_000);
+    });
+    assert!(store.dictionaries().is_empty(), "{:?}", store.dictionaries());
+    assert_users(&mut session, 0..USERS);
+    let error = store.forget_dictionary(number).expect_err("it is gone");
+    assert_eq!(error.to_string(), format!("there is no dictionary {number}"));
+}
+
+#[test]
+fn a_dictionary_of_one_store_can_be_used_in_another() {
+    let (store, mut tender, mut session) = tended();
+    put_users(&mut session, 0..USERS);
+    tend(&mut tender, NOW);
+    let content = store.dictionary_content(active(&store)[0].number).expect("it is there");
+
+    let (other, mut tender, mut session) = tended();
+    let number = other.import_dictionary(&content, b"user:*", 300).expect("it is whole");
+    put_users(&mut session, 0..100);
+    assert_eq!((active(&other)[0].number, active(&other)[0].records), (number, 100));
+    assert_users(&mut session, 0..100);
+    put(&mut session, b"visitor:1", &user(1));
+    tend(&mut tender, NOW);
+    assert_eq!(active(&other)[0].records, 100);
+    assert_eq!(other.dictionary_content(number), Some(content.clone()));
+
+    for (content, len, words) in [
+        (&content[..content.len() - 1], 300, "the dictionary says that its ID is"),
+        (b"no dictionary", 300, "not a zstd dictionary"),
+        (&content[..], 31, "no dictionary is used for values of 31 bytes"),
+    ] {
+        let error = other.import_dictionary(content, b"*", len).expect_err("it is refused").to_string();
+        assert!(error.starts_with(words), "{error}");
+    }
+    other.change_settings(|settings| settings.dictionaries.max_memory = 1 << 10);
+    let error = other.import_dictionary(&content, b"*", 300).expect_err("it is refused").to_string();
+    assert!(error.contains("and 0 are left for dictionaries: raise dictionary-memory"), "{error}");
+}
+
+#[test]
+fn a_training_can_be_asked_for_before_it_is_due() {
+    let (store, mut tender, mut session) = tended();
+    put_users(&mut session, 0..160);
+    tend(&mut tender, NOW);
+    assert_eq!(store.sample_stats().trainings, 0);
+    assert_eq!(store.train_dictionaries(Some(b"visitor:*")), 0);
+    tend(&mut tender, NOW);
+    assert_eq!(store.sample_stats().trainings, 0);
+    assert_eq!(store.train_dictionaries(Some(b"user:*")), 1);
+    tend(&mut tender, NOW);
+    assert_eq!(store.sample_stats().trainings, 1, "{:?}", store.sample_stats());
+}
+
+#[test]
 fn copies_count_and_what_is_evicted_or_deleted_does_not() {
     let (store, mut tender, mut session) = tended();
     put_users(&mut session, 0..USERS);

@@ -41,7 +41,7 @@ const CLASS_SHARE: usize = 8;
 /// What a class needs for its first training, which is to be early.
 const FIRST_BYTES: usize = 64 << 10;
 const FIRST_SAMPLES: usize = 128;
-/// What it needs if there is no room for more.
+/// What it needs if there is no room for more, or somebody asks for a training.
 const LEAST_SAMPLES: usize = 32;
 /// How many writes are not offered at most while no class needs samples; half of that on average.
 const MAX_SKIPPED: u32 = 128;
@@ -62,10 +62,21 @@ pub(super) struct Class {
 
 /// Where a class stands.
 enum Progress {
-    /// It is sampled, to be trained early unless it was, and when there is no room for more.
-    Sampling { samples: Reservoir, was_trained: bool },
+    /// It is sampled, to be trained at this time.
+    Sampling { samples: Reservoir, due: Due },
     /// It has been trained, with or without success; sampled again when so many values were seen.
     Settled { until: u64 },
+}
+
+/// When a class that is sampled is trained.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Due {
+    /// As soon as there are the least samples: somebody asks for it.
+    Now,
+    /// With little, to be early.
+    Early,
+    /// When there is no room for more samples.
+    Full,
 }
 
 pub(super) struct Classes {
@@ -120,7 +131,7 @@ impl Classes {
         if let Progress::Settled { until } = class.progress
             && class.seen >= until
         {
-            class.progress = Progress::anew();
+            class.progress = Progress::anew(Due::Full);
         }
         if let Progress::Sampling { samples, .. } = &mut class.progress {
             let limit = class_limit.min(samples.bytes() + room);
@@ -172,7 +183,7 @@ impl Classes {
         let Some(class) = self.find(&ready.pattern, ready.band) else { return };
         match &mut class.progress {
             // The next training is better founded.
-            Progress::Sampling { was_trained, .. } if !ready.is_full => *was_trained = true,
+            Progress::Sampling { due, .. } if !ready.is_full => *due = Due::Full,
             progress if adopted => *progress = Progress::Settled { until: u64::MAX },
             progress => *progress = Progress::Settled { until: class.seen.saturating_mul(RETRY_AT) },
         }
@@ -191,7 +202,25 @@ impl Classes {
         if let Some(class) = self.find(pattern, band)
             && let Progress::Settled { .. } = class.progress
         {
-            class.progress = Progress::anew();
+            class.progress = Progress::anew(Due::Full);
+        }
+    }
+
+    /// Has classes trained as soon as they have enough samples; says how many. Those that are not sampled are from now on.
+    pub(super) fn train_now(&mut self, wanted: impl Fn(&[u8]) -> bool) -> usize {
+        let wanted = self.classes.iter_mut().filter(|class| wanted(&class.pattern));
+        wanted
+            .map(|class| match &mut class.progress {
+                Progress::Sampling { due, .. } => *due = Due::Now,
+                progress @ Progress::Settled { .. } => *progress = Progress::anew(Due::Now),
+            })
+            .count()
+    }
+
+    /// Has a class that may have a dictionary again, but not soon.
+    pub(super) fn bereave(&mut self, pattern: &[u8], band: Band) {
+        if let Some(class) = self.find(pattern, band) {
+            class.progress = Progress::Settled { until: class.seen.saturating_mul(RETRY_AT) };
         }
     }
 
@@ -211,16 +240,14 @@ impl Classes {
 }
 
 impl Progress {
-    /// Of a class that has been trained before, or one for which there is time: a good sample counts.
-    fn anew() -> Progress {
-        Progress::Sampling { samples: Reservoir::new(), was_trained: true }
+    fn anew(due: Due) -> Progress {
+        Progress::Sampling { samples: Reservoir::new(), due }
     }
 }
 
 impl Class {
     fn new(pattern: &[u8], band: Band) -> Class {
-        let progress = Progress::Sampling { samples: Reservoir::new(), was_trained: false };
-        Class { pattern: pattern.into(), band, seen: 0, seen_before: 0, progress }
+        Class { pattern: pattern.into(), band, seen: 0, seen_before: 0, progress: Progress::anew(Due::Early) }
     }
 
     fn reservoir(&self) -> Option<&Reservoir> {
@@ -241,10 +268,14 @@ impl Class {
     }
 
     fn is_ready(&self) -> bool {
-        let Progress::Sampling { samples, was_trained } = &self.progress else { return false };
+        let Progress::Sampling { samples, due } = &self.progress else { return false };
         let count = samples.samples().len();
-        let is_early = !was_trained && samples.bytes() >= FIRST_BYTES && count >= FIRST_SAMPLES;
-        is_early || samples.is_full() && count >= LEAST_SAMPLES
+        let is_enough = match due {
+            Due::Now => true,
+            Due::Early => samples.bytes() >= FIRST_BYTES && count >= FIRST_SAMPLES,
+            Due::Full => false,
+        };
+        (is_enough || samples.is_full()) && count >= LEAST_SAMPLES
     }
 
     fn ready(&self) -> Option<Ready> {

@@ -220,6 +220,12 @@ impl Known {
         Known { versions, active, last, ..*self }
     }
 
+    /// Without one of the active versions.
+    pub(super) fn with_inactive(&self, number: u32) -> Known {
+        let active = self.active.iter().filter(|version| version.number != number).cloned().collect();
+        Known { versions: self.versions.clone(), active, ..*self }
+    }
+
     /// After all data was deleted: no new value is encoded with what was learned from it.
     pub(super) fn flushed(&self) -> Known {
         Known { versions: self.versions.clone(), active: Vec::new(), flushes: self.flushes + 1, ..*self }

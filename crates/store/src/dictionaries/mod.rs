@@ -20,12 +20,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-
-use classes::{Band, Classes};
-use known::{Known, Version};
+use snugly_codec::{Dictionary, LoadError};
+use thiserror::Error;
 
 use crate::changes::Changes;
 use crate::disk::{Disk, DiskError};
+use crate::store::{Settings, system_time};
+use classes::{Band, Classes};
+use known::{Known, Live, Version};
+use pattern::Pattern;
 pub use tending::DictionaryTender;
 pub(crate) use training::with_dictionary;
 
@@ -101,6 +104,36 @@ pub struct SampleStats {
     pub trainings: u64,
     /// See `trainings`.
     pub adopted: u64,
+}
+
+/// Why a dictionary cannot be forgotten or imported.
+#[derive(Debug, Error)]
+pub enum DictionaryError {
+    /// There is none with this number.
+    #[error("there is no dictionary {number}")]
+    Unknown {
+        /// The number.
+        number: u32,
+    },
+    /// The bytes are no dictionary that can be used.
+    #[error(transparent)]
+    Unusable(#[from] LoadError),
+    /// No values of this length are encoded with dictionaries.
+    #[error("no dictionary is used for values of {len} bytes: choose a length from 32 to 32767")]
+    NoSuchLength {
+        /// The length.
+        len: usize,
+    },
+    /// It takes more than is left of [`DictionarySettings::max_memory`].
+    #[error(
+        "the dictionary takes {needed} bytes in memory, and {left} are left for dictionaries: raise dictionary-memory, or forget another"
+    )]
+    NoRoom {
+        /// What it takes, in bytes.
+        needed: usize,
+        /// What is left, in bytes.
+        left: usize,
+    },
 }
 
 /// A store's dictionaries, and what they are learned from.
@@ -206,16 +239,73 @@ impl Dictionaries {
         if known.flushes() != flushes {
             return false;
         }
+        self.use_version(&mut known, version, changes);
+        self.adopted.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    /// Has classes trained soon, those whose pattern is this if one is named; says how many there are.
+    pub(crate) fn train_now(&self, pattern: Option<&[u8]>) -> usize {
+        self.classes.lock().train_now(|other| pattern.is_none_or(|pattern| pattern == other))
+    }
+
+    /// Has no new value encoded with this version, and those that are encoded anew.
+    pub(crate) fn forget(&self, number: u32, changes: &Changes) -> Result<(), DictionaryError> {
+        let version = self.known().version(number).cloned().ok_or(DictionaryError::Unknown { number })?;
+        self.classes.lock().bereave(version.pattern.text(), version.band);
+        self.change(|known| {
+            changes.dictionary(number, Some(&version.row(false)));
+            known.with_inactive(number)
+        });
+        Ok(())
+    }
+
+    /// Uses a dictionary that was made elsewhere, for keys of this pattern and values of about this length.
+    pub(crate) fn import(
+        &self,
+        content: &[u8],
+        pattern: &[u8],
+        len: usize,
+        settings: &Settings,
+        changes: &Changes,
+    ) -> Result<u32, DictionaryError> {
+        let band = Band::of(len).ok_or(DictionaryError::NoSuchLength { len })?;
+        let dictionary = Arc::new(Dictionary::load(content)?);
+        let needed = dictionary.memory(settings.compression.level());
+        let known = self.known();
+        let left = settings.dictionaries.dictionaries_limit().saturating_sub(known.memory());
+        if needed > left {
+            return Err(DictionaryError::NoRoom { needed, left });
+        }
+        self.classes.lock().settle(pattern, band);
+        let version = Version {
+            number: 0,
+            dictionary,
+            pattern: Pattern::parse(pattern),
+            band,
+            memory: needed,
+            samples: 0,
+            ratio_before: 1.0,
+            ratio_after: 1.0,
+            trained_at: system_time(),
+            live: Live::new(1.0),
+        };
+        let mut known = self.known.write();
+        Ok(self.use_version(&mut known, version, changes))
+    }
+
+    /// Uses a new version, in the place of the one that its class has had; gives its number.
+    fn use_version(&self, known: &mut Arc<Known>, version: Version, changes: &Changes) -> u32 {
         let version = Arc::new(Version { number: known.next(), ..version });
+        let number = version.number;
         // On its way to the disk before anybody can write a record that needs it.
-        changes.dictionary(version.number, Some(&version.row(true)));
+        changes.dictionary(number, Some(&version.row(true)));
         if let Some(before) = known.active_of(version.pattern.text(), version.band) {
             changes.dictionary(before.number, Some(&before.row(false)));
         }
         *known = Arc::new(known.with(version));
         self.edition.fetch_add(1, Ordering::Release);
-        self.adopted.fetch_add(1, Ordering::Relaxed);
-        true
+        number
     }
 
     /// Forgets versions that no record needs.
