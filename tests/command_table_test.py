@@ -10,7 +10,9 @@ from resp import Connection, Items, Map, Reply, Simple
 from servers import Server
 
 # Commands that valkey-server does not have, and containers that list them.
-OWN = {b"object|compression"}
+OWN_CONTAINER = b"dictionary"
+OWN_SUBCOMMANDS = [b"export", b"forget", b"help", b"import", b"list", b"train"]
+OWN = {b"object|compression", OWN_CONTAINER} | {OWN_CONTAINER + b"|" + name for name in OWN_SUBCOMMANDS}
 PARTIAL = {b"acl", b"client", b"config", b"command", b"debug", b"function", b"latency", b"memory", b"object"}
 
 Plain: TypeAlias = "dict[bytes, Plain] | list[Plain] | bytes | int | None"

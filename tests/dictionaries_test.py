@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -121,3 +122,31 @@ def test_a_kill_leaves_no_value_without_its_dictionary(tmp_path: Path, durabilit
             server.process.wait()
         servers.check(folder)
     assert seen > 0
+
+
+def tool(server: servers.Server, *arguments: str) -> str:
+    command = [str(servers.snugly_binary()), "dictionaries", "--url", f"snugly://127.0.0.1:{server.port}", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_the_tool_lists_exports_imports_and_forgets(start: Start, tmp_path: Path) -> None:
+    file = tmp_path / "users.dict"
+    first, second = start("--dictionary-cpu-percent", "100"), start("--threads", "1")
+    with first.connect() as connection:
+        assert "no dictionaries yet" in tool(first, "list")
+        put_users(connection)
+        waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS, seconds=60)
+        assert tool(first, "train", "user:*").endswith(": 1\n")
+        assert tool(first, "list").splitlines()[1].endswith("user:*")
+        assert f"records: {USERS}" in tool(first, "show", "1")
+        tool(first, "export", "1", str(file))
+    with second.connect() as connection:
+        tool(second, "import", str(file), "--pattern", "user:*", "--length", str(len(user(1))))
+        connection.command("SET", "user:7", user(7))
+        assert dictionaries(connection, "dictionary_records") == 1
+        tool(second, "forget", "1")
+        assert connection.command("GET", "user:7") == user(7)
+        waiting.until(lambda: dictionaries(connection, "dictionaries") == 0, seconds=60)
+        assert connection.command("GET", "user:7") == user(7)
+        refused = connection.command("DICTIONARY", "IMPORT", "user:*", "300", "no dictionary")
+        assert "not a zstd dictionary" in str(refused)

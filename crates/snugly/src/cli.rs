@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{ArgMatches, Command};
 
-use crate::{bench, decode, generate, serve, storage};
+use crate::{bench, decode, dictionaries, generate, serve, storage};
 
 /// What a subcommand does.
 pub(crate) struct Job {
@@ -15,6 +15,7 @@ pub(crate) struct Job {
 pub(crate) const JOBS: &[Job] = &[
     Job { name: "serve", command: serve::command, run: serve::run },
     Job { name: "decode", command: decode::command, run: decode::run },
+    Job { name: "dictionaries", command: dictionaries::command, run: dictionaries::run },
     Job { name: "bench", command: bench::command, run: bench::run },
     Job { name: "check", command: storage::check_command, run: storage::check },
     Job { name: "compact", command: storage::compact_command, run: storage::compact },

@@ -6,6 +6,7 @@ mod cli;
 mod client;
 mod corpus;
 mod decode;
+mod dictionaries;
 mod generate;
 mod open_files;
 mod serve;

@@ -19,6 +19,7 @@ mod connection;
 mod context;
 mod debug;
 mod describe;
+mod dictionary;
 mod documentation;
 mod dump;
 mod execution;
@@ -99,6 +100,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "server", commands: server::COMMANDS },
     Group { name: "server", commands: config::COMMANDS },
     Group { name: "server", commands: describe::COMMANDS },
+    Group { name: "server", commands: dictionary::COMMANDS },
     Group { name: "server", commands: memory::COMMANDS },
     Group { name: "server", commands: command_log::COMMANDS },
     Group { name: "server", commands: latency::COMMANDS },
