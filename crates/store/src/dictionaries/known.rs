@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use snugly_codec::{Dictionary, LoadError};
+use snugly_learning::{Band, Pattern};
 
 use super::DictionaryStats;
-use super::classes::Band;
-use super::pattern::Pattern;
 use crate::disk::dictionary::DictionaryRow;
 
 /// One dictionary of a store.

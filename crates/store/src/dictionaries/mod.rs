@@ -1,7 +1,7 @@
 //! Dictionaries: learned from the values that are written, for values that are alike.
 //!
-//! - [`pattern`]: patterns of keys; [`classes`]: values by pattern and size; [`samples`]: some values of each class
-//! - [`training`]: a dictionary for a class, if it is worth its memory
+//! What they are learned from and whether they are worth having is the business of `snugly_learning`.
+//!
 //! - [`known`]: the dictionaries that there are, by number for readers and by key for writers
 //! - [`tending`]: what is done in the background, step by step
 //!
@@ -9,28 +9,22 @@
 //! is one; so neither reading nor writing takes a lock here. Records say the number of their dictionary, which is never
 //! given to another one. A version that is not used for new values any more stays as long as any record needs it.
 
-pub(crate) mod classes;
 pub(crate) mod known;
-pub(crate) mod pattern;
-mod samples;
 mod tending;
-mod training;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use snugly_codec::{Dictionary, LoadError};
+use snugly_learning::{Band, Class, Classes, Pattern};
 use thiserror::Error;
 
 use crate::changes::Changes;
 use crate::disk::{Disk, DiskError};
 use crate::store::{Settings, system_time};
-use classes::{Band, Classes};
 use known::{Known, Live, Version};
-use pattern::Pattern;
 pub use tending::DictionaryTender;
-pub(crate) use training::with_dictionary;
 
 /// How dictionaries are made and kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,7 +150,7 @@ impl Dictionaries {
         Dictionaries {
             known: RwLock::default(),
             edition: AtomicU64::new(0),
-            classes: Mutex::new(Classes::new(settings.samples_limit(), fastrand::u64(..))),
+            classes: Mutex::new(Classes::new(settings.samples_limit(), false, fastrand::u64(..))),
             is_tended: AtomicBool::new(false),
             trainings: AtomicU64::new(0),
             adopted: AtomicU64::new(0),
@@ -166,7 +160,7 @@ impl Dictionaries {
     /// Follows settings that have changed.
     pub(crate) fn follow(&self, settings: DictionarySettings) {
         let mut classes = self.classes.lock();
-        classes.set_limit(settings.samples_limit());
+        classes.follow(settings.samples_limit(), false);
         if !settings.enabled {
             classes.clear();
         }
@@ -320,7 +314,7 @@ impl Dictionaries {
         let classes = self.classes.lock();
         SampleStats {
             classes: classes.classes().len(),
-            samples: classes.classes().iter().map(classes::Class::samples).sum(),
+            samples: classes.classes().iter().map(Class::samples).sum(),
             bytes: classes.bytes(),
             trainings: self.trainings.load(Ordering::Relaxed),
             adopted: self.adopted.load(Ordering::Relaxed),

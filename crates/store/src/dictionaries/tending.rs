@@ -6,14 +6,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use snugly_learning::{Band, Footprint, Method, Pattern, Terms, study, with_dictionary};
 use tracing::{debug, info, warn};
 
-use super::classes::Band;
 use super::known::{Live, Version};
-use super::pattern::Pattern;
-use super::training::{self, Terms};
 use crate::disk::Disk;
+use crate::memory::{entry, entry_allocation_size};
 use crate::session::{Session, StoreError};
 use crate::store::{Settings, Store};
 
@@ -37,6 +37,9 @@ struct Walk {
     cursor: u64,
 }
 
+/// What a record takes in memory.
+const FOOTPRINT: Footprint =
+    Footprint { overhead: |key_len| entry::overhead(key_len, false), allocation: entry_allocation_size };
 /// How often it is looked what is no longer used, in milliseconds.
 const LOOK_EVERY: u64 = 1_000;
 /// A version goes when no record has needed it for so long, in milliseconds.
@@ -84,23 +87,29 @@ impl DictionaryTender {
         let known = dictionaries.known();
         let current = known.active_of(&ready.pattern, ready.band);
         let pattern = Pattern::parse(&ready.pattern);
+        let choice = settings.compression;
+        let choice = if current.is_some() { with_dictionary(choice) } else { choice };
         let terms = Terms {
-            choice: settings.compression,
-            current: current.map(|version| &**version.dictionary()),
+            current: Method { choice, dictionary: current.map(|version| version.dictionary().clone()) },
+            goal: None,
+            trains: true,
             population: self.population(|key, len| Band::of(len) == Some(ready.band) && pattern.matches(key)),
+            reads: 1.0,
             room: settings.dictionaries.dictionaries_limit().saturating_sub(known.memory()),
+            footprint: FOOTPRINT,
         };
-        let found = training::train(&ready.samples, terms);
+        let study = study(&ready.samples, &terms, &|| Duration::ZERO);
         dictionaries.trainings.fetch_add(1, Ordering::Relaxed);
-        dictionaries.classes.lock().trained(&ready, found.is_some());
-        let Some(found) = found else { return true };
-        let (bytes, before, after) = (found.dictionary.bytes().len(), found.ratio_before, found.ratio_after);
+        let found = study.new_dictionary();
+        dictionaries.classes.lock().studied(&ready, found.is_some(), now);
+        let Some(dictionary) = found else { return true };
+        let (bytes, before, after) = (dictionary.bytes().len(), study.before().ratio(), study.best().ratio());
         let version = Version {
             number: 0,
-            dictionary: found.dictionary,
+            dictionary: dictionary.clone(),
             pattern,
             band: ready.band,
-            memory: found.memory,
+            memory: study.best().memory,
             samples: ready.samples.len(),
             ratio_before: before,
             ratio_after: after,

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use snugly_codec::{CodecId, DecodeError};
+use snugly_learning::with_dictionary;
 
 use super::{Session, StoreError, Value};
+use crate::dictionaries::Dictionaries;
 use crate::dictionaries::known::Version;
-use crate::dictionaries::{Dictionaries, with_dictionary};
 use crate::memory::entry::{self, Access, Entry};
 use crate::memory::entry_allocation_size;
 use crate::memory::shard::Presence;

@@ -21,7 +21,7 @@ const MAX_NODES: usize = 1024;
 
 /// What all keys of a kind have in common: words, and `*` for what varies. A `*` at the end stands for all that follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pattern {
+pub struct Pattern {
     text: Box<[u8]>,
     segments: Box<[Part]>,
 }
@@ -36,7 +36,7 @@ struct Part {
 
 impl Pattern {
     /// The pattern that is written so, as the glob of KEYS: `*` only where a segment ends.
-    pub(crate) fn parse(text: &[u8]) -> Pattern {
+    pub fn parse(text: &[u8]) -> Pattern {
         let segments = split(text)
             .map(|(segment, separator)| {
                 let (word, varies) = segment.strip_suffix(b"*").map_or((segment, false), |word| (word, true));
@@ -47,16 +47,17 @@ impl Pattern {
     }
 
     /// How it is written.
-    pub(crate) fn text(&self) -> &[u8] {
+    pub fn text(&self) -> &[u8] {
         &self.text
     }
 
     /// How much of a key it says: of two patterns that match, the one that says more counts.
-    pub(crate) fn precision(&self) -> usize {
+    pub fn precision(&self) -> usize {
         self.segments.iter().map(|part| part.word.len() + usize::from(part.separator.is_some())).sum()
     }
 
-    pub(crate) fn matches(&self, key: &[u8]) -> bool {
+    /// Whether a key is of this pattern.
+    pub fn matches(&self, key: &[u8]) -> bool {
         let mut rest = key;
         for part in &self.segments {
             if part.varies && part.separator.is_none() {
@@ -117,7 +118,7 @@ struct Node {
 }
 
 /// The patterns that were learned so far.
-pub(super) struct Patterns {
+pub(crate) struct Patterns {
     /// The first is the root.
     nodes: Vec<Node>,
     /// Keys until the next tidying.
@@ -125,14 +126,14 @@ pub(super) struct Patterns {
 }
 
 impl Patterns {
-    pub(super) fn new() -> Patterns {
+    pub(crate) fn new() -> Patterns {
         let part = Part { word: Box::default(), varies: false, separator: None };
         let root = Node { part, parent: 0, children: Vec::new(), seen: 0, closed: false };
         Patterns { nodes: vec![root], untidied: TIDY_EVERY }
     }
 
     /// Learns from a key; writes the pattern that it has by now.
-    pub(super) fn learn(&mut self, key: &[u8], text: &mut Vec<u8>) {
+    pub(crate) fn learn(&mut self, key: &[u8], text: &mut Vec<u8>) {
         text.clear();
         self.untidied -= 1;
         if self.untidied == 0 {
@@ -216,7 +217,7 @@ impl Patterns {
     }
 
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 }

@@ -2,37 +2,41 @@
 //!
 //! What writers see of it is [`Classes::offer`]: it says how many writes they need not offer. There are never more than
 //! [`MAX_CLASSES`] beside those for everything else, whatever the keys.
+//!
+//! A class is sampled, studied early and then with more samples, and then left alone until it has been seen much more
+//! often, its values have drifted or somebody asks.
 
-use super::pattern::Patterns;
-use super::samples::{Reservoir, Sample};
+use crate::pattern::Patterns;
+use crate::samples::{Reservoir, Sample};
 
 /// Values of similar size: of at least 32, 128, 512, 2 Ki and 8 Ki bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Band(u8);
+pub struct Band(u8);
 
 impl Band {
     /// Values shorter than this have no class, nor those from [`Band::END`] on.
-    const START: usize = 32;
-    const END: usize = 32 << 10;
+    pub const START: usize = 32;
+    /// See [`Band::START`].
+    pub const END: usize = 32 << 10;
 
     /// The band of values of so many bytes; the longest gain little by a dictionary and have none.
-    pub(crate) fn of(len: usize) -> Option<Band> {
+    pub fn of(len: usize) -> Option<Band> {
         (Band::START..Band::END).contains(&len).then(|| Band(((len.ilog2() - Band::START.ilog2()) / 2) as u8))
     }
 
     /// The length of its shortest value, in bytes.
-    pub(crate) fn start(self) -> usize {
+    pub fn start(self) -> usize {
         Band::START << (2 * self.0)
     }
 
     /// Behind the length of its longest value, in bytes.
-    pub(crate) fn end(self) -> usize {
+    pub fn end(self) -> usize {
         Band::END.min(Band::START << (2 * self.0 + 2))
     }
 }
 
 /// How many classes are told apart; the rest is in those of the pattern `*`, one for each band.
-pub(super) const MAX_CLASSES: usize = 64;
+pub const MAX_CLASSES: usize = 64;
 /// The pattern of everything else.
 const REST: &[u8] = b"*";
 /// The most samples of a class, in bytes, and the part of all that it may have.
@@ -41,83 +45,114 @@ const CLASS_SHARE: usize = 8;
 /// What a class needs for its first training, which is to be early.
 const FIRST_BYTES: usize = 64 << 10;
 const FIRST_SAMPLES: usize = 128;
+/// What it needs for a look at what suits it without a dictionary.
+const LOOK_SAMPLES: usize = 64;
 /// What it needs if there is no room for more, or somebody asks for a training.
 const LEAST_SAMPLES: usize = 32;
 /// How many writes are not offered at most while no class needs samples; half of that on average.
 const MAX_SKIPPED: u32 = 128;
-/// A class that was not worth a dictionary is sampled again when it has been seen so many times as often.
+/// A class that was not worth a dictionary is sampled again when it has been seen so many times as often,
 const RETRY_AT: u64 = 4;
-/// After so many offers the classes without a dictionary that nobody has used meanwhile make room for others.
+/// and at least so often.
+const LEAST_RETRY: u64 = 10_000;
+/// A class is looked at again after so long, in milliseconds.
+const LOOK_AGAIN_AFTER: u64 = 10 * 60 * 1000;
+/// After so many offers the classes that nobody has used meanwhile make room for others.
 const TIDY_EVERY: u32 = 1 << 16;
 
 /// One class.
-pub(super) struct Class {
-    pub(super) pattern: Box<[u8]>,
-    pub(super) band: Band,
-    /// How many values were seen, as far as offers tell; and up to the last tidying.
-    pub(super) seen: u64,
+pub struct Class {
+    /// The pattern of its keys.
+    pub pattern: Box<[u8]>,
+    /// The length of its values.
+    pub band: Band,
+    /// How many values were seen, as far as offers tell.
+    pub seen: u64,
+    /// The same at the last tidying.
     seen_before: u64,
+    /// It is trained again when so many were seen.
+    retrain_at: u64,
     progress: Progress,
 }
 
 /// Where a class stands.
 enum Progress {
-    /// It is sampled, to be trained at this time.
+    /// It is sampled, to be studied at this time.
     Sampling { samples: Reservoir, due: Due },
-    /// It has been trained, with or without success; sampled again when so many values were seen.
-    Settled { until: u64 },
+    /// It has been studied, at this time (Unix milliseconds).
+    Settled { since: u64 },
 }
 
-/// When a class that is sampled is trained.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// When a class that is sampled is studied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
     /// As soon as there are the least samples: somebody asks for it.
     Now,
-    /// With little, to be early.
-    Early,
+    /// As soon as there are a few, and without a training.
+    Look,
+    /// With so many bytes of samples.
+    Bytes(usize),
     /// When there is no room for more samples.
     Full,
 }
 
-pub(super) struct Classes {
+/// All classes.
+pub struct Classes {
     patterns: Patterns,
     classes: Vec<Class>,
     /// How many bytes all samples may take.
     limit: usize,
+    /// Whether classes are looked at for what suits them, and not only trained.
+    looks: bool,
     random: fastrand::Rng,
     /// The pattern of the key that is looked at.
     text: Vec<u8>,
     untidied: u32,
 }
 
-/// A class that has enough samples.
-pub(super) struct Ready {
-    pub(super) pattern: Box<[u8]>,
-    pub(super) band: Band,
-    pub(super) samples: Vec<Sample>,
+/// A class that has enough samples to be studied.
+pub struct Ready {
+    /// See [`Class`].
+    pub pattern: Box<[u8]>,
+    /// See [`Class`].
+    pub band: Band,
+    /// See [`Class`].
+    pub seen: u64,
+    /// What was sampled of it.
+    pub samples: Vec<Sample>,
+    /// Whether they are enough to train a dictionary.
+    pub trains: bool,
+    due: Due,
     /// Whether there is no room for more of them.
     is_full: bool,
 }
 
 impl Classes {
-    pub(super) fn new(limit: usize, seed: u64) -> Classes {
+    /// No class yet; samples will take `limit` bytes at most. If it `looks`, each class is ready after a few samples
+    /// already, and again every ten minutes.
+    pub fn new(limit: usize, looks: bool, seed: u64) -> Classes {
         Classes {
             patterns: Patterns::new(),
             classes: Vec::new(),
             limit,
+            looks,
             random: fastrand::Rng::with_seed(seed),
             text: Vec::new(),
             untidied: TIDY_EVERY,
         }
     }
 
-    /// How many bytes all samples may take from now on.
-    pub(super) fn set_limit(&mut self, limit: usize) {
+    /// From now on as in [`Classes::new`].
+    pub fn follow(&mut self, limit: usize, looks: bool) {
         self.limit = limit;
+        if looks && !self.looks {
+            self.classes.iter_mut().for_each(|class| class.progress = Progress::anew(Due::Look));
+        }
+        self.looks = looks;
     }
 
     /// Looks at a written value that stands for so many; says how many of the next need not be offered.
-    pub(super) fn offer(&mut self, key: &[u8], value: &[u8], stands_for: u64) -> u32 {
+    pub fn offer(&mut self, key: &[u8], value: &[u8], stands_for: u64) -> u32 {
         let Some(band) = Band::of(value.len()) else { return 0 };
         self.untidied -= 1;
         if self.untidied == 0 {
@@ -128,8 +163,8 @@ impl Classes {
         let place = self.class_of(key, band);
         let class = &mut self.classes[place];
         class.seen += stands_for;
-        if let Progress::Settled { until } = class.progress
-            && class.seen >= until
+        if class.seen >= class.retrain_at
+            && let Progress::Settled { .. } = class.progress
         {
             class.progress = Progress::anew(Due::Full);
         }
@@ -153,7 +188,8 @@ impl Classes {
             let named = self.classes.iter().filter(|class| &*class.pattern != REST).count();
             let pattern = if named < MAX_CLASSES { &text } else { REST };
             find(&self.classes, pattern).or_else(|| {
-                self.classes.push(Class::new(pattern, band));
+                let due = if self.looks { Due::Look } else { Due::Bytes(FIRST_BYTES) };
+                self.classes.push(Class::new(pattern, band, Progress::anew(due)));
                 Some(self.classes.len() - 1)
             })
         });
@@ -162,7 +198,7 @@ impl Classes {
     }
 
     /// Bytes that all samples take.
-    pub(super) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.classes.iter().map(Class::sampled_bytes).sum()
     }
 
@@ -172,33 +208,39 @@ impl Classes {
         self.classes.iter_mut().for_each(|class| class.seen_before = class.seen);
     }
 
-    /// A class that has enough samples to be trained, that with the most first.
-    pub(super) fn ready(&self) -> Option<Ready> {
+    /// A class that has enough samples to be studied, that with the most first.
+    pub fn ready(&self) -> Option<Ready> {
         let ready = self.classes.iter().filter(|class| class.is_ready());
         ready.max_by_key(|class| class.sampled_bytes()).and_then(Class::ready)
     }
 
-    /// Notes that a class was trained, and whether it has a new dictionary.
-    pub(super) fn trained(&mut self, ready: &Ready, adopted: bool) {
+    /// Notes that a class was studied at this time (Unix milliseconds), and whether it has a new dictionary.
+    pub fn studied(&mut self, ready: &Ready, adopted: bool, now: u64) {
         let Some(class) = self.find(&ready.pattern, ready.band) else { return };
-        match &mut class.progress {
-            // The next training is better founded.
-            Progress::Sampling { due, .. } if !ready.is_full => *due = Due::Full,
-            progress if adopted => *progress = Progress::Settled { until: u64::MAX },
-            progress => *progress = Progress::Settled { until: class.seen.saturating_mul(RETRY_AT) },
+        let Progress::Sampling { due, samples } = &mut class.progress else { return };
+        match ready.due {
+            Due::Look if class.retrain_at == NEVER_TRAINED => *due = Due::Bytes(FIRST_BYTES),
+            Due::Look => class.progress = Progress::Settled { since: now },
+            // The next training is better founded, or pays because there are more values by then.
+            _ if !ready.is_full => *due = if adopted { Due::Full } else { Due::Bytes(2 * samples.bytes()) },
+            _ => {
+                class.retrain_at = if adopted { u64::MAX } else { class.later() };
+                class.progress = Progress::Settled { since: now };
+            }
         }
     }
 
     /// Has a class that has a dictionary already.
-    pub(super) fn settle(&mut self, pattern: &[u8], band: Band) {
+    pub fn settle(&mut self, pattern: &[u8], band: Band) {
         if self.find(pattern, band).is_none() {
-            let progress = Progress::Settled { until: u64::MAX };
-            self.classes.push(Class { progress, ..Class::new(pattern, band) });
+            let progress =
+                if self.looks { Progress::anew(Due::Look) } else { Progress::Settled { since: 0 } };
+            self.classes.push(Class { retrain_at: u64::MAX, ..Class::new(pattern, band, progress) });
         }
     }
 
-    /// Samples a class anew, if it is not being sampled.
-    pub(super) fn resample(&mut self, pattern: &[u8], band: Band) {
+    /// Samples a class anew for a training, if it is not being sampled.
+    pub fn resample(&mut self, pattern: &[u8], band: Band) {
         if let Some(class) = self.find(pattern, band)
             && let Progress::Settled { .. } = class.progress
         {
@@ -206,8 +248,19 @@ impl Classes {
         }
     }
 
+    /// Has classes looked at again that were not for long at this time (Unix milliseconds).
+    pub fn look_again(&mut self, now: u64) {
+        for class in self.classes.iter_mut().filter(|_| self.looks) {
+            if let Progress::Settled { since } = class.progress
+                && now.saturating_sub(since) >= LOOK_AGAIN_AFTER
+            {
+                class.progress = Progress::anew(Due::Look);
+            }
+        }
+    }
+
     /// Has classes trained as soon as they have enough samples; says how many. Those that are not sampled are from now on.
-    pub(super) fn train_now(&mut self, wanted: impl Fn(&[u8]) -> bool) -> usize {
+    pub fn train_now(&mut self, wanted: impl Fn(&[u8]) -> bool) -> usize {
         let wanted = self.classes.iter_mut().filter(|class| wanted(&class.pattern));
         wanted
             .map(|class| match &mut class.progress {
@@ -218,19 +271,21 @@ impl Classes {
     }
 
     /// Has a class that may have a dictionary again, but not soon.
-    pub(super) fn bereave(&mut self, pattern: &[u8], band: Band) {
+    pub fn bereave(&mut self, pattern: &[u8], band: Band) {
         if let Some(class) = self.find(pattern, band) {
-            class.progress = Progress::Settled { until: class.seen.saturating_mul(RETRY_AT) };
+            class.retrain_at = class.later();
+            class.progress = Progress::Settled { since: 0 };
         }
     }
 
     /// Forgets everything.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.patterns = Patterns::new();
         self.classes.clear();
     }
 
-    pub(super) fn classes(&self) -> &[Class] {
+    /// The classes that there are.
+    pub fn classes(&self) -> &[Class] {
         &self.classes
     }
 
@@ -239,6 +294,9 @@ impl Classes {
     }
 }
 
+/// That a class was never trained.
+const NEVER_TRAINED: u64 = u64::MAX - 1;
+
 impl Progress {
     fn anew(due: Due) -> Progress {
         Progress::Sampling { samples: Reservoir::new(), due }
@@ -246,8 +304,13 @@ impl Progress {
 }
 
 impl Class {
-    fn new(pattern: &[u8], band: Band) -> Class {
-        Class { pattern: pattern.into(), band, seen: 0, seen_before: 0, progress: Progress::anew(Due::Early) }
+    fn new(pattern: &[u8], band: Band, progress: Progress) -> Class {
+        Class { pattern: pattern.into(), band, seen: 0, seen_before: 0, retrain_at: NEVER_TRAINED, progress }
+    }
+
+    /// When it is trained again after nothing came of it.
+    fn later(&self) -> u64 {
+        self.seen.max(LEAST_RETRY).saturating_mul(RETRY_AT)
     }
 
     fn reservoir(&self) -> Option<&Reservoir> {
@@ -258,31 +321,36 @@ impl Class {
     }
 
     /// How many samples there are.
-    pub(super) fn samples(&self) -> usize {
+    pub fn samples(&self) -> usize {
         self.reservoir().map_or(0, |samples| samples.samples().len())
     }
 
     /// Bytes that they take.
-    pub(super) fn sampled_bytes(&self) -> usize {
+    pub fn sampled_bytes(&self) -> usize {
         self.reservoir().map_or(0, Reservoir::bytes)
     }
 
     fn is_ready(&self) -> bool {
         let Progress::Sampling { samples, due } = &self.progress else { return false };
         let count = samples.samples().len();
-        let is_enough = match due {
+        let is_enough = match *due {
             Due::Now => true,
-            Due::Early => samples.bytes() >= FIRST_BYTES && count >= FIRST_SAMPLES,
+            Due::Look => count >= LOOK_SAMPLES,
+            Due::Bytes(least) => samples.bytes() >= least && count >= FIRST_SAMPLES,
             Due::Full => false,
         };
         (is_enough || samples.is_full()) && count >= LEAST_SAMPLES
     }
 
     fn ready(&self) -> Option<Ready> {
-        self.reservoir().map(|samples| Ready {
+        let Progress::Sampling { samples, due } = &self.progress else { return None };
+        Some(Ready {
             pattern: self.pattern.clone(),
             band: self.band,
+            seen: self.seen,
             samples: samples.samples().to_vec(),
+            trains: *due != Due::Look,
+            due: *due,
             is_full: samples.is_full(),
         })
     }
@@ -309,7 +377,7 @@ mod tests {
 
     #[test]
     fn ten_thousand_patterns_of_keys_make_a_bounded_number_of_classes_in_bounded_memory() {
-        let mut classes = Classes::new(LIMIT, 7);
+        let mut classes = Classes::new(LIMIT, false, 7);
         let letters = |number: u32| -> String {
             number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
         };
@@ -326,7 +394,7 @@ mod tests {
 
     #[test]
     fn a_class_is_sampled_until_it_has_been_trained_with_all_that_it_may_keep() {
-        let mut classes = Classes::new(LIMIT, 7);
+        let mut classes = Classes::new(LIMIT, false, 7);
         let mut key = 0;
         let mut fill = |classes: &mut Classes| loop {
             key += 1;
@@ -337,33 +405,99 @@ mod tests {
         let early = fill(&mut classes).expect("there are enough for a first training");
         assert!((FIRST_BYTES..FIRST_BYTES + 500).contains(&classes.bytes()) && !early.is_full);
         assert_eq!(&*early.pattern, b"user:*");
-        classes.trained(&early, false);
+        classes.studied(&early, true, 0);
         let full = fill(&mut classes).expect("no more fit");
         assert!(full.samples.len() > 3 * early.samples.len() && full.is_full);
-        classes.trained(&full, false);
+        classes.studied(&full, false, 0);
         assert_eq!(classes.bytes(), 0, "what was trained is not kept");
         assert!(classes.ready().is_none());
-        let seen = classes.classes()[0].seen;
+        let seen = classes.classes()[0].seen.max(LEAST_RETRY);
+        let done = classes.classes()[0].seen;
         let before = (0..).take_while(|number| {
             offer(&mut classes, &format!("user:{number}"), 300);
             classes.bytes() == 0
         });
-        assert_eq!(before.count() as u64, (RETRY_AT - 1) * seen - 1, "it is tried again later");
+        assert_eq!(before.count() as u64, RETRY_AT * seen - done - 1, "it is tried again later");
     }
 
     #[test]
     fn a_class_with_a_dictionary_is_sampled_again_only_when_that_is_asked_for() {
-        let mut classes = Classes::new(LIMIT, 7);
+        let mut classes = Classes::new(LIMIT, false, 7);
         let offer_many = |classes: &mut Classes, count: u32| {
             (0..count).map(|number| offer(classes, &format!("user:{number}"), 300)).fold(0, u32::max)
         };
         assert!(offer_many(&mut classes, 10_000) > 0);
         let ready = classes.ready().expect("there are enough");
-        classes.trained(&ready, true);
+        classes.studied(&ready, true, 0);
         offer_many(&mut classes, 100_000);
         assert_eq!(classes.bytes(), 0);
         classes.resample(b"user:*", ready.band);
         offer(&mut classes, "user:1", 300);
         assert!(classes.bytes() > 0);
+    }
+
+    /// Offers values of one kind until their class is ready.
+    fn next(classes: &mut Classes, from: &mut u32) -> Ready {
+        loop {
+            if let Some(ready) = classes.ready() {
+                return ready;
+            }
+            *from += 1;
+            offer(classes, &format!("user:{from}"), 300);
+        }
+    }
+
+    #[test]
+    fn after_an_early_training_that_came_to_nothing_the_next_has_twice_the_samples() {
+        let (mut classes, mut from) = (Classes::new(LIMIT, false, 7), 0);
+        let mut counts = Vec::new();
+        while counts.len() < 3 {
+            let ready = next(&mut classes, &mut from);
+            counts.push(ready.samples.len());
+            classes.studied(&ready, false, 0);
+        }
+        assert!(
+            counts.windows(2).all(|pair| (pair[0] * 2..pair[0] * 2 + 3).contains(&pair[1])),
+            "{counts:?}"
+        );
+    }
+
+    #[test]
+    fn who_looks_looks_at_each_class_soon_and_again_after_ten_minutes() {
+        let (mut classes, mut from) = (Classes::new(LIMIT, true, 7), 0);
+        let first = next(&mut classes, &mut from);
+        assert_eq!((first.trains, first.samples.len()), (false, LOOK_SAMPLES));
+        classes.studied(&first, false, 0);
+        while let Progress::Sampling { .. } = classes.classes()[0].progress {
+            let ready = next(&mut classes, &mut from);
+            assert!(ready.trains);
+            classes.studied(&ready, true, 1_000);
+        }
+        classes.look_again(1_000 + LOOK_AGAIN_AFTER - 1);
+        assert!(matches!(classes.classes()[0].progress, Progress::Settled { .. }));
+        classes.look_again(1_000 + LOOK_AGAIN_AFTER);
+        let again = next(&mut classes, &mut from);
+        assert!(!again.trains);
+        classes.studied(&again, false, 2_000_000);
+        assert!(matches!(classes.classes()[0].progress, Progress::Settled { since: 2_000_000 }));
+    }
+
+    #[test]
+    fn when_looking_is_switched_on_every_class_is_looked_at() {
+        let (mut classes, mut from) = (Classes::new(LIMIT, false, 7), 0);
+        let ready = next(&mut classes, &mut from);
+        classes.studied(&ready, true, 0);
+        classes.follow(LIMIT, true);
+        assert!(!next(&mut classes, &mut from).trains);
+    }
+
+    #[test]
+    fn a_class_whose_keys_repeat_is_not_sampled_for_ever() {
+        let mut classes = Classes::new(LIMIT, false, 7);
+        let skipped: u64 = (0..100_000)
+            .map(|number| u64::from(offer(&mut classes, &format!("user:{}", number % 200), 300)))
+            .sum();
+        assert!(skipped > 1_000_000);
+        assert!(classes.ready().is_some());
     }
 }

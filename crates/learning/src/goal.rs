@@ -1,0 +1,61 @@
+//! What people want of compression, as a price.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What is to be had for processor time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Goal {
+    /// The least memory: a saved byte may cost up to 200 ns.
+    Memory,
+    /// What saves much for the time that it takes: up to 15 ns.
+    #[default]
+    Balanced,
+    /// What saves at next to no cost: up to 3 ns.
+    Speed,
+}
+
+/// One row for each goal: its name, and what a saved byte may cost, in nanoseconds.
+const GOALS: [(Goal, &str, f64); 3] =
+    [(Goal::Memory, "memory", 200.0), (Goal::Balanced, "balanced", 15.0), (Goal::Speed, "speed", 3.0)];
+
+impl Goal {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        GOALS[self as usize].1
+    }
+
+    /// What a saved byte may cost, in nanoseconds.
+    pub fn price(self) -> f64 {
+        GOALS[self as usize].2
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Goal {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Goal, String> {
+        let found = GOALS.iter().find(|(_, known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|row| row.0).ok_or_else(|| "must be memory, balanced or speed".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goals_are_found_by_their_names() {
+        for (goal, name, _) in GOALS {
+            assert_eq!((name.parse(), goal.to_string()), (Ok(goal), name.to_owned()));
+        }
+        assert_eq!("BALANCED".parse(), Ok(Goal::default()));
+        assert!("fast".parse::<Goal>().is_err());
+    }
+}

@@ -1,0 +1,24 @@
+//! What is best for cached values, learned from them: which keys are of one kind, which dictionary their values have in
+//! common, and which codec, level and dictionary are worth their time.
+//!
+//! - [`pattern`]: patterns of keys, such as `user:*`, and how they are learned from keys
+//! - [`classes`]: values by pattern and size, and some samples of each
+//! - [`samples`]: random samples in bounded memory
+//! - [`study`]: what is best for a class, measured on its samples
+//! - [`goal`]: what a saved byte may cost
+//!
+//! Writers offer values to [`Classes`], which takes few of them; something in the background asks for a class that is
+//! [`Ready`], [studies](study()) it and tells the classes. The crate does no I/O, starts no threads and knows no store and
+//! no server: who uses it says how many bytes a value takes there, and gives the clock.
+
+pub mod classes;
+mod goal;
+pub mod pattern;
+pub mod samples;
+mod study;
+
+pub use classes::{Band, Class, Classes, Ready};
+pub use goal::Goal;
+pub use pattern::Pattern;
+pub use samples::Sample;
+pub use study::{Footprint, Measured, Method, Study, Terms, study, with_dictionary};

@@ -1,0 +1,402 @@
+//! What is best for a class, measured on its samples: bytes as they are stored, with a dictionary's own memory on the
+//! other side of the scale, and processor time.
+//!
+//! A dictionary is measured with samples that it was not trained on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use snugly_codec::{Choice, CodecId, Decoder, Dictionary, Encoder, Record};
+
+use crate::goal::Goal;
+use crate::samples::Sample;
+
+/// The sizes of dictionaries that are tried, in bytes; most of the gain is there at 8 to 16 KiB.
+const SIZES: [usize; 5] = [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10];
+/// A dictionary has at most one of so many bytes of its samples: a larger one learns them by heart.
+const SAMPLES_FOR_EACH_BYTE: usize = 8;
+/// How much values may take with a new dictionary, of what they take with what is in use, in percent.
+const MOST_STORED: u64 = 90;
+/// With a dictionary, values are worth compressing from one of so many bytes of the usual threshold on.
+const SHORTER: usize = 4;
+/// What is tried for a goal, each without and, if it is zstd, with a dictionary.
+const CANDIDATES: [(&str, i32); 4] = [("lz4", 0), ("zstd", 1), ("zstd", 3), ("zstd", 9)];
+/// Levels from here on are for those who want the least memory.
+const SLOW_LEVEL: i32 = 9;
+/// Another method must be better than that in use by what this part of the saved bytes is worth.
+const LEAST_BETTER: f64 = 0.02;
+/// So many values are enough to measure with.
+const MEASURED: usize = 256;
+/// How often all of them are encoded and decoded; the fastest round counts.
+const ROUNDS: usize = 3;
+/// What records call the only dictionary.
+const NUMBER: u32 = 1;
+
+/// How values are encoded.
+#[derive(Clone, Debug)]
+pub struct Method {
+    /// Codec, level, and from which size on.
+    pub choice: Choice,
+    /// With which dictionary, if the codec is zstd.
+    pub dictionary: Option<Arc<Dictionary>>,
+}
+
+/// How many bytes an encoded value takes where it is kept.
+#[derive(Clone, Copy)]
+pub struct Footprint {
+    /// What is kept beside a record for a key of so many bytes.
+    pub overhead: fn(usize) -> usize,
+    /// What so many bytes take.
+    pub allocation: fn(usize) -> usize,
+}
+
+/// What is known of a class beside its samples.
+#[derive(Clone)]
+pub struct Terms {
+    /// What the class uses now.
+    pub current: Method,
+    /// What it is to be chosen for; without a goal, codec and level stay, and only the dictionary changes.
+    pub goal: Option<Goal>,
+    /// Whether a dictionary may be trained.
+    pub trains: bool,
+    /// How many values the class has, about.
+    pub population: u64,
+    /// How often a value is read, about, for each time that it is written.
+    pub reads: f64,
+    /// How many bytes a dictionary may take in memory.
+    pub room: usize,
+    /// What values take.
+    pub footprint: Footprint,
+}
+
+/// What a method makes of samples.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The method.
+    pub method: Method,
+    /// How many values were measured, and their bytes.
+    pub values: usize,
+    /// See `values`.
+    pub raw: usize,
+    /// Bytes of what they are encoded to.
+    pub encoded: usize,
+    /// Bytes that they take as they are.
+    pub plain: usize,
+    /// Bytes that they take encoded.
+    pub stored: usize,
+    /// How long all of them take to encode; nothing if they are left alone.
+    pub encode: Duration,
+    /// And to decode.
+    pub decode: Duration,
+    /// Bytes that the dictionary takes in memory.
+    pub memory: usize,
+}
+
+/// What came of a study.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// What was measured; the first is what the class used before.
+    pub measured: Vec<Measured>,
+    /// The place of the best one there.
+    pub best: usize,
+}
+
+impl Study {
+    /// What is best.
+    pub fn best(&self) -> &Measured {
+        &self.measured[self.best]
+    }
+
+    /// What was used before.
+    pub fn before(&self) -> &Measured {
+        &self.measured[0]
+    }
+
+    /// The best one's dictionary, if it was not in use before.
+    pub fn new_dictionary(&self) -> Option<&Arc<Dictionary>> {
+        let before = self.before().method.dictionary.as_ref().map(|dictionary| dictionary.id());
+        self.best().method.dictionary.as_ref().filter(|dictionary| Some(dictionary.id()) != before)
+    }
+}
+
+impl Measured {
+    /// Encoded bytes for each byte of a value.
+    pub fn ratio(&self) -> f64 {
+        self.encoded as f64 / self.raw.max(1) as f64
+    }
+
+    /// What `population` values take, the dictionary included, in bytes.
+    pub fn stored(&self, population: u64) -> u64 {
+        let values = u128::from(population) * self.stored as u128 / self.values.max(1) as u128;
+        values as u64 + self.memory as u64
+    }
+
+    /// Processor time of a value that is written once and read so often.
+    pub fn time(&self, reads: f64) -> Duration {
+        (self.encode + self.decode.mul_f64(reads)) / self.values.max(1) as u32
+    }
+
+    /// What a value takes less on average, without the dictionary's part, in bytes.
+    fn saved_each(&self) -> f64 {
+        (self.plain as f64 - self.stored as f64) / self.values.max(1) as f64
+    }
+
+    /// What a value is worth that is encoded so, in nanoseconds: what is saved at the goal's price, less the time.
+    fn worth(&self, goal: Goal, terms: &Terms) -> f64 {
+        let saved = self.saved_each() - self.memory as f64 / terms.population.max(1) as f64;
+        saved * goal.price() - self.time(terms.reads).as_nanos() as f64
+    }
+}
+
+/// How values are compressed with a dictionary: shorter ones, too.
+pub fn with_dictionary(choice: Choice) -> Choice {
+    choice.with_min_bytes(choice.min_bytes() / SHORTER)
+}
+
+/// Measures what there is to choose from for a class, and says what is best. `clock` gives the processor time of the
+/// thread.
+pub fn study(samples: &[Sample], terms: &Terms, clock: &dyn Fn() -> Duration) -> Study {
+    let bench = Bench { terms, clock };
+    let (held_out, trained): (Vec<&Sample>, Vec<&Sample>) =
+        samples.iter().partition(|sample| sample.is_held_out());
+    let new = if terms.trains { bench.train(&trained, &held_out) } else { None };
+    let samples: Vec<&Sample> = match new {
+        Some(_) => held_out,
+        None => samples.iter().take(MEASURED).collect(),
+    };
+    let others = match (terms.goal, &new) {
+        (Some(goal), _) => methods(goal, new.as_ref().or(terms.current.dictionary.as_ref())),
+        (None, Some(dictionary)) => vec![bench.with_dictionary(dictionary.clone())],
+        (None, None) => Vec::new(),
+    };
+    let methods = std::iter::once(terms.current.clone()).chain(others);
+    let measured: Vec<Measured> = methods.map(|method| bench.measure(method, &samples)).collect();
+    let best = match terms.goal {
+        Some(goal) => best(&measured, goal, terms),
+        None => measured.len() - 1,
+    };
+    Study { measured, best }
+}
+
+/// The place of the method that is worth the most; the first, which is in use, unless another is clearly better.
+fn best(measured: &[Measured], goal: Goal, terms: &Terms) -> usize {
+    let worth: Vec<f64> = measured.iter().map(|measured| measured.worth(goal, terms)).collect();
+    let best = (0..worth.len()).max_by(|&a, &b| worth[a].total_cmp(&worth[b])).unwrap_or_default();
+    let saved = [0, best].map(|place| measured[place].saved_each()).into_iter().fold(0.0, f64::max);
+    if worth[best] > worth[0] + LEAST_BETTER * goal.price() * saved { best } else { 0 }
+}
+
+/// What there is to choose from for a goal.
+fn methods(goal: Goal, dictionary: Option<&Arc<Dictionary>>) -> Vec<Method> {
+    let wanted = CANDIDATES.iter().filter(|(_, level)| *level < SLOW_LEVEL || goal == Goal::Memory);
+    // What this build does not have is no candidate.
+    let choices = wanted.filter_map(|(name, level)| Choice::new(name, Some(*level), 0).ok());
+    let choices: Vec<Choice> = std::iter::once(Choice::none()).chain(choices).collect();
+    let with = |dictionary: &Arc<Dictionary>| {
+        let dictionary = dictionary.clone();
+        let zstd = choices.iter().filter(|choice| choice.algorithm().id() == CodecId::Zstd);
+        zstd.map(move |&choice| Method { choice, dictionary: Some(dictionary.clone()) }).collect::<Vec<_>>()
+    };
+    let plain = choices.iter().map(|&choice| Method { choice, dictionary: None });
+    plain.chain(dictionary.map(with).into_iter().flatten()).collect()
+}
+
+/// Trains and measures.
+struct Bench<'a> {
+    terms: &'a Terms,
+    clock: &'a dyn Fn() -> Duration,
+}
+
+impl Bench<'_> {
+    /// The dictionary that saves the most of those of several sizes, if it is worth having.
+    fn train(&self, trained: &[&Sample], held_out: &[&Sample]) -> Option<Arc<Dictionary>> {
+        let Terms { current, population, room, .. } = self.terms;
+        let values: Vec<&[u8]> = trained.iter().map(|sample| &*sample.value).collect();
+        let bytes: usize = values.iter().map(|value| value.len()).sum();
+        let before = self.measure(current.clone(), held_out);
+        let most = before.stored(*population) * MOST_STORED / 100;
+        let mut best: Option<(u64, Arc<Dictionary>)> = None;
+        for size in SIZES.into_iter().filter(|size| size * SAMPLES_FOR_EACH_BYTE <= bytes) {
+            let Ok(dictionary) = Dictionary::train(&values, size) else { break };
+            let dictionary = Arc::new(dictionary);
+            let after = self.measure(self.with_dictionary(dictionary.clone()), held_out);
+            let stored = after.stored(*population);
+            if after.memory > *room || best.as_ref().is_some_and(|(least, _)| stored >= *least) {
+                break;
+            }
+            best = Some((stored, dictionary));
+        }
+        best.filter(|(stored, _)| *stored <= most).map(|(_, dictionary)| dictionary)
+    }
+
+    /// How values are encoded with a new dictionary.
+    fn with_dictionary(&self, dictionary: Arc<Dictionary>) -> Method {
+        let Method { choice, dictionary: current } = &self.terms.current;
+        let choice = match (choice.algorithm().id(), current) {
+            (CodecId::Zstd, None) if self.terms.goal.is_none() => with_dictionary(*choice),
+            (CodecId::Zstd, _) => *choice,
+            _ => Choice::new("zstd", None, 0).unwrap_or(*choice),
+        };
+        Method { choice, dictionary: Some(dictionary) }
+    }
+
+    fn measure(&self, method: Method, samples: &[&Sample]) -> Measured {
+        let (mut encoder, mut decoder) = (Encoder::new(Arc::default()), Decoder::new(Arc::default()));
+        let dictionary = method.dictionary.as_deref().map(|dictionary| (NUMBER, dictionary));
+        let find = |_: u32| method.dictionary.clone();
+        let Footprint { overhead, allocation } = self.terms.footprint;
+        let (mut records, mut encode, mut decode) = (Vec::new(), Duration::MAX, Duration::MAX);
+        // The first round finds the caches cold.
+        for _ in 0..ROUNDS {
+            let started = (self.clock)();
+            records.clear();
+            for sample in samples {
+                let overhead = overhead(sample.key_len);
+                let record =
+                    encoder.encode_with(method.choice, dictionary, &sample.value, overhead, allocation);
+                let mut bytes = Vec::with_capacity(record.encoded_len());
+                record.append_to(&mut bytes);
+                records.push(bytes);
+            }
+            encode = encode.min((self.clock)().saturating_sub(started));
+            let started = (self.clock)();
+            let mut value = Vec::new();
+            for record in records.iter().filter_map(|bytes| Record::parse(bytes).ok()) {
+                value.clear();
+                // It was made here, and counts for nothing if it cannot be read.
+                let _ = decoder.decode_with(&record, &find, record.raw_len(), &mut value);
+            }
+            decode = decode.min((self.clock)().saturating_sub(started));
+        }
+        let footprint = |sample: &&Sample, len| allocation(overhead(sample.key_len) + len);
+        let both = || samples.iter().zip(&records);
+        let level = method.choice.level();
+        if !method.choice.compresses() {
+            (encode, decode) = (Duration::ZERO, Duration::ZERO);
+        }
+        Measured {
+            values: samples.len(),
+            raw: samples.iter().map(|sample| sample.value.len()).sum(),
+            encoded: records
+                .iter()
+                .filter_map(|bytes| Record::parse(bytes).ok())
+                .map(|record| record.payload().len())
+                .sum(),
+            plain: samples
+                .iter()
+                .map(|sample| footprint(sample, Record::identity(&sample.value).encoded_len()))
+                .sum(),
+            stored: both().map(|(sample, bytes)| footprint(sample, bytes.len())).sum(),
+            encode,
+            decode,
+            memory: method.dictionary.as_ref().map_or(0, |dictionary| dictionary.memory(level)),
+            method,
+        }
+    }
+}
+
+#[cfg(all(test, feature = "zstd", feature = "lz4"))]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Values that share much with each other and little with themselves.
+    fn users(count: usize) -> Vec<Sample> {
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut word = || -> String { (0..8).map(|_| random.lowercase()).collect() };
+        (0..count)
+            .map(|number| {
+                let (name, city) = (word(), word());
+                let value = format!(
+                    r#"{{"id":{number},"name":"{name}","email":"{name}@example.com","address":{{"city":"{city}","country":"Iceland"}},"preferences":{{"language":"is","newsletter":true,"theme":"dark"}}}}"#
+                );
+                Sample::new(format!("user:{number}").as_bytes(), value.as_bytes())
+            })
+            .collect()
+    }
+
+    fn noise(count: usize) -> Vec<Sample> {
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut value = || -> Vec<u8> { (0..600).map(|_| random.u8(..)).collect() };
+        (0..count).map(|number| Sample::new(format!("image:{number}").as_bytes(), &value())).collect()
+    }
+
+    fn terms(goal: Option<Goal>) -> Terms {
+        let choice = Choice::new("zstd", None, 64).expect("it is built in");
+        Terms {
+            current: Method { choice, dictionary: None },
+            goal,
+            trains: true,
+            population: 100_000,
+            reads: 1.0,
+            room: 16 << 20,
+            footprint: Footprint { overhead: |key_len| key_len + 16, allocation: |bytes| bytes },
+        }
+    }
+
+    /// A clock that goes on by so much each time that somebody looks.
+    fn ticking(step: Duration) -> impl Fn() -> Duration {
+        let now = Cell::new(Duration::ZERO);
+        move || {
+            now.set(now.get() + step);
+            now.get()
+        }
+    }
+
+    fn free() -> Duration {
+        Duration::ZERO
+    }
+
+    #[test]
+    fn values_that_are_alike_get_a_dictionary() {
+        let study = study(&users(2_000), &terms(None), &free);
+        assert!(study.new_dictionary().is_some());
+        assert!(study.best().ratio() < 0.6 * study.before().ratio());
+        assert!(study.best().stored(100_000) < study.before().stored(100_000) * 9 / 10);
+    }
+
+    #[test]
+    fn a_dictionary_that_takes_more_than_it_saves_is_not_worth_having() {
+        let few = Terms { population: 100, ..terms(None) };
+        assert!(study(&users(2_000), &few, &free).new_dictionary().is_none());
+        let no_room = Terms { room: 1_000, ..terms(None) };
+        assert!(study(&users(2_000), &no_room, &free).new_dictionary().is_none());
+    }
+
+    #[test]
+    fn a_dictionary_is_not_replaced_by_one_that_is_as_good() {
+        let samples = users(2_000);
+        let first = study(&samples, &terms(None), &free);
+        let again = Terms { current: first.best().method.clone(), ..terms(None) };
+        assert!(study(&users(2_500)[500..], &again, &free).new_dictionary().is_none());
+    }
+
+    #[test]
+    fn what_does_not_compress_is_left_alone_whatever_the_goal() {
+        for goal in [Goal::Memory, Goal::Balanced, Goal::Speed] {
+            let study = study(&noise(200), &terms(Some(goal)), &ticking(Duration::from_micros(500)));
+            assert!(!study.best().method.choice.compresses(), "{goal}");
+        }
+    }
+
+    #[test]
+    fn what_time_costs_nothing_is_compressed_as_well_as_possible_and_what_it_costs_too_much_not_at_all() {
+        let samples = users(2_000);
+        let best = |goal, step| {
+            let study = study(&samples, &terms(Some(goal)), &ticking(step));
+            (study.best().method.choice.compresses(), study.best().method.dictionary.is_some())
+        };
+        assert_eq!(best(Goal::Speed, Duration::ZERO), (true, true));
+        // Each value takes a millisecond to encode and one to decode, and 200 bytes at most can be saved.
+        assert_eq!(best(Goal::Memory, Duration::from_millis(MEASURED as u64)), (false, false));
+    }
+
+    #[test]
+    fn a_look_trains_nothing() {
+        let look = Terms { trains: false, ..terms(Some(Goal::Memory)) };
+        let study = study(&users(2_000), &look, &free);
+        assert!(study.measured.iter().all(|measured| measured.method.dictionary.is_none()));
+        assert!(study.best().method.choice.compresses());
+    }
+}
