@@ -4,6 +4,8 @@
 //! content, so that a value can never be decoded with the wrong one. Where dictionaries are kept is for
 //! others to know.
 
+mod shared;
+
 use std::fmt;
 
 use xxhash_rust::xxh64::xxh64;
@@ -13,6 +15,8 @@ use crate::algorithm::zstd::{self, Prepared};
 const MAGIC: [u8; 4] = [0x37, 0xA4, 0x30, 0xEC];
 /// Magic number and ID.
 const HEADER_LEN: usize = 8;
+/// The offsets that a dictionary starts with reach back so far into its content (RFC 8878, section 5).
+const LEAST_CONTENT: usize = 8;
 /// Smaller IDs are reserved for a public registry, and larger ones for the future (RFC 8878, section 5).
 const FIRST_ID: u64 = 32_768;
 const END_OF_IDS: u64 = 1 << 31;
@@ -57,8 +61,11 @@ impl Dictionary {
     /// [`Dictionary::MAX_BYTES`]) from sample values: hundreds of them, together about a hundred times its
     /// size.
     ///
+    /// A dictionary outlives the values that it was trained on and is shared by many readers: whatever is in it
+    /// stands in several samples (any eight bytes in a row).
+    ///
     /// # Errors
-    /// Too few or too small samples, a size out of range, or a build without zstd.
+    /// Too few or too small samples, or nothing that they share, a size out of range, or a build without zstd.
     pub fn train<S: AsRef<[u8]>>(samples: &[S], max_bytes: usize) -> Result<Dictionary, TrainError> {
         if !(Dictionary::MIN_TRAINED_BYTES..=Dictionary::MAX_BYTES).contains(&max_bytes) {
             return Err(TrainError::SizeOutOfRange { max_bytes });
@@ -66,7 +73,15 @@ impl Dictionary {
         let samples: Vec<&[u8]> =
             samples.iter().map(AsRef::as_ref).filter(|sample| !sample.is_empty()).collect();
         let lengths: Vec<usize> = samples.iter().map(|sample| sample.len()).collect();
-        let mut bytes = zstd::train(&samples.concat(), &lengths, max_bytes)?;
+        let trained = zstd::train(&samples.concat(), &lengths, max_bytes)?;
+        let unreadable = TrainError::Unusable(LoadError::Corrupt);
+        let header_len = zstd::dictionary_header_len(&trained).ok_or(unreadable)?;
+        let (header, content) = trained.split_at(header_len);
+        let content = shared::fragments(content, &samples);
+        if content.len() < LEAST_CONTENT {
+            return Err(TrainError::Refused("the samples share nothing"));
+        }
+        let mut bytes = [header, &content].concat();
         let id = content_id(&bytes);
         bytes[MAGIC.len()..HEADER_LEN].copy_from_slice(&id.to_le_bytes());
         Dictionary::load(bytes).map_err(TrainError::Unusable)

@@ -41,6 +41,26 @@ fn what_is_no_dictionary_is_refused() {
 }
 
 #[test]
+fn a_dictionary_holds_nothing_that_one_value_alone_says() {
+    let secret = |number: u64| format!("{:016x}", xxhash_rust::xxh64::xxh64(&number.to_le_bytes(), 7));
+    let value = |number| format!(r#"{{"kind":"session","token":"{}","expires":3600}}"#, secret(number));
+    let samples: Vec<String> = (0..1_000).map(value).collect();
+    let dictionary = Dictionary::train(&samples, 16 << 10).expect("there are enough samples");
+    let content = dictionary.bytes();
+    assert!(
+        content.windows(20).any(|window| window == br#"{"kind":"session","t"#),
+        "what they share is there"
+    );
+    for number in 0..1_000 {
+        let secret = secret(number);
+        assert!(
+            !content.windows(8).any(|window| secret.as_bytes().windows(8).any(|part| part == window)),
+            "{secret}"
+        );
+    }
+}
+
+#[test]
 fn training_says_what_it_lacks() {
     let none: [&[u8]; 0] = [];
     assert!(matches!(Dictionary::train(&none, 4_096), Err(TrainError::Refused(_))));

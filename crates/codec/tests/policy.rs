@@ -79,6 +79,24 @@ fn random_values_are_hardly_ever_tried() {
 }
 
 #[test]
+fn who_alternates_between_levels_remembers_what_was_not_worth_it_at_each() {
+    let counters = Arc::new(Counters::default());
+    let mut encoder = Encoder::new(counters.clone());
+    for algorithm in compressing() {
+        let choices = [1, 2].map(|level| Choice::new(algorithm.name(), Some(level), 64).expect("it exists"));
+        for seed in 0..500 {
+            let value = random(1_000, seed);
+            for choice in choices {
+                encoder.encode(choice, &value, 0, |bytes| bytes);
+            }
+        }
+    }
+    let counts = counters.snapshot();
+    let tried = counts.total(Family::SkippedNoGain);
+    assert!(tried <= 20 * compressing().count() as u64, "{tried} attempts");
+}
+
+#[test]
 fn compressed_files_are_left_alone_from_the_first_on() {
     for algorithm in compressing() {
         let magics: [&[u8]; 4] = [b"\x1f\x8b\x08", b"\x89PNG\r\n\x1a\n", b"PK\x03\x04", b"\xff\xd8\xff"];

@@ -217,6 +217,14 @@ impl Prepared {
     }
 }
 
+/// The length of what stands before a dictionary's content: magic number, ID and entropy tables.
+pub(crate) fn dictionary_header_len(dictionary: &[u8]) -> Option<usize> {
+    // SAFETY: the pointer and the length are those of one slice, which the function only reads.
+    let len =
+        unsafe { zstd_safe::zstd_sys::ZDICT_getDictHeaderSize(dictionary.as_ptr().cast(), dictionary.len()) };
+    (len <= dictionary.len()).then_some(len)
+}
+
 /// Trains a dictionary of at most `max_bytes` from samples that lie one after the other. Its ID is libzstd's.
 pub(crate) fn train(samples: &[u8], lengths: &[usize], max_bytes: usize) -> Result<Vec<u8>, TrainError> {
     let mut dictionary = Vec::with_capacity(max_bytes);

@@ -16,6 +16,10 @@ impl Prepared {
     }
 }
 
+pub(crate) fn dictionary_header_len(_: &[u8]) -> Option<usize> {
+    None
+}
+
 pub(crate) fn train(_: &[u8], _: &[usize], _: usize) -> Result<Vec<u8>, TrainError> {
     Err(TrainError::NotBuiltIn)
 }

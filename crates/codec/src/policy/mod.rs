@@ -15,10 +15,19 @@ use probe::Spread;
 
 /// One thread's memory of what has been worth compressing.
 pub(crate) struct Policy {
-    /// What the memory is about: another algorithm or level starts anew.
+    memories: Vec<Memory>,
+    /// The place of the one that is in use.
+    current: usize,
+}
+
+/// What is remembered of one algorithm at one level.
+struct Memory {
     subject: (CodecId, i32),
     classes: [Class; CLASSES],
 }
+
+/// So many algorithms and levels are remembered.
+const MEMORIES: usize = 8;
 
 /// Powers of two up to the longest value, without and with a dictionary.
 const CLASSES: usize = 2 * LENGTHS;
@@ -81,7 +90,7 @@ struct Attempt {
 
 impl Policy {
     pub const fn new() -> Policy {
-        Policy { subject: (CodecId::Identity, 0), classes: [Class::NEW; CLASSES] }
+        Policy { memories: Vec::new(), current: 0 }
     }
 
     /// Appends the payload of a compressed `value` to `out` if it is `worth` its length, or says why not and
@@ -118,14 +127,11 @@ impl Policy {
     }
 
     fn consider(&mut self, choice: Choice, encoding: &Encoding<'_>, value: &[u8]) -> Result<Attempt, Reason> {
-        let subject = (choice.algorithm().id(), choice.level());
-        if self.subject != subject {
-            *self = Policy { subject, ..Policy::new() };
-        }
+        let memory = self.recall((choice.algorithm().id(), choice.level()));
         let family = if encoding.dictionary.is_some() { LENGTHS } else { 0 };
         let class = family as u8 + value.len().checked_ilog2().unwrap_or(0) as u8;
         let has_magic = magic::matches(value);
-        let memory = &mut self.classes[usize::from(class)];
+        let memory = &mut memory.classes[usize::from(class)];
         if memory.suspicion == 0 && !has_magic && value.len() < ALWAYS_LOOKED_AT {
             return Ok(Attempt { class, spread: None, doubtful: false });
         }
@@ -141,8 +147,23 @@ impl Policy {
         Ok(Attempt { class, spread: Some(spread), doubtful: spread == Spread::Even && backoff.failures > 0 })
     }
 
+    /// The memory of an algorithm at a level, in use from now on.
+    fn recall(&mut self, subject: (CodecId, i32)) -> &mut Memory {
+        if self.memories.get(self.current).is_none_or(|memory| memory.subject != subject) {
+            let known = self.memories.iter().position(|memory| memory.subject == subject);
+            self.current = known.unwrap_or_else(|| {
+                self.memories.truncate(MEMORIES - 1);
+                self.memories.push(Memory { subject, classes: [Class::NEW; CLASSES] });
+                self.memories.len() - 1
+            });
+        }
+        &mut self.memories[self.current]
+    }
+
+    /// Notes what came of an attempt, the last one that was considered.
     fn report(&mut self, attempt: Attempt, gained: bool) {
-        let class = &mut self.classes[usize::from(attempt.class)];
+        let Some(memory) = self.memories.get_mut(self.current) else { return };
+        let class = &mut memory.classes[usize::from(attempt.class)];
         if gained {
             class.suspicion = class.suspicion.saturating_sub(1);
         } else {
