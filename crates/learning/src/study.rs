@@ -20,9 +20,9 @@ const MOST_STORED: u64 = 90;
 /// With a dictionary, values are worth compressing from one of so many bytes of the usual threshold on.
 const SHORTER: usize = 4;
 /// What is tried for a goal, each without and, if it is zstd, with a dictionary.
-const CANDIDATES: [(&str, i32); 4] = [("lz4", 0), ("zstd", 1), ("zstd", 3), ("zstd", 9)];
+const CANDIDATES: [(&str, i32); 5] = [("lz4", 0), ("zstd", 1), ("zstd", 3), ("zstd", 6), ("zstd", 9)];
 /// Levels from here on are for those who want the least memory.
-const SLOW_LEVEL: i32 = 9;
+const SLOW_LEVEL: i32 = 6;
 /// Another method must be better than that in use by what this part of the saved bytes is worth.
 const LEAST_BETTER: f64 = 0.02;
 /// So many values are enough to measure with.
