@@ -4,20 +4,26 @@
 //! - [`pattern`]: patterns of keys, such as `user:*`, and how they are learned from keys
 //! - [`classes`]: values by pattern and size, and some samples of each
 //! - [`samples`]: random samples in bounded memory
-//! - [`study`]: what is best for a class, measured on its samples
-//! - [`goal`]: what a saved byte may cost
+//! - [`study()`]: what is best for a class, measured on its samples
+//! - [`Goal`]: what a saved byte may cost
+//! - [`Decisions`]: what new values of each class are encoded with, and why
+//! - [`Drift`]: whether values still take what they took when that was decided
 //!
 //! Writers offer values to [`Classes`], which takes few of them; something in the background asks for a class that is
 //! [`Ready`], [studies](study()) it and tells the classes. The crate does no I/O, starts no threads and knows no store and
 //! no server: who uses it says how many bytes a value takes there, and gives the clock.
 
 pub mod classes;
+mod decisions;
+mod drift;
 mod goal;
 pub mod pattern;
 pub mod samples;
 mod study;
 
 pub use classes::{Band, Class, Classes, Ready};
+pub use decisions::{Decision, Decisions};
+pub use drift::Drift;
 pub use goal::Goal;
 pub use pattern::Pattern;
 pub use samples::Sample;

@@ -72,8 +72,10 @@ pub struct Terms {
 /// What a method makes of samples.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// The method.
-    pub method: Method,
+    /// Codec and level.
+    pub choice: Choice,
+    /// The ID of the dictionary.
+    pub dictionary: Option<u32>,
     /// How many values were measured, and their bytes.
     pub values: usize,
     /// See `values`.
@@ -99,6 +101,8 @@ pub struct Study {
     pub measured: Vec<Measured>,
     /// The place of the best one there.
     pub best: usize,
+    /// The best one's dictionary, if it was not in use before.
+    pub new_dictionary: Option<Arc<Dictionary>>,
 }
 
 impl Study {
@@ -110,12 +114,6 @@ impl Study {
     /// What was used before.
     pub fn before(&self) -> &Measured {
         &self.measured[0]
-    }
-
-    /// The best one's dictionary, if it was not in use before.
-    pub fn new_dictionary(&self) -> Option<&Arc<Dictionary>> {
-        let before = self.before().method.dictionary.as_ref().map(|dictionary| dictionary.id());
-        self.best().method.dictionary.as_ref().filter(|dictionary| Some(dictionary.id()) != before)
     }
 }
 
@@ -137,14 +135,14 @@ impl Measured {
     }
 
     /// What a value takes less on average, without the dictionary's part, in bytes.
-    fn saved_each(&self) -> f64 {
+    pub fn saved_each(&self) -> f64 {
         (self.plain as f64 - self.stored as f64) / self.values.max(1) as f64
     }
 
     /// What a value is worth that is encoded so, in nanoseconds: what is saved at the goal's price, less the time.
-    fn worth(&self, goal: Goal, terms: &Terms) -> f64 {
-        let saved = self.saved_each() - self.memory as f64 / terms.population.max(1) as f64;
-        saved * goal.price() - self.time(terms.reads).as_nanos() as f64
+    pub fn worth(&self, goal: Goal, population: u64, reads: f64) -> f64 {
+        let saved = self.saved_each() - self.memory as f64 / population.max(1) as f64;
+        saved * goal.price() - self.time(reads).as_nanos() as f64
     }
 }
 
@@ -175,12 +173,14 @@ pub fn study(samples: &[Sample], terms: &Terms, clock: &dyn Fn() -> Duration) ->
         Some(goal) => best(&measured, goal, terms),
         None => measured.len() - 1,
     };
-    Study { measured, best }
+    let new_dictionary = new.filter(|dictionary| measured[best].dictionary == Some(dictionary.id()));
+    Study { measured, best, new_dictionary }
 }
 
 /// The place of the method that is worth the most; the first, which is in use, unless another is clearly better.
 fn best(measured: &[Measured], goal: Goal, terms: &Terms) -> usize {
-    let worth: Vec<f64> = measured.iter().map(|measured| measured.worth(goal, terms)).collect();
+    let worth: Vec<f64> =
+        measured.iter().map(|measured| measured.worth(goal, terms.population, terms.reads)).collect();
     let best = (0..worth.len()).max_by(|&a, &b| worth[a].total_cmp(&worth[b])).unwrap_or_default();
     let saved = [0, best].map(|place| measured[place].saved_each()).into_iter().fold(0.0, f64::max);
     if worth[best] > worth[0] + LEAST_BETTER * goal.price() * saved { best } else { 0 }
@@ -290,7 +290,8 @@ impl Bench<'_> {
             encode,
             decode,
             memory: method.dictionary.as_ref().map_or(0, |dictionary| dictionary.memory(level)),
-            method,
+            choice: method.choice,
+            dictionary: method.dictionary.as_ref().map(|dictionary| dictionary.id()),
         }
     }
 }
@@ -351,7 +352,7 @@ mod tests {
     #[test]
     fn values_that_are_alike_get_a_dictionary() {
         let study = study(&users(2_000), &terms(None), &free);
-        assert!(study.new_dictionary().is_some());
+        assert!(study.new_dictionary.is_some());
         assert!(study.best().ratio() < 0.6 * study.before().ratio());
         assert!(study.best().stored(100_000) < study.before().stored(100_000) * 9 / 10);
     }
@@ -359,24 +360,27 @@ mod tests {
     #[test]
     fn a_dictionary_that_takes_more_than_it_saves_is_not_worth_having() {
         let few = Terms { population: 100, ..terms(None) };
-        assert!(study(&users(2_000), &few, &free).new_dictionary().is_none());
+        assert!(study(&users(2_000), &few, &free).new_dictionary.is_none());
         let no_room = Terms { room: 1_000, ..terms(None) };
-        assert!(study(&users(2_000), &no_room, &free).new_dictionary().is_none());
+        assert!(study(&users(2_000), &no_room, &free).new_dictionary.is_none());
     }
 
     #[test]
     fn a_dictionary_is_not_replaced_by_one_that_is_as_good() {
         let samples = users(2_000);
         let first = study(&samples, &terms(None), &free);
-        let again = Terms { current: first.best().method.clone(), ..terms(None) };
-        assert!(study(&users(2_500)[500..], &again, &free).new_dictionary().is_none());
+        let again = Terms {
+            current: Method { dictionary: first.new_dictionary.clone(), choice: first.best().choice },
+            ..terms(None)
+        };
+        assert!(study(&users(2_500)[500..], &again, &free).new_dictionary.is_none());
     }
 
     #[test]
     fn what_does_not_compress_is_left_alone_whatever_the_goal() {
         for goal in [Goal::Memory, Goal::Balanced, Goal::Speed] {
             let study = study(&noise(200), &terms(Some(goal)), &ticking(Duration::from_micros(500)));
-            assert!(!study.best().method.choice.compresses(), "{goal}");
+            assert!(!study.best().choice.compresses(), "{goal}");
         }
     }
 
@@ -385,7 +389,7 @@ mod tests {
         let samples = users(2_000);
         let best = |goal, step| {
             let study = study(&samples, &terms(Some(goal)), &ticking(step));
-            (study.best().method.choice.compresses(), study.best().method.dictionary.is_some())
+            (study.best().choice.compresses(), study.best().dictionary.is_some())
         };
         assert_eq!(best(Goal::Speed, Duration::ZERO), (true, true));
         // Each value takes a millisecond to encode and one to decode, and 200 bytes at most can be saved.
@@ -396,7 +400,7 @@ mod tests {
     fn a_look_trains_nothing() {
         let look = Terms { trains: false, ..terms(Some(Goal::Memory)) };
         let study = study(&users(2_000), &look, &free);
-        assert!(study.measured.iter().all(|measured| measured.method.dictionary.is_none()));
-        assert!(study.best().method.choice.compresses());
+        assert!(study.measured.iter().all(|measured| measured.dictionary.is_none()));
+        assert!(study.best().choice.compresses());
     }
 }

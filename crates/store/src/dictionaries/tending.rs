@@ -100,7 +100,7 @@ impl DictionaryTender {
         };
         let study = study(&ready.samples, &terms, &|| Duration::ZERO);
         dictionaries.trainings.fetch_add(1, Ordering::Relaxed);
-        let found = study.new_dictionary();
+        let found = study.new_dictionary.as_ref();
         dictionaries.classes.lock().studied(&ready, found.is_some(), now);
         let Some(dictionary) = found else { return true };
         let (bytes, before, after) = (dictionary.bytes().len(), study.before().ratio(), study.best().ratio());
