@@ -18,6 +18,8 @@ impl Band {
     pub const START: usize = 32;
     /// See [`Band::START`].
     pub const END: usize = 32 << 10;
+    /// All values that have a class, where size makes no difference.
+    pub const ANY: Band = Band(u8::MAX);
 
     /// The band of values of so many bytes; the longest gain little by a dictionary and have none.
     pub fn of(len: usize) -> Option<Band> {
@@ -26,12 +28,17 @@ impl Band {
 
     /// The length of its shortest value, in bytes.
     pub fn start(self) -> usize {
-        Band::START << (2 * self.0)
+        if self == Band::ANY { Band::START } else { Band::START << (2 * self.0) }
     }
 
     /// Behind the length of its longest value, in bytes.
     pub fn end(self) -> usize {
-        Band::END.min(Band::START << (2 * self.0 + 2))
+        if self == Band::ANY { Band::END } else { Band::END.min(Band::START << (2 * self.0 + 2)) }
+    }
+
+    /// Whether values of so many bytes are of this band.
+    pub fn contains(self, len: usize) -> bool {
+        (self.start()..self.end()).contains(&len)
     }
 }
 
@@ -104,6 +111,8 @@ pub struct Classes {
     limit: usize,
     /// Whether classes are looked at for what suits them, and not only trained.
     looks: bool,
+    /// Whether values of different size are told apart.
+    by_size: bool,
     random: fastrand::Rng,
     /// The pattern of the key that is looked at.
     text: Vec<u8>,
@@ -136,10 +145,16 @@ impl Classes {
             classes: Vec::new(),
             limit,
             looks,
+            by_size: true,
             random: fastrand::Rng::with_seed(seed),
             text: Vec::new(),
             untidied: TIDY_EVERY,
         }
+    }
+
+    /// The same, for those who do not tell values of different size apart.
+    pub fn of_any_size(limit: usize, looks: bool, seed: u64) -> Classes {
+        Classes { by_size: false, ..Classes::new(limit, looks, seed) }
     }
 
     /// From now on as in [`Classes::new`].
@@ -154,6 +169,7 @@ impl Classes {
     /// Looks at a written value that stands for so many; says how many of the next need not be offered.
     pub fn offer(&mut self, key: &[u8], value: &[u8], stands_for: u64) -> u32 {
         let Some(band) = Band::of(value.len()) else { return 0 };
+        let band = if self.by_size { band } else { Band::ANY };
         self.untidied -= 1;
         if self.untidied == 0 {
             self.tidy();
@@ -370,9 +386,19 @@ mod tests {
     fn bands_follow_each_other_and_cover_what_has_one() {
         for len in [32, 127, 128, 511, 512, 2_047, 2_048, 8_191, 8_192, 32_767] {
             let band = Band::of(len).expect("it has a band");
-            assert!((band.start()..band.end()).contains(&len), "{len}");
+            assert!(band.contains(len), "{len}");
         }
         assert_eq!((Band::of(31), Band::of(32_768)), (None, None));
+        assert!(Band::ANY.contains(32) && Band::ANY.contains(32_767) && !Band::ANY.contains(31));
+    }
+
+    #[test]
+    fn who_does_not_tell_sizes_apart_has_one_class_for_each_pattern() {
+        let mut classes = Classes::of_any_size(LIMIT, false, 7);
+        for len in [40, 300, 5_000] {
+            offer(&mut classes, "user:7", len);
+        }
+        assert_eq!(classes.classes().len(), 1);
     }
 
     #[test]

@@ -72,11 +72,7 @@ pub struct Decisions {
 impl Decisions {
     /// What is decided for a new value.
     pub fn find(&self, key: &[u8], len: usize) -> Option<&Arc<Decision>> {
-        if self.decisions.is_empty() {
-            return None;
-        }
-        let band = Band::of(len)?;
-        self.decisions.iter().find(|decision| decision.band == band && decision.pattern.matches(key))
+        self.decisions.iter().find(|decision| decision.band.contains(len) && decision.pattern.matches(key))
     }
 
     /// With a decision more, in the place of the one that its class has had, and without those of classes that are gone.
@@ -115,6 +111,7 @@ mod tests {
         let ready = ready.expect("it comes after some values");
         let terms = Terms {
             current: Method { choice: Choice::none(), dictionary: None },
+            dictionary: None,
             goal: Some(Goal::Memory),
             trains: false,
             population: 1_000,

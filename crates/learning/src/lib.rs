@@ -7,6 +7,7 @@
 //! - [`study()`]: what is best for a class, measured on its samples
 //! - [`Goal`]: what a saved byte may cost
 //! - [`Decisions`]: what new values of each class are encoded with, and why
+//! - [`Learner`]: all of it together, for those who keep no values themselves
 //! - [`Drift`]: whether values still take what they took when that was decided
 //!
 //! Writers offer values to [`Classes`], which takes few of them; something in the background asks for a class that is
@@ -17,6 +18,7 @@ pub mod classes;
 mod decisions;
 mod drift;
 mod goal;
+mod learner;
 pub mod pattern;
 pub mod samples;
 mod study;
@@ -25,6 +27,7 @@ pub use classes::{Band, Class, Classes, Ready};
 pub use decisions::{Decision, Decisions};
 pub use drift::Drift;
 pub use goal::Goal;
+pub use learner::{Learner, LearnerSettings, Lesson};
 pub use pattern::Pattern;
 pub use samples::Sample;
 pub use study::{Footprint, Measured, Method, Study, Terms, study, with_dictionary};

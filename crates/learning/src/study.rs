@@ -55,6 +55,8 @@ pub struct Footprint {
 pub struct Terms {
     /// What the class uses now.
     pub current: Method,
+    /// The dictionary that there is for the class, in use or not.
+    pub dictionary: Option<Arc<Dictionary>>,
     /// What it is to be chosen for; without a goal, codec and level stay, and only the dictionary changes.
     pub goal: Option<Goal>,
     /// Whether a dictionary may be trained.
@@ -163,7 +165,7 @@ pub fn study(samples: &[Sample], terms: &Terms, clock: &dyn Fn() -> Duration) ->
         None => samples.iter().take(MEASURED).collect(),
     };
     let others = match (terms.goal, &new) {
-        (Some(goal), _) => methods(goal, new.as_ref().or(terms.current.dictionary.as_ref())),
+        (Some(goal), _) => methods(goal, new.as_ref().or(terms.dictionary.as_ref())),
         (None, Some(dictionary)) => vec![bench.with_dictionary(dictionary.clone())],
         (None, None) => Vec::new(),
     };
@@ -327,6 +329,7 @@ mod tests {
         let choice = Choice::new("zstd", None, 64).expect("it is built in");
         Terms {
             current: Method { choice, dictionary: None },
+            dictionary: None,
             goal,
             trains: true,
             population: 100_000,

@@ -91,6 +91,7 @@ impl DictionaryTender {
         let choice = if current.is_some() { with_dictionary(choice) } else { choice };
         let terms = Terms {
             current: Method { choice, dictionary: current.map(|version| version.dictionary().clone()) },
+            dictionary: None,
             goal: None,
             trains: true,
             population: self.population(|key, len| Band::of(len) == Some(ready.band) && pattern.matches(key)),

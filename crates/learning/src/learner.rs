@@ -1,0 +1,210 @@
+//! Learning for those who keep no values themselves, such as a client: what it writes is all that it knows of.
+//!
+//! Any number of threads show it what they write and follow its decisions. One in the background asks it to step on.
+
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use snugly_codec::{Choice, Dictionary};
+
+use crate::classes::{Classes, Ready};
+use crate::decisions::{Decision, Decisions};
+use crate::goal::Goal;
+use crate::study::{Footprint, Method, Study, Terms, study};
+
+/// What a learner is for.
+#[derive(Clone, Copy, Debug)]
+pub struct LearnerSettings {
+    /// What values are encoded with as long as nothing is decided for them.
+    pub choice: Choice,
+    /// What is to be chosen for; without a goal only dictionaries are learned.
+    pub goal: Option<Goal>,
+    /// Whether dictionaries are trained.
+    pub trains: bool,
+    /// Bytes that samples may take.
+    pub samples_limit: usize,
+}
+
+/// Learns from what is written.
+pub struct Learner {
+    settings: LearnerSettings,
+    classes: Mutex<Classes>,
+    decisions: RwLock<Arc<Decisions>>,
+    /// Grows with each change of the decisions.
+    edition: AtomicU64,
+    /// How many values need not be shown.
+    unsampled: AtomicI32,
+    /// How many were left out since one was shown.
+    skipped: AtomicU64,
+}
+
+/// What came of a step.
+pub struct Lesson {
+    /// The keys that it is for, a glob of KEYS.
+    pub pattern: Vec<u8>,
+    /// How many values were studied.
+    pub samples: usize,
+    /// What came of it.
+    pub study: Study,
+}
+
+/// A dictionary beside the data takes this much room, whatever it takes in the memory of clients.
+const ROOM: usize = 1 << 20;
+
+impl Learner {
+    /// Knows nothing yet.
+    pub fn new(settings: LearnerSettings, seed: u64) -> Learner {
+        Learner {
+            settings,
+            classes: Mutex::new(Classes::of_any_size(settings.samples_limit, settings.goal.is_some(), seed)),
+            decisions: RwLock::default(),
+            edition: AtomicU64::new(0),
+            unsampled: AtomicI32::new(0),
+            skipped: AtomicU64::new(0),
+        }
+    }
+
+    /// Looks at a value that is written, or not. Never waits.
+    pub fn show(&self, key: &[u8], value: &[u8]) {
+        self.skipped.fetch_add(1, Ordering::Relaxed);
+        if self.unsampled.fetch_sub(1, Ordering::Relaxed) > 0 {
+            return;
+        }
+        let Ok(mut classes) = self.classes.try_lock() else { return };
+        let unsampled = classes.offer(key, value, self.skipped.swap(0, Ordering::Relaxed));
+        self.unsampled.store(unsampled as i32, Ordering::Relaxed);
+    }
+
+    /// Which [`Learner::decisions`] are the latest.
+    pub fn edition(&self) -> u64 {
+        self.edition.load(Ordering::Acquire)
+    }
+
+    /// What is decided.
+    pub fn decisions(&self) -> Arc<Decisions> {
+        self.decisions.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Studies a class that has enough samples, which takes up to about a second; `None` if there is none.
+    ///
+    /// `now` is in Unix milliseconds, `reads` how often values are read for each time that one is written, and `current`
+    /// gives the dictionary that is in use for keys of a pattern. `clock` gives the processor time of the thread.
+    pub fn step(
+        &self,
+        now: u64,
+        reads: f64,
+        current: impl Fn(&[u8]) -> Option<Arc<Dictionary>>,
+        clock: &dyn Fn() -> Duration,
+    ) -> Option<Lesson> {
+        let ready = self.next(now)?;
+        let terms = self.terms(&ready, reads, current(&ready.pattern));
+        let study = study(&ready.samples, &terms, clock);
+        let mut classes = self.lock();
+        classes.studied(&ready, study.new_dictionary.is_some(), now);
+        if let Some(goal) = self.settings.goal {
+            let decision = Decision::new(&ready, &terms, goal, &study, now);
+            let mut decisions = self.decisions.write().unwrap_or_else(PoisonError::into_inner);
+            *decisions = Arc::new(decisions.with(decision, classes.classes()));
+            self.edition.fetch_add(1, Ordering::Release);
+        }
+        Some(Lesson { pattern: ready.pattern.to_vec(), samples: ready.samples.len(), study })
+    }
+
+    /// Forgets what was seen and decided: the values are gone.
+    pub fn forget(&self) {
+        self.lock().clear();
+        *self.decisions.write().unwrap_or_else(PoisonError::into_inner) = Arc::default();
+        self.edition.fetch_add(1, Ordering::Release);
+    }
+
+    /// The next class to be studied, with those whose values have changed among them.
+    fn next(&self, now: u64) -> Option<Ready> {
+        let drifted: Vec<_> =
+            self.decisions().iter().filter(|decision| decision.drift.has_drifted()).cloned().collect();
+        let mut classes = self.lock();
+        drifted.iter().for_each(|decision| classes.resample(decision.pattern.text(), decision.band));
+        classes.look_again(now);
+        classes.ready()
+    }
+
+    fn terms(&self, ready: &Ready, reads: f64, dictionary: Option<Arc<Dictionary>>) -> Terms {
+        let decisions = self.decisions();
+        let decided = decisions.iter().find(|decision| decision.pattern.text() == &*ready.pattern);
+        let choice = decided.map_or(self.settings.choice, |decision| decision.choice);
+        let is_used = decided.is_none_or(|decision| decision.uses_dictionary);
+        Terms {
+            current: Method { choice, dictionary: dictionary.clone().filter(|_| is_used) },
+            dictionary,
+            goal: self.settings.goal,
+            trains: ready.trains && self.settings.trains,
+            population: ready.seen,
+            reads,
+            room: ROOM,
+            footprint: Footprint { overhead: |_| 0, allocation: |bytes| bytes },
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Classes> {
+        self.classes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(all(test, feature = "zstd", feature = "lz4"))]
+mod tests {
+    use super::*;
+
+    fn learner(goal: Option<Goal>, trains: bool) -> Learner {
+        let choice = Choice::new("zstd", None, 64).expect("it is built in");
+        Learner::new(LearnerSettings { choice, goal, trains, samples_limit: 8 << 20 }, 7)
+    }
+
+    /// Shows so many values that are alike, as they come to whoever steps on after each hundred.
+    fn write(learner: &Learner, kind: &str, count: u32, dictionary: Option<&Arc<Dictionary>>) -> Vec<Lesson> {
+        let mut random = fastrand::Rng::with_seed(count.into());
+        let mut lessons = Vec::new();
+        for number in 0..count {
+            let name: String = (0..12).map(|_| random.lowercase()).collect();
+            let value = format!(
+                r#"{{"kind":"{kind}","number":{number},"name":"{name}","preferences":{{"language":"is","newsletter":true,"theme":"dark"}},"visits":[]}}"#
+            );
+            learner.show(format!("{kind}:{number}").as_bytes(), value.as_bytes());
+            if number % 100 == 99 {
+                lessons.extend(learner.step(0, 1.0, |_| dictionary.cloned(), &|| Duration::ZERO));
+            }
+        }
+        lessons
+    }
+
+    #[test]
+    fn values_that_are_alike_give_a_dictionary_for_their_pattern() {
+        let lessons = write(&learner(None, true), "user", 20_000, None);
+        let first = lessons.iter().find(|lesson| lesson.study.new_dictionary.is_some());
+        let first = first.expect("they are enough");
+        assert_eq!(first.pattern, b"user:*");
+        assert!(first.study.best().ratio() < 0.7 * first.study.before().ratio());
+    }
+
+    #[test]
+    fn with_a_goal_each_kind_of_values_is_decided_after_some_hundred() {
+        let learner = learner(Some(Goal::Memory), false);
+        assert!(learner.decisions().find(b"user:1", 150).is_none());
+        let edition = learner.edition();
+        write(&learner, "user", 300, None);
+        assert!(
+            learner.decisions().find(b"user:1", 150).is_some_and(|decision| decision.choice.compresses())
+        );
+        assert!(learner.edition() > edition);
+        learner.forget();
+        assert!(learner.decisions().find(b"user:1", 150).is_none());
+    }
+
+    #[test]
+    fn a_dictionary_that_is_there_is_used_if_that_is_best() {
+        let found = write(&learner(None, true), "user", 20_000, None);
+        let dictionary = found.iter().find_map(|lesson| lesson.study.new_dictionary.clone());
+        let learner = learner(Some(Goal::Balanced), false);
+        write(&learner, "user", 20_000, dictionary.as_ref());
+        assert!(learner.decisions().find(b"user:1", 150).is_some_and(|decision| decision.uses_dictionary));
+    }
+}
