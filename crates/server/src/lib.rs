@@ -11,7 +11,10 @@
 //! - `pause`: whether requests have to wait
 //! - `commands`: the command table; a command is one row and one function
 //! - `tending`: the thread that learns dictionaries
+//! - `admin`: HTTP for those who watch the server
+//! - `figure`: numbers to show, a row each
 //! - `info`: the sections of INFO
+//! - `metrics`: the same numbers for Prometheus
 //! - `memory`, `samples`: what memory is used for; what is known by looking again and again
 //! - `counter`: numbers that one thread counts up
 //! - `command_log`, `latency`, `monitors`: remarkable commands, slow events, and the stream of everything that runs
@@ -19,17 +22,20 @@
 //! It knows commands and clients. How values are kept is the store's business, how replies look as bytes the
 //! protocol's. It starts no process-wide machinery (allocator, logging, signals): that is the program's.
 
+mod admin;
 mod clients;
 mod command_log;
 mod commands;
 mod connection;
 mod counter;
+mod figure;
 mod glob;
 mod info;
 mod interest;
 mod latency;
 mod long_double;
 mod memory;
+mod metrics;
 mod monitors;
 mod outbox;
 mod pause;
@@ -41,6 +47,7 @@ mod tending;
 mod worker;
 
 pub use commands::command_names;
+pub use metrics::{Described, metrics};
 pub use server::{Allocator, AllocatorStats, Server, StartError};
 pub use settings::{Configuration, LogSettings, SETTINGS, Setting};
 pub use snugly_store::Durability;

@@ -1,5 +1,6 @@
 //! What all threads share, and the server's life: listen, hand connections to the workers, stop.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -16,10 +17,11 @@ use snugly_store::{
 use socket2::{Domain, Protocol, Socket, Type};
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
+use crate::admin;
 use crate::clients::Clients;
 use crate::command_log::{CommandLog, Kind};
 use crate::interest::Interest;
@@ -49,7 +51,7 @@ pub enum StartError {
         /// What the system said.
         reason: io::Error,
         /// What to do.
-        hint: &'static str,
+        hint: String,
     },
 }
 
@@ -88,6 +90,7 @@ pub struct Server {
     pause: Pause,
     workers: Mutex<Vec<Arc<WorkerStats>>>,
     addresses: Vec<SocketAddr>,
+    admin_addresses: Vec<SocketAddr>,
     allocator: Allocator,
     monitors: Monitors,
     command_log: CommandLog,
@@ -131,6 +134,7 @@ impl Server {
     pub fn start(configuration: Configuration, allocator: Allocator) -> Result<Running, StartError> {
         let settings = configuration.store_settings()?;
         let listeners = listen(&configuration)?;
+        let admin_listeners = listen_for_admin(&configuration)?;
         let interest = Arc::<Interest>::default();
         let observer = Some(interest.clone() as Arc<dyn Observer>);
         let config = Config { databases: configuration.databases, shards: None, observer, settings };
@@ -150,7 +154,8 @@ impl Server {
             interest,
             pause: Pause::default(),
             workers: Mutex::default(),
-            addresses: listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect(),
+            addresses: local_addresses(&listeners),
+            admin_addresses: local_addresses(&admin_listeners),
             allocator,
             monitors: Monitors::default(),
             command_log: CommandLog::default(),
@@ -181,9 +186,15 @@ impl Server {
             let server = server.clone();
             move || tending::run(&server)
         }));
+        // Whoever holds the one end lets the thread at the other serve on.
+        let (serving, served) = oneshot::channel();
+        if !admin_listeners.is_empty() {
+            let server = server.clone();
+            joins.push(spawn("admin".into(), move || admin::run(&server, admin_listeners, served)));
+        }
         joins.push(spawn("listener".into(), {
             let server = server.clone();
-            move || accept_until_stopped(&server, listeners, handles)
+            move || accept_until_stopped(&server, listeners, handles, serving)
         }));
         Ok(Running { server, threads: joins })
     }
@@ -196,6 +207,11 @@ impl Server {
     /// Where it listens.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// Where it answers HTTP for those who watch it.
+    pub fn admin_addresses(&self) -> &[SocketAddr] {
+        &self.admin_addresses
     }
 
     /// The settings in force.
@@ -289,7 +305,9 @@ impl Server {
 
     /// What the store's sessions counted since the last CONFIG RESETSTAT.
     pub(crate) fn stats(&self) -> Stats {
-        self.store.stats().since(&self.baseline.lock())
+        // In this order, so that no less is counted than was at the reset.
+        let baseline = self.baseline.lock();
+        self.store.stats().since(&baseline)
     }
 
     /// Starts all statistics anew.
@@ -356,23 +374,45 @@ fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
 }
 
 fn listen(configuration: &Configuration) -> Result<Vec<std::net::TcpListener>, StartError> {
-    let fail = |address: &str, reason: io::Error| StartError::Listen {
-        hint: match reason.kind() {
-            io::ErrorKind::AddrInUse => "; is another server running there? Choose another port with --port",
-            io::ErrorKind::PermissionDenied => "; ports below 1024 are for root, choose another with --port",
-            _ => "",
-        },
-        address: format!("{address}:{}", configuration.port),
-        reason,
-    };
     let mut listeners = Vec::new();
     for host in configuration.bind.split([' ', ',']).filter(|host| !host.is_empty()) {
-        let addresses = (host, configuration.port).to_socket_addrs().map_err(|reason| fail(host, reason))?;
-        for address in addresses {
-            listeners.push(listen_on(address).map_err(|reason| fail(host, reason))?);
-        }
+        let found = (host, configuration.port).to_socket_addrs();
+        listeners.extend(listen_on_all(&format!("{host}:{}", configuration.port), found, "--port")?);
     }
     Ok(listeners)
+}
+
+fn listen_for_admin(configuration: &Configuration) -> Result<Vec<std::net::TcpListener>, StartError> {
+    match configuration.admin_address.as_str() {
+        "" => Ok(Vec::new()),
+        address => listen_on_all(address, address.to_socket_addrs(), "--admin-address"),
+    }
+}
+
+/// Listens on what was found for an address that `flag` gives.
+fn listen_on_all(
+    address: &str,
+    found: io::Result<impl Iterator<Item = SocketAddr>>,
+    flag: &str,
+) -> Result<Vec<std::net::TcpListener>, StartError> {
+    let listeners = found.and_then(|found| found.map(listen_on).collect());
+    listeners.map_err(|reason| StartError::Listen {
+        hint: match reason.kind() {
+            io::ErrorKind::AddrInUse => {
+                format!("; is another server running there? Choose another port with {flag}")
+            }
+            io::ErrorKind::PermissionDenied => {
+                format!("; ports below 1024 are for root, choose another with {flag}")
+            }
+            _ => String::new(),
+        },
+        address: address.to_owned(),
+        reason,
+    })
+}
+
+fn local_addresses(listeners: &[std::net::TcpListener]) -> Vec<SocketAddr> {
+    listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
 }
 
 fn listen_on(address: SocketAddr) -> io::Result<std::net::TcpListener> {
@@ -387,11 +427,13 @@ fn listen_on(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     Ok(socket.into())
 }
 
-/// The listener's thread: accepts connections and does the store's regular work.
+/// The listener's thread: accepts connections and does the store's regular work. It lets go of `_serving` when all
+/// clients are gone.
 fn accept_until_stopped(
     server: &Arc<Server>,
     listeners: Vec<std::net::TcpListener>,
     workers: Vec<WorkerHandle>,
+    _serving: oneshot::Sender<Infallible>,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

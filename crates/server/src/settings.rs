@@ -21,6 +21,8 @@ pub struct Configuration {
     pub bind: String,
     /// TCP port; 0 lets the system choose a free one.
     pub port: u16,
+    /// Host and port of the admin endpoint; empty is none.
+    pub admin_address: String,
     /// Threads that serve connections; 0 is one for each processor.
     pub threads: usize,
     /// Bytes that keys, values and their overhead may take in memory; 0 is no limit.
@@ -147,6 +149,9 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "port", valkey_name: None, value_name: "PORT", default: "7684", live: false,
         help: "TCP port; 0 lets the system choose a free one",
         set: |c, v| in_range(v, 0..=65_535).map(|n| c.port = n), get: |c| c.port.to_string() },
+    Setting { name: "admin-address", valkey_name: None, value_name: "ADDRESS", default: "", live: false,
+        help: "Host and port where /metrics and /health are answered over HTTP, such as 127.0.0.1:7685; empty is nowhere",
+        set: |c, v| host_and_port(v).map(|a| c.admin_address = a), get: |c| c.admin_address.clone() },
     Setting { name: "threads", valkey_name: None, value_name: "N", default: "0", live: false,
         help: "Threads that serve connections; 0 is one for each processor",
         set: |c, v| in_range(v, 0..=1024).map(|n| c.threads = n), get: |c| c.threads.to_string() },
@@ -277,6 +282,7 @@ impl Default for Configuration {
         let mut configuration = Configuration {
             bind: String::new(),
             port: 0,
+            admin_address: String::new(),
             threads: 0,
             max_memory: 0,
             max_memory_policy: EvictionPolicy::NoEviction,
@@ -353,6 +359,17 @@ impl Configuration {
             commit_bytes: self.commit_bytes,
             ..Storage::new(&self.storage)
         })
+    }
+}
+
+/// What has the form of a host and a port, or nothing. Whether there is such a host is seen when it is listened on.
+fn host_and_port(text: &str) -> Result<String, String> {
+    let port =
+        text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
+    match port {
+        Some(Ok(_)) => Ok(text.to_owned()),
+        _ if text.is_empty() => Ok(String::new()),
+        _ => Err("must be a host and a port, such as 127.0.0.1:7685".to_owned()),
     }
 }
 
@@ -498,6 +515,16 @@ mod tests {
         assert_eq!(bytes("2gb"), Ok(2 << 30));
         for wrong in ["", "mb", "-1", "1 gb", "1tb", "99999999999999999999", "18446744073709551615gb"] {
             assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_address_has_a_host_and_a_port() {
+        for right in ["", "127.0.0.1:7685", "[::1]:0", "localhost:65535"] {
+            assert_eq!(host_and_port(right), Ok(right.to_owned()));
+        }
+        for wrong in ["7685", ":7685", "127.0.0.1", "localhost:", "localhost:http", "localhost:65536"] {
+            assert!(host_and_port(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use snugly_codec::DESCRIPTORS;
-use snugly_server::{SETTINGS, Setting, command_names};
+use snugly_server::{Described, SETTINGS, Setting, command_names, metrics};
 use snugly_store::EvictionPolicy;
 
 const REFERENCE: &str = include_str!("../../../docs/reference.md");
@@ -46,6 +46,16 @@ fn every_counter_has_its_row() {
         }
     }
     assert_rows("### Counters", expected.into_iter());
+}
+
+#[test]
+fn every_metric_has_its_row() {
+    let row = |Described { name, is_counter, labels, help }: Described| {
+        let kind = if is_counter { "counter" } else { "gauge" };
+        let labels: Vec<_> = labels.iter().map(|label| format!("`{label}`")).collect();
+        format!("| `{name}` | {kind} | {} | {help} |", labels.join(", ")).replace("|  |", "| |")
+    };
+    assert_rows("## Metrics", metrics().into_iter().map(row));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `snugly serve`: settings from flags and environment, a banner, and the server until a signal ends it.
 
+use std::net::SocketAddr;
 use std::thread;
 
 use anyhow::Result;
@@ -83,10 +84,13 @@ fn allow_connections(max_clients: usize) {
     }
 }
 
+fn addresses(addresses: &[SocketAddr]) -> String {
+    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
 /// What will happen to values, in words.
 fn banner(server: &Server, compression: Choice) -> String {
     let configuration = server.configuration();
-    let addresses: Vec<String> = server.addresses().iter().map(ToString::to_string).collect();
     let values = match compression.algorithm().name() {
         "none" => "Values are stored as they are (--compression none).".to_owned(),
         codec => format!(
@@ -124,12 +128,17 @@ fn banner(server: &Server, compression: Choice) -> String {
             }
         ),
     };
+    let admin: String = server
+        .admin_addresses()
+        .iter()
+        .map(|address| format!("  Metrics for Prometheus: http://{address}/metrics\n"))
+        .collect();
     let port = server.addresses().first().map_or(0, |address| address.port());
     format!(
-        "snugly {} listens on {} (process {})\n  {values}\n  {memory}\n  {disk}\n  To try it: redis-cli -p \
+        "snugly {} listens on {} (process {})\n  {values}\n  {memory}\n  {disk}\n{admin}  To try it: redis-cli -p \
          {port}\n",
         env!("CARGO_PKG_VERSION"),
-        addresses.join(", "),
+        addresses(server.addresses()),
         std::process::id(),
     )
 }

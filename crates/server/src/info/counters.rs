@@ -1,96 +1,171 @@
-//! What was done since the start or the last CONFIG RESETSTAT: in all, by command, by error, by codec; and what there is
-//! now in the databases.
+//! What was done since the start or the last CONFIG RESETSTAT: in all, by command, by error; and what there is now in the
+//! databases.
 
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use hdrhistogram::Histogram;
-use snugly_codec::{DESCRIPTORS, Family};
+use snugly_store::{DatabaseStats, Stats};
 
-use super::Fields;
+use super::{Fields, words};
 use crate::commands::REGISTRY;
 use crate::counter::Counter;
-use crate::samples::Totals;
+use crate::figure::{Figure, Group, Value, counter, figure, gauge, nothing, plain};
+use crate::interest::TrackingStats;
+use crate::memory::ratio;
+use crate::samples::{Samples, Totals};
 use crate::server::Server;
 use crate::worker::{CommandStats, errors, latencies};
 
-pub(super) fn stats(server: &Server, fields: &mut Fields) {
-    let stats = server.stats();
-    let workers = server.worker_stats();
-    let totals = Totals::of(&workers);
-    let rates = server.samples();
-    let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    let kilobytes = |bytes: f64| format!("{:.2}", bytes / 1024.0);
-    fields.add("total_connections_received", load(&server.connections_accepted));
-    fields.add("total_commands_processed", totals.commands);
-    fields.add("instantaneous_ops_per_sec", rates.commands_per_second());
-    fields.add("total_net_input_bytes", totals.bytes_in);
-    fields.add("total_net_output_bytes", totals.bytes_out);
-    fields.add_all([("total_net_repl_input_bytes", 0), ("total_net_repl_output_bytes", 0)]);
-    fields.add("instantaneous_input_kbps", kilobytes(rates.bytes_in_per_second()));
-    fields.add("instantaneous_output_kbps", kilobytes(rates.bytes_out_per_second()));
-    fields.add("rejected_connections", load(&server.connections_refused));
-    fields.add_all([("sync_full", 0), ("sync_partial_ok", 0), ("sync_partial_err", 0)]);
-    fields.add("expired_keys", stats.expired);
-    fields.add("evicted_keys", stats.evicted);
-    fields.add_all([("evicted_clients", 0), ("evicted_scripts", 0)]);
-    fields.add("keyspace_hits", stats.hits);
-    fields.add("keyspace_misses", stats.misses);
-    fields.add_all([("pubsub_channels", 0), ("pubsub_patterns", 0), ("pubsubshard_channels", 0)]);
-    fields.add_all([("latest_fork_usec", 0), ("total_forks", 0), ("migrate_cached_sockets", 0)]);
-    fields.add("slave_expires_tracked_keys", 0);
-    let tracking = server.interest().tracking_stats();
-    fields.add("tracking_total_keys", tracking.keys);
-    fields.add("tracking_total_items", tracking.items);
-    fields.add("tracking_total_prefixes", tracking.prefixes);
-    fields.add("total_error_replies", errors(&workers).values().sum::<u64>());
+/// What was done in all.
+pub(super) struct Done {
+    connections_accepted: u64,
+    connections_refused: u64,
+    totals: Totals,
+    rates: Samples,
+    stats: Stats,
+    tracking: TrackingStats,
+    errors: u64,
 }
 
-pub(super) fn compression(server: &Server, fields: &mut Fields) {
-    let configuration = server.configuration();
-    let snapshot = server.stats().codec;
-    let bytes_in = snapshot.total(Family::EncodedBytesIn);
-    let bytes_out = snapshot.total(Family::EncodedBytesOut);
-    fields.add("compression", &configuration.compression);
-    if let Ok(choice) = configuration.compression() {
-        fields.add("compression_level", choice.level());
-    }
-    fields.add("compression_min_bytes", configuration.compression_min_bytes);
-    fields.add("compression_saved_bytes", bytes_in.saturating_sub(bytes_out));
-    fields.add(
-        "compression_ratio",
-        format_args!("{:.3}", if bytes_out == 0 { 1.0 } else { bytes_in as f64 / bytes_out as f64 }),
-    );
-    for descriptor in &DESCRIPTORS {
-        fields.add(&descriptor.to_string(), descriptor.value(&snapshot));
-    }
+pub(super) static STATS: Group<Done> = Group {
+    labels: &[],
+    figures: STATS_FIGURES,
+    each: |server, show| {
+        let workers = server.worker_stats();
+        let done = Done {
+            connections_accepted: server.connections_accepted.load(Ordering::Relaxed),
+            connections_refused: server.connections_refused.load(Ordering::Relaxed),
+            totals: Totals::of(&workers),
+            rates: server.samples(),
+            stats: server.stats(),
+            tracking: server.interest().tracking_stats(),
+            errors: errors(&workers).values().sum(),
+        };
+        show(&[], &done);
+    },
+};
+
+#[rustfmt::skip]
+const STATS_FIGURES: &[Figure<Done>] = &[
+    figure("total_connections_received", |d| d.connections_accepted.into(),
+        counter("connections_received", "Connections of clients that were accepted")),
+    figure("total_commands_processed", |d| d.totals.commands.into(),
+        counter("commands_processed", "Commands that ran")),
+    plain("instantaneous_ops_per_sec", |d| d.rates.commands_per_second().into()),
+    figure("total_net_input_bytes", |d| d.totals.bytes_in.into(),
+        counter("net_input_bytes", "Bytes that clients sent")),
+    figure("total_net_output_bytes", |d| d.totals.bytes_out.into(),
+        counter("net_output_bytes", "Bytes that clients were sent")),
+    nothing("total_net_repl_input_bytes"),
+    nothing("total_net_repl_output_bytes"),
+    plain("instantaneous_input_kbps", |d| kilobytes(d.rates.bytes_in_per_second())),
+    plain("instantaneous_output_kbps", |d| kilobytes(d.rates.bytes_out_per_second())),
+    figure("rejected_connections", |d| d.connections_refused.into(),
+        counter("rejected_connections", "Connections over max-clients, which were closed")),
+    nothing("sync_full"),
+    nothing("sync_partial_ok"),
+    nothing("sync_partial_err"),
+    figure("expired_keys", |d| d.stats.expired.into(),
+        counter("expired_keys", "Keys removed because their time had come")),
+    figure("evicted_keys", |d| d.stats.evicted.into(),
+        counter("evicted_keys", "Keys removed to make room")),
+    nothing("evicted_clients"),
+    nothing("evicted_scripts"),
+    figure("keyspace_hits", |d| d.stats.hits.into(),
+        counter("keyspace_hits", "Lookups for reading that found a key")),
+    figure("keyspace_misses", |d| d.stats.misses.into(),
+        counter("keyspace_misses", "Lookups for reading that found none")),
+    nothing("pubsub_channels"),
+    nothing("pubsub_patterns"),
+    nothing("pubsubshard_channels"),
+    nothing("latest_fork_usec"),
+    nothing("total_forks"),
+    nothing("migrate_cached_sockets"),
+    nothing("slave_expires_tracked_keys"),
+    figure("tracking_total_keys", |d| d.tracking.keys.into(),
+        gauge("tracking_keys", "Keys of which it is remembered which clients have read them")),
+    figure("tracking_total_items", |d| d.tracking.items.into(),
+        gauge("tracking_items", "Pairs of such a key and a client")),
+    figure("tracking_total_prefixes", |d| d.tracking.prefixes.into(),
+        gauge("tracking_prefixes", "Prefixes of keys that clients want to hear of")),
+    plain("total_error_replies", |d| d.errors.into()),
+];
+
+fn kilobytes(bytes: f64) -> Value {
+    Value::Real(bytes / 1024.0, 2)
 }
+
+pub(super) fn stats(server: &Server, fields: &mut Fields) {
+    fields.lines(&STATS, server);
+}
+
+/// What one command did on all threads.
+pub(super) struct CommandTotals {
+    calls: u64,
+    microseconds: u64,
+    rejected: u64,
+    failed: u64,
+}
+
+pub(super) static COMMANDS: Group<CommandTotals> = Group {
+    labels: &["command"],
+    figures: COMMAND_FIGURES,
+    each: |server, show| {
+        let workers = server.worker_stats();
+        for (place, row) in REGISTRY.rows().iter().enumerate() {
+            let sum = |counter: fn(&CommandStats) -> &Counter| -> u64 {
+                workers.iter().map(|worker| counter(&worker.commands[place]).get()).sum()
+            };
+            let totals = CommandTotals {
+                calls: sum(|c| &c.calls),
+                microseconds: sum(|c| &c.nanoseconds) / 1000,
+                rejected: sum(|c| &c.rejected),
+                failed: sum(|c| &c.failed),
+            };
+            if totals.calls + totals.rejected + totals.failed > 0 {
+                show(&[row.full_name.as_str()], &totals);
+            }
+        }
+    },
+};
+
+#[rustfmt::skip]
+const COMMAND_FIGURES: &[Figure<CommandTotals>] = &[
+    figure("calls", |c| c.calls.into(),
+        counter("command_calls", "Calls of the command; one that was never called is left out")),
+    figure("usec", |c| c.microseconds.into(),
+        counter("command_seconds", "Time that these calls took").divided_by(1e6)),
+    plain("usec_per_call", |c| Value::Real(ratio(c.microseconds, c.calls), 2)),
+    figure("rejected_calls", |c| c.rejected.into(),
+        counter("command_rejected_calls", "Requests for the command that were refused before it ran")),
+    figure("failed_calls", |c| c.failed.into(),
+        counter("command_failed_calls", "Calls of the command that gave an error")),
+];
 
 pub(super) fn commandstats(server: &Server, fields: &mut Fields) {
-    let workers = server.worker_stats();
-    for (place, row) in REGISTRY.rows().iter().enumerate() {
-        let sum = |counter: fn(&CommandStats) -> &Counter| -> u64 {
-            workers.iter().map(|worker| counter(&worker.commands[place]).get()).sum()
-        };
-        let (calls, rejected, failed) = (sum(|c| &c.calls), sum(|c| &c.rejected), sum(|c| &c.failed));
-        if calls + rejected + failed == 0 {
-            continue;
-        }
-        let microseconds = sum(|c| &c.nanoseconds) / 1000;
-        let per_call = if calls == 0 { 0.0 } else { microseconds as f64 / calls as f64 };
-        fields.add(
-            &format!("cmdstat_{}", row.full_name),
-            format_args!(
-                "calls={calls},usec={microseconds},usec_per_call={per_call:.2},rejected_calls={rejected},failed_calls={failed}"
-            ),
-        );
-    }
+    (COMMANDS.each)(server, &mut |labels, totals| {
+        fields.add(&format!("cmdstat_{}", labels[0]), words(COMMAND_FIGURES, totals));
+    });
 }
 
+pub(super) static ERRORS: Group<u64> = Group {
+    labels: &["code"],
+    figures: ERROR_FIGURES,
+    each: |server, show| {
+        for (code, count) in errors(&server.worker_stats()) {
+            show(&[&code], &count);
+        }
+    },
+};
+
+const ERROR_FIGURES: &[Figure<u64>] =
+    &[figure("count", |count| (*count).into(), counter("error_replies", "Errors answered, by their code"))];
+
 pub(super) fn errorstats(server: &Server, fields: &mut Fields) {
-    for (code, count) in errors(&server.worker_stats()) {
-        fields.add(&format!("errorstat_{code}"), format_args!("count={count}"));
-    }
+    (ERRORS.each)(server, &mut |labels, count| {
+        fields.add(&format!("errorstat_{}", labels[0]), words(ERROR_FIGURES, count));
+    });
 }
 
 pub(super) fn latencystats(server: &Server, fields: &mut Fields) {
@@ -118,21 +193,35 @@ fn summary(latencies: &Histogram<u64>, percentiles: &[f64]) -> String {
     summary
 }
 
-pub(super) fn keyspace(server: &Server, fields: &mut Fields) {
-    let store = server.store();
-    for database in 0..store.databases() {
-        // A disk that cannot be read is reported where it is read for data.
-        let stats = store.database_stats(database).unwrap_or_default();
-        if stats.keys > 0 {
-            fields.add(
-                &format!("db{database}"),
-                format_args!(
-                    "keys={},expires={},avg_ttl=0,keys_with_volatile_items=0",
-                    stats.keys, stats.volatile_keys
-                ),
-            );
+pub(super) static KEYSPACE: Group<DatabaseStats> = Group {
+    labels: &["database"],
+    figures: KEYSPACE_FIGURES,
+    each: |server, show| {
+        let store = server.store();
+        for database in 0..store.databases() {
+            // A disk that cannot be read is reported where it is read for data.
+            let stats = store.database_stats(database).unwrap_or_default();
+            show(&[&database.to_string()], &stats);
         }
-    }
+    },
+};
+
+#[rustfmt::skip]
+const KEYSPACE_FIGURES: &[Figure<DatabaseStats>] = &[
+    figure("keys", |d| d.keys.into(),
+        gauge("keys", "Keys in the database")),
+    figure("expires", |d| d.volatile_keys.into(),
+        gauge("volatile_keys", "Keys in the database that expire")),
+    nothing("avg_ttl"),
+    nothing("keys_with_volatile_items"),
+];
+
+pub(super) fn keyspace(server: &Server, fields: &mut Fields) {
+    (KEYSPACE.each)(server, &mut |labels, stats| {
+        if stats.keys > 0 {
+            fields.add(&format!("db{}", labels[0]), words(KEYSPACE_FIGURES, stats));
+        }
+    });
 }
 
 #[cfg(test)]

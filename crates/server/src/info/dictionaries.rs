@@ -1,41 +1,104 @@
 //! What is learned for values that are alike: from how much, and what came of it.
 
-use snugly_store::DictionaryStats;
+use snugly_store::{DictionaryStats, SampleStats};
 
-use super::Fields;
+use super::{Fields, words};
+use crate::figure::{Figure, Group, Value, counter, figure, gauge, plain};
 use crate::server::Server;
 
-pub(super) fn dictionaries(server: &Server, fields: &mut Fields) {
-    let samples = server.store().sample_stats();
-    let dictionaries = server.store().dictionaries();
-    fields.add("dictionaries_enabled", u8::from(server.configuration().dictionaries));
-    fields.add("dictionary_classes", samples.classes);
-    fields.add("dictionary_samples", samples.samples);
-    fields.add("dictionary_sample_bytes", samples.bytes);
-    fields.add("dictionary_trainings", samples.trainings);
-    fields.add("dictionary_adoptions", samples.adopted);
-    fields.add("dictionaries", dictionaries.len());
-    fields.add("dictionaries_active", dictionaries.iter().filter(|dictionary| dictionary.active).count());
-    fields.add("dictionary_bytes", dictionaries.iter().map(|dictionary| dictionary.memory).sum::<usize>());
-    fields.add("dictionary_records", dictionaries.iter().map(|dictionary| dictionary.records).sum::<u64>());
-    for dictionary in &dictionaries {
-        fields.add(&format!("dictionary_{}", dictionary.number), line(dictionary));
-    }
+/// What is learned, all together.
+pub(super) struct Learned {
+    enabled: bool,
+    samples: SampleStats,
+    dictionaries: Vec<DictionaryStats>,
 }
 
+pub(super) static LEARNED: Group<Learned> = Group {
+    labels: &[],
+    figures: LEARNED_FIGURES,
+    each: |server, show| {
+        let samples = server.store().sample_stats();
+        let dictionaries = server.store().dictionaries();
+        show(&[], &Learned { enabled: server.configuration().dictionaries, samples, dictionaries });
+    },
+};
+
+#[rustfmt::skip]
+const LEARNED_FIGURES: &[Figure<Learned>] = &[
+    figure("dictionaries_enabled", |l| l.enabled.into(),
+        gauge("dictionaries_enabled", "1 if dictionaries are learned and used for new values, else 0")),
+    figure("dictionary_classes", |l| l.samples.classes.into(),
+        gauge("dictionary_classes", "Classes of values that are told apart")),
+    figure("dictionary_samples", |l| l.samples.samples.into(),
+        gauge("dictionary_samples", "Values that are kept to learn from")),
+    figure("dictionary_sample_bytes", |l| l.samples.bytes.into(),
+        gauge("dictionary_sample_bytes", "Memory of the values that are kept to learn from")),
+    figure("dictionary_trainings", |l| l.samples.trainings.into(),
+        counter("dictionary_trainings", "Trainings of classes")),
+    figure("dictionary_adoptions", |l| l.samples.adopted.into(),
+        counter("dictionary_adoptions", "Trainings that gave a dictionary that is worth it")),
+    figure("dictionaries", |l| l.dictionaries.len().into(),
+        gauge("dictionaries", "Dictionaries that there are")),
+    figure("dictionaries_active", |l| l.dictionaries.iter().filter(|d| d.active).count().into(),
+        gauge("dictionaries_active", "Dictionaries that new values are encoded with")),
+    figure("dictionary_bytes", |l| l.dictionaries.iter().map(|d| d.memory).sum::<usize>().into(),
+        gauge("dictionaries_memory_bytes", "Memory of all dictionaries")),
+    figure("dictionary_records", |l| l.dictionaries.iter().map(|d| d.records).sum::<u64>().into(),
+        gauge("dictionaries_records", "Values that need any dictionary")),
+];
+
+pub(super) static DICTIONARIES: Group<DictionaryStats> = Group {
+    labels: &["number", "pattern", "min_len"],
+    figures: FIGURES,
+    each: |server, show| {
+        for dictionary in server.store().dictionaries() {
+            let number = dictionary.number.to_string();
+            // One that was imported may have a pattern of any length; those that are learned are shorter than this.
+            let pattern: String = pattern(&dictionary).chars().take(MAX_PATTERN).collect();
+            show(&[&number, &pattern, &dictionary.min_len.to_string()], &dictionary);
+        }
+    },
+};
+
+/// How much of a pattern is a label's value, in characters.
+const MAX_PATTERN: usize = 1024;
+
 /// One dictionary. The pattern is at the end, since it may hold commas.
-fn line(dictionary: &DictionaryStats) -> String {
-    let DictionaryStats { id, min_len, max_len, bytes, memory, samples, records, active, .. } = dictionary;
-    let ratio_now = dictionary.ratio_now.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
-    format!(
-        "id={id},active={},min_len={min_len},max_len={max_len},bytes={bytes},memory={memory},samples={samples},\
-         ratio_before={:.3},ratio_after={:.3},ratio_now={ratio_now},records={records},trained_at={},pattern={}",
-        u8::from(*active),
-        dictionary.ratio_before,
-        dictionary.ratio_after,
-        dictionary.trained_at,
-        dictionary.pattern.escape_ascii(),
-    )
+#[rustfmt::skip]
+const FIGURES: &[Figure<DictionaryStats>] = &[
+    plain("id", |d| Value::Count(d.id.into())),
+    figure("active", |d| d.active.into(),
+        gauge("dictionary_active", "1 if new values are encoded with the dictionary, else 0")),
+    plain("min_len", |d| d.min_len.into()),
+    plain("max_len", |d| d.max_len.into()),
+    figure("bytes", |d| d.bytes.into(),
+        gauge("dictionary_content_bytes", "Content of the dictionary")),
+    figure("memory", |d| d.memory.into(),
+        gauge("dictionary_memory_bytes", "Memory of the dictionary, with the tables of zstd")),
+    figure("samples", |d| d.samples.into(),
+        gauge("dictionary_trained_samples", "Values that it was trained and measured with")),
+    figure("ratio_before", |d| Value::Real(d.ratio_before, 3),
+        gauge("dictionary_ratio_before", "Stored bytes for each byte of the values that it was measured with, without it")),
+    figure("ratio_after", |d| Value::Real(d.ratio_after, 3),
+        gauge("dictionary_ratio_after", "Stored bytes for each byte of the values that it was measured with, with it")),
+    figure("ratio_now", |d| d.ratio_now.map_or(Value::Text("-".to_owned()), |ratio| Value::Real(ratio, 3)),
+        gauge("dictionary_ratio_now", "Stored bytes for each byte of values written lately; left out while there were too few")),
+    figure("records", |d| d.records.into(),
+        gauge("dictionary_records", "Values that need the dictionary")),
+    figure("trained_at", |d| d.trained_at.into(),
+        gauge("dictionary_trained_timestamp_seconds", "When it was trained, in Unix time").divided_by(1e3)),
+    plain("pattern", |d| pattern(d).into()),
+];
+
+fn pattern(dictionary: &DictionaryStats) -> String {
+    dictionary.pattern.escape_ascii().to_string()
+}
+
+pub(super) fn dictionaries(server: &Server, fields: &mut Fields) {
+    fields.lines(&LEARNED, server);
+    (DICTIONARIES.each)(server, &mut |labels, dictionary| {
+        fields.add(&format!("dictionary_{}", labels[0]), words(FIGURES, dictionary));
+    });
 }
 
 #[cfg(test)]
@@ -61,7 +124,7 @@ mod tests {
             active: true,
         };
         assert_eq!(
-            line(&dictionary),
+            words(FIGURES, &dictionary),
             "id=40000,active=1,min_len=128,max_len=512,bytes=8192,memory=160000,samples=900,ratio_before=0.750,\
              ratio_after=0.250,ratio_now=-,records=20000,trained_at=1700000000000,pattern=a,b\\r\\n:*"
         );

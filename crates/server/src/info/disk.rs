@@ -1,24 +1,51 @@
 //! The disk tier: what the file takes, what waits for it, and how it is doing.
 
+use snugly_store::DiskStats;
+
 use super::Fields;
+use crate::figure::{Figure, Group, Value, counter, figure, gauge, only_metric, plain};
 use crate::server::Server;
 
+pub(super) static DISK: Group<DiskStats> = Group {
+    labels: &[],
+    figures: FIGURES,
+    each: |server, show| {
+        if let Some(stats) = server.store().disk_stats() {
+            show(&[], &stats);
+        }
+    },
+};
+
+#[rustfmt::skip]
+const FIGURES: &[Figure<DiskStats>] = &[
+    figure("disk_used_bytes", |s| s.used_bytes.into(),
+        gauge("disk_used_bytes", "Pages of the file that hold something, and the journal")),
+    figure("disk_file_bytes", |s| s.file_bytes.into(),
+        gauge("disk_file_bytes", "Size of the file and of the journal")),
+    figure("disk_max_bytes", |s| s.max_disk.into(),
+        gauge("disk_max_bytes", "The budget, max-disk; 0 is no limit")),
+    figure("disk_pending_bytes", |s| s.pending_bytes.into(),
+        gauge("disk_pending_bytes", "Changes that wait for their commit")),
+    figure("disk_commits", |s| s.commits.into(),
+        counter("disk_commits", "Commits")),
+    figure("disk_commit_milliseconds", |s| Value::Real(s.commit_nanoseconds as f64 / 1e6, 3),
+        counter("disk_commit_seconds", "Time spent in commits").divided_by(1e3)),
+    figure("disk_journal_records", |s| s.journal_records.into(),
+        counter("disk_journal_records", "Records written to the journal, each with one sync")),
+    figure("disk_reads", |s| s.reads.into(),
+        counter("disk_reads", "Values and keys looked up in the file")),
+    figure("disk_expired_keys", |s| s.expired.into(),
+        counter("disk_expired_keys", "Keys removed from the file because their time had come")),
+    figure("disk_evicted_keys", |s| s.evicted.into(),
+        counter("disk_evicted_keys", "Keys removed from the file to make room")),
+    figure("disk_damaged_reads", |s| s.damaged.into(),
+        counter("disk_damaged_reads", "Reads that met damage")),
+    plain("disk_last_commit_status", |s| if s.failure.is_some() { "err" } else { "ok" }.to_owned().into()),
+    only_metric(|s| s.failure.is_some().into(),
+        gauge("disk_commit_failing", "1 while the file cannot be written, else 0")),
+];
+
 pub(super) fn disk(server: &Server, fields: &mut Fields) {
-    let Some(stats) = server.store().disk_stats() else {
-        return fields.add("disk_enabled", 0);
-    };
-    let milliseconds = |nanoseconds: u64| format!("{:.3}", nanoseconds as f64 / 1e6);
-    fields.add("disk_enabled", 1);
-    fields.add("disk_used_bytes", stats.used_bytes);
-    fields.add("disk_file_bytes", stats.file_bytes);
-    fields.add("disk_max_bytes", stats.max_disk);
-    fields.add("disk_pending_bytes", stats.pending_bytes);
-    fields.add("disk_commits", stats.commits);
-    fields.add("disk_commit_milliseconds", milliseconds(stats.commit_nanoseconds));
-    fields.add("disk_journal_records", stats.journal_records);
-    fields.add("disk_reads", stats.reads);
-    fields.add("disk_expired_keys", stats.expired);
-    fields.add("disk_evicted_keys", stats.evicted);
-    fields.add("disk_damaged_reads", stats.damaged);
-    fields.add("disk_last_commit_status", if stats.failure.is_some() { "err" } else { "ok" });
+    fields.add("disk_enabled", u8::from(server.store().durability().is_some()));
+    fields.lines(&DISK, server);
 }

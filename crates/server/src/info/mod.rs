@@ -2,13 +2,16 @@
 //!
 //! - `process`: the server, its clients, its memory and processor time
 //! - `counters`: what was done, by command and in all
+//! - `compression`: what the codecs did
 //! - `dictionaries`: what is learned for values that are alike
 //! - `disk`: the disk tier
 //! - `absent`: what other servers have and this one does not, where tools ask for it
 //!
-//! A field says what is so. What is not known is left out; what there is none of is 0.
+//! A field says what is so. What is not known is left out; what there is none of is 0. Numbers are rows (`figure`), from
+//! which the metrics are made, too.
 
 mod absent;
+mod compression;
 mod counters;
 mod dictionaries;
 mod disk;
@@ -17,6 +20,7 @@ mod process;
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 
+use crate::figure::{Figure, Group, Source, Value};
 use crate::server::Server;
 pub(crate) use process::REDIS_VERSION;
 
@@ -34,7 +38,7 @@ const SECTIONS: &[Section] = &[
     Section { name: "Memory", default: true, write: process::memory },
     Section { name: "Persistence", default: true, write: absent::persistence },
     Section { name: "Stats", default: true, write: counters::stats },
-    Section { name: "Compression", default: true, write: counters::compression },
+    Section { name: "Compression", default: true, write: compression::compression },
     Section { name: "Dictionaries", default: true, write: dictionaries::dictionaries },
     Section { name: "Disk", default: true, write: disk::disk },
     Section { name: "Replication", default: true, write: absent::replication },
@@ -45,6 +49,24 @@ const SECTIONS: &[Section] = &[
     Section { name: "Latencystats", default: false, write: counters::latencystats },
     Section { name: "Cluster", default: true, write: absent::cluster },
     Section { name: "Keyspace", default: true, write: counters::keyspace },
+];
+
+/// Where the numbers are that are metrics, in the order in which these are shown.
+pub(crate) static SOURCES: [&dyn Source; 14] = [
+    &process::BUILD,
+    &process::UPTIME,
+    &process::CLIENTS,
+    &process::MEMORY,
+    &process::CPU,
+    &counters::STATS,
+    &counters::KEYSPACE,
+    &counters::COMMANDS,
+    &counters::ERRORS,
+    &compression::TOTALS,
+    &compression::CODECS,
+    &dictionaries::LEARNED,
+    &dictionaries::DICTIONARIES,
+    &disk::DISK,
 ];
 
 /// The lines of a section.
@@ -59,6 +81,28 @@ impl Fields {
     fn add_all<V: Display>(&mut self, fields: impl IntoIterator<Item = (&'static str, V)>) {
         fields.into_iter().for_each(|(name, value)| self.add(name, value));
     }
+
+    /// A line for each figure that is known.
+    fn lines<T>(&mut self, group: &Group<T>, server: &Server) {
+        (group.each)(server, &mut |_, thing| {
+            for figure in group.figures.iter().filter(|figure| !figure.field.is_empty()) {
+                let value = (figure.value)(thing);
+                if value != Value::Unknown {
+                    self.add(figure.field, &value);
+                }
+                if let Value::Bytes(bytes) = value {
+                    self.add(&format!("{}_human", figure.field), human(bytes));
+                }
+            }
+        });
+    }
+}
+
+/// All figures of one thing in one line: `keys=3,expires=0`.
+fn words<T>(figures: &[Figure<T>], thing: &T) -> String {
+    let shown = figures.iter().filter(|figure| !figure.field.is_empty());
+    let words: Vec<_> = shown.map(|figure| format!("{}={}", figure.field, (figure.value)(thing))).collect();
+    words.join(",")
 }
 
 /// The text of INFO for the named sections (lower case); none is the default ones.

@@ -3,18 +3,41 @@
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::{Fields, human};
+use super::Fields;
 use crate::clients::State;
+use crate::figure::{Figure, Group, Metric, Value, counter, figure, gauge, nothing, only_metric, plain};
+use crate::interest::TrackingStats;
+use crate::memory::{Cost, Memory};
 use crate::pause::{Paused, Scope};
+use crate::samples::Samples;
 use crate::server::Server;
 
 /// The version of Redis whose commands and replies clients may expect; Valkey 9.1 says the same of itself.
 pub(crate) const REDIS_VERSION: &str = "7.2.4";
 
+/// The program's version, as a label.
+pub(super) static BUILD: Group<()> = Group {
+    labels: &["version"],
+    figures: &[only_metric(|()| Value::Count(1), gauge("build_info", "1, for the version that runs"))],
+    each: |_, show| show(&[env!("CARGO_PKG_VERSION")], &()),
+};
+
+pub(super) static UPTIME: Group<Duration> = Group {
+    labels: &[],
+    figures: &[
+        figure(
+            "uptime_in_seconds",
+            |time| time.as_secs().into(),
+            gauge("uptime_seconds", "Time since the server was started"),
+        ),
+        plain("uptime_in_days", |time| (time.as_secs() / 86_400).into()),
+    ],
+    each: |server, show| show(&[], &server.started.elapsed()),
+};
+
 pub(super) fn server(server: &Server, fields: &mut Fields) {
-    let uptime = server.started.elapsed().as_secs();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     fields.add("redis_version", REDIS_VERSION);
     fields.add("server_name", "snugly");
@@ -28,8 +51,7 @@ pub(super) fn server(server: &Server, fields: &mut Fields) {
     fields.add("run_id", &server.run_id);
     fields.add("tcp_port", server.addresses().first().map_or(0, |address| address.port()));
     fields.add("server_time_usec", now.as_micros());
-    fields.add("uptime_in_seconds", uptime);
-    fields.add("uptime_in_days", uptime / 86_400);
+    fields.lines(&UPTIME, server);
     if let Ok(program) = std::env::current_exe() {
         fields.add("executable", program.display());
     }
@@ -59,21 +81,65 @@ fn operating_system() -> String {
     format!("{} {} {}", text(&names.sysname), text(&names.release), text(&names.machine))
 }
 
+/// Who is connected, and what for.
+pub(super) struct Connected {
+    clients: usize,
+    most_input: usize,
+    most_output: usize,
+    max_clients: usize,
+    blocked: usize,
+    subscribed: usize,
+    tracking: TrackingStats,
+    watching: usize,
+    watched_keys: usize,
+}
+
+pub(super) static CLIENTS: Group<Connected> = Group {
+    labels: &[],
+    figures: CLIENT_FIGURES,
+    each: |server, show| {
+        let clients = server.clients().list();
+        let input = clients.iter().map(|client| client.buffered_input.load(Ordering::Relaxed));
+        let output = clients.iter().map(|client| client.waiting_output());
+        let blocked = server.blocked_clients.load(Ordering::Relaxed);
+        let connected = Connected {
+            clients: clients.len(),
+            most_input: input.max().unwrap_or(0),
+            most_output: output.max().unwrap_or(0),
+            max_clients: server.configuration().max_clients,
+            blocked: blocked + server.clients().count(State::POSTPONED),
+            subscribed: server.clients().count(State::SUBSCRIBED),
+            tracking: server.interest().tracking_stats(),
+            watching: server.interest().watching_clients(),
+            watched_keys: server.interest().watched_keys(),
+        };
+        show(&[], &connected);
+    },
+};
+
+#[rustfmt::skip]
+const CLIENT_FIGURES: &[Figure<Connected>] = &[
+    figure("connected_clients", |c| c.clients.into(),
+        gauge("connected_clients", "Clients that are connected")),
+    nothing("cluster_connections"),
+    figure("maxclients", |c| c.max_clients.into(),
+        gauge("max_clients", "Clients that may be connected, max-clients")),
+    plain("client_recent_max_input_buffer", |c| c.most_input.into()),
+    plain("client_recent_max_output_buffer", |c| c.most_output.into()),
+    figure("blocked_clients", |c| c.blocked.into(),
+        gauge("blocked_clients", "Clients whose command waits")),
+    figure("tracking_clients", |c| c.tracking.clients.into(),
+        gauge("tracking_clients", "Clients that are told when keys change")),
+    figure("pubsub_clients", |c| c.subscribed.into(),
+        gauge("pubsub_clients", "Clients that have subscribed to a channel")),
+    figure("watching_clients", |c| c.watching.into(),
+        gauge("watching_clients", "Clients that watch keys for a transaction")),
+    figure("total_watched_keys", |c| c.watched_keys.into(),
+        gauge("watched_keys", "Keys that clients watch")),
+];
+
 pub(super) fn clients(server: &Server, fields: &mut Fields) {
-    let clients = server.clients().list();
-    let buffered_input = clients.iter().map(|client| client.buffered_input.load(Ordering::Relaxed));
-    let buffered_output = clients.iter().map(|client| client.waiting_output());
-    fields.add("connected_clients", clients.len());
-    fields.add("cluster_connections", 0);
-    fields.add("maxclients", server.configuration().max_clients);
-    fields.add("client_recent_max_input_buffer", buffered_input.max().unwrap_or(0));
-    fields.add("client_recent_max_output_buffer", buffered_output.max().unwrap_or(0));
-    let blocked = server.blocked_clients.load(Ordering::Relaxed);
-    fields.add("blocked_clients", blocked + server.clients().count(State::POSTPONED));
-    fields.add("tracking_clients", server.interest().tracking_stats().clients);
-    fields.add("pubsub_clients", server.clients().count(State::SUBSCRIBED));
-    fields.add("watching_clients", server.interest().watching_clients());
-    fields.add("total_watched_keys", server.interest().watched_keys());
+    fields.lines(&CLIENTS, server);
     let paused = server.pause().current();
     fields.add("paused_reason", if paused.is_some() { "client_pause" } else { "none" });
     let actions = |paused: Paused| if paused.scope == Scope::All { "all" } else { "write" };
@@ -82,53 +148,100 @@ pub(super) fn clients(server: &Server, fields: &mut Fields) {
     fields.add("paused_timeout_milliseconds", rest.as_millis());
 }
 
+/// What memory is used for, and what it may be used for.
+pub(super) struct InUse {
+    memory: Memory,
+    samples: Samples,
+    /// Of the machine, if the system tells.
+    system: Option<u64>,
+    max_memory: u64,
+    policy: &'static str,
+    clients: usize,
+    allocator: &'static str,
+}
+
+pub(super) static MEMORY: Group<InUse> = Group {
+    labels: &[],
+    figures: MEMORY_FIGURES,
+    each: |server, show| {
+        let configuration = server.configuration();
+        let in_use = InUse {
+            memory: server.memory(),
+            samples: server.samples(),
+            system: system_memory(),
+            max_memory: configuration.max_memory,
+            policy: configuration.max_memory_policy.name(),
+            clients: server.clients().buffered_bytes(),
+            allocator: server.allocator().name,
+        };
+        show(&[], &in_use);
+    },
+};
+
+#[rustfmt::skip]
+const MEMORY_FIGURES: &[Figure<InUse>] = &[
+    figure("used_memory", |m| Value::Bytes(m.memory.used()),
+        gauge("memory_used_bytes", "Memory given to the whole process")),
+    figure("used_memory_rss", |m| Value::Bytes(m.memory.resident()),
+        gauge("memory_resident_bytes", "Physical memory of the process")),
+    figure("used_memory_peak", |m| Value::Bytes(m.memory.peak(m.samples.memory_peak)),
+        gauge("memory_peak_bytes", "The most memory that was given to the process")),
+    plain("used_memory_peak_perc", |m| percentage(m.memory.peak_percentage(m.samples.memory_peak))),
+    figure("used_memory_overhead", |m| m.memory.overhead().into(),
+        gauge("memory_overhead_bytes", "Memory for anything but keys and values")),
+    figure("used_memory_startup", |m| m.samples.memory_at_start.into(),
+        gauge("memory_startup_bytes", "Memory that was used at the start")),
+    figure("used_memory_dataset", |m| Value::Bytes(m.memory.dataset),
+        gauge("memory_dataset_bytes", "Memory for keys, values and what finds them, which max-memory bounds")),
+    plain("used_memory_dataset_perc", |m| percentage(m.memory.dataset_percentage(m.samples.memory_at_start))),
+    figure("allocator_allocated", |m| m.memory.allocator.allocated.into(),
+        gauge("allocator_allocated_bytes", "Memory that the allocator has given to the program")),
+    figure("allocator_active", |m| m.memory.allocator.active.into(),
+        gauge("allocator_active_bytes", "Pages of the allocator that hold something")),
+    figure("allocator_resident", |m| m.memory.allocator.resident.into(),
+        gauge("allocator_resident_bytes", "Physical memory of the allocator")),
+    figure("slab_slot_bytes", |m| m.memory.slabs.slot_bytes.into(),
+        gauge("slab_slot_bytes", "Slots for entries that are in use")),
+    figure("slab_page_bytes", |m| m.memory.slabs.page_bytes.into(),
+        gauge("slab_page_bytes", "Pages that these slots are in")),
+    figure("total_system_memory", |m| m.system.map_or(Value::Unknown, Value::Bytes),
+        gauge("system_memory_bytes", "Physical memory of the machine")),
+    nothing("used_memory_lua"),
+    nothing("used_memory_functions"),
+    nothing("used_memory_scripts"),
+    nothing("number_of_cached_scripts"),
+    nothing("number_of_functions"),
+    nothing("number_of_libraries"),
+    figure("maxmemory", |m| Value::Bytes(m.max_memory),
+        gauge("max_memory_bytes", "The budget, max-memory; 0 is no limit")),
+    plain("maxmemory_policy", |m| m.policy.to_owned().into()),
+    plain("allocator_frag_ratio", |m| times(m.memory.allocator_fragmentation())),
+    plain("allocator_frag_bytes", |m| Value::Difference(m.memory.allocator_fragmentation().bytes())),
+    plain("allocator_rss_ratio", |m| times(m.memory.allocator_overhead())),
+    plain("allocator_rss_bytes", |m| Value::Difference(m.memory.allocator_overhead().bytes())),
+    figure("mem_fragmentation_ratio", |m| times(m.memory.fragmentation()),
+        gauge("memory_fragmentation_ratio", "Physical memory for each byte given to the process")),
+    plain("mem_fragmentation_bytes", |m| Value::Difference(m.memory.fragmentation().bytes())),
+    nothing("mem_not_counted_for_evict"),
+    nothing("mem_replication_backlog"),
+    nothing("mem_clients_slaves"),
+    figure("mem_clients_normal", |m| m.clients.into(),
+        gauge("memory_clients_bytes", "Requests and replies that are kept for clients")),
+    nothing("mem_cluster_links"),
+    nothing("mem_aof_buffer"),
+    plain("mem_allocator", |m| m.allocator.to_owned().into()),
+];
+
+fn percentage(value: f64) -> Value {
+    Value::Text(format!("{value:.2}%"))
+}
+
+fn times(cost: Cost) -> Value {
+    Value::Real(cost.ratio(), 2)
+}
+
 pub(super) fn memory(server: &Server, fields: &mut Fields) {
-    let memory = server.memory();
-    let samples = server.samples();
-    let configuration = server.configuration();
-    let allocator = memory.allocator;
-    let with_human = |fields: &mut Fields, name: &str, bytes: u64| {
-        fields.add(name, bytes);
-        fields.add(&format!("{name}_human"), human(bytes));
-    };
-    with_human(fields, "used_memory", memory.used());
-    with_human(fields, "used_memory_rss", memory.resident());
-    with_human(fields, "used_memory_peak", memory.peak(samples.memory_peak));
-    let percentage = |value: f64| format!("{value:.2}%");
-    fields.add("used_memory_peak_perc", percentage(memory.peak_percentage(samples.memory_peak)));
-    fields.add("used_memory_overhead", memory.overhead());
-    fields.add("used_memory_startup", samples.memory_at_start);
-    with_human(fields, "used_memory_dataset", memory.dataset);
-    let dataset_percentage = memory.dataset_percentage(samples.memory_at_start);
-    fields.add("used_memory_dataset_perc", percentage(dataset_percentage));
-    fields.add("allocator_allocated", allocator.allocated);
-    fields.add("allocator_active", allocator.active);
-    fields.add("allocator_resident", allocator.resident);
-    fields.add("slab_slot_bytes", memory.slabs.slot_bytes);
-    fields.add("slab_page_bytes", memory.slabs.page_bytes);
-    if let Some(bytes) = system_memory() {
-        with_human(fields, "total_system_memory", bytes);
-    }
-    fields.add_all([("used_memory_lua", 0), ("used_memory_functions", 0), ("used_memory_scripts", 0)]);
-    fields.add_all([("number_of_cached_scripts", 0), ("number_of_functions", 0), ("number_of_libraries", 0)]);
-    with_human(fields, "maxmemory", configuration.max_memory);
-    fields.add("maxmemory_policy", configuration.max_memory_policy.name());
-    for (ratio, bytes, cost) in [
-        ("allocator_frag_ratio", "allocator_frag_bytes", memory.allocator_fragmentation()),
-        ("allocator_rss_ratio", "allocator_rss_bytes", memory.allocator_overhead()),
-        ("mem_fragmentation_ratio", "mem_fragmentation_bytes", memory.fragmentation()),
-    ] {
-        fields.add(ratio, format_args!("{:.2}", cost.ratio()));
-        fields.add(bytes, cost.bytes());
-    }
-    fields.add_all([
-        ("mem_not_counted_for_evict", 0),
-        ("mem_replication_backlog", 0),
-        ("mem_clients_slaves", 0),
-    ]);
-    fields.add("mem_clients_normal", server.clients().buffered_bytes());
-    fields.add_all([("mem_cluster_links", 0), ("mem_aof_buffer", 0)]);
-    fields.add("mem_allocator", server.allocator().name);
+    fields.lines(&MEMORY, server);
 }
 
 /// Bytes of physical memory of the machine, if the system tells.
@@ -139,22 +252,39 @@ fn system_memory() -> Option<u64> {
     u64::try_from(pages).ok()?.checked_mul(u64::try_from(page_bytes).ok()?)
 }
 
-pub(super) fn cpu(_server: &Server, fields: &mut Fields) {
-    let own = process_times(libc::RUSAGE_SELF);
-    let children = process_times(libc::RUSAGE_CHILDREN);
-    for (name, seconds) in [
-        ("used_cpu_sys", own.system),
-        ("used_cpu_user", own.user),
-        ("used_cpu_sys_children", children.system),
-        ("used_cpu_user_children", children.user),
-    ] {
-        fields.add(name, format_args!("{seconds:.6}"));
-    }
+pub(super) static CPU: Group<Spent> = Group {
+    labels: &[],
+    figures: CPU_FIGURES,
+    each: |_, show| {
+        let spent =
+            Spent { own: process_times(libc::RUSAGE_SELF), children: process_times(libc::RUSAGE_CHILDREN) };
+        show(&[], &spent);
+    },
+};
+
+/// Processor time of the process, and of children that it has waited for.
+pub(super) struct Spent {
+    own: ProcessTimes,
+    children: ProcessTimes,
 }
 
 struct ProcessTimes {
     user: f64,
     system: f64,
+}
+
+const SPENT: Metric = counter("cpu_seconds", "Processor time that the process used, by mode");
+
+#[rustfmt::skip]
+const CPU_FIGURES: &[Figure<Spent>] = &[
+    figure("used_cpu_sys", |s| Value::Real(s.own.system, 6), SPENT.labelled("mode", "system")),
+    figure("used_cpu_user", |s| Value::Real(s.own.user, 6), SPENT.labelled("mode", "user")),
+    plain("used_cpu_sys_children", |s| Value::Real(s.children.system, 6)),
+    plain("used_cpu_user_children", |s| Value::Real(s.children.user, 6)),
+];
+
+pub(super) fn cpu(server: &Server, fields: &mut Fields) {
+    fields.lines(&CPU, server);
 }
 
 /// Seconds of processor time that the process, or the children it has waited for, have used.

@@ -1,0 +1,135 @@
+//! The admin endpoint: HTTP for those who watch the server.
+//!
+//! It has a thread of its own, so that nobody who asks here makes clients wait. What it is asked is not to be trusted
+//! more than what clients send: connections, the size of a request and its time are bounded.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+use tracing::warn;
+
+use crate::metrics;
+use crate::server::Server;
+
+/// Connections to one address at once; one more ends the oldest, so that those who ask nothing keep nobody out.
+const CONNECTIONS: usize = 64;
+/// How long a connection may take for its one request and the answer.
+const WITHIN: Duration = Duration::from_secs(10);
+/// Bytes that a request may have in front of its body. Bodies are not read.
+const HEAD_BYTES: usize = 8 << 10;
+/// How long to wait before another attempt if no connection can be accepted.
+const AGAIN_AFTER: Duration = Duration::from_millis(100);
+
+const TEXT: &str = "text/plain; charset=utf-8";
+
+/// Something to ask for.
+struct Page {
+    path: &'static str,
+    content_type: &'static str,
+    write: fn(&Server) -> (StatusCode, String),
+}
+
+const PAGES: &[Page] = &[
+    Page {
+        path: "/metrics",
+        content_type: metrics::CONTENT_TYPE,
+        write: |server| (StatusCode::OK, metrics::openmetrics(server)),
+    },
+    Page { path: "/health", content_type: TEXT, write: health },
+];
+
+fn health(server: &Server) -> (StatusCode, String) {
+    if server.stopping.load(Ordering::Relaxed) {
+        return (StatusCode::SERVICE_UNAVAILABLE, "stopping".to_owned());
+    }
+    (StatusCode::OK, "ok".to_owned())
+}
+
+/// Answers on the calling thread until the other end of `served` is gone.
+pub(crate) fn run(
+    server: &Arc<Server>,
+    listeners: Vec<std::net::TcpListener>,
+    served: oneshot::Receiver<Infallible>,
+) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("the admin endpoint's event loop needs file descriptors; raise the limit of open files");
+    runtime.block_on(async {
+        for listener in listeners {
+            let listener = TcpListener::from_std(listener).expect("a listening socket can be watched");
+            tokio::spawn(accept(server.clone(), listener));
+        }
+        // Nothing is ever sent: it ends when the sender is dropped.
+        let _ = served.await;
+    });
+}
+
+async fn accept(server: Arc<Server>, listener: TcpListener) {
+    let mut connections: VecDeque<AbortHandle> = VecDeque::new();
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                connections.retain(|connection| !connection.is_finished());
+                if connections.len() == CONNECTIONS
+                    && let Some(oldest) = connections.pop_front()
+                {
+                    oldest.abort();
+                }
+                connections.push_back(tokio::spawn(serve(server.clone(), stream)).abort_handle());
+            }
+            Err(error) => {
+                warn!(%error, "the admin endpoint cannot accept a connection");
+                sleep(AGAIN_AFTER).await;
+            }
+        }
+    }
+}
+
+async fn serve(server: Arc<Server>, stream: TcpStream) {
+    let service = service_fn(|request| {
+        let response = respond(&server, request.method(), request.uri().path());
+        async { Ok::<_, Infallible>(response) }
+    });
+    let connection = http1::Builder::new()
+        .keep_alive(false)
+        .max_buf_size(HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), service);
+    // What goes wrong between here and one who asks concerns nobody else.
+    let _ = timeout(WITHIN, connection).await;
+}
+
+fn respond(server: &Server, method: &Method, path: &str) -> Response<Full<Bytes>> {
+    let Some(page) = PAGES.iter().find(|page| page.path == path) else {
+        let paths: Vec<_> = PAGES.iter().map(|page| page.path).collect();
+        return answer(StatusCode::NOT_FOUND, TEXT, format!("there is only {}\n", paths.join(" and ")));
+    };
+    if ![Method::GET, Method::HEAD].contains(method) {
+        let mut refused = answer(StatusCode::METHOD_NOT_ALLOWED, TEXT, "only GET and HEAD\n".to_owned());
+        refused.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return refused;
+    }
+    let (status, text) = (page.write)(server);
+    answer(status, page.content_type, text)
+}
+
+fn answer(status: StatusCode, content_type: &'static str, text: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}

@@ -1,0 +1,193 @@
+//! The server's numbers, one row each: what INFO calls it, what it is called as a metric, and where it comes from.
+//!
+//! It knows the shape of these rows. Where the numbers come from is in them (`info`), how they look as text is for those
+//! who print them (`info`, `metrics`).
+
+use std::fmt;
+
+use crate::server::Server;
+
+/// What a figure is at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Count(u64),
+    /// Bytes, which INFO shows a second time in a unit for people.
+    Bytes(u64),
+    Difference(i64),
+    /// A number that INFO shows with so many digits behind the point.
+    Real(f64, usize),
+    Text(String),
+    /// Not known, so that it is left out.
+    Unknown,
+}
+
+impl Value {
+    fn number(&self) -> Option<f64> {
+        match self {
+            Value::Count(number) | Value::Bytes(number) => Some(*number as f64),
+            Value::Difference(number) => Some(*number as f64),
+            Value::Real(number, _) => Some(*number),
+            Value::Text(_) | Value::Unknown => None,
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Count(number) | Value::Bytes(number) => write!(f, "{number}"),
+            Value::Difference(number) => write!(f, "{number}"),
+            Value::Real(number, digits) => write!(f, "{number:.digits$}"),
+            Value::Text(text) => f.write_str(text),
+            Value::Unknown => Ok(()),
+        }
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Value {
+        Value::Count(number)
+    }
+}
+
+impl From<usize> for Value {
+    fn from(number: usize) -> Value {
+        Value::Count(number as u64)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(is: bool) -> Value {
+        Value::Count(is.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Value {
+        Value::Text(text)
+    }
+}
+
+/// Whether a metric only goes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Counter,
+    Gauge,
+}
+
+/// What a figure is as a metric.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Metric {
+    /// Without the prefix of all names and, if it is a counter, without `_total`. A name stays what it is: dashboards
+    /// rely on it.
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    /// What it is, in words, for all that have the name.
+    pub(crate) help: &'static str,
+    /// The label, and its value, that tells it from others of its name.
+    label: Option<(&'static str, &'static str)>,
+    /// How many of the figure's units make a base unit (bytes, seconds).
+    divisor: f64,
+}
+
+pub(crate) const fn counter(name: &'static str, help: &'static str) -> Metric {
+    Metric { name, kind: Kind::Counter, help, label: None, divisor: 1.0 }
+}
+
+pub(crate) const fn gauge(name: &'static str, help: &'static str) -> Metric {
+    Metric { name, kind: Kind::Gauge, help, label: None, divisor: 1.0 }
+}
+
+impl Metric {
+    pub(crate) const fn labelled(mut self, key: &'static str, value: &'static str) -> Metric {
+        self.label = Some((key, value));
+        self
+    }
+
+    pub(crate) const fn divided_by(mut self, divisor: f64) -> Metric {
+        self.divisor = divisor;
+        self
+    }
+}
+
+/// Something to know of a `T`.
+pub(crate) struct Figure<T> {
+    /// Its name in INFO; empty if it is not shown there.
+    pub(crate) field: &'static str,
+    pub(crate) value: fn(&T) -> Value,
+    metric: Option<Metric>,
+}
+
+/// A figure that is a metric, too.
+pub(crate) const fn figure<T>(field: &'static str, value: fn(&T) -> Value, metric: Metric) -> Figure<T> {
+    Figure { field, value, metric: Some(metric) }
+}
+
+/// A figure that is no metric: a text, or what follows from others.
+pub(crate) const fn plain<T>(field: &'static str, value: fn(&T) -> Value) -> Figure<T> {
+    Figure { field, value, metric: None }
+}
+
+/// A figure that INFO does not show, or shows in other words.
+pub(crate) const fn only_metric<T>(value: fn(&T) -> Value, metric: Metric) -> Figure<T> {
+    Figure { field: "", value, metric: Some(metric) }
+}
+
+/// What tools ask for and what there is none of.
+pub(crate) const fn nothing<T>(field: &'static str) -> Figure<T> {
+    plain(field, |_| Value::Count(0))
+}
+
+/// Takes the values of a thing's labels, and the thing.
+pub(crate) type Show<'a, T> = dyn FnMut(&[&str], &T) + 'a;
+
+/// Figures of all things of one kind.
+pub(crate) struct Group<T: 'static> {
+    /// The labels that tell the things apart; none if there is only one.
+    pub(crate) labels: &'static [&'static str],
+    pub(crate) figures: &'static [Figure<T>],
+    /// Shows each thing that there is, and the values of its labels.
+    pub(crate) each: fn(&Server, &mut Show<'_, T>),
+}
+
+/// Labels and their values.
+pub(crate) type Labels = Vec<(&'static str, String)>;
+
+/// Takes a number in base units, what it is, and its labels.
+pub(crate) type Seen<'a> = dyn FnMut(&Metric, Labels, f64) + 'a;
+
+/// A group, whatever its things are.
+pub(crate) trait Source: Sync {
+    /// Its metrics, and the labels that each of them has.
+    fn metrics(&self) -> Vec<(Metric, Vec<&'static str>)>;
+
+    /// Shows each of its numbers, in base units, with its labels.
+    fn measure(&self, server: &Server, seen: &mut Seen<'_>);
+}
+
+impl<T> Source for Group<T> {
+    fn metrics(&self) -> Vec<(Metric, Vec<&'static str>)> {
+        let metrics = self.figures.iter().filter_map(|figure| figure.metric);
+        metrics
+            .map(|metric| {
+                let own = metric.label.map(|(key, _)| key);
+                (metric, self.labels.iter().copied().chain(own).collect())
+            })
+            .collect()
+    }
+
+    fn measure(&self, server: &Server, seen: &mut Seen<'_>) {
+        (self.each)(server, &mut |values, thing| {
+            for figure in self.figures {
+                if let Some(metric) = &figure.metric
+                    && let Some(number) = (figure.value)(thing).number()
+                {
+                    let keys = self.labels.iter().copied();
+                    let labels = keys.zip(values.iter().copied()).chain(metric.label);
+                    let labels = labels.map(|(key, value)| (key, value.to_owned())).collect();
+                    seen(metric, labels, number / metric.divisor);
+                }
+            }
+        });
+    }
+}
