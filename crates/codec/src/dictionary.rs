@@ -98,9 +98,16 @@ impl Dictionary {
     }
 
     /// Bytes that the dictionary takes in memory once values were encoded with it at `level` and decoded: its
-    /// content, and the tables that zstd makes of it. They are made now if they are missing.
+    /// content, and the tables that zstd makes of it. They are made now if they are missing. Those of other levels
+    /// that are there count as well.
     pub fn memory(&self, level: i32) -> usize {
-        self.bytes.len() + self.prepared.memory(&self.bytes, level)
+        self.prepared.prepare(&self.bytes, level);
+        self.memory_taken()
+    }
+
+    /// Bytes that the dictionary takes in memory at this moment, as [`Dictionary::memory`] counts them.
+    pub fn memory_taken(&self) -> usize {
+        self.bytes.len() + self.prepared.memory()
     }
 
     pub(crate) fn prepared(&self) -> &Prepared {

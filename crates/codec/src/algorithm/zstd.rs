@@ -190,9 +190,21 @@ impl Prepared {
         Ok(Prepared { decompressor, compressors: OnceLock::new() })
     }
 
-    /// Bytes of the tables for decoding, and of those for encoding at this level.
-    pub fn memory(&self, dictionary: &[u8], level: i32) -> usize {
-        self.decompressor.sizeof() + self.compressor(dictionary, level).map_or(0, CDict::sizeof)
+    /// Makes the tables for encoding at this level, if they are missing.
+    pub fn prepare(&self, dictionary: &[u8], level: i32) {
+        // Without memory for them the values are not encoded.
+        let _ = self.compressor(dictionary, level);
+    }
+
+    /// Bytes of the tables that were made so far.
+    pub fn memory(&self) -> usize {
+        let mut bytes = self.decompressor.sizeof();
+        let mut slot = &self.compressors;
+        while let Some(entry) = slot.get() {
+            bytes += entry.compressor.sizeof();
+            slot = &entry.next;
+        }
+        bytes
     }
 
     fn decompressor(&self) -> &DDict<'static> {

@@ -110,7 +110,8 @@ impl Policy {
             return Err(Reason::Small);
         }
         let attempt = self.consider(choice, &encoding, value)?;
-        let level = match attempt.doubtful {
+        // A dictionary has tables of its own for each level: a fast one to go first would cost their time and memory.
+        let level = match attempt.doubtful && encoding.dictionary.is_none() {
             true => choice.algorithm().probe_level(choice.level()),
             false => choice.level(),
         };
