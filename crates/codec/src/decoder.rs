@@ -10,7 +10,7 @@ use crate::record::Record;
 use crate::stopwatch::Stopwatch;
 
 /// Finds a dictionary by its number in a store or its ID in an envelope.
-pub type Dictionaries<'a> = &'a dyn Fn(u32) -> Option<Arc<Dictionary>>;
+pub type Dictionaries<'a> = &'a dyn Fn(u32) -> Option<&'a Dictionary>;
 
 /// Decodes records. `Send`, for one thread at a time; the contexts belong to the thread that it runs on.
 pub struct Decoder {
@@ -107,7 +107,7 @@ impl Payload<'_> {
             ),
         };
         let decompress = |room: usize, out: &mut Vec<u8>| {
-            let decoding = Decoding { framing: self.framing, dictionary: dictionary.as_deref(), limit: room };
+            let decoding = Decoding { framing: self.framing, dictionary, limit: room };
             (backend.decompress)(&decoding, self.bytes, out)
         };
         if let Some(raw) = self.declared.or(extent.claimed) {

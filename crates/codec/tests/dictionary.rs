@@ -94,6 +94,19 @@ fn its_memory_is_more_than_its_content_and_grows_with_the_level() {
 }
 
 #[test]
+fn what_was_made_for_other_levels_counts_and_what_hardly_compresses_makes_no_tables_of_its_own() {
+    let dictionary = dictionary();
+    let memory = dictionary.memory(9);
+    let (mut encoder, choice) = (encoder(), Choice::new("zstd", Some(9), 64).expect("it is built in"));
+    for seed in 0..2_000 {
+        encoder.encode_with(choice, Some((1, &dictionary)), &random(400, seed), 0, |bytes| bytes);
+    }
+    assert_eq!(dictionary.memory_taken(), memory);
+    assert!(dictionary.memory(3) > memory);
+    assert_eq!(dictionary.memory(9), dictionary.memory_taken());
+}
+
+#[test]
 fn a_record_needs_the_dictionary_that_it_was_made_with() {
     let dictionary = dictionary();
     let counters = Arc::new(Counters::default());
@@ -113,10 +126,10 @@ fn a_record_needs_the_dictionary_that_it_was_made_with() {
     let other = Dictionary::train(&(0..2_000).map(|seed| random(40, seed % 50)).collect::<Vec<_>>(), 1_024);
     let other = Arc::new(other.expect("the samples are enough"));
     let mut wrong = Vec::new();
-    let _ = decoder.decode_with(&record, &|_| Some(other.clone()), MAX_RAW, &mut wrong);
+    let _ = decoder.decode_with(&record, &|_| Some(&*other), MAX_RAW, &mut wrong);
     assert_ne!(wrong, value);
     let mut right = Vec::new();
-    let find = |number| (number == 9).then(|| dictionary.clone());
+    let find = |number| (number == 9).then(|| &*dictionary);
     decoder.decode_with(&record, &find, MAX_RAW, &mut right).expect("it decodes");
     assert_eq!(right, value);
     let counts = counters.snapshot();
@@ -148,7 +161,7 @@ fn threads_share_one() {
                     let mut encoder = encoder();
                     let record = encoder.encode_with(choice, Some((1, dictionary)), &value, 0, |bytes| bytes);
                     let mut restored = Vec::new();
-                    let find = |_| Some(dictionary.clone());
+                    let find = |_| Some(&**dictionary);
                     decoder().decode_with(&record, &find, MAX_RAW, &mut restored).expect("it decodes");
                     assert_eq!(restored, value);
                 }

@@ -53,7 +53,7 @@ fn watched<T>(decode: impl FnOnce() -> T) -> (T, usize) {
 fn decode_record(bytes: &[u8], limit: usize, dictionary: Option<&Arc<Dictionary>>) -> Option<Vec<u8>> {
     let record = Record::parse(bytes).ok()?;
     let mut value = b"before".to_vec();
-    let find = |_| dictionary.cloned();
+    let find = |_| dictionary.map(|dictionary| &**dictionary);
     let (result, largest) = watched(|| decoder().decode_with(&record, &find, limit, &mut value));
     assert_eq!(&value[..6], b"before");
     match result {
@@ -69,7 +69,7 @@ fn decode_record(bytes: &[u8], limit: usize, dictionary: Option<&Arc<Dictionary>
 fn decode_envelope(bytes: &[u8], limit: usize, dictionary: Option<&Arc<Dictionary>>) -> Option<Vec<u8>> {
     let options = envelope::Options { max_decompressed_size: limit, ..Default::default() };
     let mut value = b"before".to_vec();
-    let find = |id| dictionary.filter(|dictionary| dictionary.id() == id).cloned();
+    let find = |id| dictionary.filter(|dictionary| dictionary.id() == id).map(|dictionary| &**dictionary);
     let (result, largest) = watched(|| envelope::decode_with(&options, &find, bytes, &mut value));
     assert_eq!(&value[..6], b"before");
     assert!(value.len() <= limit + 6);

@@ -63,7 +63,7 @@ proptest! {
         for value in [value, json(seed, 2)] {
             let mut encoder = encoder();
             let record = encoder.encode_with(choice, Some((7, dictionary)), &value, 0, |bytes| bytes);
-            let find = |number| (number == 7).then(|| dictionary.clone());
+            let find = |number| (number == 7).then(|| &**dictionary);
             let mut restored = Vec::new();
             decoder().decode_with(&record, &find, MAX_RAW, &mut restored).unwrap();
             prop_assert_eq!(&restored, &value);
@@ -73,7 +73,7 @@ proptest! {
                 envelope::encode_with(&options(choice), Some(dictionary), &value, &mut sent)
             {
                 prop_assert_eq!(codec, CodecId::ZstdDictionary);
-                let find = |id| (id == dictionary.id()).then(|| dictionary.clone());
+                let find = |id| (id == dictionary.id()).then(|| &**dictionary);
                 restored.clear();
                 envelope::decode_with(&options(choice), &find, &sent, &mut restored).unwrap();
                 prop_assert_eq!(&restored, &value);

@@ -78,7 +78,7 @@ fn readers_find_what_the_vectors_say() {
         let names = case["dictionaries"].as_array().map(Vec::as_slice).unwrap_or_default();
         let at_hand = |id| {
             let mut named = names.iter().map(|name| &dictionaries[name.as_str().unwrap()]);
-            named.find(|dictionary| dictionary.id() == id).cloned()
+            named.find(|dictionary| dictionary.id() == id).map(|dictionary| &**dictionary)
         };
         let mut out = b"before".to_vec();
         let result = envelope::decode_with(&options, &at_hand, &expand(&case["envelope"]), &mut out);

@@ -202,7 +202,7 @@ fn restore(options: &Options, stored: &mut Stored) -> Result<(Vec<u8>, String)> 
     let decode = |bytes: &[u8], out: &mut Vec<u8>| {
         envelope::decode_with(
             &settings,
-            &|id| dictionary.clone().filter(|found| found.id() == id),
+            &|id| dictionary.as_deref().filter(|found| found.id() == id),
             bytes,
             out,
         )

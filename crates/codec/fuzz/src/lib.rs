@@ -37,7 +37,7 @@ pub fn choice(settings: u8) -> Choice {
 pub fn decode_record(record: &Record<'_>) -> Result<Vec<u8>, DecodeError> {
     let mut decoder = Decoder::new(Arc::new(Counters::default()));
     let mut value = b"before".to_vec();
-    let find = |number| (number == NUMBER).then(|| DICTIONARY.clone());
+    let find = |number| (number == NUMBER).then(|| &**DICTIONARY);
     let result = decoder.decode_with(record, &find, LIMIT, &mut value);
     let value = value.strip_prefix(b"before").expect("what was there is kept").to_vec();
     assert_eq!(value.len(), if result.is_ok() { record.raw_len() } else { 0 });
@@ -48,7 +48,7 @@ pub fn decode_record(record: &Record<'_>) -> Result<Vec<u8>, DecodeError> {
 pub fn decode_envelope(bytes: &[u8]) -> Result<Option<Vec<u8>>, envelope::EnvelopeError> {
     let options = envelope::Options { max_decompressed_size: LIMIT, ..Default::default() };
     let mut value = b"before".to_vec();
-    let find = |id| (id == DICTIONARY.id()).then(|| DICTIONARY.clone());
+    let find = |id| (id == DICTIONARY.id()).then(|| &**DICTIONARY);
     let result = envelope::decode_with(&options, &find, bytes, &mut value);
     let value = value.strip_prefix(b"before").expect("what was there is kept").to_vec();
     match result? {

@@ -77,7 +77,7 @@ impl Session {
             self.follow_dictionaries();
         }
         let known = &self.known;
-        let find = |number| known.version(number).map(|version| version.dictionary().clone());
+        let find = |number| known.version(number).map(|version| &**version.dictionary());
         self.decoder.decode_with(&record, &find, value.len(), out)
     }
 
