@@ -110,8 +110,10 @@ impl Session {
     ) -> Result<bool, StoreError> {
         let mut entries = Vec::new();
         let mut need = 0;
+        // Once for all: a dictionary is kept as long as somebody has the list with which it is used.
+        self.follow_settings();
         for (key, value) in pairs {
-            let entry = self.make_entry(key, value, expiry)?;
+            let entry = self.make_entry_as_known(key, value, expiry)?;
             need += entry.borrow().allocation_size() as u64;
             entries.push((self.store.keyspace.place(key), entry));
         }
@@ -298,6 +300,11 @@ impl Session {
 
     fn make_entry(&mut self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<Entry, StoreError> {
         self.follow_settings();
+        self.make_entry_as_known(key, value, expiry)
+    }
+
+    /// With the settings and dictionaries that this session knows of.
+    fn make_entry_as_known(&mut self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<Entry, StoreError> {
         self.wait_for_the_disk()?;
         self.check_key(key)?;
         let limit = self.settings.max_value_len;
@@ -387,7 +394,7 @@ impl Session {
         self.wrote();
     }
 
-    fn out_of_memory(&self) -> StoreError {
+    pub(super) fn out_of_memory(&self) -> StoreError {
         StoreError::OutOfMemory {
             used: self.store.used_memory(),
             max_memory: self.settings.max_memory,
