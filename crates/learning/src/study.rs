@@ -245,7 +245,7 @@ impl Bench<'_> {
     fn measure(&self, method: Method, samples: &[&Sample]) -> Measured {
         let (mut encoder, mut decoder) = (Encoder::new(Arc::default()), Decoder::new(Arc::default()));
         let dictionary = method.dictionary.as_deref().map(|dictionary| (NUMBER, dictionary));
-        let find = |_: u32| method.dictionary.clone();
+        let find = |_: u32| method.dictionary.as_deref();
         let Footprint { overhead, allocation } = self.terms.footprint;
         let (mut records, mut encode, mut decode) = (Vec::new(), Duration::MAX, Duration::MAX);
         // The first round finds the caches cold.

@@ -81,11 +81,18 @@ impl Changes {
         })
     }
 
-    /// A dictionary is new or different, before any record needs that, or no record will need it any more.
+    /// A dictionary is new, before any record needs it, or no record will need it any more.
     pub(crate) fn dictionary(&self, number: u32, row: Option<&DictionaryRow>) {
         if let Some(disk) = &self.0.disk {
             let row = row.map(|row| Arc::from(row.encode()));
             disk.queue().push(Item::Dictionary { number, row });
+        }
+    }
+
+    /// New values are encoded with these dictionaries from now on.
+    pub(crate) fn active_dictionaries(&self, numbers: impl Iterator<Item = u32>) {
+        if let Some(disk) = &self.0.disk {
+            disk.queue().push(Item::ActiveDictionaries(numbers.collect()));
         }
     }
 
@@ -96,7 +103,8 @@ impl Changes {
         }
     }
 
-    /// A database was emptied, or all of them. The caller has all shards.
+    /// A database was emptied, or all of them, which on disk ends the use of all dictionaries as well. The caller has all
+    /// shards.
     pub(crate) fn flushed(&self, database: Option<usize>) {
         if let Some(observer) = &self.0.observer {
             observer.flushed(database);
@@ -108,7 +116,7 @@ impl Changes {
                 next += 1;
             }
         }
-        self.renamed();
+        self.renamed(database.is_none());
     }
 
     /// Two databases were exchanged. The caller has all shards.
@@ -121,16 +129,17 @@ impl Changes {
             let before = a.swap(b.load(Ordering::Relaxed), Ordering::Relaxed);
             b.store(before, Ordering::Relaxed);
         }
-        self.renamed();
+        self.renamed(false);
     }
 
     fn load(&self) -> Arc<[Generation]> {
         self.0.generations.iter().map(|number| number.load(Ordering::Relaxed)).collect()
     }
 
-    fn renamed(&self) {
+    fn renamed(&self, all_gone: bool) {
         if let Some(disk) = &self.0.disk {
-            disk.queue().push(Item::Generations { generations: self.load(), in_group: Group::is_open() });
+            let generations = self.load();
+            disk.queue().push(Item::Generations { generations, all_gone, in_group: Group::is_open() });
         }
     }
 }

@@ -27,7 +27,7 @@
 //!
 //! - `session`: a thread's way in; `store`: what sessions share; `tiers`: where memory and disk meet
 //! - `memory`: entries in shards; `disk`: rows in a file
-//! - `dictionaries`: what values that are alike have in common
+//! - `dictionaries`: what values that are alike have in common; `upkeep`: what is done for them in the background
 //! - `changes`: who is told of them
 //!
 //! The crate knows keys, databases, expiry, eviction and budgets. It does not know commands, protocols or sockets.
@@ -40,9 +40,10 @@ mod memory;
 mod session;
 mod store;
 mod tiers;
+mod upkeep;
 
 pub use changes::Observer;
-pub use dictionaries::{DictionaryError, DictionarySettings, DictionaryStats, DictionaryTender, SampleStats};
+pub use dictionaries::{DictionaryError, DictionarySettings, DictionaryStats, SampleStats};
 #[cfg(fuzzing)]
 pub use disk::parse_anything;
 pub use disk::{CheckReport, DiskStats, Durability, MIN_MAX_DISK, OpenError, Storage, check, compact};
@@ -59,3 +60,4 @@ pub use store::{
     Config, DEFAULT_DATABASES, DEFAULT_MAX_KEY_LEN, DEFAULT_MAX_VALUE_LEN, DatabaseStats, Flushed, Settings,
     Stats, Store, system_time,
 };
+pub use upkeep::DictionaryTender;

@@ -12,7 +12,7 @@ use snugly_codec::{Choice, Counters, Snapshot};
 
 use crate::changes::{Changes, Observer};
 use crate::dictionaries::{
-    Dictionaries, DictionaryError, DictionarySettings, DictionaryStats, DictionaryTender, SampleStats,
+    Dictionaries, DictionaryError, DictionarySettings, DictionaryStats, Imported, SampleStats,
 };
 use crate::disk::{Disk, DiskStats, Durability, OpenError, Storage};
 use crate::hash::HashKey;
@@ -21,6 +21,7 @@ use crate::memory::keyspace::Keyspace;
 use crate::memory::shard::Database;
 use crate::memory::slab::{SLAB, SlabStats};
 use crate::session::{Session, StoreError, Ticket};
+use crate::upkeep::DictionaryTender;
 
 /// What is fixed for a store's life.
 #[derive(Clone)]
@@ -308,18 +309,24 @@ impl Store {
         self.dictionaries.forget(number, &self.changes)
     }
 
-    /// Uses a dictionary that was made elsewhere, for keys of this pattern (a glob in which `*` ends a segment) and values
-    /// of about `len` bytes; gives its number. What it is worth is not asked.
+    /// Uses a dictionary that was made elsewhere, for keys of this pattern and values of about `len` bytes; gives its number.
+    /// What it is worth is not asked at first, but what can be learned from the values here is compared with it.
+    ///
+    /// A pattern has 1 to 256 bytes. It is a glob in which `*` ends a segment of the key (at `:`, `/`, `|`, `#` or the end),
+    /// and is the only special character; at the end of the pattern it stands for all that follows.
     ///
     /// # Errors
-    /// [`DictionaryError`] if it is none, there is no room for it, or values of this length have none.
+    /// [`DictionaryError`] if it is none, there is no room for it, the pattern is not as above, or values of this length
+    /// have none.
     pub fn import_dictionary(
         &self,
         content: &[u8],
         pattern: &[u8],
         len: usize,
     ) -> Result<u32, DictionaryError> {
-        self.dictionaries.import(content, pattern, len, &self.settings(), &self.changes)
+        let Settings { compression, dictionaries, .. } = self.settings();
+        let imported = Imported { content, pattern, len };
+        self.dictionaries.import(&imported, compression.level(), dictionaries, system_time(), &self.changes)
     }
 
     /// What dictionaries are learned from.
@@ -410,11 +417,14 @@ impl Store {
     /// Empties one database, or all of them, at one instant for every reader.
     pub fn flush(&self, database: Option<usize>) -> Flushed {
         let mut shards: Vec<_> = self.keyspace.lock_each().collect();
-        self.changes.flushed(database);
-        if database.is_none() {
-            self.dictionaries.flushed(&self.changes);
+        match database {
+            Some(_) => self.changes.flushed(database),
+            None => self.dictionaries.flushed(|| self.changes.flushed(None)),
         }
-        Flushed { _databases: shards.iter_mut().flat_map(|shard| shard.take(database)).collect() }
+        let databases = shards.iter_mut().flat_map(|shard| shard.take(database)).collect();
+        drop(shards);
+        self.dictionaries.tidy();
+        Flushed { _databases: databases }
     }
 
     /// Exchanges two databases at one instant for every reader.

@@ -77,11 +77,11 @@ const FIGURES: &[Figure<DictionaryStats>] = &[
         gauge("dictionary_memory_bytes", "Memory of the dictionary, with the tables of zstd")),
     figure("samples", |d| d.samples.into(),
         gauge("dictionary_trained_samples", "Values that it was trained and measured with")),
-    figure("ratio_before", |d| Value::Real(d.ratio_before, 3),
+    figure("ratio_before", |d| measured(d.ratio_before),
         gauge("dictionary_ratio_before", "Stored bytes for each byte of the values that it was measured with, without it")),
-    figure("ratio_after", |d| Value::Real(d.ratio_after, 3),
+    figure("ratio_after", |d| measured(d.ratio_after),
         gauge("dictionary_ratio_after", "Stored bytes for each byte of the values that it was measured with, with it")),
-    figure("ratio_now", |d| d.ratio_now.map_or(Value::Text("-".to_owned()), |ratio| Value::Real(ratio, 3)),
+    figure("ratio_now", |d| measured(d.ratio_now),
         gauge("dictionary_ratio_now", "Stored bytes for each byte of values written lately; left out while there were too few")),
     figure("records", |d| d.records.into(),
         gauge("dictionary_records", "Values that need the dictionary")),
@@ -89,6 +89,10 @@ const FIGURES: &[Figure<DictionaryStats>] = &[
         gauge("dictionary_trained_timestamp_seconds", "When it was trained, in Unix time").divided_by(1e3)),
     plain("pattern", |d| pattern(d).into()),
 ];
+
+fn measured(ratio: Option<f64>) -> Value {
+    ratio.map_or(Value::Text("-".to_owned()), |ratio| Value::Real(ratio, 3))
+}
 
 fn pattern(dictionary: &DictionaryStats) -> String {
     dictionary.pattern.escape_ascii().to_string()
@@ -116,8 +120,8 @@ mod tests {
             bytes: 8_192,
             memory: 160_000,
             samples: 900,
-            ratio_before: 0.75,
-            ratio_after: 0.25,
+            ratio_before: Some(0.75),
+            ratio_after: Some(0.25),
             ratio_now: None,
             records: 20_000,
             trained_at: 1_700_000_000_000,

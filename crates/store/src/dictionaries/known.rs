@@ -1,8 +1,10 @@
 //! The dictionaries that a store has at one moment: by number for those who read, by key and length for those who write.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 use snugly_codec::{Dictionary, LoadError};
 use snugly_learning::{Band, Pattern};
@@ -17,14 +19,14 @@ pub(crate) struct Version {
     pub(super) dictionary: Arc<Dictionary>,
     pub(super) pattern: Pattern,
     pub(super) band: Band,
-    /// Bytes that it takes in memory.
-    pub(super) memory: usize,
+    /// How many it was trained from; none if it was made elsewhere.
     pub(super) samples: usize,
-    pub(super) ratio_before: f64,
-    pub(super) ratio_after: f64,
+    pub(super) ratio_before: Option<f64>,
+    pub(super) ratio_after: Option<f64>,
     /// In Unix milliseconds.
     pub(super) trained_at: u64,
-    pub(super) live: Live,
+    /// On cache lines of its own: what every encoder reads stands beside it.
+    pub(super) live: CachePadded<Live>,
 }
 
 /// What comes of values that are encoded.
@@ -39,22 +41,25 @@ pub(super) struct Live {
 #[derive(Clone, Copy)]
 struct Window {
     ratio: Option<f64>,
-    expected: f64,
+    expected: Option<f64>,
 }
 
 /// So many noted values are looked at together.
 const WINDOW: u64 = 256;
 /// How much more than expected the values may take before their class has changed.
 const DRIFT: f64 = 1.15;
+/// How many references a list has to each of its inactive versions.
+const ONLY_KNOWN: usize = 1;
 
 impl Live {
-    pub(super) fn new(expected: f64) -> Live {
-        Live {
+    /// Without an expectation the first values are what later ones are compared with.
+    pub(super) fn new(expected: Option<f64>) -> CachePadded<Live> {
+        CachePadded::new(Live {
             values: AtomicU64::new(0),
             raw: AtomicU64::new(0),
             encoded: AtomicU64::new(0),
             window: Mutex::new(Window { ratio: None, expected }),
-        }
+        })
     }
 
     fn note(&self, raw: usize, encoded: usize) {
@@ -75,9 +80,9 @@ impl Live {
         let ratio = encoded as f64 / raw.max(1) as f64;
         let mut window = self.window.lock();
         window.ratio = Some(ratio);
-        let has_drifted = ratio > window.expected * DRIFT;
-        if has_drifted {
-            window.expected = ratio;
+        let has_drifted = window.expected.is_some_and(|expected| ratio > expected * DRIFT);
+        if has_drifted || window.expected.is_none() {
+            window.expected = Some(ratio);
         }
         has_drifted
     }
@@ -93,10 +98,9 @@ impl Version {
     }
 
     /// What is kept of it on disk.
-    pub(super) fn row(&self, active: bool) -> DictionaryRow {
+    pub(super) fn row(&self) -> DictionaryRow {
         DictionaryRow {
             number: self.number,
-            active,
             min_len: self.band.start() as u32,
             trained_at: self.trained_at,
             samples: self.samples as u32,
@@ -113,9 +117,10 @@ impl Version {
     /// [`LoadError`] if the content is no dictionary, or this build has no use for one.
     pub(super) fn of_row(row: DictionaryRow, level: i32) -> Result<Version, LoadError> {
         let dictionary = Arc::new(Dictionary::load(row.content)?);
+        // Made ready before the first writer needs it.
+        dictionary.memory(level);
         Ok(Version {
             number: row.number,
-            memory: dictionary.memory(level),
             dictionary,
             pattern: Pattern::parse(&row.pattern),
             band: Band::of(row.min_len as usize).unwrap_or_default(),
@@ -125,6 +130,21 @@ impl Version {
             trained_at: row.trained_at,
             live: Live::new(row.ratio_after),
         })
+    }
+
+    /// Bytes that it takes in memory.
+    pub(super) fn memory(&self) -> usize {
+        self.dictionary.memory_taken()
+    }
+
+    /// Whether it was made elsewhere.
+    pub(crate) fn is_imported(&self) -> bool {
+        self.samples == 0
+    }
+
+    /// How many values were noted since they were last looked at together: another number means that there were some.
+    pub(crate) fn noted(&self) -> u64 {
+        self.live.values.load(Ordering::Relaxed)
     }
 
     /// Notes what came of a value that was offered to it.
@@ -167,11 +187,11 @@ impl Known {
         self.active.iter().find(|version| version.band == band && version.pattern.matches(key))
     }
 
-    pub(super) fn versions(&self) -> &[Arc<Version>] {
+    pub(crate) fn versions(&self) -> &[Arc<Version>] {
         &self.versions
     }
 
-    pub(super) fn active(&self) -> &[Arc<Version>] {
+    pub(crate) fn active(&self) -> &[Arc<Version>] {
         &self.active
     }
 
@@ -180,17 +200,27 @@ impl Known {
         self.active.iter().any(|version| version.number == number)
     }
 
-    /// Bytes that all versions take in memory.
-    pub(super) fn memory(&self) -> usize {
-        self.versions.iter().map(|version| version.memory).sum()
+    /// The inactive versions that nobody holds who may still encode with them: only this list has them.
+    pub(crate) fn unheld(&self) -> Vec<u32> {
+        let is_unheld = |version: &&Arc<Version>| {
+            !self.is_active(version.number) && Arc::strong_count(version) == ONLY_KNOWN
+        };
+        self.versions.iter().filter(is_unheld).map(|version| version.number).collect()
     }
 
-    /// Those that a store has kept, by number and with whether they are active. The next number is known, too.
-    pub(super) fn kept(versions: Vec<(Arc<Version>, bool)>, next: u32) -> Known {
-        let mut active: Vec<_> =
-            versions.iter().filter(|(_, active)| *active).map(|(version, _)| version.clone()).collect();
+    /// Bytes that may be taken in memory beside these versions, if all may take so many. One for this class takes the place
+    /// of another, which does not count: it goes once the records are encoded anew.
+    pub(super) fn room(&self, limit: usize, pattern: &[u8], band: Band) -> usize {
+        let all: usize = self.versions.iter().map(|version| version.memory()).sum();
+        let replaced = self.active_of(pattern, band).map_or(0, |version| version.memory());
+        limit.saturating_sub(all - replaced)
+    }
+
+    /// Those that a store has kept, by number, and which of them are active. The next number is known, too.
+    pub(super) fn kept(versions: Vec<Arc<Version>>, active: &BTreeSet<u32>, next: u32) -> Known {
+        let is_active = |version: &&Arc<Version>| active.contains(&version.number);
+        let mut active: Vec<_> = versions.iter().filter(is_active).cloned().collect();
         active.sort_by_key(|version| std::cmp::Reverse(version.pattern.precision()));
-        let versions: Vec<_> = versions.into_iter().map(|(version, _)| version).collect();
         Known { versions, active, last: next.saturating_sub(1), flushes: 0 }
     }
 
@@ -250,7 +280,7 @@ impl Known {
             min_len: version.band.start(),
             max_len: version.band.end(),
             bytes: version.dictionary.bytes().len(),
-            memory: version.memory,
+            memory: version.memory(),
             samples: version.samples,
             ratio_before: version.ratio_before,
             ratio_after: version.ratio_after,

@@ -3,28 +3,28 @@
 //! What they are learned from and whether they are worth having is the business of `snugly_learning`.
 //!
 //! - [`known`]: the dictionaries that there are, by number for readers and by key for writers
-//! - [`tending`]: what is done in the background, step by step
+//! - [`tending`]: what is done about classes in the background, a step at a time
 //!
 //! This file has what the store's sessions share. They see a [`Known`] that never changes, and fetch another when there
 //! is one; so neither reading nor writing takes a lock here. Records say the number of their dictionary, which is never
-//! given to another one. A version that is not used for new values any more stays as long as any record needs it.
+//! given to another one. A version that is not used for new values any more stays as long as any record needs it: which
+//! ones that are, and encoding them anew, is for others, who know the records.
 
 pub(crate) mod known;
-mod tending;
+pub(crate) mod tending;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::{Mutex, RwLock};
+use crossbeam_utils::CachePadded;
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use snugly_codec::{Dictionary, LoadError};
 use snugly_learning::{Band, Class, Classes, Pattern};
 use thiserror::Error;
 
 use crate::changes::Changes;
-use crate::disk::{Disk, DiskError};
-use crate::store::{Settings, system_time};
+use crate::disk::{Disk, DiskError, StoredDictionaries};
 use known::{Known, Live, Version};
-pub use tending::DictionaryTender;
 
 /// How dictionaries are made and kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,8 @@ pub struct DictionarySettings {
     /// Whether values are sampled and new ones encoded with dictionaries; default true. What is encoded with one can be
     /// read in any case.
     pub enabled: bool,
-    /// Bytes that samples and dictionaries may take in memory, half of it each; default 32 MiB.
+    /// Bytes that samples and dictionaries may take in memory, half of it each; default 32 MiB. Dictionaries that are
+    /// there stay when it becomes less, and while one takes the place of another there are both.
     pub max_memory: usize,
 }
 
@@ -69,12 +70,13 @@ pub struct DictionaryStats {
     pub bytes: usize,
     /// What it takes in memory, in bytes.
     pub memory: usize,
-    /// How many values it was trained from and measured with.
+    /// How many values it was trained from and measured with; 0 if it was made elsewhere.
     pub samples: usize,
-    /// Encoded bytes for each byte of a value that it was not trained on, as they were before it.
-    pub ratio_before: f64,
+    /// Encoded bytes for each byte of a value that it was not trained on, as they were before it; unknown if it was made
+    /// elsewhere.
+    pub ratio_before: Option<f64>,
     /// The same with it.
-    pub ratio_after: f64,
+    pub ratio_after: Option<f64>,
     /// The same of values that were written lately, if there were enough.
     pub ratio_now: Option<f64>,
     /// How many records need it: those on disk, or in memory where there is no disk tier.
@@ -118,6 +120,11 @@ pub enum DictionaryError {
         /// The length.
         len: usize,
     },
+    /// Keys cannot be told apart by this pattern.
+    #[error(
+        "the pattern cannot be used: write 1 to {MAX_PATTERN_LEN} bytes, in which `*` is the end of a segment of the key (in front of `:`, `/`, `|` or `#`, or at the end) and `?`, `[` and `\\` do not occur"
+    )]
+    UnusablePattern,
     /// It takes more than is left of [`DictionarySettings::max_memory`].
     #[error(
         "the dictionary takes {needed} bytes in memory, and {left} are left for dictionaries: raise dictionary-memory, or forget another"
@@ -133,25 +140,47 @@ pub enum DictionaryError {
 /// A store's dictionaries, and what they are learned from.
 pub(crate) struct Dictionaries {
     known: RwLock<Arc<Known>>,
-    /// Grows with each change of what is known.
-    edition: AtomicU64,
-    classes: Mutex<Classes>,
-    /// Whether somebody tends them; without, there is nothing to sample for.
-    is_tended: AtomicBool,
+    sampled: Mutex<Sampled>,
+    /// What every operation looks at: on a cache line that nothing else makes others wait for.
+    watched: CachePadded<Watched>,
+    /// Grows whenever records that are there are to be looked at anew.
+    reviews: AtomicU64,
     trainings: AtomicU64,
     adopted: AtomicU64,
 }
 
+struct Watched {
+    /// Grows with each change of what is known.
+    edition: AtomicU64,
+    /// Whether somebody tends them; without, there is nothing to sample for.
+    is_tended: AtomicBool,
+    /// How often all data was deleted.
+    flushes: AtomicU64,
+}
+
+struct Sampled {
+    classes: Classes,
+    /// How often all data had been deleted when the samples were taken.
+    flushes: u64,
+}
+
+/// The longest pattern that is accepted, in bytes.
+const MAX_PATTERN_LEN: usize = 256;
 /// How many writes pass before one asks again, while nothing is sampled.
 const ASK_AGAIN: u32 = 1024;
 
 impl Dictionaries {
     pub(crate) fn new(settings: DictionarySettings) -> Dictionaries {
+        let classes = Classes::new(settings.samples_limit(), false, fastrand::u64(..));
         Dictionaries {
             known: RwLock::default(),
-            edition: AtomicU64::new(0),
-            classes: Mutex::new(Classes::new(settings.samples_limit(), false, fastrand::u64(..))),
-            is_tended: AtomicBool::new(false),
+            sampled: Mutex::new(Sampled { classes, flushes: 0 }),
+            watched: CachePadded::new(Watched {
+                edition: AtomicU64::new(0),
+                is_tended: AtomicBool::new(false),
+                flushes: AtomicU64::new(0),
+            }),
+            reviews: AtomicU64::new(0),
             trainings: AtomicU64::new(0),
             adopted: AtomicU64::new(0),
         }
@@ -159,35 +188,73 @@ impl Dictionaries {
 
     /// Follows settings that have changed.
     pub(crate) fn follow(&self, settings: DictionarySettings) {
-        let mut classes = self.classes.lock();
-        classes.follow(settings.samples_limit(), false);
+        let mut sampled = self.sampled();
+        sampled.classes.follow(settings.samples_limit(), false);
         if !settings.enabled {
-            classes.clear();
+            sampled.classes.clear();
         }
+    }
+
+    /// Says whether somebody tends them.
+    pub(crate) fn set_tended(&self, is_tended: bool) {
+        self.watched.is_tended.store(is_tended, Ordering::Relaxed);
     }
 
     /// Which [`Dictionaries::known`] is the latest.
     pub(crate) fn edition(&self) -> u64 {
-        self.edition.load(Ordering::Acquire)
+        self.watched.edition.load(Ordering::Acquire)
     }
 
     pub(crate) fn known(&self) -> Arc<Known> {
         self.known.read().clone()
     }
 
-    fn change(&self, change: impl FnOnce(&Known) -> Known) {
-        let mut known = self.known.write();
-        *known = Arc::new(change(&known));
-        self.edition.fetch_add(1, Ordering::Release);
+    /// How often there was reason to look at all records anew.
+    pub(crate) fn reviews(&self) -> u64 {
+        self.reviews.load(Ordering::Acquire)
+    }
+
+    /// What is sampled. Never of data that was deleted with everything: whoever comes first after that clears it.
+    fn sampled(&self) -> MutexGuard<'_, Sampled> {
+        let mut sampled = self.sampled.lock();
+        self.clear_deleted(&mut sampled);
+        sampled
+    }
+
+    fn clear_deleted(&self, sampled: &mut Sampled) {
+        let flushes = self.watched.flushes.load(Ordering::Acquire);
+        if sampled.flushes != flushes {
+            sampled.classes.clear();
+            sampled.flushes = flushes;
+        }
+    }
+
+    /// Lets the samples go if their data is gone, unless they are in use: then whoever uses them next does it.
+    pub(crate) fn tidy(&self) {
+        if let Some(mut sampled) = self.sampled.try_lock() {
+            self.clear_deleted(&mut sampled);
+        }
+    }
+
+    /// Puts what is known by now in the place of what was, for all sessions to follow.
+    fn publish(&self, place: &mut Arc<Known>, known: Known) {
+        *place = Arc::new(known);
+        self.watched.edition.fetch_add(1, Ordering::Release);
+    }
+
+    fn review(&self) {
+        self.reviews.fetch_add(1, Ordering::Release);
     }
 
     /// Shows a written value, which stands for so many, to those who sample; says how many of the next need not be
     /// shown. Never waits.
     pub(crate) fn offer(&self, key: &[u8], value: &[u8], stands_for: u64) -> u32 {
-        if !self.is_tended.load(Ordering::Relaxed) {
+        if !self.watched.is_tended.load(Ordering::Relaxed) {
             return ASK_AGAIN;
         }
-        self.classes.try_lock().map_or(0, |mut classes| classes.offer(key, value, stands_for))
+        let Some(mut sampled) = self.sampled.try_lock() else { return 0 };
+        self.clear_deleted(&mut sampled);
+        sampled.classes.offer(key, value, stands_for)
     }
 
     /// Knows the dictionaries that a store on disk has.
@@ -195,123 +262,140 @@ impl Dictionaries {
     /// # Errors
     /// [`DiskError`] if they cannot be read. One that cannot be used is left out, and told of.
     pub(crate) fn load(&self, disk: &Disk, level: i32) -> Result<(), DiskError> {
-        let (rows, next) = disk.dictionaries()?;
+        let StoredDictionaries { rows, active, next } = disk.dictionaries()?;
         let mut versions = Vec::new();
-        let mut classes = self.classes.lock();
         for row in rows {
-            let (number, active) = (row.number, row.active);
+            let number = row.number;
             match Version::of_row(row, level) {
-                Ok(version) => {
-                    if active {
-                        classes.settle(version.pattern.text(), version.band);
-                    }
-                    versions.push((Arc::new(version), active));
-                }
+                Ok(version) => versions.push(Arc::new(version)),
                 Err(error) => disk.dictionary_is_unusable(&number.to_string(), &error.to_string()),
             }
         }
-        self.change(|_| Known::kept(versions, next));
+        let mut sampled = self.sampled();
+        // What was made elsewhere is still to be compared with what can be learned here.
+        let is_settled = |version: &&Arc<Version>| active.contains(&version.number) && !version.is_imported();
+        for version in versions.iter().filter(is_settled) {
+            sampled.classes.settle(version.pattern.text(), version.band);
+        }
+        drop(sampled);
+        if !versions.is_empty() {
+            // A walk over the records may have been cut off.
+            self.review();
+        }
+        self.publish(&mut self.known.write(), Known::kept(versions, &active, next));
         Ok(())
     }
 
-    /// Uses no dictionary for new values any more, and forgets all samples: the data is gone.
-    pub(crate) fn flushed(&self, changes: &Changes) {
-        self.classes.lock().clear();
-        self.change(|known| {
-            known
-                .active()
-                .iter()
-                .for_each(|version| changes.dictionary(version.number, Some(&version.row(false))));
-            known.flushed()
-        });
-    }
-
-    /// Uses a new version, in the place of the one that its class has had, unless what it was learned from was deleted
-    /// meanwhile; says whether.
-    fn adopt(&self, version: Version, flushes: u64, changes: &Changes) -> bool {
+    /// Uses no dictionary for new values any more: all data is gone, of which `tell` tells others at the same instant. The
+    /// samples go with [`Dictionaries::tidy`].
+    pub(crate) fn flushed(&self, tell: impl FnOnce()) {
         let mut known = self.known.write();
-        if known.flushes() != flushes {
-            return false;
-        }
-        self.use_version(&mut known, version, changes);
-        self.adopted.fetch_add(1, Ordering::Relaxed);
-        true
+        tell();
+        let flushed = known.flushed();
+        self.watched.flushes.store(flushed.flushes(), Ordering::Release);
+        self.publish(&mut known, flushed);
     }
 
     /// Has classes trained soon, those whose pattern is this if one is named; says how many there are.
     pub(crate) fn train_now(&self, pattern: Option<&[u8]>) -> usize {
-        self.classes.lock().train_now(|other| pattern.is_none_or(|pattern| pattern == other))
+        self.sampled().classes.train_now(|other| pattern.is_none_or(|pattern| pattern == other))
     }
 
     /// Has no new value encoded with this version, and those that are encoded anew.
+    ///
+    /// # Errors
+    /// [`DictionaryError::Unknown`].
     pub(crate) fn forget(&self, number: u32, changes: &Changes) -> Result<(), DictionaryError> {
-        let version = self.known().version(number).cloned().ok_or(DictionaryError::Unknown { number })?;
-        self.classes.lock().bereave(version.pattern.text(), version.band);
-        self.change(|known| {
-            changes.dictionary(number, Some(&version.row(false)));
-            known.with_inactive(number)
-        });
+        let mut known = self.known.write();
+        let version = known.version(number).cloned().ok_or(DictionaryError::Unknown { number })?;
+        let was_active = known.is_active(number);
+        if was_active {
+            let inactive = known.with_inactive(number);
+            changes.active_dictionaries(inactive.active().iter().map(|version| version.number));
+            self.publish(&mut known, inactive);
+        }
+        drop(known);
+        if was_active {
+            self.sampled().classes.bereave(version.pattern.text(), version.band);
+        }
+        self.review();
         Ok(())
     }
 
     /// Uses a dictionary that was made elsewhere, for keys of this pattern and values of about this length.
+    ///
+    /// # Errors
+    /// [`DictionaryError`], except that it is unknown.
     pub(crate) fn import(
         &self,
-        content: &[u8],
-        pattern: &[u8],
-        len: usize,
-        settings: &Settings,
+        imported: &Imported<'_>,
+        level: i32,
+        settings: DictionarySettings,
+        now: u64,
         changes: &Changes,
     ) -> Result<u32, DictionaryError> {
+        let Imported { content, pattern, len } = *imported;
         let band = Band::of(len).ok_or(DictionaryError::NoSuchLength { len })?;
-        let dictionary = Arc::new(Dictionary::load(content)?);
-        let needed = dictionary.memory(settings.compression.level());
-        let known = self.known();
-        let left = settings.dictionaries.dictionaries_limit().saturating_sub(known.memory());
-        if needed > left {
-            return Err(DictionaryError::NoRoom { needed, left });
+        if !is_usable(pattern) {
+            return Err(DictionaryError::UnusablePattern);
         }
-        self.classes.lock().settle(pattern, band);
+        let dictionary = Arc::new(Dictionary::load(content)?);
+        dictionary.memory(level);
         let version = Version {
             number: 0,
             dictionary,
             pattern: Pattern::parse(pattern),
             band,
-            memory: needed,
             samples: 0,
-            ratio_before: 1.0,
-            ratio_after: 1.0,
-            trained_at: system_time(),
-            live: Live::new(1.0),
+            ratio_before: None,
+            ratio_after: None,
+            trained_at: now,
+            live: Live::new(None),
         };
-        let mut known = self.known.write();
-        Ok(self.use_version(&mut known, version, changes))
+        let number = self.use_version(&mut self.known.write(), version, settings, changes)?;
+        // What can be learned here is compared with it.
+        self.sampled().classes.resample(pattern, band);
+        Ok(number)
     }
 
     /// Uses a new version, in the place of the one that its class has had; gives its number.
-    fn use_version(&self, known: &mut Arc<Known>, version: Version, changes: &Changes) -> u32 {
+    ///
+    /// # Errors
+    /// [`DictionaryError::NoRoom`].
+    fn use_version(
+        &self,
+        known: &mut Arc<Known>,
+        version: Version,
+        settings: DictionarySettings,
+        changes: &Changes,
+    ) -> Result<u32, DictionaryError> {
+        let needed = version.memory();
+        let left = known.room(settings.dictionaries_limit(), version.pattern.text(), version.band);
+        if needed > left {
+            return Err(DictionaryError::NoRoom { needed, left });
+        }
         let version = Arc::new(Version { number: known.next(), ..version });
         let number = version.number;
         // On its way to the disk before anybody can write a record that needs it.
-        changes.dictionary(number, Some(&version.row(true)));
-        if let Some(before) = known.active_of(version.pattern.text(), version.band) {
-            changes.dictionary(before.number, Some(&before.row(false)));
-        }
-        *known = Arc::new(known.with(version));
-        self.edition.fetch_add(1, Ordering::Release);
-        number
+        changes.dictionary(number, Some(&version.row()));
+        let with = known.with(version);
+        changes.active_dictionaries(with.active().iter().map(|version| version.number));
+        self.publish(known, with);
+        self.review();
+        Ok(number)
     }
 
     /// Forgets versions that no record needs.
-    fn drop_versions(&self, numbers: &[u32], changes: &Changes) {
-        self.change(|known| {
-            numbers.iter().for_each(|number| changes.dictionary(*number, None));
-            known.without(numbers)
-        });
+    pub(crate) fn drop_versions(&self, numbers: &[u32], changes: &Changes) {
+        let mut known = self.known.write();
+        numbers.iter().for_each(|number| changes.dictionary(*number, None));
+        let without = known.without(numbers);
+        self.publish(&mut known, without);
     }
 
     pub(crate) fn sample_stats(&self) -> SampleStats {
-        let classes = self.classes.lock();
+        let sampled = self.sampled();
+        let classes = &sampled.classes;
         SampleStats {
             classes: classes.classes().len(),
             samples: classes.classes().iter().map(Class::samples).sum(),
@@ -325,4 +409,23 @@ impl Dictionaries {
     pub(crate) fn wants(len: usize) -> bool {
         Band::of(len).is_some()
     }
+}
+
+/// A dictionary that was made elsewhere, and what it is for.
+pub(crate) struct Imported<'a> {
+    pub(crate) content: &'a [u8],
+    pub(crate) pattern: &'a [u8],
+    /// The length of a value that it is for, in bytes.
+    pub(crate) len: usize,
+}
+
+/// Whether a pattern means the same here as for those who write globs.
+fn is_usable(pattern: &[u8]) -> bool {
+    let ends_segment = |at: usize| pattern.get(at + 1).is_none_or(|next| b":/|#".contains(next));
+    (1..=MAX_PATTERN_LEN).contains(&pattern.len())
+        && pattern.iter().enumerate().all(|(at, byte)| match byte {
+            b'*' => ends_segment(at),
+            b'?' | b'[' | b'\\' => false,
+            _ => true,
+        })
 }

@@ -7,15 +7,14 @@ use super::state::{Reader, seal, unseal};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DictionaryRow {
     pub(crate) number: u32,
-    /// Whether new values are encoded with it.
-    pub(crate) active: bool,
     /// The length of the shortest value that it is for.
     pub(crate) min_len: u32,
     /// In Unix milliseconds.
     pub(crate) trained_at: u64,
     pub(crate) samples: u32,
-    pub(crate) ratio_before: f64,
-    pub(crate) ratio_after: f64,
+    /// As measured when it was trained, if it was measured.
+    pub(crate) ratio_before: Option<f64>,
+    pub(crate) ratio_after: Option<f64>,
     pub(crate) pattern: Vec<u8>,
     pub(crate) content: Vec<u8>,
 }
@@ -32,12 +31,12 @@ pub(crate) fn parse_key(bytes: &[u8]) -> Result<u32, Damaged> {
 impl DictionaryRow {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = self.number.to_le_bytes().to_vec();
-        bytes.push(u8::from(self.active));
         bytes.extend_from_slice(&self.min_len.to_le_bytes());
         bytes.extend_from_slice(&self.trained_at.to_le_bytes());
         bytes.extend_from_slice(&self.samples.to_le_bytes());
-        bytes.extend_from_slice(&self.ratio_before.to_le_bytes());
-        bytes.extend_from_slice(&self.ratio_after.to_le_bytes());
+        for ratio in [self.ratio_before, self.ratio_after] {
+            bytes.extend_from_slice(&ratio.unwrap_or(f64::NAN).to_le_bytes());
+        }
         bytes.extend_from_slice(&(self.pattern.len() as u32).to_le_bytes());
         bytes.extend_from_slice(&self.pattern);
         bytes.extend_from_slice(&self.content);
@@ -47,18 +46,14 @@ impl DictionaryRow {
     /// Reads a row and verifies its checksum, and that it is the row of this number.
     pub(crate) fn parse(number: u32, bytes: &[u8]) -> Result<DictionaryRow, Damaged> {
         let mut reader = Reader(unseal(bytes)?);
+        let ratio = |bytes| Some(f64::from_le_bytes(bytes)).filter(|ratio| !ratio.is_nan());
         let mut row = DictionaryRow {
             number: reader.u32()?,
-            active: match reader.bytes()? {
-                [0] => false,
-                [1] => true,
-                _ => return Err(Damaged),
-            },
             min_len: reader.u32()?,
             trained_at: reader.u64()?,
             samples: reader.u32()?,
-            ratio_before: f64::from_le_bytes(reader.bytes()?),
-            ratio_after: f64::from_le_bytes(reader.bytes()?),
+            ratio_before: ratio(reader.bytes()?),
+            ratio_after: ratio(reader.bytes()?),
             pattern: Vec::new(),
             content: Vec::new(),
         };
@@ -80,17 +75,16 @@ mod tests {
         #[test]
         fn what_is_encoded_is_parsed_and_of_no_other_number(
             number: u32,
-            active: bool,
             min_len: u32,
             trained_at: u64,
             samples: u32,
-            ratios in (0.0..1.0, 0.0..1.0),
+            ratios in (prop::option::of(0.0..1.0), prop::option::of(0.0..1.0)),
             pattern: Vec<u8>,
             content: Vec<u8>,
         ) {
             let (ratio_before, ratio_after) = ratios;
             let row = DictionaryRow {
-                number, active, min_len, trained_at, samples, ratio_before, ratio_after, pattern, content,
+                number, min_len, trained_at, samples, ratio_before, ratio_after, pattern, content,
             };
             let bytes = row.encode();
             prop_assert_eq!(DictionaryRow::parse(number, &bytes), Ok(row));

@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::engine::Engine as _;
 use super::files::sync_folder;
 use super::queue::{Change, Item};
-use super::row::{Damaged, Generation, verify_record};
+use super::row::{Damaged, verify_record};
 use super::{Durability, Shared, Storage};
 use crate::memory::entry::{Access, Entry, MAX_KEY_LEN};
 use crate::store::system_time;
@@ -35,6 +35,8 @@ const DELETE: u8 = 2;
 const GENERATIONS: u8 = 3;
 const PUT_DICTIONARY: u8 = 4;
 const DELETE_DICTIONARY: u8 = 5;
+const ALL_GONE: u8 = 6;
+const ACTIVE_DICTIONARIES: u8 = 7;
 
 /// The changes that the engine is missing, as they were found when the store was opened.
 pub(super) struct Leftover {
@@ -319,6 +321,10 @@ fn encode(item: &Item, out: &mut Vec<u8>) {
         out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
         out.extend_from_slice(bytes);
     };
+    let numbers = |out: &mut Vec<u8>, numbers: &[u32]| {
+        out.extend_from_slice(&(numbers.len() as u32).to_le_bytes());
+        numbers.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
+    };
     match item {
         Item::Change(Change { generation, entry, expiry, .. }) => {
             let entry = entry.borrow();
@@ -342,10 +348,13 @@ fn encode(item: &Item, out: &mut Vec<u8>) {
             out.extend_from_slice(&number.to_le_bytes());
             row.as_ref().inspect(|row| part(out, row));
         }
-        Item::Generations { generations, .. } => {
-            out.push(GENERATIONS);
-            out.extend_from_slice(&(generations.len() as u32).to_le_bytes());
-            generations.iter().for_each(|generation| out.extend_from_slice(&generation.to_le_bytes()));
+        Item::Generations { generations, all_gone, .. } => {
+            out.push(if *all_gone { ALL_GONE } else { GENERATIONS });
+            numbers(out, generations);
+        }
+        Item::ActiveDictionaries(active) => {
+            out.push(ACTIVE_DICTIONARIES);
+            numbers(out, active);
         }
     }
 }
@@ -357,11 +366,15 @@ pub(super) fn decode(payload: &[u8]) -> Result<Vec<Item>, Damaged> {
     let mut items = Vec::new();
     while !reader.0.is_empty() {
         let [kind] = reader.take()?;
-        if kind == GENERATIONS {
+        if let GENERATIONS | ALL_GONE | ACTIVE_DICTIONARIES = kind {
             let count = u32::from_le_bytes(reader.take()?);
-            let generations: Result<Arc<[Generation]>, Damaged> =
+            let numbers: Result<Arc<[u32]>, Damaged> =
                 (0..count).map(|_| reader.take().map(u32::from_le_bytes)).collect();
-            items.push(Item::Generations { generations: generations?, in_group: false });
+            let numbers = numbers?;
+            items.push(match kind {
+                ACTIVE_DICTIONARIES => Item::ActiveDictionaries(numbers),
+                _ => Item::Generations { generations: numbers, all_gone: kind == ALL_GONE, in_group: false },
+            });
             continue;
         }
         if let PUT_DICTIONARY | DELETE_DICTIONARY = kind {
@@ -552,9 +565,13 @@ mod tests {
         fn what_is_encoded_is_decoded(
             changes in prop::collection::vec(given(), 0..10),
             generations in prop::collection::vec(any::<u32>(), 1..20),
+            all_gone: bool,
+            active in prop::collection::vec(any::<u32>(), 0..20),
             dictionary in (any::<u32>(), prop::option::of(prop::collection::vec(any::<u8>(), 0..100))),
         ) {
-            let mut items = vec![Item::Generations { generations: generations.into(), in_group: false }];
+            let mut items =
+                vec![Item::Generations { generations: generations.into(), all_gone, in_group: false }];
+            items.push(Item::ActiveDictionaries(active.into()));
             items.push(Item::Dictionary { number: dictionary.0, row: dictionary.1.map(Arc::from) });
             items.extend(changes.iter().map(|(key, value, at)| match value {
                 Some(value) => put(key, value, *at),

@@ -28,7 +28,7 @@ pub(crate) mod row;
 pub(crate) mod state;
 mod writer;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -55,7 +55,16 @@ use journal::Journal;
 use lmdb::Lmdb;
 use queue::Queue;
 use row::{Damaged, Generation};
-use state::Contents;
+use state::{Contents, State};
+
+/// The dictionaries of a store on disk.
+pub(crate) struct StoredDictionaries {
+    pub(crate) rows: Vec<DictionaryRow>,
+    /// The numbers of those that new values are encoded with.
+    pub(crate) active: BTreeSet<u32>,
+    /// The number of the next one.
+    pub(crate) next: u32,
+}
 
 /// What is promised of a write once it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -293,24 +302,35 @@ impl Disk {
         lookup::scan(&self.shared, &self.shared.engine.read()?, generation, from, show)
     }
 
-    /// The dictionaries that are on disk, and the number that the next one gets. One that is damaged is told of and left
-    /// out: what needs it cannot be read.
-    pub(crate) fn dictionaries(&self) -> Result<(Vec<DictionaryRow>, u32), DiskError> {
+    /// The dictionaries that are on disk. One that is damaged or missing is told of and left out: what needs it cannot be
+    /// read.
+    pub(crate) fn dictionaries(&self) -> Result<StoredDictionaries, DiskError> {
         let snapshot = self.shared.engine.read()?;
+        let State { dictionary_uses, active_dictionaries, next_dictionary, .. } =
+            lookup::state(&snapshot)?.map_err(|Damaged| DiskError::Damaged)?;
+        let mut expected: BTreeSet<u32> =
+            dictionary_uses.into_keys().chain(active_dictionaries.clone()).collect();
         let (mut rows, mut damaged) = (Vec::new(), Vec::new());
         snapshot.scan(Table::Dictionaries, &[], &mut |key, bytes| {
-            let parsed = dictionary::parse_key(key).and_then(|number| DictionaryRow::parse(number, bytes));
-            match parsed {
+            let number = dictionary::parse_key(key);
+            if let Ok(number) = number {
+                expected.remove(&number);
+            }
+            match number.and_then(|number| DictionaryRow::parse(number, bytes)) {
                 Ok(row) => rows.push(row),
                 Err(Damaged) => damaged.push(key.to_vec()),
             }
             true
         })?;
         for key in damaged {
-            self.dictionary_is_unusable(&key.escape_ascii().to_string(), "its checksum does not match");
+            let name = dictionary::parse_key(&key);
+            let name = name.map_or_else(|_| key.escape_ascii().to_string(), |number| number.to_string());
+            self.dictionary_is_unusable(&name, "its checksum does not match");
         }
-        let state = lookup::state(&snapshot)?.map_err(|Damaged| DiskError::Damaged)?;
-        Ok((rows, state.next_dictionary))
+        for number in expected {
+            self.dictionary_is_unusable(&number.to_string(), "it is missing");
+        }
+        Ok(StoredDictionaries { rows, active: active_dictionaries, next: next_dictionary })
     }
 
     /// Makes an error about the opening of a store of one about reading it.
@@ -433,5 +453,32 @@ impl Shared {
                 "a value on disk is damaged: its checksum does not match; writing or deleting the key mends it"
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use snugly_codec::Record;
+
+    use super::*;
+    use queue::{Change, Item};
+
+    #[test]
+    fn a_dictionary_that_is_missing_though_a_row_needs_it_is_counted_as_damage() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let open = || Disk::open(Storage::new(folder.path()), 1).expect("the store opens").0;
+        let disk = open();
+        // Codec 3, dictionary 7, of one byte.
+        let record = Record::parse(&[3, 7, 1, 0]).expect("a record");
+        let entry = Entry::new(b"key", &record, None, Access::written(0));
+        let change = Change { generation: 0, entry, expiry: None, in_group: false };
+        disk.queue().push(Item::Change(change));
+        disk.close().expect("it can be written");
+        assert_eq!(disk.dictionary_uses().expect("it can be read"), BTreeMap::from([(7, 1)]));
+        drop(disk);
+        let disk = open();
+        assert_eq!(disk.stats().damaged, 0);
+        assert!(disk.dictionaries().expect("the rest can be read").rows.is_empty());
+        assert_eq!(disk.stats().damaged, 1);
     }
 }

@@ -24,6 +24,8 @@ pub(crate) enum Item {
     /// What the databases are called from here on, by their numbers.
     Generations {
         generations: Arc<[Generation]>,
+        /// Whether all data is gone with it, and so no dictionary is used for new values any more.
+        all_gone: bool,
         /// Whether changes must reach the disk with it.
         in_group: bool,
     },
@@ -32,6 +34,8 @@ pub(crate) enum Item {
         number: u32,
         row: Option<Arc<[u8]>>,
     },
+    /// New values are encoded with these dictionaries from here on.
+    ActiveDictionaries(Arc<[u32]>),
 }
 
 /// A key has a new entry, or none if that is a tombstone.
@@ -249,7 +253,7 @@ impl Queue {
             + match item {
                 Item::Change(change) => change.entry.borrow().allocation_size(),
                 Item::Dictionary { row, .. } => row.as_ref().map_or(0, |row| row.len()),
-                Item::Generations { .. } => 0,
+                Item::Generations { .. } | Item::ActiveDictionaries(_) => 0,
             }
     }
 
@@ -426,7 +430,7 @@ mod tests {
     }
 
     fn push(queue: &Queue, changes: usize) {
-        let item = Item::Generations { generations: Arc::from([0]), in_group: false };
+        let item = Item::Generations { generations: Arc::from([0]), all_gone: false, in_group: false };
         (0..changes).for_each(|_| queue.push(item.clone()));
     }
 

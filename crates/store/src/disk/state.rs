@@ -1,6 +1,6 @@
 //! The two rows of the table of meta: what a store is, and how it stands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -70,7 +70,7 @@ pub(crate) struct Contents {
 
 /// What every commit brings up to date: `next generation u32 | next chunk id u64 | next version u64 | databases u32,
 /// their contents | dead generations u32, their numbers | next dictionary u32 | dictionaries in use u32, their numbers
-/// u32 and records u64 | checksum u64`, little-endian.
+/// u32 and records u64 | active dictionaries u32, their numbers u32 | checksum u64`, little-endian.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) next_generation: Generation,
@@ -83,6 +83,8 @@ pub(crate) struct State {
     pub(crate) next_dictionary: u32,
     /// How many rows need each dictionary, as far as rows are whole.
     pub(crate) dictionary_uses: BTreeMap<u32, u64>,
+    /// The dictionaries that new values are encoded with.
+    pub(crate) active_dictionaries: BTreeSet<u32>,
 }
 
 impl State {
@@ -156,6 +158,8 @@ impl State {
             bytes.extend_from_slice(&number.to_le_bytes());
             bytes.extend_from_slice(&uses.to_le_bytes());
         }
+        bytes.extend_from_slice(&(self.active_dictionaries.len() as u32).to_le_bytes());
+        self.active_dictionaries.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
         seal(bytes)
     }
 
@@ -190,6 +194,9 @@ impl State {
                 return Err(Damaged);
             }
             state.dictionary_uses.insert(number, uses);
+        }
+        for _ in 0..reader.u32()? {
+            state.active_dictionaries.insert(reader.u32()?);
         }
         if reader.0.is_empty() { Ok(state) } else { Err(Damaged) }
     }
@@ -267,7 +274,7 @@ mod tests {
         assert_eq!(Identity::parse(&identity.encode()), Ok(identity));
         let state = State::new(2);
         let bytes = state.encode();
-        let before = seal(bytes[..bytes.len() - 8 - 8].to_vec());
+        let before = seal(bytes[..bytes.len() - 8 - 12].to_vec());
         assert_eq!(State::parse(&before), Ok(state));
     }
 
@@ -290,10 +297,12 @@ mod tests {
             dead: Vec<u32>,
             next_dictionary: u32,
             dictionary_uses in prop::collection::btree_map(any::<u32>(), 1..u64::MAX, 0..10),
+            active_dictionaries in prop::collection::btree_set(any::<u32>(), 0..10),
             hash_key: [u64; 2],
         ) {
             let state = State {
                 next_generation, next_chunk, next_version, contents, dead, next_dictionary, dictionary_uses,
+                active_dictionaries,
             };
             prop_assert_eq!(State::parse(&state.encode()), Ok(state));
             let identity = Identity { version: FORMAT_VERSION, hash_key };

@@ -188,6 +188,9 @@ impl Writer<'_> {
                 && !items.iter().any(is_grouped)
             {
                 state.assign(generations);
+                if items.iter().any(|item| matches!(item, Item::Generations { all_gone: true, .. })) {
+                    state.active_dictionaries.clear();
+                }
             }
             let mut removed = 0;
             for (hash, change) in last_changes(items, self.hash_key) {
@@ -284,9 +287,16 @@ impl Writer<'_> {
         }
         // Before the rows that need one, and in front of what ends the use of one.
         for item in items {
-            if let Item::Dictionary { number, row: Some(row) } = item {
-                transaction.put(Table::Dictionaries, &dictionary::key(*number), row)?;
-                state.next_dictionary = state.next_dictionary.max(number.saturating_add(1));
+            match item {
+                Item::Dictionary { number, row: Some(row) } => {
+                    transaction.put(Table::Dictionaries, &dictionary::key(*number), row)?;
+                    state.next_dictionary = state.next_dictionary.max(number.saturating_add(1));
+                }
+                Item::ActiveDictionaries(active) => {
+                    state.active_dictionaries = active.iter().copied().collect();
+                }
+                Item::Generations { all_gone: true, .. } => state.active_dictionaries.clear(),
+                Item::Generations { .. } | Item::Dictionary { row: None, .. } | Item::Change(_) => {}
             }
         }
         for (hash, change) in last_changes(items, self.hash_key) {
@@ -484,7 +494,7 @@ impl Writer<'_> {
 fn assigned(items: &[Item]) -> Option<&[Generation]> {
     items.iter().rev().find_map(|item| match item {
         Item::Generations { generations, .. } => Some(&**generations),
-        Item::Change(_) | Item::Dictionary { .. } => None,
+        Item::Change(_) | Item::Dictionary { .. } | Item::ActiveDictionaries(_) => None,
     })
 }
 
@@ -495,7 +505,7 @@ fn needs_room(items: &[Item]) -> bool {
     items.iter().any(|item| match item {
         Item::Change(change) => !change.entry.borrow().is_tombstone() && !is_flushed(change),
         Item::Dictionary { row, .. } => row.is_some(),
-        Item::Generations { .. } => false,
+        Item::Generations { .. } | Item::ActiveDictionaries(_) => false,
     })
 }
 
@@ -506,7 +516,7 @@ fn last_changes(items: &[Item], hash_key: [u64; 2]) -> Vec<(u64, &Change)> {
         .enumerate()
         .filter_map(|(number, item)| match item {
             Item::Change(change) => Some((hash(hash_key, change.entry.borrow().key()), number, change)),
-            Item::Generations { .. } | Item::Dictionary { .. } => None,
+            Item::Generations { .. } | Item::Dictionary { .. } | Item::ActiveDictionaries(_) => None,
         })
         .collect();
     // The latest first among those of one key.

@@ -114,6 +114,8 @@ pub(crate) struct Totals {
 const EXPIRE_BATCH: usize = 64;
 /// At most about this many entries are looked at under one taking of a shard's lock, to move those in sparse pages.
 const DEFRAGMENT_BATCH: usize = 64;
+/// At most about this many entries are counted under one taking of a shard's lock.
+const COUNT_BATCH: usize = 256;
 /// Bytes of pages taken between two looks of writers whether memory is fragmented.
 const LOOK_EVERY: u64 = 1 << 20;
 /// When one of so many pages could be empty, entries are moved in the background,
@@ -300,21 +302,27 @@ impl Keyspace {
         uses
     }
 
-    /// How many keys are wanted, by key and length of the value, in shards that have about `sample` keys; and how many
-    /// these have.
-    pub(crate) fn count_some(&self, sample: u64, wanted: impl Fn(&[u8], usize) -> bool) -> (u64, u64) {
-        let (mut found, mut looked_at) = (0, 0);
-        for shard in self.lock_each() {
-            for entry in shard.entries().filter(|entry| !entry.is_tombstone()) {
-                looked_at += 1;
-                let len = Record::parse(entry.record_bytes()).map_or(0, |record| record.raw_len());
-                found += u64::from(wanted(entry.key(), len));
-            }
-            if looked_at >= sample {
-                break;
+    /// How many keys are wanted, by key and length of the value, among about `sample` keys of a database, and how many were
+    /// looked at: they are in the order of their hashes, and so as good as chosen at random.
+    pub(crate) fn count_some(
+        &self,
+        database: usize,
+        sample: u64,
+        wanted: impl Fn(&[u8], usize) -> bool,
+    ) -> (u64, u64) {
+        let (mut found, mut looked_at, mut cursor) = (0, 0, 0);
+        loop {
+            cursor = self.scan(database, cursor, COUNT_BATCH, |_, entry| {
+                if !entry.is_tombstone() {
+                    looked_at += 1;
+                    let len = Record::parse(entry.record_bytes()).map_or(0, |record| record.raw_len());
+                    found += u64::from(wanted(entry.key(), len));
+                }
+            });
+            if cursor == 0 || looked_at >= sample {
+                return (found, looked_at);
             }
         }
-        (found, looked_at)
     }
 
     /// Removes entries whose time has come, at most about `limit` of them; says how many went.

@@ -319,11 +319,6 @@ impl Shard {
         self.databases().flat_map(|part| part.dictionaries.iter())
     }
 
-    /// All entries.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = EntryRef<'_>> {
-        self.databases().flat_map(|part| part.entries_from(0)).map(|(_, entry)| entry)
-    }
-
     /// Bytes that entries, tables and indexes take in the allocator.
     pub(crate) fn memory(&self) -> usize {
         allocation_size(self.others.capacity() * size_of::<Database>())

@@ -12,15 +12,25 @@ use crate::memory::entry::{self, Access, Entry};
 use crate::memory::entry_allocation_size;
 use crate::memory::shard::Presence;
 
-/// One of so many values that are encoded with a dictionary is noted, to see how good that still is.
+/// One of so many values that are encoded with a dictionary is noted on average, to see how good that still is.
 const NOTED: u32 = 16;
+/// How often it is tried to encode a key anew that others change meanwhile.
+const TRIES: u32 = 4;
+
+/// What came of encoding a key anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Anew {
+    /// It is as it would be if it were written now, or it is gone.
+    Same,
+    /// It was not, and now is.
+    Encoded,
+    /// It needs this dictionary, which is not there.
+    Missing(u32),
+    /// Others have changed it, or a key beside it, all the time.
+    Missed,
+}
 
 impl Session {
-    /// Follows what has changed since the last operation.
-    pub(crate) fn follow(&mut self) {
-        self.follow_settings();
-    }
-
     pub(super) fn follow_dictionaries(&mut self) {
         let edition = self.store.dictionaries.edition();
         if edition != self.edition {
@@ -36,7 +46,7 @@ impl Session {
             self.unsampled -= 1;
             return;
         }
-        if self.uses_dictionaries() && !self.is_holding && Dictionaries::wants(value.len()) {
+        if self.uses_dictionaries() && Dictionaries::wants(value.len()) {
             self.unsampled = self.store.dictionaries.offer(key, value, self.skipped);
             self.skipped = 0;
         }
@@ -51,8 +61,20 @@ impl Session {
         if self.uses_dictionaries() { self.known.active_for(key, len) } else { None }
     }
 
-    /// Encodes a value for a key, with the dictionary that is for it if there is one.
+    /// Encodes a value that is written, with the dictionary that is for it if there is one.
     pub(super) fn encode(&mut self, key: &[u8], value: &[u8], expiry: Option<u64>, access: Access) -> Entry {
+        self.encode_entry(key, value, expiry, access, true)
+    }
+
+    /// `is_new` says whether it tells something about the values that are written.
+    fn encode_entry(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        expiry: Option<u64>,
+        access: Access,
+        is_new: bool,
+    ) -> Entry {
         let version = match self.uses_dictionaries() {
             true => self.known.active_for(key, value.len()),
             false => None,
@@ -62,10 +84,14 @@ impl Session {
         let dictionary = version.map(|version| (version.number(), &**version.dictionary()));
         let overhead = entry::overhead(key.len(), expiry.is_some());
         let record = self.encoder.encode_with(choice, dictionary, value, overhead, entry_allocation_size);
-        if let Some(version) = version {
-            self.with_dictionary = self.with_dictionary.wrapping_add(1);
-            if self.with_dictionary.is_multiple_of(NOTED) {
-                version.note(value.len(), record.payload().len());
+        if let Some(version) = version.filter(|_| is_new) {
+            match self.unnoted.checked_sub(1) {
+                Some(unnoted) => self.unnoted = unnoted,
+                None => {
+                    version.note(value.len(), record.payload().len());
+                    // At random, so that whoever writes in turns does not always show the same kind of value.
+                    self.unnoted = self.random.u32(..2 * NOTED - 1);
+                }
             }
         }
         Entry::new(key, &record, expiry, access)
@@ -86,32 +112,50 @@ impl Session {
     /// memory if it is only on disk and stays as it is.
     ///
     /// # Errors
-    /// As [`Session::get`] and [`Session::read`], and what the disk says when it takes no writes; the key is as before.
-    pub(crate) fn encode_anew(&mut self, database: usize, key: &[u8]) -> Result<(), StoreError> {
-        self.follow_settings();
+    /// As [`Session::get`] and [`Session::read`], what the disk says when it takes no writes, and
+    /// [`StoreError::OutOfMemory`]; the key is as before.
+    pub(crate) fn encode_anew(&mut self, database: usize, key: &[u8]) -> Result<Anew, StoreError> {
+        for _ in 0..TRIES {
+            self.follow_settings();
+            self.wait_for_the_disk()?;
+            match self.try_to_encode_anew(database, key)? {
+                Anew::Missed => {}
+                outcome => return Ok(outcome),
+            }
+        }
+        Ok(Anew::Missed)
+    }
+
+    fn try_to_encode_anew(&mut self, database: usize, key: &[u8]) -> Result<Anew, StoreError> {
         let place = self.store.keyspace.place(key);
-        let Some((old, version)) = self.store.find(database, place, key, self.now())? else { return Ok(()) };
+        let Some((old, version)) = self.store.find(database, place, key, self.now())? else {
+            return Ok(Anew::Same);
+        };
         let value = Value(old);
         let current = value.record().dictionary();
         let wanted = self.version_for(key, value.len()).map(|version| version.number());
         let is_outdated = current.is_some_and(|number| !self.known.is_active(number));
         if current == wanted || wanted.is_none() && !is_outdated {
-            return Ok(());
+            return Ok(Anew::Same);
         }
-        self.wait_for_the_disk()?;
+        if let Some(number) = current.filter(|number| self.known.version(*number).is_none()) {
+            return Ok(Anew::Missing(number));
+        }
         let mut bytes = Vec::new();
         self.read(&value, &mut bytes)?;
         let old = value.0.borrow();
-        let entry = self.encode(key, &bytes, old.expiry(), old.access());
-        let need = entry.borrow().allocation_size();
-        if need >= old.allocation_size() && !is_outdated {
-            return Ok(());
+        let entry = self.encode_entry(key, &bytes, old.expiry(), old.access(), false);
+        let (need, had) = (entry.borrow().allocation_size(), old.allocation_size());
+        if need >= had && !is_outdated {
+            return Ok(Anew::Same);
         }
         let is_cache = self.store.disk().is_some();
-        if is_cache {
-            self.has_room_for(need as u64)?;
-            self.refuse_if_disk_does()?;
+        // A key that is on disk alone is in memory until it is there again.
+        let more = if is_cache { need } else { need.saturating_sub(had) };
+        if more > 0 && !self.has_room_for(more as u64)? {
+            return Err(self.out_of_memory());
         }
+        self.refuse_if_disk_does()?;
         let mut shard = self.store.keyspace.lock(place.shard);
         let presence = shard.locate(database, place.tag, key, self.now());
         let entry = match presence {
@@ -125,11 +169,11 @@ impl Session {
             }
             // It is on disk alone, where nothing has changed either.
             Presence::Unknown if is_cache && shard.version() == version => entry,
-            _ => return Ok(()),
+            _ => return Ok(Anew::Missed),
         };
         let before = shard.encoded_anew(database, place.tag, presence, entry);
         drop(shard);
         drop(before);
-        Ok(())
+        Ok(Anew::Encoded)
     }
 }

@@ -29,6 +29,7 @@ use crate::store::{SessionCounters, Settings, Store, system_time};
 use crate::tiers::Terms;
 
 pub use copies::Usage;
+pub(crate) use encoding::Anew;
 pub use error::StoreError;
 pub use terms::{Condition, ExpireConditions, ExpireOutcome, Expiry, ManyCondition, SetOutcome, Ticket};
 pub use value::Value;
@@ -47,8 +48,8 @@ pub struct Session {
     /// How many writes are not shown to those who sample, and how many were not since one was.
     unsampled: u32,
     skipped: u64,
-    /// How many values were encoded with a dictionary.
-    with_dictionary: u32,
+    /// How many values will be encoded with a dictionary until one is noted.
+    unnoted: u32,
     now: Option<u64>,
     random: fastrand::Rng,
     /// Whether what is read or overwritten counts as used.
@@ -81,7 +82,7 @@ impl Session {
             known: store.dictionaries.known(),
             unsampled: 0,
             skipped: 0,
-            with_dictionary: 0,
+            unnoted: 0,
             store,
             counters,
             now: None,
@@ -293,6 +294,12 @@ impl Session {
     fn count_lookup(&self, hit: bool) {
         let counter = if hit { &self.counters.hits } else { &self.counters.misses };
         bump(counter);
+    }
+
+    /// Follows what has changed since the last operation, as every operation does. Whoever keeps a session without using
+    /// it does this now and then: it holds dictionaries that may otherwise be gone.
+    pub fn follow(&mut self) {
+        self.follow_settings();
     }
 
     fn follow_settings(&mut self) {

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "not every test file uses everything")]
 
+pub mod alike;
+
 use std::sync::Arc;
 
 use snugly_store::{Choice, Condition, Config, EvictionPolicy, Expiry, Session, Store};

@@ -1,0 +1,131 @@
+//! The walk over all records, to encode anew those that would be encoded with another dictionary if they were written now.
+//!
+//! A pass can miss records: those that were renamed to where it has been, or that a session wrote which did not know of
+//! the change yet. So there are as many passes as it takes, with rests between them.
+
+use std::collections::HashSet;
+
+use tracing::{debug, warn};
+
+use crate::session::{Anew, Session, StoreError};
+use crate::store::Store;
+
+#[derive(Default)]
+pub(super) struct Walk {
+    /// Which of the reasons to look at all records it was last begun for.
+    review: u64,
+    /// Where it is, if it is under way.
+    place: Option<Place>,
+    /// When it was last at an end, or had to stop, in Unix milliseconds; and how long it rests then, in milliseconds.
+    stopped_at: u64,
+    rest: u64,
+    /// How long it rested after the last pass.
+    last_rest: u64,
+    /// Whether this pass has encoded anything anew.
+    has_worked: bool,
+    /// Whether it has been told that there is no room, and the dictionaries that were told to be missing.
+    has_told: bool,
+    missing: HashSet<u32>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Place {
+    database: usize,
+    cursor: u64,
+}
+
+/// How many records a step looks at.
+const STEP: usize = 256;
+/// How long it rests at least between two passes, and at most if they find nothing that they can do, in milliseconds.
+const LEAST_REST: u64 = 2_000;
+const MOST_REST: u64 = 15 * 60_000;
+/// How long it rests when there is no room, in milliseconds.
+const REST_WITHOUT_ROOM: u64 = 10_000;
+
+impl Walk {
+    /// Looks at some records, if there is a reason; says whether.
+    pub(super) fn step(&mut self, store: &Store, session: &mut Session, now: u64) -> bool {
+        let review = store.dictionaries.reviews();
+        if self.review != review {
+            *self = Walk {
+                review,
+                place: Some(Place::default()),
+                missing: self.missing.clone(),
+                ..Walk::default()
+            };
+        }
+        let Some(place) = self.place else { return false };
+        if now.abs_diff(self.stopped_at) < self.rest {
+            return false;
+        }
+        self.rest = 0;
+        match self.look_from(place, session) {
+            Ok(cursor) => self.go_on(place, cursor, store.databases(), now),
+            Err(error) => {
+                self.stop(&error, now);
+                false
+            }
+        }
+    }
+
+    /// Has all records looked at once more, unless that has just been done.
+    pub(super) fn once_more(&mut self, now: u64) {
+        if self.place.is_none() && now.abs_diff(self.stopped_at) >= self.rest {
+            self.place = Some(Place::default());
+        }
+    }
+
+    fn look_from(&mut self, place: Place, session: &mut Session) -> Result<u64, StoreError> {
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        let cursor = session.scan(place.database, place.cursor, STEP, |key| keys.push(key.to_vec()))?;
+        keys.iter().try_for_each(|key| self.look_at(place.database, key, session)).map(|()| cursor)
+    }
+
+    fn look_at(&mut self, database: usize, key: &[u8], session: &mut Session) -> Result<(), StoreError> {
+        match session.encode_anew(database, key) {
+            Ok(Anew::Encoded) => self.has_worked = true,
+            Ok(Anew::Missing(number)) => {
+                if self.missing.insert(number) {
+                    warn!(
+                        dictionary = number,
+                        "a dictionary is missing: values that need it stay as they are"
+                    );
+                }
+            }
+            Ok(Anew::Same | Anew::Missed) => {}
+            // The value stays as it is; whoever reads it is told.
+            Err(error @ (StoreError::Unreadable { .. } | StoreError::Damaged { .. })) => {
+                debug!(%error, "a value cannot be encoded anew");
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn go_on(&mut self, place: Place, cursor: u64, databases: usize, now: u64) -> bool {
+        self.place = match (cursor, place.database + 1) {
+            (0, next) if next == databases => None,
+            (0, next) => Some(Place { database: next, cursor: 0 }),
+            (cursor, _) => Some(Place { cursor, ..place }),
+        };
+        if self.place.is_none() {
+            let is_in_vain = !std::mem::take(&mut self.has_worked);
+            self.last_rest = if is_in_vain { 2 * self.last_rest } else { 0 }.clamp(LEAST_REST, MOST_REST);
+            (self.stopped_at, self.rest, self.has_told) = (now, self.last_rest, false);
+        }
+        true
+    }
+
+    /// Goes on later with the same records.
+    fn stop(&mut self, error: &StoreError, now: u64) {
+        if !matches!(error, StoreError::OutOfMemory { .. }) {
+            // The disk fails, which its writer tells of.
+            debug!(%error, "records are not encoded anew for now");
+            return;
+        }
+        (self.stopped_at, self.rest) = (now, REST_WITHOUT_ROOM);
+        if !std::mem::replace(&mut self.has_told, true) {
+            warn!(%error, "records are not encoded anew as long as there is no room for them");
+        }
+    }
+}
