@@ -81,7 +81,8 @@ def test_small_values_that_are_alike_shrink_by_themselves(start: Start) -> None:
 
 
 def test_deleting_everything_ends_them(start: Start) -> None:
-    server = start("--dictionary-cpu-percent", "100", "--threads", "1")
+    # Most of the threads have nothing to do, and hold nothing up.
+    server = start("--dictionary-cpu-percent", "100", "--threads", "4")
     with server.connect() as connection:
         put_users(connection)
         waiting.until(lambda: dictionaries(connection, "dictionaries_active") == 1, seconds=60)
@@ -131,7 +132,7 @@ def tool(server: servers.Server, *arguments: str) -> str:
 
 def test_the_tool_lists_exports_imports_and_forgets(start: Start, tmp_path: Path) -> None:
     file = tmp_path / "users.dict"
-    first, second = start("--dictionary-cpu-percent", "100"), start("--threads", "1")
+    first, second = start("--dictionary-cpu-percent", "100"), start("--threads", "4")
     with first.connect() as connection:
         assert "no dictionaries yet" in tool(first, "list")
         put_users(connection)

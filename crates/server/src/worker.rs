@@ -16,6 +16,7 @@ use tokio::net::TcpStream;
 use tokio::runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::LocalSet;
+use tokio::time::timeout;
 
 use crate::commands::REGISTRY;
 use crate::connection::Connection;
@@ -25,6 +26,8 @@ use crate::server::Server;
 
 /// Threads that wait for the disk in the place of a worker.
 const COLD_READERS: usize = 8;
+/// How often a worker follows what has changed in the store if nobody asks it anything.
+const FOLLOW_EVERY: Duration = Duration::from_secs(1);
 /// What a read takes at most; requests that are longer continue in a buffer of their connection's own.
 pub(crate) const READ_BUFFER: usize = 64 << 10;
 
@@ -188,7 +191,15 @@ pub(crate) fn run(server: &Arc<Server>, mut assignments: Assignments) {
     tasks.spawn_local({
         let (server, worker) = (server.clone(), worker.clone());
         async move {
-            while let Some(stream) = assignments.streams.recv().await {
+            loop {
+                let assigned = timeout(FOLLOW_EVERY, assignments.streams.recv()).await;
+                // Even if nobody asks it anything: it holds what other workers may have no use for any more.
+                worker.borrow_mut().session.follow();
+                let stream = match assigned {
+                    Ok(Some(stream)) => stream,
+                    Ok(None) => break,
+                    Err(_) => continue,
+                };
                 let (server, worker, connections) = (server.clone(), worker.clone(), connections.clone());
                 tokio::task::spawn_local(async move {
                     if let Ok(stream) = TcpStream::from_std(stream)
