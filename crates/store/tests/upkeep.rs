@@ -258,3 +258,20 @@ fn what_is_written_in_a_transaction_is_sampled_as_well() {
     session.all_exclusively(|session| put_users(session, 0..100));
     assert_eq!(store.sample_stats().samples, 100);
 }
+
+#[test]
+fn trainings_and_the_walk_take_turns() {
+    let (store, mut tender, mut session) = tended();
+    for kind in ["user", "visitor", "member"] {
+        for number in 0..USERS {
+            put(&mut session, format!("{kind}:{number}").as_bytes(), &user(number));
+        }
+    }
+    let mut step = || {
+        assert!(tender.step(NOW));
+        store.sample_stats().trainings
+    };
+    assert_eq!((step(), step()), (1, 1));
+    assert!(active(&store)[0].records > 0);
+    assert_eq!((step(), step()), (2, 2));
+}
