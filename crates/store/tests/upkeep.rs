@@ -5,6 +5,7 @@
 mod support;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use snugly_store::{DictionaryTender, Durability, EvictionPolicy, Expiry, ManyCondition, Session, Store};
 use support::alike::*;
@@ -76,6 +77,32 @@ fn a_record_that_is_renamed_to_where_the_walk_has_been_is_found_by_the_next() {
     tend_seconds(&mut tender, 2..=20);
     assert!(store.dictionaries().is_empty(), "{:?}", store.dictionaries());
     assert_eq!(read(&mut session, &behind), Some(user(ahead)));
+}
+
+#[test]
+fn what_is_only_on_disk_is_encoded_anew_while_others_write_beside_it() {
+    let (content, folder) = (content(), tempfile::tempdir().expect("a folder"));
+    let store = open(folder.path(), 0, Durability::None);
+    put_users(&mut session_at(&store, NOW), 0..USERS);
+    close(store);
+
+    let store = open(folder.path(), 0, Durability::None);
+    let mut tender = store.tend_dictionaries();
+    store.import_dictionary(&content, b"user:*", 300).expect("it is whole");
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut session = session_at(&store, NOW);
+            while !stop.load(Ordering::Relaxed) {
+                (0..100).for_each(|number: u32| put(&mut session, &number.to_be_bytes(), b"value"));
+            }
+        });
+        tend(&mut tender, NOW);
+        stop.store(true, Ordering::Relaxed);
+    });
+    settle(&store);
+    assert_eq!(active(&store)[0].records, USERS);
+    assert_users(&mut session_at(&store, NOW), 0..USERS);
 }
 
 #[test]

@@ -119,7 +119,8 @@ impl Session {
             self.follow_settings();
             self.wait_for_the_disk()?;
             match self.try_to_encode_anew(database, key)? {
-                Anew::Missed => {}
+                // In memory it is not mistaken for changed when a key beside it is.
+                Anew::Missed => drop(self.peek(database, key)?),
                 outcome => return Ok(outcome),
             }
         }

@@ -21,8 +21,9 @@ pub(super) struct Walk {
     rest: u64,
     /// How long it rested after the last pass.
     last_rest: u64,
-    /// Whether this pass has encoded anything anew.
+    /// Whether this pass has encoded anything anew, and whether it has missed a record that was changed all the time.
     has_worked: bool,
+    has_missed: bool,
     /// Whether it has been told that there is no room, and the dictionaries that were told to be missing.
     has_told: bool,
     missing: HashSet<u32>,
@@ -92,7 +93,8 @@ impl Walk {
                     );
                 }
             }
-            Ok(Anew::Same | Anew::Missed) => {}
+            Ok(Anew::Missed) => self.has_missed = true,
+            Ok(Anew::Same) => {}
             // The value stays as it is; whoever reads it is told.
             Err(error @ (StoreError::Unreadable { .. } | StoreError::Damaged { .. })) => {
                 debug!(%error, "a value cannot be encoded anew");
@@ -112,6 +114,7 @@ impl Walk {
             let is_in_vain = !std::mem::take(&mut self.has_worked);
             self.last_rest = if is_in_vain { 2 * self.last_rest } else { 0 }.clamp(LEAST_REST, MOST_REST);
             (self.stopped_at, self.rest, self.has_told) = (now, self.last_rest, false);
+            self.place = std::mem::take(&mut self.has_missed).then(Place::default);
         }
         true
     }
