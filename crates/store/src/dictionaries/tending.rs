@@ -119,6 +119,15 @@ impl Dictionaries {
 #[cfg(all(test, feature = "zstd"))]
 mod tests {
     use super::*;
+    use crate::dictionaries::Imported;
+
+    const SETTINGS: DictionarySettings = DictionarySettings { enabled: true, max_memory: 4 << 20 };
+
+    fn tended() -> (Dictionaries, Changes) {
+        let dictionaries = Dictionaries::new(SETTINGS);
+        dictionaries.set_tended(true);
+        (dictionaries, Changes::new(None, None, vec![0]))
+    }
 
     /// Offers values of a class until it has no room for more of them.
     fn fill(dictionaries: &Dictionaries) {
@@ -130,35 +139,72 @@ mod tests {
         }
     }
 
+    fn train(dictionaries: &Dictionaries, changes: &Changes, population: &dyn Fn(Wanted<'_>) -> u64) -> bool {
+        let choice = Choice::new("zstd", None, 64).expect("it is built in");
+        dictionaries.train(&Surroundings { choice, settings: SETTINGS, now: 0, population, changes })
+    }
+
+    /// Uses the dictionary that is in use already for this pattern, too.
+    fn import(dictionaries: &Dictionaries, changes: &Changes, pattern: &[u8]) {
+        let content = dictionaries.known().active()[0].dictionary().bytes().to_vec();
+        let imported = Imported { content: &content, pattern, len: 64 };
+        dictionaries.import(&imported, 3, SETTINGS, 0, changes).expect("it is whole");
+    }
+
     #[test]
     fn a_deletion_of_everything_during_a_training_leaves_the_new_class_as_it_is() {
-        let settings = DictionarySettings { enabled: true, max_memory: 4 << 20 };
-        let dictionaries = Dictionaries::new(settings);
-        dictionaries.set_tended(true);
-        let changes = Changes::new(None, None, vec![0]);
-        let train = |population: &dyn Fn(Wanted<'_>) -> u64| {
-            let choice = Choice::new("zstd", None, 64).expect("it is built in");
-            dictionaries.train(&Surroundings { choice, settings, now: 0, population, changes: &changes })
-        };
+        let (dictionaries, changes) = tended();
         fill(&dictionaries);
-        assert!(train(&|_| {
+        assert!(train(&dictionaries, &changes, &|_| {
             dictionaries.flushed(|| {});
             fill(&dictionaries);
             1_000_000
         }));
         assert!(dictionaries.known().active().is_empty(), "its data is gone");
-        assert!(train(&|_| 1_000_000), "there are samples of what was written since");
+        assert!(
+            train(&dictionaries, &changes, &|_| 1_000_000),
+            "there are samples of what was written since"
+        );
         assert_eq!(dictionaries.known().active().len(), 1);
     }
 
     #[test]
     fn samples_of_what_was_deleted_are_not_trained() {
-        let settings = DictionarySettings { enabled: true, max_memory: 4 << 20 };
-        let dictionaries = Dictionaries::new(settings);
-        dictionaries.set_tended(true);
+        let (dictionaries, _) = tended();
         fill(&dictionaries);
         assert!(dictionaries.sample_stats().samples > 0);
         dictionaries.flushed(|| {});
         assert!(dictionaries.sampled().classes.ready().is_none());
+    }
+
+    #[test]
+    fn keys_of_a_more_precise_class_do_not_count() {
+        let (dictionaries, changes) = tended();
+        fill(&dictionaries);
+        assert!(train(&dictionaries, &changes, &|_| 1_000_000));
+        import(&dictionaries, &changes, b"user:admin*");
+        dictionaries.train_now(None);
+        fill(&dictionaries);
+        assert!(train(&dictionaries, &changes, &|wanted| {
+            let keys = [&b"user:7"[..], b"user:admin7", b"visitor:7"];
+            assert_eq!(keys.map(|key| wanted(key, 64)), [true, false, false]);
+            assert!(!wanted(b"user:7", 1_000));
+            0
+        }));
+    }
+
+    #[test]
+    fn forgetting_a_version_that_was_replaced_leaves_its_class_as_it_is() {
+        let (dictionaries, changes) = tended();
+        fill(&dictionaries);
+        assert!(train(&dictionaries, &changes, &|_| 1_000_000));
+        import(&dictionaries, &changes, b"user:*");
+        fill(&dictionaries);
+        let samples = || dictionaries.sample_stats().samples;
+        let before = samples();
+        dictionaries.forget(1, &changes).expect("it is there");
+        assert!(before > 0 && samples() == before);
+        dictionaries.forget(2, &changes).expect("it is there");
+        assert_eq!(samples(), 0);
     }
 }
