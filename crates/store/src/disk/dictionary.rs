@@ -28,6 +28,9 @@ pub(crate) fn parse_key(bytes: &[u8]) -> Result<u32, Damaged> {
     bytes.try_into().map(u32::from_be_bytes).map_err(|_| Damaged)
 }
 
+/// The ratio that was not measured, which is not a number.
+const UNMEASURED: u64 = 0x7ff8_0000_0000_0000;
+
 impl DictionaryRow {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = self.number.to_le_bytes().to_vec();
@@ -35,7 +38,7 @@ impl DictionaryRow {
         bytes.extend_from_slice(&self.trained_at.to_le_bytes());
         bytes.extend_from_slice(&self.samples.to_le_bytes());
         for ratio in [self.ratio_before, self.ratio_after] {
-            bytes.extend_from_slice(&ratio.unwrap_or(f64::NAN).to_le_bytes());
+            bytes.extend_from_slice(&ratio.map_or(UNMEASURED, f64::to_bits).to_le_bytes());
         }
         bytes.extend_from_slice(&(self.pattern.len() as u32).to_le_bytes());
         bytes.extend_from_slice(&self.pattern);
@@ -46,14 +49,18 @@ impl DictionaryRow {
     /// Reads a row and verifies its checksum, and that it is the row of this number.
     pub(crate) fn parse(number: u32, bytes: &[u8]) -> Result<DictionaryRow, Damaged> {
         let mut reader = Reader(unseal(bytes)?);
-        let ratio = |bytes| Some(f64::from_le_bytes(bytes)).filter(|ratio| !ratio.is_nan());
+        let ratio = |bits| match f64::from_bits(bits) {
+            _ if bits == UNMEASURED => Ok(None),
+            ratio if ratio.is_nan() => Err(Damaged),
+            ratio => Ok(Some(ratio)),
+        };
         let mut row = DictionaryRow {
             number: reader.u32()?,
             min_len: reader.u32()?,
             trained_at: reader.u64()?,
             samples: reader.u32()?,
-            ratio_before: ratio(reader.bytes()?),
-            ratio_after: ratio(reader.bytes()?),
+            ratio_before: ratio(reader.u64()?)?,
+            ratio_after: ratio(reader.u64()?)?,
             pattern: Vec::new(),
             content: Vec::new(),
         };
@@ -70,6 +77,24 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_ratio_that_was_not_measured_is_written_in_one_way() {
+        let row = DictionaryRow {
+            number: 1,
+            min_len: 128,
+            trained_at: 0,
+            samples: 0,
+            ratio_before: None,
+            ratio_after: None,
+            pattern: Vec::new(),
+            content: Vec::new(),
+        };
+        let mut bytes = unseal(&row.encode()).expect("it is sealed").to_vec();
+        // Behind number, length, time and samples.
+        bytes[20] ^= 1;
+        assert_eq!(DictionaryRow::parse(1, &seal(bytes)), Err(Damaged));
+    }
 
     proptest! {
         #[test]
@@ -95,7 +120,11 @@ mod tests {
         #[test]
         fn any_bytes_can_be_parsed(bytes: Vec<u8>) {
             let _ = DictionaryRow::parse(0, &bytes);
-            let _ = DictionaryRow::parse(0, &seal(bytes.clone()));
+            let sealed = seal(bytes.clone());
+            let number = sealed.first_chunk().map_or(0, |number| u32::from_le_bytes(*number));
+            if let Ok(row) = DictionaryRow::parse(number, &sealed) {
+                prop_assert_eq!(row.encode(), sealed);
+            }
             let _ = parse_key(&bytes);
         }
     }

@@ -196,7 +196,11 @@ impl State {
             state.dictionary_uses.insert(number, uses);
         }
         for _ in 0..reader.u32()? {
-            state.active_dictionaries.insert(reader.u32()?);
+            let number = reader.u32()?;
+            if state.active_dictionaries.last().is_some_and(|last| *last >= number) {
+                return Err(Damaged);
+            }
+            state.active_dictionaries.insert(number);
         }
         if reader.0.is_empty() { Ok(state) } else { Err(Damaged) }
     }
