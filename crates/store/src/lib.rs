@@ -43,7 +43,9 @@ mod tiers;
 mod upkeep;
 
 pub use changes::Observer;
-pub use dictionaries::{DictionaryError, DictionarySettings, DictionaryStats, SampleStats};
+pub use dictionaries::{
+    ClassStats, DictionaryError, DictionarySettings, DictionaryStats, KeyPredicate, SampleStats,
+};
 #[cfg(fuzzing)]
 pub use disk::parse_anything;
 pub use disk::{CheckReport, DiskStats, Durability, MIN_MAX_DISK, OpenError, Storage, check, compact};

@@ -8,11 +8,12 @@ use std::sync::{Arc, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
-use snugly_codec::{Choice, Counters, Snapshot};
+use snugly_codec::{Choice, CodecId, Counters, Snapshot};
 
 use crate::changes::{Changes, Observer};
 use crate::dictionaries::{
-    Dictionaries, DictionaryError, DictionarySettings, DictionaryStats, Imported, SampleStats,
+    ClassStats, Dictionaries, DictionaryError, DictionarySettings, DictionaryStats, Imported, KeyPredicate,
+    SampleStats,
 };
 use crate::disk::{Disk, DiskStats, Durability, OpenError, Storage};
 use crate::hash::HashKey;
@@ -72,6 +73,11 @@ impl Settings {
             max_value_len: DEFAULT_MAX_VALUE_LEN,
             dictionaries: DictionarySettings::default(),
         }
+    }
+
+    /// Whether values are sampled, and new ones encoded with dictionaries: that takes zstd.
+    pub fn uses_dictionaries(&self) -> bool {
+        self.dictionaries.enabled && self.compression.algorithm().id() == CodecId::Zstd
     }
 }
 
@@ -286,7 +292,11 @@ impl Store {
             Some(disk) => disk.dictionary_uses().unwrap_or_default(),
             None => self.keyspace.dictionary_uses(),
         };
-        self.dictionaries.known().stats(|number| records.get(&number).copied().unwrap_or_default())
+        let is_used = self.settings().uses_dictionaries();
+        let mut stats =
+            self.dictionaries.known().stats(|number| records.get(&number).copied().unwrap_or_default());
+        stats.iter_mut().for_each(|dictionary| dictionary.active &= is_used);
+        stats
     }
 
     /// The content of a dictionary, as zstd's tools know it.
@@ -294,10 +304,18 @@ impl Store {
         Some(self.dictionaries.known().version(number)?.dictionary().bytes().to_vec())
     }
 
-    /// Has dictionaries trained as soon as there are some samples: for classes of this pattern as it was learned, or for
-    /// all. Whether they are used is up to their worth. Says how many classes that concerns.
+    /// Has dictionaries trained with some of the values that are there: for classes of this pattern as it was learned, or
+    /// for all. Whether they are used is up to their worth. Says how many classes that concerns as yet; nothing happens
+    /// if none has the pattern. It is for a [`DictionaryTender`] to do.
     pub fn train_dictionaries(&self, pattern: Option<&[u8]>) -> usize {
         self.dictionaries.train_now(pattern)
+    }
+
+    /// Keeps values out of dictionaries from now on: those of these keys are not sampled nor encoded with one, and those
+    /// that are already are encoded anew. What was sampled so far is forgotten; a dictionary that is there stays, see
+    /// [`Store::forget_dictionary`].
+    pub fn exclude_from_dictionaries(&self, excluded: Option<KeyPredicate>) {
+        self.dictionaries.exclude(excluded);
     }
 
     /// Has no new value encoded with a dictionary, and those that are encoded anew. It goes when no value needs it, which
@@ -327,6 +345,11 @@ impl Store {
         let Settings { compression, dictionaries, .. } = self.settings();
         let imported = Imported { content, pattern, len };
         self.dictionaries.import(&imported, compression.level(), dictionaries, system_time(), &self.changes)
+    }
+
+    /// The classes that are told apart at this moment, by pattern and length.
+    pub fn classes(&self) -> Vec<ClassStats> {
+        self.dictionaries.class_stats()
     }
 
     /// What dictionaries are learned from.

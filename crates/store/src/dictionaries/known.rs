@@ -167,7 +167,7 @@ pub(crate) struct Known {
     active: Vec<Arc<Version>>,
     /// The highest number that was ever given.
     last: u32,
-    /// How often all data was deleted.
+    /// How often what was learned from became of no use: all data was deleted, or keys were excluded.
     flushes: u64,
 }
 
@@ -258,6 +258,12 @@ impl Known {
     /// After all data was deleted: no new value is encoded with what was learned from it.
     pub(super) fn flushed(&self) -> Known {
         Known { versions: self.versions.clone(), active: Vec::new(), flushes: self.flushes + 1, ..*self }
+    }
+
+    /// The same, but what is learned at this moment is of no use any more.
+    pub(super) fn without_training(&self) -> Known {
+        let (versions, active) = (self.versions.clone(), self.active.clone());
+        Known { versions, active, flushes: self.flushes + 1, ..*self }
     }
 
     pub(super) fn flushes(&self) -> u64 {

@@ -4,12 +4,15 @@
 //!
 //! - [`known`]: the dictionaries that there are, by number for readers and by key for writers
 //! - [`tending`]: what is done about classes in the background, a step at a time
+//! - [`exclusion`]: keys that all of this is not for; [`inventory`]: what there is, for people
 //!
 //! This file has what the store's sessions share. They see a [`Known`] that never changes, and fetch another when there
 //! is one; so neither reading nor writing takes a lock here. Records say the number of their dictionary, which is never
 //! given to another one. A version that is not used for new values any more stays as long as any record needs it: which
 //! ones that are, and encoding them anew, is for others, who know the records.
 
+mod exclusion;
+mod inventory;
 pub(crate) mod known;
 pub(crate) mod tending;
 
@@ -24,7 +27,10 @@ use thiserror::Error;
 
 use crate::changes::Changes;
 use crate::disk::{Disk, DiskError, StoredDictionaries};
+pub use exclusion::KeyPredicate;
+pub use inventory::ClassStats;
 use known::{Known, Live, Version};
+pub(crate) use tending::Request;
 
 /// How dictionaries are made and kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,6 +151,10 @@ pub(crate) struct Dictionaries {
     watched: CachePadded<Watched>,
     /// Grows whenever records that are there are to be looked at anew.
     reviews: AtomicU64,
+    /// Keys that are never sampled nor encoded with a dictionary.
+    excluded: RwLock<Option<KeyPredicate>>,
+    /// The training that somebody has asked for.
+    request: Mutex<Option<Request>>,
     trainings: AtomicU64,
     adopted: AtomicU64,
 }
@@ -181,6 +191,8 @@ impl Dictionaries {
                 flushes: AtomicU64::new(0),
             }),
             reviews: AtomicU64::new(0),
+            excluded: RwLock::default(),
+            request: Mutex::default(),
             trainings: AtomicU64::new(0),
             adopted: AtomicU64::new(0),
         }
@@ -254,7 +266,7 @@ impl Dictionaries {
         }
         let Some(mut sampled) = self.sampled.try_lock() else { return 0 };
         self.clear_deleted(&mut sampled);
-        sampled.classes.offer(key, value, stands_for)
+        if self.is_excluded(key) { 0 } else { sampled.classes.offer(key, value, stands_for) }
     }
 
     /// Knows the dictionaries that a store on disk has.
@@ -294,11 +306,6 @@ impl Dictionaries {
         let flushed = known.flushed();
         self.watched.flushes.store(flushed.flushes(), Ordering::Release);
         self.publish(&mut known, flushed);
-    }
-
-    /// Has classes trained soon, those whose pattern is this if one is named; says how many there are.
-    pub(crate) fn train_now(&self, pattern: Option<&[u8]>) -> usize {
-        self.sampled().classes.train_now(|other| pattern.is_none_or(|pattern| pattern == other))
     }
 
     /// Has no new value encoded with this version, and those that are encoded anew.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use snugly_codec::Choice;
-use snugly_learning::{Band, Footprint, Method, Pattern, Terms, study, with_dictionary};
+use snugly_learning::{Band, Class, Footprint, Method, Pattern, Terms, study, with_dictionary};
 use tracing::info;
 
 use super::known::{Known, Live, Version};
@@ -31,7 +31,36 @@ pub(crate) struct Surroundings<'a> {
 const FOOTPRINT: Footprint =
     Footprint { overhead: |key_len| entry::overhead(key_len, false), allocation: entry_allocation_size };
 
+/// A training that somebody asks for: of the classes of this pattern, or of all.
+pub(crate) type Request = Option<Pattern>;
+
 impl Dictionaries {
+    /// Has classes trained with what is in the store, those whose pattern is this if one is named; says how many there
+    /// are as yet. With a pattern that none has, nothing happens.
+    pub(crate) fn train_now(&self, pattern: Option<&[u8]>) -> usize {
+        let concerned = |class: &&Class| pattern.is_none_or(|pattern| pattern == &*class.pattern);
+        let found = self.sampled().classes.classes().iter().filter(concerned).count();
+        if found > 0 || pattern.is_none() {
+            *self.request.lock() = Some(pattern.map(Pattern::parse));
+        }
+        found
+    }
+
+    /// What somebody has asked for since the last time. The classes are sampled anew.
+    pub(crate) fn take_request(&self) -> Option<Request> {
+        let request = self.request.lock().take()?;
+        let mut sampled = self.sampled();
+        let classes = sampled.classes.classes().iter().filter(|class| is_about(&request, &class.pattern));
+        let classes: Vec<_> = classes.map(|class| (class.pattern.clone(), class.band)).collect();
+        classes.iter().for_each(|(pattern, band)| sampled.classes.resample(pattern, *band));
+        Some(request)
+    }
+
+    /// Has classes trained with the samples that there are.
+    pub(crate) fn train_sampled(&self, request: &Request) {
+        self.sampled().classes.train_now(|pattern| is_about(request, pattern));
+    }
+
     /// Trains a class that has enough samples; says whether there was one.
     pub(crate) fn train(&self, surroundings: &Surroundings<'_>) -> bool {
         let Surroundings { choice, settings, now, population, changes } = *surroundings;
@@ -43,18 +72,20 @@ impl Dictionaries {
         let current = known.active_for(&ready.pattern, ready.band.start());
         let current = current.map(|version| version.dictionary().clone());
         let choice = if current.is_some() { with_dictionary(choice) } else { choice };
+        let is_wanted = |key: &[u8], len| {
+            Band::of(len) == Some(ready.band)
+                && pattern.matches(key)
+                && known
+                    .active_for(key, len)
+                    .is_none_or(|version| version.pattern.precision() <= pattern.precision())
+        };
         let terms = Terms {
             current: Method { choice, dictionary: current.clone() },
             dictionary: current,
             goal: None,
             trains: true,
-            population: population(&|key, len| {
-                Band::of(len) == Some(ready.band)
-                    && pattern.matches(key)
-                    && known
-                        .active_for(key, len)
-                        .is_none_or(|version| version.pattern.precision() <= pattern.precision())
-            }),
+            // With a disk tier memory may hold fewer than were sampled.
+            population: population(&is_wanted).max(ready.samples.len() as u64),
             reads: 1.0,
             room: known.room(settings.dictionaries_limit(), &ready.pattern, ready.band),
             footprint: FOOTPRINT,
@@ -114,6 +145,10 @@ impl Dictionaries {
             }
         }
     }
+}
+
+fn is_about(request: &Request, pattern: &[u8]) -> bool {
+    request.as_ref().is_none_or(|wanted| wanted.text() == pattern)
 }
 
 #[cfg(all(test, feature = "zstd"))]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use snugly_codec::{CodecId, DecodeError};
+use snugly_codec::DecodeError;
 use snugly_learning::with_dictionary;
 
 use super::{Session, StoreError, Value};
@@ -36,6 +36,7 @@ impl Session {
         if edition != self.edition {
             self.edition = edition;
             self.known = self.store.dictionaries.known();
+            self.excluded = self.store.dictionaries.excluded();
         }
     }
 
@@ -46,19 +47,20 @@ impl Session {
             self.unsampled -= 1;
             return;
         }
-        if self.uses_dictionaries() && Dictionaries::wants(value.len()) {
+        if self.settings.uses_dictionaries() && Dictionaries::wants(value.len()) {
             self.unsampled = self.store.dictionaries.offer(key, value, self.skipped);
             self.skipped = 0;
         }
     }
 
-    fn uses_dictionaries(&self) -> bool {
-        self.settings.dictionaries.enabled && self.settings.compression.algorithm().id() == CodecId::Zstd
-    }
-
     /// The dictionary for a value of this length.
     fn version_for(&self, key: &[u8], len: usize) -> Option<&Arc<Version>> {
-        if self.uses_dictionaries() { self.known.active_for(key, len) } else { None }
+        let found = if self.settings.uses_dictionaries() { self.known.active_for(key, len) } else { None };
+        found.filter(|_| !self.is_excluded(key))
+    }
+
+    fn is_excluded(&self, key: &[u8]) -> bool {
+        self.excluded.as_ref().is_some_and(|excluded| excluded(key))
     }
 
     /// Encodes a value that is written, with the dictionary that is for it if there is one.
@@ -75,8 +77,8 @@ impl Session {
         access: Access,
         is_new: bool,
     ) -> Entry {
-        let version = match self.uses_dictionaries() {
-            true => self.known.active_for(key, value.len()),
+        let version = match self.settings.uses_dictionaries() {
+            true => self.known.active_for(key, value.len()).filter(|_| !self.is_excluded(key)),
             false => None,
         };
         let choice = self.settings.compression;
@@ -135,7 +137,8 @@ impl Session {
         let value = Value(old);
         let current = value.record().dictionary();
         let wanted = self.version_for(key, value.len()).map(|version| version.number());
-        let is_outdated = current.is_some_and(|number| !self.known.is_active(number));
+        let is_outdated =
+            current.is_some_and(|number| !self.known.is_active(number) || self.is_excluded(key));
         if current == wanted || wanted.is_none() && !is_outdated {
             return Ok(Anew::Same);
         }

@@ -5,6 +5,7 @@
 //!
 //! - `write`: what changes keys
 //! - `encoding`: values to records and back, with the dictionaries of the moment
+//! - `sampling`: values that are there already, to learn dictionaries from
 //! - `copies`: values that go to other keys as they are stored
 //! - `value`: a value as it is stored
 //! - `terms`, `error`: what operations are told, what they answer, and why they fail
@@ -12,6 +13,7 @@
 mod copies;
 mod encoding;
 mod error;
+mod sampling;
 mod terms;
 mod value;
 mod write;
@@ -21,6 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use snugly_codec::{Decoder, Encoder};
 
+use crate::dictionaries::KeyPredicate;
 use crate::dictionaries::known::Known;
 use crate::memory::entry::EntryRef;
 use crate::memory::keyspace::{Locked, Place, Unknown};
@@ -45,6 +48,8 @@ pub struct Session {
     /// The dictionaries as this session knows them, and which edition that is.
     known: Arc<Known>,
     edition: u64,
+    /// Keys that are not encoded with a dictionary.
+    excluded: Option<KeyPredicate>,
     /// How many writes are not shown to those who sample, and how many were not since one was.
     unsampled: u32,
     skipped: u64,
@@ -80,6 +85,7 @@ impl Session {
             // Whatever is newer than the edition is fetched again.
             edition: store.dictionaries.edition(),
             known: store.dictionaries.known(),
+            excluded: store.dictionaries.excluded(),
             unsampled: 0,
             skipped: 0,
             unnoted: 0,

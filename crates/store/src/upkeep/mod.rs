@@ -1,9 +1,11 @@
-//! What a store does for its dictionaries in the background: training, encoding records anew with the dictionary that is
-//! for them now ([`walk`]), and dropping what no record needs any more.
+//! What a store does for its dictionaries in the background: training, with what is stored if somebody asks for it
+//! ([`existing`]), encoding records anew with the dictionary that is for them now ([`walk`]), and dropping what no record
+//! needs any more.
 //!
 //! It is done in steps that whoever embeds the store asks for, at the time and the pace that suit it. It knows the store
 //! and what its sessions do; how dictionaries are learned is their own business.
 
+mod existing;
 mod walk;
 
 use std::collections::{HashMap, HashSet};
@@ -14,12 +16,14 @@ use crate::dictionaries::tending::{Surroundings, Wanted};
 use crate::disk::Disk;
 use crate::session::Session;
 use crate::store::Store;
+use existing::Existing;
 use walk::Walk;
 
 /// Tends the dictionaries of a store, which samples values while this lives. One a store is enough.
 pub struct DictionaryTender {
     store: Arc<Store>,
     session: Session,
+    existing: Existing,
     walk: Walk,
     /// Whether the last step trained: the next begins with the walk.
     has_trained: bool,
@@ -60,6 +64,7 @@ impl DictionaryTender {
         DictionaryTender {
             store: store.clone(),
             session: store.uncounted_session(),
+            existing: Existing::default(),
             walk: Walk::default(),
             has_trained: false,
             looked_at: 0,
@@ -83,6 +88,10 @@ impl DictionaryTender {
             self.looked_for_dead_at = now;
             self.end_dead(now);
         }
+        let is_learning = self.store.settings().uses_dictionaries();
+        if is_learning && self.existing.step(&self.store, &mut self.session) {
+            return true;
+        }
         // In turns, so that many classes that become ready do not hold the walk up.
         match self.has_trained {
             true => self.walk_on(now) || self.train(now),
@@ -93,7 +102,7 @@ impl DictionaryTender {
     /// Trains a class that has enough samples.
     fn train(&mut self, now: u64) -> bool {
         let settings = self.store.settings();
-        self.has_trained = settings.dictionaries.enabled
+        self.has_trained = settings.uses_dictionaries()
             && self.store.dictionaries.train(&Surroundings {
                 choice: settings.compression,
                 settings: settings.dictionaries,

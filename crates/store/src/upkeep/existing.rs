@@ -1,0 +1,73 @@
+//! Training on request: the values that are in the store already are shown to those who sample, a bounded number of
+//! them, before the classes are trained.
+
+use tracing::debug;
+
+use crate::dictionaries::Request;
+use crate::session::Session;
+use crate::store::Store;
+
+/// How many keys of each database are looked at.
+const KEYS: usize = 50_000;
+/// How many in one step.
+const STEP: usize = 256;
+
+/// The training that was asked for last, if not all is shown yet.
+#[derive(Default)]
+pub(super) struct Existing {
+    showing: Option<Showing>,
+}
+
+/// How far it is.
+struct Showing {
+    request: Request,
+    database: usize,
+    cursor: u64,
+    /// Keys of this database that were looked at.
+    looked_at: usize,
+}
+
+impl Existing {
+    /// Shows some more values to those who sample, if somebody has asked for a training; says whether. When there are no
+    /// more, the classes are trained with what there is.
+    pub(super) fn step(&mut self, store: &Store, session: &mut Session) -> bool {
+        if let Some(request) = store.dictionaries.take_request() {
+            self.showing = Some(Showing { request, database: 0, cursor: 0, looked_at: 0 });
+        }
+        let Some(showing) = &mut self.showing else { return false };
+        if !showing.show_some(store, session) {
+            store.dictionaries.train_sampled(&showing.request);
+            self.showing = None;
+        }
+        true
+    }
+}
+
+impl Showing {
+    /// Shows some values; says whether there may be more.
+    fn show_some(&mut self, store: &Store, session: &mut Session) -> bool {
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        let wanted = |key: &[u8]| self.request.as_ref().is_none_or(|pattern| pattern.matches(key));
+        let mut looked_at = 0;
+        let scanned = session.scan(self.database, self.cursor, STEP, |key| {
+            looked_at += 1;
+            if wanted(key) {
+                keys.push(key.to_vec());
+            }
+        });
+        self.looked_at += looked_at;
+        let shown = scanned.and_then(|cursor| {
+            keys.iter().try_for_each(|key| session.show_existing(self.database, key)).map(|()| cursor)
+        });
+        match shown {
+            Ok(cursor) if cursor != 0 && self.looked_at < KEYS => self.cursor = cursor,
+            Ok(_) => (self.database, self.cursor, self.looked_at) = (self.database + 1, 0, 0),
+            // What was shown until now has to do.
+            Err(error) => {
+                debug!(%error, "no more values are looked at for a training");
+                return false;
+            }
+        }
+        self.database < store.databases()
+    }
+}
