@@ -11,7 +11,7 @@ from servers import Server
 
 # Commands that valkey-server does not have, and containers that list them.
 OWN_CONTAINER = b"dictionary"
-OWN_SUBCOMMANDS = [b"export", b"forget", b"help", b"import", b"list", b"train"]
+OWN_SUBCOMMANDS = [b"classes", b"export", b"forget", b"help", b"import", b"list", b"train"]
 OWN = {b"object|compression", OWN_CONTAINER} | {OWN_CONTAINER + b"|" + name for name in OWN_SUBCOMMANDS}
 PARTIAL = {b"acl", b"client", b"config", b"command", b"debug", b"function", b"latency", b"memory", b"object"}
 

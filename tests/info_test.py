@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from resp import Argument, Connection, Failure, Map, Other, Reply, Simple
-from servers import Server
+from servers import ROOT, Server
 from tested import Start
 
 
@@ -81,7 +81,10 @@ def test_there_is_no_field_that_valkey_does_not_have_but_snuglys_own(server: Ser
     with server.connect() as ours, peer.connect() as theirs:
         known = sections(theirs, "everything")
         for section, found in sections(ours, "everything").items():
-            if section in ("Compression", "Dictionaries", "Disk"):
+            if section in ("Compression", "Disk"):
+                continue
+            if section == "Dictionaries":
+                assert all(name.startswith(("dictionary_", "dictionaries")) for name in found)
                 continue
             if section in ("Commandstats", "Errorstats", "Latencystats", "Keyspace"):
                 continue
@@ -98,6 +101,17 @@ def test_sections_come_in_any_number_and_case(connection: Connection) -> None:
     assert {"Commandstats", "Latencystats"} == set(everything) - set(defaults) - {"Keyspace", "Errorstats"}
     for name in ("Server", "Clients", "Memory", "Persistence", "Stats", "Replication", "CPU", "Modules", "Cluster"):
         assert list(sections(connection, name)) == [name]
+
+
+@pytest.mark.snugly_only
+def test_what_is_learned_is_told_in_the_fields_of_the_reference(connection: Connection) -> None:
+    reference = (ROOT / "docs" / "reference.md").read_text()
+    table = reference.partition("## INFO dictionaries\n")[2].partition("### ")[0]
+    named = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+    found = fields(connection, "dictionaries")
+    told = {name: value for name, value in found.items() if not re.fullmatch(r"dictionary_\d+", name)}
+    assert list(told) == named
+    assert all(value.isdigit() for value in told.values())
 
 
 @pytest.mark.snugly_only

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use snugly_protocol::escape::escape;
+
 use crate::server::Server;
 
 /// What a figure is at one moment.
@@ -17,7 +19,9 @@ pub(crate) enum Value {
     /// A number that INFO shows with so many digits behind the point.
     Real(f64, usize),
     Text(String),
-    /// Not known, so that it is left out.
+    /// A text that need not be one, such as a pattern of keys.
+    Raw(Vec<u8>),
+    /// Not known: left out, or a dash among others.
     Unknown,
 }
 
@@ -27,7 +31,7 @@ impl Value {
             Value::Count(number) | Value::Bytes(number) => Some(*number as f64),
             Value::Difference(number) => Some(*number as f64),
             Value::Real(number, _) => Some(*number),
-            Value::Text(_) | Value::Unknown => None,
+            Value::Text(_) | Value::Raw(_) | Value::Unknown => None,
         }
     }
 }
@@ -39,7 +43,8 @@ impl fmt::Display for Value {
             Value::Difference(number) => write!(f, "{number}"),
             Value::Real(number, digits) => write!(f, "{number:.digits$}"),
             Value::Text(text) => f.write_str(text),
-            Value::Unknown => Ok(()),
+            Value::Raw(bytes) => f.write_str(&escape(bytes)),
+            Value::Unknown => f.write_str("-"),
         }
     }
 }

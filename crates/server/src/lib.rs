@@ -10,7 +10,7 @@
 //! - `outbox`: messages for a connection that no request of its own asked for
 //! - `pause`: whether requests have to wait
 //! - `commands`: the command table; a command is one row and one function
-//! - `tending`: the thread that learns dictionaries
+//! - `learning`: the thread that learns dictionaries and encodes older values anew
 //! - `admin`: HTTP for those who watch the server
 //! - `figure`: numbers to show, a row each
 //! - `info`: the sections of INFO
@@ -33,6 +33,7 @@ mod glob;
 mod info;
 mod interest;
 mod latency;
+mod learning;
 mod long_double;
 mod memory;
 mod metrics;
@@ -43,10 +44,10 @@ mod pipeline;
 mod samples;
 pub mod server;
 pub mod settings;
-mod tending;
 mod worker;
 
 pub use commands::command_names;
+pub use info::dictionary_fields;
 pub use metrics::{Described, metrics};
 pub use server::{Allocator, AllocatorStats, Server, StartError};
 pub use settings::{Configuration, LogSettings, SETTINGS, Setting};

@@ -26,12 +26,12 @@ use crate::clients::Clients;
 use crate::command_log::{CommandLog, Kind};
 use crate::interest::Interest;
 use crate::latency::{Event, LatencyMonitor};
+use crate::learning;
 use crate::memory::Memory;
 use crate::monitors::Monitors;
 use crate::pause::Pause;
 use crate::samples::{Samples, Totals};
 use crate::settings::{Configuration, LogSettings};
-use crate::tending;
 use crate::worker::{self, WorkerHandle, WorkerStats};
 
 /// Why the server could not start.
@@ -173,6 +173,7 @@ impl Server {
             baseline: Mutex::default(),
         });
         server.follow(&server.configuration());
+        server.store.exclude_from_dictionaries(server.configuration().excluded_keys());
         server.samples.lock().start(server.memory());
         let mut handles = Vec::new();
         let mut joins = Vec::new();
@@ -184,7 +185,7 @@ impl Server {
         }
         joins.push(spawn("dictionaries".into(), {
             let server = server.clone();
-            move || tending::run(&server)
+            move || learning::run(&server)
         }));
         // Whoever holds the one end lets the thread at the other serve on.
         let (serving, served) = oneshot::channel();
@@ -234,8 +235,12 @@ impl Server {
         let mut changed = Configuration::clone(&self.configuration());
         let settings = change(&mut changed)?;
         self.follow(&changed);
-        *self.configuration.write() = Arc::new(changed);
+        let changed = Arc::new(changed);
+        let before = std::mem::replace(&mut *self.configuration.write(), changed.clone());
         self.store.change_settings(|current| *current = settings);
+        if changed.dictionary_exclude != before.dictionary_exclude {
+            self.store.exclude_from_dictionaries(changed.excluded_keys());
+        }
         Ok(())
     }
 

@@ -2,17 +2,19 @@
 //! banner are all made from this table.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Duration;
 
 use snugly_codec::{Choice, SelectError};
 use snugly_protocol::resp::parse_integer;
 use snugly_store::{
-    DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, DictionarySettings, Durability, EvictionPolicy, MAX_KEY_LEN,
-    Settings as StoreSettings, Storage,
+    DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, DictionarySettings, Durability, EvictionPolicy, KeyPredicate,
+    MAX_KEY_LEN, Settings as StoreSettings, Storage,
 };
 use tracing::level_filters::LevelFilter;
 
 use crate::command_log::Kind;
+use crate::glob;
 
 /// The values of all settings.
 #[derive(Clone, Debug)]
@@ -51,6 +53,8 @@ pub struct Configuration {
     pub dictionary_memory: usize,
     /// How much of a processor learning and encoding anew may take, in percent.
     pub dictionary_cpu_percent: u32,
+    /// Patterns of keys whose values have nothing to do with dictionaries, separated by spaces.
+    pub dictionary_exclude: String,
     /// How many numbered databases there are.
     pub databases: usize,
     /// How many clients may be connected at once.
@@ -177,7 +181,7 @@ pub const SETTINGS: &[Setting] = &[
         help: "How many bytes of changes are written to disk without waiting any longer",
         set: |c, v| bytes_in_range(v, 64 << 10..=1 << 30).map(|n| c.commit_bytes = n), get: |c| c.commit_bytes.to_string() },
     Setting { name: "compression", valkey_name: None, value_name: "CODEC", default: DEFAULT_CODEC, live: true,
-        help: "How new values are compressed: none, lz4 or zstd; values already stored stay as they are",
+        help: "How new values are compressed: none, lz4 or zstd; values already stored stay as they are, and dictionaries need zstd",
         set: |c, v| { c.compression = v.to_ascii_lowercase(); Ok(()) }, get: |c| c.compression.clone() },
     Setting { name: "compression-level", valkey_name: None, value_name: "LEVEL", default: "default", live: true,
         help: "The codec's level: zstd -131072 to 22 (default 3), lz4 -128 to 12 (default 0); higher is smaller and slower",
@@ -186,7 +190,7 @@ pub const SETTINGS: &[Setting] = &[
         help: "Values shorter than this are stored as they are",
         set: |c, v| bytes(v).map(|n| c.compression_min_bytes = n as usize), get: |c| c.compression_min_bytes.to_string() },
     Setting { name: "dictionaries", valkey_name: None, value_name: "YESNO", default: "yes", live: true,
-        help: "Whether zstd dictionaries are learned for values that are alike and used for new ones",
+        help: "Whether zstd dictionaries are learned for values that are alike and used for new ones, while compression is zstd",
         set: |c, v| yes_or_no(v).map(|on| c.dictionaries = on), get: |c| if c.dictionaries { "yes" } else { "no" }.to_owned() },
     Setting { name: "dictionary-memory", valkey_name: None, value_name: "BYTES", default: "32mb", live: true,
         help: "What samples of values and dictionaries may take in memory, half of it each, beside max-memory",
@@ -194,6 +198,9 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "dictionary-cpu-percent", valkey_name: None, value_name: "N", default: "10", live: true,
         help: "How much of one processor learning dictionaries and encoding older values anew may take, on average",
         set: |c, v| in_range(v, 1..=100).map(|n| c.dictionary_cpu_percent = n), get: |c| c.dictionary_cpu_percent.to_string() },
+    Setting { name: "dictionary-exclude", valkey_name: None, value_name: "PATTERNS", default: "", live: true,
+        help: "Keys whose values are never sampled nor encoded with a dictionary, such as session:*; patterns as in KEYS, separated by spaces",
+        set: |c, v| { c.dictionary_exclude = v.to_owned(); Ok(()) }, get: |c| c.dictionary_exclude.clone() },
     Setting { name: "databases", valkey_name: None, value_name: "N", default: "16", live: false,
         help: "How many numbered databases there are",
         set: |c, v| in_range(v, 1..=1024).map(|n| c.databases = n), get: |c| c.databases.to_string() },
@@ -297,6 +304,7 @@ impl Default for Configuration {
             dictionaries: false,
             dictionary_memory: 0,
             dictionary_cpu_percent: 0,
+            dictionary_exclude: String::new(),
             databases: DEFAULT_DATABASES,
             max_clients: 0,
             max_key_bytes: 0,
@@ -350,6 +358,17 @@ impl Configuration {
 }
 
 impl Configuration {
+    /// Keys whose values have nothing to do with dictionaries, if there are any.
+    pub fn excluded_keys(&self) -> Option<KeyPredicate> {
+        let patterns: Vec<String> = self.dictionary_exclude.split_whitespace().map(str::to_owned).collect();
+        (!patterns.is_empty()).then(|| {
+            let is_excluded = move |key: &[u8]| {
+                patterns.iter().any(|pattern| glob::matches(pattern.as_bytes(), key, false))
+            };
+            Arc::new(is_excluded) as KeyPredicate
+        })
+    }
+
     /// Where the store is on disk, if it is.
     pub fn disk(&self) -> Option<Storage> {
         (!self.storage.is_empty()).then(|| Storage {
@@ -525,6 +544,19 @@ mod tests {
         }
         for wrong in ["7685", ":7685", "127.0.0.1", "localhost:", "localhost:http", "localhost:65536"] {
             assert!(host_and_port(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn keys_are_excluded_by_any_of_the_patterns() {
+        let mut configuration = Configuration::default();
+        assert!(configuration.excluded_keys().is_none());
+        configuration.dictionary_exclude = " session:*  user:[0-9]:secret ".to_owned();
+        let excluded = configuration.excluded_keys().expect("there are patterns");
+        for (key, is_excluded) in
+            [("session:7", true), ("user:7:secret", true), ("user:7", false), ("", false)]
+        {
+            assert_eq!(excluded(key.as_bytes()), is_excluded, "{key}");
         }
     }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use snugly_codec::DESCRIPTORS;
-use snugly_server::{Described, SETTINGS, Setting, command_names, metrics};
+use snugly_server::{Described, SETTINGS, Setting, command_names, dictionary_fields, metrics};
 use snugly_store::EvictionPolicy;
 
 const REFERENCE: &str = include_str!("../../../docs/reference.md");
@@ -56,6 +56,15 @@ fn every_metric_has_its_row() {
         format!("| `{name}` | {kind} | {} | {help} |", labels.join(", ")).replace("|  |", "| |")
     };
     assert_rows("## Metrics", metrics().into_iter().map(row));
+}
+
+#[test]
+fn every_field_about_dictionaries_has_its_row() {
+    let headings = ["## INFO dictionaries", "### One dictionary", "### One class"];
+    for (heading, fields) in headings.into_iter().zip(dictionary_fields()) {
+        let named: Vec<_> = rows(heading).iter().filter_map(|row| row.split('`').nth(1)).collect();
+        assert_eq!(named, fields, "{heading}");
+    }
 }
 
 #[test]

@@ -1,15 +1,19 @@
 //! DICTIONARY: what was learned for values that are alike. A command of snugly's own.
 
+use snugly_protocol::escape::{escape, unescape};
 use snugly_protocol::resp::Args;
-use snugly_store::{DictionaryError, DictionaryStats};
+use snugly_store::DictionaryError;
 
 use super::options::integer;
 use super::registry::reply_help;
 use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, command, container};
+use crate::figure::{Figure, Value};
+use crate::info::dictionaries::{CLASS, DICTIONARY};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
     container("dictionary", &[
+        command("classes", 2, Flags::ADMINISTRATION, NO_KEYS, classes),
         command("list", 2, Flags::ADMINISTRATION, NO_KEYS, list),
         command("train", -2, Flags::ADMINISTRATION, NO_KEYS, train),
         command("export", 3, Flags::ADMINISTRATION, NO_KEYS, export),
@@ -19,59 +23,64 @@ pub(super) const COMMANDS: &[Command] = &[
     ]),
 ];
 
-/// A field of DICTIONARY LIST.
-enum Field<'a> {
-    Number(u64),
-    Ratio(f64),
-    Text(&'a [u8]),
-    Unknown,
+fn classes(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
+    let classes = context.server.store().classes();
+    context.replies.array(classes.len());
+    for class in &classes {
+        context.replies.map(CLASS.len());
+        reply_figures(context, CLASS, class);
+    }
+    Ok(())
 }
 
 fn list(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     let dictionaries = context.server.store().dictionaries();
     context.replies.array(dictionaries.len());
     for dictionary in &dictionaries {
-        let fields = fields(dictionary);
-        context.replies.map(fields.len());
-        for (name, field) in fields {
-            context.replies.bulk(name.as_bytes());
-            match field {
-                Field::Number(number) => context.replies.integer(number as i64),
-                Field::Ratio(ratio) => context.replies.double(ratio),
-                Field::Text(text) => context.replies.bulk(text),
-                Field::Unknown => context.replies.null(),
-            }
-        }
+        context.replies.map(1 + DICTIONARY.len());
+        context.replies.bulk(b"number");
+        context.replies.integer(dictionary.number.into());
+        reply_figures(context, DICTIONARY, dictionary);
     }
     Ok(())
 }
 
-/// The names are those of INFO.
-fn fields(dictionary: &DictionaryStats) -> Vec<(&'static str, Field<'_>)> {
-    vec![
-        ("number", Field::Number(dictionary.number.into())),
-        ("id", Field::Number(dictionary.id.into())),
-        ("active", Field::Number(dictionary.active.into())),
-        ("pattern", Field::Text(&dictionary.pattern)),
-        ("min_len", Field::Number(dictionary.min_len as u64)),
-        ("max_len", Field::Number(dictionary.max_len as u64)),
-        ("bytes", Field::Number(dictionary.bytes as u64)),
-        ("memory", Field::Number(dictionary.memory as u64)),
-        ("samples", Field::Number(dictionary.samples as u64)),
-        ("ratio_before", dictionary.ratio_before.map_or(Field::Unknown, Field::Ratio)),
-        ("ratio_after", dictionary.ratio_after.map_or(Field::Unknown, Field::Ratio)),
-        ("ratio_now", dictionary.ratio_now.map_or(Field::Unknown, Field::Ratio)),
-        ("records", Field::Number(dictionary.records)),
-        ("trained_at", Field::Number(dictionary.trained_at)),
-    ]
+fn reply_figures<T>(context: &mut Context<'_>, figures: &[Figure<T>], of: &T) {
+    for figure in figures {
+        context.replies.bulk(figure.field.as_bytes());
+        match (figure.value)(of) {
+            Value::Count(number) | Value::Bytes(number) => context.replies.integer(number as i64),
+            Value::Difference(number) => context.replies.integer(number),
+            Value::Real(number, _) => context.replies.double(number),
+            Value::Text(text) => context.replies.bulk(text.as_bytes()),
+            Value::Raw(bytes) => context.replies.bulk(&bytes),
+            Value::Unknown => context.replies.null(),
+        }
+    }
 }
 
 fn train(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     if args.len() > 3 {
         return Err(Failure::SYNTAX);
     }
-    let classes = context.server.store().train_dictionaries(args.get(2));
-    context.integer(classes as i64)
+    refuse_while_off(context)?;
+    let store = context.server.store();
+    let classes = match args.get(2) {
+        None => store.train_dictionaries(None),
+        Some(pattern) => match store.train_dictionaries(Some(pattern)) {
+            // As INFO shows it.
+            0 => store.train_dictionaries(Some(&unescape(pattern))),
+            classes => classes,
+        },
+    };
+    match args.get(2) {
+        Some(pattern) if classes == 0 => Err(Failure::new(format!(
+            "ERR no class of values has the pattern {}: DICTIONARY CLASSES lists them all, and DICTIONARY TRAIN without a \
+             pattern looks for them in all values",
+            escape(pattern)
+        ))),
+        _ => context.integer(classes as i64),
+    }
 }
 
 fn export(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -84,6 +93,7 @@ fn export(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 
 fn import(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let len = usize::try_from(integer(&args[3])?).map_err(|_| Failure::NOT_AN_INTEGER)?;
+    refuse_while_off(context)?;
     let imported = context.server.store().import_dictionary(&args[4], &args[2], len);
     let number = imported.map_err(refused)?;
     context.integer(number.into())
@@ -100,6 +110,21 @@ fn help(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
 
 fn number(arg: &[u8]) -> Result<u32, Failure> {
     u32::try_from(integer(arg)?).map_err(|_| Failure::NOT_AN_INTEGER)
+}
+
+/// Fails where no dictionary would be used, whatever is done, with what to change.
+fn refuse_while_off(context: &Context<'_>) -> Result<(), Failure> {
+    let settings = context.server.store().settings();
+    if !settings.dictionaries.enabled {
+        return Err(Failure::fixed("ERR dictionaries are switched off: CONFIG SET dictionaries yes"));
+    }
+    if !settings.uses_dictionaries() {
+        return Err(Failure::new(format!(
+            "ERR dictionaries need zstd, and values are compressed with {}: CONFIG SET compression zstd",
+            settings.compression.algorithm().name()
+        )));
+    }
+    Ok(())
 }
 
 fn refused(error: DictionaryError) -> Failure {

@@ -1,6 +1,8 @@
-//! What is learned for values that are alike: from how much, and what came of it.
+//! What is learned for values that are alike: from how much, and what came of it. DICTIONARY LIST and CLASSES have their
+//! fields from here as well.
 
-use snugly_store::{DictionaryStats, SampleStats};
+use snugly_protocol::escape::escape;
+use snugly_store::{ClassStats, DictionaryStats, SampleStats};
 
 use super::{Fields, words};
 use crate::figure::{Figure, Group, Value, counter, figure, gauge, plain};
@@ -9,6 +11,7 @@ use crate::server::Server;
 /// What is learned, all together.
 pub(super) struct Learned {
     enabled: bool,
+    limit: usize,
     samples: SampleStats,
     dictionaries: Vec<DictionaryStats>,
 }
@@ -17,9 +20,14 @@ pub(super) static LEARNED: Group<Learned> = Group {
     labels: &[],
     figures: LEARNED_FIGURES,
     each: |server, show| {
-        let samples = server.store().sample_stats();
-        let dictionaries = server.store().dictionaries();
-        show(&[], &Learned { enabled: server.configuration().dictionaries, samples, dictionaries });
+        let settings = server.store().settings();
+        let learned = Learned {
+            enabled: settings.uses_dictionaries(),
+            limit: settings.dictionaries.max_memory,
+            samples: server.store().sample_stats(),
+            dictionaries: server.store().dictionaries(),
+        };
+        show(&[], &learned);
     },
 };
 
@@ -27,6 +35,8 @@ pub(super) static LEARNED: Group<Learned> = Group {
 const LEARNED_FIGURES: &[Figure<Learned>] = &[
     figure("dictionaries_enabled", |l| l.enabled.into(),
         gauge("dictionaries_enabled", "1 if dictionaries are learned and used for new values, else 0")),
+    figure("dictionary_max_bytes", |l| l.limit.into(),
+        gauge("dictionaries_max_bytes", "What samples and dictionaries may take in memory, half of it each")),
     figure("dictionary_classes", |l| l.samples.classes.into(),
         gauge("dictionary_classes", "Classes of values that are told apart")),
     figure("dictionary_samples", |l| l.samples.samples.into(),
@@ -49,23 +59,18 @@ const LEARNED_FIGURES: &[Figure<Learned>] = &[
 
 pub(super) static DICTIONARIES: Group<DictionaryStats> = Group {
     labels: &["number", "pattern", "min_len"],
-    figures: FIGURES,
+    figures: DICTIONARY,
     each: |server, show| {
         for dictionary in server.store().dictionaries() {
             let number = dictionary.number.to_string();
-            // One that was imported may have a pattern of any length; those that are learned are shorter than this.
-            let pattern: String = pattern(&dictionary).chars().take(MAX_PATTERN).collect();
-            show(&[&number, &pattern, &dictionary.min_len.to_string()], &dictionary);
+            show(&[&number, &escape(&dictionary.pattern), &dictionary.min_len.to_string()], &dictionary);
         }
     },
 };
 
-/// How much of a pattern is a label's value, in characters.
-const MAX_PATTERN: usize = 1024;
-
 /// One dictionary. The pattern is at the end, since it may hold commas.
 #[rustfmt::skip]
-const FIGURES: &[Figure<DictionaryStats>] = &[
+pub(crate) const DICTIONARY: &[Figure<DictionaryStats>] = &[
     plain("id", |d| Value::Count(d.id.into())),
     figure("active", |d| d.active.into(),
         gauge("dictionary_active", "1 if new values are encoded with the dictionary, else 0")),
@@ -87,21 +92,36 @@ const FIGURES: &[Figure<DictionaryStats>] = &[
         gauge("dictionary_records", "Values that need the dictionary")),
     figure("trained_at", |d| d.trained_at.into(),
         gauge("dictionary_trained_timestamp_seconds", "When it was trained, in Unix time").divided_by(1e3)),
-    plain("pattern", |d| pattern(d).into()),
+    plain("pattern", |d| Value::Raw(d.pattern.clone())),
 ];
 
-fn measured(ratio: Option<f64>) -> Value {
-    ratio.map_or(Value::Text("-".to_owned()), |ratio| Value::Real(ratio, 3))
+/// One class of values.
+pub(crate) const CLASS: &[Figure<ClassStats>] = &[
+    plain("pattern", |c| Value::Raw(c.pattern.clone())),
+    plain("min_len", |c| c.min_len.into()),
+    plain("max_len", |c| c.max_len.into()),
+    plain("seen", |c| c.seen.into()),
+    plain("samples", |c| c.samples.into()),
+    plain("sample_bytes", |c| c.sample_bytes.into()),
+    plain("dictionary", |c| c.dictionary.map_or(Value::Unknown, |number| Value::Count(number.into()))),
+];
+
+/// The names of all figures about dictionaries: of all together, of one dictionary, and of one class.
+pub(super) fn fields() -> [Vec<&'static str>; 3] {
+    fn names<T>(figures: &[Figure<T>]) -> Vec<&'static str> {
+        figures.iter().map(|figure| figure.field).collect()
+    }
+    [names(LEARNED_FIGURES), names(DICTIONARY), names(CLASS)]
 }
 
-fn pattern(dictionary: &DictionaryStats) -> String {
-    dictionary.pattern.escape_ascii().to_string()
+fn measured(ratio: Option<f64>) -> Value {
+    ratio.map_or(Value::Unknown, |ratio| Value::Real(ratio, 3))
 }
 
 pub(super) fn dictionaries(server: &Server, fields: &mut Fields) {
     fields.lines(&LEARNED, server);
     (DICTIONARIES.each)(server, &mut |labels, dictionary| {
-        fields.add(&format!("dictionary_{}", labels[0]), words(FIGURES, dictionary));
+        fields.add(&format!("dictionary_{}", labels[0]), words(DICTIONARY, dictionary));
     });
 }
 
@@ -109,12 +129,11 @@ pub(super) fn dictionaries(server: &Server, fields: &mut Fields) {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_dictionary_is_one_line_whatever_its_pattern() {
-        let dictionary = DictionaryStats {
+    fn dictionary() -> DictionaryStats {
+        DictionaryStats {
             number: 3,
             id: 40_000,
-            pattern: b"a,b\r\n:*".to_vec(),
+            pattern: "a,b\r\n:ä*".into(),
             min_len: 128,
             max_len: 512,
             bytes: 8_192,
@@ -126,11 +145,15 @@ mod tests {
             records: 20_000,
             trained_at: 1_700_000_000_000,
             active: true,
-        };
+        }
+    }
+
+    #[test]
+    fn a_dictionary_is_one_line_whatever_its_pattern() {
         assert_eq!(
-            words(FIGURES, &dictionary),
+            words(DICTIONARY, &dictionary()),
             "id=40000,active=1,min_len=128,max_len=512,bytes=8192,memory=160000,samples=900,ratio_before=0.750,\
-             ratio_after=0.250,ratio_now=-,records=20000,trained_at=1700000000000,pattern=a,b\\r\\n:*"
+             ratio_after=0.250,ratio_now=-,records=20000,trained_at=1700000000000,pattern=a,b\\r\\n:ä*"
         );
     }
 }

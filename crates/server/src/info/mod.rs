@@ -13,7 +13,7 @@
 mod absent;
 mod compression;
 mod counters;
-mod dictionaries;
+pub(crate) mod dictionaries;
 mod disk;
 mod process;
 
@@ -23,6 +23,12 @@ use std::sync::Arc;
 use crate::figure::{Figure, Group, Source, Value};
 use crate::server::Server;
 pub(crate) use process::REDIS_VERSION;
+
+/// The names of the fields of DICTIONARY and of INFO dictionaries: of all dictionaries together, of one, and of a class of
+/// values.
+pub fn dictionary_fields() -> [Vec<&'static str>; 3] {
+    dictionaries::fields()
+}
 
 struct Section {
     name: &'static str,

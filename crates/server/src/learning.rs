@@ -1,8 +1,9 @@
-//! The thread that tends the store's dictionaries, at low priority and with a bounded share of a processor.
+//! The thread that learns dictionaries and encodes older values anew, at low priority and with a bounded share of a
+//! processor. What there is to do is the store's business; the pace is set here.
 
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use snugly_store::system_time;
@@ -11,7 +12,7 @@ use crate::server::Server;
 
 /// How long it rests when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(200);
-/// How often it looks whether the server ends.
+/// How often it looks whether the server ends, or its share has changed.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Does what there is to do until the server ends.
@@ -22,22 +23,26 @@ pub(crate) fn run(server: &Server) {
         let before = processor_time();
         let was_busy = tender.step(system_time());
         let worked = processor_time().saturating_sub(before);
-        let percent = server.configuration().dictionary_cpu_percent;
-        rest(server, rest_after(worked, percent).max(if was_busy { Duration::ZERO } else { IDLE }));
+        rest(server, worked, if was_busy { Duration::ZERO } else { IDLE });
+    }
+}
+
+/// Rests after having worked so long, for the least time at least, and by the share that is in force meanwhile.
+fn rest(server: &Server, worked: Duration, least: Duration) {
+    let begun = Instant::now();
+    while !is_stopping(server) {
+        let time = rest_after(worked, server.configuration().dictionary_cpu_percent).max(least);
+        let left = time.saturating_sub(begun.elapsed());
+        if left.is_zero() {
+            return;
+        }
+        thread::sleep(left.min(LOOK_EVERY));
     }
 }
 
 /// How long to rest after having worked so long, to take no more than a share of a processor.
 fn rest_after(worked: Duration, percent: u32) -> Duration {
     worked * (100 - percent.min(100)) / percent.max(1)
-}
-
-fn rest(server: &Server, mut time: Duration) {
-    while !time.is_zero() && !is_stopping(server) {
-        let slice = time.min(LOOK_EVERY);
-        thread::sleep(slice);
-        time -= slice;
-    }
 }
 
 fn is_stopping(server: &Server) -> bool {
