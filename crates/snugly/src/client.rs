@@ -14,7 +14,7 @@ use url::Url;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where a server is and how to log in: `redis://[[user]:password@]host[:port][/database]`.
+/// Where a server is and how to log in: `snugly://[[user]:password@]host[:port][/database]`, or with another scheme.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     scheme: Scheme,
@@ -65,7 +65,9 @@ impl FromStr for Target {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let url = Url::parse(text).context("expected redis://[[user]:password@]host[:port][/database]")?;
+        let url = Url::parse(text).context(
+            "expected a URL such as snugly://[[user]:password@]host[:port][/database], redis://... or valkey://...",
+        )?;
         let (scheme, default_port) = match url.scheme() {
             "redis" | "valkey" => (Scheme::Resp, 6379),
             "snugly" => (Scheme::Resp, 7684),

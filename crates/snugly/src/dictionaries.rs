@@ -1,13 +1,18 @@
 //! `snugly dictionaries`: what a running server has learned for values that are alike.
+//!
+//! It knows the fields that the server answers by their names; what they mean is in the reference.
 
-use std::fs;
-use std::io::Write;
-use std::path::PathBuf;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
-use indicatif::{HumanBytes, HumanCount};
-use snugly_protocol::resp::Value;
+use indicatif::{HumanBytes, HumanCount, HumanDuration};
+use snugly_protocol::escape::{escape, unescape};
+use snugly_protocol::resp::{Value, encode_command};
 
 use crate::client::{Client, Target};
 
@@ -24,32 +29,47 @@ struct Options {
 #[derive(Subcommand, Debug)]
 enum Task {
     /// Lists all dictionaries
-    List,
+    List {
+        /// List the classes of values instead, those without a dictionary too
+        #[arg(long)]
+        classes: bool,
+    },
     /// Shows everything about one
-    Show { number: u32 },
-    /// Trains dictionaries as soon as there are some samples, whether they are due or not
+    Show {
+        /// The dictionary, as `list` numbers them
+        number: u32,
+    },
+    /// Trains dictionaries with some of the values that are stored; they are used if they are worth their memory
     Train {
-        /// Of this pattern only, such as 'user:*'
+        /// For keys of this pattern only, written exactly as `list --classes` shows it, such as 'user:*'
         pattern: Option<String>,
     },
-    /// Writes a dictionary, as zstd's own tools know it
+    /// Writes a dictionary, as zstd's own tools know it; it holds fragments of values
     Export {
+        /// The dictionary, as `list` numbers them
         number: u32,
-        /// The file; standard output if it is left out
+        /// A file that is made, for nobody else to read; standard output if it is left out
         file: Option<PathBuf>,
+        /// Write over the file if it is there already
+        #[arg(long)]
+        force: bool,
     },
-    /// Uses a dictionary that was exported from another server
+    /// Uses a dictionary that was exported from another server; whether it suits the values here is not checked
     Import {
+        /// The file that `export` has written
         file: PathBuf,
         /// The keys that it is for, such as 'user:*'
         #[arg(long)]
         pattern: String,
-        /// The length of a typical value, in bytes
-        #[arg(long)]
+        /// The length of a typical value, in bytes; it is used for all values of about this length
+        #[arg(long, value_name = "BYTES")]
         length: usize,
     },
-    /// Ends the use of a dictionary; values that need it are encoded anew first
-    Forget { number: u32 },
+    /// Ends the use of a dictionary; values that need it are encoded anew first, and another one may be learned
+    Forget {
+        /// The dictionary, as `list` numbers them
+        number: u32,
+    },
 }
 
 pub(crate) fn command(command: Command) -> Command {
@@ -61,125 +81,307 @@ pub(crate) fn command(command: Command) -> Command {
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let Options { url, task } = Options::from_arg_matches(matches)?;
-    let mut client = Client::connect(&url)?;
+    let client = &mut Client::connect(&url)?;
     match task {
-        Task::List => list(&mut client),
-        Task::Show { number } => show(&mut client, number),
-        Task::Train { pattern } => train(&mut client, pattern),
-        Task::Export { number, file } => export(&mut client, number, file),
-        Task::Import { file, pattern, length } => import(&mut client, file, &pattern, length),
-        Task::Forget { number } => {
-            client.command(&["DICTIONARY", "FORGET", &number.to_string()])?;
-            println!("dictionary {number} is not used any more; it goes when no value needs it");
-            Ok(())
-        }
+        Task::List { classes: false } => list(client),
+        Task::List { classes: true } => list_classes(client),
+        Task::Show { number } => show(client, number),
+        Task::Train { pattern } => train(client, pattern),
+        Task::Export { number, file, force } => export(client, number, file.as_deref(), force),
+        Task::Import { file, pattern, length } => import(client, &file, &pattern, length),
+        Task::Forget { number } => forget(client, number),
     }
 }
 
-/// A dictionary's fields, in the server's order.
-type Fields = Vec<(String, String)>;
-
-fn fetch(client: &mut Client) -> Result<Vec<Fields>> {
-    let Value::Array(dictionaries) = client.command(&["DICTIONARY", "LIST"])? else {
-        bail!("the server does not answer DICTIONARY LIST as snugly does");
+/// Asks the server; what it says when it refuses is for people here, not for programs.
+fn ask<A: AsRef<[u8]>>(client: &mut Client, args: &[A]) -> Result<Value> {
+    let mut request = Vec::new();
+    encode_command(args, &mut request);
+    client.send(&request)?;
+    let text = match client.reply()? {
+        Value::Error(text) => text,
+        reply => return Ok(reply),
     };
-    Ok(dictionaries.into_iter().map(fields).collect())
+    let text = String::from_utf8_lossy(&text);
+    ensure!(
+        !text.starts_with("ERR unknown command"),
+        "this is no snugly server, or an older one: it knows no DICTIONARY"
+    );
+    bail!("{}", text.strip_prefix("ERR ").unwrap_or(&text))
 }
 
-fn fields(dictionary: Value) -> Fields {
-    let pairs = match dictionary {
-        Value::Map(pairs) => pairs,
-        Value::Array(values) => {
-            values.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()
+/// What the server tells of a dictionary or a class, by name.
+struct Row(Vec<(Value, Value)>);
+
+fn rows(client: &mut Client, subcommand: &str) -> Result<Vec<Row>> {
+    let reply = ask(client, &["DICTIONARY", subcommand])?;
+    let unexpected = || format!("the server does not answer DICTIONARY {subcommand} as snugly does");
+    let Value::Array(rows) = reply else { bail!(unexpected()) };
+    let row = |row| {
+        let Value::Array(fields) = row else { return None };
+        fields.len().is_multiple_of(2).then(|| Row(pairs(fields)))
+    };
+    rows.into_iter().map(row).collect::<Option<_>>().with_context(unexpected)
+}
+
+/// Maps are flat in RESP2.
+fn pairs(fields: Vec<Value>) -> Vec<(Value, Value)> {
+    let mut fields = fields.into_iter();
+    std::iter::from_fn(|| Some((fields.next()?, fields.next()?))).collect()
+}
+
+impl Row {
+    fn field(&self, wanted: &str) -> Result<&Value> {
+        let is_wanted = |name: &Value| matches!(name, Value::Bulk(name) if name == wanted.as_bytes());
+        let found = self.0.iter().find(|(name, _)| is_wanted(name)).map(|(_, value)| value);
+        found.with_context(|| format!("the server does not tell {wanted}: it is of another version"))
+    }
+
+    fn number(&self, name: &str) -> Result<u64> {
+        match self.field(name)? {
+            Value::Integer(number) => Ok(number.unsigned_abs()),
+            other => bail!("the server answers {name} with {other:?}"),
         }
-        _ => Vec::new(),
-    };
-    pairs.iter().map(|(name, value)| (text(name), text(value))).collect()
-}
+    }
 
-fn text(value: &Value) -> String {
-    match value {
-        Value::Bulk(bytes) | Value::Simple(bytes) => bytes.escape_ascii().to_string(),
-        Value::Integer(number) => number.to_string(),
-        Value::Double(number) => format!("{number:.3}"),
-        _ => "-".to_owned(),
+    /// An amount of bytes, with its unit.
+    fn size(&self, name: &str) -> Result<String> {
+        Ok(HumanBytes(self.number(name)?).to_string())
+    }
+
+    fn count(&self, name: &str) -> Result<String> {
+        Ok(HumanCount(self.number(name)?).to_string())
+    }
+
+    /// Three digits of a ratio, or that it was not measured.
+    fn ratio(&self, name: &str) -> Result<String> {
+        match self.field(name)? {
+            Value::Bulk(text) => {
+                let ratio = str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok());
+                ratio.map(|ratio| format!("{ratio:.3}")).with_context(|| format!("{name} is no number"))
+            }
+            _ => Ok("-".to_owned()),
+        }
+    }
+
+    fn pattern(&self) -> Result<String> {
+        match self.field("pattern")? {
+            Value::Bulk(pattern) => Ok(escape(pattern)),
+            other => bail!("the server answers pattern with {other:?}"),
+        }
+    }
+
+    /// The lengths of values that it is for, both ends included.
+    fn lengths(&self) -> Result<String> {
+        Ok(format!("{}-{}", self.number("min_len")?, self.number("max_len")?.saturating_sub(1)))
+    }
+
+    fn is_active(&self) -> Result<bool> {
+        Ok(self.number("active")? == 1)
+    }
+
+    fn is_imported(&self) -> Result<bool> {
+        Ok(self.number("samples")? == 0)
+    }
+
+    /// Of how many values it was made.
+    fn samples(&self) -> Result<String> {
+        if self.is_imported()? { Ok("imported".to_owned()) } else { self.count("samples") }
+    }
+
+    /// How long ago it was made, by the clock of this machine.
+    fn age(&self) -> Result<String> {
+        let made = UNIX_EPOCH + Duration::from_millis(self.number("trained_at")?);
+        let age = SystemTime::now().duration_since(made).unwrap_or_default();
+        Ok(HumanDuration(age).to_string())
     }
 }
 
-fn field<'a>(fields: &'a Fields, name: &str) -> &'a str {
-    fields.iter().find(|(known, _)| known == name).map_or("-", |(_, value)| value)
+/// Lines up the columns of a table, numbers to the right; what is in the last one may have any length.
+fn print_table(rows: &[Vec<String>]) {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    for row in rows {
+        let (last, others) = row.split_last().expect("a table has columns");
+        let others = others.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}  "));
+        println!("{}{last}", others.collect::<String>());
+    }
+}
+
+fn titles<const N: usize>(titles: [&str; N]) -> Vec<String> {
+    titles.map(str::to_owned).to_vec()
 }
 
 fn list(client: &mut Client) -> Result<()> {
-    let dictionaries = fetch(client)?;
+    let dictionaries = rows(client, "LIST")?;
     if dictionaries.is_empty() {
         println!("no dictionaries yet: they are learned from values that are alike as these are written");
         return Ok(());
     }
-    println!(
-        "{:>6}  {:<6}  {:>13}  {:>6}  {:>6}  {:>10}  {:>10}  pattern",
-        "number", "in use", "value bytes", "before", "after", "values", "memory"
-    );
-    for fields in &dictionaries {
-        let of = |name: &str| field(fields, name).to_owned();
-        let count = |name: &str| of(name).parse().unwrap_or_default();
-        println!(
-            "{:>6}  {:<6}  {:>13}  {:>6}  {:>6}  {:>10}  {:>10}  {}",
-            of("number"),
-            if of("active") == "1" { "yes" } else { "no" },
-            format!("{}-{}", of("min_len"), of("max_len")),
-            ratio(&of("ratio_before")),
-            ratio(&of("ratio_after")),
-            HumanCount(count("records")).to_string(),
-            HumanBytes(count("memory")).to_string(),
-            of("pattern"),
-        );
+    let mut table = vec![titles([
+        "number",
+        "in use",
+        "value bytes",
+        "before",
+        "after",
+        "values",
+        "memory",
+        "size",
+        "samples",
+        "age",
+        "pattern",
+    ])];
+    for row in &dictionaries {
+        table.push(vec![
+            row.count("number")?,
+            if row.is_active()? { "yes" } else { "no" }.to_owned(),
+            row.lengths()?,
+            row.ratio("ratio_before")?,
+            row.ratio("ratio_after")?,
+            row.count("records")?,
+            row.size("memory")?,
+            row.size("bytes")?,
+            row.samples()?,
+            row.age()?,
+            row.pattern()?,
+        ]);
     }
+    print_table(&table);
     Ok(())
 }
 
-/// A ratio with as many digits as say something; RESP2 has all of them.
-fn ratio(text: &str) -> String {
-    text.parse().map_or_else(|_| text.to_owned(), |ratio: f64| format!("{ratio:.3}"))
+fn list_classes(client: &mut Client) -> Result<()> {
+    let classes = rows(client, "CLASSES")?;
+    if classes.is_empty() {
+        println!(
+            "no classes yet: they are told apart as values are written, or by `snugly dictionaries train`"
+        );
+        return Ok(());
+    }
+    let mut table = vec![titles(["dictionary", "value bytes", "written", "samples", "pattern"])];
+    for row in &classes {
+        let dictionary = match row.field("dictionary")? {
+            Value::Integer(number) => number.to_string(),
+            _ => "-".to_owned(),
+        };
+        table.push(vec![
+            dictionary,
+            row.lengths()?,
+            row.count("seen")?,
+            row.count("samples")?,
+            row.pattern()?,
+        ]);
+    }
+    print_table(&table);
+    Ok(())
+}
+
+/// The dictionary with this number.
+fn find(client: &mut Client, number: u32) -> Result<Row> {
+    for row in rows(client, "LIST")? {
+        if row.number("number")? == u64::from(number) {
+            return Ok(row);
+        }
+    }
+    bail!("there is no dictionary {number}: see `snugly dictionaries list`")
 }
 
 fn show(client: &mut Client, number: u32) -> Result<()> {
-    let wanted = number.to_string();
-    let dictionaries = fetch(client)?;
-    let found = dictionaries.iter().find(|fields| field(fields, "number") == wanted);
-    let found =
-        found.with_context(|| format!("there is no dictionary {number}: see snugly dictionaries list"))?;
-    found.iter().for_each(|(name, value)| println!("{name}: {value}"));
+    let row = find(client, number)?;
+    let made = if row.is_imported()? { "imported" } else { "trained" };
+    let measured_with = match row.is_imported()? {
+        true => "nothing, for it was imported".to_owned(),
+        false => format!("{} values", row.count("samples")?),
+    };
+    let shown = [
+        ("number", row.number("number")?.to_string()),
+        ("id", row.number("id")?.to_string()),
+        ("in use", if row.is_active()? { "yes" } else { "no" }.to_owned()),
+        ("keys", row.pattern()?),
+        ("values", format!("of {} bytes", row.lengths()?)),
+        ("needed by", format!("{} values", row.count("records")?)),
+        ("size", row.size("bytes")?),
+        ("memory", row.size("memory")?),
+        (made, format!("{} ago", row.age()?)),
+        ("measured with", measured_with),
+        ("ratio before", row.ratio("ratio_before")?),
+        ("ratio after", row.ratio("ratio_after")?),
+        ("ratio now", row.ratio("ratio_now")?),
+    ];
+    shown.iter().for_each(|(name, value)| println!("{name}: {value}"));
     Ok(())
 }
 
 fn train(client: &mut Client, pattern: Option<String>) -> Result<()> {
-    let request: Vec<&str> = ["DICTIONARY", "TRAIN"].into_iter().chain(pattern.as_deref()).collect();
-    match client.command(&request)? {
-        Value::Integer(0) => bail!("no values of such keys were written since the server was started"),
-        Value::Integer(classes) => {
-            println!("kinds of values that are trained as samples are written: {classes}")
+    let mut request = vec![b"DICTIONARY".to_vec(), b"TRAIN".to_vec()];
+    request.extend(pattern.as_ref().map(|pattern| unescape(pattern.as_bytes())));
+    match ask(client, &request) {
+        Ok(Value::Integer(classes)) => {
+            println!(
+                "the values that are stored are being looked at; classes to train that are known so far: {classes}"
+            );
+            println!("see `snugly dictionaries list` for what comes of it");
+            Ok(())
         }
-        other => bail!("the server answers DICTIONARY TRAIN with {other:?}"),
+        Ok(other) => bail!("the server answers DICTIONARY TRAIN with {other:?}"),
+        Err(error) if error.to_string().starts_with("no class of values has the pattern") => bail!(
+            "no class of values has the pattern {}: see `snugly dictionaries list --classes`, or leave the pattern out",
+            pattern.unwrap_or_default()
+        ),
+        Err(error) => Err(error),
     }
+}
+
+fn export(client: &mut Client, number: u32, file: Option<&Path>, force: bool) -> Result<()> {
+    ensure!(
+        file.is_some() || !io::stdout().is_terminal(),
+        "a dictionary is nothing for a terminal: name a file, or send the output to one"
+    );
+    find(client, number)?;
+    let Value::Bulk(content) = ask(client, &["DICTIONARY", "EXPORT", &number.to_string()])? else {
+        bail!("the server does not answer DICTIONARY EXPORT as snugly does");
+    };
+    let Some(file) = file else { return Ok(io::stdout().write_all(&content)?) };
+    let written = create(file, force).and_then(|mut created| created.write_all(&content));
+    written.with_context(|| match force || !file.exists() {
+        true => format!("cannot write {}", file.display()),
+        false => format!("cannot write {} without --force", file.display()),
+    })
+}
+
+/// A file that nobody else may read, since the content has fragments of values.
+fn create(file: &Path, force: bool) -> io::Result<File> {
+    const OWNER_ALONE: u32 = 0o600;
+    let mut options = OpenOptions::new();
+    options.write(true).mode(OWNER_ALONE);
+    let created = match force {
+        true => options.create(true).truncate(true).open(file)?,
+        false => options.create_new(true).open(file)?,
+    };
+    if created.metadata()?.is_file() {
+        created.set_permissions(Permissions::from_mode(OWNER_ALONE))?;
+    }
+    Ok(created)
+}
+
+fn import(client: &mut Client, file: &Path, pattern: &str, length: usize) -> Result<()> {
+    let content = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let (keys, length) = (unescape(pattern.as_bytes()), length.to_string());
+    let request = [b"DICTIONARY", &b"IMPORT"[..], &keys, length.as_bytes(), &content];
+    let Value::Integer(number) = ask(client, &request)? else {
+        bail!("the server does not answer DICTIONARY IMPORT as snugly does");
+    };
+    println!("it is dictionary {number} of the server, for new values of {pattern} from now on");
     Ok(())
 }
 
-fn export(client: &mut Client, number: u32, file: Option<PathBuf>) -> Result<()> {
-    let Value::Bulk(content) = client.command(&["DICTIONARY", "EXPORT", &number.to_string()])? else {
-        bail!("the server does not answer DICTIONARY EXPORT as snugly does");
-    };
-    match file {
-        Some(file) => fs::write(&file, content).with_context(|| format!("cannot write {}", file.display())),
-        None => Ok(std::io::stdout().write_all(&content)?),
-    }
-}
-
-fn import(client: &mut Client, file: PathBuf, pattern: &str, length: usize) -> Result<()> {
-    let content = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    let length = length.to_string();
-    let request = [b"DICTIONARY", &b"IMPORT"[..], pattern.as_bytes(), length.as_bytes(), &content];
-    let number = text(&client.command(&request)?);
-    println!("it is dictionary {number} of the server, for new values of {pattern} from now on");
+fn forget(client: &mut Client, number: u32) -> Result<()> {
+    find(client, number)?;
+    ask(client, &["DICTIONARY", "FORGET", &number.to_string()])?;
+    println!("dictionary {number} is not used any more; it goes when no value needs it");
+    println!(
+        "another one may be learned: the server's setting dictionary-exclude says for which keys none is"
+    );
     Ok(())
 }
