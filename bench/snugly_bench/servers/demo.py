@@ -1,15 +1,17 @@
 """What snugly does for real values: `make demo`.
 
-Starts `snugly serve` once for each codec, loads every data set through valkey-py, reads every value back and compares
-it byte for byte, and prints what the values take in memory and what a SET and a GET cost. The values are those of a
-folder of `.jsonl` files (`--data`; one value a line, as JSON or as a JSON string that holds it), or, where there is
-none, generated ones.
+Starts `snugly serve` for each codec, loads every data set through valkey-py, reads every value back and compares it
+byte for byte, and prints what the values take in memory and what a SET and a GET cost. A last row is for zstd with
+dictionaries: the values are written once to learn from, and again, to be measured, when nothing more is learned. The
+values are those of a folder of `.jsonl` files (`--data`; one value a line, as JSON or as a JSON string that holds it),
+or, where there is none, generated ones.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,11 +20,19 @@ import valkey
 
 from snugly_bench.corpora import generated, read_lines
 from snugly_bench.progress import Progress
-from snugly_bench.servers.peers import CODECS, find_snugly, snugly_peer, start
+from snugly_bench.servers.peers import CODECS, find_snugly, learning_snugly_peer, snugly_peer, start
 
 GENERATED = {"json": 900, "html": 3000, "csv": 1300, "session": 500}
 """What is generated where there is no folder of data: the kind of value, and about how many bytes each has."""
 BATCH = 50
+LEARNING = "zstd + dict"
+"""What zstd with dictionaries is called in the table."""
+STEADY_SECONDS = 1.0
+"""Nothing more is learned once nothing has changed for so long, in which next to no processor time was used."""
+IDLE_SHARE = 0.1
+"""The share of a processor that is next to none."""
+LEARNING_SECONDS = 120.0
+"""How long learning may take."""
 DEFAULT_DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 
 
@@ -36,7 +46,7 @@ class Result:
     given: int
     """Bytes of the values, as the client gave them."""
     resident: int
-    """Bytes that keys and values take in the server, overhead included."""
+    """Bytes that keys, values and dictionaries take in the server, overhead included."""
     set_us: float
     """Microseconds of the server's processor time for a SET."""
     get_us: float
@@ -60,21 +70,45 @@ def cpu_seconds(client: valkey.Valkey) -> float:
 
 
 def resident(client: valkey.Valkey) -> int:
-    return int(info(client, "memory")["used_memory_dataset"])
+    dictionaries = int(info(client, "dictionaries")["dictionary_bytes"])
+    return int(info(client, "memory")["used_memory_dataset"]) + dictionaries
+
+
+def wait_until_learned(client: valkey.Valkey) -> None:
+    """Waits until the server has learned what it can from its values, and has encoded them with it."""
+    deadline = time.monotonic() + LEARNING_SECONDS
+    before: tuple[Any, Any] | None = None
+    while True:
+        found = info(client, "dictionaries")
+        state = (found["dictionary_trainings"], found["dictionary_records"])
+        cpu = cpu_seconds(client)
+        time.sleep(STEADY_SECONDS)
+        if state == before and cpu_seconds(client) - cpu < IDLE_SHARE * STEADY_SECONDS:
+            return
+        if time.monotonic() > deadline:
+            raise SystemExit(f"the server still learns after {LEARNING_SECONDS:.0f} seconds")
+        before = state
 
 
 def measure(client: valkey.Valkey, data: str, codec: str, values: list[bytes], progress: Progress) -> Result:
     """Writes and reads a data set in pipelines of `BATCH`, and checks each value that comes back."""
     client.flushall()
     batches = [range(start, min(start + BATCH, len(values))) for start in range(0, len(values), BATCH)]
+
+    def write(task: str) -> None:
+        for batch in batches:
+            with progress.step(len(batch), f"{data}, {codec}: {task}"):
+                pipeline = client.pipeline(transaction=False)
+                for number in batch:
+                    pipeline.set(f"{data}:{number}", values[number])
+                pipeline.execute()  # type: ignore[no-untyped-call]
+
     empty = resident(client)
+    if codec == LEARNING:
+        write("learning")
+        wait_until_learned(client)
     cpu = cpu_seconds(client)
-    for batch in batches:
-        with progress.step(len(batch), f"{data}, {codec}: SET"):
-            pipeline = client.pipeline(transaction=False)
-            for number in batch:
-                pipeline.set(f"{data}:{number}", values[number])
-            pipeline.execute()  # type: ignore[no-untyped-call]
+    write("SET")
     written = cpu_seconds(client)
     full = resident(client)
     for batch in batches:
@@ -101,13 +135,13 @@ def measure(client: valkey.Valkey, data: str, codec: str, values: list[bytes], p
 
 def table(results: list[Result]) -> str:
     """The results as people read them."""
-    head = f"{'data':<18} {'codec':<6} {'values':>7} {'given':>11} {'resident':>11} {'saved':>7} {'SET':>8} {'GET':>8}"
+    head = f"{'data':<18} {'codec':<11} {'values':>7} {'given':>11} {'resident':>11} {'saved':>7} {'SET':>8} {'GET':>8}"
     lines = [head, "-" * len(head)]
     for result in results:
         if result.codec == CODECS[0] and len(lines) > 2:
             lines.append("")
         lines.append(
-            f"{result.data:<18} {result.codec:<6} {result.values:>7,} {result.given:>11,} {result.resident:>11,} "
+            f"{result.data:<18} {result.codec:<11} {result.values:>7,} {result.given:>11,} {result.resident:>11,} "
             f"{result.saved:>7.1%} {result.set_us:>5.1f} us {result.get_us:>5.1f} us"
         )
     return "\n".join(lines)
@@ -139,13 +173,18 @@ def main(words: list[str]) -> None:
         sets = {kind: generated(program, kind, size, count) for kind, size in GENERATED.items()}
         print(f"Generated values, for there is no folder {arguments.data}")
     results: dict[tuple[str, str], Result] = {}
-    with Progress(2 * len(CODECS) * sum(map(len, sets.values()))) as progress:
+    # Written and read; for dictionaries written once more.
+    with Progress((2 * len(CODECS) + 3) * sum(map(len, sets.values()))) as progress:
         for codec in CODECS:
             with start(snugly_peer(program, codec)) as server, valkey.Valkey(port=server.port) as client:
                 for data, values in sets.items():
                     results[data, codec] = measure(client, data, codec, values, progress)
-    print(table([results[data, codec] for data in sets for codec in CODECS]))
+        # A server of its own for each data set, which knows nothing of the others.
+        for data, values in sets.items():
+            with start(learning_snugly_peer(program)) as server, valkey.Valkey(port=server.port) as client:
+                results[data, LEARNING] = measure(client, data, LEARNING, values, progress)
+    print(table([results[data, codec] for data in sets for codec in (*CODECS, LEARNING)]))
     print(
-        "\nEvery value came back byte for byte. Resident counts keys, values and overhead. SET and GET are the\n"
-        f"server's processor time in pipelines of {BATCH}, the network's share included."
+        "\nEvery value came back byte for byte. Resident counts keys, values, dictionaries and overhead. SET\n"
+        f"and GET are the server's processor time in pipelines of {BATCH}, the network's share included."
     )

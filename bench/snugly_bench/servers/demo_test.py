@@ -18,7 +18,9 @@ def test_the_demo_leaves_the_store_of_a_server_alone_that_the_environment_config
     monkeypatch.setenv("SNUGLY_STORAGE", str(store))
     program = str(servers.snugly_binary())
     demo.main(["--program", program, "--values", "5", "--data", str(tmp_path / "none")])
-    assert "Every value came back byte for byte" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Every value came back byte for byte" in shown
+    assert shown.count("zstd + dict") == 4
     assert not store.exists()
 
 

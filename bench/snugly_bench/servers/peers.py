@@ -98,6 +98,13 @@ def snugly_peer(program: str, codec: str) -> Peer:
     return Peer(f"snugly {codec}", version_of(program), (program, *options), one_thread=("--threads", "1"))
 
 
+def learning_snugly_peer(program: str) -> Peer:
+    """snugly with dictionaries, learned as fast as it can."""
+    options = ("--compression", "zstd", "--dictionary-cpu-percent", "100", "--log-level", "error")
+    command = (program, "serve", "--port", "{port}", *options)
+    return Peer("snugly zstd with dictionaries", version_of(program), command, one_thread=("--threads", "1"))
+
+
 def keeping_snugly_peer(program: str, codec: str, durability: str) -> Peer:
     """snugly with a store in the folder that it runs in."""
     peer = snugly_peer(program, codec)

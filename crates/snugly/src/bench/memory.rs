@@ -24,6 +24,11 @@ const BATCH: u64 = 64;
 /// Of so many values one is read back and compared.
 const CHECKED: u64 = 100;
 
+/// What is to be known of the results.
+pub const NOTE: &str = "Values are counted as they were written. A snugly server learns dictionaries from them only \
+    meanwhile and afterwards, which is not waited for and differs from run to run: start it with --dictionaries no to \
+    leave them out. `make demo` shows what they save.";
+
 /// Options of `snugly bench memory`.
 #[derive(Args, Debug)]
 pub struct Options {

@@ -31,7 +31,7 @@ const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         name: "memory",
         about: "Fills an empty server; reports the memory that a value takes",
-        options: memory::Options::augment_args,
+        options: |command| memory::Options::augment_args(command).after_help(memory::NOTE),
         run: |matches| memory::run(&memory::Options::from_arg_matches(matches)?),
     },
     Benchmark {
