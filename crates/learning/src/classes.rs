@@ -160,10 +160,12 @@ impl Classes {
     /// From now on as in [`Classes::new`].
     pub fn follow(&mut self, limit: usize, looks: bool) {
         self.limit = limit;
-        if looks && !self.looks {
-            self.classes.iter_mut().for_each(|class| class.progress = Progress::anew(Due::Look));
-        }
         self.looks = looks;
+    }
+
+    /// Looks at all classes as soon as there are a few samples.
+    pub fn look_at_all(&mut self) {
+        self.classes.iter_mut().for_each(|class| class.progress = Progress::anew(Due::Look));
     }
 
     /// Looks at a written value that stands for so many; says how many of the next need not be offered.
@@ -509,11 +511,12 @@ mod tests {
     }
 
     #[test]
-    fn when_looking_is_switched_on_every_class_is_looked_at() {
+    fn who_looks_at_all_looks_at_those_that_were_settled_too() {
         let (mut classes, mut from) = (Classes::new(LIMIT, false, 7), 0);
         let ready = next(&mut classes, &mut from);
         classes.studied(&ready, true, 0);
         classes.follow(LIMIT, true);
+        classes.look_at_all();
         assert!(!next(&mut classes, &mut from).trains);
     }
 

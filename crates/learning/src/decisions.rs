@@ -57,6 +57,11 @@ impl Decision {
         }
     }
 
+    /// What was measured of what was chosen.
+    pub fn chosen(&self) -> &Measured {
+        &self.measured[self.best]
+    }
+
     fn is_for(&self, pattern: &[u8], band: Band) -> bool {
         self.band == band && self.pattern.text() == pattern
     }
@@ -85,6 +90,11 @@ impl Decisions {
         decisions.push(Arc::new(decision));
         decisions.sort_by_key(|decision| Reverse(decision.pattern.precision()));
         Decisions { decisions }
+    }
+
+    /// That of a class.
+    pub fn of(&self, pattern: &[u8], band: Band) -> Option<&Arc<Decision>> {
+        self.decisions.iter().find(|decision| decision.is_for(pattern, band))
     }
 
     /// All of them, the most precise pattern first.

@@ -130,7 +130,7 @@ impl Learner {
 
     fn terms(&self, ready: &Ready, reads: f64, dictionary: Option<Arc<Dictionary>>) -> Terms {
         let decisions = self.decisions();
-        let decided = decisions.iter().find(|decision| decision.pattern.text() == &*ready.pattern);
+        let decided = decisions.of(&ready.pattern, ready.band);
         let choice = decided.map_or(self.settings.choice, |decision| decision.choice);
         let is_used = decided.is_none_or(|decision| decision.uses_dictionary);
         Terms {

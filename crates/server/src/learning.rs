@@ -17,7 +17,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Does what there is to do until the server ends.
 pub(crate) fn run(server: &Server) {
-    let mut tender = server.store().tend_dictionaries();
+    let mut tender = server.store().tend_dictionaries(processor_time);
     yield_to_others();
     while !is_stopping(server) {
         let before = processor_time();

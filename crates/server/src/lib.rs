@@ -47,7 +47,7 @@ pub mod settings;
 mod worker;
 
 pub use commands::command_names;
-pub use info::dictionary_fields;
+pub use info::learned_fields;
 pub use metrics::{Described, metrics};
 pub use server::{Allocator, AllocatorStats, Server, StartError};
 pub use settings::{Configuration, LogSettings, SETTINGS, Setting};

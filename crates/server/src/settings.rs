@@ -8,8 +8,8 @@ use std::time::Duration;
 use snugly_codec::{Choice, SelectError};
 use snugly_protocol::resp::parse_integer;
 use snugly_store::{
-    DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, DictionarySettings, Durability, EvictionPolicy, KeyPredicate,
-    MAX_KEY_LEN, Settings as StoreSettings, Storage,
+    DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, DictionarySettings, Durability, EvictionPolicy, Goal,
+    KeyPredicate, MAX_KEY_LEN, Settings as StoreSettings, Storage,
 };
 use tracing::level_filters::LevelFilter;
 
@@ -43,12 +43,14 @@ pub struct Configuration {
     pub commit_bytes: usize,
     /// The codec of new values, by name.
     pub compression: String,
-    /// Its level; `None` is the codec's own default.
+    /// What `auto` chooses for.
+    pub compression_goal: Goal,
+    /// The codec's level; `None` is its own default.
     pub compression_level: Option<i32>,
     /// Values shorter than this many bytes are stored as they are.
     pub compression_min_bytes: usize,
-    /// Whether dictionaries are learned and used for new values.
-    pub dictionaries: bool,
+    /// Whether dictionaries are used for new values, and learned.
+    pub dictionaries: DictionaryUse,
     /// Bytes that samples and dictionaries may take in memory.
     pub dictionary_memory: usize,
     /// How much of a processor learning and encoding anew may take, in percent.
@@ -144,6 +146,9 @@ const DEFAULT_CODEC: &str = if cfg!(feature = "zstd") {
     "none"
 };
 
+/// In place of a codec: what suits each kind of keys.
+const AUTO: &str = "auto";
+
 /// All settings, in the order of the help text.
 #[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
@@ -181,17 +186,20 @@ pub const SETTINGS: &[Setting] = &[
         help: "How many bytes of changes are written to disk without waiting any longer",
         set: |c, v| bytes_in_range(v, 64 << 10..=1 << 30).map(|n| c.commit_bytes = n), get: |c| c.commit_bytes.to_string() },
     Setting { name: "compression", valkey_name: None, value_name: "CODEC", default: DEFAULT_CODEC, live: true,
-        help: "How new values are compressed: none, lz4 or zstd; values already stored stay as they are, and dictionaries need zstd",
+        help: "How new values are compressed: none, lz4 or zstd, or auto for what suits each kind of keys; values already stored stay as they are, and dictionaries need zstd or auto",
         set: |c, v| { c.compression = v.to_ascii_lowercase(); Ok(()) }, get: |c| c.compression.clone() },
+    Setting { name: "compression-goal", valkey_name: None, value_name: "GOAL", default: "balanced", live: true,
+        help: "What auto chooses for: memory, where a saved byte may cost 500 ns of processor time; balanced, 20 ns; speed, 5 ns",
+        set: |c, v| v.parse().map(|goal| c.compression_goal = goal), get: |c| c.compression_goal.to_string() },
     Setting { name: "compression-level", valkey_name: None, value_name: "LEVEL", default: "default", live: true,
         help: "The codec's level: zstd -131072 to 22 (default 3), lz4 -128 to 12 (default 0); higher is smaller and slower",
         set: |c, v| level(v).map(|l| c.compression_level = l), get: |c| c.compression_level.map_or("default".into(), |l| l.to_string()) },
     Setting { name: "compression-min-bytes", valkey_name: None, value_name: "BYTES", default: "256", live: true,
         help: "Values shorter than this are stored as they are",
         set: |c, v| bytes(v).map(|n| c.compression_min_bytes = n as usize), get: |c| c.compression_min_bytes.to_string() },
-    Setting { name: "dictionaries", valkey_name: None, value_name: "YESNO", default: "yes", live: true,
-        help: "Whether zstd dictionaries are learned for values that are alike and used for new ones, while compression is zstd",
-        set: |c, v| yes_or_no(v).map(|on| c.dictionaries = on), get: |c| if c.dictionaries { "yes" } else { "no" }.to_owned() },
+    Setting { name: "dictionaries", valkey_name: None, value_name: "USE", default: "yes", live: true,
+        help: "Whether zstd dictionaries are learned for values that are alike and used for new ones: yes; fixed, those that there are are used and none is learned; no. They need zstd or auto as the codec",
+        set: |c, v| dictionary_use(v).map(|used| c.dictionaries = used), get: |c| dictionary_use_name(c.dictionaries).to_owned() },
     Setting { name: "dictionary-memory", valkey_name: None, value_name: "BYTES", default: "32mb", live: true,
         help: "What samples of values and dictionaries may take in memory, half of it each, beside max-memory",
         set: |c, v| bytes_in_range(v, 1 << 20..=1 << 30).map(|n| c.dictionary_memory = n), get: |c| c.dictionary_memory.to_string() },
@@ -299,9 +307,10 @@ impl Default for Configuration {
             commit_interval: 0,
             commit_bytes: 0,
             compression: String::new(),
+            compression_goal: Goal::default(),
             compression_level: None,
             compression_min_bytes: 0,
-            dictionaries: false,
+            dictionaries: DictionaryUse::Learned,
             dictionary_memory: 0,
             dictionary_cpu_percent: 0,
             dictionary_exclude: String::new(),
@@ -335,7 +344,13 @@ impl Configuration {
     /// # Errors
     /// If the codec is unknown or not in this build, or the level is out of its range.
     pub fn compression(&self) -> Result<Choice, SelectError> {
-        Choice::new(&self.compression, self.compression_level, self.compression_min_bytes)
+        let codec = if self.goal().is_some() { DEFAULT_CODEC } else { &self.compression };
+        Choice::new(codec, self.compression_level, self.compression_min_bytes)
+    }
+
+    /// What codec and level are chosen for, if they are.
+    pub fn goal(&self) -> Option<Goal> {
+        (self.compression == AUTO).then_some(self.compression_goal)
     }
 
     /// What the store is told.
@@ -345,12 +360,14 @@ impl Configuration {
     pub fn store_settings(&self) -> Result<StoreSettings, SelectError> {
         Ok(StoreSettings {
             compression: self.compression()?,
+            goal: self.goal(),
             max_memory: self.max_memory,
             eviction: self.max_memory_policy,
             max_key_len: self.max_key_bytes,
             max_value_len: self.max_value_bytes,
             dictionaries: DictionarySettings {
-                enabled: self.dictionaries,
+                enabled: self.dictionaries != DictionaryUse::None,
+                trains: self.dictionaries == DictionaryUse::Learned,
                 max_memory: self.dictionary_memory,
             },
         })
@@ -390,6 +407,32 @@ fn host_and_port(text: &str) -> Result<String, String> {
         _ if text.is_empty() => Ok(String::new()),
         _ => Err("must be a host and a port, such as 127.0.0.1:7685".to_owned()),
     }
+}
+
+/// What dictionaries are used for new values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DictionaryUse {
+    /// Those that there are, and others that are learned.
+    Learned,
+    /// Those that there are.
+    Fixed,
+    /// None.
+    None,
+}
+
+/// The uses of dictionaries, by their names.
+const DICTIONARY_USES: [(&str, DictionaryUse); 3] =
+    [("yes", DictionaryUse::Learned), ("fixed", DictionaryUse::Fixed), ("no", DictionaryUse::None)];
+
+fn dictionary_use(text: &str) -> Result<DictionaryUse, String> {
+    let found = DICTIONARY_USES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+    found
+        .map(|row| row.1)
+        .ok_or_else(|| "argument(s) must be one of the following: yes, fixed, no".to_owned())
+}
+
+fn dictionary_use_name(used: DictionaryUse) -> &'static str {
+    DICTIONARY_USES.iter().find(|(_, row)| *row == used).map_or("", |(name, _)| name)
 }
 
 /// The kinds of durability, by their names.

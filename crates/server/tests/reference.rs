@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use snugly_codec::DESCRIPTORS;
-use snugly_server::{Described, SETTINGS, Setting, command_names, dictionary_fields, metrics};
+use snugly_server::{Described, SETTINGS, Setting, command_names, learned_fields, metrics};
 use snugly_store::EvictionPolicy;
 
 const REFERENCE: &str = include_str!("../../../docs/reference.md");
@@ -59,9 +59,9 @@ fn every_metric_has_its_row() {
 }
 
 #[test]
-fn every_field_about_dictionaries_has_its_row() {
-    let headings = ["## INFO dictionaries", "### One dictionary", "### One class"];
-    for (heading, fields) in headings.into_iter().zip(dictionary_fields()) {
+fn every_field_about_what_is_learned_has_its_row() {
+    let headings = ["## INFO dictionaries", "### One dictionary", "### One class", "### One decision"];
+    for (heading, fields) in headings.into_iter().zip(learned_fields()) {
         let named: Vec<_> = rows(heading).iter().filter_map(|row| row.split('`').nth(1)).collect();
         assert_eq!(named, fields, "{heading}");
     }

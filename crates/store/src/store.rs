@@ -5,10 +5,11 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
 use snugly_codec::{Choice, CodecId, Counters, Snapshot};
+use snugly_learning::{Decision, Goal};
 
 use crate::changes::{Changes, Observer};
 use crate::dictionaries::{
@@ -43,6 +44,9 @@ pub struct Config {
 pub struct Settings {
     /// How values are compressed. Changing it changes new writes only.
     pub compression: Choice,
+    /// What codec and level are chosen for by class of keys, instead, once there is something to choose from. None (the
+    /// default) chooses nothing.
+    pub goal: Option<Goal>,
     /// Bytes that keys, values and their overhead may take in memory; 0 (the default) is no limit.
     pub max_memory: u64,
     /// What happens when a write needs more than that.
@@ -67,6 +71,7 @@ impl Settings {
     pub fn new(compression: Choice) -> Settings {
         Settings {
             compression,
+            goal: None,
             max_memory: 0,
             eviction: EvictionPolicy::NoEviction,
             max_key_len: DEFAULT_MAX_KEY_LEN,
@@ -75,9 +80,15 @@ impl Settings {
         }
     }
 
-    /// Whether values are sampled, and new ones encoded with dictionaries: that takes zstd.
+    /// Whether new values are encoded with dictionaries: that takes zstd.
     pub fn uses_dictionaries(&self) -> bool {
-        self.dictionaries.enabled && self.compression.algorithm().id() == CodecId::Zstd
+        self.dictionaries.enabled
+            && (self.goal.is_some() || self.compression.algorithm().id() == CodecId::Zstd)
+    }
+
+    /// Whether values are sampled.
+    pub fn learns(&self) -> bool {
+        self.goal.is_some() || self.uses_dictionaries() && self.dictionaries.trains
     }
 }
 
@@ -205,7 +216,7 @@ impl Store {
         Arc::new(Store {
             keyspace: Arc::new(Keyspace::new(config.shards(), hash_key, &changes)),
             changes,
-            dictionaries: Dictionaries::new(config.settings.dictionaries),
+            dictionaries: Dictionaries::new(&config.settings),
             databases: config.databases,
             settings: RwLock::new(config.settings),
             settings_version: AtomicU64::new(0),
@@ -280,9 +291,13 @@ impl Store {
         Session::new(self.clone(), Arc::default())
     }
 
-    /// Lets the store learn dictionaries, as long as the tender is asked to step on.
-    pub fn tend_dictionaries(self: &Arc<Store>) -> DictionaryTender {
-        DictionaryTender::new(self)
+    /// Lets the store learn dictionaries, and what to choose for a [`Settings::goal`], as long as the tender is asked to
+    /// step on. `clock` gives the processor time of the thread that asks.
+    pub fn tend_dictionaries(
+        self: &Arc<Store>,
+        clock: impl Fn() -> Duration + Send + 'static,
+    ) -> DictionaryTender {
+        DictionaryTender::new(self, Box::new(clock))
     }
 
     /// The dictionaries that there are.
@@ -347,6 +362,16 @@ impl Store {
         self.dictionaries.import(&imported, compression.level(), dictionaries, system_time(), &self.changes)
     }
 
+    /// What is chosen for each class, the most precise pattern first.
+    pub fn decisions(&self) -> Vec<Arc<Decision>> {
+        self.dictionaries.known().decisions().iter().cloned().collect()
+    }
+
+    /// What is chosen for a value of `len` bytes.
+    pub fn decision_for(&self, key: &[u8], len: usize) -> Option<Arc<Decision>> {
+        self.dictionaries.known().decision_for(key, len).cloned()
+    }
+
     /// The classes that are told apart at this moment, by pattern and length.
     pub fn classes(&self) -> Vec<ClassStats> {
         self.dictionaries.class_stats()
@@ -372,7 +397,7 @@ impl Store {
         change(&mut self.settings.write());
         self.settings_version.fetch_add(1, Ordering::Release);
         let settings = self.settings();
-        self.dictionaries.follow(settings.dictionaries);
+        self.dictionaries.follow(&settings);
         if let Some(disk) = self.disk() {
             disk.follow(&settings);
         }

@@ -162,7 +162,7 @@ fn a_record_that_is_encoded_anew_keeps_its_expiry_and_nobody_is_told() {
     let observer = Arc::new(Count(Default::default()));
     let theirs = observer.clone();
     let store = store_with(|config| config.observer = Some(theirs));
-    let mut tender = store.tend_dictionaries();
+    let mut tender = store.tend_dictionaries(|| Duration::ZERO);
     let mut session = session_at(&store, NOW);
     put_users(&mut session, 0..USERS);
     let key = b"user:7";
@@ -340,7 +340,7 @@ fn dictionaries_survive_a_restart_with_what_is_known_of_them() {
     {
         let folder = tempfile::tempdir().expect("a folder");
         let store = open(folder.path(), max_memory, durability);
-        let (mut tender, mut session) = (store.tend_dictionaries(), session_at(&store, NOW));
+        let (mut tender, mut session) = (store.tend_dictionaries(|| Duration::ZERO), session_at(&store, NOW));
         put_users(&mut session, 0..USERS);
         settle(&store);
         tend(&mut tender, NOW);
@@ -354,7 +354,7 @@ fn dictionaries_survive_a_restart_with_what_is_known_of_them() {
 
         let store = open(folder.path(), max_memory, durability);
         assert_eq!(store.dictionaries(), before);
-        let (mut tender, mut session) = (store.tend_dictionaries(), session_at(&store, NOW));
+        let (mut tender, mut session) = (store.tend_dictionaries(|| Duration::ZERO), session_at(&store, NOW));
         assert_users(&mut session, 0..USERS);
         put_users(&mut session, USERS..USERS + 2_000);
         tend(&mut tender, NOW);
@@ -370,7 +370,7 @@ fn dictionaries_survive_a_restart_with_what_is_known_of_them() {
 fn on_disk_too_the_old_dictionary_goes_once_no_record_needs_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path(), 1, Durability::None);
-    let (mut tender, mut session) = (store.tend_dictionaries(), session_at(&store, NOW));
+    let (mut tender, mut session) = (store.tend_dictionaries(|| Duration::ZERO), session_at(&store, NOW));
     put_users(&mut session, 0..USERS);
     settle(&store);
     tend(&mut tender, NOW);
@@ -401,7 +401,7 @@ fn on_disk_too_the_old_dictionary_goes_once_no_record_needs_it() {
 fn after_everything_was_deleted_a_restart_brings_no_dictionary_back_into_use() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path(), 0, Durability::Batched);
-    let (mut tender, mut session) = (store.tend_dictionaries(), session_at(&store, NOW));
+    let (mut tender, mut session) = (store.tend_dictionaries(|| Duration::ZERO), session_at(&store, NOW));
     put_users(&mut session, 0..USERS);
     settle(&store);
     tend(&mut tender, NOW);
@@ -410,7 +410,7 @@ fn after_everything_was_deleted_a_restart_brings_no_dictionary_back_into_use() {
     close(store);
     let store = open(folder.path(), 0, Durability::Batched);
     assert!(active(&store).is_empty());
-    let (mut tender, mut session) = (store.tend_dictionaries(), session_at(&store, NOW));
+    let (mut tender, mut session) = (store.tend_dictionaries(|| Duration::ZERO), session_at(&store, NOW));
     tend_until(&store, &mut tender, &mut session, 0);
     settle(&store);
     drop((session, tender));
@@ -423,7 +423,7 @@ fn after_everything_was_deleted_a_restart_brings_no_dictionary_back_into_use() {
 fn a_damaged_dictionary_is_an_error_for_what_needs_it_and_never_wrong_bytes() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path(), 0, Durability::Batched);
-    let (mut tender, mut session) = (store.tend_dictionaries(), session_at(&store, NOW));
+    let (mut tender, mut session) = (store.tend_dictionaries(|| Duration::ZERO), session_at(&store, NOW));
     put_users(&mut session, 0..USERS);
     put(&mut session, b"plain", b"value");
     settle(&store);
@@ -444,7 +444,7 @@ fn a_damaged_dictionary_is_an_error_for_what_needs_it_and_never_wrong_bytes() {
 
     let store = open(folder.path(), 0, Durability::Batched);
     assert_eq!(store.disk_stats().expect("it is on disk").damaged, 1);
-    let (mut tender, mut session) = (store.tend_dictionaries(), session_at(&store, NOW));
+    let (mut tender, mut session) = (store.tend_dictionaries(|| Duration::ZERO), session_at(&store, NOW));
     let value = session.get(0, b"user:7").expect("the row is whole").expect("it is there");
     assert_eq!(value.len(), user(7).len());
     let error = session.read(&value, &mut Vec::new()).expect_err("what it needs is gone");

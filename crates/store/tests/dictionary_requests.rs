@@ -5,6 +5,7 @@ mod support;
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use snugly_store::{Choice, DictionaryTender, Session, Storage, Store};
 use support::*;
@@ -46,7 +47,7 @@ fn a_quiet_store_is_trained_with_the_values_that_are_there() {
     let mut session = session_at(&store, NOW);
     // Before anybody samples.
     put_records(&mut session, "user", 0..RECORDS);
-    let mut tender = store.tend_dictionaries();
+    let mut tender = store.tend_dictionaries(|| Duration::ZERO);
     tend(&mut tender);
     assert_eq!(store.sample_stats().trainings, 0);
     assert_eq!(store.train_dictionaries(None), 0, "no class is known yet");
@@ -65,7 +66,7 @@ fn a_store_on_disk_is_trained_without_its_values_coming_into_memory() {
     drop(store);
 
     let store = open();
-    let mut tender = store.tend_dictionaries();
+    let mut tender = store.tend_dictionaries(|| Duration::ZERO);
     store.train_dictionaries(None);
     let mut step = 0;
     while store.sample_stats().samples < 1_000 {
@@ -152,7 +153,7 @@ fn a_dictionary_is_not_in_use_while_dictionaries_are_off_or_the_codec_is_not_zst
 
 fn tended() -> (Arc<Store>, DictionaryTender, Session) {
     let store = store_with(|_| {});
-    let tender = store.tend_dictionaries();
+    let tender = store.tend_dictionaries(|| Duration::ZERO);
     let session = session_at(&store, NOW);
     (store, tender, session)
 }

@@ -6,6 +6,7 @@ mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use snugly_store::{DictionaryTender, Durability, EvictionPolicy, Expiry, ManyCondition, Session, Store};
 use support::alike::*;
@@ -36,7 +37,7 @@ fn content() -> Vec<u8> {
 fn a_walk_that_a_restart_has_cut_off_is_begun_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path(), 0, Durability::Batched);
-    let (mut tender, mut session) = (store.tend_dictionaries(), session_at(&store, NOW));
+    let (mut tender, mut session) = (store.tend_dictionaries(|| Duration::ZERO), session_at(&store, NOW));
     put_users(&mut session, 0..USERS);
     settle(&store);
     tend(&mut tender, NOW);
@@ -46,7 +47,7 @@ fn a_walk_that_a_restart_has_cut_off_is_begun_again() {
 
     let store = open(folder.path(), 0, Durability::Batched);
     assert_eq!(store.dictionaries()[0].records, USERS);
-    let (mut tender, mut session) = (store.tend_dictionaries(), session_at(&store, NOW));
+    let (mut tender, mut session) = (store.tend_dictionaries(|| Duration::ZERO), session_at(&store, NOW));
     for second in 1..=20 {
         session.follow();
         tend(&mut tender, NOW + second * 1_000);
@@ -87,7 +88,7 @@ fn what_is_only_on_disk_is_encoded_anew_while_others_write_beside_it() {
     close(store);
 
     let store = open(folder.path(), 0, Durability::None);
-    let mut tender = store.tend_dictionaries();
+    let mut tender = store.tend_dictionaries(|| Duration::ZERO);
     store.import_dictionary(&content, b"user:*", 300).expect("it is whole");
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {

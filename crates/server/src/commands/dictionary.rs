@@ -45,7 +45,7 @@ fn list(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     Ok(())
 }
 
-fn reply_figures<T>(context: &mut Context<'_>, figures: &[Figure<T>], of: &T) {
+pub(super) fn reply_figures<T>(context: &mut Context<'_>, figures: &[Figure<T>], of: &T) {
     for figure in figures {
         context.replies.bulk(figure.field.as_bytes());
         match (figure.value)(of) {
@@ -117,6 +117,9 @@ fn refuse_while_off(context: &Context<'_>) -> Result<(), Failure> {
     let settings = context.server.store().settings();
     if !settings.dictionaries.enabled {
         return Err(Failure::fixed("ERR dictionaries are switched off: CONFIG SET dictionaries yes"));
+    }
+    if !settings.dictionaries.trains {
+        return Err(Failure::fixed("ERR dictionaries are fixed: CONFIG SET dictionaries yes"));
     }
     if !settings.uses_dictionaries() {
         return Err(Failure::new(format!(

@@ -33,7 +33,7 @@ const LONGEST_SHORT_KEY: usize = 31;
 const LONGEST_INTEGER: usize = 20;
 
 /// Looks a key up without using it; the subcommand's key is its second argument.
-fn look_at(context: &mut Context<'_>, args: Args<'_>) -> Result<Option<Value>, StoreError> {
+pub(super) fn look_at(context: &mut Context<'_>, args: Args<'_>) -> Result<Option<Value>, StoreError> {
     context.session.peek(context.client.database, &args[2])
 }
 

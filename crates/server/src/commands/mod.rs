@@ -14,6 +14,7 @@ mod client;
 mod client_filter;
 mod client_tracking;
 mod command_log;
+mod compression;
 mod config;
 mod connection;
 mod context;
@@ -101,6 +102,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "server", commands: config::COMMANDS },
     Group { name: "server", commands: describe::COMMANDS },
     Group { name: "server", commands: dictionary::COMMANDS },
+    Group { name: "server", commands: compression::COMMANDS },
     Group { name: "server", commands: memory::COMMANDS },
     Group { name: "server", commands: command_log::COMMANDS },
     Group { name: "server", commands: latency::COMMANDS },

@@ -1,10 +1,13 @@
 //! What the codecs did since the start or the last CONFIG RESETSTAT.
 
+use std::sync::Arc;
+
 use snugly_codec::Family::*;
 use snugly_codec::{CodecId, DESCRIPTORS, Snapshot};
+use snugly_store::Decision;
 
-use super::Fields;
-use crate::figure::{Figure, Group, Metric, Value, counter, figure, gauge, only_metric};
+use super::{Fields, words};
+use crate::figure::{Figure, Group, Metric, Value, counter, figure, gauge, only_metric, plain};
 use crate::server::Server;
 
 pub(super) static TOTALS: Group<Snapshot> =
@@ -74,18 +77,48 @@ fn ratio(snapshot: &Snapshot) -> f64 {
     if bytes_out == 0 { 1.0 } else { snapshot.total(EncodedBytesIn) as f64 / bytes_out as f64 }
 }
 
+/// The names of what is told of a decision.
+pub(super) fn decision_fields() -> Vec<&'static str> {
+    DECISION.iter().map(|figure| figure.field).collect()
+}
+
 /// The counters are shown under the names that they have everywhere, which those of metrics are not.
+/// What is decided for a class of values. The pattern is at the end, since it may hold commas.
+#[rustfmt::skip]
+pub(crate) const DECISION: &[Figure<Arc<Decision>>] = &[
+    plain("goal", |d| d.goal.name().to_owned().into()),
+    plain("codec", |d| d.choice.algorithm().name().to_owned().into()),
+    plain("level", |d| Value::Difference(d.choice.level().into())),
+    plain("dictionary", |d| d.uses_dictionary.into()),
+    plain("min_len", |d| d.band.start().into()),
+    plain("max_len", |d| d.band.end().into()),
+    plain("values", |d| d.population.into()),
+    plain("reads", |d| Value::Real(d.reads, 1)),
+    plain("saved_bytes", |d| Value::Real(d.chosen().saved_each(), 1)),
+    plain("nanoseconds", |d| Value::Count(d.chosen().time(d.reads).as_nanos() as u64)),
+    plain("ratio", |d| Value::Real(d.chosen().ratio(), 3)),
+    plain("ratio_now", |d| d.drift.latest().map_or(Value::Unknown, |ratio| Value::Real(ratio, 3))),
+    plain("decided_at", |d| d.decided_at.into()),
+    plain("pattern", |d| Value::Raw(d.pattern.text().to_vec())),
+];
+
 pub(super) fn compression(server: &Server, fields: &mut Fields) {
     let configuration = server.configuration();
     fields.add("compression", &configuration.compression);
     if let Ok(choice) = configuration.compression() {
         fields.add("compression_level", choice.level());
     }
+    fields.add("compression_goal", configuration.compression_goal);
     fields.add("compression_min_bytes", configuration.compression_min_bytes);
     fields.lines(&TOTALS, server);
     let snapshot = server.stats().codec;
     for descriptor in &DESCRIPTORS {
         fields.add(&descriptor.to_string(), descriptor.value(&snapshot));
+    }
+    let decisions = server.store().decisions();
+    fields.add("compression_decisions", decisions.len());
+    for (number, decision) in decisions.iter().enumerate() {
+        fields.add(&format!("compression_decision_{number}"), words(DECISION, decision));
     }
 }
 

@@ -11,7 +11,7 @@
 //! which the metrics are made, too.
 
 mod absent;
-mod compression;
+pub(crate) mod compression;
 mod counters;
 pub(crate) mod dictionaries;
 mod disk;
@@ -24,10 +24,11 @@ use crate::figure::{Figure, Group, Source, Value};
 use crate::server::Server;
 pub(crate) use process::REDIS_VERSION;
 
-/// The names of the fields of DICTIONARY and of INFO dictionaries: of all dictionaries together, of one, and of a class of
-/// values.
-pub fn dictionary_fields() -> [Vec<&'static str>; 3] {
-    dictionaries::fields()
+/// The names of the fields of what is learned: of all dictionaries together, of one, of a class of values, and of what is
+/// decided for a class.
+pub fn learned_fields() -> [Vec<&'static str>; 4] {
+    let [all, dictionary, class] = dictionaries::fields();
+    [all, dictionary, class, compression::decision_fields()]
 }
 
 struct Section {

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
-use parking_lot::Mutex;
 use snugly_codec::{Dictionary, LoadError};
-use snugly_learning::{Band, Pattern};
+use snugly_learning::{Band, Decision, Decisions, Drift, Pattern};
 
 use super::DictionaryStats;
 use crate::disk::dictionary::DictionaryRow;
@@ -26,66 +24,15 @@ pub(crate) struct Version {
     /// In Unix milliseconds.
     pub(super) trained_at: u64,
     /// On cache lines of its own: what every encoder reads stands beside it.
-    pub(super) live: CachePadded<Live>,
+    pub(super) live: CachePadded<Drift>,
 }
 
-/// What comes of values that are encoded.
-pub(super) struct Live {
-    values: AtomicU64,
-    raw: AtomicU64,
-    encoded: AtomicU64,
-    window: Mutex<Window>,
-}
-
-/// The last values that were looked at together, and what they are compared with.
-#[derive(Clone, Copy)]
-struct Window {
-    ratio: Option<f64>,
-    expected: Option<f64>,
-}
-
-/// So many noted values are looked at together.
-const WINDOW: u64 = 256;
-/// How much more than expected the values may take before their class has changed.
-const DRIFT: f64 = 1.15;
 /// How many references a list has to each of its inactive versions.
 const ONLY_KNOWN: usize = 1;
 
-impl Live {
-    /// Without an expectation the first values are what later ones are compared with.
-    pub(super) fn new(expected: Option<f64>) -> CachePadded<Live> {
-        CachePadded::new(Live {
-            values: AtomicU64::new(0),
-            raw: AtomicU64::new(0),
-            encoded: AtomicU64::new(0),
-            window: Mutex::new(Window { ratio: None, expected }),
-        })
-    }
-
-    fn note(&self, raw: usize, encoded: usize) {
-        for (counter, amount) in [(&self.values, 1), (&self.raw, raw as u64), (&self.encoded, encoded as u64)]
-        {
-            counter.fetch_add(amount, Ordering::Relaxed);
-        }
-    }
-
-    /// Looks at the values that were noted since the last time, if they are enough; says whether they take more than
-    /// expected. What they take is then what is expected from now on.
-    pub(super) fn has_drifted(&self) -> bool {
-        if self.values.load(Ordering::Relaxed) < WINDOW {
-            return false;
-        }
-        let [_, raw, encoded] =
-            [&self.values, &self.raw, &self.encoded].map(|counter| counter.swap(0, Ordering::Relaxed));
-        let ratio = encoded as f64 / raw.max(1) as f64;
-        let mut window = self.window.lock();
-        window.ratio = Some(ratio);
-        let has_drifted = window.expected.is_some_and(|expected| ratio > expected * DRIFT);
-        if has_drifted || window.expected.is_none() {
-            window.expected = Some(ratio);
-        }
-        has_drifted
-    }
+/// Watches values of which so much was measured.
+pub(super) fn drift(expected: Option<f64>) -> CachePadded<Drift> {
+    CachePadded::new(Drift::new(expected))
 }
 
 impl Version {
@@ -128,7 +75,7 @@ impl Version {
             ratio_before: row.ratio_before,
             ratio_after: row.ratio_after,
             trained_at: row.trained_at,
-            live: Live::new(row.ratio_after),
+            live: drift(row.ratio_after),
         })
     }
 
@@ -144,7 +91,7 @@ impl Version {
 
     /// How many values were noted since they were last looked at together: another number means that there were some.
     pub(crate) fn noted(&self) -> u64 {
-        self.live.values.load(Ordering::Relaxed)
+        self.live.noted()
     }
 
     /// Notes what came of a value that was offered to it.
@@ -165,6 +112,8 @@ pub(crate) struct Known {
     versions: Vec<Arc<Version>>,
     /// Those that new values are encoded with, the most precise pattern first.
     active: Vec<Arc<Version>>,
+    /// What else is decided for classes, where that is done for a goal.
+    decisions: Decisions,
     /// The highest number that was ever given.
     last: u32,
     /// How often what was learned from became of no use: all data was deleted, or keys were excluded.
@@ -185,6 +134,25 @@ impl Known {
         }
         let band = Band::of(len)?;
         self.active.iter().find(|version| version.band == band && version.pattern.matches(key))
+    }
+
+    /// What is decided for a new value.
+    pub(crate) fn decision_for(&self, key: &[u8], len: usize) -> Option<&Arc<Decision>> {
+        self.decisions.find(key, len)
+    }
+
+    pub(crate) fn decisions(&self) -> &Decisions {
+        &self.decisions
+    }
+
+    /// With other decisions.
+    pub(super) fn with_decisions(&self, decisions: Decisions) -> Known {
+        Known { decisions, ..self.copy() }
+    }
+
+    fn copy(&self) -> Known {
+        let (versions, active) = (self.versions.clone(), self.active.clone());
+        Known { versions, active, decisions: self.decisions.clone(), ..*self }
     }
 
     pub(crate) fn versions(&self) -> &[Arc<Version>] {
@@ -221,7 +189,7 @@ impl Known {
         let is_active = |version: &&Arc<Version>| active.contains(&version.number);
         let mut active: Vec<_> = versions.iter().filter(is_active).cloned().collect();
         active.sort_by_key(|version| std::cmp::Reverse(version.pattern.precision()));
-        Known { versions, active, last: next.saturating_sub(1), flushes: 0 }
+        Known { versions, active, last: next.saturating_sub(1), ..Known::default() }
     }
 
     /// The active version of a class.
@@ -246,24 +214,24 @@ impl Known {
         active.push(version.clone());
         active.sort_by_key(|version| std::cmp::Reverse(version.pattern.precision()));
         let versions = self.versions.iter().cloned().chain([version]).collect();
-        Known { versions, active, last, ..*self }
+        Known { versions, active, last, ..self.copy() }
     }
 
     /// Without one of the active versions.
     pub(super) fn with_inactive(&self, number: u32) -> Known {
         let active = self.active.iter().filter(|version| version.number != number).cloned().collect();
-        Known { versions: self.versions.clone(), active, ..*self }
+        Known { active, ..self.copy() }
     }
 
     /// After all data was deleted: no new value is encoded with what was learned from it.
     pub(super) fn flushed(&self) -> Known {
-        Known { versions: self.versions.clone(), active: Vec::new(), flushes: self.flushes + 1, ..*self }
+        let (active, decisions) = (Vec::new(), Decisions::default());
+        Known { active, decisions, flushes: self.flushes + 1, ..self.copy() }
     }
 
     /// The same, but what is learned at this moment is of no use any more.
     pub(super) fn without_training(&self) -> Known {
-        let (versions, active) = (self.versions.clone(), self.active.clone());
-        Known { versions, active, flushes: self.flushes + 1, ..*self }
+        Known { flushes: self.flushes + 1, ..self.copy() }
     }
 
     pub(super) fn flushes(&self) -> u64 {
@@ -274,7 +242,7 @@ impl Known {
         let without = |versions: &[Arc<Version>]| {
             versions.iter().filter(|version| !numbers.contains(&version.number)).cloned().collect()
         };
-        Known { versions: without(&self.versions), active: without(&self.active), ..*self }
+        Known { versions: without(&self.versions), active: without(&self.active), ..self.copy() }
     }
 
     /// Every version, with the number of records that need it.
@@ -290,7 +258,7 @@ impl Known {
             samples: version.samples,
             ratio_before: version.ratio_before,
             ratio_after: version.ratio_after,
-            ratio_now: version.live.window.lock().ratio,
+            ratio_now: version.live.latest(),
             records: records(version.number),
             trained_at: version.trained_at,
             active: self.is_active(version.number),

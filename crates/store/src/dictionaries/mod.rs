@@ -22,22 +22,24 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use snugly_codec::{Dictionary, LoadError};
-use snugly_learning::{Band, Class, Classes, Pattern};
+use snugly_learning::{Band, Class, Classes, Decisions, Goal, Pattern};
 use thiserror::Error;
 
 use crate::changes::Changes;
 use crate::disk::{Disk, DiskError, StoredDictionaries};
+use crate::store::Settings;
 pub use exclusion::KeyPredicate;
 pub use inventory::ClassStats;
-use known::{Known, Live, Version};
+use known::{Known, Version, drift};
 pub(crate) use tending::Request;
 
 /// How dictionaries are made and kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DictionarySettings {
-    /// Whether values are sampled and new ones encoded with dictionaries; default true. What is encoded with one can be
-    /// read in any case.
+    /// Whether new values are encoded with dictionaries; default true. What is encoded with one can be read in any case.
     pub enabled: bool,
+    /// Whether new ones are learned; default true.
+    pub trains: bool,
     /// Bytes that samples and dictionaries may take in memory, half of it each; default 32 MiB. Dictionaries that are
     /// there stay when it becomes less, and while one takes the place of another there are both.
     pub max_memory: usize,
@@ -45,7 +47,7 @@ pub struct DictionarySettings {
 
 impl Default for DictionarySettings {
     fn default() -> Self {
-        DictionarySettings { enabled: true, max_memory: 32 << 20 }
+        DictionarySettings { enabled: true, trains: true, max_memory: 32 << 20 }
     }
 }
 
@@ -172,6 +174,8 @@ struct Sampled {
     classes: Classes,
     /// How often all data had been deleted when the samples were taken.
     flushes: u64,
+    /// What is decided for.
+    goal: Option<Goal>,
 }
 
 /// The longest pattern that is accepted, in bytes.
@@ -180,11 +184,12 @@ const MAX_PATTERN_LEN: usize = 256;
 const ASK_AGAIN: u32 = 1024;
 
 impl Dictionaries {
-    pub(crate) fn new(settings: DictionarySettings) -> Dictionaries {
-        let classes = Classes::new(settings.samples_limit(), false, fastrand::u64(..));
+    pub(crate) fn new(settings: &Settings) -> Dictionaries {
+        let limit = settings.dictionaries.samples_limit();
+        let classes = Classes::new(limit, settings.goal.is_some(), fastrand::u64(..));
         Dictionaries {
             known: RwLock::default(),
-            sampled: Mutex::new(Sampled { classes, flushes: 0 }),
+            sampled: Mutex::new(Sampled { classes, flushes: 0, goal: settings.goal }),
             watched: CachePadded::new(Watched {
                 edition: AtomicU64::new(0),
                 is_tended: AtomicBool::new(false),
@@ -198,12 +203,20 @@ impl Dictionaries {
         }
     }
 
-    /// Follows settings that have changed.
-    pub(crate) fn follow(&self, settings: DictionarySettings) {
+    /// Follows settings that have changed. For another goal everything is decided anew.
+    pub(crate) fn follow(&self, settings: &Settings) {
         let mut sampled = self.sampled();
-        sampled.classes.follow(settings.samples_limit(), false);
-        if !settings.enabled {
+        sampled.classes.follow(settings.dictionaries.samples_limit(), settings.goal.is_some());
+        if !settings.learns() {
             sampled.classes.clear();
+        }
+        if sampled.goal != settings.goal {
+            sampled.goal = settings.goal;
+            sampled.classes.look_at_all();
+            drop(sampled);
+            let mut known = self.known.write();
+            let undecided = known.with_decisions(Decisions::default());
+            self.publish(&mut known, undecided);
         }
     }
 
@@ -357,7 +370,7 @@ impl Dictionaries {
             ratio_before: None,
             ratio_after: None,
             trained_at: now,
-            live: Live::new(None),
+            live: drift(None),
         };
         let number = self.use_version(&mut self.known.write(), version, settings, changes)?;
         // What can be learned here is compared with it.

@@ -1,29 +1,36 @@
 //! What is done about classes in the background: training those that have enough samples, and sampling those anew whose
 //! values have become different.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use snugly_codec::Choice;
-use snugly_learning::{Band, Class, Footprint, Method, Pattern, Terms, study, with_dictionary};
-use tracing::info;
+use snugly_codec::Dictionary;
+use snugly_learning::{
+    Band, Class, Decision, Footprint, Method, Pattern, Ready, Study, Terms, study, with_dictionary,
+};
+use tracing::{debug, info};
 
-use super::known::{Known, Live, Version};
-use super::{Dictionaries, DictionarySettings};
+use super::Dictionaries;
+use super::known::{Known, Version, drift};
 use crate::changes::Changes;
 use crate::memory::{entry, entry_allocation_size};
+use crate::store::Settings;
 
 /// Whether a value is wanted, by its key and its length.
 pub(crate) type Wanted<'a> = &'a dyn Fn(&[u8], usize) -> bool;
 
-/// What a training is to know of the store.
+/// What a study is to know of the store.
 pub(crate) struct Surroundings<'a> {
-    pub(crate) choice: Choice,
-    pub(crate) settings: DictionarySettings,
+    pub(crate) settings: &'a Settings,
     /// In Unix milliseconds.
     pub(crate) now: u64,
+    /// How often a value is read, about, for each time that it is written.
+    pub(crate) reads: f64,
     /// Says about how many of the store's values are wanted.
     pub(crate) population: &'a dyn Fn(Wanted<'_>) -> u64,
+    /// Gives the processor time of the thread.
+    pub(crate) clock: &'a dyn Fn() -> Duration,
     pub(crate) changes: &'a Changes,
 }
 
@@ -61,79 +68,47 @@ impl Dictionaries {
         self.sampled().classes.train_now(|pattern| is_about(request, pattern));
     }
 
-    /// Trains a class that has enough samples; says whether there was one.
-    pub(crate) fn train(&self, surroundings: &Surroundings<'_>) -> bool {
-        let Surroundings { choice, settings, now, population, changes } = *surroundings;
+    /// Studies a class that has enough samples; says whether there was one.
+    pub(crate) fn study(&self, surroundings: &Surroundings<'_>) -> bool {
         // Before the samples: of what is deleted from here on, nothing is adopted.
         let known = self.known();
         let Some(ready) = self.sampled().classes.ready() else { return false };
-        let pattern = Pattern::parse(&ready.pattern);
-        // A pattern is a key of its own class: this is what writers use for such keys.
-        let current = known.active_for(&ready.pattern, ready.band.start());
-        let current = current.map(|version| version.dictionary().clone());
-        let choice = if current.is_some() { with_dictionary(choice) } else { choice };
-        let is_wanted = |key: &[u8], len| {
-            Band::of(len) == Some(ready.band)
-                && pattern.matches(key)
-                && known
-                    .active_for(key, len)
-                    .is_none_or(|version| version.pattern.precision() <= pattern.precision())
-        };
-        let terms = Terms {
-            current: Method { choice, dictionary: current.clone() },
-            dictionary: current,
-            goal: None,
-            trains: true,
-            // With a disk tier memory may hold fewer than were sampled.
-            population: population(&is_wanted).max(ready.samples.len() as u64),
-            reads: 1.0,
-            room: known.room(settings.dictionaries_limit(), &ready.pattern, ready.band),
-            footprint: FOOTPRINT,
-        };
-        let study = study(&ready.samples, &terms, &|| Duration::ZERO);
-        self.trainings.fetch_add(1, Ordering::Relaxed);
-        let adopted = study.new_dictionary.as_ref().is_some_and(|dictionary| {
-            let (bytes, memory) = (dictionary.bytes().len(), study.best().memory);
-            let (before, after) = (study.before().ratio(), study.best().ratio());
-            let version = Version {
-                number: 0,
-                dictionary: dictionary.clone(),
-                pattern,
-                band: ready.band,
-                samples: ready.samples.len(),
-                ratio_before: Some(before),
-                ratio_after: Some(after),
-                trained_at: now,
-                live: Live::new(Some(after)),
-            };
-            let adopted = self.adopt(version, &known, settings, changes);
-            if adopted {
-                let pattern = ready.pattern.escape_ascii();
-                info!(%pattern, bytes, memory, before, after, "a dictionary is used from now on");
-            }
-            adopted
-        });
+        let terms = terms(&known, &ready, surroundings);
+        let study = study(&ready.samples, &terms, surroundings.clock);
+        self.trainings.fetch_add(u64::from(terms.trains), Ordering::Relaxed);
+        let version = study.new_dictionary.as_ref();
+        let version = version.map(|dictionary| new_version(dictionary, &ready, &study, surroundings.now));
+        let adopted = version.is_some_and(|version| self.adopt(version, &known, surroundings));
         let mut sampled = self.sampled();
         // After a deletion of everything a class of this pattern is another one.
-        if sampled.flushes == known.flushes() {
-            sampled.classes.studied(&ready, adopted, now);
+        if sampled.flushes != known.flushes() {
+            return true;
+        }
+        sampled.classes.studied(&ready, adopted, surroundings.now);
+        if let Some(goal) = surroundings.settings.goal.filter(|_| adopted || study.new_dictionary.is_none()) {
+            let decision = Decision::new(&ready, &terms, goal, &study, surroundings.now);
+            debug!(pattern = %escaped(&ready.pattern), min_len = ready.band.start(), choice = ?decision.choice, "decided");
+            let mut known = self.known.write();
+            let decided = known.with_decisions(known.decisions().with(decision, sampled.classes.classes()));
+            self.publish(&mut known, decided);
         }
         true
     }
 
     /// Uses a new version, in the place of the one that its class has had, unless what it was learned from was deleted
     /// meanwhile or its memory was given to another; says whether.
-    fn adopt(
-        &self,
-        version: Version,
-        at_first: &Known,
-        settings: DictionarySettings,
-        changes: &Changes,
-    ) -> bool {
+    fn adopt(&self, version: Version, at_first: &Known, surroundings: &Surroundings<'_>) -> bool {
+        let Surroundings { settings, changes, .. } = surroundings;
+        let pattern = escaped(version.pattern.text());
+        let (bytes, before, after) =
+            (version.dictionary.bytes().len(), version.ratio_before, version.ratio_after);
         let mut known = self.known.write();
         let adopted = known.flushes() == at_first.flushes()
-            && self.use_version(&mut known, version, settings, changes).is_ok();
-        self.adopted.fetch_add(u64::from(adopted), Ordering::Relaxed);
+            && self.use_version(&mut known, version, settings.dictionaries, changes).is_ok();
+        if adopted {
+            self.adopted.fetch_add(1, Ordering::Relaxed);
+            info!(%pattern, bytes, before, after, "a dictionary is used from now on");
+        }
         adopted
     }
 
@@ -144,7 +119,74 @@ impl Dictionaries {
                 self.sampled().classes.resample(version.pattern.text(), version.band);
             }
         }
+        for decision in self.known().decisions().iter() {
+            if decision.drift.has_drifted() {
+                self.sampled().classes.resample(decision.pattern.text(), decision.band);
+            }
+        }
     }
+
+    /// Has classes looked at again that were not for long.
+    pub(crate) fn look_again(&self, now: u64) {
+        self.sampled().classes.look_again(now);
+    }
+}
+
+/// What is known of a class beside its samples.
+fn terms(known: &Known, ready: &Ready, surroundings: &Surroundings<'_>) -> Terms {
+    let settings = surroundings.settings;
+    let pattern = Pattern::parse(&ready.pattern);
+    // A pattern is a key of its own class: this is what writers use for such keys.
+    let dictionary = known.active_for(&ready.pattern, ready.band.start());
+    let dictionary = dictionary.map(|version| version.dictionary().clone());
+    let current = match known.decisions().of(&ready.pattern, ready.band) {
+        Some(decision) => {
+            let dictionary = dictionary.clone().filter(|_| decision.uses_dictionary);
+            Method { choice: decision.choice, dictionary }
+        }
+        None => {
+            let choice = settings.compression;
+            let choice = if dictionary.is_some() { with_dictionary(choice) } else { choice };
+            Method { choice, dictionary: dictionary.clone() }
+        }
+    };
+    let is_wanted = |key: &[u8], len| {
+        Band::of(len) == Some(ready.band)
+            && pattern.matches(key)
+            && known
+                .active_for(key, len)
+                .is_none_or(|version| version.pattern.precision() <= pattern.precision())
+    };
+    Terms {
+        current,
+        dictionary,
+        goal: settings.goal,
+        trains: ready.trains && settings.dictionaries.enabled && settings.dictionaries.trains,
+        // With a disk tier memory may hold fewer than were sampled.
+        population: (surroundings.population)(&is_wanted).max(ready.samples.len() as u64),
+        reads: surroundings.reads,
+        room: known.room(settings.dictionaries.dictionaries_limit(), &ready.pattern, ready.band),
+        footprint: FOOTPRINT,
+    }
+}
+
+fn new_version(dictionary: &Arc<Dictionary>, ready: &Ready, study: &Study, now: u64) -> Version {
+    let (before, after) = (study.before().ratio(), study.best().ratio());
+    Version {
+        number: 0,
+        dictionary: dictionary.clone(),
+        pattern: Pattern::parse(&ready.pattern),
+        band: ready.band,
+        samples: ready.samples.len(),
+        ratio_before: Some(before),
+        ratio_after: Some(after),
+        trained_at: now,
+        live: drift(Some(after)),
+    }
+}
+
+fn escaped(pattern: &[u8]) -> String {
+    pattern.escape_ascii().to_string()
 }
 
 fn is_about(request: &Request, pattern: &[u8]) -> bool {
@@ -153,13 +195,19 @@ fn is_about(request: &Request, pattern: &[u8]) -> bool {
 
 #[cfg(all(test, feature = "zstd"))]
 mod tests {
+    use snugly_codec::Choice;
+
     use super::*;
     use crate::dictionaries::Imported;
 
-    const SETTINGS: DictionarySettings = DictionarySettings { enabled: true, max_memory: 4 << 20 };
+    fn settings() -> Settings {
+        let mut settings = Settings::new(Choice::new("zstd", None, 64).expect("it is built in"));
+        settings.dictionaries.max_memory = 4 << 20;
+        settings
+    }
 
     fn tended() -> (Dictionaries, Changes) {
-        let dictionaries = Dictionaries::new(SETTINGS);
+        let dictionaries = Dictionaries::new(&settings());
         dictionaries.set_tended(true);
         (dictionaries, Changes::new(None, None, vec![0]))
     }
@@ -175,15 +223,21 @@ mod tests {
     }
 
     fn train(dictionaries: &Dictionaries, changes: &Changes, population: &dyn Fn(Wanted<'_>) -> u64) -> bool {
-        let choice = Choice::new("zstd", None, 64).expect("it is built in");
-        dictionaries.train(&Surroundings { choice, settings: SETTINGS, now: 0, population, changes })
+        dictionaries.study(&Surroundings {
+            settings: &settings(),
+            now: 0,
+            reads: 1.0,
+            population,
+            clock: &|| Duration::ZERO,
+            changes,
+        })
     }
 
     /// Uses the dictionary that is in use already for this pattern, too.
     fn import(dictionaries: &Dictionaries, changes: &Changes, pattern: &[u8]) {
         let content = dictionaries.known().active()[0].dictionary().bytes().to_vec();
         let imported = Imported { content: &content, pattern, len: 64 };
-        dictionaries.import(&imported, 3, SETTINGS, 0, changes).expect("it is whole");
+        dictionaries.import(&imported, 3, settings().dictionaries, 0, changes).expect("it is whole");
     }
 
     #[test]

@@ -2,20 +2,29 @@
 
 use std::sync::Arc;
 
-use snugly_codec::DecodeError;
-use snugly_learning::with_dictionary;
+use snugly_codec::{Choice, DecodeError};
+use snugly_learning::{Decision, with_dictionary};
 
 use super::{Session, StoreError, Value};
-use crate::dictionaries::Dictionaries;
-use crate::dictionaries::known::Version;
+use crate::dictionaries::known::{Known, Version};
+use crate::dictionaries::{Dictionaries, KeyPredicate};
 use crate::memory::entry::{self, Access, Entry};
 use crate::memory::entry_allocation_size;
 use crate::memory::shard::Presence;
+use crate::store::Settings;
 
 /// One of so many values that are encoded with a dictionary is noted on average, to see how good that still is.
 const NOTED: u32 = 16;
 /// How often it is tried to encode a key anew that others change meanwhile.
 const TRIES: u32 = 4;
+
+/// How a value is encoded.
+struct Method<'k> {
+    choice: Choice,
+    version: Option<&'k Arc<Version>>,
+    /// Where it says so, if it was chosen.
+    decision: Option<&'k Arc<Decision>>,
+}
 
 /// What came of encoding a key anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +37,31 @@ pub(crate) enum Anew {
     Missing(u32),
     /// Others have changed it, or a key beside it, all the time.
     Missed,
+}
+
+impl<'k> Method<'k> {
+    /// That for a value of this length.
+    fn of(
+        known: &'k Known,
+        settings: &Settings,
+        excluded: Option<&KeyPredicate>,
+        key: &[u8],
+        len: usize,
+    ) -> Method<'k> {
+        let decision = settings.goal.and_then(|_| known.decision_for(key, len));
+        let is_used = match decision {
+            Some(decision) => decision.uses_dictionary,
+            None => settings.uses_dictionaries(),
+        };
+        let version = if is_used { known.active_for(key, len) } else { None };
+        let version = version.filter(|_| excluded.is_none_or(|excluded| !excluded(key)));
+        let choice = match (decision, version) {
+            (Some(decision), _) => decision.choice,
+            (None, Some(_)) => with_dictionary(settings.compression),
+            (None, None) => settings.compression,
+        };
+        Method { choice, version, decision }
+    }
 }
 
 impl Session {
@@ -47,16 +81,10 @@ impl Session {
             self.unsampled -= 1;
             return;
         }
-        if self.settings.uses_dictionaries() && Dictionaries::wants(value.len()) {
+        if self.settings.learns() && Dictionaries::wants(value.len()) {
             self.unsampled = self.store.dictionaries.offer(key, value, self.skipped);
             self.skipped = 0;
         }
-    }
-
-    /// The dictionary for a value of this length.
-    fn version_for(&self, key: &[u8], len: usize) -> Option<&Arc<Version>> {
-        let found = if self.settings.uses_dictionaries() { self.known.active_for(key, len) } else { None };
-        found.filter(|_| !self.is_excluded(key))
     }
 
     fn is_excluded(&self, key: &[u8]) -> bool {
@@ -77,20 +105,18 @@ impl Session {
         access: Access,
         is_new: bool,
     ) -> Entry {
-        let version = match self.settings.uses_dictionaries() {
-            true => self.known.active_for(key, value.len()).filter(|_| !self.is_excluded(key)),
-            false => None,
-        };
-        let choice = self.settings.compression;
-        let choice = if version.is_some() { with_dictionary(choice) } else { choice };
+        let Method { choice, version, decision } =
+            Method::of(&self.known, &self.settings, self.excluded.as_ref(), key, value.len());
         let dictionary = version.map(|version| (version.number(), &**version.dictionary()));
         let overhead = entry::overhead(key.len(), expiry.is_some());
         let record = self.encoder.encode_with(choice, dictionary, value, overhead, entry_allocation_size);
-        if let Some(version) = version.filter(|_| is_new) {
+        if is_new && (version.is_some() || decision.is_some()) {
             match self.unnoted.checked_sub(1) {
                 Some(unnoted) => self.unnoted = unnoted,
                 None => {
-                    version.note(value.len(), record.payload().len());
+                    let (raw, encoded) = (value.len(), record.payload().len());
+                    version.inspect(|version| version.note(raw, encoded));
+                    decision.inspect(|decision| decision.drift.note(raw, encoded));
                     // At random, so that whoever writes in turns does not always show the same kind of value.
                     self.unnoted = self.random.u32(..2 * NOTED - 1);
                 }
@@ -136,7 +162,8 @@ impl Session {
         };
         let value = Value(old);
         let current = value.record().dictionary();
-        let wanted = self.version_for(key, value.len()).map(|version| version.number());
+        let wanted = Method::of(&self.known, &self.settings, self.excluded.as_ref(), key, value.len());
+        let wanted = wanted.version.map(|version| version.number());
         let is_outdated =
             current.is_some_and(|number| !self.known.is_active(number) || self.is_excluded(key));
         if current == wanted || wanted.is_none() && !is_outdated {

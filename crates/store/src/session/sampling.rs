@@ -16,7 +16,7 @@ impl Session {
             Ok(None) | Err(StoreError::Damaged { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
-        if !self.settings.uses_dictionaries() || !Dictionaries::wants(value.len()) {
+        if !self.settings.learns() || !Dictionaries::wants(value.len()) {
             return Ok(());
         }
         let mut bytes = Vec::new();

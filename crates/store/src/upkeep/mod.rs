@@ -10,6 +10,9 @@ mod walk;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
+
+use snugly_codec::Family;
 
 use crate::dictionaries::known::Known;
 use crate::dictionaries::tending::{Surroundings, Wanted};
@@ -23,10 +26,12 @@ use walk::Walk;
 pub struct DictionaryTender {
     store: Arc<Store>,
     session: Session,
+    /// Gives the processor time of the thread.
+    clock: Clock,
     existing: Existing,
     walk: Walk,
-    /// Whether the last step trained: the next begins with the walk.
-    has_trained: bool,
+    /// Whether the last step studied a class: the next begins with the walk.
+    has_studied: bool,
     /// When it was last looked what is no longer used, and by whole classes, in Unix milliseconds.
     looked_at: u64,
     looked_for_dead_at: u64,
@@ -45,6 +50,12 @@ struct Unused {
     noted: u64,
 }
 
+/// Gives the processor time of the thread that asks.
+pub(crate) type Clock = Box<dyn Fn() -> Duration + Send>;
+
+/// Between which bounds reads for each write count.
+const FEWEST_READS: f64 = 0.1;
+const MOST_READS: f64 = 100.0;
 /// How often it is looked what is no longer used, in milliseconds.
 const LOOK_EVERY: u64 = 1_000;
 /// A version goes when no record has needed it for so long, in milliseconds, and so many looks: the clock may jump.
@@ -59,14 +70,15 @@ const POPULATION_SAMPLE: u64 = 10_000;
 
 impl DictionaryTender {
     /// Starts sampling.
-    pub(crate) fn new(store: &Arc<Store>) -> DictionaryTender {
+    pub(crate) fn new(store: &Arc<Store>, clock: Clock) -> DictionaryTender {
         store.dictionaries.set_tended(true);
         DictionaryTender {
             store: store.clone(),
             session: store.uncounted_session(),
+            clock,
             existing: Existing::default(),
             walk: Walk::default(),
-            has_trained: false,
+            has_studied: false,
             looked_at: 0,
             looked_for_dead_at: 0,
             unused: HashMap::new(),
@@ -82,39 +94,47 @@ impl DictionaryTender {
         if now.abs_diff(self.looked_at) >= LOOK_EVERY {
             self.looked_at = now;
             self.store.dictionaries.watch_for_drift();
+            self.store.dictionaries.look_again(now);
             self.drop_unused(now);
         }
         if now.abs_diff(self.looked_for_dead_at) >= LOOK_FOR_DEAD_EVERY {
             self.looked_for_dead_at = now;
             self.end_dead(now);
         }
-        let is_learning = self.store.settings().uses_dictionaries();
-        if is_learning && self.existing.step(&self.store, &mut self.session) {
+        if self.store.settings().learns() && self.existing.step(&self.store, &mut self.session) {
             return true;
         }
         // In turns, so that many classes that become ready do not hold the walk up.
-        match self.has_trained {
-            true => self.walk_on(now) || self.train(now),
-            false => self.train(now) || self.walk_on(now),
+        match self.has_studied {
+            true => self.walk_on(now) || self.study(now),
+            false => self.study(now) || self.walk_on(now),
         }
     }
 
-    /// Trains a class that has enough samples.
-    fn train(&mut self, now: u64) -> bool {
+    /// Studies a class that has enough samples.
+    fn study(&mut self, now: u64) -> bool {
         let settings = self.store.settings();
-        self.has_trained = settings.uses_dictionaries()
-            && self.store.dictionaries.train(&Surroundings {
-                choice: settings.compression,
-                settings: settings.dictionaries,
+        self.has_studied = settings.learns()
+            && self.store.dictionaries.study(&Surroundings {
+                settings: &settings,
                 now,
+                reads: self.reads(),
                 population: &|wanted| self.population(wanted),
+                clock: &*self.clock,
                 changes: &self.store.changes,
             });
-        self.has_trained
+        self.has_studied
+    }
+
+    /// How often a value is read, about, for each time that one is written.
+    fn reads(&self) -> f64 {
+        let stats = self.store.stats();
+        let written = stats.codec.total(Family::EncodedValues);
+        if written == 0 { 1.0 } else { (stats.hits as f64 / written as f64).clamp(FEWEST_READS, MOST_READS) }
     }
 
     fn walk_on(&mut self, now: u64) -> bool {
-        self.has_trained = false;
+        self.has_studied = false;
         self.walk.step(&self.store, &mut self.session, now)
     }
 

@@ -34,7 +34,7 @@ pub fn assert_users(session: &mut Session, numbers: std::ops::Range<u64>) {
 
 pub fn tended() -> (Arc<Store>, DictionaryTender, Session) {
     let store = store_with(|_| {});
-    let tender = store.tend_dictionaries();
+    let tender = store.tend_dictionaries(|| Duration::ZERO);
     let session = session_at(&store, NOW);
     (store, tender, session)
 }

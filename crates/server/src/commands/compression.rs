@@ -1,0 +1,136 @@
+//! COMPRESSION: what is chosen for each kind of values where the codec is `auto`, and why. A command of snugly's own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use snugly_protocol::resp::Args;
+use snugly_store::{Decision, Measured};
+
+use super::dictionary::reply_figures;
+use super::introspection::look_at;
+use super::registry::reply_help;
+use super::{Command, Context, Flags, NO_KEYS, Outcome, SUBCOMMAND_KEY, command, container};
+use crate::figure::{Figure, Value, plain};
+use crate::info::compression::DECISION;
+
+#[rustfmt::skip]
+pub(super) const COMMANDS: &[Command] = &[
+    container("compression", &[
+        command("explain", 3, Flags::READONLY, SUBCOMMAND_KEY, explain),
+        command("list", 2, Flags::ADMINISTRATION, NO_KEYS, list),
+        command("help", 2, Flags::ANY_TIME, NO_KEYS, help),
+    ]),
+];
+
+/// One of the methods that were measured for a class, and what was decided from it.
+struct Candidate {
+    decision: Arc<Decision>,
+    place: usize,
+}
+
+impl Candidate {
+    fn measured(&self) -> &Measured {
+        &self.decision.measured[self.place]
+    }
+
+    fn worth(&self) -> f64 {
+        let Decision { goal, population, reads, .. } = *self.decision;
+        self.measured().worth(goal, population, reads)
+    }
+
+    /// The time of one value, of what is the time of all.
+    fn each(&self, of: fn(&Measured) -> Duration) -> Value {
+        let measured = self.measured();
+        Value::Count(of(measured).as_nanos() as u64 / measured.values.max(1) as u64)
+    }
+}
+
+#[rustfmt::skip]
+const CANDIDATE: &[Figure<Candidate>] = &[
+    plain("codec", |c| Value::Text(c.measured().choice.algorithm().name().to_owned())),
+    plain("level", |c| Value::Difference(c.measured().choice.level().into())),
+    plain("dictionary", |c| c.measured().dictionary.is_some().into()),
+    plain("ratio", |c| Value::Real(c.measured().ratio(), 3)),
+    plain("saved_bytes", |c| Value::Real(c.measured().saved_each(), 1)),
+    plain("encode_nanoseconds", |c| c.each(|measured| measured.encode)),
+    plain("decode_nanoseconds", |c| c.each(|measured| measured.decode)),
+    plain("worth_nanoseconds", |c| Value::Difference(c.worth() as i64)),
+    plain("chosen", |c| (c.place == c.decision.best).into()),
+];
+
+fn explain(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let Some(value) = look_at(context, args)? else {
+        context.replies.null();
+        return Ok(());
+    };
+    let record = value.record();
+    let decision = context.server.store().decision_for(&args[2], value.len());
+    let fields = decision.as_ref().map_or(0, |_| DECISION.len() + 1);
+    context.replies.map(5 + fields);
+    context.replies.bulk(b"stored_codec");
+    context.replies.bulk(record.codec().name().as_bytes());
+    context.replies.bulk(b"stored_dictionary");
+    match record.dictionary() {
+        Some(number) => context.replies.integer(number.into()),
+        None => context.replies.null(),
+    }
+    context.replies.bulk(b"stored_bytes");
+    context.replies.integer(record.payload().len() as i64);
+    context.replies.bulk(b"original_bytes");
+    context.replies.integer(value.len() as i64);
+    context.replies.bulk(b"reason");
+    context.replies.bulk(reason(context, decision.as_deref()).as_bytes());
+    if let Some(decision) = decision {
+        reply_figures(context, DECISION, &decision);
+        context.replies.bulk(b"methods");
+        context.replies.array(decision.measured.len());
+        for place in 0..decision.measured.len() {
+            context.replies.map(CANDIDATE.len());
+            reply_figures(context, CANDIDATE, &Candidate { decision: decision.clone(), place });
+        }
+    }
+    Ok(())
+}
+
+/// In words, why new values of such a key are encoded as they are.
+fn reason(context: &Context<'_>, decision: Option<&Decision>) -> String {
+    let settings = context.server.store().settings();
+    let codec = settings.compression.algorithm().name();
+    let Some(goal) = settings.goal else {
+        return format!("all values are encoded with {codec}: compression is not auto");
+    };
+    let Some(decision) = decision else {
+        return format!("values are encoded with {codec} until enough of this kind were written to choose");
+    };
+    let chosen = decision.chosen();
+    if !chosen.choice.compresses() {
+        return format!(
+            "for {goal}, nothing that was tried saves what it costs: a saved byte may cost {} ns",
+            goal.price()
+        );
+    }
+    format!(
+        "for {goal}, a saved byte may cost {} ns: {} {}{} saves {:.0} bytes a value and costs {} ns, read {:.1} times",
+        goal.price(),
+        chosen.choice.algorithm().name(),
+        chosen.choice.level(),
+        if chosen.dictionary.is_some() { " with a dictionary" } else { "" },
+        chosen.saved_each(),
+        chosen.time(decision.reads).as_nanos(),
+        decision.reads,
+    )
+}
+
+fn list(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
+    let decisions = context.server.store().decisions();
+    context.replies.array(decisions.len());
+    for decision in &decisions {
+        context.replies.map(DECISION.len());
+        reply_figures(context, DECISION, decision);
+    }
+    Ok(())
+}
+
+fn help(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
+    reply_help(context, "compression")
+}
