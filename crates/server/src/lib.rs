@@ -29,7 +29,6 @@ mod commands;
 mod connection;
 mod counter;
 mod figure;
-mod glob;
 mod info;
 mod interest;
 mod latency;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use snugly_codec::{Choice, SelectError};
+use snugly_protocol::glob;
 use snugly_protocol::resp::parse_integer;
 use snugly_store::{
     DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, DictionarySettings, Durability, EvictionPolicy, Goal,
@@ -14,7 +15,6 @@ use snugly_store::{
 use tracing::level_filters::LevelFilter;
 
 use crate::command_log::Kind;
-use crate::glob;
 
 /// The values of all settings.
 #[derive(Clone, Debug)]

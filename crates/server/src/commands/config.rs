@@ -1,10 +1,10 @@
 //! CONFIG: the settings, while the server runs.
 
+use snugly_protocol::glob;
 use snugly_protocol::resp::Args;
 
 use super::registry::reply_help;
 use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, command, container};
-use crate::glob;
 use crate::settings::{self, FIXED, Setting};
 
 #[rustfmt::skip]

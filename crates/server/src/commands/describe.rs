@@ -1,5 +1,6 @@
 //! COMMAND: the command table, told to clients.
 
+use snugly_protocol::glob;
 use snugly_protocol::resp::{Args, ReplyBuffer};
 
 use super::documentation::{Argument, BeginSearch, Documentation, FindKeys, KeySpecification, documentation};
@@ -7,7 +8,6 @@ use super::key_specifications::{FoundKey, keys};
 use super::options::is;
 use super::registry::reply_help;
 use super::{Action, Command, Context, Failure, Flags, GROUPS, Keys, NO_KEYS, Outcome, REGISTRY, command};
-use crate::glob;
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[Command {

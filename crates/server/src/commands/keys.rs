@@ -1,12 +1,12 @@
 //! Keys, whatever their values.
 
+use snugly_protocol::glob;
 use snugly_protocol::resp::{Args, parse_integer};
 use snugly_store::{Session, StoreError};
 
 use super::options::{integer, is};
 use super::registry::as_c_string;
 use super::{ALL_KEYS, Command, Context, Failure, Flags, NO_KEYS, ONE_KEY, Outcome, command};
-use crate::glob;
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[

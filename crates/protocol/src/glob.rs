@@ -4,7 +4,7 @@
 ///
 /// Takes time proportional to the product of the two lengths at worst: on a mismatch only the last `*` is reconsidered
 /// (whatever an earlier one could match, the last one can as well).
-pub(crate) fn matches(pattern: &[u8], text: &[u8], ignore_case: bool) -> bool {
+pub fn matches(pattern: &[u8], text: &[u8], ignore_case: bool) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut last_star: Option<(usize, usize)> = None;
     while t < text.len() {
