@@ -21,7 +21,7 @@ PARSERS := target/python-parsers
 VALKEY_PY := target/valkey-py-tests
 # How long each fuzz target runs in `make fuzz`, in seconds.
 FUZZ_SECONDS ?= 600
-FUZZED := codec protocol store
+FUZZED := catalogue codec protocol store
 CARGO_FUZZ := 0.13.2
 CARGO_DENY := 0.20.2
 
