@@ -1,17 +1,24 @@
 //! Values to envelopes and back, for Python's bytes.
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::thread::LocalKey;
 
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView};
-use snugly_codec::envelope::{self, Decoded, ExistingEnvelopes, Options, Outcome};
-use snugly_codec::{Algorithm, Choice, CodecId, SelectError};
+use snugly_codec::envelope::{self, Decoded, ExistingEnvelopes, Fault, Options, Outcome};
+use snugly_codec::{Algorithm, Choice, CodecId, DecodeError, Dictionary, Family, SelectError};
 
-use crate::statistics::{Done, Operation, Statistics};
+use crate::dictionaries::Dictionaries;
+use crate::statistics::{Done, Operation, Own, Statistics};
 
-pyo3::create_exception!(_native, EnvelopeError, PyException, "The arguments: message, kind, backend.");
+pyo3::create_exception!(
+    _native,
+    EnvelopeError,
+    PyException,
+    "The arguments: message, kind, backend, ID of the missing dictionary."
+);
 
 /// Values from this length on, in bytes, are encoded and decoded without the interpreter's lock. What another thread
 /// can do meanwhile must be worth more than getting the lock back, and that may take milliseconds.
@@ -31,13 +38,15 @@ thread_local! {
 #[pyclass(frozen, module = "snugly._native")]
 pub(crate) struct Codec {
     options: Options,
+    dictionaries: Py<Dictionaries>,
     statistics: Statistics,
 }
 
 #[pymethods]
 impl Codec {
     #[new]
-    #[pyo3(signature = (*, backend, level, min_compression_size, max_decompressed_size, wrap, checksum))]
+    #[pyo3(signature = (*, backend, level, min_compression_size, max_decompressed_size, wrap, checksum, dictionaries))]
+    #[allow(clippy::too_many_arguments, reason = "each is given by its name")]
     fn new(
         backend: &str,
         level: Option<i32>,
@@ -45,19 +54,34 @@ impl Codec {
         max_decompressed_size: usize,
         wrap: bool,
         checksum: bool,
+        dictionaries: Py<Dictionaries>,
     ) -> PyResult<Codec> {
         let choice = Choice::new(backend, level, min_compression_size).map_err(refused)?;
         let existing_envelopes = if wrap { ExistingEnvelopes::Wrap } else { ExistingEnvelopes::Keep };
         let options = Options { choice, existing_envelopes, checksum, max_decompressed_size };
-        Ok(Codec { options, statistics: Statistics::default() })
+        Ok(Codec { options, dictionaries, statistics: Statistics::default() })
     }
 
-    /// The value's envelope, or the value itself where it is to be sent as it is.
-    fn encode<'py>(&self, py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    /// The value's envelope, or the value itself where it is to be sent as it is. A dictionary is chosen by the key,
+    /// which is bytes.
+    #[pyo3(signature = (value, key=None))]
+    fn encode<'py>(
+        &self,
+        py: Python<'py>,
+        value: &Bound<'py, PyAny>,
+        key: Option<&Bound<'py, PyBytes>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
         let value = bytes(value)?;
+        let dictionary = self.dictionary(py, value.as_bytes(), |choose| {
+            if let Some(key) = key {
+                choose(key.as_bytes());
+            }
+            Ok(())
+        })?;
         let mut out = SCRATCH.take();
         out.clear();
-        let encoded = self.encode_into(py, value.as_bytes(), &mut out).then(|| PyBytes::new(py, &out));
+        let encoded =
+            self.encode_into(py, value.as_bytes(), dictionary, &mut out).then(|| PyBytes::new(py, &out));
         keep(&SCRATCH, out);
         Ok(encoded.unwrap_or(value))
     }
@@ -68,6 +92,21 @@ impl Codec {
         Ok(self.decode_slice(py, value.as_bytes())?.unwrap_or(value))
     }
 
+    /// Counts a value that was not read back for want of a dictionary, after all.
+    fn count_unread(&self, py: Python<'_>) {
+        self.statistics.add(py, |counters| counters.increment(Family::DecodeFailures));
+    }
+
+    /// Counts a dictionary that was fetched.
+    fn count_fetched(&self, py: Python<'_>) {
+        self.statistics.add_own(py, Own::Fetched);
+    }
+
+    /// Counts a dictionary that was put back.
+    fn count_put_back(&self, py: Python<'_>) {
+        self.statistics.add_own(py, Own::PutBack);
+    }
+
     /// What this codec has counted, by name.
     fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.statistics.to_dict(py)
@@ -75,9 +114,31 @@ impl Codec {
 }
 
 impl Codec {
+    /// The dictionary to encode a value with. `tell` is asked for the key if it counts, and tells it if it is known.
+    ///
+    /// # Errors
+    /// What `tell` raises.
+    pub fn dictionary(
+        &self,
+        py: Python<'_>,
+        value: &[u8],
+        tell: impl FnOnce(&mut dyn FnMut(&[u8])) -> PyResult<()>,
+    ) -> PyResult<Option<Arc<Dictionary>>> {
+        if value.len() < self.options.choice.min_bytes() {
+            return Ok(None);
+        }
+        self.dictionaries.get().for_key(py, tell)
+    }
+
     /// Appends the value's envelope, unless the value is to be sent as it is.
-    pub fn encode_into(&self, py: Python<'_>, value: &[u8], out: &mut Vec<u8>) -> bool {
-        let encoding = self.encoding(py);
+    pub fn encode_into(
+        &self,
+        py: Python<'_>,
+        value: &[u8],
+        dictionary: Option<Arc<Dictionary>>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let encoding = self.encoding(py, dictionary);
         let encoded = unlocked(py, value.len(), || encoding.run(value, out));
         self.count_encoded(py, &encoded)
     }
@@ -89,8 +150,8 @@ impl Codec {
     }
 
     /// Something to be encoded, on any thread.
-    pub fn encoding(&self, _: Python<'_>) -> Encoding<'_> {
-        Encoding { options: &self.options, operation: self.statistics.encoding() }
+    pub fn encoding(&self, _: Python<'_>, dictionary: Option<Arc<Dictionary>>) -> Encoding<'_> {
+        Encoding { options: &self.options, dictionary, operation: self.statistics.encoding() }
     }
 
     /// Counts what has been encoded, and says whether there is an envelope.
@@ -111,24 +172,42 @@ impl Codec {
         let mut out = SCRATCH.take();
         out.clear();
         let operation = self.statistics.decoding();
-        let result = unlocked(py, size, || envelope::decode(&self.options, stored, &mut out));
+        let dictionaries = self.dictionaries.get();
+        let at_hand = |id| dictionaries.at_hand(id);
+        let result = unlocked(py, size, || envelope::decode_with(&self.options, &at_hand, stored, &mut out));
+        let missing = result.as_ref().err().and_then(|error| missing_dictionary(&error.fault));
         self.statistics.count(py, &operation.end(), |counters| match &result {
             Ok(decoded) => decoded.count(stored.len(), counters),
+            // It may be had yet.
+            Err(_) if missing.is_some() => counters.increment(Family::DictionaryMisses),
             Err(error) => error.count(counters),
         });
+        if matches!(result, Ok(Decoded::Restored { codec: CodecId::ZstdDictionary, .. })) {
+            dictionaries.woken(py);
+        }
         let restored = matches!(result, Ok(Decoded::Restored { .. })).then(|| PyBytes::new(py, &out));
         keep(&SCRATCH, out);
         match result {
             Ok(_) => Ok(restored),
-            Err(error) => Err(EnvelopeError::new_err((error.fault.to_string(), error.kind(), error.backend))),
+            Err(error) => {
+                Err(EnvelopeError::new_err((error.fault.to_string(), error.kind(), error.backend, missing)))
+            }
         }
     }
 }
 
+/// The ID of the dictionary that is not at hand, if that is what is wrong.
+fn missing_dictionary(fault: &Fault) -> Option<u32> {
+    match fault {
+        Fault::Payload(DecodeError::DictionaryMissing { dictionary, .. }) => Some(*dictionary),
+        _ => None,
+    }
+}
+
 /// A value that is to be encoded.
-#[derive(Clone, Copy)]
 pub(crate) struct Encoding<'a> {
     options: &'a Options,
+    dictionary: Option<Arc<Dictionary>>,
     operation: Operation,
 }
 
@@ -141,9 +220,9 @@ pub(crate) struct Encoded {
 
 impl Encoding<'_> {
     /// Appends the value's envelope, unless the value is to be sent as it is.
-    pub fn run(self, value: &[u8], out: &mut Vec<u8>) -> Encoded {
+    pub fn run(&self, value: &[u8], out: &mut Vec<u8>) -> Encoded {
         let operation = self.operation.begin();
-        let outcome = envelope::encode(self.options, value, out);
+        let outcome = envelope::encode_with(self.options, self.dictionary.as_deref(), value, out);
         Encoded { outcome, len: value.len(), done: operation.end() }
     }
 }

@@ -4,6 +4,7 @@
 //! wrong with them is for the Python code around it, which documents all of this for its users.
 
 mod codec;
+mod dictionaries;
 mod exchange;
 mod link;
 mod plans;
@@ -18,6 +19,8 @@ use pyo3::prelude::*;
 mod native {
     #[pymodule_export]
     use crate::codec::{Codec, EnvelopeError, inspect, levels};
+    #[pymodule_export]
+    use crate::dictionaries::{Dictionaries, Dictionary, catalogue_key, dictionary_key};
     #[pymodule_export]
     use crate::exchange::Request;
     #[pymodule_export]

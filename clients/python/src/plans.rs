@@ -27,8 +27,8 @@ pub(crate) enum Plan {
 pub(crate) struct Fixed {
     /// The array's head and the words of the name, ready to be sent.
     pub head: Box<[u8]>,
-    /// Positions of values among the arguments; the name is at 0.
-    pub values: Box<[usize]>,
+    /// Positions of values among the arguments, each with that of its key; the name is at 0.
+    pub values: Box<[(usize, usize)]>,
     pub reply: Shape,
     /// Words, in capitals, that change all this where they are among the arguments from `tail` on.
     pub telling: Box<[Box<str>]>,
@@ -58,8 +58,8 @@ pub(crate) enum Shape {
     Each(Arc<[usize]>),
 }
 
-/// Positions of values, the reply's kind, positions of keys, telling words.
-type Answer = (Vec<usize>, Option<String>, Vec<usize>, Vec<String>);
+/// Positions of values and of their keys, the reply's kind, positions of keys, telling words.
+type Answer = (Vec<(usize, usize)>, Option<String>, Vec<usize>, Vec<String>);
 
 /// The answers so far.
 pub(crate) struct Plans {
@@ -69,7 +69,7 @@ pub(crate) struct Plans {
 
 impl Plans {
     /// `ask` is called with a name and a number of words. It returns None for a command that is not for this
-    /// transport, False for one of which the arguments must be seen, and else a tuple: positions of values, whether the
+    /// transport, False for one of which the arguments must be seen, and else a tuple: positions of values, each with that of its key, whether the
     /// reply is a value (`"value"`), has values (`"each"`) or none (None), positions of keys, and words with which the
     /// arguments must be seen after all.
     pub fn new(ask: Py<PyAny>) -> Plans {
@@ -103,7 +103,7 @@ impl Plans {
         }
         let Ok((values, kind, keys, telling)) = answer.extract::<Answer>() else { return Ok(Plan::Asked) };
         let telling = telling.into_iter().map(Into::into).collect();
-        let tail = values.iter().chain(&keys).max().map_or(1, |last| last + 1);
+        let tail = values.iter().map(|(position, _)| position).chain(&keys).max().map_or(1, |last| last + 1);
         let reply = match kind.as_deref() {
             Some("value") => Shape::Value(keys.first().copied()),
             Some(_) => Shape::Each(keys.into()),

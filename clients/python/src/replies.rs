@@ -98,7 +98,8 @@ pub(crate) fn unasked() -> PyErr {
 impl Replies {
     /// `decodes` is an encoding and an error handler if replies are text. `parse_error` makes an exception of an
     /// error's text. `unreadable` is given an envelope, its key or None, and the error, and returns the bytes to take
-    /// for the value; `as_text` is given a value, the stored bytes and the key, and returns text. Both may raise instead.
+    /// for the value, or what stands for it; `as_text` is given one of these, the stored bytes and the key, and returns
+    /// text. Both may raise instead.
     pub fn new(
         codec: Option<Py<Codec>>,
         decodes: Option<(String, String)>,
@@ -294,7 +295,16 @@ impl Replies {
             Ok(Some(value)) => value,
             Ok(None) => PyBytes::new(py, stored),
             Err(error) => {
-                self.unreadable.bind(py).call1((PyBytes::new(py, stored), key(), error))?.cast_into()?
+                let value = self.unreadable.bind(py).call1((PyBytes::new(py, stored), key(), error))?;
+                match value.cast_into::<PyBytes>() {
+                    Ok(value) => value,
+                    // What stands for a value that is to be had later.
+                    Err(other) if self.decoding.is_none() => return Ok(other.into_inner()),
+                    Err(other) => {
+                        let stored = PyBytes::new(py, stored);
+                        return self.as_text.bind(py).call1((other.into_inner(), stored, key()));
+                    }
+                }
             }
         };
         let Some(decoding) = &self.decoding else { return Ok(value.into_any()) };

@@ -3,6 +3,7 @@
 //! [`Counters`] want one writer at a time. That is whoever holds the interpreter's lock: nothing here is written
 //! without it, which each function shows by asking for [`Python`].
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use pyo3::prelude::*;
@@ -10,11 +11,27 @@ use pyo3::types::PyDict;
 use snugly_codec::{Counters, DESCRIPTORS, Descriptor, Ended, Family, Snapshot, Started, Stopwatch};
 
 static PROCESS: LazyLock<Counters> = LazyLock::new(Counters::default);
+static PROCESS_OWN: [AtomicU64; OWN.len()] = [const { AtomicU64::new(0) }; OWN.len()];
+
+/// What only clients count, beside what every codec does.
+#[derive(Clone, Copy)]
+#[repr(usize)]
+pub(crate) enum Own {
+    Fetched,
+    PutBack,
+}
+
+/// The name and the meaning of each, in their order.
+const OWN: [(&str, &str); 2] = [
+    ("dictionaries_fetched", "dictionaries that were fetched from a server or a folder"),
+    ("dictionaries_put_back", "dictionaries that were not in the server any more and were put back"),
+];
 
 /// What one codec counts; the process counts the same.
 #[derive(Default)]
 pub(crate) struct Statistics {
     counters: Counters,
+    own: [AtomicU64; OWN.len()],
     encoding: Mutex<Stopwatch>,
     decoding: Mutex<Stopwatch>,
 }
@@ -60,8 +77,19 @@ impl Statistics {
         }
     }
 
+    /// Counts what takes no time of its own.
+    pub fn add(&self, _: Python<'_>, count: impl Fn(&Counters)) {
+        [&self.counters, &*PROCESS].into_iter().for_each(count);
+    }
+
+    pub fn add_own(&self, _: Python<'_>, counter: Own) {
+        for counters in [&self.own, &PROCESS_OWN] {
+            counters[counter as usize].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     pub fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        named(py, &self.counters.snapshot())
+        named(py, &self.counters.snapshot(), &self.own)
     }
 }
 
@@ -72,7 +100,7 @@ fn start(stopwatch: &Mutex<Stopwatch>) -> Started {
 /// The counters of all codecs of this process, by name.
 #[pyfunction]
 pub(crate) fn process_statistics(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    named(py, &PROCESS.snapshot())
+    named(py, &PROCESS.snapshot(), &PROCESS_OWN)
 }
 
 /// Name, family, codec and text of each counter.
@@ -84,13 +112,21 @@ type Description = (String, &'static str, Option<&'static str>, &'static str);
 pub(crate) fn counters() -> Vec<Description> {
     let codec = |row: &Descriptor| row.codec.map(|codec| codec.name());
     let describe = |row: &Descriptor| (row.to_string(), row.family, codec(row), row.help);
-    DESCRIPTORS.iter().map(describe).collect()
+    let own = OWN.iter().map(|&(name, help)| (name.to_owned(), name, None, help));
+    DESCRIPTORS.iter().map(describe).chain(own).collect()
 }
 
-fn named<'py>(py: Python<'py>, snapshot: &Snapshot) -> PyResult<Bound<'py, PyDict>> {
+fn named<'py>(
+    py: Python<'py>,
+    snapshot: &Snapshot,
+    own: &[AtomicU64; OWN.len()],
+) -> PyResult<Bound<'py, PyDict>> {
     let names = PyDict::new(py);
     for descriptor in &DESCRIPTORS {
         names.set_item(descriptor.to_string(), descriptor.value(snapshot))?;
+    }
+    for ((name, _), count) in OWN.iter().zip(own) {
+        names.set_item(*name, count.load(Ordering::Relaxed))?;
     }
     Ok(names)
 }

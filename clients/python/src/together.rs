@@ -6,6 +6,7 @@ use std::{process, thread};
 
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use snugly_codec::Dictionary;
 
 use crate::codec::{Codec, Encoded, Encoding};
 
@@ -28,13 +29,22 @@ impl Job<'_> {
     }
 }
 
-/// The envelopes of values, in their order; None for a value that is to be sent as it is.
+/// The envelopes of values, each with the dictionary that it is to be encoded with, in their order; None for a value that
+/// is to be sent as it is.
 ///
 /// None instead of all of them if there is no thread to help.
-pub(crate) fn encode(codec: &Codec, py: Python<'_>, values: &[&[u8]]) -> Option<Vec<Option<Vec<u8>>>> {
+pub(crate) fn encode(
+    codec: &Codec,
+    py: Python<'_>,
+    values: Vec<(&[u8], Option<Arc<Dictionary>>)>,
+) -> Option<Vec<Option<Vec<u8>>>> {
     let pool = pool()?;
-    let job = |&value| Job { value, encoding: codec.encoding(py), result: OnceLock::new() };
-    let jobs: Vec<Job<'_>> = values.iter().map(job).collect();
+    let job = |(value, dictionary)| Job {
+        value,
+        encoding: codec.encoding(py, dictionary),
+        result: OnceLock::new(),
+    };
+    let jobs: Vec<Job<'_>> = values.into_iter().map(job).collect();
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {

@@ -207,9 +207,11 @@ impl Wire {
         let mut values = plan.values.iter();
         let mut next_value = values.next();
         for (position, argument) in args.iter_borrowed().enumerate().skip(1) {
-            if next_value == Some(&position) {
+            if let Some(&(value, key)) = next_value
+                && value == position
+            {
                 next_value = values.next();
-                self.append_value(&argument, envelopes, out)?;
+                self.append_value(&argument, || args.get_item(key), envelopes, out)?;
             } else {
                 self.append_argument(&argument, out)?;
             }
@@ -234,28 +236,57 @@ impl Wire {
         Ok(restoration.map_or(Expected::Plain, Expected::Restored))
     }
 
-    fn append_value(
+    fn append_value<'py>(
         &self,
-        argument: &Bound<'_, PyAny>,
+        argument: &Bound<'py, PyAny>,
+        key: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
         envelopes: &mut Envelopes,
         out: &mut Vec<u8>,
     ) -> PyResult<()> {
+        let py = argument.py();
         let Some(codec) = self.codec.as_ref().map(Py::get) else {
             return self.append_argument(argument, out);
         };
         if let Some(value) = self.readily(argument)? {
             match envelopes.next() {
                 Some(envelope) => encode_bulk(envelope.as_deref().unwrap_or(value), out),
-                None => append_encoded(codec, argument.py(), value, out),
+                None => self.append_encoded(codec, py, value, key, out)?,
             }
         } else if argument.is_instance_of::<PyByteArray>() || argument.is_instance_of::<PyMemoryView>() {
-            append_encoded(codec, argument.py(), codec::bytes(argument)?.as_bytes(), out);
+            self.append_encoded(codec, py, codec::bytes(argument)?.as_bytes(), key, out)?;
         } else if argument.is_instance_of::<PyString>() || argument.is_instance_of::<PyBytes>() {
-            let value = self.encode.bind(argument.py()).call1((argument,))?;
-            append_encoded(codec, argument.py(), codec::bytes(&value)?.as_bytes(), out);
+            let value = self.encode.bind(py).call1((argument,))?;
+            self.append_encoded(codec, py, codec::bytes(&value)?.as_bytes(), key, out)?;
         } else {
             // Numbers stay numbers; what is no value at all is refused there.
             self.append_argument(argument, out)?;
+        }
+        Ok(())
+    }
+
+    /// Appends a value as one word: its envelope, or itself.
+    fn append_encoded<'py>(
+        &self,
+        codec: &Codec,
+        py: Python<'py>,
+        value: &[u8],
+        key: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
+        out: &mut Vec<u8>,
+    ) -> PyResult<()> {
+        let dictionary = codec.dictionary(py, value, |choose| self.tell_key(&key()?, choose))?;
+        let mut envelope = ENVELOPE.take();
+        envelope.clear();
+        let encoded = codec.encode_into(py, value, dictionary, &mut envelope);
+        encode_bulk(if encoded { &envelope } else { value }, out);
+        codec::keep(&ENVELOPE, envelope);
+        Ok(())
+    }
+
+    /// Tells the bytes of a key, as it is sent.
+    fn tell_key(&self, key: &Bound<'_, PyAny>, choose: &mut dyn FnMut(&[u8])) -> PyResult<()> {
+        match self.readily(key)? {
+            Some(bytes) => choose(bytes),
+            None => choose(codec::bytes(&self.encode.bind(key.py()).call1((key,))?)?.as_bytes()),
         }
         Ok(())
     }
@@ -284,19 +315,27 @@ impl Wire {
         for command in commands.iter() {
             let args = command.cast_into::<PyTuple>()?.get_item(0)?.cast_into::<PyTuple>()?;
             if let Plan::Fixed(plan) = self.plan(&args)? {
-                for &position in &plan.values {
-                    arguments.push(args.get_item(position)?);
+                for &(position, key) in &plan.values {
+                    arguments.push((args.get_item(position)?, args.get_item(key)?));
                 }
             }
         }
         let mut values = Vec::with_capacity(arguments.len());
-        for argument in &arguments {
-            values.extend(self.readily(argument)?);
+        for (argument, key) in &arguments {
+            if let Some(value) = self.readily(argument)? {
+                values.push((value, key));
+            }
         }
-        if values.len() < 2 || values.iter().map(|value| value.len()).sum::<usize>() < codec.worth_threads() {
+        let bytes: usize = values.iter().map(|(value, _)| value.len()).sum();
+        if values.len() < 2 || bytes < codec.worth_threads() {
             return Ok(Vec::new());
         }
-        Ok(together::encode(codec, commands.py(), &values).unwrap_or_default())
+        let with_dictionary = |(value, key)| {
+            let dictionary = codec.dictionary(commands.py(), value, |choose| self.tell_key(key, choose))?;
+            Ok((value, dictionary))
+        };
+        let values = values.into_iter().map(with_dictionary).collect::<PyResult<_>>()?;
+        Ok(together::encode(codec, commands.py(), values).unwrap_or_default())
     }
 
     fn append_argument(&self, argument: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<()> {
@@ -314,15 +353,6 @@ impl Wire {
         encode_bulk(codec::bytes(&bytes)?.as_bytes(), out);
         Ok(())
     }
-}
-
-/// Appends a value as one word: its envelope, or itself.
-fn append_encoded(codec: &Codec, py: Python<'_>, value: &[u8], out: &mut Vec<u8>) {
-    let mut envelope = ENVELOPE.take();
-    envelope.clear();
-    let encoded = codec.encode_into(py, value, &mut envelope);
-    encode_bulk(if encoded { &envelope } else { value }, out);
-    codec::keep(&ENVELOPE, envelope);
 }
 
 /// About how many bytes all arguments have in sum.

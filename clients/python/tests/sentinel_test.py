@@ -15,6 +15,7 @@ import valkey.sentinel
 import servers
 import snugly
 import snugly.asyncio
+from published import USERS, publish, user
 from servers import Server
 
 # The module without the types that it lacks.
@@ -42,6 +43,18 @@ def test_a_client_made_by_a_sentinel_compresses(sentinel: Server, valkey_server:
     assert isinstance(stored, bytes)
     assert len(stored) < 200
     client.close()
+
+
+@pytest.mark.parametrize("library", [valkey.sentinel, redis.sentinel], ids=["valkey-py", "redis-py"])
+def test_a_client_made_by_a_sentinel_finds_dictionaries(sentinel: Server, valkey_server: Server, library: Any) -> None:
+    with valkey.Valkey(port=valkey_server.port) as plain:
+        publish(lambda name, *args: getattr(plain, name)(*args), ("*", USERS))
+        stored = snugly.codec.Codec(snugly.CompressionConfiguration(dictionary=USERS)).encode(user(1))
+        plain.set("user:1", stored)
+        client = snugly.compress(library.Sentinel([("127.0.0.1", sentinel.port)]).master_for("pages"))
+        assert client.get("user:1") == user(1)
+        client.close()
+        plain.flushall()
 
 
 def test_an_asyncio_client_made_by_a_sentinel_compresses(sentinel: Server) -> None:

@@ -20,6 +20,7 @@ import servers
 import snugly
 import snugly.asyncio
 from kinds import Driver
+from published import USERS, publish, user
 from rules import noise
 from servers import Server
 
@@ -118,6 +119,14 @@ def test_values_are_written_and_read_over_encrypted_connections(encrypted: Encry
         assert client("mget", list(VALUES)) == list(VALUES.values())
         with pytest.raises(snugly.CommandRefusedError):
             client("append", "page", "more")
+
+
+@each_way
+def test_dictionaries_are_fetched_over_encrypted_connections(encrypted: Encrypted, way: Open) -> None:
+    with opened(way, encrypted) as client, valkey.Valkey(port=encrypted.server.port) as plain:
+        publish(lambda name, *args: getattr(plain, name)(*args), ("*", USERS))
+        plain.set("user:1", snugly.codec.Codec(snugly.CompressionConfiguration(dictionary=USERS)).encode(user(1)))
+        assert client("get", "user:1") == user(1)
 
 
 @each_way

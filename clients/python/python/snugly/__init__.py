@@ -18,7 +18,8 @@ from snugly.configuration import (
     OnUndecodable,
     ValueType,
 )
-from snugly.errors import CommandRefusedError, ConfigurationError, SnuglyError, UndecodableError
+from snugly.dictionary import Dictionary
+from snugly.errors import CommandRefusedError, ConfigurationError, DictionaryError, SnuglyError, UndecodableError
 from snugly.valkey_clients import Valkey, ValkeyCluster
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "CompressionBackend",
     "CompressionConfiguration",
     "ConfigurationError",
+    "Dictionary",
+    "DictionaryError",
     "ExistingEnvelopes",
     "OnUndecodable",
     "SnuglyError",

@@ -15,15 +15,80 @@ class Codec:
         max_decompressed_size: int,
         wrap: bool,
         checksum: bool,
+        dictionaries: Dictionaries,
     ) -> Codec: ...
-    def encode(self, value: bytes | bytearray | memoryview) -> bytes:
-        """The value's envelope, or the value itself where it is to be sent as it is."""
+    def encode(self, value: bytes | bytearray | memoryview, key: bytes | None = None) -> bytes:
+        """The value's envelope, or the value itself where it is to be sent as it is.
+
+        A dictionary is chosen by the key.
+        """
 
     def decode(self, value: bytes | bytearray | memoryview) -> bytes:
         """The value in an envelope, or the value itself if it is none. Raises EnvelopeError."""
 
+    def count_unread(self) -> None:
+        """Counts a value that was not read back for want of a dictionary, after all."""
+
+    def count_fetched(self) -> None:
+        """Counts a dictionary that was fetched."""
+
+    def count_put_back(self) -> None:
+        """Counts a dictionary that was put back."""
+
     def statistics(self) -> dict[str, int]:
         """What this codec has counted, by name."""
+
+@final
+class Dictionary:
+    """A loaded dictionary."""
+
+    def __new__(cls, bytes: bytes) -> Dictionary:
+        """Raises ValueError for what is no dictionary, or has another ID than its content."""
+
+    @classmethod
+    def train(cls, samples: list[bytes], max_bytes: int) -> Dictionary:
+        """Raises ValueError if none can be made of these samples."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def bytes(self) -> bytes: ...
+
+@final
+class Dictionaries:
+    """The dictionaries that one client has at hand, and which of them it writes with. Times are seconds since 1970."""
+
+    def __new__(cls, given: Dictionary | None, by_catalogue: bool, wake: Callable[[], None] | None) -> Dictionaries:
+        """`given` is written with whatever the key is; without it, what the catalogue says, if `by_catalogue`.
+
+        `wake` is called when dictionaries are used for the first time, and again after `sleep`.
+        """
+
+    def sleep(self) -> None:
+        """Has `wake` called at the next use."""
+
+    def held(self) -> list[int]:
+        """The IDs of those that are at hand."""
+
+    def get(self, id: int) -> Dictionary | None:
+        """One that is at hand."""
+
+    def hold(self, dictionary: Dictionary, now: float) -> None:
+        """Keeps a dictionary at hand, and lets go of the one that was used least recently if there are too many."""
+
+    def read(self, document: bytes | None, now: float, refresh: float) -> tuple[list[int], list[int]]:
+        """Takes what the catalogue says; None for no catalogue.
+
+        Returns the IDs that its writers need and that are not at hand, and those that are forgotten.
+
+        Raises ValueError for what is no catalogue, which counts as none.
+        """
+
+    def choose(self, now: float) -> None:
+        """Chooses anew what to write with: time has passed."""
+
+    def choices(self) -> list[tuple[str, int | None]]:
+        """For each active pattern of the catalogue the ID of the dictionary that is written with."""
 
 @final
 class Wire:
@@ -33,7 +98,7 @@ class Wire:
         cls,
         *,
         codec: Codec | None,
-        plan: Callable[[str, int], tuple[list[int], str | None, list[int], list[str]] | bool | None],
+        plan: Callable[[str, int], tuple[list[tuple[int, int]], str | None, list[int], list[str]] | bool | None],
         request: Callable[[tuple[Any, ...]], tuple[tuple[Any, ...], Callable[[Any], Any] | None]],
         refuse: Callable[[tuple[Any, ...]], None],
         encode: Callable[[Any], bytes | memoryview],
@@ -106,7 +171,13 @@ class ProtocolFault(Exception):
     """A server sent what is no reply."""
 
 class EnvelopeError(Exception):
-    """An envelope that cannot be read. The arguments: message, kind, backend."""
+    """An envelope that cannot be read. The arguments: message, kind, backend, ID of the missing dictionary or None."""
+
+def catalogue_key(prefix: str) -> bytes:
+    """The name of the catalogue's key for a prefix."""
+
+def dictionary_key(prefix: str, id: int) -> bytes:
+    """The name of a dictionary's key for a prefix."""
 
 def counters() -> list[tuple[str, str, str | None, str]]:
     """Of each name of the statistics: the name, its family, the codec if the family has one counter a codec, a text."""

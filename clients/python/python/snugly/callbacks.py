@@ -88,6 +88,16 @@ def restored(inner: Callback | None, reply: Any, **options: Any) -> Any:
     restoration: Restoration | Transaction | None = options.pop(OPTION, None)
     if restoration is not None:
         reply = restoration(reply)
+        if restoration.deferrals.count:
+            return settled(inner, restoration, reply, options)
+    return reply if inner is None or isinstance(reply, Exception) else inner(reply, **options)
+
+
+async def settled(
+    inner: Callback | None, restoration: Restoration | Transaction, reply: Any, options: dict[str, Any]
+) -> Any:
+    """The same for values that have to be waited for, of asyncio clients."""
+    reply = await restoration.settle(reply)
     return reply if inner is None or isinstance(reply, Exception) else inner(reply, **options)
 
 

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from snugly import _native
 from snugly.callbacks import OPTION, Callbacks
 from snugly.compressor import Batch, Compressor, Restoration, Transaction
 from snugly.configuration import CompressionConfiguration
+from snugly.dictionaries.catalogue import Catalogue
+from snugly.dictionaries.deferred import NONE, Deferrals
+from snugly.dictionaries.keepers import AsyncKeeper, Keeper
+from snugly.dictionaries.ways import AsyncClusterWay, AsyncNodeWay, ClusterWay, NodeWay
 from snugly.errors import ConfigurationError, UndecodableError
 from snugly.text import known_nodes, read_escaped, text_encoding
 
@@ -108,6 +113,46 @@ class CompressedNode(Compressed):
         return twin
 
 
+class Closing(Plain):  # type: ignore[misc]
+    """For synchronous clients that are not the nodes of another: what looks after dictionaries ends with them."""
+
+    def close(self) -> Any:
+        keeper = compressor_of(self).keeper
+        if isinstance(keeper, Keeper):
+            keeper.stop()
+        return super().close()
+
+
+class Node(Closing, CompressedNode):
+    """For synchronous clients of one server."""
+
+
+class Cluster(Closing, Compressed):
+    """For synchronous clients of clusters."""
+
+
+class AsyncClosing(Plain):  # type: ignore[misc]
+    """The same for asyncio clients."""
+
+    async def aclose(self, *args: Any, **options: Any) -> Any:
+        keeper = compressor_of(self).keeper
+        if isinstance(keeper, AsyncKeeper):
+            await keeper.stop()
+        return await super().aclose(*args, **options)
+
+
+class AsyncNode(AsyncClosing, CompressedNode):
+    """For asyncio clients of one server."""
+
+
+class AsyncCluster(AsyncClosing, Compressed):
+    """For asyncio clients of clusters, which do not wait for what callbacks wait for."""
+
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        reply = await super().execute_command(*args, **options)
+        return await reply if compressor_of(self).deferrals.count and inspect.iscoroutine(reply) else reply
+
+
 class Batched(Plain):  # type: ignore[misc]
     """For pipelines: `execute` says whether errors are raised or take their place among the results."""
 
@@ -135,6 +180,16 @@ class ClusterPipeline(Batched, Executing):
     """For pipelines to a cluster."""
 
 
+class AsyncClusterPipeline(ClusterPipeline):
+    """For pipelines to a cluster of asyncio clients, which do not wait for what callbacks wait for."""
+
+    async def execute(self, raise_on_error: bool = True, *args: Any, **options: Any) -> Any:
+        replies = await super().execute(raise_on_error, *args, **options)
+        if not compressor_of(self).deferrals.count or not isinstance(replies, list):
+            return replies
+        return [await reply if inspect.iscoroutine(reply) else reply for reply in replies]
+
+
 def compress(client: Client, compression: Compression = True) -> Client:
     """Makes a client of valkey-py or redis-py compress, and returns it.
 
@@ -157,16 +212,33 @@ def compress(client: Client, compression: Compression = True) -> Client:
         raise ConfigurationError(f"{type(client).__qualname__} is no client of valkey-py or redis-py")
     text = text_encoding(client)
     compressor = Compressor(configuration, text, error_class(library))
+    is_async = inspect.iscoroutinefunction(getattr(client, "execute_command", None))
     transport = take_off(client)
     if text.decodes:
         read_escaped(client)
-    if hasattr(client, "nodes_manager"):
+    is_cluster = hasattr(client, "nodes_manager")
+    keep_dictionaries(client, compressor, library, is_cluster, is_async)
+    if is_cluster:
         adopt_cluster(client, compressor)
     else:
-        adopt_node(client, compressor)
+        adopt_node(client, compressor, AsyncNode if is_async else Node)
     if transport is not None:
         transport.adopt(client)
     return client
+
+
+def keep_dictionaries(client: Any, compressor: Compressor, library: str, is_cluster: bool, is_async: bool) -> None:
+    """Has the compressor get dictionaries from the client's server."""
+    exceptions = importlib.import_module(f"{library}.exceptions")
+    codec = compressor.codec
+    denied = exceptions.NoPermissionError
+    catalogue = Catalogue(compressor.configuration, codec.native, codec.dictionaries, denied)
+    if is_async:
+        async_way = AsyncClusterWay(client) if is_cluster else AsyncNodeWay(client)
+        compressor.keep_dictionaries(AsyncKeeper(catalogue, async_way), Deferrals())
+    else:
+        way = ClusterWay(client) if is_cluster else NodeWay(client)
+        compressor.keep_dictionaries(Keeper(catalogue, way), NONE)
 
 
 def configured(compression: Compression) -> CompressionConfiguration | None:
@@ -226,7 +298,7 @@ def transaction(client: Any, word: str) -> Transaction | None:
     single = getattr(client, "connection", None) is not None or getattr(client, "single_connection_client", False)
     if word == "MULTI" and (single or isinstance(client, NodePipeline)):
         own[QUEUED] = []
-    return Transaction(queued) if word == "EXEC" and queued is not None else None
+    return Transaction(queued, own[COMPRESSOR].deferrals) if word == "EXEC" and queued is not None else None
 
 
 def become(client: Any, layer: type) -> None:
@@ -246,9 +318,9 @@ def become_compressed(client: Any, layer: type, compressor: Compressor) -> None:
     become(client, layer)
 
 
-def adopt_node(client: Any, compressor: Compressor) -> None:
+def adopt_node(client: Any, compressor: Compressor, layer: type = CompressedNode) -> None:
     client.response_callbacks = Callbacks(client.response_callbacks, compressor)
-    become_compressed(client, CompressedNode, compressor)
+    become_compressed(client, layer, compressor)
 
 
 def adopt_pipeline(pipeline: Any, compressor: Compressor) -> None:
@@ -260,7 +332,8 @@ def adopt_pipeline(pipeline: Any, compressor: Compressor) -> None:
         # The replies inside EXEC's come to the cluster's callbacks without having been at a node's.
         inner = pipeline.cluster_response_callbacks.inner
         pipeline.cluster_response_callbacks = Callbacks(inner, compressor)
-    become_compressed(pipeline, ClusterPipeline, compressor)
+    is_async = inspect.iscoroutinefunction(type(pipeline).execute)
+    become_compressed(pipeline, AsyncClusterPipeline if is_async else ClusterPipeline, compressor)
 
 
 def adopt_cluster(client: Any, compressor: Compressor) -> None:
@@ -277,7 +350,9 @@ def adopt_cluster(client: Any, compressor: Compressor) -> None:
             made_with["response_callbacks"] = callbacks
         for node in known_nodes(manager):
             node.response_callbacks = callbacks
-    become_compressed(client, Compressed, compressor)
+        become_compressed(client, AsyncCluster, compressor)
+        return
+    become_compressed(client, Cluster, compressor)
 
 
 def adopt_nodes(manager: Any, compressor: Compressor) -> None:

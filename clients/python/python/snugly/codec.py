@@ -14,8 +14,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from snugly import _native
-from snugly.configuration import CompressionBackend, CompressionConfiguration, ExistingEnvelopes, OnUndecodable
-from snugly.errors import UndecodableError
+from snugly.configuration import (
+    CATALOGUE,
+    CompressionBackend,
+    CompressionConfiguration,
+    ExistingEnvelopes,
+    OnUndecodable,
+)
+from snugly.dictionaries.waker import Waker
+from snugly.dictionary import Dictionary
+from snugly.errors import ConfigurationError, UndecodableError
 
 __all__ = ["Codec", "Envelope", "decode", "encode", "inspect"]
 
@@ -37,13 +45,30 @@ class Envelope:
 class Codec:
     """Encodes and decodes values as `configuration` says (default: `CompressionConfiguration()`).
 
-    `enabled=False` is the same as the backend `none`: nothing is compressed, everything is read.
+    `enabled=False` is the same as the backend `none`: nothing is compressed, everything is read. Of dictionaries it
+    knows the one that is given; raises ConfigurationError for `dictionary="catalogue"`, which is for clients.
     """
 
     def __init__(self, configuration: CompressionConfiguration | None = None) -> None:
-        self.configuration = configuration or CompressionConfiguration()
-        chosen = self.configuration
+        chosen = configuration or CompressionConfiguration()
+        if chosen.dictionary == CATALOGUE:
+            raise ConfigurationError("dictionary is 'catalogue', which only clients can read: give a Dictionary")
+        self._make(chosen, None)
+
+    @classmethod
+    def for_client(cls, configuration: CompressionConfiguration, waker: Waker) -> Codec:
+        """One whose dictionaries come from a server. `waker` is called when they are used."""
+        codec = cls.__new__(cls)
+        codec._make(configuration, waker)
+        return codec
+
+    def _make(self, configuration: CompressionConfiguration, waker: Waker | None) -> None:
+        self.configuration = chosen = configuration
         self._raw = chosen.on_undecodable == OnUndecodable.RAW
+        given = chosen.dictionary if chosen.enabled and isinstance(chosen.dictionary, Dictionary) else None
+        self.dictionaries = _native.Dictionaries(
+            given.native if given is not None else None, chosen.dictionary == CATALOGUE, waker
+        )
         self.native = _native.Codec(
             backend=chosen.backend if chosen.enabled else CompressionBackend.NONE,
             level=chosen.compression_level if chosen.enabled else None,
@@ -51,6 +76,7 @@ class Codec:
             max_decompressed_size=chosen.max_decompressed_size,
             wrap=chosen.existing_envelopes == ExistingEnvelopes.WRAP,
             checksum=chosen.checksum,
+            dictionaries=self.dictionaries,
         )
 
     def encode(self, value: bytes | bytearray | memoryview) -> bytes:
@@ -65,6 +91,8 @@ class Codec:
         try:
             return self.native.decode(stored)
         except _native.EnvelopeError as error:
+            if error.args[3] is not None:
+                self.native.count_unread()
             if self._raw:
                 return bytes(stored)
             raise undecodable(UndecodableError, bytes(stored), key, error) from None
@@ -86,7 +114,7 @@ def undecodable(
     kind: type[UndecodableError], stored: bytes, key: bytes | None, error: _native.EnvelopeError
 ) -> UndecodableError:
     """The error to raise for `stored`."""
-    why, named, backend = error.args
+    why, named, backend, _ = error.args
     at = f", at key {key!r}" if key is not None else ""
     message = f"cannot decode an envelope of {len(stored)} bytes, backend {backend:02x}{at}: {why}"
     return kind(message, kind=named, key=key, backend=backend, stored=stored)

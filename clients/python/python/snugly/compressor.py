@@ -6,14 +6,19 @@ It joins the command table and the codec, for arguments and replies as Python cl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from snugly import _native
 from snugly.codec import Codec, undecodable
-from snugly.configuration import CompressionConfiguration, OnUndecodable
+from snugly.configuration import CATALOGUE, CompressionConfiguration, OnUndecodable
+from snugly.dictionaries.deferred import NONE, Deferrals, Deferred, settle
+from snugly.dictionaries.waker import Waker
 from snugly.errors import CommandRefusedError, UndecodableError
 from snugly.table import NO_VALUES, Decode, Plan, Row, Shape, table_for, text, value
 from snugly.text import ESCAPES, TextEncoding
+
+if TYPE_CHECKING:
+    from snugly.dictionaries.keepers import AsyncKeeper, Keeper
 
 # In place of a row: the name is not one that the table has, as it is written.
 UNUSUAL: Any = object()
@@ -35,14 +40,23 @@ class Restoration:
     That a command has one also says that its values have been encoded: retries and redirections leave it alone.
     """
 
-    __slots__ = ("_args", "_decode", "_keys", "_shape", "batch")
+    __slots__ = ("_args", "_decode", "_keys", "_shape", "batch", "deferrals")
 
-    def __init__(self, shape: Shape | None, args: Sequence[Any], keys: Sequence[int], decode: Decode) -> None:
+    def __init__(
+        self,
+        shape: Shape | None,
+        args: Sequence[Any],
+        keys: Sequence[int],
+        decode: Decode,
+        deferrals: Deferrals = NONE,
+    ) -> None:
         self._shape = shape
         self._args = args
         self._keys = keys
         self._decode = decode
         self.batch: Batch | None = None
+        self.deferrals = deferrals
+        """Whether values in restored replies may have to be waited for: only those of asyncio clients."""
 
     def __call__(self, reply: Any) -> Any:
         """The reply with its values restored. Raises UndecodableError, or returns it if its batch collects."""
@@ -59,15 +73,33 @@ class Restoration:
                 return error
             raise
 
+    async def settle(self, reply: Any) -> Any:
+        """A restored reply with the values that had to be waited for. Raises or returns as before."""
+        try:
+            return await settle(reply)
+        except UndecodableError as error:
+            if self.batch is not None and self.batch.collects:
+                return error
+            raise
+
 
 class Transaction:
     """What is to be done with EXEC's reply: with each element what is to be done with the reply of its command."""
 
-    __slots__ = ("_queued", "batch")
+    __slots__ = ("_queued", "batch", "deferrals")
 
-    def __init__(self, queued: Sequence[Restoration | None]) -> None:
+    def __init__(self, queued: Sequence[Restoration | None], deferrals: Deferrals) -> None:
         self._queued = queued
         self.batch: Batch | None = None
+        self.deferrals = deferrals
+
+    async def settle(self, reply: Any) -> Any:
+        """As that of a Restoration."""
+        if not isinstance(reply, list):
+            return reply
+        return [
+            await restore.settle(item) if restore else item for restore, item in zip(self._queued, reply, strict=True)
+        ]
 
     def __call__(self, reply: Any) -> Any:
         if not isinstance(reply, list) or len(reply) != len(self._queued):
@@ -90,16 +122,27 @@ class Compressor:
     def __init__(
         self, configuration: CompressionConfiguration, text: TextEncoding, error: type[UndecodableError]
     ) -> None:
-        self.codec = Codec(configuration)
+        self._waker = Waker()
+        self.codec = Codec.for_client(configuration, self._waker)
+        self.configuration = configuration
+        self.deferrals = NONE
+        """How many values wait for their dictionaries, if the client is an asyncio one."""
+        self.keeper: Keeper | AsyncKeeper | None = None
         self._text = text
         self._error = error
         self._raw = configuration.on_undecodable == OnUndecodable.RAW
         table = table_for(frozenset(map(str, configuration.value_types)))
         # Known to be untouched: None. Names that are written otherwise are looked up by `_unusual`.
         self._rows: dict[Any, Row | None] = {**dict.fromkeys(table.untouched), **table.rows}
-        self._encode_bytes: Callable[[Any], bytes] = self.codec.native.encode
+        self._encode_bytes: Callable[[Any, bytes | None], bytes] = self.codec.native.encode
+        self._names_keys = configuration.dictionary == CATALOGUE
         self._decode_bytes = self.codec.native.decode
         self._decode: Decode = self._decoded_text if text.decodes else self._decoded
+
+    def keep_dictionaries(self, keeper: Keeper | AsyncKeeper, deferrals: Deferrals) -> None:
+        """Gets dictionaries by this keeper from now on."""
+        self.keeper, self.deferrals = keeper, deferrals
+        self._waker.wakes(keeper)
 
     def carries_values(self, name: Any) -> bool:
         """Whether there may be a restoration for the command of this name, as the client writes it."""
@@ -153,11 +196,11 @@ class Compressor:
             return args, None
         if found.values:
             sent = list(args)
-            for position, _ in found.values:
-                sent[position] = self._encoded(sent[position])
+            for position, key in found.values:
+                sent[position] = self._encoded(sent[position], self._key(args[key]) if self._names_keys else None)
             args = tuple(sent)
         shape = row.shape_given(found) if row.shape_depends else row.shape
-        return args, Restoration(shape, args, found.keys, self._decode)
+        return args, Restoration(shape, args, found.keys, self._decode, self.deferrals)
 
     def _unusual(self, args: Sequence[Any]) -> tuple[Sequence[Any], Row | None]:
         """The row of a name in lower case, in bytes, or with the first arguments in the same string, as clients split
@@ -171,14 +214,14 @@ class Compressor:
             return args, row
         return [*(word.encode() if isinstance(name, str) else word.encode("latin-1") for word in words), *args[1:]], row
 
-    def _encoded(self, value: Any) -> Any:
+    def _encoded(self, value: Any, key: bytes | None) -> Any:
         """A value as it is sent. Numbers stay numbers; what is no value at all is for the client to refuse."""
         if value.__class__ is bytes:
-            return self._encode_bytes(value)
+            return self._encode_bytes(value, key)
         if isinstance(value, str):
-            return self._encode_bytes(value.encode(self._text.encoding, self._text.errors))
+            return self._encode_bytes(value.encode(self._text.encoding, self._text.errors), key)
         if isinstance(value, bytes | bytearray | memoryview):
-            return self._encode_bytes(value)
+            return self._encode_bytes(value, key)
         return value
 
     def _decoded(self, reply: Any, key: Any) -> Any:
@@ -195,14 +238,46 @@ class Compressor:
         stored = reply.encode(self._text.encoding, ESCAPES)
         return self.as_text(self._decoded(stored, key), stored, key)
 
-    def unreadable(self, stored: bytes, key: Any, error: _native.EnvelopeError) -> bytes:
-        """What a value is that cannot be restored. Raises UndecodableError, or returns what is stored."""
+    def unreadable(self, stored: bytes, key: Any, error: _native.EnvelopeError) -> Any:
+        """What a value is that could not be restored: the value after all, with a dictionary that has been fetched, or
+        what stands for it until an event loop has fetched that.
+
+        Raises UndecodableError, or returns what is stored.
+        """
+        dictionary: int | None = error.args[3]
+        if dictionary is not None and self.keeper is not None and not self.keeper.catalogue.is_missing(dictionary):
+            fetch: Callable[[int], Any] = self.keeper.fetch
+            if self.deferrals is not NONE:
+                return Deferred(self.deferrals, stored, key, error, dictionary, fetch, self._settled)
+            if fetch(dictionary):
+                try:
+                    return self._decode_bytes(stored)
+                except _native.EnvelopeError as another:
+                    error = another
+        return self._unread(stored, key, error)
+
+    def _settled(self, deferred: Deferred) -> Any:
+        """A value whose dictionary has been looked for. Raises UndecodableError, or returns what is stored."""
+        try:
+            value = self._decode_bytes(deferred.stored)
+        except _native.EnvelopeError as error:
+            value = self._unread(deferred.stored, deferred.key, error)
+        return self.as_text(value, deferred.stored, deferred.key) if deferred.as_text else value
+
+    def _unread(self, stored: bytes, key: Any, error: _native.EnvelopeError) -> bytes:
+        if error.args[3] is not None:
+            self.codec.native.count_unread()
         if self._raw:
             return stored
         raise undecodable(self._error, stored, self._key(key), error) from None
 
-    def as_text(self, value: bytes, stored: bytes, key: Any) -> str:
-        """A restored value as text. Raises UndecodableError, or returns what is stored, with escapes."""
+    def as_text(self, value: Any, stored: bytes, key: Any) -> Any:
+        """A restored value, or what stands for it, as text. Raises UndecodableError, or returns what is stored, with
+        escapes.
+        """
+        if isinstance(value, Deferred):
+            value.as_text = True
+            return value
         try:
             return value.decode(self._text.encoding, self._text.errors)
         except UnicodeDecodeError as error:

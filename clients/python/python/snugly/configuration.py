@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import enum
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from snugly import _native
+from snugly.dictionary import Dictionary
 from snugly.errors import ConfigurationError
 
 LEAST_MIN_COMPRESSION_SIZE = 6
 DEFAULT_MAX_DECOMPRESSED_SIZE = 512 << 20
 # What an LZ4 payload can declare.
 MOST_BYTES = (1 << 32) - 1
+CATALOGUE = "catalogue"
+DEFAULT_PREFIX = "{snugly}"
+DEFAULT_REFRESH = 60.0
+LEAST_REFRESH, MOST_REFRESH = 0.1, 86400.0
 
 
 class CompressionBackend(enum.StrEnum):
@@ -67,6 +73,13 @@ class CompressionConfiguration:
     checksum                Whether zstd frames carry a checksum of the value, 4 bytes. Default False.
     on_undecodable          `OnUndecodable.RAISE` (default) or `RAW`.
     value_types             Some of `ValueType`. Default: strings only.
+    dictionary              What values are written with, zstd only: "catalogue" for the dictionaries that lie beside
+                            the data, a `Dictionary` or a path to one for that one, whatever the key. Default None: no
+                            dictionary. What others wrote with one is read in any case.
+    dictionary_prefix       What the keys of dictionaries begin with. Default "{snugly}".
+    dictionary_refresh      How often the catalogue is read, in seconds from 0.1 to 86,400, and how long after it was
+                            published a dictionary is used first: the same for all of a fleet. Default 60.
+    dictionary_folder       A folder in which copies of fetched dictionaries are kept. Default None: none.
 
     Raises ConfigurationError for anything else.
     """
@@ -80,6 +93,10 @@ class CompressionConfiguration:
     checksum: bool = False
     on_undecodable: OnUndecodable = OnUndecodable.RAISE
     value_types: Iterable[ValueType] = field(default=frozenset({ValueType.STRINGS}))
+    dictionary: Dictionary | str | os.PathLike[str] | None = None
+    dictionary_prefix: str = DEFAULT_PREFIX
+    dictionary_refresh: float = DEFAULT_REFRESH
+    dictionary_folder: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         for name in ("enabled", "checksum"):
@@ -97,6 +114,23 @@ class CompressionConfiguration:
         in_range("min_compression_size", self.min_compression_size, LEAST_MIN_COMPRESSION_SIZE, MOST_BYTES)
         in_range("max_decompressed_size", self.max_decompressed_size, 1, MOST_BYTES)
         object.__setattr__(self, "value_types", chosen_types(self.value_types))
+        object.__setattr__(self, "dictionary", chosen_dictionary(self.dictionary))
+        if self.dictionary is not None and self.backend != CompressionBackend.ZSTD:
+            raise ConfigurationError(
+                f"dictionary goes with the backend 'zstd' only, and this is {str(self.backend)!r}: choose that, or "
+                "dictionary=None"
+            )
+        if not isinstance(self.dictionary_prefix, str) or not self.dictionary_prefix:
+            raise ConfigurationError(f"dictionary_prefix is {self.dictionary_prefix!r}: give some text")
+        if not isinstance(self.dictionary_refresh, float):
+            in_range("dictionary_refresh", self.dictionary_refresh, 1, int(MOST_REFRESH))
+        elif not LEAST_REFRESH <= self.dictionary_refresh <= MOST_REFRESH:
+            raise ConfigurationError(
+                f"dictionary_refresh is {self.dictionary_refresh!r}: it is a number of seconds from {LEAST_REFRESH} to "
+                f"{MOST_REFRESH:.0f}"
+            )
+        if not isinstance(self.dictionary_folder, str | os.PathLike | None):
+            raise ConfigurationError(f"dictionary_folder is {self.dictionary_folder!r}: give a path, or None")
 
 
 def chosen(name: str, value: object, kind: type[enum.StrEnum]) -> enum.StrEnum:
@@ -113,6 +147,14 @@ def chosen_types(value: object) -> frozenset[enum.StrEnum]:
     if not types:
         raise ConfigurationError(f"value_types is empty: give some of {one_of(ValueType)}, or compression=False")
     return types
+
+
+def chosen_dictionary(value: object) -> Dictionary | str | None:
+    if value is None or isinstance(value, Dictionary) or value == CATALOGUE:
+        return value
+    if isinstance(value, str | os.PathLike):
+        return Dictionary(value)
+    raise ConfigurationError(f"dictionary is {value!r}: give None, {CATALOGUE!r}, a Dictionary, or a path to one")
 
 
 def one_of(kind: type[enum.StrEnum]) -> str:

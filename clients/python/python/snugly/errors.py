@@ -41,3 +41,7 @@ class UndecodableError(SnuglyError):
         self.key = key
         self.backend = backend
         self.stored = stored
+
+
+class DictionaryError(ConfigurationError):
+    """What is no dictionary, or samples of which none can be made; the message says why."""

@@ -152,8 +152,8 @@ class PlainShape(NamedTuple):
 class Plan(NamedTuple):
     """What is the same for all commands of a name and a number of words. Positions count from the name at 0."""
 
-    values: list[int]
-    """Positions of values."""
+    values: list[tuple[int, int]]
+    """Positions of values, each with that of its key."""
     reply: Literal["value", "each"] | None
     keys: list[int]
     """Positions of the keys that values in the reply belong to."""
@@ -228,8 +228,7 @@ class Row:
             return None
         shape = self._plain_shape if self.shape_given(NOTHING) else PlainShape(None)
         keys = found.keys if shape.of_arguments else found.keys[:1]
-        values = [position for position, _ in found.values]
-        return Plan(values, shape.kind, keys, sorted(self._telling()) if has_tail else [])
+        return Plan(found.values, shape.kind, keys, sorted(self._telling()) if has_tail else [])
 
     def _telling(self) -> set[str]:
         """Options with which a command is not as others of its length."""

@@ -16,9 +16,10 @@ from valkey.asyncio.cluster import ClusterNode, ClusterParser, NodesManager
 from snugly import _native
 from snugly.callbacks import OPTION
 from snugly.clients import Plain, Transported, become
+from snugly.dictionaries.deferred import Deferrals
 from snugly.text import known_nodes
 from snugly.transport.shared import CONNECTIONS, LEAST_CONNECTIONS, Shared
-from snugly.transport.wire import FOREIGN_OPTIONS, WIRE, callback_finder, wire_for
+from snugly.transport.wire import FOREIGN_OPTIONS, WIRE, callback_finder, deferrals_of, wire_for
 
 FOREIGN_CLUSTER_OPTIONS = FOREIGN_OPTIONS | {"target_nodes"}
 """The nodes that somebody names need not be of this client."""
@@ -38,7 +39,7 @@ class SharedCluster(Transported):
         if plain and not caches and settings["max_connections"] >= LEAST_CONNECTIONS:
             wire = wire_for(client, ClusterParser.parse_error)
             client.__dict__[WIRE] = wire
-            client.nodes_manager = Nodes(client.nodes_manager, wire)
+            client.nodes_manager = Nodes(client.nodes_manager, wire, deferrals_of(client))
             become(client, cls)
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
@@ -91,24 +92,24 @@ def is_ours(client: Any, wire: _native.Wire, args: tuple[Any, ...], options: dic
 class Nodes(NodesManager):
     """The nodes of a client: whichever it hears of is one with a shared connection."""
 
-    __slots__ = ("_wire",)
+    __slots__ = ("_deferrals", "_wire")
 
-    def __init__(self, manager: NodesManager, wire: _native.Wire) -> None:
+    def __init__(self, manager: NodesManager, wire: _native.Wire, deferrals: Deferrals) -> None:
         """Takes the place of the manager that a client has."""
         for name in NodesManager.__slots__:
             setattr(self, name, getattr(manager, name))
-        self._wire = wire
+        self._wire, self._deferrals = wire, deferrals
         for node in known_nodes(self):
-            share(node, wire)
+            share(node, wire, deferrals)
 
     def set_nodes(self, old: dict[str, ClusterNode], new: dict[str, ClusterNode], remove_old: bool = False) -> None:
         for node in new.values():
             if not isinstance(node, Node):
-                share(node, self._wire)
+                share(node, self._wire, self._deferrals)
         super().set_nodes(old, new, remove_old)
 
 
-def share(node: ClusterNode, wire: _native.Wire) -> None:
+def share(node: ClusterNode, wire: _native.Wire, deferrals: Deferrals) -> None:
     """Has the commands to a node share a connection."""
     if isinstance(node, Node):
         node._connections.shared.retire()
@@ -117,7 +118,7 @@ def share(node: ClusterNode, wire: _native.Wire) -> None:
         node.max_connections -= 1
     node.__class__ = Node
     node._connections = Connections(node._connections)
-    node._connections.shared = Shared(node, wire)
+    node._connections.shared = Shared(node, wire, deferrals)
 
 
 class Connections(list[Any]):

@@ -19,8 +19,18 @@ from valkey.exceptions import ConnectionError, InvalidResponse, TimeoutError
 
 from snugly import _native
 from snugly.clients import Transported, become
+from snugly.dictionaries.deferred import Deferrals, settle, settle_each
+from snugly.errors import UndecodableError
 from snugly.transport.pipelines import StagingPipeline, request_of, results_of, stage_again
-from snugly.transport.wire import FOREIGN_OPTIONS, WIRE, callback_finder, is_awaitable, suits, wire_for
+from snugly.transport.wire import (
+    FOREIGN_OPTIONS,
+    WIRE,
+    callback_finder,
+    deferrals_of,
+    is_awaitable,
+    suits,
+    wire_for,
+)
 
 SHARED = "_snugly_shared"
 OWNER = "_snugly_owner"
@@ -136,8 +146,9 @@ class Link(_native.Link):
 class Shared:
     """A client's link: opened when it is first needed, and again when it was lost."""
 
-    def __init__(self, pool: Any, wire: _native.Wire) -> None:
+    def __init__(self, pool: Any, wire: _native.Wire, deferrals: Deferrals) -> None:
         self.wire = wire
+        self.deferrals = deferrals
         self.link: Link | None = None
         self._pool = pool
         self._opening: asyncio.Task[None] | None = None
@@ -208,10 +219,11 @@ class Shared:
         requests: list[_native.Request],
         asking: bool = False,
         finish: Callable[[list[Any]], Any] = lambda replies: replies,
+        transaction: bool = False,
     ) -> Any:
         """What `finish` makes of the replies to requests, sent behind ASKING if `asking`.
 
-        Tried again as the settings say.
+        Tried again as the settings say. Of a `transaction` the last reply has those of its commands.
         """
         link = await self.healthy()
 
@@ -219,7 +231,12 @@ class Shared:
             nonlocal link
             link = self.usable() or await self.open()
             await link.ready()
-            return finish(await answered(link, link.send(requests, asking)))
+            replies = await answered(link, link.send(requests, asking))
+            if self.deferrals.count:
+                if transaction and isinstance(replies[-1], list):
+                    replies[-1] = await settle_each(replies[-1], UndecodableError)
+                replies = await settle_each(replies, UndecodableError)
+            return finish(replies)
 
         async def failed(error: Exception) -> None:
             if not isinstance(error, tuple(link.connection.retry_on_error or ())):
@@ -265,7 +282,7 @@ class SharedNode(Transported):
         own = client.auto_close_connection_pool and pool.max_connections >= LEAST_CONNECTIONS
         if own and not single and suits(pool, CONNECTIONS):
             wire = wire_for(client)
-            client.__dict__.update({WIRE: wire, SHARED: Shared(pool, wire)})
+            client.__dict__.update({WIRE: wire, SHARED: Shared(pool, wire, deferrals_of(client))})
             become(client, cls)
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
@@ -289,6 +306,8 @@ class SharedNode(Transported):
             if not link.is_watched:
                 link.watch()
             reply = await future
+            if shared.deferrals.count:
+                reply = await settle(reply)
         callback = callback_finder(self)(args[0])
         if callback is None:
             return reply
@@ -333,7 +352,9 @@ class SharedPipeline(StagingPipeline):
         await shared.healthy()
         try:
             results = await shared.send(
-                [request], finish=lambda replies: results_of(self, commands, replies, transaction, raise_on_error)
+                [request],
+                finish=lambda replies: results_of(self, commands, replies, transaction, raise_on_error),
+                transaction=transaction,
             )
         finally:
             await self.reset()

@@ -15,6 +15,7 @@ from snugly import _native
 from snugly.callbacks import OPTION, Callbacks
 from snugly.clients import COMPRESSOR
 from snugly.compressor import Compressor
+from snugly.dictionaries.deferred import NONE, Deferrals
 from snugly.table import NO_VALUES, Plan, table_for
 from snugly.text import text_encoding
 
@@ -85,6 +86,12 @@ def wire_for(client: Any, parse_error: Callable[[str], Exception] = BaseParser.p
         unreadable=compressor.unreadable if compressor else unused,
         as_text=compressor.as_text if compressor else unused,
     )
+
+
+def deferrals_of(client: Any) -> Deferrals:
+    """How many values of the client wait for dictionaries."""
+    compressor: Compressor | None = client.__dict__.get(COMPRESSOR)
+    return compressor.deferrals if compressor else NONE
 
 
 def suits(pool: Any, connections: Collection[type]) -> bool:

@@ -1,0 +1,217 @@
+"""What a client asks its server about dictionaries (spec/dictionaries.md), step by step.
+
+It knows the rules and the settings. It does no I/O but reading and writing copies in a folder: steps are generators
+that yield commands, to be sent their replies or to have errors thrown in, and numbers of seconds to wait.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import time
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from snugly import _native
+from snugly.configuration import CompressionConfiguration
+
+Result = TypeVar("Result")
+Steps = Generator[Any, Any, Result]
+
+ROUNDS_PER_REFRESH = 12
+"""How often what is in use is looked after, for each time that the catalogue is read."""
+PATIENCE = 1.5
+"""How long a missing dictionary is waited for, in rounds: within one its holders put it back. At least a second."""
+LEAST_PATIENCE = 1.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.5
+MISSING = 2.0
+"""How long a dictionary that was not found is not looked for again, in rounds. At least a second."""
+MOST_MISSING = 1000
+
+logger = logging.getLogger("snugly")
+
+
+class Catalogue:
+    """What one client knows of the dictionaries beside its data, for any number of threads.
+
+    `denied` is the error for a command that is not allowed. Any other is taken for one that passes: libraries raise all
+    kinds of them while a cluster changes.
+    """
+
+    def __init__(
+        self,
+        configuration: CompressionConfiguration,
+        codec: _native.Codec,
+        at_hand: _native.Dictionaries,
+        denied: type[Exception],
+    ) -> None:
+        self.at_hand = at_hand
+        self.interval = configuration.dictionary_refresh / ROUNDS_PER_REFRESH
+        """Seconds between two rounds."""
+        self.is_off = False
+        """Whether dictionaries are not to be had, for want of permission."""
+        self._codec = codec
+        self._denied = denied
+        self._prefix = configuration.dictionary_prefix
+        self._refresh = configuration.dictionary_refresh
+        self._folder = Path(configuration.dictionary_folder) if configuration.dictionary_folder is not None else None
+        self._key = _native.catalogue_key(self._prefix)
+        self._due = 0.0
+        self._keeps = True
+        self._wanted: list[int] = []
+        self._missing: dict[int, float] = {}
+        self._warned: set[str] = set()
+
+    def is_missing(self, dictionary: int) -> bool:
+        """Whether there is no use in looking for it now."""
+        return self.is_off or self._missing.get(dictionary, 0.0) > time.monotonic()
+
+    def found(self, dictionary: int) -> Steps[bool]:
+        """Gets the dictionary of this ID, which is tried for a while, and says whether it is at hand."""
+        patience = time.monotonic() + max(PATIENCE * self.interval, LEAST_PATIENCE)
+        pause = FIRST_PAUSE
+        while not (yield from self._tried(dictionary)):
+            if self.is_off or time.monotonic() > patience:
+                self._remember_missing(dictionary)
+                return False
+            yield pause
+            pause = min(2 * pause, LONGEST_PAUSE)
+        return True
+
+    def round(self) -> Steps[None]:
+        """What is to be done every `interval`."""
+        if self.is_off:
+            return
+        if time.monotonic() >= self._due:
+            yield from self._read()
+            if self.is_off:
+                return
+        for dictionary in self._wanted:
+            if self.at_hand.get(dictionary) is None:
+                yield from self._tried(dictionary)
+        self.at_hand.choose(time.time())
+        if self._keeps:
+            yield from self._kept()
+
+    def _read(self) -> Steps[None]:
+        try:
+            document = yield ("GET", self._key)
+        except self._denied as error:
+            self._turn_off(error)
+            return
+        except Exception:
+            return
+        self._due = time.monotonic() + self._refresh
+        self._wanted = []
+        try:
+            self._wanted, forgotten = self.at_hand.read(document, time.time(), self._refresh)
+        except ValueError as error:
+            self._warn(f"values are written without dictionaries: {error}")
+            return
+        for dictionary in forgotten:
+            self._remove_copy(dictionary)
+
+    def _kept(self) -> Steps[None]:
+        """Has the server see that what is at hand is in use, and puts back what is gone."""
+        has_looked = False
+        try:
+            for dictionary in self.at_hand.held():
+                key = _native.dictionary_key(self._prefix, dictionary)
+                if (yield ("TOUCH", key)):
+                    continue
+                if not has_looked:
+                    # It may be gone because it is to be forgotten.
+                    yield from self._read()
+                    has_looked = True
+                held = self.at_hand.get(dictionary)
+                if held is not None and (yield ("SET", key, held.bytes, "NX")):
+                    self._codec.count_put_back()
+            yield ("TOUCH", self._key)
+        except self._denied as error:
+            self._keeps = False
+            self._warn(f"dictionaries are not kept from eviction, since that is not allowed: {error}")
+        except Exception:
+            # The next round comes.
+            return
+
+    def _tried(self, dictionary: int) -> Steps[bool]:
+        loaded = self._copy_of(dictionary)
+        if loaded is None:
+            key = _native.dictionary_key(self._prefix, dictionary)
+            try:
+                content = yield ("GET", key)
+            except self._denied as error:
+                self._turn_off(error)
+                return False
+            except Exception:
+                return False
+            if content is None:
+                return False
+            loaded = self._proven(dictionary, content, repr(key))
+            if loaded is None:
+                return False
+            self._write_copy(loaded)
+        self.at_hand.hold(loaded, time.time())
+        self._codec.count_fetched()
+        self._missing.pop(dictionary, None)
+        return True
+
+    def _proven(self, dictionary: int, content: bytes, where: str) -> _native.Dictionary | None:
+        """The dictionary, if that is what it is."""
+        try:
+            loaded = _native.Dictionary(content)
+        except ValueError as error:
+            self._warn(f"what is at {where} is not used: {error}")
+            return None
+        if loaded.id != dictionary:
+            self._warn(f"what is at {where} is not used: it is the dictionary {loaded.id}")
+            return None
+        return loaded
+
+    def _remember_missing(self, dictionary: int) -> None:
+        while len(self._missing) >= MOST_MISSING:
+            self._missing.pop(next(iter(self._missing)), None)
+        self._missing[dictionary] = time.monotonic() + max(MISSING * self.interval, LEAST_PATIENCE)
+
+    def _turn_off(self, error: Exception) -> None:
+        self.is_off = True
+        self._wanted = []
+        self._warn(f"dictionaries are off, since the keys {self._prefix}:* may not be read: {error}")
+
+    def _warn(self, message: str) -> None:
+        if message not in self._warned and len(self._warned) < MOST_MISSING:
+            self._warned.add(message)
+            logger.warning(message)
+
+    def _copy_of(self, dictionary: int) -> _native.Dictionary | None:
+        path = self._path(dictionary)
+        if path is None:
+            return None
+        try:
+            content = path.read_bytes()
+        except OSError:
+            return None
+        return self._proven(dictionary, content, str(path))
+
+    def _write_copy(self, dictionary: _native.Dictionary) -> None:
+        path = self._path(dictionary.id)
+        if path is None:
+            return
+        draft = path.with_suffix(f".{os.getpid()}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_bytes(dictionary.bytes)
+            draft.replace(path)
+        except OSError as error:
+            self._warn(f"copies of dictionaries cannot be kept in {path.parent}: {error}")
+
+    def _remove_copy(self, dictionary: int) -> None:
+        path = self._path(dictionary)
+        if path is not None:
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+    def _path(self, dictionary: int) -> Path | None:
+        return self._folder / f"{dictionary}.zdict" if self._folder is not None else None

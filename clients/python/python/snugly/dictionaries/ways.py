@@ -1,0 +1,102 @@
+"""How commands about dictionaries get to a client's server: on a connection of their own that is made as the client's
+are, or, in a cluster, the way of the client, which knows its nodes.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Self
+
+from snugly.callbacks import OPTION
+from snugly.compressor import Restoration
+
+AS_IT_IS = Restoration(None, (), (), lambda reply, _key: reply)
+"""Says that a command's values are not ours to encode, nor those of its reply to restore."""
+
+
+LONGEST_WAIT = 10.0
+"""In seconds, for a server that says nothing, where the client's settings have no limit."""
+
+
+class Unreachable(OSError):
+    """The client is not there any more."""
+
+
+class NodeWay:
+    """To one server, by a connection of a synchronous client's pool that the pool knows nothing of."""
+
+    def __init__(self, client: Any) -> None:
+        pool = client.connection_pool
+        self._kind = pool.connection_class
+        self._settings = pool.connection_kwargs
+        self._connection: Any = None
+
+    def copy(self) -> Self:
+        """Another way there, not open yet."""
+        way = type(self).__new__(type(self))
+        way._kind, way._settings, way._connection = self._kind, self._settings, None
+        return way
+
+    def connection(self) -> Any:
+        if self._connection is None:
+            timeout = self._settings.get("socket_timeout") or LONGEST_WAIT
+            settings = {**self._settings, "decode_responses": False, "socket_timeout": timeout}
+            self._connection = self._kind(**settings)
+        return self._connection
+
+    def send(self, *command: Any) -> Any:
+        self.connection().connect()
+        self._connection.send_command(*command)
+        return self._connection.read_response()
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.disconnect()
+
+
+class AsyncNodeWay(NodeWay):
+    """The same for an asyncio client."""
+
+    async def send(self, *command: Any) -> Any:
+        await self.connection().connect()
+        await self._connection.send_command(*command)
+        return await self._connection.read_response()
+
+    async def aclose(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.disconnect(nowait=True)
+
+
+class ClusterWay:
+    """To the nodes of a cluster, by the client itself."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = weakref.ref(client)
+
+    def copy(self) -> Self:
+        """Another way there: the same."""
+        return self
+
+    def send(self, *command: Any) -> Any:
+        client = self._client()
+        if client is None:
+            raise Unreachable("the client is not there any more")
+        options: dict[str, Any] = {"NEVER_DECODE": []}
+        if command[0] != "TOUCH":
+            options[OPTION] = AS_IT_IS
+        return client.execute_command(*command, **options)
+
+    def close(self) -> None:
+        """The client's connections stay open."""
+
+
+class AsyncClusterWay(ClusterWay):
+    """The same for an asyncio client."""
+
+    async def send(self, *command: Any) -> Any:
+        return await super().send(*command)
+
+    async def aclose(self) -> None:
+        """The client's connections stay open."""
