@@ -4,7 +4,8 @@
 .DEFAULT_GOAL := help
 .PHONY: help run demo test test-rust test-minimal test-clients test-python test-valkey-py test-kills test-deps lint \
 	format deny command-documentation \
-	fuzz fuzz-smoke bench bench-clients bench-sizes bench-smoke bench-mixed bench-codec bench-protocol clean
+	fuzz fuzz-smoke bench bench-clients bench-sizes bench-smoke bench-mixed bench-dictionaries bench-codec \
+	bench-protocol clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -26,7 +27,7 @@ CARGO_FUZZ := 0.13.2
 CARGO_DENY := 0.20.2
 
 help: ## show this text
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## build, then serve on 127.0.0.1:7684 and keep everything in STORAGE (flags in ARGS="--max-memory 1gb")
 	cargo build --release --locked --package snugly
@@ -131,8 +132,13 @@ bench-smoke: ## see that every benchmark runs, with tiny numbers
 	$(MAKE) bench ARGS="--quick --output target/bench-smoke"
 	$(MAKE) demo ARGS="--values 200"
 	$(MAKE) bench-mixed ARGS="--quick"
+	$(MAKE) bench-dictionaries ARGS="--quick --output target/bench-smoke"
 	$(MAKE) bench-clients ARGS="--smoke --output target/bench-smoke"
 	$(MAKE) bench-sizes ARGS="--smoke --output target/bench-smoke"
+
+bench-dictionaries: $(VENV)/installed ## what dictionaries that the server learns save and cost, for other values; about half an hour
+	cargo build --release --locked --package snugly
+	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) dictionaries --program $(PROGRAM) $(ARGS)
 
 bench-mixed: $(VENV)/installed ## what reads from disk cost those who find their values in memory; a minute
 	cargo build --release --locked --package snugly

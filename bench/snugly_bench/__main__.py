@@ -13,13 +13,14 @@ COMMANDS = {
     "report": ("snugly_bench.report.command", "draw the report of a run again"),
     "servers": ("snugly_bench.servers.compare", "snugly beside valkey-server and memcached"),
     "mixed": ("snugly_bench.servers.mixed", "what reads from disk cost those who find their values in memory"),
+    "dictionaries": ("snugly_bench.dictionaries.command", "what dictionaries that the server learns save and cost"),
     "demo": ("snugly_bench.servers.demo", "what each codec of the server saves and costs for real values"),
 }
 """The module of each, with a `main` that takes the arguments, and what it is for."""
 
 
 def usage() -> str:
-    lines = [f"  {name:<8}  {purpose}" for name, (_, purpose) in COMMANDS.items()]
+    lines = [f"  {name:<12}  {purpose}" for name, (_, purpose) in COMMANDS.items()]
     return "\n".join(["usage: python -m snugly_bench COMMAND [OPTIONS]", "", *lines, "", "COMMAND --help has more."])
 
 

@@ -71,13 +71,13 @@ class Results:
         return (workload, subject, metric) in self.samples
 
     def csv(self) -> list[list[str]]:
-        """A line for every metric: its spread, and the spread of its ratio to the base's where that was measured."""
+        """A line for every metric: its spread, and the spread of its ratio to the base's where that is not 0."""
         lines = []
         for (workload, subject, metric), samples in self.samples.items():
             value, base = self.spread(workload, subject, metric), self.base_of(subject)
             numbers = [str(len(samples)), *shorten([value.median, value.low, value.high])]
             compared = [base, "", "", ""]
-            if self.has(workload, base, metric):
+            if all(self.samples.get((workload, base, metric), [0.0])):
                 ratio = self.ratio(workload, subject, metric, base)
                 compared = [base, *shorten([ratio.median, ratio.low, ratio.high])]
             lines.append([workload, subject, metric, *numbers, *compared, " ".join(map(str, samples))])
@@ -111,6 +111,14 @@ def write_csv(path: Path, results: list[Results]) -> None:
         writer.writerow(CSV_HEADER)
         for result in results:
             writer.writerows(result.csv())
+
+
+def write_report(folder: Path, name: str, text: str, results: list[Results]) -> str:
+    """Writes `NAME.md` and `NAME.csv`, and says so."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.md").write_text(text)
+    write_csv(folder / f"{name}.csv", results)
+    return f"Written to {folder}/{name}.md and {name}.csv"
 
 
 @dataclass(frozen=True)

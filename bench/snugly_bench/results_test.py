@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from snugly_bench.results import Aim, Results, Spread, table
+from snugly_bench.results import Aim, Results, Spread, table, write_report
 
 
 def two_rounds() -> Results:
@@ -39,10 +39,24 @@ def test_what_is_written_is_read_again_sample_for_sample(tmp_path: Path) -> None
     assert [read.base_of(subject) for subject in ("mine", "base", "third")] == ["base", "base", "nobody"]
 
 
+def test_a_report_is_written_as_text_and_as_lines(tmp_path: Path) -> None:
+    said = write_report(tmp_path / "new", "name", "the text", [two_rounds(), two_rounds()])
+    assert (tmp_path / "new" / "name.md").read_text() == "the text"
+    assert len((tmp_path / "new" / "name.csv").read_text().splitlines()) == 1 + 2 * 2
+    assert "name.md" in said
+
+
 def test_lines_have_no_ratio_where_the_base_was_not_measured() -> None:
     results = Results("nobody")
     results.add("work", "mine", {"rate": 2.0})
     assert results.csv() == [["work", "mine", "rate", "1", "2", "2", "2", "nobody", "", "", "", "2.0"]]
+
+
+def test_lines_have_no_ratio_to_nothing() -> None:
+    results = two_rounds()
+    results.add("work", "base", {"rate": 0.0})
+    results.add("work", "mine", {"rate": 1.0})
+    assert [line[7:11] for line in results.csv()] == [["base", "", "", ""]] * 2
 
 
 @pytest.mark.parametrize(("at", "bound", "met"), [("least", 1.5, True), ("least", 1.6, False), ("most", 1.4, False)])

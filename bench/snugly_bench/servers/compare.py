@@ -13,7 +13,7 @@ from pathlib import Path
 
 from snugly_bench.arguments import positive
 from snugly_bench.machine import machine
-from snugly_bench.results import Results, write_csv
+from snugly_bench.results import write_report
 from snugly_bench.servers import memory, persistence, throughput
 from snugly_bench.servers.loads import LOAD_CORE, SERVER_CORE
 from snugly_bench.servers.peers import (
@@ -66,12 +66,6 @@ def check_cores() -> None:
         )
 
 
-def write(folder: Path, text: str, results: list[Results]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "servers.md").write_text(text)
-    write_csv(folder / "servers.csv", results)
-
-
 def compare(arguments: argparse.Namespace, program: str, valkey: Peer) -> None:
     """Measures what was asked for, prints it and writes it."""
     snuglies = [snugly_peer(program, codec) for codec in CODECS]
@@ -97,9 +91,8 @@ def compare(arguments: argparse.Namespace, program: str, valkey: Peer) -> None:
         results += kept
         parts.append(persistence.report(kept, arguments.rounds))
     text = "\n".join(parts)
-    write(arguments.output, text, results)
     print(text)
-    print(f"Written to {arguments.output}/servers.md and servers.csv")
+    print(write_report(arguments.output, "servers", text, results))
 
 
 def check_generator(arguments: argparse.Namespace, program: str, valkey: Peer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
@@ -34,6 +35,8 @@ class Load:
     requests: int
     """Of each test; enough for two seconds or more."""
     keys: int = 100_000
+    source: tuple[str, ...] = ("--generate", f"json:{VALUE_BYTES}")
+    """Which values and keys, as `snugly bench server` takes it."""
 
     def options(self, quick: bool) -> list[str]:
         """As `snugly bench server` and redis-benchmark both take them."""
@@ -50,13 +53,30 @@ def workloads(loads: tuple[Load, ...]) -> tuple[str, ...]:
     return tuple(load.workload(test) for load in loads for test in TESTS.values())
 
 
+Prepare = Callable[[Server, ExitStack], None]
+"""What is done with a server before it is asked; the stack is for what is to be done when it was."""
+
+
+def as_it_is(_server: Server, _running: ExitStack) -> None:
+    """Prepares nothing."""
+
+
 def measure(
-    program: str, peers: list[Peer], loads: tuple[Load, ...], results: Results, rounds: int, quick: bool
+    program: str,
+    peers: list[Peer],
+    loads: tuple[Load, ...],
+    results: Results,
+    rounds: int,
+    quick: bool,
+    prepare: Prepare = as_it_is,
 ) -> None:
-    """Asks the servers in turn under every load; each round with servers just started, and another one first."""
-    with Progress(rounds * len(loads) * len(peers)) as progress:
+    """Asks the servers in turn under every load; each round with servers just started, and another one first.
+
+    Each is prepared before any of them is asked.
+    """
+    with Progress(rounds * (1 + len(loads)) * len(peers)) as progress:
         for number in range(rounds):
-            measure_round(program, peers, loads, results, number, rounds, quick, progress)
+            measure_round(program, peers, loads, results, number, rounds, quick, prepare, progress)
 
 
 def measure_round(
@@ -67,10 +87,15 @@ def measure_round(
     number: int,
     rounds: int,
     quick: bool,
+    prepare: Prepare,
     progress: Progress,
 ) -> None:
     with ExitStack() as running:
-        servers = [running.enter_context(start(peer, SERVER_CORE)) for peer in peers]
+        servers = []
+        for peer in peers:
+            with progress.step(1, f"round {number + 1} of {rounds}: starting {peer.name}"):
+                servers.append(running.enter_context(start(peer, SERVER_CORE)))
+                prepare(servers[-1], running)
         first = number % len(servers)
         for load, server in product(loads, servers[first:] + servers[:first]):
             with progress.step(1, f"round {number + 1} of {rounds}: {load.name}, {server.peer.name}"):
@@ -81,7 +106,7 @@ def measure_round(
 
 def ask(program: str, server: Server, load: Load, quick: bool) -> list[Row]:
     """A line of results for each test."""
-    options = ["--tests", ",".join(TESTS), "--generate", f"json:{VALUE_BYTES}", "--threads", "1", *load.options(quick)]
+    options = ["--tests", ",".join(TESTS), *load.source, "--threads", "1", *load.options(quick)]
     rows = snugly_bench(program, "server", server, options, LOAD_CORE)
     server.check_pinned(SERVER_CORE)
     return rows
@@ -94,7 +119,8 @@ def metrics(row: Row) -> dict[str, float]:
 
 def report(results: Results, aims: tuple[Aim, ...]) -> str:
     """A table of rates and processor time, beside those of the base."""
-    header = ["requests", "server", RATE, "of valkey's", CPU, "of valkey's", BUSY, "aim"]
+    of_base = f"of {results.base}'s"
+    header = ["requests", "server", RATE, of_base, CPU, of_base, BUSY, "aim"]
     rows = [
         [
             workload,
@@ -111,10 +137,10 @@ def report(results: Results, aims: tuple[Aim, ...]) -> str:
     return table(header, rows, texts=(0, 1, 7))
 
 
-def method(rounds: int) -> str:
+def method(rounds: int, values: str = f"Generated JSON of {VALUE_BYTES} B") -> str:
     """How it was measured, and how to read it."""
     return textwrap.fill(
-        f"Generated JSON of {VALUE_BYTES} B; a SET replaces a value. Every server serves with one thread, and all "
+        f"{values}; a SET replaces a value. Every server serves with one thread, and all "
         f"threads it has are pinned to core {SERVER_CORE}, the load generator to core {LOAD_CORE}. Rounds: {rounds}, "
         "the servers in turn within each; shown are medians (lowest to highest), and ratios are medians of each "
         "round's ratio. Processor time is what the server says in INFO, user and system. Where a server is busy for "

@@ -16,6 +16,7 @@ from pathlib import Path
 
 CODECS = ("none", "lz4", "zstd")
 VALKEY = "valkey"
+PLAIN, LEARNING = "snugly zstd", "snugly zstd with dictionaries"
 START_SECONDS = 10.0
 """How long a server may take to listen."""
 END_SECONDS = 10.0
@@ -93,16 +94,19 @@ def keeping_valkey_peer(synced: str) -> Peer:
 
 def snugly_peer(program: str, codec: str) -> Peer:
     # The codec alone: what dictionaries add would depend on how soon they are learned.
-    alone = ("--compression", codec, "--dictionaries", "no")
-    options = ("serve", "--port", "{port}", *alone, "--log-level", "error")
-    return Peer(f"snugly {codec}", version_of(program), (program, *options), one_thread=("--threads", "1"))
+    return configured_snugly_peer(program, f"snugly {codec}", ("--compression", codec, "--dictionaries", "no"))
+
+
+def configured_snugly_peer(program: str, name: str, options: tuple[str, ...]) -> Peer:
+    """snugly with these options of `snugly serve`."""
+    command = (program, "serve", "--port", "{port}", *options, "--log-level", "error")
+    return Peer(name, version_of(program), command, one_thread=("--threads", "1"))
 
 
 def learning_snugly_peer(program: str) -> Peer:
     """snugly with dictionaries, learned as fast as it can."""
-    options = ("--compression", "zstd", "--dictionary-cpu-percent", "100", "--log-level", "error")
-    command = (program, "serve", "--port", "{port}", *options)
-    return Peer("snugly zstd with dictionaries", version_of(program), command, one_thread=("--threads", "1"))
+    options = ("--compression", "zstd", "--dictionaries", "yes", "--dictionary-cpu-percent", "100")
+    return configured_snugly_peer(program, LEARNING, options)
 
 
 def keeping_snugly_peer(program: str, codec: str, durability: str) -> Peer:

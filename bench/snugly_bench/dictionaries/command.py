@@ -1,0 +1,107 @@
+"""What dictionaries that the server learns by itself save and cost: `make bench-dictionaries`.
+
+Each set of small values is divided: a fifth, by the hash of each value's number, is written for the server to learn
+from, and the others are measured with, except those that are equal to one of the former. The values are those of a
+folder of `.jsonl` files (`--data`; one value a line, as JSON or as a JSON string that holds it), or, where there is
+none, generated ones.
+
+saved: the bytes that lz4, zstd and zstd with dictionaries save. memory: what many keys take in the server. speed:
+requests a second and processor time. cold: how soon a fresh server has a dictionary. All is beside a peer in the same
+run, and goes to `dictionaries.md` and `dictionaries.csv` in a folder, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from snugly_bench.arguments import chosen_of, positive
+from snugly_bench.dictionaries import cold, data, memory, saved, speed
+from snugly_bench.dictionaries.lessons import Lessons
+from snugly_bench.machine import machine
+from snugly_bench.results import Results, write_report
+from snugly_bench.servers.compare import check_cores
+from snugly_bench.servers.demo import DEFAULT_DATA
+from snugly_bench.servers.peers import find_snugly, valkey_peer, version_of
+from snugly_bench.splits import Split
+
+PARTS = ("saved", "memory", "speed", "cold")
+ROUNDS = 5
+KEYS = 100_000
+QUICK_KEYS = 10_000
+QUICK_VALUES = 3_000
+
+
+def parse_arguments(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="snugly_bench dictionaries", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--program", default="target/release/snugly", help="the snugly to run (default: %(default)s)")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path(os.environ.get("SNUGLY_DATA", DEFAULT_DATA)),
+        help="a folder of .jsonl files; generated values where it does not exist (default: %(default)s)",
+    )
+    parser.add_argument("--only", type=chosen_of(PARTS), default=PARTS, help=f"some of {','.join(PARTS)}")
+    parser.add_argument(
+        "--every", action="store_true", help="speed and cold on all sets, not only on that with the most values"
+    )
+    parser.add_argument("--keys", type=positive, help=f"for memory (default: {KEYS}, or {QUICK_KEYS} with --quick)")
+    parser.add_argument("--rounds", type=positive, help=f"of speed and cold (default: {ROUNDS}, or 1 with --quick)")
+    parser.add_argument("--quick", action="store_true", help="one set and tiny numbers, to see that everything runs")
+    parser.add_argument(
+        "--output", type=Path, default=Path("bench-results"), help="the folder for the results (default: %(default)s)"
+    )
+    arguments = parser.parse_args(words)
+    arguments.rounds = arguments.rounds or (1 if arguments.quick else ROUNDS)
+    arguments.keys = arguments.keys or (QUICK_KEYS if arguments.quick else KEYS)
+    return arguments
+
+
+def main(words: list[str]) -> None:
+    arguments = parse_arguments(words)
+    program = find_snugly(arguments.program)
+    if "speed" in arguments.only:
+        check_cores()
+    splits = data.read(arguments.data, program, QUICK_VALUES if arguments.quick else None)
+    if arguments.quick:
+        splits = [data.largest(splits)]
+    lessons = Lessons()
+    found, reports = measure(arguments, program, splits, lessons)
+    text = "\n".join([*head(arguments, program, splits), lessons.text(), *reports])
+    print(text)
+    print(write_report(arguments.output, "dictionaries", text, found))
+
+
+def measure(
+    arguments: argparse.Namespace, program: str, splits: list[Split], lessons: Lessons
+) -> tuple[list[Results], list[str]]:
+    """What was measured of each part that is asked for, and its report."""
+    timed = splits if arguments.every else [data.largest(splits)]
+    found, reports = [], []
+    if "saved" in arguments.only:
+        found.append(saved.measure(program, splits, arguments.keys, lessons))
+        reports.append(saved.report(found[-1]))
+    if "memory" in arguments.only:
+        found.append(memory.measure(program, splits, arguments.keys, lessons))
+        reports.append(memory.report(found[-1], arguments.keys))
+    if "speed" in arguments.only:
+        found.append(speed.measure(program, timed, arguments.rounds, arguments.quick, lessons))
+        reports.append(speed.report(found[-1], timed, arguments.rounds))
+    if "cold" in arguments.only:
+        found.append(cold.measure(program, timed, arguments.rounds, arguments.quick))
+        reports.append(cold.report(found[-1], arguments.quick))
+    return found, reports
+
+
+def head(arguments: argparse.Namespace, program: str, splits: list[Split]) -> list[str]:
+    """What stands before all reports: where, with what, and which values."""
+    told = ["# Dictionaries that snugly has learned by itself\n"]
+    told.append(f"{machine()}. {version_of(program)}; {valkey_peer().version}.\n")
+    if arguments.quick:
+        told.append("Measured with --quick: these figures only show that everything runs.\n")
+    told.append("Learned from and measured, in values:\n")
+    told += [f"- {each.name}: {len(each.training):,} and {len(each.measured):,}" for each in splits]
+    return [*told, ""]

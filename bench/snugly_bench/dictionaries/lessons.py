@@ -1,0 +1,53 @@
+"""Teaches servers before they are measured, and finds out whether they went on learning from what they were measured
+with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import valkey
+
+from snugly_bench.servers.learning import info, key_prefix, teach
+from snugly_bench.servers.peers import LEARNING, VALKEY, Server
+from snugly_bench.splits import Split
+
+
+@dataclass
+class Lessons:
+    """All that was taught in a run."""
+
+    warnings: list[str] = field(default_factory=list)
+    """What must be told beside the results."""
+
+    def warn(self, warning: str) -> None:
+        if warning not in self.warnings:
+            self.warnings.append(warning)
+
+    @contextmanager
+    def given(self, server: Server, values: Split, population: int) -> Iterator[None]:
+        """Has a server learn from what is for that, if it is one that learns; it is measured meanwhile.
+
+        The others get the same writes, so that they leave the same behind.
+        """
+        if server.peer.name == VALKEY:
+            yield
+            return
+        lesson = teach(server, key_prefix(values.name), values.training, population)
+        if server.peer.name == LEARNING:
+            if not lesson.is_fixed:
+                self.warn(
+                    "This snugly does not know `CONFIG SET dictionaries fixed`: it could have learned from what was "
+                    "measured; where it did, it says so here."
+                )
+            if not lesson.dictionaries:
+                self.warn(f"Of {values.name} no dictionary was worth it.")
+        yield
+        with valkey.Valkey(port=server.port) as client:
+            if info(client, "dictionaries")["dictionary_trainings"] != lesson.trainings:
+                self.warn(f"Of {values.name} {server.peer.name} has trained with measured values.")
+
+    def text(self) -> str:
+        """A line for each warning."""
+        return "".join(f"- **{warning}**\n" for warning in self.warnings)
