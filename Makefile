@@ -4,8 +4,8 @@
 .DEFAULT_GOAL := help
 .PHONY: help run demo test test-rust test-minimal test-clients test-python test-valkey-py test-kills test-deps lint \
 	format deny command-documentation \
-	fuzz fuzz-smoke bench bench-clients bench-sizes bench-smoke bench-mixed bench-dictionaries bench-codec \
-	bench-protocol clean
+	fuzz fuzz-smoke bench bench-clients bench-sizes bench-smoke bench-mixed bench-dictionaries \
+	bench-adaptive bench-codec bench-protocol clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -133,12 +133,17 @@ bench-smoke: ## see that every benchmark runs, with tiny numbers
 	$(MAKE) demo ARGS="--values 200"
 	$(MAKE) bench-mixed ARGS="--quick"
 	$(MAKE) bench-dictionaries ARGS="--quick --output target/bench-smoke"
+	$(MAKE) bench-adaptive ARGS="--quick --output target/bench-smoke"
 	$(MAKE) bench-clients ARGS="--smoke --output target/bench-smoke"
 	$(MAKE) bench-sizes ARGS="--smoke --output target/bench-smoke"
 
-bench-dictionaries: $(VENV)/installed ## what dictionaries that the server learns save and cost, for other values; about half an hour
+bench-dictionaries: $(VENV)/installed ## what dictionaries that the server learns save and cost, for other values; a quarter of an hour
 	cargo build --release --locked --package snugly
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) dictionaries --program $(PROGRAM) $(ARGS)
+
+bench-adaptive: $(VENV)/installed ## compression that the server chooses beside each fixed choice, on mixed values; about ten minutes
+	cargo build --release --locked --package snugly
+	$(BENCH) adaptive --program $(PROGRAM) $(ARGS)
 
 bench-mixed: $(VENV)/installed ## what reads from disk cost those who find their values in memory; a minute
 	cargo build --release --locked --package snugly

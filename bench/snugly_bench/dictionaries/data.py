@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from snugly_bench.corpora import Corpus, file_corpus, generated_corpus
+from snugly_bench.corpora import file_corpus, generated_corpus
 from snugly_bench.splits import Split, split
 
 SMALL_BYTES = 3000
@@ -37,10 +37,6 @@ def read(folder: Path, program: str, most: int | None) -> list[Split]:
 def largest(splits: list[Split]) -> Split:
     """The set with the most values."""
     return max(splits, key=lambda each: len(each.measured))
-
-
-def measured_corpus(values: Split) -> Corpus:
-    return Corpus(values.name, values.measured)
 
 
 @contextmanager
