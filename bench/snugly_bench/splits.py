@@ -23,8 +23,6 @@ class Split:
     def __post_init__(self) -> None:
         if not set(self.training).isdisjoint(self.measured):
             raise ValueError(f"values of {self.name} would be measured that were learned from")
-        if not self.training or not self.measured:
-            raise ValueError(f"{self.name} has too few values to learn from some and measure with others")
 
 
 def is_learned_from(number: int) -> bool:
@@ -33,7 +31,13 @@ def is_learned_from(number: int) -> bool:
 
 
 def split(corpus: Corpus) -> Split:
-    """A fifth of the values by the hash of their numbers, and all others that differ from each of these."""
+    """A fifth of the values by the hash of their numbers, and all others that differ from each of these.
+
+    Exits if that leaves nothing on one side.
+    """
     training = tuple(value for number, value in enumerate(corpus.values) if is_learned_from(number))
     known = set(training)
-    return Split(corpus.name, training, tuple(value for value in corpus.values if value not in known))
+    measured = tuple(value for value in corpus.values if value not in known)
+    if not training or not measured:
+        raise SystemExit(f"{corpus.name} has too few values to learn from some and measure with others: give more")
+    return Split(corpus.name, training, measured)
