@@ -134,7 +134,7 @@ bench-smoke: ## see that every benchmark runs, with tiny numbers
 	$(MAKE) bench-mixed ARGS="--quick"
 	$(MAKE) bench-dictionaries ARGS="--quick --output target/bench-smoke"
 	$(MAKE) bench-adaptive ARGS="--quick --output target/bench-smoke"
-	$(MAKE) bench-clients ARGS="--smoke --output target/bench-smoke"
+	$(MAKE) bench-clients ARGS="--smoke --dictionary --output target/bench-smoke"
 	$(MAKE) bench-sizes ARGS="--smoke --output target/bench-smoke"
 
 bench-dictionaries: $(VENV)/installed ## what dictionaries that the server learns save and cost, for other values; a quarter of an hour

@@ -21,6 +21,8 @@ class Corpus:
     name: str
     """Without blanks."""
     values: tuple[bytes, ...]
+    training: tuple[bytes, ...] = ()
+    """Other ones, for those who learn before they are measured."""
 
     @property
     def mean_bytes(self) -> float:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from snugly_bench.clients.aims import aims, judged, ratios, verdict
-from snugly_bench.clients.plan import CPU, RATE, Cell, Workload
+from snugly_bench.clients.aims import aims, judged, ratios, stored, verdict
+from snugly_bench.clients.plan import CPU, MEMORY, RATE, STORED, VALUE, Cell, Workload, memory_workload
 from snugly_bench.results import Results
 
 SINGLE, FIVE, TWENTY = (str(Workload("json", "SET", Cell(1, 10, batch))) for batch in (1, 5, 20))
@@ -27,6 +27,29 @@ def test_an_aim_is_judged_only_where_both_sides_were_measured() -> None:
     assert {(aim.subject, aim.base) for aim, *_ in found} == {("snugly zstd", "valkey-glide zstd")}
     reached = {(aim.metric, workload): met for aim, workload, _, met in found}
     assert reached == {(RATE, SINGLE): True, (RATE, TWENTY): False, (CPU, SINGLE): True, (CPU, TWENTY): True}
+
+
+def learned(ours: float, theirs: float) -> Results:
+    results = Results("", {"snugly zstd+dictionary": "valkey-glide zstd"})
+    for workload in (SINGLE, TWENTY):
+        results.add(workload, "snugly zstd+dictionary", {RATE: 350, CPU: 10})
+        results.add(workload, "valkey-glide zstd", {RATE: 100, CPU: 20})
+    for data in ("json-movies", "json:1900"):
+        results.add(memory_workload(data), "snugly zstd+dictionary", {STORED: ours, MEMORY: 400, VALUE: 900})
+        results.add(memory_workload(data), "valkey-glide zstd", {STORED: theirs, MEMORY: 600, VALUE: 900})
+    return results
+
+
+def test_a_dictionary_is_to_be_faster_in_batches_and_smaller_where_there_is_an_aim() -> None:
+    found = {(aim.metric, workload): met for aim, workload, _, met in judged(learned(ours=330, theirs=500))}
+    assert found == {(RATE, TWENTY): True, (STORED, memory_workload("json-movies")): False}
+
+
+def test_bytes_stored_are_told_beside_those_of_the_base() -> None:
+    lines = stored(learned(ours=250, theirs=500)).splitlines()
+    ours = [line for line in lines if "dictionary" in line]
+    assert all("0.50" in line for line in ours)
+    assert ["met" in line for line in ours] == [True, False]
 
 
 def test_the_verdict_counts_what_was_met_or_says_why_it_cannot() -> None:

@@ -11,6 +11,7 @@ Before anything is timed, every value is written and read back by every contende
 from __future__ import annotations
 
 import argparse
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -24,13 +25,14 @@ from snugly_bench.clients.options import (
     installed,
     measure,
 )
-from snugly_bench.clients.peers import PEERS
-from snugly_bench.clients.plan import FULL, QUICK, SMOKE, Workload, cells, contenders
+from snugly_bench.clients.peers import OURS, PEERS, has_dictionaries
+from snugly_bench.clients.plan import DICTIONARY, FULL, QUICK, SMOKE, Workload, cells, contenders
 from snugly_bench.corpora import KINDS, Corpus, file_corpus, generated_corpus
 from snugly_bench.report import clients as report
 from snugly_bench.report.record import About
 from snugly_bench.results import Results
 from snugly_bench.servers.peers import find_snugly
+from snugly_bench.splits import split
 
 DATA = ("json:1900", "html:1250", "csv:1300", "session:950")
 
@@ -65,6 +67,11 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
         default=[],
         help="values of a file, one a line, or of a folder, one a file; goes before what is generated",
     )
+    parser.add_argument(
+        "--dictionary",
+        action="store_true",
+        help=f"{OURS} with a dictionary, too, that it learns from a fifth of the values; only the others are measured",
+    )
     add_common_options(parser)
     return parser.parse_args(words)
 
@@ -72,7 +79,25 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
 def corpora(arguments: argparse.Namespace, values: int) -> list[Corpus]:
     found = [file_corpus(path, values) for path in arguments.data_file]
     kinds = arguments.generate or ([] if found else [generated_kind(text) for text in DATA])
-    return found + [generated_corpus(find_snugly(arguments.program), kind, size, values) for kind, size in kinds]
+    found += [generated_corpus(find_snugly(arguments.program), kind, size, values) for kind, size in kinds]
+    return [divided(corpus) for corpus in found] if arguments.dictionary else found
+
+
+def divided(corpus: Corpus) -> Corpus:
+    """With some values to learn from, and only others to measure."""
+    parts = split(corpus)
+    return Corpus(parts.name, parts.measured, parts.training)
+
+
+def backends(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """What is to be measured; says so if there are no dictionaries."""
+    chosen: tuple[str, ...] = arguments.backends
+    if not arguments.dictionary:
+        return chosen
+    if not has_dictionaries():
+        print(f"Without {DICTIONARY}: no {OURS} is installed that has dictionaries.", file=sys.stderr)
+        return chosen
+    return (*chosen, DICTIONARY)
 
 
 def main(words: list[str]) -> None:
@@ -82,7 +107,7 @@ def main(words: list[str]) -> None:
     versions = installed(arguments.peers)
     data = corpora(arguments, asked_extent.values)
     asked = run.Asked(
-        contenders=contenders({name: PEERS[name].backends for name in versions}, arguments.backends),
+        contenders=contenders({name: PEERS[name].backends for name in versions}, backends(arguments)),
         corpora=data,
         timed=data if arguments.every else data[:1],
         cells=cells(asked_extent, arguments.every),
@@ -109,4 +134,4 @@ def summary(described: About, results: Results) -> str:
         and workload.cell.batch in (min(batches), max(batches))
         and workload.data == found[0].data
     )
-    return "\n\n".join((described.text(), aims.ratios(results, shown), aims.verdict(results)))
+    return "\n\n".join((described.text(), aims.ratios(results, shown), aims.stored(results), aims.verdict(results)))

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
+from snugly_bench.clients.peers import Training
 from snugly_bench.clients.plan import OPERATIONS, Operation
 from snugly_bench.clients.worker import DONE, GO, READY, Failure, Fill, Measure, Sample, Take, Values, work
 
@@ -23,11 +24,11 @@ class Fleet:
     peer: str
     pipes: tuple[Connection, ...]
 
-    def take(self, values: Values) -> None:
-        """Hands each process its share of the values."""
+    def take(self, values: Values, training: Training = ()) -> None:
+        """Hands each process its share of the values, and all that is to be learned from."""
         count = len(self.pipes)
         for number, pipe in enumerate(self.pipes):
-            pipe.send(Take(values[number::count]))
+            pipe.send(Take(values[number::count], training))
         self.expect(DONE)
 
     def fill(self, order: Fill) -> None:

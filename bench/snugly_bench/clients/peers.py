@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from snugly_bench.clients.plan import BACKENDS, LZ4, NONE, ZSTD
+from snugly_bench.clients.plan import ALL_BACKENDS, BACKENDS, DICTIONARY, LZ4, NONE, ZSTD
 
+DICTIONARY_BYTES = 16 << 10
+"""What a client's dictionary may have."""
+Training = tuple[bytes, ...]
+"""Values to learn from."""
 REQUEST_SECONDS = 60.0
 """How long a request may take before its library gives up; long enough for any load."""
 
@@ -48,8 +55,8 @@ class Peer:
     module: str
     backends: tuple[str, ...]
     """What it can compress with."""
-    open: Callable[[Address, str, int], Awaitable[Client]]
-    """Makes a client of the server at an address, with a backend, for so many requests at once."""
+    open: Callable[[Address, str, int, Training], Awaitable[Client]]
+    """Makes a client of the server at an address, with a backend, for so many requests at once; it may learn before."""
     parser: str | None = None
     """Another distribution that it parses replies with where that is installed."""
 
@@ -70,7 +77,7 @@ def installed_version(distribution: str) -> str | None:
         return None
 
 
-async def open_glide(address: Address, backend: str, requests: int) -> Client:
+async def open_glide(address: Address, backend: str, requests: int, _training: Training) -> Client:
     import glide
 
     glide.Logger.set_logger_config(glide.LogLevel.ERROR)
@@ -102,23 +109,37 @@ async def open_glide(address: Address, backend: str, requests: int) -> Client:
     return Client(client.set, client.get, set_all, get_all, client.close)
 
 
-async def open_valkey(address: Address, _backend: str, requests: int) -> Client:
+async def open_valkey(address: Address, _backend: str, requests: int, _training: Training) -> Client:
     import valkey.asyncio
 
     return pipelining(valkey.asyncio.Valkey(host=address.host, port=address.port, max_connections=requests))
 
 
-async def open_redis(address: Address, _backend: str, requests: int) -> Client:
+async def open_redis(address: Address, _backend: str, requests: int, _training: Training) -> Client:
     import redis.asyncio
 
     return pipelining(redis.asyncio.Redis(host=address.host, port=address.port, max_connections=requests))
 
 
-async def open_snugly(address: Address, backend: str, requests: int) -> Client:
+def has_dictionaries() -> bool:
+    """Whether the snugly that is installed has them; asked in a process of its own."""
+    asked = [sys.executable, "-c", "import snugly; snugly.Dictionary"]
+    return subprocess.run(asked, capture_output=True, check=False).returncode == 0
+
+
+@cache
+def learned(training: Training) -> Any:
+    """A dictionary from these values, once for all clients of a process."""
+    return importlib.import_module("snugly").Dictionary.train(list(training), DICTIONARY_BYTES)
+
+
+async def open_snugly(address: Address, backend: str, requests: int, training: Training) -> Client:
     snugly = importlib.import_module("snugly")
     clients = importlib.import_module("snugly.asyncio")
     compression = None
-    if backend != NONE:
+    if backend == DICTIONARY:
+        compression = snugly.CompressionConfiguration(backend="zstd", dictionary=learned(training))
+    elif backend != NONE:
         chosen = snugly.CompressionBackend[backend.upper()]
         compression = snugly.CompressionConfiguration(backend=chosen)
     return pipelining(
@@ -148,7 +169,7 @@ def pipelining(client: Any) -> Client:
 PEERS = {
     peer.name: peer
     for peer in (
-        Peer("snugly", "snugly", "snugly", BACKENDS, open_snugly, "libvalkey"),
+        Peer("snugly", "snugly", "snugly", ALL_BACKENDS, open_snugly, "libvalkey"),
         Peer("valkey-glide", "valkey-glide", "glide", BACKENDS, open_glide),
         Peer("valkey-py", "valkey", "valkey", (NONE,), open_valkey, "libvalkey"),
         Peer("redis-py", "redis", "redis", (NONE,), open_redis, "hiredis"),

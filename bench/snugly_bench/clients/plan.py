@@ -11,10 +11,13 @@ Operation = Literal["SET", "GET"]
 OPERATIONS: tuple[Operation, ...] = ("SET", "GET")
 NONE, LZ4, ZSTD = "none", "lz4", "zstd"
 BACKENDS = (NONE, LZ4, ZSTD)
+DICTIONARY = "zstd+dictionary"
+"""A backend that learns from some values first; it is compared with `ZSTD` where a library has no such thing."""
+ALL_BACKENDS = (*BACKENDS, DICTIONARY)
 RATE, CPU, SERVER_CPU = "operations/s", "client CPU µs/operation", "server CPU µs/operation"
 PERCENTILES = {50: "p50 ms", 95: "p95 ms", 99: "p99 ms"}
 """Of the time of a request, which is a whole batch."""
-MEMORY, VALUE = "server bytes/value", "value bytes"
+MEMORY, STORED, VALUE = "server bytes/value", "stored bytes/value", "value bytes"
 """What results are called."""
 
 
@@ -77,6 +80,12 @@ def memory_workload(data: str) -> str:
     return f"data={data}"
 
 
+def memory_data(text: str) -> str | None:
+    """The corpus of such a workload; `None` if it is another one."""
+    name, _, data = text.partition("=")
+    return data if name == "data" and " " not in data else None
+
+
 @dataclass(frozen=True)
 class Extent:
     """How much is measured."""
@@ -93,7 +102,7 @@ class Extent:
 
 FULL = Extent((1, 2, 4, 8), (10, 25, 100, 1000), (1, 5, 10, 20), rounds=3, seconds=1.0, values=10_000)
 QUICK = Extent((1, 2), (10, 100), (1, 20), rounds=3, seconds=0.3, values=2_000)
-SMOKE = Extent((1, 2), (2, 4), (1, 5), rounds=1, seconds=0.03, values=60)
+SMOKE = Extent((1, 2), (2, 4), (1, 5), rounds=1, seconds=0.03, values=400)
 
 
 def cells(extent: Extent, every: bool) -> list[Cell]:
@@ -127,6 +136,11 @@ def contenders(peers: Mapping[str, Sequence[str]], backends: Sequence[str]) -> l
     ]
 
 
+def counterpart(contender: Contender, base: str) -> Contender:
+    """Whom of the peer `base` a contender is compared with."""
+    return Contender(base, ZSTD if contender.backend == DICTIONARY and contender.peer != base else contender.backend)
+
+
 def turn(found: list[Contender], number: int) -> list[Contender]:
     """The order in round `number`: another one first each time."""
     first = number % len(found)
@@ -134,5 +148,5 @@ def turn(found: list[Contender], number: int) -> list[Contender]:
 
 
 def bases(found: list[Contender], base: str) -> dict[str, str]:
-    """Whom each contender is compared with: the peer `base` with the same backend, where it is there."""
-    return {str(each): str(Contender(base, each.backend)) for each in found if Contender(base, each.backend) in found}
+    """Whom each contender is compared with: its counterpart of the peer `base`, where that is there."""
+    return {str(each): str(other) for each in found if (other := counterpart(each, base)) in found}

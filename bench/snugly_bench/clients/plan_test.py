@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snugly_bench.clients.plan import (
+    DICTIONARY,
     FULL,
     OPERATIONS,
+    ZSTD,
     Cell,
     Contender,
     Workload,
@@ -17,6 +19,8 @@ from snugly_bench.clients.plan import (
     by_processes,
     cells,
     contenders,
+    counterpart,
+    memory_data,
     memory_workload,
     turn,
 )
@@ -40,6 +44,8 @@ def test_a_workload_is_found_again_from_its_name(workload: Workload) -> None:
 
 def test_what_is_kept_for_memory_is_no_workload() -> None:
     assert Workload.parse(memory_workload("json:1900")) is None
+    assert memory_data(memory_workload("json:1900")) == "json:1900"
+    assert memory_data(str(Workload("json:1900", "SET", Cell(1, 10, 1)))) is None
 
 
 def test_a_contender_is_found_again_from_its_name() -> None:
@@ -77,6 +83,13 @@ def test_each_round_begins_with_another_contender_and_has_all() -> None:
     orders = [turn(found, number) for number in range(len(found))]
     assert [order[0] for order in orders] == found
     assert all(set(order) == set(found) for order in orders)
+
+
+def test_who_learns_is_compared_with_zstd_of_who_does_not() -> None:
+    assert counterpart(Contender("ours", DICTIONARY), "theirs") == Contender("theirs", ZSTD)
+    assert counterpart(Contender("ours", "lz4"), "theirs") == Contender("theirs", "lz4")
+    found = bases([Contender("ours", DICTIONARY), Contender("theirs", ZSTD)], "theirs")
+    assert found[f"ours {DICTIONARY}"] == "theirs zstd"
 
 
 def test_a_contender_is_compared_only_with_the_same_backend() -> None:

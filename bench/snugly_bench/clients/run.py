@@ -16,6 +16,7 @@ from snugly_bench.clients.plan import (
     PERCENTILES,
     RATE,
     SERVER_CPU,
+    STORED,
     VALUE,
     Cell,
     Contender,
@@ -97,7 +98,7 @@ def warm_up(asked: Asked, server: Target) -> None:
     """Fills the server once for nothing: what it reserves for its first requests is no value's memory."""
     contender, corpus = asked.contenders[0], asked.corpora[0]
     with fleet.running(contender.peer, 1) as one:
-        one.take(named(corpus))
+        one.take(named(corpus), corpus.training)
         one.fill(Fill(contender, server.address, prefix(contender, corpus.name)))
     server.clear([prefix(contender, corpus.name)])
 
@@ -106,7 +107,7 @@ def measure_memory(asked: Asked, corpus: Corpus, server: Target, results: Result
     """Fills the server with every contender's values in turn; each alone, since an emptied server keeps memory."""
     for peer in asked.peers:
         with fleet.running(peer, 1) as one:
-            one.take(named(corpus))
+            one.take(named(corpus), corpus.training)
             for contender in (each for each in asked.contenders if each.peer == peer):
                 with progress.step(FILL_WEIGHT, f"memory: {corpus.name}, {contender}"):
                     keys = prefix(contender, corpus.name)
@@ -114,8 +115,10 @@ def measure_memory(asked: Asked, corpus: Corpus, server: Target, results: Result
                     before = server.memory()
                     one.fill(Fill(contender, server.address, keys))
                     taken = (server.memory() - before) / len(corpus.values)
+                    stored = server.stored([keys + name for name, _ in named(corpus)]) / len(corpus.values)
                     server.clear([keys])
-                results.add(memory_workload(corpus.name), str(contender), {MEMORY: taken, VALUE: corpus.mean_bytes})
+                sizes = {MEMORY: taken, STORED: stored, VALUE: corpus.mean_bytes}
+                results.add(memory_workload(corpus.name), str(contender), sizes)
 
 
 def measure_speed(
@@ -129,7 +132,7 @@ def measure_speed(
 ) -> None:
     """Asks the contenders in turn in every cell of every round."""
     for one in fleets.values():
-        one.take(named(corpus))
+        one.take(named(corpus), corpus.training)
     for contender in asked.contenders:
         with progress.step(FILL_WEIGHT, f"filling: {corpus.name}, {contender}"):
             fleets[contender.peer].fill(Fill(contender, server.address, prefix(contender, corpus.name)))

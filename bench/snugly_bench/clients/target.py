@@ -45,6 +45,13 @@ class Target:
         fields = self.connection.info("memory")
         return int(fields["used_memory"]) - int(fields.get("mem_clients_normal", 0))
 
+    def stored(self, keys: list[str]) -> int:
+        """Bytes of the values of these keys, as the server has them."""
+        pipeline = self.connection.pipeline(transaction=False)
+        for key in keys:
+            pipeline.strlen(key)
+        return sum(pipeline.execute())
+
     def cpu(self) -> float:
         """Seconds of processor time that it has used."""
         fields = self.connection.info("cpu")

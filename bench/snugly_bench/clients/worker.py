@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from time import monotonic, perf_counter, process_time
 from typing import Any
 
-from snugly_bench.clients.peers import PEERS, Address, Client
+from snugly_bench.clients.peers import PEERS, Address, Client, Training
 from snugly_bench.clients.plan import OPERATIONS, Contender, Operation
 
 READY, GO, DONE = "ready", "go", "done"
@@ -35,6 +35,8 @@ class Take:
     """The order to keep values for the orders that follow."""
 
     values: Values
+    training: Training
+    """What those learn from who do."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ def work(pipe: Connection) -> None:
     # Ctrl-C goes to all processes of a terminal; it is the first that ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     values: Values = []
+    training: Training = ()
     while True:
         try:
             order = pipe.recv()
@@ -101,19 +104,19 @@ def work(pipe: Connection) -> None:
         try:
             match order:
                 case Take():
-                    values = order.values
+                    values, training = order.values, order.training
                 case Fill():
-                    asyncio.run(fill(order, values))
+                    asyncio.run(fill(order, values, training))
                 case Measure():
-                    asyncio.run(measure(order, values, pipe))
+                    asyncio.run(measure(order, values, training, pipe))
             pipe.send(DONE)
         except Exception as error:
             where = "".join(traceback.format_tb(error.__traceback__, limit=-SHOWN_FRAMES))
             pipe.send(Failure(f"{type(error).__name__}: {error}\n{where}"))
 
 
-async def fill(order: Fill, values: Values) -> None:
-    client = await PEERS[order.contender.peer].open(order.address, order.contender.backend, 1)
+async def fill(order: Fill, values: Values, training: Training) -> None:
+    client = await PEERS[order.contender.peer].open(order.address, order.contender.backend, 1, training)
     pairs = [(order.prefix + name, value) for name, value in values]
     batches = [pairs[start : start + FILL_BATCH] for start in range(0, len(pairs), FILL_BATCH)]
     for batch in batches:
@@ -136,11 +139,11 @@ def shown(value: object) -> str:
     return f"{len(value)} bytes {value[:20]!r}" if isinstance(value, bytes) else repr(value)
 
 
-async def measure(order: Measure, values: Values, pipe: Connection) -> None:
+async def measure(order: Measure, values: Values, training: Training, pipe: Connection) -> None:
     count = order.clients if order.own else 1
     peer = PEERS[order.contender.peer]
     each = order.clients // count
-    opened = [await peer.open(order.address, order.contender.backend, each) for _ in range(count)]
+    opened = [await peer.open(order.address, order.contender.backend, each, training) for _ in range(count)]
     pairs = [(order.prefix + name, value) for name, value in values]
     clients = list(islice(cycle(opened), order.clients))
     for operation in OPERATIONS:

@@ -10,7 +10,19 @@ from matplotlib.axes import Axes
 
 from snugly_bench.clients import aims
 from snugly_bench.clients.peers import BASE
-from snugly_bench.clients.plan import CPU, NONE, OPERATIONS, PERCENTILES, RATE, Cell, Contender, Operation
+from snugly_bench.clients.plan import (
+    CPU,
+    NONE,
+    OPERATIONS,
+    PERCENTILES,
+    RATE,
+    Cell,
+    Contender,
+    Operation,
+    Workload,
+    counterpart,
+    memory_data,
+)
 from snugly_bench.report.measured import Measured
 from snugly_bench.report.page import Aims, Section, write_page
 from snugly_bench.report.record import About
@@ -42,7 +54,8 @@ def write(folder: Path, about: About, results: Results) -> list[Path]:
         plot.sign(about.signature())
     table = aims.ratios(results, [str(workload) for workload in measured.workloads])
     text = folder / "clients.md"
-    text.write_text(f"{about.text()}\n\n{aims.verdict(results)}\n\n{table}\n")
+    stored = aims.stored(results)
+    text.write_text(f"{about.text()}\n\n{aims.verdict(results)}\n\n{table}\n\n{stored}\n")
     page = folder / "clients.html"
     sections = [Section(plot.title, plot.caption, plot.data_url()) for plot in plots]
     write_page(page, TITLE, about, sections, Aims(aims.verdict(results), verdicts(results)), table)
@@ -53,8 +66,7 @@ def verdicts(results: Results) -> list[list[str]]:
     """For each aim the best and the worst that was found, and in how many workloads it was met."""
     found: dict[str, list[tuple[float, bool]]] = {}
     for aim, workload, value, met in aims.judged(results):
-        batch = workload.rpartition("batch=")[2]
-        found.setdefault(f"{aim.subject}, batches of {batch}: {aim.asked()}", []).append((value, met))
+        found.setdefault(f"{aim.subject}, {situation(workload)}: {aim.asked()}", []).append((value, met))
     return [
         [
             asked,
@@ -64,6 +76,11 @@ def verdicts(results: Results) -> list[list[str]]:
         ]
         for asked, cases in found.items()
     ]
+
+
+def situation(workload: str) -> str:
+    parsed = Workload.parse(workload)
+    return f"batches of {parsed.cell.batch}" if parsed else str(memory_data(workload))
 
 
 def least(measured: Measured) -> Cell:
@@ -189,9 +206,9 @@ def heat_map(
 def beside_base(measured: Measured) -> Plot | None:
     base = BASE if BASE in measured.peers else measured.peers[0]
     pairs = [
-        (contender, Contender(base, contender.backend))
+        (contender, counterpart(contender, base))
         for contender in by_peer(measured)
-        if contender.peer != base and Contender(base, contender.backend) in measured.contenders
+        if contender.peer != base and counterpart(contender, base) in measured.contenders
     ]
     title = f"Throughput as a ratio to {base} with the same backend"
     caption = f"Teal: faster than {base}; brown: slower. Each cell is the median of the ratios within each round."

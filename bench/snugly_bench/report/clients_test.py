@@ -11,12 +11,14 @@ import pytest
 from snugly_bench.clients.plan import (
     BACKENDS,
     CPU,
+    DICTIONARY,
     MEMORY,
     NONE,
     OPERATIONS,
     PERCENTILES,
     RATE,
     SERVER_CPU,
+    STORED,
     VALUE,
     Cell,
     Contender,
@@ -107,6 +109,18 @@ def test_what_was_measured_is_found_by_what_it_is_of() -> None:
     assert measured.ratio("json:1900", "SET", Cell(9, 9, 9), ours, theirs, RATE) is None
     assert measured.median("html:800", "GET", MANY[0], ours, RATE) is None
     assert measured.memory("html:800", ours) == 900 - 50 * ALL.index(ours)
+
+
+def test_a_dictionary_is_drawn_beside_zstd_of_the_base_and_its_aims_are_told(tmp_path: Path) -> None:
+    found = [Contender("snugly", DICTIONARY), Contender("valkey-glide", "zstd")]
+    results = recorded(found, MANY)
+    for number, contender in enumerate(found):
+        sizes = {MEMORY: 500.0, STORED: 300.0 + 200 * number, VALUE: 874.0}
+        results.add(memory_workload("json-movies"), str(contender), sizes)
+    page, table, *figures = clients.write(tmp_path, ABOUT, results)
+    assert "ratio-to-base" in {path.stem for path in figures}
+    assert "snugly zstd+dictionary, json-movies: stored bytes/value at most 0.60" in page.read_text()
+    assert "0.60" in table.read_text()
 
 
 def test_a_report_is_drawn_again_from_what_was_saved(tmp_path: Path) -> None:

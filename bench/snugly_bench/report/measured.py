@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from snugly_bench.clients.plan import BACKENDS, MEMORY, VALUE, Cell, Contender, Operation, Workload, memory_workload
+from snugly_bench.clients.plan import ALL_BACKENDS, MEMORY, VALUE, Cell, Contender, Operation, Workload, memory_workload
 from snugly_bench.results import Results
 
 
@@ -19,7 +19,7 @@ class Measured:
     def contenders(self) -> list[Contender]:
         """By backend, in the order of measuring."""
         found = dict.fromkeys(Contender.parse(subject) for _, subject in self.results.rows())
-        return sorted(found, key=lambda contender: BACKENDS.index(contender.backend))
+        return sorted(found, key=lambda contender: ALL_BACKENDS.index(contender.backend))
 
     @cached_property
     def peers(self) -> list[str]:

@@ -16,11 +16,11 @@ from matplotlib.colors import LogNorm, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from snugly_bench.clients.plan import LZ4, NONE, ZSTD, Contender
+from snugly_bench.clients.plan import DICTIONARY, LZ4, NONE, ZSTD, Contender
 
 COLOURS = {"snugly": "#0a7d78", "valkey-glide": "#d1495b", "valkey-py": "#4b6cb7", "redis-py": "#b7791f"}
 OTHER_COLOUR = "#6b7280"
-TINTS = {NONE: 0.45, LZ4: 0.72, ZSTD: 1.0}
+TINTS = {NONE: 0.35, LZ4: 0.55, ZSTD: 0.8, DICTIONARY: 1.0}
 """How much of its library's colour a backend has; the rest is white."""
 DPI = 150
 SIGNATURE_CHARACTERS = 16
