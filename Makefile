@@ -137,7 +137,7 @@ bench-smoke: ## see that every benchmark runs, with tiny numbers
 	$(MAKE) bench-clients ARGS="--smoke --dictionary --output target/bench-smoke"
 	$(MAKE) bench-sizes ARGS="--smoke --output target/bench-smoke"
 
-bench-dictionaries: $(VENV)/installed ## what dictionaries that the server learns save and cost, for other values; a quarter of an hour
+bench-dictionaries: $(VENV)/installed ## what dictionaries that the server learns save and cost, for other values; twenty minutes
 	cargo build --release --locked --package snugly
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) dictionaries --program $(PROGRAM) $(ARGS)
 

@@ -29,7 +29,8 @@ class Lessons:
     def given(self, server: Server, values: Split, population: int) -> Iterator[None]:
         """Has a server learn from what is for that, if it is one that learns; it is measured meanwhile.
 
-        The others get the same writes, so that they leave the same behind.
+        The others get the same writes, so that they leave the same behind. Exits if the server has learned from what
+        was measured though it had been told not to.
         """
         if server.peer.name == VALKEY:
             yield
@@ -38,15 +39,19 @@ class Lessons:
         if server.peer.name == LEARNING:
             if not lesson.is_fixed:
                 self.warn(
-                    "This snugly does not know `CONFIG SET dictionaries fixed`: it could have learned from what was "
+                    "This snugly does not know `CONFIG SET dictionaries fixed`: it could learn from what was "
                     "measured; where it did, it says so here."
                 )
             if not lesson.dictionaries:
                 self.warn(f"Of {values.name} no dictionary was worth it.")
         yield
         with valkey.Valkey(port=server.port) as client:
-            if info(client, "dictionaries")["dictionary_trainings"] != lesson.trainings:
-                self.warn(f"Of {values.name} {server.peer.name} has trained with measured values.")
+            if info(client, "dictionaries")["dictionary_trainings"] == lesson.trainings:
+                return
+        trained = f"{server.peer.name} has learned from values of {values.name} that were measured"
+        if lesson.is_fixed:
+            raise SystemExit(f"{trained}, though it was told to learn nothing more: these figures would say nothing")
+        self.warn(f"{trained}: what it saves there may be too much.")
 
     def text(self) -> str:
         """A line for each warning."""

@@ -21,6 +21,8 @@ THREAD = "dictionaries"
 BATCH = 100
 PASSES = 6
 """How often values are written before it is waited: the server goes on sampling until keys come again and again."""
+LEAST_WRITES = 3_000
+"""At least so many writes, where there are few values."""
 MOST_REPETITIONS = 5
 """How often this is done at most, as long as something is learned by it."""
 STEADY_SECONDS = 1.0
@@ -101,7 +103,7 @@ def teach(server: Server, prefix: str, values: Sequence[bytes], population: int)
             client.config_set("dictionaries", "yes")
         before = None
         for _ in range(MOST_REPETITIONS):
-            for _ in range(PASSES):
+            for _ in range(max(PASSES, LEAST_WRITES // len(numbered))):
                 write(client, numbered)
             state = learned(server, client) if learns else None
             if state == before:
