@@ -15,7 +15,7 @@ from snugly_bench.adaptive.driver import Driver, connected
 from snugly_bench.adaptive.workload import Batch, Pair, writing
 from snugly_bench.progress import Progress
 from snugly_bench.results import Results
-from snugly_bench.servers.learning import REST_SHARE, THREAD, info
+from snugly_bench.servers.learning import REST_SHARE, THREAD, info, setting
 from snugly_bench.servers.loads import LOAD_CORE, SERVER_CORE
 from snugly_bench.servers.peers import Peer, Server, start
 from snugly_bench.servers.process import thread_seconds
@@ -74,8 +74,7 @@ def warm_up(subject: Subject, pairs: Sequence[Pair], batches: Sequence[Batch], m
     Learning may take all of the processor meanwhile, and then what it may by default.
     """
     subject.driver.run(writing(pairs))
-    settings = subject.client.config_get("dictionary-cpu-percent")
-    assert isinstance(settings, dict)
+    usual = setting(subject.client, "dictionary-cpu-percent")
     subject.client.config_set("dictionary-cpu-percent", 100)
     deadline, steady, before = time.monotonic() + most_seconds, 0, None
     while steady < STEADY_LOOKS and time.monotonic() < deadline:
@@ -87,7 +86,7 @@ def warm_up(subject: Subject, pairs: Sequence[Pair], batches: Sequence[Batch], m
         state = [found[field] for field in LEARNED]
         steady = steady + 1 if state == before and share < REST_SHARE else 0
         before = state
-    subject.client.config_set("dictionary-cpu-percent", settings["dictionary-cpu-percent"])
+    subject.client.config_set("dictionary-cpu-percent", usual)
     return steady == STEADY_LOOKS
 
 

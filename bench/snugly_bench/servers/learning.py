@@ -55,6 +55,12 @@ def info(client: valkey.Valkey, section: str) -> dict[str, Any]:
     return fields
 
 
+def setting(client: valkey.Valkey, name: str) -> str:
+    found = client.config_get(name)
+    assert isinstance(found, dict)
+    return str(found[name])
+
+
 def key_prefix(data: str) -> str:
     """What keys of a corpus begin with: one pattern for all of them."""
     return f"{data.partition(':')[0]}:"
@@ -95,7 +101,7 @@ def teach(server: Server, prefix: str, values: Sequence[bytes], population: int)
     """
     numbered = [(f"{prefix}{number}", value) for number, value in enumerate(values)]
     with valkey.Valkey(port=server.port) as client:
-        learns = info(client, "dictionaries")["dictionaries_enabled"] != 0
+        learns = setting(client, "dictionaries") != "no"
         if learns:
             client.config_set("dictionaries", "no")
         write(client, stand_ins(prefix, values, population))
