@@ -15,7 +15,8 @@ from snugly_bench.adaptive.driver import Driver, connected
 from snugly_bench.adaptive.workload import Batch, Pair, writing
 from snugly_bench.progress import Progress
 from snugly_bench.results import Results
-from snugly_bench.servers.learning import REST_SHARE, THREAD, info, setting
+from snugly_bench.servers.info import cpu_seconds, dataset_bytes, dictionary_bytes, info, setting
+from snugly_bench.servers.learning import REST_SHARE, THREAD
 from snugly_bench.servers.loads import LOAD_CORE, SERVER_CORE
 from snugly_bench.servers.peers import Peer, Server, start
 from snugly_bench.servers.process import thread_seconds
@@ -42,15 +43,9 @@ class Subject:
     def name(self) -> str:
         return self.server.peer.name
 
-    def cpu(self) -> float:
-        """Seconds of processor time that the whole process has used."""
-        usage = info(self.client, "cpu")
-        return float(usage["used_cpu_user"]) + float(usage["used_cpu_sys"])
-
     def stored(self) -> int:
         """Bytes that keys, values and dictionaries take, overhead included."""
-        dictionaries = int(info(self.client, "dictionaries")["dictionary_bytes"])
-        return int(info(self.client, "memory")["used_memory_dataset"]) + dictionaries
+        return dataset_bytes(self.client) + dictionary_bytes(self.client)
 
 
 @contextmanager
@@ -108,7 +103,7 @@ def measure(
 
 
 def ask(subject: Subject, batches: Sequence[Batch], times: int) -> dict[str, float]:
-    before = subject.cpu()
+    before = cpu_seconds(subject.client)
     requests, seconds = subject.driver.run(batches, times)
-    cpu = subject.cpu() - before
+    cpu = cpu_seconds(subject.client) - before
     return {CPU: cpu, EACH: cpu / requests * 1e6, RATE: requests / seconds, STORED: float(subject.stored())}

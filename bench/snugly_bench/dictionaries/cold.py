@@ -12,7 +12,8 @@ import valkey
 
 from snugly_bench.progress import Progress
 from snugly_bench.results import Results, table
-from snugly_bench.servers.learning import THREAD, info, key_prefix, write
+from snugly_bench.servers.info import cpu_seconds, info
+from snugly_bench.servers.learning import THREAD, key_prefix, write
 from snugly_bench.servers.loads import WIDTH
 from snugly_bench.servers.peers import LEARNING, PLAIN, Peer, Server, configured_snugly_peer, snugly_peer, start
 from snugly_bench.servers.process import anonymous_bytes, thread_seconds
@@ -58,8 +59,7 @@ def measure(program: str, splits: list[Split], rounds: int, quick: bool) -> Resu
                 what = f"cold start, round {number + 1} of {rounds}: {values.name}, {peer.name}"
                 with progress.step(seconds, what), start(peer) as server, valkey.Valkey(port=server.port) as client:
                     courses[peer.name] = observe(server, client, values, seconds)
-                    usage = info(client, "cpu")
-                cpu = float(usage["used_cpu_user"]) + float(usage["used_cpu_sys"])
+                    cpu = cpu_seconds(client)
                 results.add(values.name, peer.name, {SERVER_CPU: cpu})
             results.add(values.name, LEARNING, figures(courses[LEARNING], courses[PLAIN]))
     return results

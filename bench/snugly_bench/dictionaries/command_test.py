@@ -15,7 +15,8 @@ from snugly_bench.dictionaries.cold import Moment, figures
 from snugly_bench.dictionaries.command import parse_arguments
 from snugly_bench.dictionaries.lessons import Lessons
 from snugly_bench.results import Results
-from snugly_bench.servers.learning import THREAD, info, key_prefix, write
+from snugly_bench.servers.info import info
+from snugly_bench.servers.learning import THREAD, key_prefix, write
 from snugly_bench.servers.peers import LEARNING, PLAIN, learning_snugly_peer, snugly_peer, start
 from snugly_bench.servers.process import thread_seconds
 from snugly_bench.splits import Split

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import valkey
 
-from snugly_bench.servers.learning import info, key_prefix, teach
+from snugly_bench.servers.info import info
+from snugly_bench.servers.learning import key_prefix, teach
 from snugly_bench.servers.peers import LEARNING, VALKEY, Server
 from snugly_bench.splits import Split
 

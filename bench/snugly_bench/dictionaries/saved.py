@@ -9,7 +9,8 @@ import valkey
 from snugly_bench.dictionaries.lessons import Lessons
 from snugly_bench.progress import Progress
 from snugly_bench.results import Results, table
-from snugly_bench.servers.learning import check, info, key_prefix, write
+from snugly_bench.servers.info import dataset_bytes, dictionary_bytes, info
+from snugly_bench.servers.learning import check, key_prefix, write
 from snugly_bench.servers.loads import WIDTH
 from snugly_bench.servers.peers import PLAIN, Peer, learning_snugly_peer, snugly_peer, start
 from snugly_bench.splits import Split
@@ -39,7 +40,7 @@ def measure_one(peer: Peer, values: Split, population: int, lessons: Lessons) ->
         valkey.Valkey(port=server.port) as client,
         lessons.given(server, values, population),
     ):
-        empty = resident(client)
+        empty = dataset_bytes(client)
         client.config_resetstat()
         write(client, pairs)
         check(client, pairs)
@@ -48,14 +49,9 @@ def measure_one(peer: Peer, values: Split, population: int, lessons: Lessons) ->
             VALUES: len(pairs),
             GIVEN: sum(len(value) for _, value in pairs),
             STORED: sum(size for name, size in encoded.items() if name.startswith("encoded_bytes_out_")),
-            RESIDENT: resident(client) - empty,
-            OWN: info(client, "dictionaries")["dictionary_bytes"],
+            RESIDENT: dataset_bytes(client) - empty,
+            OWN: dictionary_bytes(client),
         }
-
-
-def resident(client: valkey.Valkey) -> int:
-    """Bytes that keys and values take, overhead included."""
-    return int(info(client, "memory")["used_memory_dataset"])
 
 
 def report(results: Results) -> str:

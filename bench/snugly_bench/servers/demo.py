@@ -11,28 +11,22 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import valkey
 
 from snugly_bench.corpora import generated, read_lines
 from snugly_bench.progress import Progress
-from snugly_bench.servers.peers import CODECS, find_snugly, learning_snugly_peer, snugly_peer, start
+from snugly_bench.servers.info import cpu_seconds, dataset_bytes, dictionary_bytes
+from snugly_bench.servers.learning import learned
+from snugly_bench.servers.peers import CODECS, Server, find_snugly, learning_snugly_peer, snugly_peer, start
 
 GENERATED = {"json": 900, "html": 3000, "csv": 1300, "session": 500}
 """What is generated where there is no folder of data: the kind of value, and about how many bytes each has."""
 BATCH = 50
 LEARNING = "zstd + dict"
 """What zstd with dictionaries is called in the table."""
-STEADY_SECONDS = 1.0
-"""Nothing more is learned once nothing has changed for so long, in which next to no processor time was used."""
-IDLE_SHARE = 0.1
-"""The share of a processor that is next to none."""
-LEARNING_SECONDS = 120.0
-"""How long learning may take."""
 DEFAULT_DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 
 
@@ -58,39 +52,13 @@ class Result:
         return 1 - self.resident / self.given
 
 
-def info(client: valkey.Valkey, section: str) -> dict[str, Any]:
-    fields = client.info(section)
-    assert isinstance(fields, dict)
-    return fields
-
-
-def cpu_seconds(client: valkey.Valkey) -> float:
-    usage = info(client, "cpu")
-    return float(usage["used_cpu_user"]) + float(usage["used_cpu_sys"])
-
-
 def resident(client: valkey.Valkey) -> int:
-    dictionaries = int(info(client, "dictionaries")["dictionary_bytes"])
-    return int(info(client, "memory")["used_memory_dataset"]) + dictionaries
+    return dataset_bytes(client) + dictionary_bytes(client)
 
 
-def wait_until_learned(client: valkey.Valkey) -> None:
-    """Waits until the server has learned what it can from its values, and has encoded them with it."""
-    deadline = time.monotonic() + LEARNING_SECONDS
-    before: tuple[Any, Any] | None = None
-    while True:
-        found = info(client, "dictionaries")
-        state = (found["dictionary_trainings"], found["dictionary_records"])
-        cpu = cpu_seconds(client)
-        time.sleep(STEADY_SECONDS)
-        if state == before and cpu_seconds(client) - cpu < IDLE_SHARE * STEADY_SECONDS:
-            return
-        if time.monotonic() > deadline:
-            raise SystemExit(f"the server still learns after {LEARNING_SECONDS:.0f} seconds")
-        before = state
-
-
-def measure(client: valkey.Valkey, data: str, codec: str, values: list[bytes], progress: Progress) -> Result:
+def measure(
+    server: Server, client: valkey.Valkey, data: str, codec: str, values: list[bytes], progress: Progress
+) -> Result:
     """Writes and reads a data set in pipelines of `BATCH`, and checks each value that comes back."""
     client.flushall()
     batches = [range(start, min(start + BATCH, len(values))) for start in range(0, len(values), BATCH)]
@@ -106,7 +74,7 @@ def measure(client: valkey.Valkey, data: str, codec: str, values: list[bytes], p
     empty = resident(client)
     if codec == LEARNING:
         write("learning")
-        wait_until_learned(client)
+        learned(server, client)
     cpu = cpu_seconds(client)
     write("SET")
     written = cpu_seconds(client)
@@ -178,11 +146,11 @@ def main(words: list[str]) -> None:
         for codec in CODECS:
             with start(snugly_peer(program, codec)) as server, valkey.Valkey(port=server.port) as client:
                 for data, values in sets.items():
-                    results[data, codec] = measure(client, data, codec, values, progress)
+                    results[data, codec] = measure(server, client, data, codec, values, progress)
         # A server of its own for each data set, which knows nothing of the others.
         for data, values in sets.items():
             with start(learning_snugly_peer(program)) as server, valkey.Valkey(port=server.port) as client:
-                results[data, LEARNING] = measure(client, data, LEARNING, values, progress)
+                results[data, LEARNING] = measure(server, client, data, LEARNING, values, progress)
     print(table([results[data, codec] for data in sets for codec in (*CODECS, LEARNING)]))
     print(
         "\nEvery value came back byte for byte. Resident counts keys, values, dictionaries and overhead. SET\n"

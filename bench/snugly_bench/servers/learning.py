@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import valkey
 
+from snugly_bench.servers.info import info, setting
 from snugly_bench.servers.peers import Server
 from snugly_bench.servers.process import thread_seconds
 
@@ -47,18 +48,6 @@ class Lesson:
     """How often it had trained by then."""
     dictionaries: int
     """How many are in use."""
-
-
-def info(client: valkey.Valkey, section: str) -> dict[str, Any]:
-    fields = client.info(section)
-    assert isinstance(fields, dict)
-    return fields
-
-
-def setting(client: valkey.Valkey, name: str) -> str:
-    found = client.config_get(name)
-    assert isinstance(found, dict)
-    return str(found[name])
 
 
 def key_prefix(data: str) -> str:
