@@ -51,7 +51,7 @@ class Scale:
     """How long a server may learn at most."""
 
 
-FULL = Scale(16_000, 16_000, 10, rounds=9, image_times=10, image_rounds=41, learning_seconds=180)
+FULL = Scale(16_000, 16_000, 10, rounds=9, image_times=3, image_rounds=201, learning_seconds=180)
 QUICK = Scale(800, 800, 1, rounds=1, image_times=1, image_rounds=3, learning_seconds=3)
 
 

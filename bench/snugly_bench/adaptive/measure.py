@@ -15,8 +15,8 @@ from snugly_bench.adaptive.driver import Driver, connected
 from snugly_bench.adaptive.workload import Batch, Pair, writing
 from snugly_bench.progress import Progress
 from snugly_bench.results import Results
-from snugly_bench.servers.info import cpu_seconds, dataset_bytes, dictionary_bytes, info, setting
-from snugly_bench.servers.learning import REST_SHARE, THREAD
+from snugly_bench.servers.info import cpu_seconds, dataset_bytes, dictionary_bytes, info
+from snugly_bench.servers.learning import REST_SHARE, THREAD, hurrying
 from snugly_bench.servers.loads import LOAD_CORE, SERVER_CORE
 from snugly_bench.servers.peers import Peer, Server, start
 from snugly_bench.servers.process import thread_seconds
@@ -64,24 +64,19 @@ def running(peers: Sequence[Peer]) -> Iterator[list[Subject]]:
 
 
 def warm_up(subject: Subject, pairs: Sequence[Pair], batches: Sequence[Batch], most_seconds: float) -> bool:
-    """Writes all keys, and has requests answered until nothing more is learned; says whether it came to that.
-
-    Learning may take all of the processor meanwhile, and then what it may by default.
-    """
+    """Writes all keys, and has requests answered until nothing more is learned; says whether it came to that."""
     subject.driver.run(writing(pairs))
-    usual = setting(subject.client, "dictionary-cpu-percent")
-    subject.client.config_set("dictionary-cpu-percent", 100)
     deadline, steady, before = time.monotonic() + most_seconds, 0, None
-    while steady < STEADY_LOOKS and time.monotonic() < deadline:
-        began, worked = time.monotonic(), thread_seconds(subject.server.pid, THREAD)
-        while time.monotonic() - began < LEAST_LOOK_SECONDS:
-            subject.driver.run(batches)
-        share = (thread_seconds(subject.server.pid, THREAD) - worked) / (time.monotonic() - began)
-        found = info(subject.client, "dictionaries")
-        state = [found[field] for field in LEARNED]
-        steady = steady + 1 if state == before and share < REST_SHARE else 0
-        before = state
-    subject.client.config_set("dictionary-cpu-percent", usual)
+    with hurrying(subject.client):
+        while steady < STEADY_LOOKS and time.monotonic() < deadline:
+            began, worked = time.monotonic(), thread_seconds(subject.server.pid, THREAD)
+            while time.monotonic() - began < LEAST_LOOK_SECONDS:
+                subject.driver.run(batches)
+            share = (thread_seconds(subject.server.pid, THREAD) - worked) / (time.monotonic() - began)
+            found = info(subject.client, "dictionaries")
+            state = [found[field] for field in LEARNED]
+            steady = steady + 1 if state == before and share < REST_SHARE else 0
+            before = state
     return steady == STEADY_LOOKS
 
 

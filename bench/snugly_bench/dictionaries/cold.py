@@ -15,7 +15,7 @@ from snugly_bench.results import Results, table
 from snugly_bench.servers.info import cpu_seconds, info
 from snugly_bench.servers.learning import THREAD, key_prefix, write
 from snugly_bench.servers.loads import WIDTH
-from snugly_bench.servers.peers import LEARNING, PLAIN, Peer, Server, configured_snugly_peer, snugly_peer, start
+from snugly_bench.servers.peers import LEARNING, PLAIN, Server, dictionary_snugly_peer, snugly_peer, start
 from snugly_bench.servers.process import anonymous_bytes, thread_seconds
 from snugly_bench.splits import Split
 
@@ -51,7 +51,7 @@ def measure(program: str, splits: list[Split], rounds: int, quick: bool) -> Resu
     """Writes to a fresh server that learns and to one that does not, in turn."""
     seconds = QUICK_SECONDS if quick else SECONDS
     results = Results(PLAIN)
-    peers = [snugly_peer(program, "zstd"), cold_peer(program)]
+    peers = [snugly_peer(program, "zstd"), dictionary_snugly_peer(program)]
     with Progress(len(splits) * rounds * len(peers) * seconds) as progress:
         for values, number in product(splits, range(rounds)):
             courses = {}
@@ -63,11 +63,6 @@ def measure(program: str, splits: list[Split], rounds: int, quick: bool) -> Resu
                 results.add(values.name, peer.name, {SERVER_CPU: cpu})
             results.add(values.name, LEARNING, figures(courses[LEARNING], courses[PLAIN]))
     return results
-
-
-def cold_peer(program: str) -> Peer:
-    """As it comes, so that learning has the share of a processor that it has by default."""
-    return configured_snugly_peer(program, LEARNING, ("--compression", "zstd", "--dictionaries", "yes"))
 
 
 def observe(server: Server, client: valkey.Valkey, values: Split, seconds: float) -> list[Moment]:

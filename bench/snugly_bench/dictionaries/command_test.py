@@ -17,7 +17,7 @@ from snugly_bench.dictionaries.lessons import Lessons
 from snugly_bench.results import Results
 from snugly_bench.servers.info import info
 from snugly_bench.servers.learning import THREAD, key_prefix, write
-from snugly_bench.servers.peers import LEARNING, PLAIN, learning_snugly_peer, snugly_peer, start
+from snugly_bench.servers.peers import LEARNING, PLAIN, dictionary_snugly_peer, snugly_peer, start
 from snugly_bench.servers.process import thread_seconds
 from snugly_bench.splits import Split
 
@@ -95,7 +95,7 @@ def test_where_no_dictionary_came_the_report_says_so() -> None:
 
 def test_a_server_is_taught_and_left_without_keys_whether_it_learns_or_not() -> None:
     program = str(servers.snugly_binary())
-    for peer in (snugly_peer(program, "zstd"), learning_snugly_peer(program)):
+    for peer in (snugly_peer(program, "zstd"), dictionary_snugly_peer(program)):
         lessons = Lessons()
         with start(peer) as server, valkey.Valkey(port=server.port) as client:
             with lessons.given(server, VALUES, 100):
@@ -109,6 +109,6 @@ def test_a_server_is_taught_and_left_without_keys_whether_it_learns_or_not() -> 
 
 
 def test_a_thread_is_called_as_it_is_looked_for() -> None:
-    with start(learning_snugly_peer(str(servers.snugly_binary()))) as server:
+    with start(dictionary_snugly_peer(str(servers.snugly_binary()))) as server:
         names = [path.read_text().strip() for path in Path(f"/proc/{server.pid}/task").glob("*/comm")]
     assert THREAD in names

@@ -15,7 +15,7 @@ from snugly_bench.servers.peers import (
     PLAIN,
     VALKEY,
     Server,
-    learning_snugly_peer,
+    dictionary_snugly_peer,
     snugly_peer,
     start,
     valkey_peer,
@@ -37,7 +37,7 @@ def aims(workloads: tuple[str, ...]) -> tuple[Aim, ...]:
 def measure(program: str, splits: list[Split], keys: int, lessons: Lessons) -> Results:
     """Writes measured values under so many keys; those of a set begin again where there are fewer."""
     results = Results(PLAIN)
-    peers = [valkey_peer(), snugly_peer(program, "zstd"), learning_snugly_peer(program)]
+    peers = [valkey_peer(), snugly_peer(program, "zstd"), dictionary_snugly_peer(program)]
     with Progress(len(splits) * len(peers)) as progress:
         for values, peer in product(splits, peers):
             with progress.step(1, f"memory: {values.name} in {peer.name}"), start(peer) as server:

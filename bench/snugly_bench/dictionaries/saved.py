@@ -12,7 +12,7 @@ from snugly_bench.results import Results, table
 from snugly_bench.servers.info import dataset_bytes, dictionary_bytes, info
 from snugly_bench.servers.learning import check, key_prefix, write
 from snugly_bench.servers.loads import WIDTH
-from snugly_bench.servers.peers import PLAIN, Peer, learning_snugly_peer, snugly_peer, start
+from snugly_bench.servers.peers import PLAIN, Peer, dictionary_snugly_peer, snugly_peer, start
 from snugly_bench.splits import Split
 
 VALUES, GIVEN, STORED, RESIDENT, OWN = (
@@ -23,7 +23,7 @@ VALUES, GIVEN, STORED, RESIDENT, OWN = (
 def measure(program: str, splits: list[Split], population: int, lessons: Lessons) -> Results:
     """Writes the measured values of each set into a fresh server of each kind, and reads them back."""
     results = Results(PLAIN)
-    peers = [snugly_peer(program, "lz4"), snugly_peer(program, "zstd"), learning_snugly_peer(program)]
+    peers = [snugly_peer(program, "lz4"), snugly_peer(program, "zstd"), dictionary_snugly_peer(program)]
     with Progress(len(splits) * len(peers)) as progress:
         for values in splits:
             for peer in peers:

@@ -15,7 +15,7 @@ from snugly_bench.servers.peers import (
     LEARNING,
     PLAIN,
     Server,
-    learning_snugly_peer,
+    dictionary_snugly_peer,
     snugly_peer,
     valkey_peer,
 )
@@ -39,7 +39,7 @@ def aims(found: tuple[Load, ...]) -> tuple[Aim, ...]:
 
 def measure(program: str, splits: list[Split], rounds: int, quick: bool, lessons: Lessons) -> Results:
     results = Results(PLAIN)
-    peers = [valkey_peer(), snugly_peer(program, "zstd"), learning_snugly_peer(program)]
+    peers = [valkey_peer(), snugly_peer(program, "zstd"), dictionary_snugly_peer(program)]
     for values in splits:
         with measured_file(values) as path:
             source = ("--data", str(path), "--key-prefix", key_prefix(values.name))

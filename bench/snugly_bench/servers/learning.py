@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
@@ -19,6 +20,8 @@ from snugly_bench.servers.process import thread_seconds
 
 THREAD = "dictionaries"
 """The server's thread that learns, as the system calls it."""
+SHARE = "dictionary-cpu-percent"
+"""The setting for how much of a processor that takes."""
 BATCH = 100
 PASSES = 6
 """How often values are written before it is waited: the server goes on sampling until keys come again and again."""
@@ -96,20 +99,32 @@ def teach(server: Server, prefix: str, values: Sequence[bytes], population: int)
         write(client, stand_ins(prefix, values, population))
         if learns:
             client.config_set("dictionaries", "yes")
-        before = None
-        for _ in range(MOST_REPETITIONS):
-            for _ in range(max(PASSES, LEAST_WRITES // len(numbered))):
-                write(client, numbered)
-            state = learned(server, client) if learns else None
-            if state == before:
-                break
-            before = state
+        with hurrying(client):
+            before = None
+            for _ in range(MOST_REPETITIONS):
+                for _ in range(max(PASSES, LEAST_WRITES // len(numbered))):
+                    write(client, numbered)
+                state = learned(server, client) if learns else None
+                if state == before:
+                    break
+                before = state
         is_fixed = fix(client) if learns else True
         found = info(client, "dictionaries")
         keys = [key for key, _ in numbered] + [key for key, _ in stand_ins(prefix, values, population)]
         for batch in batches(keys):
             client.delete(*batch)
     return Lesson(is_fixed, found["dictionary_trainings"], found["dictionaries_active"])
+
+
+@contextmanager
+def hurrying(client: valkey.Valkey) -> Iterator[None]:
+    """Learning may take all of a processor meanwhile, and afterwards what it might before."""
+    usual = setting(client, SHARE)
+    client.config_set(SHARE, 100)
+    try:
+        yield
+    finally:
+        client.config_set(SHARE, usual)
 
 
 def stand_ins(prefix: str, values: Sequence[bytes], population: int) -> Iterator[tuple[str, bytes]]:

@@ -103,10 +103,15 @@ def configured_snugly_peer(program: str, name: str, options: tuple[str, ...]) ->
     return Peer(name, version_of(program), command, one_thread=("--threads", "1"))
 
 
+def dictionary_snugly_peer(program: str) -> Peer:
+    """snugly with dictionaries."""
+    return configured_snugly_peer(program, LEARNING, ("--compression", "zstd", "--dictionaries", "yes"))
+
+
 def learning_snugly_peer(program: str) -> Peer:
-    """snugly with dictionaries, learned as fast as it can."""
-    options = ("--compression", "zstd", "--dictionaries", "yes", "--dictionary-cpu-percent", "100")
-    return configured_snugly_peer(program, LEARNING, options)
+    """The same, learned as fast as it can."""
+    peer = dictionary_snugly_peer(program)
+    return replace(peer, command=(*peer.command, "--dictionary-cpu-percent", "100"))
 
 
 def keeping_snugly_peer(program: str, codec: str, durability: str) -> Peer:
