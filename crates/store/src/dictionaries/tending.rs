@@ -273,6 +273,7 @@ mod tests {
         assert!(train(&dictionaries, &changes, &|_| 1_000_000));
         import(&dictionaries, &changes, b"user:admin*");
         dictionaries.train_now(None);
+        assert!(dictionaries.take_request().is_some());
         fill(&dictionaries);
         assert!(train(&dictionaries, &changes, &|wanted| {
             let keys = [&b"user:7"[..], b"user:admin7", b"visitor:7"];
