@@ -10,9 +10,12 @@ from resp import Connection, Items, Map, Reply, Simple
 from servers import Server
 
 # Commands that valkey-server does not have, and containers that list them.
-OWN_CONTAINER = b"dictionary"
-OWN_SUBCOMMANDS = [b"classes", b"export", b"forget", b"help", b"import", b"list", b"train"]
-OWN = {b"object|compression", OWN_CONTAINER} | {OWN_CONTAINER + b"|" + name for name in OWN_SUBCOMMANDS}
+OWN_CONTAINERS = {
+    b"compression": [b"explain", b"help", b"list"],
+    b"dictionary": [b"classes", b"export", b"forget", b"help", b"import", b"list", b"train"],
+}
+OWN_SUBCOMMANDS = {container + b"|" + name for container, names in OWN_CONTAINERS.items() for name in names}
+OWN = {b"object|compression"} | OWN_CONTAINERS.keys() | OWN_SUBCOMMANDS
 PARTIAL = {b"acl", b"client", b"config", b"command", b"debug", b"function", b"latency", b"memory", b"object"}
 
 Plain: TypeAlias = "dict[bytes, Plain] | list[Plain] | bytes | int | None"
