@@ -17,6 +17,7 @@
 pub mod classes;
 mod decisions;
 mod drift;
+mod form;
 mod goal;
 mod learner;
 pub mod pattern;
@@ -28,6 +29,9 @@ pub use decisions::{Decision, Decisions};
 pub use drift::Drift;
 pub use goal::Goal;
 pub use learner::{Learner, LearnerSettings, Lesson};
-pub use pattern::Pattern;
+pub use pattern::{Pattern, Patterns};
 pub use samples::Sample;
-pub use study::{Footprint, Measured, Method, Study, Terms, study, with_dictionary};
+pub use study::{
+    DICTIONARY_SIZES, Footprint, Measured, Method, SAMPLES_FOR_EACH_BYTE, Study, Terms, measure_envelopes,
+    study, study_envelopes, with_dictionary,
+};

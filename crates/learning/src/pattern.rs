@@ -118,22 +118,29 @@ struct Node {
 }
 
 /// The patterns that were learned so far.
-pub(crate) struct Patterns {
+pub struct Patterns {
     /// The first is the root.
     nodes: Vec<Node>,
     /// Keys until the next tidying.
     untidied: u32,
 }
 
+impl Default for Patterns {
+    fn default() -> Patterns {
+        Patterns::new()
+    }
+}
+
 impl Patterns {
-    pub(crate) fn new() -> Patterns {
+    /// None yet.
+    pub fn new() -> Patterns {
         let part = Part { word: Box::default(), varies: false, separator: None };
         let root = Node { part, parent: 0, children: Vec::new(), seen: 0, closed: false };
         Patterns { nodes: vec![root], untidied: TIDY_EVERY }
     }
 
     /// Learns from a key; writes the pattern that it has by now.
-    pub(crate) fn learn(&mut self, key: &[u8], text: &mut Vec<u8>) {
+    pub fn learn(&mut self, key: &[u8], text: &mut Vec<u8>) {
         text.clear();
         self.untidied -= 1;
         if self.untidied == 0 {

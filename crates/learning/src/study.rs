@@ -1,20 +1,22 @@
 //! What is best for a class, measured on its samples: bytes as they are stored, with a dictionary's own memory on the
 //! other side of the scale, and processor time.
 //!
-//! A dictionary is measured with samples that it was not trained on.
+//! A dictionary is measured with samples that it was not trained on. What values become is the user's: records of a store,
+//! or envelopes in somebody else's server.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use snugly_codec::{Choice, CodecId, Decoder, Dictionary, Encoder, Record};
+use snugly_codec::{Choice, CodecId, Dictionary};
 
+use crate::form::{Envelopes, Form, Records};
 use crate::goal::Goal;
 use crate::samples::Sample;
 
 /// The sizes of dictionaries that are tried, in bytes; most of the gain is there at 8 to 16 KiB.
-const SIZES: [usize; 5] = [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10];
+pub const DICTIONARY_SIZES: [usize; 5] = [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10];
 /// A dictionary has at most one of so many bytes of its samples: a larger one learns them by heart.
-const SAMPLES_FOR_EACH_BYTE: usize = 8;
+pub const SAMPLES_FOR_EACH_BYTE: usize = 8;
 /// How much values may take with a new dictionary, of what they take with what is in use, in percent.
 const MOST_STORED: u64 = 90;
 /// With a dictionary, values are worth compressing from one of so many bytes of the usual threshold on.
@@ -29,8 +31,6 @@ const LEAST_BETTER: f64 = 0.02;
 const MEASURED: usize = 256;
 /// How often all of them are encoded and decoded; the fastest round counts.
 const ROUNDS: usize = 3;
-/// What records call the only dictionary.
-const NUMBER: u32 = 1;
 
 /// How values are encoded.
 #[derive(Clone, Debug)]
@@ -93,7 +93,7 @@ pub struct Measured {
     pub encode: Duration,
     /// And to decode.
     pub decode: Duration,
-    /// Bytes that the dictionary takes in memory.
+    /// Bytes that the dictionary takes where the values are kept.
     pub memory: usize,
 }
 
@@ -106,12 +106,19 @@ pub struct Study {
     pub best: usize,
     /// The best one's dictionary, if it was not in use before.
     pub new_dictionary: Option<Arc<Dictionary>>,
+    /// The dictionary that was trained for the study, best or not.
+    pub trained: Option<Arc<Dictionary>>,
 }
 
 impl Study {
     /// What is best.
     pub fn best(&self) -> &Measured {
         &self.measured[self.best]
+    }
+
+    /// The place of the best one for another goal than that of the terms, of those that were measured.
+    pub fn best_for(&self, goal: Goal, terms: &Terms) -> usize {
+        best(&self.measured, goal, terms)
     }
 
     /// What was used before.
@@ -157,29 +164,23 @@ pub fn with_dictionary(choice: Choice) -> Choice {
 /// Measures what there is to choose from for a class, and says what is best. `clock` gives the processor time of the
 /// thread.
 pub fn study(samples: &[Sample], terms: &Terms, clock: &dyn Fn() -> Duration) -> Study {
-    let bench = Bench { terms, clock };
-    let (held_out, trained): (Vec<&Sample>, Vec<&Sample>) =
-        samples.iter().partition(|sample| sample.is_held_out());
-    let new = if terms.trains { bench.train(&trained, &held_out) } else { None };
-    let samples: Vec<&Sample> = match new {
-        Some(_) => held_out,
-        None => samples.iter().take(MEASURED).collect(),
-    };
-    let others = match (terms.goal, &new) {
-        (Some(goal), _) => methods(goal, new.as_ref().or(terms.dictionary.as_ref())),
-        (None, Some(dictionary)) => vec![bench.with_dictionary(dictionary.clone())],
-        (None, None) => Vec::new(),
-    };
-    let methods = std::iter::once(terms.current.clone()).chain(others);
-    let measured: Vec<Measured> = methods.map(|method| bench.measure(method, &samples)).collect();
-    let best = match terms.goal {
-        Some(goal) => best(&measured, goal, terms),
-        None => measured.len() - 1,
-    };
-    let new_dictionary = new.filter(|dictionary| measured[best].dictionary == Some(dictionary.id()));
-    Study { measured, best, new_dictionary }
+    Bench { form: &Records, terms, clock }.study(samples)
 }
 
+/// As [`study()`], of envelopes that clients would write instead of records.
+pub fn study_envelopes(samples: &[Sample], terms: &Terms, clock: &dyn Fn() -> Duration) -> Study {
+    Bench { form: &Envelopes, terms, clock }.study(samples)
+}
+
+/// Measures what envelopes one method makes of samples.
+pub fn measure_envelopes(
+    method: &Method,
+    samples: &[&Sample],
+    footprint: Footprint,
+    clock: &dyn Fn() -> Duration,
+) -> Measured {
+    measure(&Envelopes, method, samples, footprint, Some(clock))
+}
 /// The place of the method that is worth the most; the first, which is in use, unless another is clearly better.
 fn best(measured: &[Measured], goal: Goal, terms: &Terms) -> usize {
     let worth: Vec<f64> =
@@ -206,23 +207,49 @@ fn methods(goal: Goal, dictionary: Option<&Arc<Dictionary>>) -> Vec<Method> {
 
 /// Trains and measures.
 struct Bench<'a> {
+    form: &'a dyn Form,
     terms: &'a Terms,
     clock: &'a dyn Fn() -> Duration,
 }
 
 impl Bench<'_> {
+    fn study(&self, samples: &[Sample]) -> Study {
+        let terms = self.terms;
+        let (held_out, trained): (Vec<&Sample>, Vec<&Sample>) =
+            samples.iter().partition(|sample| sample.is_held_out());
+        let new = if terms.trains { self.train(&trained, &held_out) } else { None };
+        let samples: Vec<&Sample> = match new {
+            Some(_) => held_out,
+            None => samples.iter().take(MEASURED).collect(),
+        };
+        let others = match (terms.goal, &new) {
+            (Some(goal), _) => methods(goal, new.as_ref().or(terms.dictionary.as_ref())),
+            (None, Some(dictionary)) => vec![self.with_dictionary(dictionary.clone())],
+            (None, None) => Vec::new(),
+        };
+        let methods = std::iter::once(terms.current.clone()).chain(others);
+        let measured: Vec<Measured> = methods.map(|method| self.measure(&method, &samples)).collect();
+        let best = match terms.goal {
+            Some(goal) => best(&measured, goal, terms),
+            None => measured.len() - 1,
+        };
+        let is_best = |dictionary: &&Arc<Dictionary>| measured[best].dictionary == Some(dictionary.id());
+        let new_dictionary = new.as_ref().filter(is_best).cloned();
+        Study { measured, best, new_dictionary, trained: new }
+    }
+
     /// The dictionary that saves the most of those of several sizes, if it is worth having.
     fn train(&self, trained: &[&Sample], held_out: &[&Sample]) -> Option<Arc<Dictionary>> {
         let Terms { current, population, room, .. } = self.terms;
         let values: Vec<&[u8]> = trained.iter().map(|sample| &*sample.value).collect();
         let bytes: usize = values.iter().map(|value| value.len()).sum();
-        let before = self.measure(current.clone(), held_out);
+        let before = self.measure(current, held_out);
         let most = before.stored(*population) * MOST_STORED / 100;
         let mut best: Option<(u64, Arc<Dictionary>)> = None;
-        for size in SIZES.into_iter().filter(|size| size * SAMPLES_FOR_EACH_BYTE <= bytes) {
+        for size in DICTIONARY_SIZES.into_iter().filter(|size| size * SAMPLES_FOR_EACH_BYTE <= bytes) {
             let Ok(dictionary) = Dictionary::train(&values, size) else { break };
             let dictionary = Arc::new(dictionary);
-            let after = self.measure(self.with_dictionary(dictionary.clone()), held_out);
+            let after = self.measure(&self.with_dictionary(dictionary.clone()), held_out);
             let stored = after.stored(*population);
             if after.memory > *room || best.as_ref().is_some_and(|(least, _)| stored >= *least) {
                 break;
@@ -243,63 +270,54 @@ impl Bench<'_> {
         Method { choice, dictionary: Some(dictionary) }
     }
 
-    fn measure(&self, method: Method, samples: &[&Sample]) -> Measured {
-        let (mut encoder, mut decoder) = (Encoder::new(Arc::default()), Decoder::new(Arc::default()));
-        let dictionary = method.dictionary.as_deref().map(|dictionary| (NUMBER, dictionary));
-        let find = |_: u32| method.dictionary.as_deref();
-        let Footprint { overhead, allocation } = self.terms.footprint;
-        let (mut records, mut encode, mut decode) = (Vec::new(), Duration::MAX, Duration::MAX);
-        // The first round finds the caches cold. Without a goal time does not count.
-        for _ in 0..ROUNDS {
-            let started = (self.clock)();
-            records.clear();
-            for sample in samples {
-                let overhead = overhead(sample.key_len);
-                let record =
-                    encoder.encode_with(method.choice, dictionary, &sample.value, overhead, allocation);
-                let mut bytes = Vec::with_capacity(record.encoded_len());
-                record.append_to(&mut bytes);
-                records.push(bytes);
-            }
-            encode = encode.min((self.clock)().saturating_sub(started));
-            if self.terms.goal.is_none() {
-                decode = Duration::ZERO;
-                break;
-            }
-            let started = (self.clock)();
-            let mut value = Vec::new();
-            for record in records.iter().filter_map(|bytes| Record::parse(bytes).ok()) {
-                value.clear();
-                // It was made here, and counts for nothing if it cannot be read.
-                let _ = decoder.decode_with(&record, &find, record.raw_len(), &mut value);
-            }
-            decode = decode.min((self.clock)().saturating_sub(started));
+    fn measure(&self, method: &Method, samples: &[&Sample]) -> Measured {
+        // Without a goal time does not count.
+        let clock = self.terms.goal.map(|_| self.clock);
+        measure(self.form, method, samples, self.terms.footprint, clock)
+    }
+}
+
+/// Encodes the samples; also times that, and decoding them, if there is a clock.
+fn measure(
+    form: &dyn Form,
+    method: &Method,
+    samples: &[&Sample],
+    footprint: Footprint,
+    clock: Option<&dyn Fn() -> Duration>,
+) -> Measured {
+    let (mut coder, mut kept) = (form.coder(method, footprint), Vec::new());
+    let (mut encode, mut decode) = (Duration::MAX, Duration::MAX);
+    // The first round finds the caches cold.
+    for _ in 0..if clock.is_some() { ROUNDS } else { 1 } {
+        let now = || clock.map_or(Duration::ZERO, |clock| clock());
+        let started = now();
+        kept.clear();
+        kept.extend(samples.iter().map(|sample| coder.encode(sample)));
+        encode = encode.min(now().saturating_sub(started));
+        let started = now();
+        let mut value = Vec::new();
+        for bytes in kept.iter().filter(|_| clock.is_some()) {
+            value.clear();
+            coder.decode(bytes, &mut value);
         }
-        let footprint = |sample: &&Sample, len| allocation(overhead(sample.key_len) + len);
-        let both = || samples.iter().zip(&records);
-        let level = method.choice.level();
-        if !method.choice.compresses() {
-            (encode, decode) = (Duration::ZERO, Duration::ZERO);
-        }
-        Measured {
-            values: samples.len(),
-            raw: samples.iter().map(|sample| sample.value.len()).sum(),
-            encoded: records
-                .iter()
-                .filter_map(|bytes| Record::parse(bytes).ok())
-                .map(|record| record.payload().len())
-                .sum(),
-            plain: samples
-                .iter()
-                .map(|sample| footprint(sample, Record::identity(&sample.value).encoded_len()))
-                .sum(),
-            stored: both().map(|(sample, bytes)| footprint(sample, bytes.len())).sum(),
-            encode,
-            decode,
-            memory: method.dictionary.as_ref().map_or(0, |dictionary| dictionary.memory(level)),
-            choice: method.choice,
-            dictionary: method.dictionary.as_ref().map(|dictionary| dictionary.id()),
-        }
+        decode = decode.min(now().saturating_sub(started));
+    }
+    let takes = |sample: &Sample, len| (footprint.allocation)((footprint.overhead)(sample.key_len) + len);
+    let level = method.choice.level();
+    if !method.choice.compresses() {
+        (encode, decode) = (Duration::ZERO, Duration::ZERO);
+    }
+    Measured {
+        values: samples.len(),
+        raw: samples.iter().map(|sample| sample.value.len()).sum(),
+        encoded: kept.iter().map(|bytes| form.encoded_len(bytes)).sum(),
+        plain: samples.iter().map(|sample| takes(sample, form.plain_len(&sample.value))).sum(),
+        stored: samples.iter().zip(&kept).map(|(sample, bytes)| takes(sample, bytes.len())).sum(),
+        encode,
+        decode,
+        memory: method.dictionary.as_ref().map_or(0, |dictionary| form.dictionary_memory(dictionary, level)),
+        choice: method.choice,
+        dictionary: method.dictionary.as_ref().map(|dictionary| dictionary.id()),
     }
 }
 
@@ -402,6 +420,31 @@ mod tests {
         assert_eq!(best(Goal::Speed, Duration::ZERO), (true, true));
         // Each value takes a millisecond to encode and one to decode, and 200 bytes at most can be saved.
         assert_eq!(best(Goal::Memory, Duration::from_millis(MEASURED as u64)), (false, false));
+    }
+
+    #[test]
+    fn envelopes_are_studied_as_clients_would_write_them() {
+        let flat = Footprint { overhead: |_| 0, allocation: |bytes| bytes };
+        let terms = Terms { footprint: flat, ..terms(Some(Goal::Memory)) };
+        let study = study_envelopes(&users(2_000), &terms, &free);
+        let best = study.best();
+        assert!(best.dictionary.is_some());
+        assert_eq!((best.encoded, best.plain), (best.stored, best.raw));
+        assert_eq!(Some(best.memory), study.trained.as_ref().map(|dictionary| dictionary.bytes().len()));
+        // Header, magic number and dictionary ID are in each of them.
+        assert!(best.encoded > 13 * best.values);
+        let users = users(100);
+        let samples: Vec<&Sample> = users.iter().collect();
+        let none = Method { choice: Choice::none(), dictionary: None };
+        assert_eq!(measure_envelopes(&none, &samples, flat, &free).ratio(), 1.0);
+    }
+
+    #[test]
+    fn what_was_measured_once_tells_what_is_best_for_each_goal() {
+        let terms = terms(Some(Goal::Memory));
+        let study = study(&users(2_000), &terms, &ticking(Duration::from_micros(400)));
+        assert_eq!(study.best_for(Goal::Memory, &terms), study.best);
+        assert!(!study.measured[study.best_for(Goal::Speed, &terms)].choice.compresses());
     }
 
     #[test]
