@@ -3,6 +3,7 @@
 use anyhow::Result;
 use clap::{ArgMatches, Command};
 
+use crate::live::{analyze, explain, train};
 use crate::{bench, decode, dictionaries, generate, serve, storage};
 
 /// What a subcommand does.
@@ -16,6 +17,9 @@ pub(crate) const JOBS: &[Job] = &[
     Job { name: "serve", command: serve::command, run: serve::run },
     Job { name: "decode", command: decode::command, run: decode::run },
     Job { name: "dictionaries", command: dictionaries::command, run: dictionaries::run },
+    Job { name: "analyze", command: analyze::command, run: analyze::run },
+    Job { name: "explain", command: explain::command, run: explain::run },
+    Job { name: "train", command: train::command, run: train::run },
     Job { name: "bench", command: bench::command, run: bench::run },
     Job { name: "check", command: storage::check_command, run: storage::check },
     Job { name: "compact", command: storage::compact_command, run: storage::compact },

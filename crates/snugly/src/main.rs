@@ -8,9 +8,11 @@ mod corpus;
 mod decode;
 mod dictionaries;
 mod generate;
+mod live;
 mod open_files;
 mod serve;
 mod storage;
+mod table;
 
 use std::error::Error;
 use std::io;

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use crate::table;
+
 /// A column: its name in CSV files, its title in tables (none: not shown there).
 pub struct Column {
     pub name: &'static str,
@@ -33,24 +35,10 @@ impl Report {
         let shown: Vec<(usize, &str)> = (self.columns.iter().enumerate())
             .filter_map(|(index, column)| column.title.map(|title| (index, title)))
             .collect();
-        let widths: Vec<usize> = (shown.iter())
-            .map(|&(index, title)| self.rows.iter().map(|row| row[index].len()).fold(title.len(), usize::max))
-            .collect();
-        let line = |cells: Vec<&str>| {
-            let cells = cells.into_iter().zip(&widths).enumerate();
-            let cells: Vec<String> = cells
-                .map(
-                    |(at, (cell, width))| {
-                        if at == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-                    },
-                )
-                .collect();
-            println!("{}", cells.join("  ").trim_end());
-        };
-        line(shown.iter().map(|&(_, title)| title).collect());
-        for row in &self.rows {
-            line(shown.iter().map(|&(index, _)| row[index].as_str()).collect());
-        }
+        let titles: Vec<&str> = shown.iter().map(|&(_, title)| title).collect();
+        let cells = |row: &Vec<String>| shown.iter().map(|&(index, _)| row[index].clone()).collect();
+        let rows: Vec<Vec<String>> = self.rows.iter().map(cells).collect();
+        print!("{}", table::lay_out(&titles, &rows));
     }
 
     /// Appends the rows to a CSV file; a new or empty one gets a header first.

@@ -1,0 +1,111 @@
+//! `snugly analyze`: what is in a live server, and what compression in its clients would save and cost.
+//!
+//! - [`findings`]: what was found, as numbers
+//! - [`text`], [`html`]: the same for people
+
+mod findings;
+mod html;
+mod text;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use snugly_catalogue::Keys;
+use snugly_learning::Goal;
+
+use super::address::Reach;
+use super::deployment::Deployment;
+use super::pace::Stop;
+use super::sampling::{self, Sampled, Speed, Wanted};
+use super::values::needed_dictionaries;
+use super::{catalogue, traffic};
+
+#[derive(Args, Debug)]
+struct Options {
+    #[command(flatten)]
+    reach: Reach,
+
+    #[command(flatten)]
+    speed: Speed,
+
+    /// How many keys to sample
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    sample: u64,
+
+    /// What to choose for: memory, balanced or speed
+    #[arg(long, default_value_t = Goal::default())]
+    goal: Goal,
+
+    /// How long to count commands; 0 takes the counts since the server was started
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
+    observe: f64,
+
+    /// Write a page with charts into this file, too
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Print JSON instead of text
+    #[arg(long)]
+    json: bool,
+
+    /// What the keys of dictionaries begin with
+    #[arg(long, value_name = "TEXT", default_value = Keys::DEFAULT_PREFIX)]
+    prefix: String,
+}
+
+pub(crate) fn command(command: Command) -> Command {
+    Options::augment_args(command)
+        .about("Tells what compression would save in a live Valkey, Redis or snugly, and what it would cost")
+        .after_help(
+            "Reads only: SCAN, TYPE, PTTL, MEMORY USAGE, STRLEN, GET, GETRANGE, DBSIZE and INFO, --rate keys a second. \
+             Ctrl-C ends the sampling and evaluates what there is.\n\nExample:\n  snugly analyze \
+             redis://localhost:6379 --html report.html",
+        )
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    let options = Options::from_arg_matches(matches)?;
+    let mut deployment = Deployment::open(&options.reach)?;
+    let stop = Stop::on_interrupt()?;
+    let counting = sampling::spinner("counting commands");
+    let pause = Duration::try_from_secs_f64(options.observe).context("--observe takes seconds")?;
+    let traffic = traffic::observe(&mut deployment, pause, &stop)?;
+    counting.finish_and_clear();
+    let without = catalogue::all_keys(&options.prefix);
+    let wanted = Wanted {
+        keys: options.sample,
+        pattern: None,
+        only_strings: false,
+        value_bytes: sampling::MAX_VALUE_BYTES,
+        without: without.as_bytes(),
+    };
+    let sampled = sampling::sample(&mut deployment, &wanted, &options.speed, &stop)?;
+    let dictionaries = dictionaries(&mut deployment, &options.prefix, &sampled).unwrap_or_default();
+    let evaluating = sampling::spinner("evaluating");
+    let findings =
+        findings::find(&options.reach.url, &deployment, &sampled, &dictionaries, traffic, options.goal);
+    evaluating.finish_and_clear();
+    if let Some(file) = &options.html {
+        let written = std::fs::write(file, html::page(&findings));
+        written.with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    let told = match options.json {
+        true => serde_json::to_string_pretty(&findings)? + "\n",
+        false => text::report(&findings),
+    };
+    std::io::stdout().lock().write_all(told.as_bytes())?;
+    sampled.failure()
+}
+
+/// The dictionaries that sampled values need. Where the server is gone meanwhile, there are none.
+fn dictionaries(
+    deployment: &mut Deployment,
+    prefix: &str,
+    sampled: &Sampled,
+) -> Result<catalogue::Dictionaries> {
+    let needed = needed_dictionaries(sampled.found.iter().filter_map(|found| found.value.as_ref()));
+    catalogue::fetch_all(deployment, &Keys::new(prefix), &needed)
+}
