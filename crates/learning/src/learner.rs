@@ -11,7 +11,7 @@ use snugly_codec::{Choice, Dictionary};
 use crate::classes::{Classes, Ready};
 use crate::decisions::{Decision, Decisions};
 use crate::goal::Goal;
-use crate::study::{Footprint, Method, Study, Terms, study};
+use crate::study::{Footprint, Method, Study, Terms, study_envelopes};
 
 /// What a learner is for.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +99,7 @@ impl Learner {
     ) -> Option<Lesson> {
         let ready = self.next(now)?;
         let terms = self.terms(&ready, reads, current(&ready.pattern));
-        let study = study(&ready.samples, &terms, clock);
+        let study = study_envelopes(&ready.samples, &terms, clock);
         let mut classes = self.lock();
         classes.studied(&ready, study.new_dictionary.is_some(), now);
         if let Some(goal) = self.settings.goal {
