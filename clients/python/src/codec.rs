@@ -173,8 +173,9 @@ impl Codec {
         out.clear();
         let operation = self.statistics.decoding();
         let dictionaries = self.dictionaries.get();
-        let at_hand = |id| dictionaries.at_hand(id);
-        let result = unlocked(py, size, || envelope::decode_with(&self.options, &at_hand, stored, &mut out));
+        let at_hand = dictionaries.at_hand();
+        let find = |id| at_hand.find(id);
+        let result = unlocked(py, size, || envelope::decode_with(&self.options, &find, stored, &mut out));
         let missing = result.as_ref().err().and_then(|error| missing_dictionary(&error.fault));
         self.statistics.count(py, &operation.end(), |counters| match &result {
             Ok(decoded) => decoded.count(stored.len(), counters),

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
@@ -77,6 +77,19 @@ enum Selection {
 struct Picture {
     held: HashMap<u32, Arc<Held>>,
     selection: Selection,
+}
+
+/// What is at hand at one moment.
+pub(crate) struct AtHand<'a> {
+    picture: Guard<Arc<Picture>>,
+    clock: &'a AtomicU64,
+}
+
+impl AtHand<'_> {
+    /// The dictionary of this ID.
+    pub fn find(&self, id: u32) -> Option<&snugly_codec::Dictionary> {
+        self.picture.held.get(&id).map(|held| &**held.used(self.clock))
+    }
 }
 
 /// What the catalogue said last.
@@ -202,6 +215,11 @@ impl Held {
     fn new(dictionary: Arc<snugly_codec::Dictionary>, now: u64) -> Held {
         Held { dictionary, last_used: AtomicU64::new(now) }
     }
+
+    fn used(&self, clock: &AtomicU64) -> &Arc<snugly_codec::Dictionary> {
+        self.last_used.store(clock.load(Ordering::Relaxed), Ordering::Relaxed);
+        &self.dictionary
+    }
 }
 
 impl Listed {
@@ -239,12 +257,12 @@ impl Dictionaries {
                 matching.and_then(|(_, held)| held.as_ref())
             }
         };
-        Ok(held.map(|held| self.used(held)))
+        Ok(held.map(|held| held.used(&self.clock).clone()))
     }
 
-    /// The dictionary of this ID, if it is at hand.
-    pub fn at_hand(&self, id: u32) -> Option<Arc<snugly_codec::Dictionary>> {
-        self.picture.load().held.get(&id).map(|held| self.used(held))
+    /// Those that are at hand now.
+    pub fn at_hand(&self) -> AtHand<'_> {
+        AtHand { picture: self.picture.load(), clock: &self.clock }
     }
 
     /// Wakes who wants to know that dictionaries are used.
@@ -256,11 +274,6 @@ impl Dictionaries {
         {
             error.write_unraisable(py, Some(wake.bind(py)));
         }
-    }
-
-    fn used(&self, held: &Held) -> Arc<snugly_codec::Dictionary> {
-        held.last_used.store(self.clock.load(Ordering::Relaxed), Ordering::Relaxed);
-        held.dictionary.clone()
     }
 
     /// Whoever changes the picture holds this.
