@@ -51,6 +51,22 @@ impl Pattern {
         &self.text
     }
 
+    /// The glob of KEYS that matches at least its keys, as text: what is special in globs is escaped, and each byte that
+    /// is no UTF-8 is `?`, which stands for any.
+    pub fn glob(&self) -> String {
+        let mut glob = String::with_capacity(self.text.len());
+        for chunk in self.text.utf8_chunks() {
+            for letter in chunk.valid().chars() {
+                if matches!(letter, '?' | '[' | '\\') {
+                    glob.push('\\');
+                }
+                glob.push(letter);
+            }
+            glob.extend(chunk.invalid().iter().map(|_| '?'));
+        }
+        glob
+    }
+
     /// How much of a key it says: of two patterns that match, the one that says more counts.
     pub fn precision(&self) -> usize {
         self.segments.iter().map(|part| part.word.len() + usize::from(part.separator.is_some())).sum()
@@ -282,6 +298,14 @@ mod tests {
         let precision = |text: &str| Pattern::parse(text.as_bytes()).precision();
         assert!(precision("user:*") > precision("*"));
         assert!(precision("user:*:profile") > precision("user:*"));
+    }
+
+    #[test]
+    fn what_is_special_in_globs_is_escaped_and_what_is_no_text_is_anything() {
+        let glob = |text: &[u8]| Pattern::parse(text).glob();
+        assert_eq!(glob(b"user:*"), "user:*");
+        assert_eq!(glob(b"a?[b]\\:*"), r"a\?\[b]\\:*");
+        assert_eq!(glob(b"\xc3\xbc\xff\xfe:*"), "\u{fc}??:*");
     }
 
     #[test]
