@@ -11,6 +11,8 @@ use crate::pattern::precision;
 
 /// The version of the document that this crate reads and writes.
 const VERSION: u64 = 1;
+/// What values may take with a dictionary, of what they take with another, for it to be clearly better.
+const CLEARLY_BETTER: f64 = 0.9;
 
 /// What a catalogue says. Fields that are not known here are kept as they are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -189,6 +191,16 @@ impl Catalogue {
             Some(known) => *known = Entry { unknown: std::mem::take(&mut known.unknown), ..entry },
             None => self.dictionaries.push(entry),
         }
+    }
+
+    /// Whether a dictionary that somebody has trained is to be added: not if its pattern has another one by now than
+    /// `known`, which it was measured against, unless it is clearly better than that.
+    pub fn wants(&self, entry: &Entry, known: Option<u32>) -> bool {
+        let of_pattern = self.active.iter().find(|row| row.pattern == entry.pattern).map(|row| row.id);
+        let Some(other) = of_pattern.filter(|id| Some(*id) != known) else { return true };
+        let other = self.dictionaries.iter().find(|entry| entry.id == other);
+        let ratios = other.and_then(|other| other.ratio_after).zip(entry.ratio_after);
+        ratios.is_some_and(|(other, own)| own <= CLEARLY_BETTER * other)
     }
 
     /// Forgets a dictionary and the patterns that it is used for.
@@ -376,6 +388,20 @@ mod tests {
         catalogue.add(entry(2, "user:*", 2000));
         assert_eq!((catalogue.forgotten.len(), catalogue.forgotten[0]), (1023, 3));
         assert_eq!(Catalogue::decode(&catalogue.encode().unwrap()), Ok(catalogue));
+    }
+
+    #[test]
+    fn of_two_who_train_for_a_pattern_the_second_adds_only_what_is_clearly_better() {
+        let trained = |id, ratio| Entry { ratio_after: ratio, ..entry(id, "user:*", 0) };
+        let mut catalogue = Catalogue::default();
+        let own = trained(2, Some(0.3));
+        assert!(catalogue.wants(&own, None));
+        catalogue.add(trained(1, Some(0.32)));
+        assert!(!catalogue.wants(&own, None));
+        assert!(catalogue.wants(&own, Some(1)), "that is what it is better than");
+        assert!(catalogue.wants(&trained(2, Some(0.28)), None));
+        assert!(!catalogue.wants(&trained(2, None), None), "nobody knows");
+        assert!(catalogue.wants(&Entry { pattern: "*".into(), ..own }, None));
     }
 
     #[test]
