@@ -51,6 +51,9 @@ pub struct Lesson {
 
 /// A dictionary beside the data takes this much room, whatever it takes in the memory of clients.
 const ROOM: usize = 1 << 20;
+/// About how many values share a dictionary that is there already. What it takes is taken whether this one uses it or not,
+/// so it must not count, however few values were seen here.
+const SHARED_BY: u64 = 1 << 32;
 
 impl Learner {
     /// Knows nothing yet.
@@ -135,10 +138,10 @@ impl Learner {
         let is_used = decided.is_none_or(|decision| decision.uses_dictionary);
         Terms {
             current: Method { choice, dictionary: dictionary.clone().filter(|_| is_used) },
+            population: if dictionary.is_some() { SHARED_BY } else { ready.seen },
             dictionary,
             goal: self.settings.goal,
             trains: ready.trains && self.settings.trains,
-            population: ready.seen,
             reads,
             room: ROOM,
             footprint: Footprint { overhead: |_| 0, allocation: |bytes| bytes },
@@ -204,7 +207,7 @@ mod tests {
         let found = write(&learner(None, true), "user", 20_000, None);
         let dictionary = found.iter().find_map(|lesson| lesson.study.new_dictionary.clone());
         let learner = learner(Some(Goal::Balanced), false);
-        write(&learner, "user", 20_000, dictionary.as_ref());
+        write(&learner, "user", 200, dictionary.as_ref());
         assert!(learner.decisions().find(b"user:1", 150).is_some_and(|decision| decision.uses_dictionary));
     }
 }
