@@ -9,8 +9,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView};
 use snugly_codec::envelope::{self, Decoded, ExistingEnvelopes, Fault, Options, Outcome};
 use snugly_codec::{Algorithm, Choice, CodecId, DecodeError, Dictionary, Family, SelectError};
+use snugly_learning::Decision;
 
 use crate::dictionaries::Dictionaries;
+use crate::learner::{Decided, Learner};
 use crate::statistics::{Done, Operation, Own, Statistics};
 
 pyo3::create_exception!(
@@ -25,7 +27,10 @@ pyo3::create_exception!(
 const UNLOCKED_FROM: usize = 64 << 10;
 
 /// Values of so many bytes in sum are worth waking other threads for, with zstd.
-const TOGETHER_FROM: usize = 16 << 10;
+pub(crate) const TOGETHER_FROM: usize = 16 << 10;
+
+/// So many times as fast as zstd.
+const LZ4_IS_FASTER: usize = 8;
 
 /// The buffer that a thread keeps between values, in bytes at most.
 const MAX_KEPT_SCRATCH: usize = 1 << 20;
@@ -39,13 +44,14 @@ thread_local! {
 pub(crate) struct Codec {
     options: Options,
     dictionaries: Py<Dictionaries>,
+    learner: Option<Py<Learner>>,
     statistics: Statistics,
 }
 
 #[pymethods]
 impl Codec {
     #[new]
-    #[pyo3(signature = (*, backend, level, min_compression_size, max_decompressed_size, wrap, checksum, dictionaries))]
+    #[pyo3(signature = (*, backend, level, min_compression_size, max_decompressed_size, wrap, checksum, dictionaries, learner))]
     #[allow(clippy::too_many_arguments, reason = "each is given by its name")]
     fn new(
         backend: &str,
@@ -55,11 +61,12 @@ impl Codec {
         wrap: bool,
         checksum: bool,
         dictionaries: Py<Dictionaries>,
+        learner: Option<Py<Learner>>,
     ) -> PyResult<Codec> {
-        let choice = Choice::new(backend, level, min_compression_size).map_err(refused)?;
+        let choice = chosen(backend, level, min_compression_size)?;
         let existing_envelopes = if wrap { ExistingEnvelopes::Wrap } else { ExistingEnvelopes::Keep };
         let options = Options { choice, existing_envelopes, checksum, max_decompressed_size };
-        Ok(Codec { options, dictionaries, statistics: Statistics::default() })
+        Ok(Codec { options, dictionaries, learner, statistics: Statistics::default() })
     }
 
     /// The value's envelope, or the value itself where it is to be sent as it is. A dictionary is chosen by the key,
@@ -72,7 +79,7 @@ impl Codec {
         key: Option<&Bound<'py, PyBytes>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let value = bytes(value)?;
-        let dictionary = self.dictionary(py, value.as_bytes(), |choose| {
+        let method = self.method(py, value.as_bytes(), |choose| {
             if let Some(key) = key {
                 choose(key.as_bytes());
             }
@@ -81,7 +88,7 @@ impl Codec {
         let mut out = SCRATCH.take();
         out.clear();
         let encoded =
-            self.encode_into(py, value.as_bytes(), dictionary, &mut out).then(|| PyBytes::new(py, &out));
+            self.encode_into(py, value.as_bytes(), method, &mut out).then(|| PyBytes::new(py, &out));
         keep(&SCRATCH, out);
         Ok(encoded.unwrap_or(value))
     }
@@ -107,6 +114,16 @@ impl Codec {
         self.statistics.add_own(py, Own::PutBack);
     }
 
+    /// Counts a dictionary that was published.
+    fn count_published(&self, py: Python<'_>) {
+        self.statistics.add_own(py, Own::Published);
+    }
+
+    /// How often values were read for each time that one was written; at least once, since others read, too.
+    fn reads(&self) -> f64 {
+        self.statistics.reads().max(1.0)
+    }
+
     /// What this codec has counted, by name.
     fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.statistics.to_dict(py)
@@ -114,44 +131,57 @@ impl Codec {
 }
 
 impl Codec {
-    /// The dictionary to encode a value with. `tell` is asked for the key if it counts, and tells it if it is known.
+    /// How to encode a value. `tell` is asked for the key if it counts, and tells it if it is known.
     ///
     /// # Errors
     /// What `tell` raises.
-    pub fn dictionary(
+    pub fn method(
         &self,
         py: Python<'_>,
         value: &[u8],
         tell: impl FnOnce(&mut dyn FnMut(&[u8])) -> PyResult<()>,
-    ) -> PyResult<Option<Arc<Dictionary>>> {
-        if value.len() < self.options.choice.min_bytes() {
-            return Ok(None);
+    ) -> PyResult<Method> {
+        let mut method = Method { options: self.options, dictionary: None, watched: None };
+        let dictionaries = self.dictionaries.get();
+        let is_short = value.len() < self.options.choice.min_bytes();
+        if is_short || self.learner.is_none() && !dictionaries.writes() {
+            return Ok(method);
         }
-        self.dictionaries.get().for_key(py, tell)
+        dictionaries.woken(py);
+        method.dictionary = dictionaries.for_any_key();
+        tell(&mut |key| {
+            if dictionaries.excludes(key) {
+                method.dictionary = None;
+                return;
+            }
+            let decision = self.learner.as_ref().and_then(|learner| learner.get().decide(key, value));
+            let uses_dictionary = decision.as_ref().is_none_or(|decided| decided.uses_dictionary);
+            method.dictionary = uses_dictionary.then(|| dictionaries.for_key(key)).flatten();
+            if let Some(Decided { choice, watched, .. }) = decision {
+                method.options.choice = choice.with_min_bytes(self.options.choice.min_bytes());
+                // Until its dictionary may be used, values take more than they will.
+                method.watched = watched.filter(|_| uses_dictionary == method.dictionary.is_some());
+            }
+        })?;
+        Ok(method)
     }
 
     /// Appends the value's envelope, unless the value is to be sent as it is.
-    pub fn encode_into(
-        &self,
-        py: Python<'_>,
-        value: &[u8],
-        dictionary: Option<Arc<Dictionary>>,
-        out: &mut Vec<u8>,
-    ) -> bool {
-        let encoding = self.encoding(py, dictionary);
+    pub fn encode_into(&self, py: Python<'_>, value: &[u8], method: Method, out: &mut Vec<u8>) -> bool {
+        let encoding = self.encoding(py, method);
         let encoded = unlocked(py, value.len(), || encoding.run(value, out));
         self.count_encoded(py, &encoded)
     }
 
-    /// From how many bytes on several values are better encoded by several threads.
+    /// From how many bytes on several values may be better encoded by several threads.
     pub fn worth_threads(&self) -> usize {
-        // LZ4 is some eight times faster.
-        if self.options.choice.algorithm().id() == CodecId::Lz4 { 8 * TOGETHER_FROM } else { TOGETHER_FROM }
+        let is_lz4 = self.options.choice.algorithm().id() == CodecId::Lz4;
+        if is_lz4 { LZ4_IS_FASTER * TOGETHER_FROM } else { TOGETHER_FROM }
     }
 
     /// Something to be encoded, on any thread.
-    pub fn encoding(&self, _: Python<'_>, dictionary: Option<Arc<Dictionary>>) -> Encoding<'_> {
-        Encoding { options: &self.options, dictionary, operation: self.statistics.encoding() }
+    pub fn encoding(&self, _: Python<'_>, method: Method) -> Encoding {
+        Encoding { method, operation: self.statistics.encoding() }
     }
 
     /// Counts what has been encoded, and says whether there is an envelope.
@@ -205,10 +235,28 @@ fn missing_dictionary(fault: &Fault) -> Option<u32> {
     }
 }
 
-/// A value that is to be encoded.
-pub(crate) struct Encoding<'a> {
-    options: &'a Options,
+/// How one value is written.
+pub(crate) struct Method {
+    options: Options,
     dictionary: Option<Arc<Dictionary>>,
+    /// What was decided for its class, if what becomes of the value is to be noted there.
+    watched: Option<Arc<Decision>>,
+}
+
+impl Method {
+    /// What a value of so many bytes costs, as bytes that would cost the same with zstd.
+    pub fn cost(&self, len: usize) -> usize {
+        match self.options.choice.algorithm().id() {
+            CodecId::Identity => 0,
+            CodecId::Lz4 => len / LZ4_IS_FASTER,
+            CodecId::Zstd | CodecId::ZstdDictionary => len,
+        }
+    }
+}
+
+/// A value that is to be encoded.
+pub(crate) struct Encoding {
+    method: Method,
     operation: Operation,
 }
 
@@ -219,11 +267,19 @@ pub(crate) struct Encoded {
     done: Done,
 }
 
-impl Encoding<'_> {
+impl Encoding {
     /// Appends the value's envelope, unless the value is to be sent as it is.
     pub fn run(&self, value: &[u8], out: &mut Vec<u8>) -> Encoded {
         let operation = self.operation.begin();
-        let outcome = envelope::encode_with(self.options, self.dictionary.as_deref(), value, out);
+        let Method { options, dictionary, watched } = &self.method;
+        let outcome = envelope::encode_with(options, dictionary.as_deref(), value, out);
+        if let Some(decision) = watched {
+            let encoded = match outcome {
+                Outcome::Encoded { len, .. } => len - envelope::HEADER_LEN,
+                Outcome::AsIs(_) => value.len(),
+            };
+            decision.drift.note(value.len(), encoded);
+        }
         Encoded { outcome, len: value.len(), done: operation.end() }
     }
 }
@@ -254,8 +310,10 @@ pub(crate) fn keep(place: &'static LocalKey<Cell<Vec<u8>>>, buffer: Vec<u8>) {
     }
 }
 
-fn refused(error: SelectError) -> PyErr {
-    PyValueError::new_err(error.to_string())
+/// Raises ValueError for a backend or level that there is not.
+pub(crate) fn chosen(backend: &str, level: Option<i32>, min_bytes: usize) -> PyResult<Choice> {
+    let refused = |error: SelectError| PyValueError::new_err(error.to_string());
+    Choice::new(backend, level, min_bytes).map_err(refused)
 }
 
 /// Backend, the backend's name, claimed length, dictionary ID.

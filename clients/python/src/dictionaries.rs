@@ -24,7 +24,7 @@ const LONGEST: f64 = 1e12;
 
 /// A loaded dictionary.
 #[pyclass(frozen, module = "snugly._native")]
-pub(crate) struct Dictionary(Arc<snugly_codec::Dictionary>);
+pub(crate) struct Dictionary(pub(crate) Arc<snugly_codec::Dictionary>);
 
 #[pymethods]
 impl Dictionary {
@@ -77,6 +77,8 @@ enum Selection {
 struct Picture {
     held: HashMap<u32, Arc<Held>>,
     selection: Selection,
+    /// What the catalogue says for each pattern, whether it may be used yet or not.
+    active: Vec<(Box<str>, u32)>,
 }
 
 /// What is at hand at one moment.
@@ -105,6 +107,8 @@ struct Listed {
 #[pyclass(frozen, module = "snugly._native")]
 pub(crate) struct Dictionaries {
     picture: ArcSwap<Picture>,
+    /// The keys whose values are written without, as globs.
+    excluded: Vec<Vec<u8>>,
     listed: Mutex<Listed>,
     /// Whether values are ever written with a dictionary.
     writes: bool,
@@ -117,16 +121,23 @@ pub(crate) struct Dictionaries {
 #[pymethods]
 impl Dictionaries {
     /// `given` is written with whatever the key is; without it, what the catalogue says, if `by_catalogue`. `wake` is
-    /// called when dictionaries are used for the first time, and again after `sleep`.
+    /// called when dictionaries are used for the first time, and again after `sleep`. Values whose keys match one of the
+    /// globs in `excluded` are written without.
     #[new]
-    #[pyo3(signature = (given, by_catalogue, wake))]
-    fn new(given: Option<&Dictionary>, by_catalogue: bool, wake: Option<Py<PyAny>>) -> Dictionaries {
+    #[pyo3(signature = (given, by_catalogue, excluded, wake))]
+    fn new(
+        given: Option<&Dictionary>,
+        by_catalogue: bool,
+        excluded: Vec<Vec<u8>>,
+        wake: Option<Py<PyAny>>,
+    ) -> Dictionaries {
         let given = given.map(|given| Arc::new(Held::new(given.0.clone(), 0)));
         let held = given.iter().map(|held| (held.dictionary.id(), held.clone())).collect();
         let writes = by_catalogue || given.is_some();
         let selection = given.map_or(Selection::Nothing, Selection::Everything);
         Dictionaries {
-            picture: ArcSwap::from_pointee(Picture { held, selection }),
+            picture: ArcSwap::from_pointee(Picture { held, selection, active: Vec::new() }),
+            excluded,
             listed: Mutex::default(),
             writes,
             clock: AtomicU64::new(1),
@@ -199,6 +210,18 @@ impl Dictionaries {
         self.show(&listed, held, now);
     }
 
+    /// Whether the values of this key are nobody's samples and written without.
+    #[pyo3(name = "excludes")]
+    fn is_excluded(&self, key: &[u8]) -> bool {
+        self.excludes(key)
+    }
+
+    /// The ID of the dictionary that values of this key are written with, if their codec has dictionaries.
+    fn chosen_for(&self, key: &[u8]) -> Option<u32> {
+        let dictionary = if self.excludes(key) { None } else { self.for_key(key) };
+        dictionary.map(|dictionary| dictionary.id())
+    }
+
     /// For each active pattern of the catalogue the ID of the dictionary that is written with.
     fn choices(&self) -> Vec<(String, Option<u32>)> {
         match &self.picture.load().selection {
@@ -231,33 +254,49 @@ impl Listed {
 }
 
 impl Dictionaries {
-    /// The dictionary to write a value with. `tell` is asked for the key if it counts, and tells it if it is known.
-    ///
-    /// # Errors
-    /// What `tell` raises.
-    pub fn for_key(
-        &self,
-        py: Python<'_>,
-        tell: impl FnOnce(&mut dyn FnMut(&[u8])) -> PyResult<()>,
-    ) -> PyResult<Option<Arc<snugly_codec::Dictionary>>> {
-        if !self.writes {
-            return Ok(None);
-        }
-        self.woken(py);
+    /// Whether values are ever written with a dictionary.
+    pub fn writes(&self) -> bool {
+        self.writes
+    }
+
+    /// Whether the values of this key are written without, and are nobody's samples.
+    pub fn excludes(&self, key: &[u8]) -> bool {
+        self.excluded.iter().any(|pattern| glob::matches(pattern, key, false))
+    }
+
+    /// The dictionary to write a value of this key with, which is not excluded.
+    pub fn for_key(&self, key: &[u8]) -> Option<Arc<snugly_codec::Dictionary>> {
         let picture = self.picture.load();
-        let mut matching = None;
         let held = match &picture.selection {
             Selection::Nothing => None,
             Selection::Everything(held) => Some(held),
             Selection::Patterns(patterns) => {
-                tell(&mut |key| {
-                    matching =
-                        patterns.iter().find(|(pattern, _)| glob::matches(pattern.as_bytes(), key, false));
-                })?;
+                let mut patterns = patterns.iter();
+                let matching = patterns.find(|(pattern, _)| glob::matches(pattern.as_bytes(), key, false));
                 matching.and_then(|(_, held)| held.as_ref())
             }
         };
-        Ok(held.map(|held| held.used(&self.clock).clone()))
+        held.map(|held| held.used(&self.clock).clone())
+    }
+
+    /// The same for a value whose key nobody knows.
+    pub fn for_any_key(&self) -> Option<Arc<snugly_codec::Dictionary>> {
+        match &self.picture.load().selection {
+            Selection::Everything(held) => Some(held.used(&self.clock).clone()),
+            _ => None,
+        }
+    }
+
+    /// The dictionary that keys of a pattern have, or are to have as soon as it may be used.
+    pub fn active_for(&self, pattern: &[u8]) -> Option<Arc<snugly_codec::Dictionary>> {
+        let picture = self.picture.load();
+        if let Selection::Everything(held) = &picture.selection {
+            return Some(held.dictionary.clone());
+        }
+        // To a glob, the stars of a pattern are bytes like any others.
+        let mut active = picture.active.iter();
+        let (_, id) = active.find(|(glob, _)| glob::matches(glob.as_bytes(), pattern, false))?;
+        picture.held.get(id).map(|held| held.dictionary.clone())
     }
 
     /// Those that are at hand now.
@@ -313,7 +352,9 @@ impl Dictionaries {
         for (_, id) in &others[..excess] {
             held.remove(id);
         }
-        self.picture.store(Arc::new(Picture { held, selection }));
+        let active = &listed.catalogue.active;
+        let active = active.iter().map(|row| (row.pattern.as_str().into(), row.id)).collect();
+        self.picture.store(Arc::new(Picture { held, selection, active }));
     }
 }
 
@@ -348,4 +389,10 @@ pub(crate) fn catalogue_key(prefix: &str) -> Cow<'static, [u8]> {
 #[pyfunction]
 pub(crate) fn dictionary_key(prefix: &str, id: u32) -> Cow<'static, [u8]> {
     Keys::new(prefix).dictionary(id).into()
+}
+
+/// The name of the key for a prefix that one client holds while it publishes.
+#[pyfunction]
+pub(crate) fn lock_key(prefix: &str) -> Cow<'static, [u8]> {
+    Keys::new(prefix).training_lock().into()
 }

@@ -6,6 +6,7 @@
 mod codec;
 mod dictionaries;
 mod exchange;
+mod learner;
 mod link;
 mod plans;
 mod replies;
@@ -20,9 +21,11 @@ mod native {
     #[pymodule_export]
     use crate::codec::{Codec, EnvelopeError, inspect, levels};
     #[pymodule_export]
-    use crate::dictionaries::{Dictionaries, Dictionary, catalogue_key, dictionary_key};
+    use crate::dictionaries::{Dictionaries, Dictionary, catalogue_key, dictionary_key, lock_key};
     #[pymodule_export]
     use crate::exchange::Request;
+    #[pymodule_export]
+    use crate::learner::{Explained, Learner, Lesson, Row};
     #[pymodule_export]
     use crate::link::Link;
     #[pymodule_export]

@@ -19,12 +19,14 @@ static PROCESS_OWN: [AtomicU64; OWN.len()] = [const { AtomicU64::new(0) }; OWN.l
 pub(crate) enum Own {
     Fetched,
     PutBack,
+    Published,
 }
 
 /// The name and the meaning of each, in their order.
-const OWN: [(&str, &str); 2] = [
+const OWN: [(&str, &str); 3] = [
     ("dictionaries_fetched", "dictionaries that were fetched from a server or a folder"),
     ("dictionaries_put_back", "dictionaries that were not in the server any more and were put back"),
+    ("dictionaries_published", "dictionaries that were trained and published"),
 ];
 
 /// What one codec counts; the process counts the same.
@@ -86,6 +88,14 @@ impl Statistics {
         for counters in [&self.own, &PROCESS_OWN] {
             counters[counter as usize].fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// How many values were read for each that was written.
+    pub fn reads(&self) -> f64 {
+        let snapshot = self.counters.snapshot();
+        let [read, written] =
+            [Family::DecodedValues, Family::EncodedValues].map(|family| snapshot.total(family));
+        read as f64 / written.max(1) as f64
     }
 
     pub fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -6,9 +6,8 @@ use std::{process, thread};
 
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use snugly_codec::Dictionary;
 
-use crate::codec::{Codec, Encoded, Encoding};
+use crate::codec::{Codec, Encoded, Encoding, Method, TOGETHER_FROM};
 
 /// The threads of this process, and its ID: a child inherits none of its parent's.
 static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
@@ -16,7 +15,7 @@ static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 /// One value.
 struct Job<'a> {
     value: &'a [u8],
-    encoding: Encoding<'a>,
+    encoding: Encoding,
     result: OnceLock<(Encoded, Vec<u8>)>,
 }
 
@@ -29,21 +28,11 @@ impl Job<'_> {
     }
 }
 
-/// The envelopes of values, each with the dictionary that it is to be encoded with, in their order; None for a value that
-/// is to be sent as it is.
-///
-/// None instead of all of them if there is no thread to help.
-pub(crate) fn encode(
-    codec: &Codec,
-    py: Python<'_>,
-    values: Vec<(&[u8], Option<Arc<Dictionary>>)>,
-) -> Option<Vec<Option<Vec<u8>>>> {
-    let pool = pool()?;
-    let job = |(value, dictionary)| Job {
-        value,
-        encoding: codec.encoding(py, dictionary),
-        result: OnceLock::new(),
-    };
+/// The envelopes of values, each with how it is to be written, in their order; None for a value that is to be sent as it
+/// is.
+pub(crate) fn encode(codec: &Codec, py: Python<'_>, values: Vec<(&[u8], Method)>) -> Vec<Option<Vec<u8>>> {
+    let cost: usize = values.iter().map(|(value, method)| method.cost(value.len())).sum();
+    let job = |(value, method)| Job { value, encoding: codec.encoding(py, method), result: OnceLock::new() };
     let jobs: Vec<Job<'_>> = values.into_iter().map(job).collect();
     let next = AtomicUsize::new(0);
     let work = || {
@@ -51,18 +40,21 @@ pub(crate) fn encode(
             job.run();
         }
     };
-    py.detach(|| {
-        pool.in_place_scope(|scope| {
-            let helpers = pool.current_num_threads().min(jobs.len() - 1);
-            (0..helpers).for_each(|_| scope.spawn(|_| work()));
-            work();
-        });
-    });
+    match pool().filter(|_| cost >= TOGETHER_FROM) {
+        None => work(),
+        Some(pool) => py.detach(|| {
+            pool.in_place_scope(|scope| {
+                let helpers = pool.current_num_threads().min(jobs.len() - 1);
+                (0..helpers).for_each(|_| scope.spawn(|_| work()));
+                work();
+            });
+        }),
+    }
     let envelope = |job: Job<'_>| {
         let (encoded, envelope) = job.result.into_inner()?;
         codec.count_encoded(py, &encoded).then_some(envelope)
     };
-    Some(jobs.into_iter().map(envelope).collect())
+    jobs.into_iter().map(envelope).collect()
 }
 
 /// As many threads as can run besides the one that asks.

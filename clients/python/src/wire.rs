@@ -273,10 +273,10 @@ impl Wire {
         key: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
         out: &mut Vec<u8>,
     ) -> PyResult<()> {
-        let dictionary = codec.dictionary(py, value, |choose| self.tell_key(&key()?, choose))?;
+        let method = codec.method(py, value, |choose| self.tell_key(&key()?, choose))?;
         let mut envelope = ENVELOPE.take();
         envelope.clear();
-        let encoded = codec.encode_into(py, value, dictionary, &mut envelope);
+        let encoded = codec.encode_into(py, value, method, &mut envelope);
         encode_bulk(if encoded { &envelope } else { value }, out);
         codec::keep(&ENVELOPE, envelope);
         Ok(())
@@ -330,12 +330,12 @@ impl Wire {
         if values.len() < 2 || bytes < codec.worth_threads() {
             return Ok(Vec::new());
         }
-        let with_dictionary = |(value, key)| {
-            let dictionary = codec.dictionary(commands.py(), value, |choose| self.tell_key(key, choose))?;
-            Ok((value, dictionary))
+        let with_method = |(value, key)| {
+            let method = codec.method(commands.py(), value, |choose| self.tell_key(key, choose))?;
+            Ok((value, method))
         };
-        let values = values.into_iter().map(with_dictionary).collect::<PyResult<_>>()?;
-        Ok(together::encode(codec, commands.py(), values).unwrap_or_default())
+        let values = values.into_iter().map(with_method).collect::<PyResult<_>>()?;
+        Ok(together::encode(codec, commands.py(), values))
     }
 
     fn append_argument(&self, argument: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<()> {

@@ -10,12 +10,18 @@ import snugly
 from snugly import CompressionBackend, CompressionConfiguration
 
 WRONG = [
-    ({"backend": "brotli"}, "backend is 'brotli': choose 'zstd', 'lz4', 'none'"),
-    ({"backend": None}, "backend is None: choose 'zstd', 'lz4', 'none'"),
+    ({"backend": "brotli"}, "backend is 'brotli': choose 'zstd', 'lz4', 'auto', 'none'"),
+    ({"backend": None}, "backend is None: choose 'zstd', 'lz4', 'auto', 'none'"),
     ({"compression_level": 23}, "compression_level is 23: for zstd it is a number from -131072 to 22"),
     ({"compression_level": -131073}, "compression_level is -131073: for zstd it is a number from -131072 to 22"),
     ({"backend": "lz4", "compression_level": 13}, "compression_level is 13: for lz4 it is a number from -128 to 12"),
     ({"backend": "none", "compression_level": 1}, "compression_level is 1: for none it is a number from 0 to 0"),
+    ({"backend": "auto", "compression_level": 1}, "compression_level goes with a backend, and 'auto' chooses both"),
+    ({"goal": "small"}, "goal is 'small': choose 'memory', 'balanced', 'speed'"),
+    ({"dictionary": "auto", "backend": "lz4"}, "dictionary goes with the backends 'zstd' and 'auto' only, and this is"),
+    ({"dictionary_exclude": "session:*"}, "dictionary_exclude is 'session:*': give some patterns of keys, such as"),
+    ({"dictionary_exclude": [7]}, "dictionary_exclude is [7]: give some patterns of keys, such as"),
+    ({"dictionary_memory": 1000}, "dictionary_memory is 1000: it is a number from 1048576 to 1073741824"),
     ({"compression_level": "3"}, "compression_level is '3': for zstd it is a number from -131072 to 22"),
     ({"min_compression_size": 5}, "min_compression_size is 5: it is a number from 6 to 4294967295"),
     ({"min_compression_size": True}, "min_compression_size is True: it is a number from 6 to 4294967295"),

@@ -420,6 +420,20 @@ def test_threads_write_with_dictionaries_and_read() -> None:
         assert counted["decode_failures"] == 0
 
 
+def test_values_of_excluded_keys_are_written_without() -> None:
+    with own_server() as (server, plain):
+        publish(sender(plain), ("*", USERS))
+        excluding: Any = {"dictionary_exclude": ("session:*", b"[ab]"), "dictionary_refresh": REFRESH}
+        for dictionary in ("catalogue", USERS):
+            configuration = CompressionConfiguration(dictionary=dictionary, **excluding)
+            with connected(KIND["snugly"], server.port, configuration) as writer:
+                write_until(writer, Driver(lambda: plain), "user:1", user(1))
+                for key in ("session:1", "a"):
+                    writer("set", key, user(1))
+                    assert bytes(plain.get(key)).startswith(b"\0\1\2\0\1")
+                    assert writer("get", key) == user(1)
+
+
 # Servers that lose keys, clusters, and others' clients.
 
 
@@ -578,15 +592,17 @@ def test_of_too_many_dictionaries_the_one_that_was_used_least_recently_is_let_go
         (lambda: Dictionary.train([b"a"] * 3), "no dictionary can be trained from these samples"),
         (lambda: Dictionary.train([], 3), "cannot train a dictionary of 3 bytes: choose 256 to 1048576"),
         (lambda: Dictionary.train([], -1), "out of range|negative"),
-        (lambda: CompressionConfiguration(dictionary=7), "give None, 'catalogue', a Dictionary, or a path"),  # type: ignore[arg-type]
+        (lambda: CompressionConfiguration(dictionary=7), "None, 'catalogue', 'auto', a Dictionary, or a"),  # type: ignore[arg-type]
         (lambda: CompressionConfiguration(dictionary="/no/such/file"), "/no/such/file cannot be read"),
-        (lambda: CompressionConfiguration(dictionary=USERS, backend=CompressionBackend.LZ4), "'zstd' only.*'lz4'"),
-        (lambda: CompressionConfiguration(dictionary="catalogue", backend=CompressionBackend.NONE), "'zstd' only"),
+        (lambda: CompressionConfiguration(dictionary=USERS, backend=CompressionBackend.LZ4), "only.*'lz4'"),
+        (lambda: CompressionConfiguration(dictionary="catalogue", backend=CompressionBackend.NONE), "and 'auto' only"),
         (lambda: CompressionConfiguration(dictionary_refresh=0.0), "from 0.1 to 86400"),
         (lambda: CompressionConfiguration(dictionary_refresh=float("nan")), "from 0.1 to 86400"),
         (lambda: CompressionConfiguration(dictionary_prefix=""), "dictionary_prefix is ''"),
         (lambda: CompressionConfiguration(dictionary_folder=7), "dictionary_folder is 7"),  # type: ignore[arg-type]
         (lambda: codec.Codec(CATALOGUE), "which only clients can read"),
+        (lambda: codec.Codec(CompressionConfiguration(dictionary="auto")), "which only clients can read"),
+        (lambda: codec.Codec(CompressionConfiguration(backend=CompressionBackend.AUTO)), "'auto', which is for"),
     ],
 )  # fmt: skip
 def test_a_wrong_setting_is_refused_with_what_is_allowed(make: Any, message: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import glide_shared
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 from kinds import KINDS, Connect, Driver, connected
 from servers import Server
-from snugly import CompressionBackend, CompressionConfiguration, ExistingEnvelopes, codec
+from snugly import CompressionBackend, CompressionConfiguration, ExistingEnvelopes, Goal, codec
 
 # How many values, each under a configuration of its own, are written by and read by all.
 EXAMPLES = int(os.environ.get("SNUGLY_PROPERTY_EXAMPLES", "60"))
@@ -35,6 +36,7 @@ WRITERS = (
 MAGIC = b"\x00\x01\x02\x00"
 WRAP, KEEP = ExistingEnvelopes.WRAP, ExistingEnvelopes.KEEP
 LEVELS = {"zstd": (-131072, 22), "lz4": (-128, 12), "none": (0, 0)}
+NAMED = [CompressionBackend(name) for name in LEVELS]
 
 
 def plain_values() -> st.SearchStrategy[bytes]:
@@ -44,7 +46,7 @@ def plain_values() -> st.SearchStrategy[bytes]:
 
 def values() -> st.SearchStrategy[bytes]:
     """Also some that look like envelopes, and some that are."""
-    backends = st.sampled_from([codec.Codec(CompressionConfiguration(backend=name)) for name in CompressionBackend])
+    backends = st.sampled_from([codec.Codec(CompressionConfiguration(backend=name)) for name in NAMED])
     envelopes = st.tuples(backends, plain_values()).map(lambda pair: pair[0].encode(pair[1]))
     cut = st.tuples(envelopes, st.integers(1, 20)).map(lambda pair: pair[0][: -pair[1]])
     magic = st.tuples(st.integers(1, 4), plain_values()).map(lambda pair: MAGIC[: pair[0]] + pair[1])
@@ -53,14 +55,21 @@ def values() -> st.SearchStrategy[bytes]:
 
 def configurations() -> st.SearchStrategy[CompressionConfiguration]:
     def levels(backend: str) -> st.SearchStrategy[int | None]:
+        if backend not in LEVELS:
+            return st.none()
         lowest, highest = LEVELS[backend]
         # The highest levels of zstd take a tenth of a second however short the value is.
         return st.none() | st.sampled_from([lowest, highest]) | st.integers(lowest, min(highest, 12))
 
-    return st.sampled_from(sorted(LEVELS)).flatmap(
+    def dictionaries(backend: str) -> st.SearchStrategy[str | None]:
+        return st.sampled_from([None, "catalogue", "auto"]) if backend in ("zstd", "auto") else st.none()
+
+    return st.sampled_from(sorted(CompressionBackend)).flatmap(
         lambda backend: st.builds(
             CompressionConfiguration,
             backend=st.just(backend),
+            goal=st.sampled_from(Goal),
+            dictionary=dictionaries(backend),
             compression_level=levels(backend),
             min_compression_size=st.sampled_from([6, 31, 32, 64, 1000]),
             checksum=st.booleans(),
@@ -72,7 +81,8 @@ def configurations() -> st.SearchStrategy[CompressionConfiguration]:
 def is_kept(configuration: CompressionConfiguration, value: bytes) -> bool:
     """Whether the value is the one exception: an envelope that is sent as it is."""
     keeps = configuration.existing_envelopes == KEEP
-    return keeps and codec.inspect(value) is not None and codec.Codec(configuration).encode(value) == value
+    named = replace(configuration, backend=CompressionBackend.ZSTD, compression_level=None, dictionary=None)
+    return keeps and codec.inspect(value) is not None and codec.Codec(named).encode(value) == value
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ impl Keys {
         format!("{}:dicts", self.prefix).into()
     }
 
-    /// What a client holds while it trains: any value, with an expiry, written with SET NX.
+    /// What a client holds while it publishes: a value of its own, with an expiry, written with SET NX.
     pub fn training_lock(&self) -> Vec<u8> {
         format!("{}:dicts:lock", self.prefix).into()
     }

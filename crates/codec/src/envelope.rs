@@ -23,7 +23,8 @@ use crate::error::DecodeError;
 use crate::outcome::Reason;
 use crate::policy::Policy;
 
-const HEADER_LEN: usize = 5;
+/// What is in front of the payload, in bytes.
+pub const HEADER_LEN: usize = 5;
 
 /// The backends that we can name: the byte, and the codec of the payload.
 const BACKENDS: [(u8, CodecId); 3] =

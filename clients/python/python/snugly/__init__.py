@@ -15,11 +15,13 @@ from snugly.configuration import (
     CompressionBackend,
     CompressionConfiguration,
     ExistingEnvelopes,
+    Goal,
     OnUndecodable,
     ValueType,
 )
 from snugly.dictionary import Dictionary
 from snugly.errors import CommandRefusedError, ConfigurationError, DictionaryError, SnuglyError, UndecodableError
+from snugly.explanation import Explanation, Measured, explain
 from snugly.valkey_clients import Valkey, ValkeyCluster
 
 __all__ = [
@@ -31,6 +33,9 @@ __all__ = [
     "Dictionary",
     "DictionaryError",
     "ExistingEnvelopes",
+    "Explanation",
+    "Goal",
+    "Measured",
     "OnUndecodable",
     "SnuglyError",
     "UndecodableError",
@@ -38,5 +43,6 @@ __all__ = [
     "ValkeyCluster",
     "ValueType",
     "compress",
+    "explain",
     "statistics",
 ]

@@ -16,11 +16,12 @@ class Codec:
         wrap: bool,
         checksum: bool,
         dictionaries: Dictionaries,
+        learner: Learner | None,
     ) -> Codec: ...
     def encode(self, value: bytes | bytearray | memoryview, key: bytes | None = None) -> bytes:
         """The value's envelope, or the value itself where it is to be sent as it is.
 
-        A dictionary is chosen by the key.
+        How it is written is chosen by the key.
         """
 
     def decode(self, value: bytes | bytearray | memoryview) -> bytes:
@@ -34,6 +35,12 @@ class Codec:
 
     def count_put_back(self) -> None:
         """Counts a dictionary that was put back."""
+
+    def count_published(self) -> None:
+        """Counts a dictionary that was published."""
+
+    def reads(self) -> float:
+        """How often values were read for each time that one was written; at least once, since others read, too."""
 
     def statistics(self) -> dict[str, int]:
         """What this codec has counted, by name."""
@@ -58,10 +65,13 @@ class Dictionary:
 class Dictionaries:
     """The dictionaries that one client has at hand, and which of them it writes with. Times are seconds since 1970."""
 
-    def __new__(cls, given: Dictionary | None, by_catalogue: bool, wake: Callable[[], None] | None) -> Dictionaries:
+    def __new__(
+        cls, given: Dictionary | None, by_catalogue: bool, excluded: list[bytes], wake: Callable[[], None] | None
+    ) -> Dictionaries:
         """`given` is written with whatever the key is; without it, what the catalogue says, if `by_catalogue`.
 
-        `wake` is called when dictionaries are used for the first time, and again after `sleep`.
+        Values whose keys match one of the globs in `excluded` are written without. `wake` is called when dictionaries
+        are used for the first time, and again after `sleep`.
         """
 
     def sleep(self) -> None:
@@ -87,8 +97,95 @@ class Dictionaries:
     def choose(self, now: float) -> None:
         """Chooses anew what to write with: time has passed."""
 
+    def excludes(self, key: bytes) -> bool:
+        """Whether the values of this key are nobody's samples and written without."""
+
+    def chosen_for(self, key: bytes) -> int | None:
+        """The ID of the dictionary that values of this key are written with, if their codec has dictionaries."""
+
     def choices(self) -> list[tuple[str, int | None]]:
         """For each active pattern of the catalogue the ID of the dictionary that is written with."""
+
+@final
+class Learner:
+    """Learns for one client from what it writes, from any thread. Times are seconds since 1970."""
+
+    def __new__(
+        cls,
+        *,
+        goal: str | None,
+        trains: bool,
+        level: int | None,
+        min_compression_size: int,
+        memory: int,
+        seed: int,
+        dictionaries: Dictionaries,
+    ) -> Learner:
+        """Without a goal only dictionaries are learned. `memory` is what samples may take, in bytes."""
+
+    def shown(self) -> int:
+        """How many values were written: if none since the last step, there is nothing to be learned."""
+
+    def step(self, now: float, reads: float) -> Lesson | None:
+        """Studies a kind of keys of which there are enough samples; None if there is none.
+
+        It takes up to about a second, without the interpreter's lock. `reads` is how often values are read for each
+        time that one is written.
+        """
+
+    def forget(self) -> None:
+        """Forgets what was seen and decided."""
+
+    def stop_training(self) -> None:
+        """Trains no dictionaries any more."""
+
+    def explain(self, key: bytes, len: int | None = None) -> Explained | None:
+        """What is decided for a key, and a value of `len` bytes if that is given; None for nothing yet."""
+
+@final
+class Lesson:
+    """What came of a step."""
+
+    @property
+    def dictionary(self) -> Dictionary | None:
+        """The dictionary that was trained and is worth having, if there is one."""
+
+    @property
+    def pattern(self) -> str:
+        """The keys that it is for, a glob of KEYS."""
+
+    def added_to(self, document: bytes | None, trained_at: str, published_at: int) -> bytes | None:
+        """The catalogue with this dictionary; None if another one that is as good came first.
+
+        Raises ValueError for a document that is no catalogue, and for one that would exceed a limit.
+        """
+
+@final
+class Explained:
+    """Why a kind of keys is written as it is."""
+
+    pattern: str
+    goal: str
+    price: float
+    reads: float
+    decided_at: float
+    latest_ratio: float | None
+    measured: list[Row]
+    best: int
+
+@final
+class Row:
+    """What one method made of the samples: bytes, seconds and nanoseconds of worth for each value."""
+
+    codec: str
+    level: int
+    dictionary: int | None
+    values: int
+    ratio: float
+    saved: float
+    encode: float
+    decode: float
+    worth: float
 
 @final
 class Wire:
@@ -175,6 +272,9 @@ class EnvelopeError(Exception):
 
 def catalogue_key(prefix: str) -> bytes:
     """The name of the catalogue's key for a prefix."""
+
+def lock_key(prefix: str) -> bytes:
+    """The name of the key for a prefix that one client holds while it publishes."""
 
 def dictionary_key(prefix: str, id: int) -> bytes:
     """The name of a dictionary's key for a prefix."""

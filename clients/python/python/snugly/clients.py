@@ -19,6 +19,7 @@ from snugly.configuration import CompressionConfiguration
 from snugly.dictionaries.catalogue import Catalogue
 from snugly.dictionaries.deferred import NONE, Deferrals
 from snugly.dictionaries.keepers import AsyncKeeper, Keeper
+from snugly.dictionaries.learning import Learning
 from snugly.dictionaries.ways import AsyncClusterWay, AsyncNodeWay, ClusterWay, NodeWay
 from snugly.errors import ConfigurationError, UndecodableError
 from snugly.text import known_nodes, read_escaped, text_encoding
@@ -233,12 +234,15 @@ def keep_dictionaries(client: Any, compressor: Compressor, library: str, is_clus
     codec = compressor.codec
     denied = exceptions.NoPermissionError
     catalogue = Catalogue(compressor.configuration, codec.native, codec.dictionaries, denied)
+    learning = None
+    if codec.learner is not None:
+        learning = Learning(catalogue, codec.native, codec.learner, compressor.configuration.trains)
     if is_async:
-        async_way = AsyncClusterWay(client) if is_cluster else AsyncNodeWay(client)
-        compressor.keep_dictionaries(AsyncKeeper(catalogue, async_way), Deferrals())
+        async_way = AsyncClusterWay(client) if is_cluster else AsyncNodeWay(client.connection_pool)
+        compressor.keep_dictionaries(AsyncKeeper(catalogue, async_way, learning), Deferrals())
     else:
-        way = ClusterWay(client) if is_cluster else NodeWay(client)
-        compressor.keep_dictionaries(Keeper(catalogue, way), NONE)
+        way = ClusterWay(client, library) if is_cluster else NodeWay(client.connection_pool)
+        compressor.keep_dictionaries(Keeper(catalogue, way, learning), NONE)
 
 
 def configured(compression: Compression) -> CompressionConfiguration | None:

@@ -10,16 +10,19 @@ A `Codec` has settings and counters of its own, and may be used from any number 
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from typing import Any
 
 from snugly import _native
 from snugly.configuration import (
+    AUTO,
     CATALOGUE,
     CompressionBackend,
     CompressionConfiguration,
     ExistingEnvelopes,
     OnUndecodable,
+    chosen_globs,
 )
 from snugly.dictionaries.waker import Waker
 from snugly.dictionary import Dictionary
@@ -46,13 +49,18 @@ class Codec:
     """Encodes and decodes values as `configuration` says (default: `CompressionConfiguration()`).
 
     `enabled=False` is the same as the backend `none`: nothing is compressed, everything is read. Of dictionaries it
-    knows the one that is given; raises ConfigurationError for `dictionary="catalogue"`, which is for clients.
+    knows the one that is given; raises ConfigurationError for `dictionary="catalogue"`, `"auto"` and for the backend
+    `auto`, which are for clients.
     """
 
     def __init__(self, configuration: CompressionConfiguration | None = None) -> None:
         chosen = configuration or CompressionConfiguration()
-        if chosen.dictionary == CATALOGUE:
-            raise ConfigurationError("dictionary is 'catalogue', which only clients can read: give a Dictionary")
+        if chosen.dictionary in (CATALOGUE, AUTO):
+            raise ConfigurationError(
+                f"dictionary is {chosen.dictionary!r}, which only clients can read: give a Dictionary"
+            )
+        if chosen.backend == CompressionBackend.AUTO:
+            raise ConfigurationError("backend is 'auto', which is for clients, who know keys: choose 'zstd' or 'lz4'")
         self._make(chosen, None)
 
     @classmethod
@@ -67,15 +75,34 @@ class Codec:
         self._raw = chosen.on_undecodable == OnUndecodable.RAW
         given = chosen.dictionary if chosen.enabled and isinstance(chosen.dictionary, Dictionary) else None
         self.dictionaries = _native.Dictionaries(
-            given.native if given is not None else None, chosen.dictionary == CATALOGUE, waker
+            given.native if given is not None else None,
+            chosen.dictionary in (CATALOGUE, AUTO),
+            list(chosen_globs(chosen.dictionary_exclude)),
+            waker,
         )
+        self.learner = self._learner() if chosen.learns else None
+        # Until something is decided.
+        backend = CompressionBackend.ZSTD if chosen.backend == CompressionBackend.AUTO else chosen.backend
         self.native = _native.Codec(
-            backend=chosen.backend if chosen.enabled else CompressionBackend.NONE,
+            backend=backend if chosen.enabled else CompressionBackend.NONE,
             level=chosen.compression_level if chosen.enabled else None,
             min_compression_size=chosen.min_compression_size,
             max_decompressed_size=chosen.max_decompressed_size,
             wrap=chosen.existing_envelopes == ExistingEnvelopes.WRAP,
             checksum=chosen.checksum,
+            dictionaries=self.dictionaries,
+            learner=self.learner,
+        )
+
+    def _learner(self) -> _native.Learner:
+        chosen = self.configuration
+        return _native.Learner(
+            goal=chosen.goal if chosen.backend == CompressionBackend.AUTO else None,
+            trains=chosen.trains,
+            level=chosen.compression_level,
+            min_compression_size=chosen.min_compression_size,
+            memory=chosen.dictionary_memory,
+            seed=secrets.randbits(64),
             dictionaries=self.dictionaries,
         )
 

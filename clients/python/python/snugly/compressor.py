@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from snugly import _native
 from snugly.codec import Codec, undecodable
-from snugly.configuration import CATALOGUE, CompressionConfiguration, OnUndecodable
+from snugly.configuration import CompressionConfiguration, OnUndecodable
 from snugly.dictionaries.deferred import NONE, Deferrals, Deferred, settle
 from snugly.dictionaries.waker import Waker
 from snugly.errors import CommandRefusedError, UndecodableError
@@ -135,7 +135,7 @@ class Compressor:
         # Known to be untouched: None. Names that are written otherwise are looked up by `_unusual`.
         self._rows: dict[Any, Row | None] = {**dict.fromkeys(table.untouched), **table.rows}
         self._encode_bytes: Callable[[Any, bytes | None], bytes] = self.codec.native.encode
-        self._names_keys = configuration.dictionary == CATALOGUE
+        self._names_keys = configuration.dictionary is not None or configuration.learns
         self._decode_bytes = self.codec.native.decode
         self._decode: Decode = self._decoded_text if text.decodes else self._decoded
 

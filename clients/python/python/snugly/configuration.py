@@ -16,6 +16,9 @@ DEFAULT_MAX_DECOMPRESSED_SIZE = 512 << 20
 # What an LZ4 payload can declare.
 MOST_BYTES = (1 << 32) - 1
 CATALOGUE = "catalogue"
+AUTO = "auto"
+DEFAULT_MEMORY = 8 << 20
+LEAST_MEMORY, MOST_MEMORY = 1 << 20, 1 << 30
 DEFAULT_PREFIX = "{snugly}"
 DEFAULT_REFRESH = 60.0
 LEAST_REFRESH, MOST_REFRESH = 0.1, 86400.0
@@ -28,8 +31,21 @@ class CompressionBackend(enum.StrEnum):
     """Small. Levels -131072 to 22, default 3."""
     LZ4 = "lz4"
     """Fast. Levels -128 to 12, default 0."""
+    AUTO = "auto"
+    """What the client finds out to be best for each kind of keys, for a `Goal`."""
     NONE = "none"
     """Compresses nothing and reads everything: for readers that go first in a roll-out."""
+
+
+class Goal(enum.StrEnum):
+    """What the backend `AUTO` chooses for: what a saved byte may cost in processor time."""
+
+    MEMORY = "memory"
+    """The least memory: up to 500 ns."""
+    BALANCED = "balanced"
+    """What saves much for the time that it takes: up to 20 ns."""
+    SPEED = "speed"
+    """What saves at next to no cost: up to 5 ns."""
 
 
 class ExistingEnvelopes(enum.StrEnum):
@@ -64,7 +80,8 @@ class CompressionConfiguration:
     """How a client compresses. Names and defaults are those of Valkey GLIDE where it has them.
 
     enabled                 False is the same as no configuration at all. Default True.
-    backend                 `CompressionBackend.ZSTD` (default), `LZ4` or `NONE`, or its name.
+    backend                 `CompressionBackend.ZSTD` (default), `LZ4`, `AUTO` or `NONE`, or its name.
+    goal                    What `AUTO` chooses for: `Goal.MEMORY`, `BALANCED` (default) or `SPEED`.
     compression_level       zstd -131072 to 22 (default 3), lz4 -128 to 12 (default 0). Lower is faster, higher smaller.
     min_compression_size    Shorter values are sent as they are, in bytes, from 6. Default 64. Values under 32 bytes
                             always are.
@@ -74,18 +91,23 @@ class CompressionConfiguration:
     on_undecodable          `OnUndecodable.RAISE` (default) or `RAW`.
     value_types             Some of `ValueType`. Default: strings only.
     dictionary              What values are written with, zstd only: "catalogue" for the dictionaries that lie beside
-                            the data, a `Dictionary` or a path to one for that one, whatever the key. Default None: no
-                            dictionary. What others wrote with one is read in any case.
+                            the data, "auto" for the same and to train some from what is written, a `Dictionary` or a
+                            path to one for that one, whatever the key. Default None: no dictionary. What others wrote
+                            with one is read in any case.
     dictionary_prefix       What the keys of dictionaries begin with. Default "{snugly}".
     dictionary_refresh      How often the catalogue is read, in seconds from 0.1 to 86,400, and how long after it was
                             published a dictionary is used first: the same for all of a fleet. Default 60.
     dictionary_folder       A folder in which copies of fetched dictionaries are kept. Default None: none.
+    dictionary_exclude      Globs of keys (as those of KEYS) whose values are neither sampled nor written with a
+                            dictionary. Default: none.
+    dictionary_memory       What samples of written values may take, in bytes from 1 MiB to 1 GiB. Default 8 MiB.
 
     Raises ConfigurationError for anything else.
     """
 
     enabled: bool = True
     backend: CompressionBackend = CompressionBackend.ZSTD
+    goal: Goal = Goal.BALANCED
     compression_level: int | None = None
     min_compression_size: int = 64
     max_decompressed_size: int = DEFAULT_MAX_DECOMPRESSED_SIZE
@@ -97,6 +119,8 @@ class CompressionConfiguration:
     dictionary_prefix: str = DEFAULT_PREFIX
     dictionary_refresh: float = DEFAULT_REFRESH
     dictionary_folder: str | os.PathLike[str] | None = None
+    dictionary_exclude: Iterable[str | bytes] = ()
+    dictionary_memory: int = DEFAULT_MEMORY
 
     def __post_init__(self) -> None:
         for name in ("enabled", "checksum"):
@@ -104,21 +128,24 @@ class CompressionConfiguration:
                 raise ConfigurationError(f"{name} is {getattr(self, name)!r}: choose True or False")
         for name, kind in (
             ("backend", CompressionBackend),
+            ("goal", Goal),
             ("existing_envelopes", ExistingEnvelopes),
             ("on_undecodable", OnUndecodable),
         ):
             object.__setattr__(self, name, chosen(name, getattr(self, name), kind))
-        lowest, highest, _ = _native.levels(self.backend)
         if self.compression_level is not None:
+            if self.backend == CompressionBackend.AUTO:
+                raise ConfigurationError("compression_level goes with a backend, and 'auto' chooses both: give a goal")
+            lowest, highest, _ = _native.levels(self.backend)
             in_range("compression_level", self.compression_level, lowest, highest, f"for {self.backend} ")
         in_range("min_compression_size", self.min_compression_size, LEAST_MIN_COMPRESSION_SIZE, MOST_BYTES)
         in_range("max_decompressed_size", self.max_decompressed_size, 1, MOST_BYTES)
         object.__setattr__(self, "value_types", chosen_types(self.value_types))
         object.__setattr__(self, "dictionary", chosen_dictionary(self.dictionary))
-        if self.dictionary is not None and self.backend != CompressionBackend.ZSTD:
+        if self.dictionary is not None and self.backend not in (CompressionBackend.ZSTD, CompressionBackend.AUTO):
             raise ConfigurationError(
-                f"dictionary goes with the backend 'zstd' only, and this is {str(self.backend)!r}: choose that, or "
-                "dictionary=None"
+                f"dictionary goes with the backends 'zstd' and 'auto' only, and this is {str(self.backend)!r}: choose "
+                "one of them, or dictionary=None"
             )
         if not isinstance(self.dictionary_prefix, str) or not self.dictionary_prefix:
             raise ConfigurationError(f"dictionary_prefix is {self.dictionary_prefix!r}: give some text")
@@ -131,6 +158,18 @@ class CompressionConfiguration:
             )
         if not isinstance(self.dictionary_folder, str | os.PathLike | None):
             raise ConfigurationError(f"dictionary_folder is {self.dictionary_folder!r}: give a path, or None")
+        object.__setattr__(self, "dictionary_exclude", chosen_globs(self.dictionary_exclude))
+        in_range("dictionary_memory", self.dictionary_memory, LEAST_MEMORY, MOST_MEMORY)
+
+    @property
+    def trains(self) -> bool:
+        """Whether clients train dictionaries."""
+        return self.dictionary == AUTO
+
+    @property
+    def learns(self) -> bool:
+        """Whether clients look at what they write."""
+        return self.trains or self.backend == CompressionBackend.AUTO
 
 
 def chosen(name: str, value: object, kind: type[enum.StrEnum]) -> enum.StrEnum:
@@ -150,11 +189,21 @@ def chosen_types(value: object) -> frozenset[enum.StrEnum]:
 
 
 def chosen_dictionary(value: object) -> Dictionary | str | None:
-    if value is None or isinstance(value, Dictionary) or value == CATALOGUE:
+    if value is None or isinstance(value, Dictionary) or value in (CATALOGUE, AUTO):
         return value
     if isinstance(value, str | os.PathLike):
         return Dictionary(value)
-    raise ConfigurationError(f"dictionary is {value!r}: give None, {CATALOGUE!r}, a Dictionary, or a path to one")
+    raise ConfigurationError(
+        f"dictionary is {value!r}: give None, {CATALOGUE!r}, {AUTO!r}, a Dictionary, or a path to one"
+    )
+
+
+def chosen_globs(value: object) -> tuple[bytes, ...]:
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        globs = tuple(each.encode() if isinstance(each, str) else each for each in value)
+        if all(isinstance(each, bytes) for each in globs):
+            return globs
+    raise ConfigurationError(f"dictionary_exclude is {value!r}: give some patterns of keys, such as ('session:*',)")
 
 
 def one_of(kind: type[enum.StrEnum]) -> str:

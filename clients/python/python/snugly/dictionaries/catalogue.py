@@ -1,7 +1,6 @@
 """What a client asks its server about dictionaries (spec/dictionaries.md), step by step.
 
-It knows the rules and the settings. It does no I/O but reading and writing copies in a folder: steps are generators
-that yield commands, to be sent their replies or to have errors thrown in, and numbers of seconds to wait.
+It knows the rules and the settings. It does no I/O but reading and writing copies in a folder.
 """
 
 from __future__ import annotations
@@ -10,15 +9,12 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 from snugly import _native
 from snugly.configuration import CompressionConfiguration
-
-Result = TypeVar("Result")
-Steps = Generator[Any, Any, Result]
+from snugly.dictionaries.steps import Steps
 
 ROUNDS_PER_REFRESH = 12
 """How often what is in use is looked after, for each time that the catalogue is read."""
@@ -52,12 +48,18 @@ class Catalogue:
         """Seconds between two rounds."""
         self.is_off = False
         """Whether dictionaries are not to be had, for want of permission."""
+        self.is_known = False
+        """Whether there was a catalogue when it was read last, or it was published since."""
+        self.when_lost: Callable[[], None] = lambda: None
+        """What is called when there is none any more."""
+        self.denied = denied
+        self.refresh = configuration.dictionary_refresh
+        self.key = _native.catalogue_key(configuration.dictionary_prefix)
+        self.lock_key = _native.lock_key(configuration.dictionary_prefix)
         self._codec = codec
-        self._denied = denied
+        self._writes = configuration.dictionary is not None
         self._prefix = configuration.dictionary_prefix
-        self._refresh = configuration.dictionary_refresh
         self._folder = Path(configuration.dictionary_folder) if configuration.dictionary_folder is not None else None
-        self._key = _native.catalogue_key(self._prefix)
         self._due = 0.0
         self._keeps = True
         self._wanted: list[int] = []
@@ -82,7 +84,7 @@ class Catalogue:
 
     def round(self) -> Steps[None]:
         """What is to be done every `interval`."""
-        if self.is_off:
+        if self.is_off or not (self._writes or self.at_hand.held()):
             return
         if time.monotonic() >= self._due:
             yield from self._read()
@@ -97,28 +99,46 @@ class Catalogue:
 
     def _read(self) -> Steps[None]:
         try:
-            document = yield ("GET", self._key)
-        except self._denied as error:
+            document = yield ("GET", self.key)
+        except self.denied as error:
             self._turn_off(error)
             return
         except Exception:
             return
-        self._due = time.monotonic() + self._refresh
+        self._due = time.monotonic() + self.refresh
         self._wanted = []
+        if document is None and self.is_known:
+            self.lose()
+        self.is_known = document is not None
         try:
-            self._wanted, forgotten = self.at_hand.read(document, time.time(), self._refresh)
+            self._wanted, forgotten = self.at_hand.read(document, time.time(), self.refresh)
         except ValueError as error:
-            self._warn(f"values are written without dictionaries: {error}")
+            self.warn(f"values are written without dictionaries: {error}")
             return
         for dictionary in forgotten:
             self._remove_copy(dictionary)
+
+    def lose(self) -> None:
+        """Notes that the catalogue is gone: all was deleted."""
+        self.is_known = False
+        self.when_lost()
+
+    def has_published(self, dictionary: _native.Dictionary) -> None:
+        """Notes what this client has published itself."""
+        self.at_hand.hold(dictionary, time.time())
+        self.is_known = True
+        self._due = 0.0
+
+    def dictionary_key(self, dictionary: int) -> bytes:
+        """Where the dictionary of this ID is."""
+        return _native.dictionary_key(self._prefix, dictionary)
 
     def _kept(self) -> Steps[None]:
         """Has the server see that what is at hand is in use, and puts back what is gone."""
         has_looked = False
         try:
             for dictionary in self.at_hand.held():
-                key = _native.dictionary_key(self._prefix, dictionary)
+                key = self.dictionary_key(dictionary)
                 if (yield ("TOUCH", key)):
                     continue
                 if not has_looked:
@@ -128,10 +148,10 @@ class Catalogue:
                 held = self.at_hand.get(dictionary)
                 if held is not None and (yield ("SET", key, held.bytes, "NX")):
                     self._codec.count_put_back()
-            yield ("TOUCH", self._key)
-        except self._denied as error:
+            yield ("TOUCH", self.key)
+        except self.denied as error:
             self._keeps = False
-            self._warn(f"dictionaries are not kept from eviction, since that is not allowed: {error}")
+            self.warn(f"dictionaries are not kept from eviction, since that is not allowed: {error}")
         except Exception:
             # The next round comes.
             return
@@ -139,10 +159,10 @@ class Catalogue:
     def _tried(self, dictionary: int) -> Steps[bool]:
         loaded = self._copy_of(dictionary)
         if loaded is None:
-            key = _native.dictionary_key(self._prefix, dictionary)
+            key = self.dictionary_key(dictionary)
             try:
                 content = yield ("GET", key)
-            except self._denied as error:
+            except self.denied as error:
                 self._turn_off(error)
                 return False
             except Exception:
@@ -163,10 +183,10 @@ class Catalogue:
         try:
             loaded = _native.Dictionary(content)
         except ValueError as error:
-            self._warn(f"what is at {where} is not used: {error}")
+            self.warn(f"what is at {where} is not used: {error}")
             return None
         if loaded.id != dictionary:
-            self._warn(f"what is at {where} is not used: it is the dictionary {loaded.id}")
+            self.warn(f"what is at {where} is not used: it is the dictionary {loaded.id}")
             return None
         return loaded
 
@@ -178,9 +198,10 @@ class Catalogue:
     def _turn_off(self, error: Exception) -> None:
         self.is_off = True
         self._wanted = []
-        self._warn(f"dictionaries are off, since the keys {self._prefix}:* may not be read: {error}")
+        self.warn(f"dictionaries are off, since the keys {self._prefix}:* may not be read: {error}")
 
-    def _warn(self, message: str) -> None:
+    def warn(self, message: str) -> None:
+        """Logs a warning, each once."""
         if message not in self._warned and len(self._warned) < MOST_MISSING:
             self._warned.add(message)
             logger.warning(message)
@@ -205,7 +226,7 @@ class Catalogue:
             draft.write_bytes(dictionary.bytes)
             draft.replace(path)
         except OSError as error:
-            self._warn(f"copies of dictionaries cannot be kept in {path.parent}: {error}")
+            self.warn(f"copies of dictionaries cannot be kept in {path.parent}: {error}")
 
     def _remove_copy(self, dictionary: int) -> None:
         path = self._path(dictionary)

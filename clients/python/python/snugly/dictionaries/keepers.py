@@ -14,23 +14,48 @@ import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any
 
-from snugly.dictionaries.catalogue import Catalogue, Steps, logger
+from snugly.dictionaries.catalogue import Catalogue, logger
+from snugly.dictionaries.learning import Learning
+from snugly.dictionaries.steps import Alone, Result, Steps, Work
 from snugly.dictionaries.ways import AsyncClusterWay, AsyncNodeWay, ClusterWay, NodeWay
 
-Result = TypeVar("Result")
 UNEXPECTED = "dictionaries could not be looked after; it is tried again"
 LONGEST_END = 1.0
 """How long a client that is closed waits for its task, in seconds."""
 
 
+class Upkeep:
+    """What there is to do for the dictionaries of one client, and when."""
+
+    def __init__(self, catalogue: Catalogue, learning: Learning | None) -> None:
+        self._catalogue = catalogue
+        self._learning = learning
+        self._round_at = 0.0
+
+    def look(self) -> Steps[float]:
+        """Does what is to be done, and returns how long there is nothing to do, in seconds."""
+        if time.monotonic() >= self._round_at:
+            self._round_at = time.monotonic() + self._catalogue.interval
+            yield from self._catalogue.round()
+        learned: float = (yield from self._learning.look()) if self._learning is not None else self._catalogue.interval
+        return max(min(learned, self._round_at - time.monotonic()), 0.0)
+
+    def forget(self) -> None:
+        """Starts from nothing, in another process."""
+        self._round_at = 0.0
+        if self._learning is not None:
+            self._learning.forget()
+
+
 class Keeper:
     """For synchronous clients, from any thread."""
 
-    def __init__(self, catalogue: Catalogue, way: NodeWay | ClusterWay) -> None:
+    def __init__(self, catalogue: Catalogue, way: NodeWay | ClusterWay, learning: Learning | None = None) -> None:
         self.catalogue = catalogue
         self._way = way
+        self._upkeep = Upkeep(catalogue, learning)
         self.forget()
         KEEPERS.add(self)
 
@@ -43,6 +68,7 @@ class Keeper:
         self._lock = threading.RLock()
         self._fetching: dict[int, Future[bool]] = {}
         self._end: weakref.finalize[Any, Keeper] | None = None
+        self._upkeep.forget()
         self.catalogue.at_hand.sleep()
 
     def fetch(self, dictionary: int) -> bool:
@@ -91,9 +117,9 @@ class Keeper:
             self.catalogue.at_hand.sleep()
 
     def look(self, way: NodeWay | ClusterWay) -> float:
-        """Does one round, and returns the time until the next, in seconds."""
+        """Does what is to be done, and returns how long there is nothing to do, in seconds."""
         try:
-            done(self.catalogue.round(), way)
+            return done(self._upkeep.look(), way)
         except Exception:
             logger.warning(UNEXPECTED, exc_info=True)
         return self.catalogue.interval
@@ -128,7 +154,7 @@ def done(steps: Steps[Result], way: NodeWay | ClusterWay) -> Result:
                 step = next(steps)
                 continue
             try:
-                reply = way.send(*step)
+                reply = taken(step, way)
             except Exception as error:
                 if not is_reply(error):
                     way.close()
@@ -140,12 +166,25 @@ def done(steps: Steps[Result], way: NodeWay | ClusterWay) -> Result:
         return result
 
 
+def taken(step: Any, way: NodeWay | ClusterWay) -> Any:
+    """What comes of one step."""
+    if isinstance(step, Work):
+        return step.do()
+    if isinstance(step, Alone):
+        with contextlib.closing(way.alone(step.key)) as alone:
+            return done(step.steps, alone)
+    return way.send(*step)
+
+
 class AsyncKeeper:
     """For asyncio clients, in one event loop at a time."""
 
-    def __init__(self, catalogue: Catalogue, way: AsyncNodeWay | AsyncClusterWay) -> None:
+    def __init__(
+        self, catalogue: Catalogue, way: AsyncNodeWay | AsyncClusterWay, learning: Learning | None = None
+    ) -> None:
         self.catalogue = catalogue
         self._way = way
+        self._upkeep = Upkeep(catalogue, learning)
         self.forget()
         KEEPERS.add(self)
 
@@ -154,6 +193,7 @@ class AsyncKeeper:
         self._fetching: dict[tuple[asyncio.AbstractEventLoop, int], asyncio.Task[bool]] = {}
         self._task: asyncio.Task[None] | None = None
         self._end: weakref.finalize[Any, AsyncKeeper] | None = None
+        self._upkeep.forget()
         self.catalogue.at_hand.sleep()
 
     async def fetch(self, dictionary: int) -> bool:
@@ -204,9 +244,9 @@ class AsyncKeeper:
         self.catalogue.at_hand.sleep()
 
     async def look(self, way: Any) -> float:
-        """Does one round, and returns the time until the next, in seconds."""
+        """Does what is to be done, and returns how long there is nothing to do, in seconds."""
         try:
-            await done_async(self.catalogue.round(), way)
+            return await done_async(self._upkeep.look(), way)
         except Exception:
             logger.warning(UNEXPECTED, exc_info=True)
         return self.catalogue.interval
@@ -251,7 +291,7 @@ async def done_async(steps: Steps[Result], way: Any) -> Result:
                 step = next(steps)
                 continue
             try:
-                reply = await way.send(*step)
+                reply = await taken_async(step, way)
             except Exception as error:
                 if not is_reply(error):
                     await way.aclose()
@@ -261,6 +301,16 @@ async def done_async(steps: Steps[Result], way: Any) -> Result:
     except StopIteration as end:
         result: Result = end.value
         return result
+
+
+async def taken_async(step: Any, way: Any) -> Any:
+    """What comes of one step."""
+    if isinstance(step, Work):
+        return await asyncio.to_thread(step.do)
+    if isinstance(step, Alone):
+        async with contextlib.aclosing(way.alone(step.key)) as alone:
+            return await done_async(step.steps, alone)
+    return await way.send(*step)
 
 
 def is_reply(error: Exception) -> bool:

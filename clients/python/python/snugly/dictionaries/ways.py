@@ -25,23 +25,25 @@ class Unreachable(OSError):
 class NodeWay:
     """To one server, by a connection of a synchronous client's pool that the pool knows nothing of."""
 
-    def __init__(self, client: Any) -> None:
-        pool = client.connection_pool
-        self._kind = pool.connection_class
-        self._settings = pool.connection_kwargs
+    def __init__(self, pool: Any) -> None:
+        """`pool` is anything that knows how connections are made."""
+        self._pool = pool
         self._connection: Any = None
 
     def copy(self) -> Self:
         """Another way there, not open yet."""
-        way = type(self).__new__(type(self))
-        way._kind, way._settings, way._connection = self._kind, self._settings, None
-        return way
+        return type(self)(self._pool)
+
+    def alone(self, _key: bytes) -> Self:
+        """A way to the node of a key, not open yet, that nobody else uses."""
+        return self.copy()
 
     def connection(self) -> Any:
         if self._connection is None:
-            timeout = self._settings.get("socket_timeout") or LONGEST_WAIT
-            settings = {**self._settings, "decode_responses": False, "socket_timeout": timeout}
-            self._connection = self._kind(**settings)
+            settings = self._pool.connection_kwargs
+            timeout = settings.get("socket_timeout") or LONGEST_WAIT
+            settings = {**settings, "decode_responses": False, "socket_timeout": timeout}
+            self._connection = self._pool.connection_class(**settings)
         return self._connection
 
     def send(self, *command: Any) -> Any:
@@ -72,21 +74,33 @@ class AsyncNodeWay(NodeWay):
 class ClusterWay:
     """To the nodes of a cluster, by the client itself."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, library: str = "") -> None:
+        """`library` is where the client comes from: what its methods are called depends on that."""
         self._client = weakref.ref(client)
+        self._library = library
 
     def copy(self) -> Self:
         """Another way there: the same."""
         return self
 
-    def send(self, *command: Any) -> Any:
+    def alone(self, key: bytes) -> NodeWay:
+        """As that of a NodeWay. In front of it something was sent for the key, so that its node is known."""
+        client = self.client()
+        node = client.get_node_from_key(key)
+        connection_to = getattr(client, f"get_{self._library}_connection")
+        return NodeWay(connection_to(node).connection_pool)
+
+    def client(self) -> Any:
         client = self._client()
         if client is None:
             raise Unreachable("the client is not there any more")
+        return client
+
+    def send(self, *command: Any) -> Any:
         options: dict[str, Any] = {"NEVER_DECODE": []}
         if command[0] != "TOUCH":
             options[OPTION] = AS_IT_IS
-        return client.execute_command(*command, **options)
+        return self.client().execute_command(*command, **options)
 
     def close(self) -> None:
         """The client's connections stay open."""
@@ -94,6 +108,9 @@ class ClusterWay:
 
 class AsyncClusterWay(ClusterWay):
     """The same for an asyncio client."""
+
+    def alone(self, key: bytes) -> AsyncNodeWay:
+        return AsyncNodeWay(self.client().get_node_from_key(key))
 
     async def send(self, *command: Any) -> Any:
         return await super().send(*command)

@@ -1,0 +1,185 @@
+"""What one client learns from what it writes, and how the dictionaries among it come beside the data.
+
+It knows the rules of publishing (spec/dictionaries.md). It does no I/O: what there is to do is in its steps. Samples,
+training and what is decided are in the native module.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from snugly import _native
+from snugly.dictionaries.catalogue import Catalogue
+from snugly.dictionaries.steps import Alone, Steps, Work
+
+PAUSE = 0.25
+"""How often it is looked whether there is something to be learned, in seconds."""
+REST = 3.0
+"""How long it rests after having worked, for each second of it: it takes a quarter of a processor at most."""
+LEAST_LOCK, LONGEST_LOCK = 2.0, 60.0
+"""How long the lock is held if nobody releases it, in seconds; in between it is the refresh."""
+WAIT = 500
+"""How long a replica is waited for, in milliseconds."""
+ATTEMPTS = 10
+"""How often a document is changed that others change, too, until the next round."""
+
+
+class Learning:
+    """What a client learns, by one thread or task."""
+
+    def __init__(self, catalogue: Catalogue, codec: _native.Codec, learner: _native.Learner, trains: bool) -> None:
+        self._catalogue = catalogue
+        self._codec = codec
+        self._learner = learner
+        self._trains = trains
+        self._unpublished: dict[str, _native.Lesson] = {}
+        self._publish_at = 0.0
+        self._studied = 0
+        self._has_warned = False
+        catalogue.when_lost = self.forget
+
+    def forget(self) -> None:
+        """Forgets all of it: the values are gone."""
+        self._unpublished = {}
+        self._learner.forget()
+
+    def look(self) -> Steps[float]:
+        """Learns if there is something to be learned, and returns how long there is nothing to do, in seconds."""
+        if self._trains and self._catalogue.is_off:
+            self._stop_training()
+        took = 0.0
+        shown = self._learner.shown()
+        if shown != self._studied:
+            started = time.monotonic()
+            lesson = yield Work(self._step)
+            took = time.monotonic() - started
+            if lesson is None:
+                self._studied = shown
+            elif self._trains and lesson.dictionary is not None:
+                self._unpublished[lesson.pattern] = lesson
+        if self._unpublished and time.monotonic() >= self._publish_at:
+            self._publish_at = time.monotonic() + self._catalogue.interval
+            yield from self._publish()
+        return max(PAUSE, REST * took)
+
+    def _step(self) -> _native.Lesson | None:
+        return self._learner.step(time.time(), self._codec.reads())
+
+    def _stop_training(self) -> None:
+        self._trains = False
+        self._unpublished = {}
+        self._learner.stop_training()
+
+    def _publish(self) -> Steps[None]:
+        try:
+            yield Alone(self._catalogue.key, self._publication())
+        except self._catalogue.denied as error:
+            self._stop_training()
+            self._catalogue.warn(f"no dictionaries are trained, since they may not be published: {error}")
+        except Exception:
+            # Another round comes.
+            return
+
+    def _publication(self) -> Steps[None]:
+        yield from self._look_at_policy()
+        lock, token = self._catalogue.lock_key, secrets.token_hex(16).encode()
+        milliseconds = round(1000 * min(max(self._catalogue.refresh, LEAST_LOCK), LONGEST_LOCK))
+        if not (yield ("SET", lock, token, "NX", "PX", milliseconds)):
+            return
+        for lesson in list(self._unpublished.values()):
+            yield from self._published(lesson)
+        yield from changed(lock, lambda holder: ("DEL", lock) if holder == token else None)
+
+    def _published(self, lesson: _native.Lesson) -> Steps[None]:
+        dictionary = lesson.dictionary
+        assert dictionary is not None
+        # A dictionary that nobody is told of would stay for ever.
+        if self._added(lesson, (yield ("GET", self._catalogue.key)), 0) is None:
+            return
+        key = self._catalogue.dictionary_key(dictionary.id)
+        if not (yield ("SET", key, dictionary.bytes, "NX")) and (yield ("GET", key)) != dictionary.bytes:
+            self._drop(lesson)
+            self._catalogue.warn(f"a dictionary is not published, since there is something else at {key!r}")
+            return
+        # A replica that is not there or late is one more reason for readers to try again, which they do.
+        with contextlib.suppress(Exception):
+            yield ("WAIT", 1, WAIT)
+        published_at = yield from server_time()
+
+        def command(document: bytes | None) -> tuple[Any, ...] | None:
+            added = self._added(lesson, document, published_at)
+            return ("SET", self._catalogue.key, added) if added is not None else None
+
+        if (yield from changed(self._catalogue.key, command)):
+            self._drop(lesson)
+            self._catalogue.has_published(dictionary)
+            self._codec.count_published()
+
+    def _added(self, lesson: _native.Lesson, document: bytes | None, published_at: int) -> bytes | None:
+        """The catalogue with what was learned, or None if that is not to be published after all."""
+        if document is None and self._catalogue.is_known:
+            self._catalogue.lose()
+            return None
+        trained_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        try:
+            added = lesson.added_to(document, trained_at, published_at)
+        except ValueError as error:
+            self._catalogue.warn(f"a dictionary for {lesson.pattern!r} is not published: {error}")
+            added = None
+        if added is None:
+            self._drop(lesson)
+        return added
+
+    def _drop(self, lesson: _native.Lesson) -> None:
+        self._unpublished.pop(lesson.pattern, None)
+
+    def _look_at_policy(self) -> Steps[None]:
+        """Warns once where dictionaries may be evicted."""
+        if self._has_warned:
+            return
+        self._has_warned = True
+        memory = b""
+        with contextlib.suppress(Exception):
+            memory = yield ("INFO", "memory")
+        policy = next((line[17:] for line in memory.splitlines() if line.startswith(b"maxmemory_policy:")), b"")
+        if policy.startswith(b"allkeys-"):
+            self._catalogue.warn(
+                f"maxmemory-policy is {policy.decode()}, so the server may evict dictionaries while no client is there "
+                "that has them, and values cannot be read then: prefer one of volatile-*"
+            )
+
+
+def changed(key: bytes, command: Callable[[bytes | None], tuple[Any, ...] | None]) -> Steps[bool]:
+    """Changes what is at a key by the command that follows from it, and says whether there was one that was run.
+
+    Nobody else changes it meanwhile. What it has is asked again if somebody does.
+    """
+    for _ in range(ATTEMPTS):
+        yield ("WATCH", key)
+        change = command((yield ("GET", key)))
+        if change is None:
+            yield ("UNWATCH",)
+            return False
+        yield ("MULTI",)
+        try:
+            yield change
+        except Exception:
+            yield ("DISCARD",)
+            raise
+        if (yield ("EXEC",)) is not None:
+            return True
+    return False
+
+
+def server_time() -> Steps[int]:
+    """Seconds since 1970 by the server's clock, or by our own if it may not be asked."""
+    try:
+        seconds, _ = yield ("TIME",)
+        return int(seconds)
+    except Exception:
+        return int(time.time())
