@@ -35,12 +35,13 @@ def write(connection: Connection, count: int) -> None:
 
 
 def as_dict(reply: Any) -> dict[str, Any]:
-    pairs = reply.pairs if isinstance(reply, Map) else zip(reply[::2], reply[1::2], strict=True)
-    return {bytes(name).decode(): value for name, value in pairs}
+    pairs: list[Any] = reply.pairs if isinstance(reply, Map) else list(zip(reply[::2], reply[1::2], strict=True))
+    return {name.decode(): value for name, value in pairs}
 
 
 def decisions(connection: Connection) -> dict[bytes, dict[str, Any]]:
-    return {each["pattern"]: each for each in map(as_dict, connection.command("COMPRESSION", "LIST"))}
+    reply: Any = connection.command("COMPRESSION", "LIST")
+    return {each["pattern"]: each for each in map(as_dict, reply)}
 
 
 @pytest.mark.parametrize("protocol", [2, 3])
