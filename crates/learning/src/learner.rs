@@ -18,7 +18,7 @@ use crate::study::{Footprint, Method, Study, Terms, study_envelopes};
 pub struct LearnerSettings {
     /// What values are encoded with as long as nothing is decided for them.
     pub choice: Choice,
-    /// What is to be chosen for; without a goal only dictionaries are learned.
+    /// What is to be chosen for; without a goal codec and level stay, and only dictionaries are learned.
     pub goal: Option<Goal>,
     /// Whether dictionaries are trained.
     pub trains: bool,
@@ -105,12 +105,13 @@ impl Learner {
         let study = study_envelopes(&ready.samples, &terms, clock);
         let mut classes = self.lock();
         classes.studied(&ready, study.new_dictionary.is_some(), now);
-        if let Some(goal) = self.settings.goal {
-            let decision = Decision::new(&ready, &terms, goal, &study, now);
-            let mut decisions = self.decisions.write().unwrap_or_else(PoisonError::into_inner);
-            *decisions = Arc::new(decisions.with(decision, classes.classes()));
-            self.edition.fetch_add(1, Ordering::Release);
-        }
+        let goal = self.settings.goal;
+        let decision = Decision::new(&ready, &terms, goal.unwrap_or_default(), &study, now);
+        // Without a goal any dictionary that there will be is used, and only what becomes of values is to be watched.
+        let decision = Decision { uses_dictionary: goal.is_none() || decision.uses_dictionary, ..decision };
+        let mut decisions = self.decisions.write().unwrap_or_else(PoisonError::into_inner);
+        *decisions = Arc::new(decisions.with(decision, classes.classes()));
+        self.edition.fetch_add(1, Ordering::Release);
         Some(Lesson { pattern: ready.pattern.to_vec(), samples: ready.samples.len(), study })
     }
 
@@ -186,6 +187,22 @@ mod tests {
         let first = first.expect("they are enough");
         assert_eq!(first.pattern, b"user:*");
         assert!(first.study.best().ratio() < 0.7 * first.study.before().ratio());
+    }
+
+    #[test]
+    fn without_a_goal_values_that_drift_are_trained_again() {
+        let learner = learner(None, true);
+        let find = |lessons: Vec<Lesson>| {
+            lessons.into_iter().filter_map(|lesson| lesson.study.new_dictionary).last()
+        };
+        let dictionary = find(write(&learner, "user", 20_000, None));
+        assert!(find(write(&learner, "user", 20_000, dictionary.as_ref())).is_none());
+        let decisions = learner.decisions();
+        let decision = decisions.find(b"user:1", 150).expect("it was studied");
+        assert!(decision.uses_dictionary);
+        (0..256).for_each(|_| decision.drift.note(150, 150));
+        learner.step(0, 1.0, |_| dictionary.clone(), &|| Duration::ZERO);
+        assert!(find(write(&learner, "user", 20_000, None)).is_some(), "as if there were none");
     }
 
     #[test]
