@@ -38,8 +38,8 @@ pub(crate) struct Learner {
 
 #[pymethods]
 impl Learner {
-    /// Without a goal only dictionaries are learned. `level` and `min_compression_size` are what values are written with
-    /// while nothing is decided, `memory` is what samples may take, in bytes.
+    /// Without a goal codec and level stay, and only dictionaries are learned. `level` and `min_compression_size` are what
+    /// values are written with while nothing is decided, `memory` is what samples may take, in bytes.
     #[new]
     #[pyo3(signature = (*, goal, trains, level, min_compression_size, memory, seed, dictionaries))]
     #[allow(clippy::too_many_arguments, reason = "each is given by its name")]

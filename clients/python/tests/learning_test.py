@@ -222,6 +222,19 @@ def test_when_all_is_deleted_the_client_learns_anew() -> None:
         assert client.get("user:0") == page(0)
 
 
+def test_values_that_have_changed_get_another_dictionary() -> None:
+    configuration = CompressionConfiguration(dictionary="auto", dictionary_refresh=REFRESH, dictionary_memory=1 << 20)
+
+    def has_article() -> bool:
+        return any(b"Article" in plain.get(f"{PREFIX}:dict:{row['id']}") for row in catalogue(plain)["dictionaries"])
+
+    with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=configuration) as client:
+        write_until(writing(client), used(client, plain))
+        write_until(writing(client), lambda: snugly.statistics(client)["encoded_values_zstd_dictionary"] > 20_000)
+        write_until(writing(client, page), has_article)
+        assert patterns(plain) == ["user:*"]
+
+
 def test_values_of_excluded_keys_are_in_no_dictionary() -> None:
     configuration = CompressionConfiguration(
         dictionary="auto", dictionary_refresh=REFRESH, dictionary_exclude=("session:*", "*:{private}")
