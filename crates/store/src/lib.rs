@@ -28,6 +28,7 @@
 //! - `session`: a thread's way in; `store`: what sessions share; `tiers`: where memory and disk meet
 //! - `memory`: entries in shards; `disk`: rows in a file
 //! - `dictionaries`: what values that are alike have in common; `upkeep`: what is done for them in the background
+//! - `packing`: records that nobody uses, at a stronger level
 //! - `changes`: who is told of them
 //!
 //! The crate knows keys, databases, expiry, eviction and budgets. It does not know commands, protocols or sockets.
@@ -37,6 +38,7 @@ mod dictionaries;
 mod disk;
 mod hash;
 mod memory;
+mod packing;
 mod session;
 mod store;
 mod tiers;
@@ -53,6 +55,7 @@ pub use memory::entry::MAX_KEY_LEN;
 pub use memory::eviction::EvictionPolicy;
 pub use memory::slab::SlabStats;
 pub use memory::{allocation_size, entry_allocation_size};
+pub use packing::{PackingSettings, PackingStats};
 pub use session::{
     Condition, ExpireConditions, ExpireOutcome, Expiry, ManyCondition, Session, SetOutcome, StoreError,
     Ticket, Usage, Value,

@@ -22,6 +22,7 @@ use crate::memory::eviction::EvictionPolicy;
 use crate::memory::keyspace::Keyspace;
 use crate::memory::shard::Database;
 use crate::memory::slab::{SLAB, SlabStats};
+use crate::packing::{PackingCounters, PackingSettings, PackingStats};
 use crate::session::{Session, StoreError, Ticket};
 use crate::upkeep::DictionaryTender;
 
@@ -57,6 +58,8 @@ pub struct Settings {
     pub max_value_len: usize,
     /// How dictionaries are made, while a [`DictionaryTender`] does it.
     pub dictionaries: DictionarySettings,
+    /// What becomes of records that nobody uses, while a [`DictionaryTender`] does it.
+    pub packing: PackingSettings,
 }
 
 /// The longest key by default, in bytes.
@@ -77,6 +80,7 @@ impl Settings {
             max_key_len: DEFAULT_MAX_KEY_LEN,
             max_value_len: DEFAULT_MAX_VALUE_LEN,
             dictionaries: DictionarySettings::default(),
+            packing: PackingSettings::default(),
         }
     }
 
@@ -84,6 +88,13 @@ impl Settings {
     pub fn uses_dictionaries(&self) -> bool {
         self.dictionaries.enabled
             && (self.goal.is_some() || self.compression.algorithm().id() == CodecId::Zstd)
+    }
+
+    /// What records are encoded with that nobody uses: nothing else where it is switched off, speed is the goal, or this
+    /// build has no zstd of that level.
+    pub(crate) fn packs_with(&self) -> Option<Choice> {
+        let is_wanted = self.packing.after > 0 && self.goal != Some(Goal::Speed);
+        Choice::new("zstd", Some(self.packing.level), 0).ok().filter(|_| is_wanted)
     }
 
     /// Whether values are sampled.
@@ -122,6 +133,7 @@ pub struct Store {
     pub(crate) keyspace: Arc<Keyspace>,
     pub(crate) changes: Changes,
     pub(crate) dictionaries: Dictionaries,
+    pub(crate) packing: PackingCounters,
     databases: usize,
     settings: RwLock<Settings>,
     settings_version: AtomicU64,
@@ -217,6 +229,7 @@ impl Store {
             keyspace: Arc::new(Keyspace::new(config.shards(), hash_key, &changes)),
             changes,
             dictionaries: Dictionaries::new(&config.settings),
+            packing: PackingCounters::default(),
             databases: config.databases,
             settings: RwLock::new(config.settings),
             settings_version: AtomicU64::new(0),
@@ -291,8 +304,8 @@ impl Store {
         Session::new(self.clone(), Arc::default())
     }
 
-    /// Lets the store learn dictionaries, and what to choose for a [`Settings::goal`], as long as the tender is asked to
-    /// step on. `clock` gives the processor time of the thread that asks.
+    /// Lets the store learn dictionaries and what to choose for a [`Settings::goal`], and pack what nobody uses
+    /// ([`Settings::packing`]), as long as the tender is asked to step on. `clock` gives the processor time of the thread that asks.
     pub fn tend_dictionaries(
         self: &Arc<Store>,
         clock: impl Fn() -> Duration + Send + 'static,
@@ -380,6 +393,11 @@ impl Store {
     /// What dictionaries are learned from.
     pub fn sample_stats(&self) -> SampleStats {
         self.dictionaries.sample_stats()
+    }
+
+    /// What became of records that nobody uses.
+    pub fn packing_stats(&self) -> PackingStats {
+        self.packing.stats()
     }
 
     /// How many databases there are.

@@ -6,14 +6,32 @@
 use std::collections::HashSet;
 
 use crate::disk::{Disk, DiskError, Refusal};
-use crate::memory::entry::{Access, Entry};
+use crate::memory::entry::{Access, Entry, EntryRef};
 use crate::memory::keyspace::{Locked, Place};
 use crate::memory::shard::{Look, Presence};
+use crate::packing::is_packable;
 use crate::session::StoreError;
 use crate::store::{DatabaseStats, Settings, Store};
 
 /// For how long a key that was only on disk counts as unused, in seconds: it is not known.
 const LONG_AGO: u64 = 24 * 60 * 60;
+
+/// Records that nobody has used for so many seconds, and that a stronger level is still to be tried on.
+#[derive(Clone, Copy)]
+pub(crate) struct Cold {
+    pub(crate) after: u32,
+    /// Whether keys that are only on disk are among them.
+    pub(crate) is_on_disk: bool,
+}
+
+impl Cold {
+    /// Whether this entry is one. What comes from disk has not been used for long.
+    pub(crate) fn has(self, entry: EntryRef<'_>, now: u64) -> bool {
+        !entry.is_packed()
+            && u64::from(entry.access().idle_seconds(now)) >= u64::from(self.after).min(LONG_AGO)
+            && is_packable(entry.record_bytes())
+    }
+}
 
 /// Under what terms a thread looks a key up.
 #[derive(Clone, Copy)]
@@ -115,6 +133,14 @@ impl Store {
         let _ = self.resolve(database, self.keyspace.place(key), key, terms);
     }
 
+    /// Lets an entry leave memory that was taken from disk without being wanted, unless it was used since; says whether
+    /// that is done, which it is not while the entry is on its way to the disk.
+    pub(crate) fn let_go(&self, database: usize, key: &[u8], now: u64) -> bool {
+        let place = self.keyspace.place(key);
+        let is_unused = |access: Access| u64::from(access.idle_seconds(now)) >= LONG_AGO;
+        self.keyspace.lock(place.shard).let_go(database, place.tag, key, is_unused)
+    }
+
     /// Shows live keys of both tiers from `cursor` on, about `count`; gives the next cursor.
     pub(crate) fn scan(
         &self,
@@ -122,11 +148,29 @@ impl Store {
         cursor: u64,
         count: usize,
         now: u64,
+        show: impl FnMut(&[u8]),
+    ) -> Result<u64, StoreError> {
+        self.scan_for(None, database, cursor, count, now, show)
+    }
+
+    /// As [`Store::scan`], and shows only those keys that are wanted, if not all are. Nothing is read for it but entries,
+    /// rows, and where a record is not in its row, its start.
+    pub(crate) fn scan_for(
+        &self,
+        wanted: Option<Cold>,
+        database: usize,
+        cursor: u64,
+        count: usize,
+        now: u64,
         mut show: impl FnMut(&[u8]),
     ) -> Result<u64, StoreError> {
-        let Some(disk) = self.disk() else {
+        let is_wanted = |entry: EntryRef<'_>| {
+            !entry.is_tombstone() && !entry.is_expired(now) && wanted.is_none_or(|cold| cold.has(entry, now))
+        };
+        let reads_disk = wanted.is_none_or(|cold| cold.is_on_disk);
+        let Some(disk) = self.disk().filter(|_| reads_disk) else {
             return Ok(self.keyspace.scan(database, cursor, count, |_, entry| {
-                if !entry.is_expired(now) {
+                if is_wanted(entry) {
                     show(entry.key());
                 }
             }));
@@ -135,30 +179,33 @@ impl Store {
         let mut known = Vec::new();
         let generation = self.changes.generation(database);
         let mut next = self.keyspace.scan(database, cursor, count, |position, entry| {
-            let is_live = !entry.is_tombstone() && !entry.is_expired(now);
-            known.push((position, entry.key().to_vec(), is_live));
+            known.push((position, entry.key().to_vec(), is_wanted(entry)));
         });
         let end = |next: u64| if next == 0 { u64::MAX } else { next };
         let mut found: Vec<(u64, Vec<u8>, bool)> = Vec::new();
         let from = self.keyspace.first_hash(cursor);
-        disk.scan(generation, from, |hash, key, expiry| {
+        let mut find = |hash, key: &[u8], expiry: Option<u64>, is_wanted| {
             let position = self.keyspace.position(hash);
             let is_enough = found.len() >= count && found.last().is_some_and(|(last, ..)| *last != position);
             if position >= end(next) || is_enough {
                 next = end(next).min(position);
                 return false;
             }
-            found.push((position, key.to_vec(), expiry.is_none_or(|at| at > now)));
+            found.push((position, key.to_vec(), is_wanted && expiry.is_none_or(|at| at > now)));
             true
-        })
-        .map_err(|error| StoreError::Disk { reason: error.to_string() })?;
+        };
+        let scanned = match wanted {
+            None => disk.scan(generation, from, |hash, key, expiry| find(hash, key, expiry, true)),
+            Some(_) => disk.scan_packable(generation, from, find),
+        };
+        scanned.map_err(|error| StoreError::Disk { reason: error.to_string() })?;
         let masked: HashSet<&[u8]> = known.iter().map(|(_, key, _)| &key[..]).collect();
         let on_disk = found.iter().filter(|(_, key, _)| !masked.contains(&key[..]));
         known
             .iter()
             .filter(|(position, ..)| *position < end(next))
             .chain(on_disk)
-            .filter(|(.., is_live)| *is_live)
+            .filter(|(.., is_wanted)| *is_wanted)
             .for_each(|(_, key, _)| show(key));
         Ok(if next == u64::MAX { 0 } else { next })
     }

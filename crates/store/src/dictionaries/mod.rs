@@ -56,7 +56,7 @@ impl DictionarySettings {
         self.max_memory / 2
     }
 
-    fn dictionaries_limit(&self) -> usize {
+    pub(crate) fn dictionaries_limit(&self) -> usize {
         self.max_memory / 2
     }
 }

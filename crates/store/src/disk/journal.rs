@@ -37,6 +37,8 @@ const PUT_DICTIONARY: u8 = 4;
 const DELETE_DICTIONARY: u8 = 5;
 const ALL_GONE: u8 = 6;
 const ACTIVE_DICTIONARIES: u8 = 7;
+const PUT_PACKED: u8 = 8;
+const PUT_PACKED_EXPIRING: u8 = 9;
 
 /// The changes that the engine is missing, as they were found when the store was opened.
 pub(super) struct Leftover {
@@ -330,7 +332,9 @@ fn encode(item: &Item, out: &mut Vec<u8>) {
             let entry = entry.borrow();
             let kind = match expiry {
                 _ if entry.is_tombstone() => DELETE,
+                None if entry.is_packed() => PUT_PACKED,
                 None => PUT,
+                Some(_) if entry.is_packed() => PUT_PACKED_EXPIRING,
                 Some(_) => PUT_EXPIRING,
             };
             out.push(kind);
@@ -339,7 +343,7 @@ fn encode(item: &Item, out: &mut Vec<u8>) {
             if kind != DELETE {
                 part(out, entry.record_bytes());
             }
-            if let (PUT_EXPIRING, Some(at)) = (kind, expiry) {
+            if let Some(at) = expiry.filter(|_| kind != DELETE) {
                 out.extend_from_slice(&at.to_le_bytes());
             }
         }
@@ -387,14 +391,15 @@ pub(super) fn decode(payload: &[u8]) -> Result<Vec<Item>, Damaged> {
         let key = reader.part()?;
         let (entry, expiry) = match kind {
             DELETE if key.len() <= MAX_KEY_LEN => (Entry::tombstone(key), None),
-            PUT | PUT_EXPIRING => {
+            PUT | PUT_EXPIRING | PUT_PACKED | PUT_PACKED_EXPIRING => {
                 let record = reader.part()?;
                 verify_record(record)?;
                 let expiry = match kind {
-                    PUT => None,
+                    PUT | PUT_PACKED => None,
                     _ => Some(u64::from_le_bytes(reader.take()?)),
                 };
-                (Entry::of_pieces(key, &[record], expiry, access).ok_or(Damaged)?, expiry)
+                let is_packed = matches!(kind, PUT_PACKED | PUT_PACKED_EXPIRING);
+                (Entry::of_pieces(key, &[record], expiry, access, is_packed).ok_or(Damaged)?, expiry)
             }
             _ => return Err(Damaged),
         };
@@ -432,7 +437,12 @@ mod tests {
     const MIN_BUDGET: u64 = super::super::MIN_MAX_DISK;
 
     fn put(key: &[u8], value: &[u8], expiry: Option<u64>) -> Item {
-        let entry = Entry::new(key, &StoredRecord::identity(value), expiry, Access::written(0));
+        put_as(key, value, expiry, false)
+    }
+
+    fn put_as(key: &[u8], value: &[u8], expiry: Option<u64>, is_packed: bool) -> Item {
+        let make = if is_packed { Entry::packed } else { Entry::new };
+        let entry = make(key, &StoredRecord::identity(value), expiry, Access::written(0));
         Item::Change(Change { generation: 1, entry, expiry, in_group: false })
     }
 
@@ -552,12 +562,12 @@ mod tests {
         assert_eq!((reserved(&batched), reserved(&storage(folder.path()))), (0, 2 * SMALL));
     }
 
-    /// Key, value and expiry of what is put; without a value it is deleted.
-    type Given = (Vec<u8>, Option<Vec<u8>>, Option<u64>);
+    /// Key, value and expiry of what is put, and whether it is packed; without a value it is deleted.
+    type Given = (Vec<u8>, Option<Vec<u8>>, Option<u64>, bool);
 
     fn given() -> impl Strategy<Value = Given> {
         let bytes = |most| prop::collection::vec(any::<u8>(), 0..most);
-        (bytes(50), prop::option::of(bytes(5_000)), any::<Option<u64>>())
+        (bytes(50), prop::option::of(bytes(5_000)), any::<Option<u64>>(), any::<bool>())
     }
 
     proptest! {
@@ -573,14 +583,18 @@ mod tests {
                 vec![Item::Generations { generations: generations.into(), all_gone, in_group: false }];
             items.push(Item::ActiveDictionaries(active.into()));
             items.push(Item::Dictionary { number: dictionary.0, row: dictionary.1.map(Arc::from) });
-            items.extend(changes.iter().map(|(key, value, at)| match value {
-                Some(value) => put(key, value, *at),
+            items.extend(changes.iter().map(|(key, value, at, is_packed)| match value {
+                Some(value) => put_as(key, value, *at, *is_packed),
                 None => delete(key),
             }));
             let bytes = encoded(&items);
             let decoded = decode(&bytes).expect("it was encoded");
             prop_assert_eq!(decoded.len(), items.len());
             prop_assert_eq!(encoded(&decoded), bytes);
+            for (item, given) in decoded[3..].iter().zip(&changes) {
+                let Item::Change(change) = item else { panic!("{} is no change", given.0.escape_ascii()) };
+                prop_assert_eq!(change.entry.borrow().is_packed(), given.1.is_some() && given.3);
+            }
         }
 
         #[test]

@@ -12,6 +12,7 @@ use super::row::{self, Body, Chunks, Damaged, Generation, Row, RowKey};
 use super::state::{Contents, STATE_KEY, State};
 use crate::hash::hash;
 use crate::memory::entry::{Access, Entry};
+use crate::packing;
 
 /// Why something could not be read from disk, or written to it.
 #[derive(Debug, Error)]
@@ -138,7 +139,7 @@ pub(crate) fn load(
         }
     };
     let entry = match row.body {
-        Body::Inline(record) => entry_of(key, &[record], row.expiry, access),
+        Body::Inline(record) => entry_of(key, &[record], &row, access),
         Body::Chunked(chunks) => match pieces(reader, &chunks)? {
             Ok(pieces) => {
                 if chunks.len >= FETCHED_AHEAD {
@@ -176,29 +177,30 @@ fn entry_of_chunks(
     if row.key.is_none() {
         let joined = pieces.concat();
         let (_, record) = row::verify_chunked(row, chunks, &joined)?;
-        return entry_of(key, &[record], row.expiry, access);
+        return entry_of(key, &[record], row, access);
     }
     let mut checksum = Xxh3::new();
     pieces.iter().for_each(|piece| checksum.update(piece));
     if checksum.digest() != chunks.checksum {
         return Err(Damaged);
     }
-    entry_of(key, pieces, row.expiry, access)
+    entry_of(key, pieces, row, access)
 }
 
-fn entry_of(key: &[u8], pieces: &[&[u8]], expiry: Option<u64>, access: Access) -> Result<Entry, Damaged> {
-    let entry = Entry::of_pieces(key, pieces, expiry, access).ok_or(Damaged)?;
+fn entry_of(key: &[u8], pieces: &[&[u8]], row: &Row<'_>, access: Access) -> Result<Entry, Damaged> {
+    let entry = Entry::of_pieces(key, pieces, row.expiry, access, row.is_packed).ok_or(Damaged)?;
     row::verify_record(entry.borrow().record_bytes())?;
     Ok(entry)
 }
 
-/// Shows the keys of a generation from a hash on. A damaged row's key is unknown: it is counted and passed over.
+/// Shows the keys of a generation from a hash on, with their rows. A damaged row's key is unknown: it is counted and passed
+/// over.
 pub(crate) fn scan(
     shared: &Shared,
     reader: &impl Read,
     generation: Generation,
     from: u64,
-    mut show: impl FnMut(u64, &[u8], Option<u64>) -> bool,
+    mut show: impl FnMut(u64, &[u8], &Row<'_>) -> bool,
 ) -> Result<(), DiskError> {
     let mut failure = None;
     reader.scan(Table::Entries, &RowKey::new(generation, from, 0).0, &mut |key, bytes| {
@@ -207,9 +209,9 @@ pub(crate) fn scan(
             return false;
         }
         match Row::parse(row_key, bytes) {
-            Ok(Row { key: Some(key), expiry, .. }) => show(row_key.hash(), key, expiry),
+            Ok(row @ Row { key: Some(key), .. }) => show(row_key.hash(), key, &row),
             Ok(row) => match long_key(reader, &row) {
-                Ok(Ok(key)) => show(row_key.hash(), &key, row.expiry),
+                Ok(Ok(key)) => show(row_key.hash(), &key, &row),
                 Ok(Err(Damaged)) => {
                     shared.report_damage(row_key, b"?");
                     true
@@ -226,6 +228,20 @@ pub(crate) fn scan(
         }
     })?;
     failure.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Whether a stronger level is still to be tried on a row's record. One behind a key in chunks counts as tried.
+pub(crate) fn is_packable(reader: &impl Read, row: &Row<'_>) -> Result<bool, EngineError> {
+    if row.is_packed || row.key.is_none() {
+        return Ok(false);
+    }
+    match &row.body {
+        Body::Inline(record) => Ok(packing::is_packable(record)),
+        Body::Chunked(chunks) => {
+            let start = reader.get(Table::Chunks, &row::chunk_key(chunks.id, 0))?;
+            Ok(start.is_some_and(packing::is_packable))
+        }
+    }
 }
 
 /// The key of a row that keeps it in chunks.

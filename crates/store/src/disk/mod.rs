@@ -297,9 +297,31 @@ impl Disk {
         &self,
         generation: Generation,
         from: u64,
-        show: impl FnMut(u64, &[u8], Option<u64>) -> bool,
+        mut show: impl FnMut(u64, &[u8], Option<u64>) -> bool,
     ) -> Result<(), DiskError> {
-        lookup::scan(&self.shared, &self.shared.engine.read()?, generation, from, show)
+        let snapshot = self.shared.engine.read()?;
+        lookup::scan(&self.shared, &snapshot, generation, from, |hash, key, row| show(hash, key, row.expiry))
+    }
+
+    /// As [`Disk::scan`], and says of each key whether a stronger level is still to be tried on its record.
+    pub(crate) fn scan_packable(
+        &self,
+        generation: Generation,
+        from: u64,
+        mut show: impl FnMut(u64, &[u8], Option<u64>, bool) -> bool,
+    ) -> Result<(), DiskError> {
+        let snapshot = self.shared.engine.read()?;
+        let mut failure = None;
+        lookup::scan(&self.shared, &snapshot, generation, from, |hash, key, row| match lookup::is_packable(
+            &snapshot, row,
+        ) {
+            Ok(is_packable) => show(hash, key, row.expiry, is_packable),
+            Err(error) => {
+                failure = Some(error);
+                false
+            }
+        })?;
+        failure.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// The dictionaries that are on disk. One that is damaged or missing is told of and left out: what needs it cannot be

@@ -27,7 +27,8 @@ const CHUNKED: u8 = 4;
 const KEY_CHUNKED: u8 = 8;
 /// With [`CHUNKED`] alone: a record in the row says itself what it needs.
 const NEEDS_DICTIONARY: u8 = 16;
-const KNOWN_FLAGS: u8 = EXPIRES | HAS_VERSION | CHUNKED | KEY_CHUNKED | NEEDS_DICTIONARY;
+const PACKED: u8 = 32;
+const KNOWN_FLAGS: u8 = EXPIRES | HAS_VERSION | CHUNKED | KEY_CHUNKED | NEEDS_DICTIONARY | PACKED;
 
 /// The row cannot be what was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,22 +136,26 @@ pub(crate) struct Row<'a> {
     pub(crate) body: Body<'a>,
     /// The number of the dictionary that the record needs.
     pub(crate) dictionary: Option<u32>,
+    /// Whether a stronger level has been tried on the record.
+    pub(crate) is_packed: bool,
 }
 
 /// What is written for a key: its row, and what is too long for that.
 pub(crate) struct Layout<'a> {
     key: &'a [u8],
     record: &'a [u8],
+    is_packed: bool,
     key_is_chunked: bool,
     record_is_chunked: bool,
 }
 
 impl<'a> Layout<'a> {
-    pub(crate) fn of(key: &'a [u8], record: &'a [u8]) -> Layout<'a> {
+    /// `is_packed` says whether a stronger level has been tried on the record.
+    pub(crate) fn of(key: &'a [u8], record: &'a [u8], is_packed: bool) -> Layout<'a> {
         let key_is_chunked = key.len() > MAX_INLINE_KEY;
         const FIXED: usize = CHECKSUM_LEN + 2 + 4 + 8 + 8;
         let record_is_chunked = key_is_chunked || FIXED + key.len() + record.len() > MAX_ROW_BYTES;
-        Layout { key, record, key_is_chunked, record_is_chunked }
+        Layout { key, record, is_packed, key_is_chunked, record_is_chunked }
     }
 
     /// The parts of what goes into chunks, if anything does.
@@ -214,7 +219,8 @@ impl<'a> Layout<'a> {
             | flag(HAS_VERSION, version.is_some())
             | flag(CHUNKED, self.record_is_chunked)
             | flag(KEY_CHUNKED, self.key_is_chunked)
-            | flag(NEEDS_DICTIONARY, self.record_is_chunked && self.dictionary().is_some());
+            | flag(NEEDS_DICTIONARY, self.record_is_chunked && self.dictionary().is_some())
+            | flag(PACKED, self.is_packed);
         out.extend_from_slice(&[TYPE_STRING, flags]);
         out.extend_from_slice(&(self.key.len() as u32).to_le_bytes());
         for number in [expiry, version].into_iter().flatten() {
@@ -284,7 +290,8 @@ impl<'a> Row<'a> {
                 (Body::Chunked(chunks), dictionary)
             }
         };
-        Ok(Row { len: bytes.len(), expiry, version, key_len, key, body, dictionary })
+        let is_packed = flags & PACKED != 0;
+        Ok(Row { len: bytes.len(), expiry, version, key_len, key, body, dictionary, is_packed })
     }
 }
 
@@ -362,7 +369,17 @@ mod tests {
     }
 
     fn write(key: &[u8], record: &[u8], expiry: Option<u64>, version: Option<u64>) -> Written {
-        let layout = Layout::of(key, record);
+        write_as(key, record, expiry, version, false)
+    }
+
+    fn write_as(
+        key: &[u8],
+        record: &[u8],
+        expiry: Option<u64>,
+        version: Option<u64>,
+        is_packed: bool,
+    ) -> Written {
+        let layout = Layout::of(key, record, is_packed);
         let mut written = Written { row: Vec::new(), chunks: Vec::new() };
         layout.encode(ROW_KEY, expiry, version, 7, &mut written.row);
         let collect = |number: u32, chunk: &[u8]| {
@@ -408,12 +425,14 @@ mod tests {
             content_len in lengths(),
             expiry: Option<u64>,
             version: Option<u64>,
+            is_packed: bool,
         ) {
             let (key, record) = (vec![b'k'; key_len], record(&vec![b'v'; content_len]));
-            let written = write(&key, &record, expiry, version);
+            let written = write_as(&key, &record, expiry, version, is_packed);
             prop_assert!(written.row.len() <= MAX_ROW_BYTES);
             let row = Row::parse(ROW_KEY, &written.row).expect("it is whole");
             prop_assert_eq!((row.expiry, row.version, row.key_len), (expiry, version, key_len));
+            prop_assert_eq!(row.is_packed, is_packed);
             match row.body {
                 Body::Inline(inline) => {
                     prop_assert_eq!((row.key, inline), (Some(&key[..]), &record[..]));

@@ -341,7 +341,7 @@ impl Writer<'_> {
         if let Some(old) = &old {
             remove_chunks(transaction, old)?;
         }
-        let layout = Layout::of(entry.key(), entry.record_bytes());
+        let layout = Layout::of(entry.key(), entry.record_bytes(), entry.is_packed());
         let chunk_id = state.next_chunk;
         let mut bytes = 0;
         layout.for_each_chunk(|number, chunk| {

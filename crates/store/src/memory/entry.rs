@@ -33,6 +33,8 @@ const HEADER_LEN: usize = size_of::<Header>();
 const EXPIRY_LEN: usize = size_of::<u64>();
 const HAS_EXPIRY_FIELD: u32 = 1;
 const IS_TOMBSTONE: u32 = 2;
+/// A stronger level has been tried on the record; what it is now is the smaller of both.
+const IS_PACKED: u32 = 4;
 const KEY_LEN_SHIFT: u32 = 8;
 
 /// The longest key an entry can hold, in bytes.
@@ -70,18 +72,26 @@ impl Entry {
         Entry::build(key, record.encoded_len(), expiry, access, 0, |target| record.write_to(target))
     }
 
-    /// As [`Entry::new`], of a record that lies in pieces; `None` if it is too long for an entry.
+    /// As [`Entry::new`], of a record that a stronger level has been tried on.
+    pub(crate) fn packed(key: &[u8], record: &Record<'_>, expiry: Option<u64>, access: Access) -> Entry {
+        let write = |target: &mut [MaybeUninit<u8>]| record.write_to(target);
+        Entry::build(key, record.encoded_len(), expiry, access, IS_PACKED, write)
+    }
+
+    /// As [`Entry::new`], or [`Entry::packed`], of a record that lies in pieces; `None` if it is too long for an entry.
     pub(crate) fn of_pieces(
         key: &[u8],
         pieces: &[&[u8]],
         expiry: Option<u64>,
         access: Access,
+        is_packed: bool,
     ) -> Option<Entry> {
         let record_len = pieces.iter().map(|piece| piece.len()).sum();
         if record_len > MAX_RECORD_LEN || key.len() > MAX_KEY_LEN {
             return None;
         }
-        Some(Entry::build(key, record_len, expiry, access, 0, |mut target| {
+        let flags = if is_packed { IS_PACKED } else { 0 };
+        Some(Entry::build(key, record_len, expiry, access, flags, |mut target| {
             for piece in pieces {
                 let (head, rest) = target.split_at_mut(piece.len());
                 head.write_copy_of_slice(piece);
@@ -186,6 +196,28 @@ impl<'a> EntryRef<'a> {
         self.header().key_len_and_flags & IS_TOMBSTONE != 0
     }
 
+    /// Whether a stronger level has been tried on its record.
+    pub(crate) fn is_packed(self) -> bool {
+        self.header().key_len_and_flags & IS_PACKED != 0
+    }
+
+    /// The same record, for another key or with another expiry.
+    pub(crate) fn copy(self, key: &[u8], expiry: Option<u64>, access: Access) -> Entry {
+        self.copy_with(key, expiry, access, self.header().key_len_and_flags & IS_PACKED)
+    }
+
+    /// The same, as one that a stronger level has been tried on.
+    pub(crate) fn copy_as_packed(self) -> Entry {
+        self.copy_with(self.key(), self.expiry(), self.access(), IS_PACKED)
+    }
+
+    fn copy_with(self, key: &[u8], expiry: Option<u64>, access: Access, flags: u32) -> Entry {
+        let record = self.record_bytes();
+        Entry::build(key, record.len(), expiry, access, flags, |target| {
+            target.write_copy_of_slice(record);
+        })
+    }
+
     /// Whether anybody but the table holds it: a reader, or the queue of changes that are not yet on disk. The caller
     /// has the lock of the entry's shard, without which no more handles can be made.
     pub(crate) fn is_held(self) -> bool {
@@ -252,12 +284,7 @@ impl<'a> EntryRef<'a> {
         match self.expiry_field() {
             Some(field) => field.store(expiry.unwrap_or(NO_EXPIRY), Ordering::Relaxed),
             None if expiry.is_none() => {}
-            None => {
-                let record = self.record_bytes();
-                return Err(Entry::build(self.key(), record.len(), expiry, self.access(), 0, |target| {
-                    target.write_copy_of_slice(record);
-                }));
-            }
+            None => return Err(self.copy(self.key(), expiry, self.access())),
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 
 use crate::changes::Changes;
 use crate::memory::allocation_size;
-use crate::memory::entry::{Entry, EntryRef};
+use crate::memory::entry::{Access, Entry, EntryRef};
 use crate::memory::expiry::{self, ExpiryIndex};
 use crate::memory::table::Table;
 use crate::memory::uses::Uses;
@@ -153,6 +153,28 @@ impl Shard {
         self.version += 1;
         self.changes.encoded_anew(database, entry.borrow());
         self.database(database).put(tag, presence.index(), entry)
+    }
+
+    /// Removes an entry that is on disk as well and unused, as its access says; says whether there is nothing left to be
+    /// removed. While it is on its way to the disk, or somebody reads it, there is.
+    pub(crate) fn let_go(
+        &mut self,
+        database: usize,
+        tag: u16,
+        key: &[u8],
+        is_unused: impl Fn(Access) -> bool,
+    ) -> bool {
+        let Some(part) = self.existing_database_mut(database) else { return true };
+        let Some(index) = part.table.find(tag, key) else { return true };
+        let entry = part.table.entry(index);
+        if entry.is_tombstone() || !is_unused(entry.access()) {
+            return true;
+        }
+        let is_held = entry.is_held();
+        if !is_held {
+            part.remove(index);
+        }
+        !is_held
     }
 
     /// Removes a live entry.

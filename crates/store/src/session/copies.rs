@@ -1,7 +1,7 @@
 //! Values that go to other keys as they are stored, and what is told of a key's use: nothing is encoded or decoded.
 
 use super::{Session, StoreError, Value};
-use crate::memory::entry::{Access, Entry};
+use crate::memory::entry::Access;
 use crate::session::Expiry;
 
 /// How a key was used before, for [`Session::set_usage`].
@@ -45,7 +45,7 @@ impl Session {
         let (database, key) = to;
         self.check_key(key)?;
         let now = self.now();
-        let entry = Entry::new(key, &value.record(), value.expiry(), Access::written(now));
+        let entry = value.0.borrow().copy(key, value.expiry(), Access::written(now));
         let need = entry.borrow().allocation_size().saturating_sub(freed);
         let roomy = need == 0 || self.has_room_for(need as u64)?;
         let place = self.store.keyspace.place(key);

@@ -10,6 +10,7 @@ use crate::dictionaries::known::{Known, Version};
 use crate::dictionaries::{Dictionaries, KeyPredicate};
 use crate::memory::entry::{self, Access, Entry};
 use crate::memory::entry_allocation_size;
+use crate::memory::keyspace::Place;
 use crate::memory::shard::Presence;
 use crate::store::Settings;
 
@@ -19,9 +20,9 @@ const NOTED: u32 = 16;
 const TRIES: u32 = 4;
 
 /// How a value is encoded.
-struct Method<'k> {
-    choice: Choice,
-    version: Option<&'k Arc<Version>>,
+pub(super) struct Method<'k> {
+    pub(super) choice: Choice,
+    pub(super) version: Option<&'k Arc<Version>>,
     /// Where it says so, if it was chosen.
     decision: Option<&'k Arc<Decision>>,
 }
@@ -41,7 +42,7 @@ pub(crate) enum Anew {
 
 impl<'k> Method<'k> {
     /// That for a value of this length.
-    fn of(
+    pub(super) fn of(
         known: &'k Known,
         settings: &Settings,
         excluded: Option<&KeyPredicate>,
@@ -87,7 +88,7 @@ impl Session {
         }
     }
 
-    fn is_excluded(&self, key: &[u8]) -> bool {
+    pub(super) fn is_excluded(&self, key: &[u8]) -> bool {
         self.excluded.as_ref().is_some_and(|excluded| excluded(key))
     }
 
@@ -187,24 +188,38 @@ impl Session {
             return Err(self.out_of_memory());
         }
         self.refuse_if_disk_does()?;
+        let was_put = self.put_anew(database, place, &value, version, entry).is_some();
+        Ok(if was_put { Anew::Encoded } else { Anew::Missed })
+    }
+
+    /// Puts an entry in the place of one that has the same value, unless others have changed the key since it was found in
+    /// this version of its shard; says where that one was.
+    pub(super) fn put_anew(
+        &self,
+        database: usize,
+        place: Place,
+        found: &Value,
+        version: u64,
+        entry: Entry,
+    ) -> Option<Presence> {
         let mut shard = self.store.keyspace.lock(place.shard);
-        let presence = shard.locate(database, place.tag, key, self.now());
+        let presence = shard.locate(database, place.tag, found.key(), self.now());
         let entry = match presence {
-            Presence::Live(index) if value.0.same(shard.entry(database, index)) => {
-                let found = shard.entry(database, index);
-                entry.borrow().set_access(found.access());
-                match entry.borrow().set_expiry(found.expiry()) {
+            Presence::Live(index) if found.0.same(shard.entry(database, index)) => {
+                let current = shard.entry(database, index);
+                entry.borrow().set_access(current.access());
+                match entry.borrow().set_expiry(current.expiry()) {
                     Ok(()) => entry,
                     Err(copy) => copy,
                 }
             }
             // It is on disk alone, where nothing has changed either.
-            Presence::Unknown if is_cache && shard.version() == version => entry,
-            _ => return Ok(Anew::Missed),
+            Presence::Unknown if self.store.disk().is_some() && shard.version() == version => entry,
+            _ => return None,
         };
         let before = shard.encoded_anew(database, place.tag, presence, entry);
         drop(shard);
         drop(before);
-        Ok(Anew::Encoded)
+        Some(presence)
     }
 }

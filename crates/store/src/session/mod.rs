@@ -5,6 +5,7 @@
 //!
 //! - `write`: what changes keys
 //! - `encoding`: values to records and back, with the dictionaries of the moment
+//! - `packing`: values that nobody uses, at a stronger level
 //! - `sampling`: values that are there already, to learn dictionaries from
 //! - `copies`: values that go to other keys as they are stored
 //! - `value`: a value as it is stored
@@ -13,6 +14,7 @@
 mod copies;
 mod encoding;
 mod error;
+mod packing;
 mod sampling;
 mod terms;
 mod value;
@@ -34,6 +36,7 @@ use crate::tiers::Terms;
 pub use copies::Usage;
 pub(crate) use encoding::Anew;
 pub use error::StoreError;
+pub(crate) use packing::{Packer, Packing};
 pub use terms::{Condition, ExpireConditions, ExpireOutcome, Expiry, ManyCondition, SetOutcome, Ticket};
 pub use value::Value;
 

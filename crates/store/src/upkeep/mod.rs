@@ -1,10 +1,11 @@
 //! What a store does for its dictionaries in the background: training, with what is stored if somebody asks for it
-//! ([`existing`]), encoding records anew with the dictionary that is for them now ([`walk`]), and dropping what no record
-//! needs any more.
+//! ([`existing`]), encoding records anew with the dictionary that is for them now ([`walk`]), or at a stronger level if
+//! nobody uses them ([`cold`]), and dropping what no record needs any more.
 //!
 //! It is done in steps that whoever embeds the store asks for, at the time and the pace that suit it. It knows the store
 //! and what its sessions do; how dictionaries are learned is their own business.
 
+mod cold;
 mod existing;
 mod walk;
 
@@ -19,10 +20,12 @@ use crate::dictionaries::tending::{Surroundings, Wanted};
 use crate::disk::Disk;
 use crate::session::Session;
 use crate::store::Store;
+use cold::ColdPass;
 use existing::Existing;
 use walk::Walk;
 
-/// Tends the dictionaries of a store, which samples values while this lives. One a store is enough.
+/// Tends the dictionaries of a store, which samples values while this lives, and packs what nobody uses. One a store is
+/// enough.
 pub struct DictionaryTender {
     store: Arc<Store>,
     session: Session,
@@ -30,6 +33,7 @@ pub struct DictionaryTender {
     clock: Clock,
     existing: Existing,
     walk: Walk,
+    cold: ColdPass,
     /// Whether the last step studied a class: the next begins with the walk.
     has_studied: bool,
     /// When it was last looked what is no longer used, and by whole classes, in Unix milliseconds.
@@ -78,6 +82,7 @@ impl DictionaryTender {
             clock,
             existing: Existing::default(),
             walk: Walk::default(),
+            cold: ColdPass::default(),
             has_studied: false,
             looked_at: 0,
             looked_for_dead_at: 0,
@@ -105,10 +110,12 @@ impl DictionaryTender {
             return true;
         }
         // In turns, so that many classes that become ready do not hold the walk up.
-        match self.has_studied {
+        let has_worked = match self.has_studied {
             true => self.walk_on(now) || self.study(now),
             false => self.study(now) || self.walk_on(now),
-        }
+        };
+        // What is to have another dictionary gets that first.
+        has_worked || self.cold.step(&self.store, &mut self.session, now)
     }
 
     /// Studies a class that has enough samples.

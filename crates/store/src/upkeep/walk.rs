@@ -29,10 +29,22 @@ pub(super) struct Walk {
     missing: HashSet<u32>,
 }
 
+/// Where a pass over all keys goes on.
 #[derive(Clone, Copy, Default)]
-struct Place {
-    database: usize,
-    cursor: u64,
+pub(super) struct Place {
+    pub(super) database: usize,
+    pub(super) cursor: u64,
+}
+
+impl Place {
+    /// The next place, if a scan of this database has given this cursor; `None` at the end of all.
+    pub(super) fn next(self, cursor: u64, databases: usize) -> Option<Place> {
+        match (cursor, self.database + 1) {
+            (0, next) if next == databases => None,
+            (0, next) => Some(Place { database: next, cursor: 0 }),
+            (cursor, _) => Some(Place { cursor, ..self }),
+        }
+    }
 }
 
 /// How many records a step looks at.
@@ -105,11 +117,7 @@ impl Walk {
     }
 
     fn go_on(&mut self, place: Place, cursor: u64, databases: usize, now: u64) -> bool {
-        self.place = match (cursor, place.database + 1) {
-            (0, next) if next == databases => None,
-            (0, next) => Some(Place { database: next, cursor: 0 }),
-            (cursor, _) => Some(Place { cursor, ..place }),
-        };
+        self.place = place.next(cursor, databases);
         if self.place.is_none() {
             let is_in_vain = !std::mem::take(&mut self.has_worked);
             self.last_rest = if is_in_vain { 2 * self.last_rest } else { 0 }.clamp(LEAST_REST, MOST_REST);
