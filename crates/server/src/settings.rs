@@ -10,7 +10,7 @@ use snugly_protocol::glob;
 use snugly_protocol::resp::parse_integer;
 use snugly_store::{
     DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, DictionarySettings, Durability, EvictionPolicy, Goal,
-    KeyPredicate, MAX_KEY_LEN, Settings as StoreSettings, Storage,
+    KeyPredicate, MAX_KEY_LEN, PackingSettings, Settings as StoreSettings, Storage,
 };
 use tracing::level_filters::LevelFilter;
 
@@ -57,6 +57,10 @@ pub struct Configuration {
     pub dictionary_cpu_percent: u32,
     /// Patterns of keys whose values have nothing to do with dictionaries, separated by spaces.
     pub dictionary_exclude: String,
+    /// After how many seconds without use a value is compressed once more; 0 is never.
+    pub cold_after: u32,
+    /// The level of zstd for that.
+    pub cold_compression_level: i32,
     /// How many numbered databases there are.
     pub databases: usize,
     /// How many clients may be connected at once.
@@ -209,6 +213,12 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "dictionary-exclude", valkey_name: None, value_name: "PATTERNS", default: "", live: true,
         help: "Keys whose values are never sampled nor encoded with a dictionary, such as session:*; patterns as in KEYS, separated by spaces",
         set: |c, v| { c.dictionary_exclude = v.to_owned(); Ok(()) }, get: |c| c.dictionary_exclude.clone() },
+    Setting { name: "cold-after", valkey_name: None, value_name: "SECONDS", default: "600", live: true,
+        help: "For how long nobody must have read or written a key until its value, if zstd has compressed it, is compressed once more at cold-compression-level, within dictionary-cpu-percent; 0 is never",
+        set: |c, v| in_range(v, 0..=MOST_COLD_AFTER).map(|n| c.cold_after = n), get: |c| c.cold_after.to_string() },
+    Setting { name: "cold-compression-level", valkey_name: None, value_name: "LEVEL", default: "15", live: true,
+        help: "The level of zstd for that, 1 to 22; what was compressed with another one before stays as it is",
+        set: |c, v| in_range(v, 1..=22).map(|n| c.cold_compression_level = n), get: |c| c.cold_compression_level.to_string() },
     Setting { name: "databases", valkey_name: None, value_name: "N", default: "16", live: false,
         help: "How many numbered databases there are",
         set: |c, v| in_range(v, 1..=1024).map(|n| c.databases = n), get: |c| c.databases.to_string() },
@@ -288,6 +298,8 @@ const ALIASES: &[(&str, &str)] = &[
 
 /// The longest time that Valkey lets a client be idle.
 const MOST_SECONDS: i64 = i32::MAX as i64;
+/// The last use of a key is known for half a year.
+const MOST_COLD_AFTER: i64 = 180 * 24 * 60 * 60;
 
 /// What CONFIG GET answers of settings that clients ask for and that have no choice here.
 pub(crate) const FIXED: &[(&str, &str)] = &[("appendonly", "no"), ("save", "")];
@@ -314,6 +326,8 @@ impl Default for Configuration {
             dictionary_memory: 0,
             dictionary_cpu_percent: 0,
             dictionary_exclude: String::new(),
+            cold_after: 0,
+            cold_compression_level: 0,
             databases: DEFAULT_DATABASES,
             max_clients: 0,
             max_key_bytes: 0,
@@ -370,6 +384,7 @@ impl Configuration {
                 trains: self.dictionaries == DictionaryUse::Learned,
                 max_memory: self.dictionary_memory,
             },
+            packing: PackingSettings { after: self.cold_after, level: self.cold_compression_level },
         })
     }
 }

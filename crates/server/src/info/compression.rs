@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use snugly_codec::Family::*;
 use snugly_codec::{CodecId, DESCRIPTORS, Snapshot};
-use snugly_store::Decision;
+use snugly_store::{Decision, PackingStats};
 
 use super::{Fields, words};
 use crate::figure::{Figure, Group, Metric, Value, counter, figure, gauge, only_metric, plain};
@@ -72,6 +72,24 @@ const CODEC_FIGURES: &[Figure<OfCodec>] = &[
         counter("decoded_output_bytes", "Bytes of these values after decoding")),
 ];
 
+pub(super) static PACKING: Group<PackingStats> = Group {
+    labels: &[],
+    figures: PACKING_FIGURES,
+    each: |server, show| show(&[], &server.store().packing_stats()),
+};
+
+#[rustfmt::skip]
+const PACKING_FIGURES: &[Figure<PackingStats>] = &[
+    figure("packing_tries", |p| p.tried.into(),
+        counter("packing_tries", "Values compressed once more at cold-compression-level because nobody used them")),
+    figure("packed_records", |p| p.packed.into(),
+        counter("packed_records", "Values that became smaller by that")),
+    figure("packing_saved_bytes", |p| p.saved_bytes.into(),
+        counter("packing_saved_bytes", "Bytes of memory that they took less, or would take less there, at that moment")),
+    figure("packing_dictionary_bytes", |p| p.table_bytes.into(),
+        gauge("packing_dictionary_bytes", "Memory of dictionaries that are made ready for that level, while there is something to do")),
+];
+
 fn ratio(snapshot: &Snapshot) -> f64 {
     let bytes_out = snapshot.total(EncodedBytesOut);
     if bytes_out == 0 { 1.0 } else { snapshot.total(EncodedBytesIn) as f64 / bytes_out as f64 }
@@ -115,6 +133,7 @@ pub(super) fn compression(server: &Server, fields: &mut Fields) {
     for descriptor in &DESCRIPTORS {
         fields.add(&descriptor.to_string(), descriptor.value(&snapshot));
     }
+    fields.lines(&PACKING, server);
     let decisions = server.store().decisions();
     fields.add("compression_decisions", decisions.len());
     for (number, decision) in decisions.iter().enumerate() {

@@ -59,7 +59,7 @@ const SECTIONS: &[Section] = &[
 ];
 
 /// Where the numbers are that are metrics, in the order in which these are shown.
-pub(crate) static SOURCES: [&dyn Source; 14] = [
+pub(crate) static SOURCES: [&dyn Source; 15] = [
     &process::BUILD,
     &process::UPTIME,
     &process::CLIENTS,
@@ -71,6 +71,7 @@ pub(crate) static SOURCES: [&dyn Source; 14] = [
     &counters::ERRORS,
     &compression::TOTALS,
     &compression::CODECS,
+    &compression::PACKING,
     &dictionaries::LEARNED,
     &dictionaries::DICTIONARIES,
     &disk::DISK,
