@@ -1,0 +1,105 @@
+"""Values that nobody uses are compressed once more, at a high level, and nobody but INFO tells of it."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+import servers
+import waiting
+from info import info
+from resp import Connection, encode
+from tested import Start
+
+pytestmark = pytest.mark.snugly_only
+
+PAGES = 2_000
+FAST = ("--dictionary-cpu-percent", "100", "--cold-after", "1")
+WORDS = ["".join(random.Random(number).choices("abcdefghijklmnop", k=3 + number % 6)) for number in range(200)]
+
+
+def page(number: int) -> bytes:
+    """A text of words that others have, too, in an order of its own."""
+    return f"<p>{' '.join(random.Random(number).choices(WORDS, k=150))}</p>".encode()
+
+
+def put_pages(connection: Connection) -> None:
+    connection.send(b"".join(encode("SET", f"page:{number}", page(number)) for number in range(PAGES)))
+    for _ in range(PAGES):
+        connection.read()
+
+
+def assert_pages(connection: Connection, may_be_missing: bool) -> None:
+    connection.send(b"".join(encode("GET", f"page:{number}") for number in range(PAGES)))
+    for number in range(PAGES):
+        reply = connection.read()
+        assert reply == page(number) or (may_be_missing and reply is None)
+
+
+def packing(connection: Connection, field: str) -> int:
+    return info(connection, "compression", field)
+
+
+def test_what_nobody_uses_takes_less(start: Start) -> None:
+    server = start(*FAST, "--dictionaries", "no")
+    with server.connect() as connection:
+        put_pages(connection)
+        before = info(connection, "memory", "used_memory_dataset")
+        waiting.until(lambda: packing(connection, "packing_tries") == PAGES, seconds=60)
+        assert packing(connection, "packed_records") > PAGES / 2
+        after = info(connection, "memory", "used_memory_dataset")
+        assert before - after == packing(connection, "packing_saved_bytes") > 0
+        assert_pages(connection, may_be_missing=False)
+        time.sleep(2.5)
+        assert packing(connection, "packing_tries") == PAGES, "a value is tried once"
+
+
+def test_clients_are_not_told_of_it(start: Start) -> None:
+    server = start(*FAST, "--cold-after", "0", "--dictionaries", "no")
+    with server.connect() as connection, server.connect() as other:
+        put_pages(connection)
+        connection.command("EXPIRE", "page:7", 1000)
+        connection.command("HELLO", 3)
+        connection.command("CLIENT", "TRACKING", "ON", "BCAST")
+        connection.command("WATCH", "page:7", "page:8")
+        idle = other.command("OBJECT", "IDLETIME", "page:8")
+        other.command("CONFIG", "SET", "cold-after", "1")
+        waiting.until(lambda: packing(other, "packing_tries") == PAGES, seconds=60)
+        assert isinstance(idle, int)
+        now_idle = other.command("OBJECT", "IDLETIME", "page:8")
+        assert isinstance(now_idle, int)
+        assert now_idle > idle
+        connection.command("MULTI")
+        connection.command("TTL", "page:7")
+        connection.command("GET", "page:8")
+        # A message about a change would have come before this answer, and one would have made it null.
+        reply = connection.command("EXEC")
+        assert isinstance(reply, list)
+        left, value = reply
+        assert isinstance(left, int)
+        assert 900 < left <= 1000
+        assert value == page(8)
+
+
+@pytest.mark.parametrize("durability", ["fsync", "batched"])
+def test_a_kill_leaves_every_value_whole(tmp_path: Path, durability: str) -> None:
+    folder, rng = tmp_path / "store", random.Random(durability)
+    options = [*FAST, "--storage", str(folder), "--durability", durability, "--max-memory", "1mb"]
+    seen = 0
+    for kill in range(8):
+        with servers.snugly(*options) as server:
+            with server.connect() as connection:
+                assert_pages(connection, may_be_missing=durability == "batched" or kill == 0)
+                if kill % 3 == 0:
+                    put_pages(connection)
+                # At any point of a pass.
+                time.sleep(rng.uniform(0.5, 3))
+                seen += packing(connection, "packing_tries")
+            server.process.send_signal(signal.SIGKILL)
+            server.process.wait()
+        servers.check(folder)
+    assert seen > 0
