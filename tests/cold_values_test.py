@@ -59,7 +59,7 @@ def test_what_nobody_uses_takes_less(start: Start) -> None:
 
 
 def test_clients_are_not_told_of_it(start: Start) -> None:
-    server = start(*FAST, "--cold-after", "0", "--dictionaries", "no")
+    server = start("--dictionary-cpu-percent", "100", "--cold-after", "0", "--dictionaries", "no")
     with server.connect() as connection, server.connect() as other:
         put_pages(connection)
         connection.command("EXPIRE", "page:7", 1000)
