@@ -300,13 +300,20 @@ fn threads_write_and_read_while_dictionaries_come_and_go() {
         let (store, stop, tender) = (&store, &stop, &mut tender);
         scope.spawn(move || {
             let mut now = snugly_store::system_time();
+            let mut trainings = 0;
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                // Sampled and trained anew all the time.
-                store.change_settings(|settings| {
-                    settings.dictionaries.enabled = !settings.dictionaries.enabled
-                });
                 now += 1_000;
                 tend(tender, now);
+                let seen = store.sample_stats().trainings;
+                if seen > trainings {
+                    trainings = seen;
+                    // What was learned goes, and is learned anew.
+                    for enabled in [false, true] {
+                        store.change_settings(|settings| settings.dictionaries.enabled = enabled);
+                        now += 1_000;
+                        tend(tender, now);
+                    }
+                }
             }
         });
         for thread in threads {
