@@ -61,8 +61,8 @@ impl Dictionary {
     /// [`Dictionary::MAX_BYTES`]) from sample values: hundreds of them, together about a hundred times its
     /// size.
     ///
-    /// A dictionary outlives the values that it was trained on and is shared by many readers: whatever is in it
-    /// stands in several samples (any eight bytes in a row).
+    /// A dictionary outlives the values that it was trained on and is shared by many readers: it is made of
+    /// fragments of which any eight bytes in a row stand in several samples.
     ///
     /// # Errors
     /// Too few or too small samples, or nothing that they share, a size out of range, or a build without zstd.

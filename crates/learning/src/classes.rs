@@ -56,6 +56,10 @@ const FIRST_SAMPLES: usize = 128;
 const LOOK_SAMPLES: usize = 64;
 /// What it needs if there is no room for more, or somebody asks for a training.
 const LEAST_SAMPLES: usize = 32;
+/// A class that has fewer makes room for another when there are too many.
+const FEW_SAMPLES: usize = 8;
+/// After so many values that found no class of their own, obscure ones make room.
+const WEED_EVERY: u32 = 1 << 10;
 /// How many writes are not offered at most while no class needs samples; half of that on average.
 const MAX_SKIPPED: u32 = 128;
 /// A class that was not worth a dictionary is sampled again when it has been seen so many times as often,
@@ -111,12 +115,15 @@ pub struct Classes {
     limit: usize,
     /// Whether classes are looked at for what suits them, and not only trained.
     looks: bool,
+    /// Whether dictionaries are trained; else a look is all.
+    trains: bool,
     /// Whether values of different size are told apart.
     by_size: bool,
     random: fastrand::Rng,
     /// The pattern of the key that is looked at.
     text: Vec<u8>,
     untidied: u32,
+    unweeded: u32,
 }
 
 /// A class that has enough samples to be studied.
@@ -145,10 +152,12 @@ impl Classes {
             classes: Vec::new(),
             limit,
             looks,
+            trains: true,
             by_size: true,
             random: fastrand::Rng::with_seed(seed),
             text: Vec::new(),
             untidied: TIDY_EVERY,
+            unweeded: WEED_EVERY,
         }
     }
 
@@ -157,10 +166,9 @@ impl Classes {
         Classes { by_size: false, ..Classes::new(limit, looks, seed) }
     }
 
-    /// From now on as in [`Classes::new`].
-    pub fn follow(&mut self, limit: usize, looks: bool) {
-        self.limit = limit;
-        self.looks = looks;
+    /// From now on as in [`Classes::new`]; also says whether dictionaries are trained, as they are at first.
+    pub fn follow(&mut self, limit: usize, looks: bool, trains: bool) {
+        (self.limit, self.looks, self.trains) = (limit, looks, trains);
     }
 
     /// Looks at all classes as soon as there are a few samples.
@@ -203,8 +211,7 @@ impl Classes {
             classes.iter().position(|class| class.band == band && *class.pattern == *text)
         };
         let found = find(&self.classes, &text).or_else(|| {
-            let named = self.classes.iter().filter(|class| &*class.pattern != REST).count();
-            let pattern = if named < MAX_CLASSES { &text } else { REST };
+            let pattern = if self.has_room_for_another() { &text } else { REST };
             find(&self.classes, pattern).or_else(|| {
                 let due = if self.looks { Due::Look } else { Due::Bytes(FIRST_BYTES) };
                 self.classes.push(Class::new(pattern, band, Progress::anew(due)));
@@ -213,6 +220,20 @@ impl Classes {
         });
         self.text = text;
         found.expect("a class that is missing is made")
+    }
+
+    /// Whether a class more can be told apart, after those have gone that nobody needs, if it is time for that.
+    fn has_room_for_another(&mut self) -> bool {
+        let is_named = |class: &&Class| &*class.pattern != REST;
+        if self.classes.iter().filter(is_named).count() < MAX_CLASSES {
+            return true;
+        }
+        self.unweeded -= 1;
+        if self.unweeded == 0 {
+            self.unweeded = WEED_EVERY;
+            self.classes.retain(|class| !class.is_obscure());
+        }
+        self.classes.iter().filter(is_named).count() < MAX_CLASSES
     }
 
     /// Bytes that all samples take.
@@ -226,18 +247,19 @@ impl Classes {
         self.classes.iter_mut().for_each(|class| class.seen_before = class.seen);
     }
 
-    /// A class that has enough samples to be studied, that with the most first.
+    /// A class that has enough samples to be studied: looks first, which are quick, then that with the most.
     pub fn ready(&self) -> Option<Ready> {
         let ready = self.classes.iter().filter(|class| class.is_ready());
-        ready.max_by_key(|class| class.sampled_bytes()).and_then(Class::ready)
+        ready.max_by_key(|class| (class.is_due(Due::Look), class.sampled_bytes())).and_then(Class::ready)
     }
 
     /// Notes that a class was studied at this time (Unix milliseconds), and whether it has a new dictionary.
     pub fn studied(&mut self, ready: &Ready, adopted: bool, now: u64) {
+        let trains = self.trains;
         let Some(class) = self.find(&ready.pattern, ready.band) else { return };
         let Progress::Sampling { due, samples } = &mut class.progress else { return };
         match ready.due {
-            Due::Look if class.retrain_at == NEVER_TRAINED => *due = Due::Bytes(FIRST_BYTES),
+            Due::Look if trains && class.retrain_at == NEVER_TRAINED => *due = Due::Bytes(FIRST_BYTES),
             Due::Look => class.progress = Progress::Settled { since: now },
             // The next training is better founded, or pays because there are more values by then.
             _ if !ready.is_full => *due = if adopted { Due::Full } else { Due::Bytes(2 * samples.bytes()) },
@@ -257,12 +279,11 @@ impl Classes {
         }
     }
 
-    /// Samples a class anew for a training, if it is not being sampled.
+    /// Samples a class anew: for a training, or for a look where there is none.
     pub fn resample(&mut self, pattern: &[u8], band: Band) {
-        if let Some(class) = self.find(pattern, band)
-            && let Progress::Settled { .. } = class.progress
-        {
-            class.progress = Progress::anew(Due::Full);
+        let due = if self.trains { Due::Full } else { Due::Look };
+        if let Some(class) = self.find(pattern, band) {
+            class.progress = Progress::anew(due);
         }
     }
 
@@ -346,6 +367,15 @@ impl Class {
     /// Bytes that they take.
     pub fn sampled_bytes(&self) -> usize {
         self.reservoir().map_or(0, Reservoir::bytes)
+    }
+
+    fn is_due(&self, wanted: Due) -> bool {
+        matches!(self.progress, Progress::Sampling { due, .. } if due == wanted)
+    }
+
+    /// Whether hardly anything is known of it.
+    fn is_obscure(&self) -> bool {
+        self.retrain_at == NEVER_TRAINED && self.reservoir().is_some() && self.samples() < FEW_SAMPLES
     }
 
     fn is_ready(&self) -> bool {
@@ -515,7 +545,7 @@ mod tests {
         let (mut classes, mut from) = (Classes::new(LIMIT, false, 7), 0);
         let ready = next(&mut classes, &mut from);
         classes.studied(&ready, true, 0);
-        classes.follow(LIMIT, true);
+        classes.follow(LIMIT, true, true);
         classes.look_at_all();
         assert!(!next(&mut classes, &mut from).trains);
     }
@@ -528,5 +558,31 @@ mod tests {
             .sum();
         assert!(skipped > 1_000_000);
         assert!(classes.ready().is_some());
+    }
+
+    #[test]
+    fn classes_of_which_hardly_anything_is_known_make_room_for_others() {
+        let mut classes = Classes::new(LIMIT, false, 7);
+        let word = |number: u32| -> String {
+            number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
+        };
+        for number in 0..MAX_CLASSES as u32 {
+            offer(&mut classes, &format!("{}:x", word(number)), 300);
+        }
+        for number in 0..2 * WEED_EVERY {
+            offer(&mut classes, &format!("page:{number}"), 300);
+        }
+        assert!(
+            classes.classes().iter().any(|class| class.pattern.ends_with(b":*") && class.samples() > 500)
+        );
+    }
+
+    #[test]
+    fn who_trains_nothing_settles_after_a_look() {
+        let (mut classes, mut from) = (Classes::new(LIMIT, true, 7), 0);
+        classes.follow(LIMIT, true, false);
+        let ready = next(&mut classes, &mut from);
+        classes.studied(&ready, false, 5);
+        assert!(matches!(classes.classes()[0].progress, Progress::Settled { since: 5 }));
     }
 }

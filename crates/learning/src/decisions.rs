@@ -39,9 +39,21 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// What follows from a study.
-    pub fn new(ready: &Ready, terms: &Terms, goal: Goal, study: &Study, now: u64) -> Decision {
+    /// What follows from a study of a class for which this was decided before.
+    pub fn new(
+        ready: &Ready,
+        terms: &Terms,
+        goal: Goal,
+        study: &Study,
+        before: Option<&Arc<Decision>>,
+        now: u64,
+    ) -> Decision {
         let best = study.best();
+        let is_same = |before: &&Arc<Decision>| {
+            before.choice == best.choice && before.uses_dictionary == best.dictionary.is_some()
+        };
+        // Values of which the samples know nothing are no reason to decide the same again and again.
+        let seen = before.filter(is_same).and_then(|before| before.drift.latest());
         Decision {
             pattern: Pattern::parse(&ready.pattern),
             band: ready.band,
@@ -53,7 +65,7 @@ impl Decision {
             measured: study.measured.clone(),
             best: study.best,
             decided_at: now,
-            drift: Drift::new(Some(best.ratio())),
+            drift: Drift::new(Some(seen.unwrap_or_default().max(best.ratio()))),
         }
     }
 
@@ -131,7 +143,7 @@ mod tests {
         };
         let study = study(&ready.samples, &terms, &|| Duration::ZERO);
         classes.studied(&ready, false, 0);
-        decisions.with(Decision::new(&ready, &terms, Goal::Memory, &study, 0), classes.classes())
+        decisions.with(Decision::new(&ready, &terms, Goal::Memory, &study, None, 0), classes.classes())
     }
 
     #[test]

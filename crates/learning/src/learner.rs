@@ -33,6 +33,8 @@ pub struct Learner {
     decisions: RwLock<Arc<Decisions>>,
     /// Grows with each change of the decisions.
     edition: AtomicU64,
+    /// How often everything was forgotten, of which a study that is under way must not bring anything back.
+    forgotten: AtomicU64,
     /// How many values need not be shown.
     unsampled: AtomicI32,
     /// How many were left out since one was shown.
@@ -63,6 +65,7 @@ impl Learner {
             classes: Mutex::new(Classes::of_any_size(settings.samples_limit, settings.goal.is_some(), seed)),
             decisions: RwLock::default(),
             edition: AtomicU64::new(0),
+            forgotten: AtomicU64::new(0),
             unsampled: AtomicI32::new(0),
             skipped: AtomicU64::new(0),
         }
@@ -100,13 +103,19 @@ impl Learner {
         current: impl Fn(&[u8]) -> Option<Arc<Dictionary>>,
         clock: &dyn Fn() -> Duration,
     ) -> Option<Lesson> {
+        let forgotten = self.forgotten.load(Ordering::Acquire);
         let ready = self.next(now)?;
         let terms = self.terms(&ready, reads, current(&ready.pattern));
         let study = study_envelopes(&ready.samples, &terms, clock);
         let mut classes = self.lock();
+        if self.forgotten.load(Ordering::Acquire) != forgotten {
+            return None;
+        }
         classes.studied(&ready, study.new_dictionary.is_some(), now);
         let goal = self.settings.goal;
-        let decision = Decision::new(&ready, &terms, goal.unwrap_or_default(), &study, now);
+        let known = self.decisions();
+        let before = known.of(&ready.pattern, ready.band);
+        let decision = Decision::new(&ready, &terms, goal.unwrap_or_default(), &study, before, now);
         // Without a goal any dictionary that there will be is used, and only what becomes of values is to be watched.
         let decision = Decision { uses_dictionary: goal.is_none() || decision.uses_dictionary, ..decision };
         let mut decisions = self.decisions.write().unwrap_or_else(PoisonError::into_inner);
@@ -117,7 +126,10 @@ impl Learner {
 
     /// Forgets what was seen and decided: the values are gone.
     pub fn forget(&self) {
-        self.lock().clear();
+        let mut classes = self.lock();
+        classes.clear();
+        self.forgotten.fetch_add(1, Ordering::Release);
+        drop(classes);
         *self.decisions.write().unwrap_or_else(PoisonError::into_inner) = Arc::default();
         self.edition.fetch_add(1, Ordering::Release);
     }

@@ -14,6 +14,8 @@ const MAX_WORD: usize = 32;
 const MAX_WORDS: usize = 64;
 /// Words that were seen less often vary, once there are too many in one place.
 const FAMILIAR: u32 = 4;
+/// A place that had too many words is closed to others for so many tidyings: what kinds of keys there are may change.
+const CLOSED_FOR: u8 = 16;
 /// After so many keys the tree forgets what nobody has used meanwhile.
 const TIDY_EVERY: u32 = 1 << 16;
 /// How many nodes the tree has at most.
@@ -129,8 +131,8 @@ struct Node {
     children: Vec<u16>,
     /// Keys that came by lately.
     seen: u32,
-    /// Whether words that are not among the children vary.
-    closed: bool,
+    /// For how many more tidyings words that are not among the children vary.
+    closed: u8,
 }
 
 /// The patterns that were learned so far.
@@ -151,7 +153,7 @@ impl Patterns {
     /// None yet.
     pub fn new() -> Patterns {
         let part = Part { word: Box::default(), varies: false, separator: None };
-        let root = Node { part, parent: 0, children: Vec::new(), seen: 0, closed: false };
+        let root = Node { part, parent: 0, children: Vec::new(), seen: 0, closed: 0 };
         Patterns { nodes: vec![root], untidied: TIDY_EVERY }
     }
 
@@ -196,16 +198,16 @@ impl Patterns {
             return found;
         }
         let is_full = !segment.word.is_empty() && children.len() >= MAX_WORDS;
-        if is_full && !self.nodes[node].closed {
-            self.nodes[node].closed = true;
+        if is_full && self.nodes[node].closed == 0 {
+            self.nodes[node].closed = CLOSED_FOR;
             self.untidied = 1;
         }
-        if self.nodes.len() >= MAX_NODES || self.nodes[node].closed && !segment.word.is_empty() {
+        if self.nodes.len() >= MAX_NODES || self.nodes[node].closed > 0 && !segment.word.is_empty() {
             return None;
         }
         let part = Part { word: segment.word.into(), varies: segment.varies, separator: segment.separator };
         let number = self.nodes.len();
-        self.nodes.push(Node { part, parent: node as u16, children: Vec::new(), seen: 0, closed: false });
+        self.nodes.push(Node { part, parent: node as u16, children: Vec::new(), seen: 0, closed: 0 });
         self.nodes[node].children.push(number as u16);
         Some(number)
     }
@@ -220,7 +222,7 @@ impl Patterns {
         for number in 1..self.nodes.len() {
             let node = &self.nodes[number];
             let parent = usize::from(node.parent);
-            let is_rare = self.nodes[parent].closed && !node.part.word.is_empty() && node.seen < FAMILIAR;
+            let is_rare = self.nodes[parent].closed > 0 && !node.part.word.is_empty() && node.seen < FAMILIAR;
             places[number] = match places[parent] {
                 Some(place) if node.seen > 0 && !is_rare => {
                     let here = kept.nodes.len();
@@ -236,7 +238,13 @@ impl Patterns {
 
     fn half(&self, number: usize) -> Node {
         let Node { part, parent, seen, closed, .. } = &self.nodes[number];
-        Node { part: part.clone(), parent: *parent, children: Vec::new(), seen: seen / 2, closed: *closed }
+        Node {
+            part: part.clone(),
+            parent: *parent,
+            children: Vec::new(),
+            seen: seen / 2,
+            closed: closed.saturating_sub(1),
+        }
     }
 
     #[cfg(test)]

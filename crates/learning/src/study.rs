@@ -277,6 +277,15 @@ impl Bench<'_> {
     }
 }
 
+/// The method with a dictionary of its own: the tables that zstd makes for each level stay with a dictionary, and those of
+/// levels that are only tried must neither stay nor be counted with others.
+fn apart(method: &Method) -> Method {
+    let copy = |dictionary: &Arc<Dictionary>| {
+        Dictionary::load(dictionary.bytes()).map_or_else(|_| dictionary.clone(), Arc::new)
+    };
+    Method { choice: method.choice, dictionary: method.dictionary.as_ref().map(copy) }
+}
+
 /// Encodes the samples; also times that, and decoding them, if there is a clock.
 fn measure(
     form: &dyn Form,
@@ -285,6 +294,7 @@ fn measure(
     footprint: Footprint,
     clock: Option<&dyn Fn() -> Duration>,
 ) -> Measured {
+    let method = &apart(method);
     let (mut coder, mut kept) = (form.coder(method, footprint), Vec::new());
     let (mut encode, mut decode) = (Duration::MAX, Duration::MAX);
     // The first round finds the caches cold.

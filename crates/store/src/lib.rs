@@ -61,7 +61,7 @@ pub use session::{
     Ticket, Usage, Value,
 };
 pub use snugly_codec::{Choice, Counters, Record, Snapshot};
-pub use snugly_learning::{Decision, Goal, Measured};
+pub use snugly_learning::{Band, Decision, Goal, Measured};
 pub use store::{
     Config, DEFAULT_DATABASES, DEFAULT_MAX_KEY_LEN, DEFAULT_MAX_VALUE_LEN, DatabaseStats, Flushed, Settings,
     Stats, Store, system_time,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use snugly_protocol::resp::Args;
-use snugly_store::{Decision, Measured};
+use snugly_store::{Band, Decision, Measured};
 
 use super::dictionary::reply_figures;
 use super::introspection::look_at;
@@ -79,7 +79,7 @@ fn explain(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     context.replies.bulk(b"original_bytes");
     context.replies.integer(value.len() as i64);
     context.replies.bulk(b"reason");
-    context.replies.bulk(reason(context, decision.as_deref()).as_bytes());
+    context.replies.bulk(reason(context, decision.as_deref(), value.len()).as_bytes());
     if let Some(decision) = decision {
         reply_figures(context, DECISION, &decision);
         context.replies.bulk(b"methods");
@@ -93,12 +93,19 @@ fn explain(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 /// In words, why new values of such a key are encoded as they are.
-fn reason(context: &Context<'_>, decision: Option<&Decision>) -> String {
+fn reason(context: &Context<'_>, decision: Option<&Decision>, len: usize) -> String {
     let settings = context.server.store().settings();
     let codec = settings.compression.algorithm().name();
     let Some(goal) = settings.goal else {
         return format!("all values are encoded with {codec}: compression is not auto");
     };
+    if decision.is_none() && Band::of(len).is_none() {
+        return format!(
+            "values of this length are all encoded with {codec}: it is chosen for {} to {} bytes",
+            Band::START,
+            Band::END - 1
+        );
+    }
     let Some(decision) = decision else {
         return format!("values are encoded with {codec} until enough of this kind were written to choose");
     };

@@ -186,7 +186,12 @@ const ASK_AGAIN: u32 = 1024;
 impl Dictionaries {
     pub(crate) fn new(settings: &Settings) -> Dictionaries {
         let limit = settings.dictionaries.samples_limit();
-        let classes = Classes::new(limit, settings.goal.is_some(), fastrand::u64(..));
+        let mut classes = Classes::new(limit, settings.goal.is_some(), fastrand::u64(..));
+        classes.follow(
+            limit,
+            settings.goal.is_some(),
+            settings.dictionaries.enabled && settings.dictionaries.trains,
+        );
         Dictionaries {
             known: RwLock::default(),
             sampled: Mutex::new(Sampled { classes, flushes: 0, goal: settings.goal }),
@@ -206,7 +211,8 @@ impl Dictionaries {
     /// Follows settings that have changed. For another goal everything is decided anew.
     pub(crate) fn follow(&self, settings: &Settings) {
         let mut sampled = self.sampled();
-        sampled.classes.follow(settings.dictionaries.samples_limit(), settings.goal.is_some());
+        let trains = settings.dictionaries.enabled && settings.dictionaries.trains;
+        sampled.classes.follow(settings.dictionaries.samples_limit(), settings.goal.is_some(), trains);
         if !settings.learns() {
             sampled.classes.clear();
         }

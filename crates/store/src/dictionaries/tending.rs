@@ -80,15 +80,20 @@ impl Dictionaries {
         let version = version.map(|dictionary| new_version(dictionary, &ready, &study, surroundings.now));
         let adopted = version.is_some_and(|version| self.adopt(version, &known, surroundings));
         let mut sampled = self.sampled();
-        // After a deletion of everything a class of this pattern is another one.
-        if sampled.flushes != known.flushes() {
+        // After a deletion of everything a class of this pattern is another one, and another goal is decided anew.
+        if sampled.flushes != known.flushes() || sampled.goal != surroundings.settings.goal {
             return true;
         }
         sampled.classes.studied(&ready, adopted, surroundings.now);
         if let Some(goal) = surroundings.settings.goal.filter(|_| adopted || study.new_dictionary.is_none()) {
-            let decision = Decision::new(&ready, &terms, goal, &study, surroundings.now);
+            let before = known.decisions().of(&ready.pattern, ready.band);
+            let decision = Decision::new(&ready, &terms, goal, &study, before, surroundings.now);
             debug!(pattern = %escaped(&ready.pattern), min_len = ready.band.start(), choice = ?decision.choice, "decided");
+            let at_first = known.flushes();
             let mut known = self.known.write();
+            if known.flushes() != at_first {
+                return true;
+            }
             let decided = known.with_decisions(known.decisions().with(decision, sampled.classes.classes()));
             self.publish(&mut known, decided);
         }

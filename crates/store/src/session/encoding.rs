@@ -77,15 +77,16 @@ impl Session {
 
     /// Lets those who learn dictionaries see a value that is about to be written, unless they have enough.
     pub(super) fn show_sample(&mut self, key: &[u8], value: &[u8]) {
+        if !self.settings.learns() || !Dictionaries::wants(value.len()) {
+            return;
+        }
         self.skipped += 1;
         if self.unsampled > 0 {
             self.unsampled -= 1;
             return;
         }
-        if self.settings.learns() && Dictionaries::wants(value.len()) {
-            self.unsampled = self.store.dictionaries.offer(key, value, self.skipped);
-            self.skipped = 0;
-        }
+        self.unsampled = self.store.dictionaries.offer(key, value, self.skipped);
+        self.skipped = 0;
     }
 
     pub(super) fn is_excluded(&self, key: &[u8]) -> bool {
@@ -111,6 +112,8 @@ impl Session {
         let dictionary = version.map(|version| (version.number(), &**version.dictionary()));
         let overhead = entry::overhead(key.len(), expiry.is_some());
         let record = self.encoder.encode_with(choice, dictionary, value, overhead, entry_allocation_size);
+        // What is decided for values with a dictionary says nothing of those that are kept out of it.
+        let decision = decision.filter(|decision| version.is_some() || !decision.uses_dictionary);
         if is_new && (version.is_some() || decision.is_some()) {
             match self.unnoted.checked_sub(1) {
                 Some(unnoted) => self.unnoted = unnoted,
