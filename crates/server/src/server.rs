@@ -310,8 +310,8 @@ impl Server {
 
     /// What the store's sessions counted since the last CONFIG RESETSTAT.
     pub(crate) fn stats(&self) -> Stats {
-        // In this order, so that no less is counted than was at the reset.
-        let baseline = self.baseline.lock();
+        // In this order, so that no less is counted than was at the reset; and not held, since EXEC asks with shards held.
+        let baseline = *self.baseline.lock();
         self.store.stats().since(&baseline)
     }
 

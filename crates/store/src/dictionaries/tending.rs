@@ -25,8 +25,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) settings: &'a Settings,
     /// In Unix milliseconds.
     pub(crate) now: u64,
-    /// How often a value is read, about, for each time that it is written.
-    pub(crate) reads: f64,
+    /// Says how often a value is read, about, for each time that it is written.
+    pub(crate) reads: &'a dyn Fn() -> f64,
     /// Says about how many of the store's values are wanted.
     pub(crate) population: &'a dyn Fn(Wanted<'_>) -> u64,
     /// Gives the processor time of the thread.
@@ -169,7 +169,7 @@ fn terms(known: &Known, ready: &Ready, surroundings: &Surroundings<'_>) -> Terms
         trains: ready.trains && settings.dictionaries.enabled && settings.dictionaries.trains,
         // With a disk tier memory may hold fewer than were sampled.
         population: (surroundings.population)(&is_wanted).max(ready.samples.len() as u64),
-        reads: surroundings.reads,
+        reads: (surroundings.reads)(),
         room: known.room(settings.dictionaries.dictionaries_limit(), &ready.pattern, ready.band),
         footprint: FOOTPRINT,
     }
@@ -231,7 +231,7 @@ mod tests {
         dictionaries.study(&Surroundings {
             settings: &settings(),
             now: 0,
-            reads: 1.0,
+            reads: &|| 1.0,
             population,
             clock: &|| Duration::ZERO,
             changes,

@@ -125,7 +125,7 @@ impl DictionaryTender {
             && self.store.dictionaries.study(&Surroundings {
                 settings: &settings,
                 now,
-                reads: self.reads(),
+                reads: &|| self.reads(),
                 population: &|wanted| self.population(wanted),
                 clock: &*self.clock,
                 changes: &self.store.changes,
