@@ -380,14 +380,18 @@ def test_a_forked_process_has_a_thread_of_its_own(native: bool) -> None:
             write_until(Driver(lambda: client), Driver(lambda: plain), "user:1", user(1))
             child = os.fork()
             if child == 0:
+                code = 1
                 try:
                     assert not all_threads()
                     assert client.get("user:1") == user(1)
                     client.set("user:2", user(2))
                     assert len(all_threads()) == 1
                     until(lambda: client.dbsize() == 99)
+                    assert len(all_threads()) == 1
+                    assert client.get("user:2") == user(2)
+                    code = 0
                 finally:
-                    os._exit(0 if len(all_threads()) == 1 and client.get("user:2") == user(2) else 1)
+                    os._exit(code)
             until(lambda: plain.get("user:2") is not None)
             assert bytes(plain.get("user:2")).startswith(WITH_DICTIONARY)
             client.close()
