@@ -95,9 +95,10 @@ impl AtHand<'_> {
 }
 
 /// What the catalogue said last.
-#[derive(Default)]
 struct Listed {
     catalogue: Catalogue,
+    /// Whether values may be written with dictionaries.
+    is_allowed: bool,
     /// When each of its dictionaries was seen first, since 1970.
     first_seen: HashMap<u32, Duration>,
     refresh: Duration,
@@ -109,6 +110,8 @@ pub(crate) struct Dictionaries {
     picture: ArcSwap<Picture>,
     /// The keys whose values are written without, as globs.
     excluded: Vec<Vec<u8>>,
+    /// What is written with whatever the key is, once that is allowed.
+    given: Option<Arc<Held>>,
     listed: Mutex<Listed>,
     /// Whether values are ever written with a dictionary.
     writes: bool,
@@ -121,8 +124,8 @@ pub(crate) struct Dictionaries {
 #[pymethods]
 impl Dictionaries {
     /// `given` is written with whatever the key is; without it, what the catalogue says, if `by_catalogue`. `wake` is
-    /// called when dictionaries are used for the first time, and again after `sleep`. Values whose keys match one of the
-    /// globs in `excluded` are written without.
+    /// called when dictionaries are used for the first time, and again after `sleep`; whoever gives it says by `allow`
+    /// when `given` may be used. Values whose keys match one of the globs in `excluded` are written without.
     #[new]
     #[pyo3(signature = (given, by_catalogue, excluded, wake))]
     fn new(
@@ -133,13 +136,21 @@ impl Dictionaries {
     ) -> Dictionaries {
         let given = given.map(|given| Arc::new(Held::new(given.0.clone(), 0)));
         let held = given.iter().map(|held| (held.dictionary.id(), held.clone())).collect();
-        let writes = by_catalogue || given.is_some();
-        let selection = given.map_or(Selection::Nothing, Selection::Everything);
+        let is_allowed = given.is_none() || wake.is_none();
+        let used = given.clone().filter(|_| is_allowed);
+        let selection = used.map_or(Selection::Nothing, Selection::Everything);
+        let listed = Listed {
+            catalogue: Catalogue::default(),
+            is_allowed,
+            first_seen: HashMap::new(),
+            refresh: Duration::ZERO,
+        };
         Dictionaries {
             picture: ArcSwap::from_pointee(Picture { held, selection, active: Vec::new() }),
             excluded,
-            listed: Mutex::default(),
-            writes,
+            writes: by_catalogue || given.is_some(),
+            given,
+            listed: Mutex::new(listed),
             clock: AtomicU64::new(1),
             is_asleep: AtomicBool::new(wake.is_some()),
             wake,
@@ -185,11 +196,10 @@ impl Dictionaries {
         let seen = |id| (id, earlier.get(&id).copied().unwrap_or(seconds(now)));
         *first_seen = ids.into_iter().map(seen).collect();
         let mut held = self.picture.load().held.clone();
-        let given = self.given();
-        held.retain(|id, _| Some(*id) == given || !listed.catalogue.forgotten.contains(id));
+        held.retain(|id, _| self.is_given(*id) || !listed.catalogue.forgotten.contains(id));
         self.show(&listed, held, now);
         decoded.map_err(refused)?;
-        if !self.writes || given.is_some() {
+        if !self.writes || self.given.is_some() {
             return Ok((Vec::new(), listed.catalogue.forgotten.clone()));
         }
         let picture = self.picture.load();
@@ -201,6 +211,16 @@ impl Dictionaries {
         wanted.sort_unstable();
         wanted.dedup();
         Ok((wanted, listed.catalogue.forgotten.clone()))
+    }
+
+    /// Says whether values may be written with dictionaries: not with one that is given and not beside the data.
+    fn allow(&self, is_allowed: bool, now: f64) {
+        let mut listed = self.listed();
+        if listed.is_allowed != is_allowed {
+            listed.is_allowed = is_allowed;
+            let held = self.picture.load().held.clone();
+            self.show(&listed, held, now);
+        }
     }
 
     /// Chooses anew what to write with: time has passed.
@@ -320,20 +340,17 @@ impl Dictionaries {
         self.listed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The ID of the dictionary that is written with whatever the key is.
-    fn given(&self) -> Option<u32> {
-        match &self.picture.load().selection {
-            Selection::Everything(held) => Some(held.dictionary.id()),
-            _ => None,
-        }
+    fn is_given(&self, id: u32) -> bool {
+        self.given.as_ref().is_some_and(|given| given.dictionary.id() == id)
     }
 
     /// Replaces the picture: these are at hand, and what is written with follows from what is listed.
     fn show(&self, listed: &Listed, mut held: HashMap<u32, Arc<Held>>, now: f64) {
         self.clock.fetch_add(1, Ordering::Relaxed);
-        let selection = match &self.picture.load().selection {
-            Selection::Everything(given) => Selection::Everything(given.clone()),
-            _ if listed.catalogue.active.is_empty() || !self.writes => Selection::Nothing,
+        let active: &[_] = if listed.is_allowed { &listed.catalogue.active } else { &[] };
+        let selection = match &self.given {
+            Some(given) if listed.is_allowed => Selection::Everything(given.clone()),
+            _ if active.is_empty() || !self.writes => Selection::Nothing,
             _ => {
                 let find = |(pattern, id): (Box<str>, Option<u32>)| {
                     (pattern, id.and_then(|id| held.get(&id)).cloned())
@@ -343,7 +360,7 @@ impl Dictionaries {
         };
         let mut others: Vec<(u64, u32)> = Vec::new();
         for (id, each) in &held {
-            if !selection.has(*id) && !listed.catalogue.active.iter().any(|row| row.id == *id) {
+            if !self.is_given(*id) && !selection.has(*id) && !active.iter().any(|row| row.id == *id) {
                 others.push((each.last_used.load(Ordering::Relaxed), *id));
             }
         }
@@ -352,7 +369,6 @@ impl Dictionaries {
         for (_, id) in &others[..excess] {
             held.remove(id);
         }
-        let active = &listed.catalogue.active;
         let active = active.iter().map(|row| (row.pattern.as_str().into(), row.id)).collect();
         self.picture.store(Arc::new(Picture { held, selection, active }));
     }

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,10 @@ def own_server(*options: str) -> Iterator[tuple[Server, Any]]:
     """A server of a test's own, and a client that does not compress."""
     with servers.valkey(*options) as server, valkey.Valkey(port=server.port) as plain:
         yield server, plain
+
+
+def is_beside(plain: Any, dictionary: Dictionary) -> bool:
+    return bool(plain.get(dictionary_key(dictionary)) == dictionary.bytes)
 
 
 def sender(plain: Any) -> Any:
@@ -137,14 +142,10 @@ def test_a_missing_dictionary_is_an_error_that_names_it(connect: Connect, plain:
 
 def test_a_given_dictionary_is_used_for_every_key_and_put_beside_the_data(connect: Connect, plain: Driver) -> None:
     writer = connect(CompressionConfiguration(dictionary=USERS, dictionary_refresh=REFRESH))
+    write_until(writer, plain, "{a}page:1", user(2))
+    assert plain("get", dictionary_key(USERS)) == USERS.bytes, "others can have it before it is used"
     writer("mset", {"{a}user:1": user(1), "{a}page:1": user(2)})
-    assert bytes(plain("get", "{a}page:1")).startswith(WITH_DICTIONARY)
-
-    def is_kept() -> bool:
-        writer("get", "{a}user:1")
-        return bool(plain("get", dictionary_key(USERS)) == USERS.bytes)
-
-    until(is_kept)
+    assert bytes(plain("get", "{a}user:1")).startswith(WITH_DICTIONARY)
     assert connect(READER)("mget", ["{a}user:1", "{a}page:1"]) == [user(1), user(2)]
 
 
@@ -349,6 +350,77 @@ def test_without_permission_dictionaries_are_off_with_one_warning(name: str, cap
         plain.delete(dictionary_key(USERS))
         until(lambda: (reader("get", "user:1"), len(caplog.records) == 2)[1])
         assert "are not kept from eviction" in caplog.records[1].getMessage()
+
+
+@pytest.mark.parametrize("name", ["snugly", "redis-py-asyncio"])
+def test_a_given_dictionary_that_may_not_be_put_beside_the_data_is_not_used(name: str, caplog: Any) -> None:
+    with own_server() as (server, plain), ExitStack() as stack:
+        plain.execute_command("ACL", "SETUSER", "limited", "on", ">secret", "~user:*", "+@all")
+        plain.execute_command("ACL", "SETUSER", "reader", "on", ">secret", "~user:*", "%R~{snugly}:*", "+@all")
+        configuration = CompressionConfiguration(dictionary=USERS, dictionary_refresh=REFRESH)
+        for who, warning in (("limited", "dictionaries are off"), ("reader", "the server does not take them")):
+            made = connected(KIND[name], server.port, configuration, username=who, password="secret")
+            writer = stack.enter_context(made)
+
+            def is_warned(writer: Driver = writer, warning: str = warning) -> bool:
+                writer("set", "user:1", user(1))
+                assert not bytes(plain.get("user:1")).startswith(WITH_DICTIONARY)
+                return warning in caplog.text
+
+            until(is_warned)
+            assert writer("get", "user:1") == user(1)
+        assert not plain.exists(dictionary_key(USERS))
+        plain.set(dictionary_key(USERS), USERS.bytes)
+        write_until(writer, Driver(lambda: plain), "user:1", user(1))
+        plain.delete(dictionary_key(USERS))
+        write_until(writer, Driver(lambda: plain), "user:1", user(1), b"\0\1\2\0\1")
+
+
+@pytest.mark.parametrize("dictionary", ["catalogue", USERS], ids=["catalogue", "given"])
+def test_when_permission_is_taken_away_values_are_written_without(dictionary: Any, caplog: Any) -> None:
+    with own_server() as (server, plain):
+        publish(sender(plain), ("*", USERS))
+        acl: tuple[Any, ...] = ("ACL", "SETUSER", "writer", "on", ">secret", "+@all")
+        plain.execute_command(*acl, "~*")
+        configuration = CompressionConfiguration(dictionary=dictionary, dictionary_refresh=REFRESH)
+        with connected(KIND["snugly"], server.port, configuration, username="writer", password="secret") as writer:
+            write_until(writer, Driver(lambda: plain), "user:1", user(1))
+            plain.execute_command(*acl, "resetkeys", "~user:*")
+            write_until(writer, Driver(lambda: plain), "user:1", user(1), b"\0\1\2\0\1")
+            until(lambda: "dictionaries are off" in caplog.text)
+            assert writer("get", "user:1") == user(1)
+
+
+def test_while_the_catalogue_cannot_be_read_nothing_is_put_back() -> None:
+    with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=CATALOGUE) as writer:
+        publish(sender(plain), ("*", USERS))
+        write_until(Driver(lambda: writer), Driver(lambda: plain), "user:1", user(1))
+        plain.delete("{snugly}:dicts")
+        plain.lpush("{snugly}:dicts", "no catalogue")
+        plain.delete(dictionary_key(USERS))
+        touched = plain.info("commandstats")["cmdstat_touch"]["calls"]
+        until(lambda: plain.info("commandstats")["cmdstat_touch"]["calls"] > touched + 6)
+        assert not plain.exists(dictionary_key(USERS))
+        plain.delete("{snugly}:dicts")
+        until(lambda: bool(plain.get(dictionary_key(USERS)) == USERS.bytes))
+
+
+def test_one_dictionary_that_the_server_does_not_take_holds_up_no_other(caplog: Any) -> None:
+    with own_server() as (server, plain):
+        publish(sender(plain), ("user:*", USERS), ("*", PAGES))
+        acl: tuple[Any, ...] = ("ACL", "SETUSER", "writer", "on", ">secret", "+@all", "resetkeys", "~*:1")
+        plain.execute_command(*acl, "~{snugly}:*")
+        with connected(KIND["snugly"], server.port, CATALOGUE, username="writer", password="secret") as writer:
+            write_until(writer, Driver(lambda: plain), "user:1", user(1))
+            write_until(writer, Driver(lambda: plain), "page:1", page(1))
+            for other, lost in ((USERS, PAGES), (PAGES, USERS)):
+                plain.execute_command(*acl, "%R~{snugly}:*", f"~{dictionary_key(other)}")
+                plain.delete(dictionary_key(lost), dictionary_key(other))
+                until(partial(is_beside, plain, other))
+                assert not plain.exists(dictionary_key(lost))
+                plain.execute_command(*acl, "~{snugly}:*")
+                until(partial(is_beside, plain, lost))
+        assert "the server does not take them" in caplog.text
 
 
 # Threads and processes.

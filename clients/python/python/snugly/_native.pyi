@@ -71,7 +71,7 @@ class Dictionaries:
         """`given` is written with whatever the key is; without it, what the catalogue says, if `by_catalogue`.
 
         Values whose keys match one of the globs in `excluded` are written without. `wake` is called when dictionaries
-        are used for the first time, and again after `sleep`.
+        are used for the first time, and again after `sleep`; whoever gives it says by `allow` when `given` may be used.
         """
 
     def sleep(self) -> None:
@@ -93,6 +93,9 @@ class Dictionaries:
 
         Raises ValueError for what is no catalogue, which counts as none.
         """
+
+    def allow(self, is_allowed: bool, now: float) -> None:
+        """Says whether values may be written with dictionaries: not with one that is given and not beside the data."""
 
     def choose(self, now: float) -> None:
         """Chooses anew what to write with: time has passed."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from snugly import _native
 from snugly.configuration import CompressionConfiguration
 from snugly.dictionaries.steps import Steps
+from snugly.dictionary import Dictionary
 
 ROUNDS_PER_REFRESH = 12
 """How often what is in use is looked after, for each time that the catalogue is read."""
@@ -58,6 +59,8 @@ class Catalogue:
         self.lock_key = _native.lock_key(configuration.dictionary_prefix)
         self._codec = codec
         self._writes = configuration.dictionary is not None
+        given = configuration.dictionary
+        self._given = given.id if isinstance(given, Dictionary) else None
         self._prefix = configuration.dictionary_prefix
         self._folder = Path(configuration.dictionary_folder) if configuration.dictionary_folder is not None else None
         self._due = 0.0
@@ -97,14 +100,15 @@ class Catalogue:
         if self._keeps:
             yield from self._kept()
 
-    def _read(self) -> Steps[None]:
+    def _read(self) -> Steps[bool]:
+        """Reads the catalogue, and says whether the server gave what there is."""
         try:
             document = yield ("GET", self.key)
         except self.denied as error:
             self._turn_off(error)
-            return
+            return False
         except Exception:
-            return
+            return False
         self._due = time.monotonic() + self.refresh
         self._wanted = []
         if document is None and self.is_known:
@@ -114,9 +118,10 @@ class Catalogue:
             self._wanted, forgotten = self.at_hand.read(document, time.time(), self.refresh)
         except ValueError as error:
             self.warn(f"values are written without dictionaries: {error}")
-            return
+            return True
         for dictionary in forgotten:
             self._remove_copy(dictionary)
+        return True
 
     def lose(self) -> None:
         """Notes that the catalogue is gone: all was deleted."""
@@ -135,26 +140,50 @@ class Catalogue:
 
     def _kept(self) -> Steps[None]:
         """Has the server see that what is at hand is in use, and puts back what is gone."""
-        has_looked = False
         try:
-            for dictionary in self.at_hand.held():
-                key = self.dictionary_key(dictionary)
-                if (yield ("TOUCH", key)):
-                    continue
-                if not has_looked:
-                    # It may be gone because it is to be forgotten.
-                    yield from self._read()
-                    has_looked = True
-                held = self.at_hand.get(dictionary)
-                if held is not None and (yield ("SET", key, held.bytes, "NX")):
-                    self._codec.count_put_back()
-            yield ("TOUCH", self.key)
+            gone = yield from self._touched()
+            # It may be gone because it is to be forgotten.
+            if gone and (yield from self._read()):
+                yield from self._put_back(gone)
         except self.denied as error:
             self._keeps = False
+            self._note(self._given, False)
             self.warn(f"dictionaries are not kept from eviction, since that is not allowed: {error}")
         except Exception:
             # The next round comes.
             return
+
+    def _touched(self) -> Steps[list[int]]:
+        """Has the server see what is in use, and returns which dictionaries it does not have."""
+        gone = []
+        for dictionary in self.at_hand.held():
+            is_there = bool((yield ("TOUCH", self.dictionary_key(dictionary))))
+            self._note(dictionary, is_there)
+            if not is_there:
+                gone.append(dictionary)
+        yield ("TOUCH", self.key)
+        return gone
+
+    def _put_back(self, gone: list[int]) -> Steps[None]:
+        for dictionary in gone:
+            held = self.at_hand.get(dictionary)
+            if held is None:
+                continue
+            try:
+                if (yield ("SET", self.dictionary_key(dictionary), held.bytes, "NX")):
+                    self._codec.count_put_back()
+            except Exception as error:
+                if not is_reply(error):
+                    raise
+                # The server may take another one, and this one another time.
+                self.warn(f"dictionaries are not kept from eviction, since the server does not take them: {error}")
+            else:
+                self._note(dictionary, True)
+
+    def _note(self, dictionary: int | None, is_there: bool) -> None:
+        """Has the dictionary that is given written with only while it is beside the data."""
+        if dictionary is not None and dictionary == self._given:
+            self.at_hand.allow(is_there, time.time())
 
     def _tried(self, dictionary: int) -> Steps[bool]:
         loaded = self._copy_of(dictionary)
@@ -198,6 +227,7 @@ class Catalogue:
     def _turn_off(self, error: Exception) -> None:
         self.is_off = True
         self._wanted = []
+        self.at_hand.allow(False, time.time())
         self.warn(f"dictionaries are off, since the keys {self._prefix}:* may not be read: {error}")
 
     def warn(self, message: str) -> None:
@@ -236,3 +266,8 @@ class Catalogue:
 
     def _path(self, dictionary: int) -> Path | None:
         return self._folder / f"{dictionary}.zdict" if self._folder is not None else None
+
+
+def is_reply(error: Exception) -> bool:
+    """Whether an error came from the server, and its connection can still be used."""
+    return any(base.__name__ == "ResponseError" for base in type(error).__mro__)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from snugly.dictionaries.catalogue import Catalogue, logger
+from snugly.dictionaries.catalogue import Catalogue, is_reply, logger
 from snugly.dictionaries.learning import Learning
 from snugly.dictionaries.steps import Alone, Result, Steps, Work
 from snugly.dictionaries.ways import AsyncClusterWay, AsyncNodeWay, ClusterWay, NodeWay
@@ -311,11 +311,6 @@ async def taken_async(step: Any, way: Any) -> Any:
         async with contextlib.aclosing(way.alone(step.key)) as alone:
             return await done_async(step.steps, alone)
     return await way.send(*step)
-
-
-def is_reply(error: Exception) -> bool:
-    """Whether an error came from the server, and its connection can still be used."""
-    return any(base.__name__ == "ResponseError" for base in type(error).__mro__)
 
 
 KEEPERS: weakref.WeakSet[Keeper | AsyncKeeper] = weakref.WeakSet()
