@@ -225,22 +225,31 @@ impl Lesson {
         &self.entry.pattern
     }
 
+    /// The ID of the dictionary that its pattern has in a catalogue; None for what is no catalogue, too.
+    #[pyo3(signature = (document))]
+    fn active_in(&self, document: Option<&[u8]>) -> Option<u32> {
+        let catalogue = Catalogue::decode(document?).ok()?;
+        let row = catalogue.active.iter().find(|row| row.pattern == self.entry.pattern)?;
+        Some(row.id)
+    }
+
     /// The catalogue with this dictionary, and without any before if `document` is None. Returns None if there is
-    /// nothing to be added, since another one that is as good came first. `trained_at` is text as in RFC 3339,
-    /// `published_at` in seconds since 1970.
+    /// nothing to be added, since another one that is as good came first, and is not `lost`, an ID. `trained_at` is text
+    /// as in RFC 3339, `published_at` in seconds since 1970.
     ///
     /// Raises ValueError for a document that is no catalogue, and for one that would exceed a limit.
-    #[pyo3(signature = (document, trained_at, published_at))]
+    #[pyo3(signature = (document, trained_at, published_at, lost=None))]
     fn added_to(
         &self,
         document: Option<&[u8]>,
         trained_at: &str,
         published_at: u64,
+        lost: Option<u32>,
     ) -> PyResult<Option<Cow<'static, [u8]>>> {
         let refused = |error: snugly_catalogue::CatalogueError| PyValueError::new_err(error.to_string());
         let decoded = document.map(Catalogue::decode).transpose().map_err(refused)?;
         let mut catalogue = decoded.unwrap_or_default();
-        if !catalogue.wants(&self.entry, self.known) {
+        if !catalogue.wants(&self.entry, self.known) && !catalogue.wants(&self.entry, lost) {
             return Ok(None);
         }
         let published_at = Some(published_at);

@@ -210,6 +210,56 @@ def test_a_catalogue_of_a_newer_version_is_not_overwritten(caplog: Any) -> None:
         assert plain.get(CATALOGUE_KEY) == b'{"version": 2}'
 
 
+def test_what_was_learned_is_published_when_the_catalogue_is_right_again(caplog: Any) -> None:
+    with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=TRAINER) as client:
+        plain.set(CATALOGUE_KEY, b'{"version": 2}')
+        write_until(writing(client), lambda: "is not published" in caplog.text)
+        publish(lambda name, *args: getattr(plain, name)(*args), ("page:*", PAGES))
+        until(lambda: "user:*" in patterns(plain))
+        assert len(caplog.records) == 2, "one for what it writes with and one for what it publishes"
+
+
+def test_what_cannot_be_published_is_tried_again_with_one_warning(caplog: Any) -> None:
+    with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=TRAINER) as client:
+        plain.lpush(CATALOGUE_KEY, "no catalogue")
+        write_until(writing(client), lambda: "are not published yet" in caplog.text)
+        locks = plain.info("commandstats")["cmdstat_set"]["calls"]
+        until(lambda: plain.info("commandstats")["cmdstat_set"]["calls"] > locks + 2)
+        assert len(caplog.records) == 1
+        plain.delete(CATALOGUE_KEY)
+        until(lambda: patterns(plain) == ["user:*"], 30)
+
+
+def test_a_dictionary_that_nobody_has_any_more_is_replaced() -> None:
+    with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=TRAINER) as client:
+        row = {"pattern": "user:*", "id": USERS.id}
+        entry = {**row, "published_at": int(time.time()), "ratio_after": 0.01}
+        plain.set(CATALOGUE_KEY, json.dumps({"version": 1, "active": [row], "dictionaries": [entry]}))
+        write_until(writing(client), used(client, plain))
+        (row,) = catalogue(plain)["active"]
+        assert row["id"] != USERS.id
+        assert [entry["id"] for entry in catalogue(plain)["dictionaries"]] == [USERS.id, row["id"]]
+
+
+def test_what_was_learned_before_all_was_deleted_is_not_published() -> None:
+    with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=TRAINER) as client:
+        plain.mset({CATALOGUE_KEY: b'{"version": 1}', LOCK_KEY: b"another"})
+        learning = client._snugly_compressor.keeper._upkeep._learning
+
+        def write(number: int) -> None:
+            client.set(f"user:{number}", user(number))
+            client.set(f"page:{number}", page(number))
+
+        write_until(write, lambda: len(learning._unpublished) == 2 and learning._catalogue.is_known)
+        # Who publishes is to be the first to see it.
+        learning._catalogue.refresh = 1e6
+        until(lambda: learning._catalogue._due > time.monotonic() + 1e5)
+        plain.flushall()
+        until(lambda: not learning._unpublished)
+        until(lambda: not plain.exists(LOCK_KEY))
+        assert not plain.exists(CATALOGUE_KEY)
+
+
 def test_when_all_is_deleted_the_client_learns_anew() -> None:
     with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=TRAINER) as client:
         write_until(writing(client), lambda: patterns(plain) == ["user:*"])

@@ -157,8 +157,13 @@ class Lesson:
     def pattern(self) -> str:
         """The keys that it is for, a glob of KEYS."""
 
-    def added_to(self, document: bytes | None, trained_at: str, published_at: int) -> bytes | None:
-        """The catalogue with this dictionary; None if another one that is as good came first.
+    def active_in(self, document: bytes | None) -> int | None:
+        """The ID of the dictionary that its pattern has in a catalogue; None for what is no catalogue, too."""
+
+    def added_to(
+        self, document: bytes | None, trained_at: str, published_at: int, lost: int | None = None
+    ) -> bytes | None:
+        """The catalogue with this dictionary; None if another one that is as good, and not `lost`, came first.
 
         Raises ValueError for a document that is no catalogue, and for one that would exceed a limit.
         """

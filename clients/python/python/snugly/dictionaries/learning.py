@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from snugly import _native
-from snugly.dictionaries.catalogue import Catalogue
+from snugly.dictionaries.catalogue import Catalogue, is_reply
 from snugly.dictionaries.steps import Alone, Steps, Work
 
 PAUSE = 0.25
@@ -81,9 +81,10 @@ class Learning:
         except self._catalogue.denied as error:
             self._stop_training()
             self._catalogue.warn(f"no dictionaries are trained, since they may not be published: {error}")
-        except Exception:
-            # Another round comes.
-            return
+        except Exception as error:
+            # Another round comes. That there is no connection is for others to tell.
+            if is_reply(error):
+                self._catalogue.warn(f"dictionaries are not published yet: {error}")
 
     def _publication(self) -> Steps[None]:
         yield from self._look_at_policy()
@@ -92,14 +93,21 @@ class Learning:
         if not (yield ("SET", lock, token, "NX", "PX", milliseconds)):
             return
         for lesson in list(self._unpublished.values()):
-            yield from self._published(lesson)
+            # Meanwhile all of it may have been forgotten.
+            if self._unpublished.get(lesson.pattern) is lesson:
+                yield from self._published(lesson)
         yield from changed(lock, lambda holder: ("DEL", lock) if holder == token else None)
 
     def _published(self, lesson: _native.Lesson) -> Steps[None]:
         dictionary = lesson.dictionary
         assert dictionary is not None
+        document = yield ("GET", self._catalogue.key)
+        other = lesson.active_in(document)
+        # One that nobody has any more is as good as none.
+        is_lost = other is not None and not (yield ("TOUCH", self._catalogue.dictionary_key(other)))
+        lost = other if is_lost else None
         # A dictionary that nobody is told of would stay for ever.
-        if self._added(lesson, (yield ("GET", self._catalogue.key)), 0) is None:
+        if self._added(lesson, document, 0, lost) is None:
             return
         key = self._catalogue.dictionary_key(dictionary.id)
         if not (yield ("SET", key, dictionary.bytes, "NX")) and (yield ("GET", key)) != dictionary.bytes:
@@ -112,7 +120,7 @@ class Learning:
         published_at = yield from server_time()
 
         def command(document: bytes | None) -> tuple[Any, ...] | None:
-            added = self._added(lesson, document, published_at)
+            added = self._added(lesson, document, published_at, lost)
             return ("SET", self._catalogue.key, added) if added is not None else None
 
         if (yield from changed(self._catalogue.key, command)):
@@ -120,17 +128,20 @@ class Learning:
             self._catalogue.has_published(dictionary)
             self._codec.count_published()
 
-    def _added(self, lesson: _native.Lesson, document: bytes | None, published_at: int) -> bytes | None:
+    def _added(
+        self, lesson: _native.Lesson, document: bytes | None, published_at: int, lost: int | None
+    ) -> bytes | None:
         """The catalogue with what was learned, or None if that is not to be published after all."""
         if document is None and self._catalogue.is_known:
             self._catalogue.lose()
             return None
         trained_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         try:
-            added = lesson.added_to(document, trained_at, published_at)
+            added = lesson.added_to(document, trained_at, published_at, lost)
         except ValueError as error:
+            # Another round comes, and perhaps another catalogue.
             self._catalogue.warn(f"a dictionary for {lesson.pattern!r} is not published: {error}")
-            added = None
+            return None
         if added is None:
             self._drop(lesson)
         return added
