@@ -185,6 +185,7 @@ class AsyncKeeper:
         self.catalogue = catalogue
         self._way = way
         self._upkeep = Upkeep(catalogue, learning)
+        self._end: weakref.finalize[Any, AsyncKeeper] | None = None
         self.forget()
         KEEPERS.add(self)
 
@@ -192,7 +193,7 @@ class AsyncKeeper:
         """Starts from nothing: a child does not go on with the loops of its parent."""
         self._fetching: dict[tuple[asyncio.AbstractEventLoop, int], asyncio.Task[bool]] = {}
         self._task: asyncio.Task[None] | None = None
-        self._end: weakref.finalize[Any, AsyncKeeper] | None = None
+        self._let_go()
         self._upkeep.forget()
         self.catalogue.at_hand.sleep()
 
@@ -229,19 +230,29 @@ class AsyncKeeper:
         if task is not None and not task.done() and task.get_loop() is event_loop:
             return
         ended = asyncio.Event()
+        self._let_go()
         self._task = event_loop.create_task(keep_async(weakref.ref(self), ended))
         self._end = weakref.finalize(self, end_in, event_loop, ended)
 
     async def stop(self) -> None:
         """Ends that, until dictionaries are used again."""
         task, self._task = self._task, None
-        if task is not None and not task.done() and self._end is not None:
-            self._end()
+        end, self._end = self._end, None
+        if end is not None and (task is None or task.done()):
+            end.detach()
+        elif end is not None and task is not None:
+            end()
             # A command is not broken off, since a cluster's connections are used again; nobody waits for it for long.
             if task.get_loop() is asyncio.get_running_loop():
                 await asyncio.wait([task], timeout=LONGEST_END)
                 task.cancel()
         self.catalogue.at_hand.sleep()
+
+    def _let_go(self) -> None:
+        """Keeps no loop any more that was used before."""
+        if self._end is not None:
+            self._end.detach()
+        self._end = None
 
     async def look(self, way: Any) -> float:
         """Does what is to be done, and returns how long there is nothing to do, in seconds."""
