@@ -226,6 +226,7 @@ def test_what_cannot_be_published_is_tried_again_with_one_warning(caplog: Any) -
         locks = plain.info("commandstats")["cmdstat_set"]["calls"]
         until(lambda: plain.info("commandstats")["cmdstat_set"]["calls"] > locks + 2)
         assert len(caplog.records) == 1
+        until(lambda: plain.info("commandstats").get("cmdstat_del", {"calls": 0})["calls"] > 2)
         plain.delete(CATALOGUE_KEY)
         until(lambda: patterns(plain) == ["user:*"], 30)
 

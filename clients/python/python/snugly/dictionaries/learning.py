@@ -92,11 +92,17 @@ class Learning:
         milliseconds = round(1000 * min(max(self._catalogue.refresh, LEAST_LOCK), LONGEST_LOCK))
         if not (yield ("SET", lock, token, "NX", "PX", milliseconds)):
             return
-        for lesson in list(self._unpublished.values()):
-            # Meanwhile all of it may have been forgotten.
-            if self._unpublished.get(lesson.pattern) is lesson:
-                yield from self._published(lesson)
-        yield from changed(lock, lambda holder: ("DEL", lock) if holder == token else None)
+        try:
+            for lesson in list(self._unpublished.values()):
+                # Meanwhile all of it may have been forgotten.
+                if self._unpublished.get(lesson.pattern) is lesson:
+                    yield from self._published(lesson)
+        except Exception:
+            # What went wrong is what there is to tell.
+            with contextlib.suppress(Exception):
+                yield from released(lock, token)
+            raise
+        yield from released(lock, token)
 
     def _published(self, lesson: _native.Lesson) -> Steps[None]:
         dictionary = lesson.dictionary
@@ -185,6 +191,11 @@ def changed(key: bytes, command: Callable[[bytes | None], tuple[Any, ...] | None
         if (yield ("EXEC",)) is not None:
             return True
     return False
+
+
+def released(lock: bytes, token: bytes) -> Steps[bool]:
+    """Releases a lock if it is held with this token, and says whether it was."""
+    return (yield from changed(lock, lambda holder: ("DEL", lock) if holder == token else None))
 
 
 def server_time() -> Steps[int]:
