@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -250,13 +250,17 @@ class Catalogue:
         path = self._path(dictionary.id)
         if path is None:
             return
-        draft = path.with_suffix(f".{os.getpid()}")
+        draft = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_bytes(dictionary.bytes)
-            draft.replace(path)
+            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as draft:
+                draft.write(dictionary.bytes)
+            Path(draft.name).replace(path)
         except OSError as error:
             self.warn(f"copies of dictionaries cannot be kept in {path.parent}: {error}")
+            if draft is not None:
+                with contextlib.suppress(OSError):
+                    Path(draft.name).unlink()
 
     def _remove_copy(self, dictionary: int) -> None:
         path = self._path(dictionary)
