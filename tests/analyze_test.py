@@ -17,6 +17,7 @@ import trustme
 import live
 import servers
 import waiting
+from alike import user
 from live import analysis, pattern, url
 from resp import Argument
 from servers import Server
@@ -34,14 +35,14 @@ def filled() -> Iterator[Server]:
         requests: list[tuple[Argument, ...]] = []
         for number in range(200):
             requests += [
-                ("SET", f"page:{number}", live.user(number) * 10, "EX", 3600),
+                ("SET", f"page:{number}", user(number) * 10, "EX", 3600),
                 ("SET", f"image:{number}", PNG + os.urandom(2000)),
                 ("SET", f"count:{number}", number),
                 ("SET", b"bin\xff\x00:%d" % number, b"\x00\xff" * 100),
-                ("HSET", f"hash:{number}", "field", live.user(number)),
+                ("HSET", f"hash:{number}", "field", user(number)),
                 ("ZADD", f"ranks:{number}", 1, "member"),
             ]
-        requests += [("SET", f"huge:{number}", live.user(number) * 5000) for number in range(20)]
+        requests += [("SET", f"huge:{number}", user(number) * 5000) for number in range(20)]
         requests += [("APPEND", "log", "x"), ("GET", "user:1")]
         live.write(connection, requests)
         yield server
@@ -55,7 +56,7 @@ def test_an_analysis_counts_what_is_there_and_says_what_is_worth_it(filled: Serv
     assert found["software"].startswith("Valkey 9")
     users = pattern(found, "user:*")
     assert (users["keys"], users["types"]) == (USERS, ["string"])
-    assert users["stored"] == users["raw"] == sum(len(live.user(number)) for number in range(USERS))
+    assert users["stored"] == users["raw"] == sum(len(user(number)) for number in range(USERS))
     ways = {way["name"]: way for way in users["ways"]}
     assert ways["as it is"]["saved"] == 0
     best = users["ways"][users["best"]]
@@ -96,7 +97,7 @@ def test_nothing_is_written_and_long_values_are_not_read_whole(filled: Server) -
             *["scan", "type", "pttl", "memory|usage", "strlen", "get", "getrange", "dbsize", "info", "ping", "select"],
         }
         assert after["getrange"] - before.get("getrange", 0) == 20
-    huge = sum(len(live.user(number)) * 5000 for number in range(20))
+    huge = sum(len(user(number)) * 5000 for number in range(20))
     assert sent(filled) - sent_before < huge / 4
     assert any("20 sampled values are longer than 64.00 KiB" in note for note in found["notes"])
     assert pattern(found, "huge:*")["raw"] == huge
@@ -222,7 +223,7 @@ def test_a_single_server_is_no_cluster(filled: Server) -> None:
 def test_snugly_is_analyzed_and_explains_a_value_itself() -> None:
     with servers.snugly() as server, server.connect() as connection:
         live.put_users(connection, 500)
-        connection.command("SET", "page", live.user(1) * 20)
+        connection.command("SET", "page", user(1) * 20)
         found = analysis(url(server, scheme="snugly"))
         assert found["software"].startswith("snugly ")
         assert any("compresses by itself" in note for note in found["notes"])
@@ -301,7 +302,7 @@ def test_a_unix_socket_is_an_address_too(tmp_path: Path) -> None:
     socket = tmp_path / "valkey.sock"
     with servers.valkey("--unixsocket", str(socket)) as server, server.connect() as connection:
         connection.command("SELECT", 3)
-        connection.command("SET", "user:1", live.user(1))
+        connection.command("SET", "user:1", user(1))
         assert analysis(f"unix://{socket}?db=3")["keys"] == 1
         assert analysis(f"unix://{socket}")["keys"] == 0
 

@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 import json
-import random
 import subprocess
 from typing import Any
 
 import servers
+from alike import user
 from resp import Argument, Connection, encode
 from servers import Server
 
 BATCH = 500
-
-
-def user(number: int) -> bytes:
-    """A small value that has much in common with others."""
-    rng = random.Random(number)
-    name = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=8))
-    record = {
-        "id": number,
-        "name": name,
-        "email": f"{name}@example.com",
-        "address": {"city": name[::-1], "country": "Iceland", "postal_code": rng.randrange(100_000)},
-        "preferences": {"language": "is", "newsletter": rng.random() < 0.5, "theme": "dark"},
-    }
-    return json.dumps(record).encode()
 
 
 def write(connection: Connection, requests: list[tuple[Argument, ...]]) -> None:

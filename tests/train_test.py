@@ -16,6 +16,7 @@ import live
 import servers
 import threads
 import waiting
+from alike import user
 from live import url
 from resp import Connection
 from servers import Server
@@ -208,7 +209,7 @@ def test_values_in_envelopes_are_decoded_before_they_are_learned_from(filled: Se
     compressor = zstandard.ZstdCompressor(level=3)
     plain = train(filled)
     with filled.connect() as connection:
-        envelopes = [b"\x00\x01\x02\x00\x01" + compressor.compress(live.user(number)) for number in range(USERS)]
+        envelopes = [b"\x00\x01\x02\x00\x01" + compressor.compress(user(number)) for number in range(USERS)]
         live.write(connection, [("SET", f"user:{number}", value) for number, value in enumerate(envelopes)])
     assert ratios(train(filled)) == pytest.approx(ratios(plain), abs=0.03)
 

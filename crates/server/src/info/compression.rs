@@ -100,7 +100,6 @@ pub(super) fn decision_fields() -> Vec<&'static str> {
     DECISION.iter().map(|figure| figure.field).collect()
 }
 
-/// The counters are shown under the names that they have everywhere, which those of metrics are not.
 /// What is decided for a class of values. The pattern is at the end, since it may hold commas.
 #[rustfmt::skip]
 pub(crate) const DECISION: &[Figure<Arc<Decision>>] = &[
@@ -120,6 +119,7 @@ pub(crate) const DECISION: &[Figure<Arc<Decision>>] = &[
     plain("pattern", |d| Value::Raw(d.pattern.text().to_vec())),
 ];
 
+/// The counters are shown under the names that they have everywhere, which those of metrics are not.
 pub(super) fn compression(server: &Server, fields: &mut Fields) {
     let configuration = server.configuration();
     fields.add("compression", &configuration.compression);

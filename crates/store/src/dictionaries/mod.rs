@@ -52,6 +52,11 @@ impl Default for DictionarySettings {
 }
 
 impl DictionarySettings {
+    /// Whether new ones are learned, which are used.
+    pub(crate) fn learns(&self) -> bool {
+        self.enabled && self.trains
+    }
+
     fn samples_limit(&self) -> usize {
         self.max_memory / 2
     }
@@ -187,11 +192,7 @@ impl Dictionaries {
     pub(crate) fn new(settings: &Settings) -> Dictionaries {
         let limit = settings.dictionaries.samples_limit();
         let mut classes = Classes::new(limit, settings.goal.is_some(), fastrand::u64(..));
-        classes.follow(
-            limit,
-            settings.goal.is_some(),
-            settings.dictionaries.enabled && settings.dictionaries.trains,
-        );
+        classes.follow(limit, settings.goal.is_some(), settings.dictionaries.learns());
         Dictionaries {
             known: RwLock::default(),
             sampled: Mutex::new(Sampled { classes, flushes: 0, goal: settings.goal }),
@@ -211,7 +212,7 @@ impl Dictionaries {
     /// Follows settings that have changed. For another goal everything is decided anew.
     pub(crate) fn follow(&self, settings: &Settings) {
         let mut sampled = self.sampled();
-        let trains = settings.dictionaries.enabled && settings.dictionaries.trains;
+        let trains = settings.dictionaries.learns();
         sampled.classes.follow(settings.dictionaries.samples_limit(), settings.goal.is_some(), trains);
         if !settings.learns() {
             sampled.classes.clear();

@@ -166,7 +166,7 @@ fn terms(known: &Known, ready: &Ready, surroundings: &Surroundings<'_>) -> Terms
         current,
         dictionary,
         goal: settings.goal,
-        trains: ready.trains && settings.dictionaries.enabled && settings.dictionaries.trains,
+        trains: ready.trains && settings.dictionaries.learns(),
         // With a disk tier memory may hold fewer than were sampled.
         population: (surroundings.population)(&is_wanted).max(ready.samples.len() as u64),
         reads: (surroundings.reads)(),
