@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use snugly_catalogue::Keys;
 use snugly_codec::envelope::{self, Decoded, Envelope, EnvelopeError};
 use snugly_codec::{CodecId, Dictionary};
 use snugly_protocol::resp::Value;
@@ -273,10 +274,11 @@ fn find_dictionary(
         }
     }
     let Some(client) = client else { return Ok(None) };
-    let key = format!("{{snugly}}:dict:{id}");
-    match client.command(&["GET", &key])? {
+    let key = Keys::new(Keys::DEFAULT_PREFIX).dictionary(id);
+    match client.command(&[b"GET", &key[..]])? {
         Value::Bulk(bytes) => {
-            let dictionary = Dictionary::load(bytes).with_context(|| format!("{key} holds no dictionary"))?;
+            let refused = || format!("{} holds no dictionary", String::from_utf8_lossy(&key));
+            let dictionary = Dictionary::load(bytes).with_context(refused)?;
             Ok(Some(Arc::new(dictionary)))
         }
         _ => Ok(None),
