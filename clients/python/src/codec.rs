@@ -148,10 +148,10 @@ impl Codec {
             return Ok(method);
         }
         dictionaries.woken(py);
-        method.dictionary = dictionaries.for_any_key();
+        let mut is_told = false;
         tell(&mut |key| {
+            is_told = true;
             if dictionaries.excludes(key) {
-                method.dictionary = None;
                 return;
             }
             let decision = self.learner.as_ref().and_then(|learner| learner.get().decide(key, value));
@@ -163,6 +163,9 @@ impl Codec {
                 method.watched = watched.filter(|_| uses_dictionary == method.dictionary.is_some());
             }
         })?;
+        if !is_told {
+            method.dictionary = dictionaries.for_any_key();
+        }
         Ok(method)
     }
 
