@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,49 +22,20 @@ import envelope
 import servers
 import snugly
 import snugly.asyncio
+from keeping import CATALOGUE, READER, REFRESH, all_threads, own_server, write_until
 from kinds import KINDS, Connect, Driver, Kind, connected
-from published import PAGES, USERS, WITH_DICTIONARY, dictionary_key, page, publish, user
+from published import PAGES, STORED, USERS, WITH_DICTIONARY, dictionary_key, page, publish, sender, user
 from servers import Server
 from snugly import CompressionBackend, CompressionConfiguration, Dictionary, OnUndecodable, ValueType, codec
 from threads import in_threads
 from waiting import until
 
-REFRESH = 0.6
-CATALOGUE = CompressionConfiguration(dictionary="catalogue", dictionary_refresh=REFRESH)
-READER = CompressionConfiguration(dictionary_refresh=REFRESH)
 GIVEN = codec.Codec(CompressionConfiguration(dictionary=USERS))
-STORED = GIVEN.encode(user(1))
-THREAD = "snugly-dictionaries"
 KIND = {kind.name: kind for kind in KINDS}
-
-
-def write_until(client: Driver, plain: Driver, key: str, value: bytes, start: bytes = WITH_DICTIONARY) -> None:
-    """Writes a value until it is stored with a dictionary, or as else it should start."""
-
-    def is_so() -> bool:
-        client("set", key, value)
-        return bytes(plain("get", key)).startswith(start)
-
-    until(is_so)
-
-
-def all_threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == THREAD]
-
-
-@contextmanager
-def own_server(*options: str) -> Iterator[tuple[Server, Any]]:
-    """A server of a test's own, and a client that does not compress."""
-    with servers.valkey(*options) as server, valkey.Valkey(port=server.port) as plain:
-        yield server, plain
 
 
 def is_beside(plain: Any, dictionary: Dictionary) -> bool:
     return bool(plain.get(dictionary_key(dictionary)) == dictionary.bytes)
-
-
-def sender(plain: Any) -> Any:
-    return lambda name, *args: getattr(plain, name)(*args)
 
 
 # Every kind of client.
@@ -273,22 +241,6 @@ def test_what_is_in_use_is_put_back_and_the_catalogue_is_not() -> None:
             assert reader.get("user:1") == user(1)
 
 
-def test_an_idle_asyncio_client_puts_back_what_is_gone() -> None:
-    async def main(server: Server, plain: Any) -> None:
-        others = len(asyncio.all_tasks())
-        async with snugly.asyncio.Valkey(port=server.port, compression=READER) as reader:
-            assert await reader.get("user:1") == user(1)
-            assert len(asyncio.all_tasks()) == others + 1
-            plain.delete(dictionary_key(USERS))
-            while plain.get(dictionary_key(USERS)) != USERS.bytes:
-                await asyncio.sleep(0.02)
-        assert len(asyncio.all_tasks()) == others
-
-    with own_server() as (server, plain):
-        plain.mset({"user:1": STORED, dictionary_key(USERS): USERS.bytes})
-        asyncio.run(asyncio.wait_for(main(server, plain), 20))
-
-
 def test_what_is_forgotten_does_not_come_back() -> None:
     with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=CATALOGUE) as writer:
         publish(sender(plain), ("*", USERS))
@@ -421,58 +373,6 @@ def test_one_dictionary_that_the_server_does_not_take_holds_up_no_other(caplog: 
                 plain.execute_command(*acl, "~{snugly}:*")
                 until(partial(is_beside, plain, lost))
         assert "the server does not take them" in caplog.text
-
-
-# Threads and processes.
-
-
-def test_the_thread_ends_with_its_client_and_starts_again_when_it_is_used() -> None:
-    until(lambda: not all_threads())
-    with own_server() as (server, plain):
-        plain.mset({"user:1": STORED, dictionary_key(USERS): USERS.bytes})
-        reader = snugly.Valkey(port=server.port, compression=READER)
-        assert reader.get("{snugly}:nothing") is None
-        assert not all_threads(), "nothing has been used yet"
-        reader.get("user:1")
-        assert len(all_threads()) == 1
-        reader.close()  # type: ignore[no-untyped-call]
-        until(lambda: not all_threads())
-        reader.get("user:1")
-        assert len(all_threads()) == 1
-        del reader
-        gc.collect()
-        until(lambda: not all_threads())
-
-
-@pytest.mark.parametrize("native", [True, False], ids=["native", "not native"])
-def test_a_forked_process_has_a_thread_of_its_own(native: bool) -> None:
-    with own_server() as (server, plain):
-        publish(sender(plain), ("*", USERS))
-        with snugly.Valkey(port=server.port, compression=CATALOGUE, native=native) as client:
-            write_until(Driver(lambda: client), Driver(lambda: plain), "user:1", user(1))
-            child = os.fork()
-            if child == 0:
-                code = 1
-                try:
-                    assert not all_threads()
-                    assert client.get("user:1") == user(1)
-                    client.set("user:2", user(2))
-                    assert len(all_threads()) == 1
-                    until(lambda: client.dbsize() == 99)
-                    assert len(all_threads()) == 1
-                    assert client.get("user:2") == user(2)
-                    code = 0
-                finally:
-                    os._exit(code)
-            until(lambda: plain.get("user:2") is not None)
-            assert bytes(plain.get("user:2")).startswith(WITH_DICTIONARY)
-            client.close()
-            until(lambda: not all_threads())
-            # Now it is the child that keeps it.
-            plain.delete(dictionary_key(USERS))
-            until(lambda: bool(plain.get(dictionary_key(USERS)) == USERS.bytes))
-            plain.mset({str(number): b"" for number in range(99 - plain.dbsize())})
-            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_threads_write_with_dictionaries_and_read() -> None:

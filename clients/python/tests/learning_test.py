@@ -24,21 +24,18 @@ from glide_shared import CompressionConfiguration as GlideCompression
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import servers
 import snugly
 import snugly.asyncio
+from keeping import READER, REFRESH, all_threads, own_server
 from kinds import KINDS, Connect, Driver, Kind, connected
-from published import PAGES, PREFIX, USERS, WITH_DICTIONARY, page, publish, user
+from published import PAGES, PREFIX, USERS, WITH_DICTIONARY, page, publish, sender, user
 from servers import Server
 from snugly import CompressionBackend, CompressionConfiguration, Goal
 from snugly.dictionaries.learning import Learning
 from waiting import until
 
-REFRESH = 0.6
 TRAINER = CompressionConfiguration(dictionary="auto", dictionary_refresh=REFRESH)
-READER = CompressionConfiguration(dictionary_refresh=REFRESH)
 CATALOGUE_KEY, LOCK_KEY = f"{PREFIX}:dicts", f"{PREFIX}:dicts:lock"
-THREAD = "snugly-dictionaries"
 KIND = {kind.name: kind for kind in KINDS}
 Write = Callable[[int], Any]
 
@@ -93,13 +90,6 @@ def noise(number: int) -> bytes:
 def article(number: int) -> bytes:
     """Text of some kilobytes that any codec compresses well."""
     return b" ".join(user(number + each) for each in range(20))
-
-
-@contextmanager
-def own_server(*options: str) -> Iterator[tuple[Server, Any]]:
-    """A server of a test's own, and a client that does not compress."""
-    with servers.valkey(*options) as server, valkey.Valkey(port=server.port) as plain:
-        yield server, plain
 
 
 def program(port: int, body: str) -> subprocess.Popen[bytes]:
@@ -197,7 +187,7 @@ def test_what_was_published_meanwhile_and_is_as_good_is_not_replaced() -> None:
         plain.set(LOCK_KEY, b"another", ex=100)
         learning = client._snugly_compressor.keeper._upkeep._learning
         write_until(writing(client), lambda: bool(learning._unpublished))
-        publish(lambda name, *args: getattr(plain, name)(*args), ("user:*", USERS), at=time.time())
+        publish(sender(plain), ("user:*", USERS), at=time.time())
         plain.delete(LOCK_KEY)
         until(lambda: not learning._unpublished)
         assert [row["id"] for row in catalogue(plain)["active"]] == [USERS.id]
@@ -214,7 +204,7 @@ def test_what_was_learned_is_published_when_the_catalogue_is_right_again(caplog:
     with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=TRAINER) as client:
         plain.set(CATALOGUE_KEY, b'{"version": 2}')
         write_until(writing(client), lambda: "is not published" in caplog.text)
-        publish(lambda name, *args: getattr(plain, name)(*args), ("page:*", PAGES))
+        publish(sender(plain), ("page:*", PAGES))
         until(lambda: "user:*" in patterns(plain))
         assert len(caplog.records) == 2, "one for what it writes with and one for what it publishes"
 
@@ -395,18 +385,15 @@ def test_an_event_loop_goes_on_while_something_is_trained(make: Any, monkeypatch
 def test_a_client_that_is_closed_while_it_trains_ends_and_learns_when_it_is_used_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def threads() -> int:
-        return sum(thread.name == THREAD for thread in threading.enumerate())
-
-    until(lambda: threads() == 0)
+    until(lambda: not all_threads())
     with own_server() as (server, plain):
         client = snugly.Valkey(port=server.port, compression=TRAINER)
         with held_up(monkeypatch) as (begun, go_on):
             write_until(writing(client), begun.is_set)
             client.close()  # type: ignore[no-untyped-call]
-            assert threads() == 1
+            assert len(all_threads()) == 1
             go_on.set()
-            until(lambda: threads() == 0)
+            until(lambda: not all_threads())
         write_until(writing(client), lambda: patterns(plain) == ["user:*"])
         client.close()  # type: ignore[no-untyped-call]
 
@@ -507,7 +494,7 @@ def test_values_that_do_not_compress_are_not_tried_any_more(valkey_server: Serve
 
 def test_a_dictionary_that_is_there_is_used_where_it_is_best() -> None:
     with own_server() as (server, plain):
-        publish(lambda name, *args: getattr(plain, name)(*args), ("user:*", USERS))
+        publish(sender(plain), ("user:*", USERS))
         with snugly.Valkey(port=server.port, compression=choosing(Goal.MEMORY, dictionary="catalogue")) as client:
 
             def write(number: int) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import snugly
+import snugly.codec
 
 WITH_DICTIONARY = b"\x00\x01\x02\x00\x81"
 PREFIX = "{snugly}"
@@ -32,9 +33,16 @@ def page(number: int) -> bytes:
 
 USERS = snugly.Dictionary.train([user(number) for number in range(2000)], 8192)
 PAGES = snugly.Dictionary.train([page(number) for number in range(3000)], 4096)
+STORED = snugly.codec.Codec(snugly.CompressionConfiguration(dictionary=USERS)).encode(user(1))
+"""The first user, written with their dictionary."""
 
 Send = Callable[..., Any]
 """Sends a command, without compression."""
+
+
+def sender(client: Any) -> Send:
+    """Sends by a client that does not compress."""
+    return lambda name, *args: getattr(client, name)(*args)
 
 
 def publish(send: Send, *rows: tuple[str, snugly.Dictionary], at: float | None = None, **more: Any) -> None:
