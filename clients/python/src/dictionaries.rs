@@ -6,9 +6,9 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, Guard};
 use pyo3::exceptions::PyValueError;
@@ -21,6 +21,8 @@ use snugly_protocol::glob;
 const MOST_HELD: usize = 128;
 /// The longest time that settings and clocks are taken for, in seconds.
 const LONGEST: f64 = 1e12;
+/// How often whoever looks after dictionaries is woken while they are used, in milliseconds: it may have ended untold.
+const WAKE_EVERY: u64 = 1000;
 
 /// A loaded dictionary.
 #[pyclass(frozen, module = "snugly._native")]
@@ -116,16 +118,17 @@ pub(crate) struct Dictionaries {
     /// Whether values are ever written with a dictionary.
     writes: bool,
     clock: AtomicU64,
-    /// Whether somebody is to be told when a dictionary is needed next.
-    is_asleep: AtomicBool,
     wake: Option<Py<PyAny>>,
+    made: Instant,
+    /// From when on the next use wakes, in milliseconds since `made`.
+    wake_from: AtomicU64,
 }
 
 #[pymethods]
 impl Dictionaries {
     /// `given` is written with whatever the key is; without it, what the catalogue says, if `by_catalogue`. `wake` is
-    /// called when dictionaries are used for the first time, and again after `sleep`; whoever gives it says by `allow`
-    /// when `given` may be used. Values whose keys match one of the globs in `excluded` are written without.
+    /// called when dictionaries are used, at most once a second, and at once after `sleep`; whoever gives it says by
+    /// `allow` when `given` may be used. Values whose keys match one of the globs in `excluded` are written without.
     #[new]
     #[pyo3(signature = (given, by_catalogue, excluded, wake))]
     fn new(
@@ -152,14 +155,15 @@ impl Dictionaries {
             given,
             listed: Mutex::new(listed),
             clock: AtomicU64::new(1),
-            is_asleep: AtomicBool::new(wake.is_some()),
             wake,
+            made: Instant::now(),
+            wake_from: AtomicU64::new(0),
         }
     }
 
     /// Has `wake` called at the next use.
     fn sleep(&self) {
-        self.is_asleep.store(self.wake.is_some(), Ordering::Relaxed);
+        self.wake_from.store(0, Ordering::Relaxed);
     }
 
     /// The IDs of those that are at hand.
@@ -326,9 +330,11 @@ impl Dictionaries {
 
     /// Wakes who wants to know that dictionaries are used.
     pub fn woken(&self, py: Python<'_>) {
-        if self.is_asleep.load(Ordering::Relaxed)
-            && self.is_asleep.swap(false, Ordering::Relaxed)
-            && let Some(wake) = &self.wake
+        let Some(wake) = &self.wake else { return };
+        let now = self.made.elapsed().as_millis() as u64;
+        // Of those who find that it is time, one wakes.
+        let next = |from| (now >= from).then_some(now + WAKE_EVERY);
+        if self.wake_from.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
             && let Err(error) = wake.bind(py).call0()
         {
             error.write_unraisable(py, Some(wake.bind(py)));

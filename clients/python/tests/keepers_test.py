@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import threading
+import weakref
 from typing import Any
 
 import pytest
@@ -12,10 +14,15 @@ import pytest
 import snugly
 import snugly.asyncio
 from keeping import CATALOGUE, READER, all_threads, own_server, write_until
-from kinds import Driver
+from kinds import KINDS, Driver
 from published import STORED, USERS, WITH_DICTIONARY, dictionary_key, publish, sender, user
 from servers import Server
 from waiting import until
+
+KIND = {kind.name: kind for kind in KINDS}
+ASYNCIO = [kind.name for kind in KINDS if "asyncio" in kind.name and not kind.cluster]
+POOLED = ["snugly-asyncio-not-native", "valkey-py-asyncio", "redis-py-asyncio"]
+"""Those that have all of their connections in a pool; the native transport keeps one until it has another."""
 
 # Threads and processes.
 
@@ -69,6 +76,21 @@ def test_a_forked_process_has_a_thread_of_its_own(native: bool) -> None:
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+def test_a_thread_that_cannot_start_is_started_later() -> None:
+    until(lambda: not all_threads())
+    with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=READER) as reader:
+        plain.mset({"user:1": STORED, dictionary_key(USERS): USERS.bytes})
+        stack = threading.stack_size(1 << 46)
+        try:
+            assert reader.get("user:1") == user(1)
+            assert not all_threads(), "there is no room for its stack"
+        finally:
+            threading.stack_size(stack)
+        until(lambda: (reader.get("user:1"), len(all_threads()) == 1)[1])
+        plain.delete(dictionary_key(USERS))
+        until(lambda: bool(plain.get(dictionary_key(USERS)) == USERS.bytes))
+
+
 # Event loops.
 
 
@@ -77,7 +99,6 @@ def test_an_idle_asyncio_client_puts_back_what_is_gone() -> None:
         others = len(asyncio.all_tasks())
         async with snugly.asyncio.Valkey(port=server.port, compression=READER) as reader:
             assert await reader.get("user:1") == user(1)
-            assert len(asyncio.all_tasks()) == others + 1
             plain.delete(dictionary_key(USERS))
             while plain.get(dictionary_key(USERS)) != USERS.bytes:
                 await asyncio.sleep(0.02)
@@ -86,3 +107,92 @@ def test_an_idle_asyncio_client_puts_back_what_is_gone() -> None:
     with own_server() as (server, plain):
         plain.mset({"user:1": STORED, dictionary_key(USERS): USERS.bytes})
         asyncio.run(asyncio.wait_for(main(server, plain), 20))
+
+
+def abandoned(client: Any, when: str) -> asyncio.AbstractEventLoop:
+    """A loop in which a value was read, and that was closed then: while its client was looking after dictionaries, or
+    between that and the next time."""
+    event_loop = asyncio.new_event_loop()
+    assert event_loop.run_until_complete(client.get("user:1")) == user(1)
+    while when == "between" and asyncio.all_tasks(event_loop):
+        event_loop.run_until_complete(asyncio.sleep(0.01))
+    event_loop.close()
+    # The library's own connections are of that loop.
+    client.connection_pool.reset()
+    return event_loop
+
+
+@pytest.mark.parametrize("when", ["between", "while looking"])
+@pytest.mark.parametrize("name", ASYNCIO)
+def test_after_a_loop_that_was_closed_with_all_it_had_the_next_one_looks_after_dictionaries(
+    name: str, when: str
+) -> None:
+    async def main(client: Any, plain: Any) -> None:
+        plain.delete(dictionary_key(USERS))
+        while plain.get(dictionary_key(USERS)) != USERS.bytes:
+            assert await client.get("user:1") == user(1)
+            await asyncio.sleep(0.02)
+        await client.aclose()
+
+    with own_server() as (server, plain):
+        plain.mset({"user:1": STORED, dictionary_key(USERS): USERS.bytes})
+        client = KIND[name].make(host="127.0.0.1", port=server.port, compression=READER)
+        abandoned(client, when)
+        asyncio.run(asyncio.wait_for(main(client, plain), 20))
+
+
+@pytest.mark.parametrize("when", ["between", "while looking"])
+@pytest.mark.parametrize("name", POOLED)
+def test_a_loop_that_was_closed_is_let_go(name: str, when: str, caplog: Any) -> None:
+    # Other tests leave some.
+    gc.collect()
+    caplog.clear()
+    with own_server() as (server, plain):
+        plain.mset({"user:1": STORED, dictionary_key(USERS): USERS.bytes})
+        client = KIND[name].make(host="127.0.0.1", port=server.port, compression=READER)
+        event_loop = weakref.ref(abandoned(client, when))
+        gc.collect()
+        assert event_loop() is None
+        complaints = [record.getMessage() for record in caplog.records]
+        assert all("Task was destroyed" in complaint for complaint in complaints)
+        assert len(complaints) <= (when != "between"), "asyncio complains of what was broken off"
+
+
+def test_a_loop_that_was_closed_while_a_dictionary_was_waited_for_is_let_go() -> None:
+    async def wait(client: Any, plain: Any) -> None:
+        # Alone, since what is broken off of valkey-py's does not end without complaints.
+        reading = asyncio.ensure_future(client._snugly_compressor.keeper.fetch(USERS.id))
+        while not plain.info("stats")["keyspace_misses"]:
+            await asyncio.sleep(0.02)
+        assert not reading.done()
+
+    with own_server() as (server, plain):
+        client: Any = snugly.asyncio.Valkey(port=server.port, compression=READER)
+        event_loop = asyncio.new_event_loop()
+        event_loop.run_until_complete(wait(client, plain))
+        assert asyncio.all_tasks(event_loop)
+        event_loop.close()
+        client.connection_pool.reset()
+        reference = weakref.ref(event_loop)
+        del event_loop
+        gc.collect()
+        assert reference() is None
+
+
+def test_a_client_that_is_gone_is_looked_after_no_more() -> None:
+    async def main(server: Server) -> None:
+        others = len(asyncio.all_tasks())
+        client: Any = snugly.asyncio.Valkey(port=server.port, compression=READER)
+        assert await client.get("user:1") == user(1)
+        reference = weakref.ref(client._snugly_compressor.keeper)
+        await client.connection_pool.disconnect()
+        del client
+        while reference() is not None or len(asyncio.all_tasks()) > others:
+            gc.collect()
+            await asyncio.sleep(0.02)
+
+    with own_server() as (server, plain):
+        plain.mset({"user:1": STORED, dictionary_key(USERS): USERS.bytes})
+        connected = plain.info("clients")["connected_clients"]
+        asyncio.run(asyncio.wait_for(main(server), 20))
+        until(lambda: plain.info("clients")["connected_clients"] == connected)

@@ -408,6 +408,20 @@ def test_a_client_that_is_closed_while_it_trains_ends_and_learns_when_it_is_used
         asyncio.run(main())
 
 
+def test_a_thread_waits_for_what_the_one_before_it_is_still_doing(monkeypatch: pytest.MonkeyPatch) -> None:
+    until(lambda: not all_threads())
+    with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=TRAINER) as client:
+        with held_up(monkeypatch) as (begun, go_on):
+            write_until(writing(client), begun.is_set)
+            begun.clear()
+            client.close()
+            write_until(writing(client), lambda: len(all_threads()) == 2)
+            assert not begun.wait(1), "both learn at once"
+            go_on.set()
+            until(lambda: len(all_threads()) == 1)
+        write_until(writing(client), lambda: patterns(plain) == ["user:*"])
+
+
 def test_a_process_that_ends_while_it_trains_ends_well() -> None:
     with own_server() as (server, _):
         body = "for number in range({count}): client.set(f'user:{{number}}', user(number))"

@@ -71,7 +71,8 @@ class Dictionaries:
         """`given` is written with whatever the key is; without it, what the catalogue says, if `by_catalogue`.
 
         Values whose keys match one of the globs in `excluded` are written without. `wake` is called when dictionaries
-        are used for the first time, and again after `sleep`; whoever gives it says by `allow` when `given` may be used.
+        are used, at most once a second, and at once after `sleep`; whoever gives it says by `allow` when `given` may be
+        used.
         """
 
     def sleep(self) -> None:

@@ -66,6 +66,8 @@ class Keeper:
             end.detach()
         # A client may be collected, and closed by that, while its own thread holds this.
         self._lock = threading.RLock()
+        # A thread that is to end may still be at work when the next one starts.
+        self._looking = threading.Lock()
         self._fetching: dict[int, Future[bool]] = {}
         self._end: weakref.finalize[Any, Keeper] | None = None
         self._upkeep.forget()
@@ -100,13 +102,13 @@ class Keeper:
                 return
             # The only kind that may be used while garbage is collected.
             ended: queue.SimpleQueue[None] = queue.SimpleQueue()
-            self._end = weakref.finalize(self, ended.put, None)
             keeping = threading.Thread(
                 target=keep, args=(weakref.ref(self), ended), name="snugly-dictionaries", daemon=True
             )
-            # An interpreter that ends starts no threads.
+            # There may be too many threads, or the interpreter ends. Whoever wakes this does so again.
             with contextlib.suppress(RuntimeError):
                 keeping.start()
+                self._end = weakref.finalize(self, ended.put, None)
 
     def stop(self) -> None:
         """Ends that, until dictionaries are used again."""
@@ -119,7 +121,8 @@ class Keeper:
     def look(self, way: NodeWay | ClusterWay) -> float:
         """Does what is to be done, and returns how long there is nothing to do, in seconds."""
         try:
-            return done(self._upkeep.look(), way)
+            with self._looking:
+                return done(self._upkeep.look(), way)
         except Exception:
             logger.warning(UNEXPECTED, exc_info=True)
         return self.catalogue.interval
@@ -177,7 +180,7 @@ def taken(step: Any, way: NodeWay | ClusterWay) -> Any:
 
 
 class AsyncKeeper:
-    """For asyncio clients, in one event loop at a time."""
+    """For asyncio clients, in one event loop at a time, which it does not keep."""
 
     def __init__(
         self, catalogue: Catalogue, way: AsyncNodeWay | AsyncClusterWay, learning: Learning | None = None
@@ -185,15 +188,16 @@ class AsyncKeeper:
         self.catalogue = catalogue
         self._way = way
         self._upkeep = Upkeep(catalogue, learning)
-        self._end: weakref.finalize[Any, AsyncKeeper] | None = None
+        self._care: weakref.ref[Care] | None = None
         self.forget()
         KEEPERS.add(self)
 
     def forget(self) -> None:
         """Starts from nothing: a child does not go on with the loops of its parent."""
-        self._fetching: dict[tuple[asyncio.AbstractEventLoop, int], asyncio.Task[bool]] = {}
-        self._task: asyncio.Task[None] | None = None
-        self._let_go()
+        self._fetching: weakref.WeakValueDictionary[int, asyncio.Task[bool]] = weakref.WeakValueDictionary()
+        care = self._let_go()
+        if care is not None:
+            care.has_ended = True
         self._upkeep.forget()
         self.catalogue.at_hand.sleep()
 
@@ -204,11 +208,9 @@ class AsyncKeeper:
         if self.catalogue.is_missing(dictionary):
             return False
         event_loop = asyncio.get_running_loop()
-        place = (event_loop, dictionary)
-        task = self._fetching.get(place)
-        if task is None:
-            task = self._fetching[place] = event_loop.create_task(self._found(dictionary))
-            task.add_done_callback(lambda _: self._fetching.pop(place, None))
+        task = self._fetching.get(dictionary)
+        if task is None or task.done() or task.get_loop() is not event_loop:
+            task = self._fetching[dictionary] = event_loop.create_task(self._found(dictionary))
         # Who stops waiting does not stop others.
         return await asyncio.shield(task)
 
@@ -226,33 +228,23 @@ class AsyncKeeper:
         except RuntimeError:
             self.catalogue.at_hand.sleep()
             return
-        task = self._task
-        if task is not None and not task.done() and task.get_loop() is event_loop:
-            return
-        ended = asyncio.Event()
-        self._let_go()
-        self._task = event_loop.create_task(keep_async(weakref.ref(self), ended))
-        self._end = weakref.finalize(self, end_in, event_loop, ended)
+        care = self._care() if self._care is not None else None
+        if care is not None:
+            if care.goes_on_beside(event_loop):
+                return
+            care.end_from_elsewhere()
+        self._care = weakref.ref(Care(self, event_loop))
 
     async def stop(self) -> None:
         """Ends that, until dictionaries are used again."""
-        task, self._task = self._task, None
-        end, self._end = self._end, None
-        if end is not None and (task is None or task.done()):
-            end.detach()
-        elif end is not None and task is not None:
-            end()
-            # A command is not broken off, since a cluster's connections are used again; nobody waits for it for long.
-            if task.get_loop() is asyncio.get_running_loop():
-                await asyncio.wait([task], timeout=LONGEST_END)
-                task.cancel()
+        care = self._let_go()
+        if care is not None:
+            await care.stop()
         self.catalogue.at_hand.sleep()
 
-    def _let_go(self) -> None:
-        """Keeps no loop any more that was used before."""
-        if self._end is not None:
-            self._end.detach()
-        self._end = None
+    def _let_go(self) -> Care | None:
+        reference, self._care = self._care, None
+        return reference() if reference is not None else None
 
     async def look(self, way: Any) -> float:
         """Does what is to be done, and returns how long there is nothing to do, in seconds."""
@@ -266,34 +258,70 @@ class AsyncKeeper:
         return self._way.copy()
 
 
-def end_in(event_loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
-    """Ends a task, from any thread and whatever has become of its loop."""
-    # It may be closed.
-    with contextlib.suppress(RuntimeError):
-        event_loop.call_soon_threadsafe(ended.set)
+class Care:
+    """What one event loop does for a keeper while that is there.
 
+    Only the loop keeps this, by what is to be done next. Between two looks that is a timer: of tasks that are pending
+    when a loop is closed, asyncio complains.
+    """
 
-async def keep_async(reference: Callable[[], AsyncKeeper | None], ended: asyncio.Event) -> None:
-    """What the task does while the keeper is there."""
-    way = None
-    try:
-        while (keeper := reference()) is not None and not ended.is_set():
-            way = way or keeper.way()
-            pause = await keeper.look(way)
-            del keeper
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(ended.wait(), pause)
-    finally:
-        keeper = reference()
-        if keeper is not None:
-            # The loop has ended, perhaps; there may be another one.
-            keeper.catalogue.at_hand.sleep()
-        if way is not None:
-            await way.aclose()
+    def __init__(self, keeper: AsyncKeeper, event_loop: asyncio.AbstractEventLoop) -> None:
+        self.has_ended = False
+        self._event_loop = event_loop
+        self._keeper = weakref.ref(keeper, lambda _: self.end_from_elsewhere())
+        self._way = keeper.way()
+        self._timer: asyncio.TimerHandle | None = None
+        self._begin()
+
+    def goes_on_beside(self, event_loop: asyncio.AbstractEventLoop) -> bool:
+        """Whether it goes on while another loop runs: not in one that is closed, or was left."""
+        return not self.has_ended and (self._event_loop is event_loop or self._event_loop.is_running())
+
+    def end_from_elsewhere(self) -> None:
+        """Ends it, from any thread and whatever has become of its loop."""
+        self.has_ended = True
+        # It may be closed.
+        with contextlib.suppress(RuntimeError):
+            self._event_loop.call_soon_threadsafe(self._end)
+
+    async def stop(self) -> None:
+        """Ends it, and waits for that if it is in the same loop."""
+        if self._event_loop is not asyncio.get_running_loop():
+            self.end_from_elsewhere()
+            return
+        self._end()
+        # A command is not broken off, since a cluster's connections are used again; nobody waits for it for long.
+        await asyncio.wait([self._task], timeout=LONGEST_END)
+        self._task.cancel()
+
+    def _begin(self) -> None:
+        self._timer = None
+        self._task = self._event_loop.create_task(self._look())
+
+    def _end(self) -> None:
+        """Lets the look that is at work, or else another one, be the last."""
+        self.has_ended = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._begin()
+
+    async def _look(self) -> None:
+        pause = None
+        keeper = self._keeper()
+        if keeper is not None and not self.has_ended:
+            # The loop ends, perhaps; there may be another one.
+            with contextlib.suppress(asyncio.CancelledError):
+                pause = await keeper.look(self._way)
+        if pause is not None and not self.has_ended:
+            self._timer = self._event_loop.call_later(pause, self._begin)
+        else:
+            self.has_ended = True
+            await self._way.aclose()
 
 
 async def done_async(steps: Steps[Result], way: Any) -> Result:
     """Does the steps, and returns what comes of them."""
+    event_loop = asyncio.get_running_loop()
     try:
         step = next(steps)
         while True:
@@ -304,6 +332,9 @@ async def done_async(steps: Steps[Result], way: Any) -> Result:
             try:
                 reply = await taken_async(step, way)
             except Exception as error:
+                if event_loop.is_closed():
+                    # Nothing of this goes on; the library stumbles when what it awaits is taken from it.
+                    raise GeneratorExit from error
                 if not is_reply(error):
                     await way.aclose()
                 step = steps.throw(error)

@@ -1,4 +1,4 @@
-"""What native code calls when dictionaries are used and nobody looks after them."""
+"""What native code calls while dictionaries are used: whoever looks after them may have ended without a word."""
 
 from __future__ import annotations
 

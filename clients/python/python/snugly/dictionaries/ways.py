@@ -4,6 +4,7 @@ are, or, in a cluster, the way of the client, which knows its nodes.
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from typing import Any, Self
 
@@ -68,7 +69,9 @@ class AsyncNodeWay(NodeWay):
     async def aclose(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            await connection.disconnect(nowait=True)
+            # Its loop may be closed.
+            with contextlib.suppress(RuntimeError):
+                await connection.disconnect(nowait=True)
 
 
 class ClusterWay:
