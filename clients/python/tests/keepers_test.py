@@ -5,18 +5,23 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import sys
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import snugly
 import snugly.asyncio
-from keeping import CATALOGUE, READER, all_threads, own_server, write_until
+from keeping import CATALOGUE, READER, REFRESH, all_threads, own_server, write_until
 from kinds import KINDS, Driver
-from published import STORED, USERS, WITH_DICTIONARY, dictionary_key, publish, sender, user
+from published import PAGES, STORED, USERS, WITH_DICTIONARY, dictionary_key, publish, sender, user
 from servers import Server
+from snugly import CompressionConfiguration
 from waiting import until
 
 KIND = {kind.name: kind for kind in KINDS}
@@ -196,3 +201,53 @@ def test_a_client_that_is_gone_is_looked_after_no_more() -> None:
         connected = plain.info("clients")["connected_clients"]
         asyncio.run(asyncio.wait_for(main(server), 20))
         until(lambda: plain.info("clients")["connected_clients"] == connected)
+
+
+class Files:
+    """What is done with files in a folder, and by which threads. What watches cannot be taken away any more."""
+
+    def __init__(self) -> None:
+        self.folder: str | None = None
+        self.done: list[tuple[str, threading.Thread]] = []
+        sys.addaudithook(self.heard)
+
+    def heard(self, event: str, args: tuple[Any, ...]) -> None:
+        if self.folder is not None and args and str(args[0]).startswith(self.folder):
+            self.done.append((event, threading.current_thread()))
+
+    @contextmanager
+    def watched(self, folder: Path) -> Iterator[list[tuple[str, threading.Thread]]]:
+        self.folder, self.done = str(folder), []
+        try:
+            yield self.done
+        finally:
+            self.folder = None
+
+
+@pytest.fixture(scope="session")
+def files() -> Files:
+    return Files()
+
+
+@pytest.mark.parametrize("name", ["snugly-asyncio", "redis-py-asyncio"])
+def test_no_event_loop_waits_for_copies_in_a_folder(name: str, files: Files, tmp_path: Path) -> None:
+    folder = tmp_path / "dictionaries"
+    configuration = CompressionConfiguration(dictionary_refresh=REFRESH, dictionary_folder=folder)
+
+    async def main(server: Server, plain: Any) -> None:
+        for _ in range(2):
+            client = KIND[name].make(host="127.0.0.1", port=server.port, compression=configuration)
+            assert await client.get("user:1") == user(1)
+            await client.aclose()
+        client = KIND[name].make(host="127.0.0.1", port=server.port, compression=configuration)
+        assert await client.get("user:1") == user(1)
+        publish(sender(plain), ("page:*", PAGES), forgotten=[USERS.id])
+        while not any(event == "os.remove" for event, _ in done):
+            await asyncio.sleep(0.02)
+        await client.aclose()
+
+    with own_server() as (server, plain), files.watched(folder) as done:
+        plain.mset({"user:1": STORED, dictionary_key(USERS): USERS.bytes})
+        asyncio.run(asyncio.wait_for(main(server, plain), 20))
+        assert {"os.mkdir", "open", "os.rename", "os.remove"} <= {event for event, _ in done}
+        assert [event for event, thread in done if thread is threading.current_thread()] == []

@@ -1,6 +1,7 @@
 """What a client asks its server about dictionaries (spec/dictionaries.md), step by step.
 
-It knows the rules and the settings. It does no I/O but reading and writing copies in a folder.
+It knows the rules and the settings, and how copies are kept in a folder. It does no I/O: what there is to do is in its
+steps.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ import contextlib
 import logging
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from snugly import _native
 from snugly.configuration import CompressionConfiguration
-from snugly.dictionaries.steps import Steps
+from snugly.dictionaries.steps import Steps, Work
 from snugly.dictionary import Dictionary
 
 ROUNDS_PER_REFRESH = 12
@@ -119,8 +121,8 @@ class Catalogue:
         except ValueError as error:
             self.warn(f"values are written without dictionaries: {error}")
             return True
-        for dictionary in forgotten:
-            self._remove_copy(dictionary)
+        if self._folder is not None and forgotten:
+            yield Work(partial(remove_copies, self._folder, forgotten))
         return True
 
     def lose(self) -> None:
@@ -186,7 +188,9 @@ class Catalogue:
             self.at_hand.allow(is_there, time.time())
 
     def _tried(self, dictionary: int) -> Steps[bool]:
-        loaded = self._copy_of(dictionary)
+        loaded = None
+        if self._folder is not None:
+            loaded = yield Work(partial(self._copy_of, self._folder, dictionary))
         if loaded is None:
             key = self.dictionary_key(dictionary)
             try:
@@ -201,7 +205,8 @@ class Catalogue:
             loaded = self._proven(dictionary, content, repr(key))
             if loaded is None:
                 return False
-            self._write_copy(loaded)
+            if self._folder is not None:
+                yield Work(partial(self._write_copy, self._folder, loaded))
         self.at_hand.hold(loaded, time.time())
         self._codec.count_fetched()
         self._missing.pop(dictionary, None)
@@ -236,40 +241,36 @@ class Catalogue:
             self._warned.add(message)
             logger.warning(message)
 
-    def _copy_of(self, dictionary: int) -> _native.Dictionary | None:
-        path = self._path(dictionary)
-        if path is None:
-            return None
+    def _copy_of(self, folder: Path, dictionary: int) -> _native.Dictionary | None:
+        path = copy_path(folder, dictionary)
         try:
             content = path.read_bytes()
         except OSError:
             return None
         return self._proven(dictionary, content, str(path))
 
-    def _write_copy(self, dictionary: _native.Dictionary) -> None:
-        path = self._path(dictionary.id)
-        if path is None:
-            return
+    def _write_copy(self, folder: Path, dictionary: _native.Dictionary) -> None:
         draft = None
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as draft:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=folder, delete=False) as draft:
                 draft.write(dictionary.bytes)
-            Path(draft.name).replace(path)
+            Path(draft.name).replace(copy_path(folder, dictionary.id))
         except OSError as error:
-            self.warn(f"copies of dictionaries cannot be kept in {path.parent}: {error}")
+            self.warn(f"copies of dictionaries cannot be kept in {folder}: {error}")
             if draft is not None:
                 with contextlib.suppress(OSError):
                     Path(draft.name).unlink()
 
-    def _remove_copy(self, dictionary: int) -> None:
-        path = self._path(dictionary)
-        if path is not None:
-            with contextlib.suppress(OSError):
-                path.unlink()
 
-    def _path(self, dictionary: int) -> Path | None:
-        return self._folder / f"{dictionary}.zdict" if self._folder is not None else None
+def copy_path(folder: Path, dictionary: int) -> Path:
+    return folder / f"{dictionary}.zdict"
+
+
+def remove_copies(folder: Path, dictionaries: Iterable[int]) -> None:
+    for dictionary in dictionaries:
+        with contextlib.suppress(OSError):
+            copy_path(folder, dictionary).unlink()
 
 
 def is_reply(error: Exception) -> bool:
