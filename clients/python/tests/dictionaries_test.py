@@ -253,6 +253,30 @@ def test_what_is_forgotten_does_not_come_back() -> None:
         assert not plain.exists(dictionary_key(USERS))
 
 
+@pytest.mark.parametrize("name", ["snugly", "redis-py-asyncio"])
+def test_a_given_dictionary_that_is_forgotten_is_neither_put_back_nor_written_with(name: str) -> None:
+    configuration = CompressionConfiguration(dictionary=USERS, dictionary_refresh=REFRESH)
+    with own_server() as (server, plain), connected(KIND[name], server.port, configuration) as writer:
+        write_until(writer, Driver(lambda: plain), "user:1", user(1))
+        publish(sender(plain), ("page:*", PAGES), forgotten=[USERS.id])
+        # It is deleted last: until then it is there, and forgotten.
+        write_until(writer, Driver(lambda: plain), "user:2", user(2), b"\0\1\2\0\1")
+        plain.delete(dictionary_key(USERS))
+        touched = plain.info("commandstats")["cmdstat_touch"]["calls"]
+
+        def has_looked() -> bool:
+            writer("set", "user:2", user(2))
+            assert bytes(plain.get("user:2")).startswith(b"\0\1\2\0\1")
+            return bool(plain.info("commandstats")["cmdstat_touch"]["calls"] > touched + 6)
+
+        until(has_looked)
+        assert not plain.exists(dictionary_key(USERS))
+        assert writer("get", "user:1") == user(1), "who was given it still reads with it"
+        publish(sender(plain), ("page:*", PAGES))
+        write_until(writer, Driver(lambda: plain), "user:1", user(1))
+        assert is_beside(plain, USERS)
+
+
 def test_copies_in_a_folder_are_used_if_they_are_right(tmp_path: Path) -> None:
     folder = tmp_path / "dictionaries"
     configuration = CompressionConfiguration(dictionary_refresh=REFRESH, dictionary_folder=folder)

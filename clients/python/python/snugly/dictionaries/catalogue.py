@@ -68,6 +68,7 @@ class Catalogue:
         self._due = 0.0
         self._keeps = True
         self._wanted: list[int] = []
+        self._forgotten: frozenset[int] = frozenset()
         self._missing: dict[int, float] = {}
         self._warned: set[str] = set()
 
@@ -118,6 +119,7 @@ class Catalogue:
         self.is_known = document is not None
         try:
             self._wanted, forgotten = self.at_hand.read(document, time.time(), self.refresh)
+            self._forgotten = frozenset(forgotten)
         except ValueError as error:
             self.warn(f"values are written without dictionaries: {error}")
             return True
@@ -160,7 +162,7 @@ class Catalogue:
         gone = []
         for dictionary in self.at_hand.held():
             is_there = bool((yield ("TOUCH", self.dictionary_key(dictionary))))
-            self._note(dictionary, is_there)
+            self._note(dictionary, is_there and dictionary not in self._forgotten)
             if not is_there:
                 gone.append(dictionary)
         yield ("TOUCH", self.key)
@@ -169,7 +171,8 @@ class Catalogue:
     def _put_back(self, gone: list[int]) -> Steps[None]:
         for dictionary in gone:
             held = self.at_hand.get(dictionary)
-            if held is None:
+            # One that was given is at hand, whatever the catalogue says.
+            if held is None or dictionary in self._forgotten:
                 continue
             try:
                 if (yield ("SET", self.dictionary_key(dictionary), held.bytes, "NX")):
