@@ -34,6 +34,10 @@ GIVEN = codec.Codec(CompressionConfiguration(dictionary=USERS))
 KIND = {kind.name: kind for kind in KINDS}
 
 
+def reads(client: Driver, key: str, value: bytes) -> bool:
+    return bool(client("get", key) == value)
+
+
 def is_beside(plain: Any, dictionary: Dictionary) -> bool:
     return bool(plain.get(dictionary_key(dictionary)) == dictionary.bytes)
 
@@ -472,6 +476,31 @@ def test_nothing_is_unreadable_while_the_server_evicts_and_one_client_holds_the_
         assert plain.info("stats")["evicted_keys"] > 1000
 
 
+@pytest.mark.parametrize("name", [kind.name for kind in KINDS if kind.cluster])
+def test_of_a_clusters_nodes_primaries_are_asked_also_by_who_reads_from_replicas(name: str) -> None:
+    """Values are written only, or read by a command of writers, so that nobody else asks the replica."""
+
+    def gets(node: Server) -> int:
+        with valkey.Valkey(port=node.port) as client:
+            calls: int = client.info("commandstats").get("cmdstat_get", {"calls": 0})["calls"]
+            return calls
+
+    with servers.valkey_cluster(1, 1) as (primary, replica), valkey.Valkey(port=primary.port) as plain:
+        publish(sender(plain), ("*", USERS))
+        plain.set("page:1", codec.Codec(CompressionConfiguration(dictionary=PAGES)).encode(page(1)))
+        plain.set(dictionary_key(PAGES), PAGES.bytes)
+        with connected(KIND[name], primary.port, CATALOGUE, read_from_replicas=True) as client:
+            assert client("getex", "page:1") == page(1)
+            before = gets(primary)
+
+            def is_read_often() -> bool:
+                client("set", "user:1", user(1))
+                return gets(primary) > before + 5
+
+            until(is_read_often)
+        assert gets(replica) == 0
+
+
 def test_in_a_cluster_dictionaries_outlive_the_node_that_has_them() -> None:
     with servers.valkey_cluster(3, 1, "--cluster-node-timeout", "1000") as nodes, ExitStack() as stack:
         host: Any = {"host": "127.0.0.1", "port": nodes[0].port}
@@ -480,6 +509,12 @@ def test_in_a_cluster_dictionaries_outlive_the_node_that_has_them() -> None:
         holder: Any = snugly.ValkeyCluster(**host, compression=CATALOGUE)
         write_until(Driver(lambda: holder), Driver(lambda: plain), "user:1", user(1))
         plain.set("{b}", STORED)
+        names = ("snugly-cluster", "redis-py-cluster", "snugly-asyncio-cluster", "redis-py-asyncio-cluster")
+        before = [
+            stack.enter_context(connected(KIND[name], nodes[0].port, READER, read_from_replicas=True)) for name in names
+        ]
+        for reader in before:
+            reader("get", "{b}")
         node = plain.get_node_from_key(dictionary_key(USERS))
         lost = next(each for each in nodes if each.port == node.port)
         survivor = next(each for each in nodes[:3] if each is not lost)
@@ -494,13 +529,18 @@ def test_in_a_cluster_dictionaries_outlive_the_node_that_has_them() -> None:
         until(is_taken_over, 30)
         elsewhere: Any = {"host": "127.0.0.1", "port": survivor.port}
         with valkey.ValkeyCluster(**elsewhere) as other:
-            for name in ("snugly-cluster", "redis-py-cluster", "snugly-asyncio-cluster", "redis-py-asyncio-cluster"):
+            for name in names:
                 other.delete(dictionary_key(USERS))
                 until(lambda: bool(other.get(dictionary_key(USERS)) == USERS.bytes), 30)
                 with connected(KIND[name], survivor.port, READER) as reader:
                     reader("set", "{b}", user(3))
                     other.set("{b}", STORED)
                     assert reader("get", "{b}") == user(1)
+            pages = codec.Codec(CompressionConfiguration(dictionary=PAGES))
+            other.mset_nonatomic({"{b}": pages.encode(page(1)), dictionary_key(PAGES): PAGES.bytes})
+            for reader in before:
+                # The value's replica may be behind.
+                until(partial(reads, reader, "{b}", page(1)), 30)
         holder.close()
 
 

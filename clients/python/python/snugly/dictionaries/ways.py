@@ -75,7 +75,7 @@ class AsyncNodeWay(NodeWay):
 
 
 class ClusterWay:
-    """To the nodes of a cluster, by the client itself."""
+    """To the primaries of a cluster, by the client itself."""
 
     def __init__(self, client: Any, library: str = "") -> None:
         """`library` is where the client comes from: what its methods are called depends on that."""
@@ -88,10 +88,8 @@ class ClusterWay:
 
     def alone(self, key: bytes) -> NodeWay:
         """As that of a NodeWay. In front of it something was sent for the key, so that its node is known."""
-        client = self.client()
-        node = client.get_node_from_key(key)
-        connection_to = getattr(client, f"get_{self._library}_connection")
-        return NodeWay(connection_to(node).connection_pool)
+        connection_to = getattr(self.client(), f"get_{self._library}_connection")
+        return NodeWay(connection_to(self.primary(key)).connection_pool)
 
     def client(self) -> Any:
         client = self._client()
@@ -99,10 +97,19 @@ class ClusterWay:
             raise Unreachable("the client is not there any more")
         return client
 
+    def primary(self, key: bytes) -> Any:
+        """The node that has a key."""
+        client = self.client()
+        return client.nodes_manager.get_node_from_slot(client.keyslot(key))
+
     def send(self, *command: Any) -> Any:
         options: dict[str, Any] = {"NEVER_DECODE": []}
         if command[0] != "TOUCH":
             options[OPTION] = AS_IT_IS
+        if command[0] == "GET":
+            # Else a client that reads from replicas asks one, which may be behind. The client does not try again then,
+            # but looks for the nodes anew, and whoever asks this tries again.
+            options["target_nodes"] = self.primary(command[1])
         return self.client().execute_command(*command, **options)
 
     def close(self) -> None:
@@ -113,9 +120,11 @@ class AsyncClusterWay(ClusterWay):
     """The same for an asyncio client."""
 
     def alone(self, key: bytes) -> AsyncNodeWay:
-        return AsyncNodeWay(self.client().get_node_from_key(key))
+        return AsyncNodeWay(self.primary(key))
 
     async def send(self, *command: Any) -> Any:
+        # One that has lost a node knows none until it has looked for them.
+        await self.client().initialize()
         return await super().send(*command)
 
     async def aclose(self) -> None:
