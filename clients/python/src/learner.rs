@@ -233,6 +233,15 @@ impl Lesson {
         Some(row.id)
     }
 
+    /// Whether this dictionary is in a catalogue; in what is no catalogue to us, it may be.
+    #[pyo3(signature = (document))]
+    fn is_listed_in(&self, document: Option<&[u8]>) -> bool {
+        let Some(document) = document else { return false };
+        let lists =
+            |catalogue: Catalogue| catalogue.dictionaries.iter().any(|entry| entry.id == self.entry.id);
+        Catalogue::decode(document).map_or(true, lists)
+    }
+
     /// The catalogue with this dictionary, and without any before if `document` is None. Returns None if there is
     /// nothing to be added, since another one that is as good came first, and is not `lost`, an ID. `trained_at` is text
     /// as in RFC 3339, `published_at` in seconds since 1970.

@@ -28,9 +28,10 @@ import snugly
 import snugly.asyncio
 from keeping import READER, REFRESH, all_threads, own_server
 from kinds import KINDS, Connect, Driver, Kind, connected
-from published import PAGES, PREFIX, USERS, WITH_DICTIONARY, page, publish, sender, user
+from published import PAGES, PREFIX, USERS, WITH_DICTIONARY, dictionary_key, page, publish, sender, user
 from servers import Server
 from snugly import CompressionBackend, CompressionConfiguration, Goal
+from snugly.dictionaries import learning as learning_module
 from snugly.dictionaries.learning import Learning
 from waiting import until
 
@@ -191,6 +192,22 @@ def test_what_was_published_meanwhile_and_is_as_good_is_not_replaced() -> None:
         plain.delete(LOCK_KEY)
         until(lambda: not learning._unpublished)
         assert [row["id"] for row in catalogue(plain)["active"]] == [USERS.id]
+
+
+def test_who_is_overtaken_while_publishing_leaves_no_dictionary_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=TRAINER) as client:
+        server_time = learning_module.server_time
+
+        def overtaken() -> Any:
+            publish(sender(plain), ("user:*", USERS), at=time.time())
+            return (yield from server_time())
+
+        monkeypatch.setattr(learning_module, "server_time", overtaken)
+        learning = client._snugly_compressor.keeper._upkeep._learning
+        write_until(writing(client), lambda: bool(plain.exists(CATALOGUE_KEY)))
+        until(lambda: not learning._unpublished and not plain.exists(LOCK_KEY))
+        assert patterns(plain) == ["user:*"]
+        assert plain.keys(f"{PREFIX}:dict:*") == [dictionary_key(USERS).encode()]
 
 
 def test_a_catalogue_of_a_newer_version_is_not_overwritten(caplog: Any) -> None:

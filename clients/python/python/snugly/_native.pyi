@@ -161,6 +161,9 @@ class Lesson:
     def active_in(self, document: bytes | None) -> int | None:
         """The ID of the dictionary that its pattern has in a catalogue; None for what is no catalogue, too."""
 
+    def is_listed_in(self, document: bytes | None) -> bool:
+        """Whether this dictionary is in a catalogue; in what is no catalogue to us, it may be."""
+
     def added_to(
         self, document: bytes | None, trained_at: str, published_at: int, lost: int | None = None
     ) -> bytes | None:

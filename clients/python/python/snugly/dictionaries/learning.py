@@ -133,6 +133,12 @@ class Learning:
             self._drop(lesson)
             self._catalogue.has_published(dictionary)
             self._codec.count_published()
+            return
+
+        def removal(document: bytes | None) -> tuple[Any, ...] | None:
+            return ("DEL", key) if not lesson.is_listed_in(document) else None
+
+        yield from changed(self._catalogue.key, removal)
 
     def _added(
         self, lesson: _native.Lesson, document: bytes | None, published_at: int, lost: int | None
