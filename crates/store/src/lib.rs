@@ -39,6 +39,7 @@ mod disk;
 mod hash;
 mod memory;
 mod packing;
+mod quicklist;
 mod session;
 mod store;
 mod tiers;

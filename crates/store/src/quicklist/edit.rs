@@ -1,0 +1,210 @@
+//! Changes anywhere in a list.
+
+use std::ops::Range;
+
+use snugly_codec::DecodeError;
+use snugly_listpack::{EMPTY_LEN, Element, Listpack, Needle, View};
+
+use super::ends::make_room;
+use super::{End, Layout, Open, Quicklist};
+
+/// Neighbours that together fill no more than this part of a node are merged.
+const THIN_SHARE: usize = 2;
+
+impl Quicklist {
+    /// Puts an element in the place of another. The caller has seen that there is one.
+    pub(crate) fn set(
+        &mut self,
+        place: u64,
+        element: &[u8],
+        layout: Layout,
+        open: Open<'_>,
+    ) -> Result<(), DecodeError> {
+        let Some((index, offset)) = self.locate(place) else { return Ok(()) };
+        let old_len =
+            self.nodes[index].view(open, |view| view.get(offset).map_or(0, |old| old.encoded_len()))?;
+        let node = &self.nodes[index];
+        let (rest_len, rest) = (node.raw_len() - old_len, node.len() - 1);
+        if rest == 0 || !self.is_large || layout.fill.has_room(rest_len, rest, element.len()) {
+            self.change(index, open, |listpack| listpack.replace(offset, element))?;
+            self.note_edited(index, layout);
+            if index == 0 || !self.merge_if_thin(index - 1, layout, open)? {
+                self.merge_if_thin(index, layout, open)?;
+            }
+            self.keep_ends_plain(layout, open);
+        } else {
+            self.change(index, open, |listpack| listpack.remove(offset..offset + 1))?;
+            self.insert_at(index, offset, element, layout, open)?;
+        }
+        self.shrunk(layout.fill);
+        Ok(())
+    }
+
+    /// Puts an element in front of that at a place, or behind the last one.
+    pub(crate) fn insert(
+        &mut self,
+        place: u64,
+        element: &[u8],
+        layout: Layout,
+        open: Open<'_>,
+    ) -> Result<(), DecodeError> {
+        match self.locate(place) {
+            Some((index, offset)) => self.insert_at(index, offset, element, layout, open),
+            None => self.push(End::Right, element, layout, open),
+        }
+    }
+
+    fn insert_at(
+        &mut self,
+        index: usize,
+        offset: usize,
+        element: &[u8],
+        layout: Layout,
+        open: Open<'_>,
+    ) -> Result<(), DecodeError> {
+        let has_room = |list: &Quicklist, index: usize| {
+            list.nodes.get(index).is_some_and(|node| {
+                !list.is_large || layout.fill.has_room(node.raw_len(), node.len(), element.len())
+            })
+        };
+        if has_room(self, index) {
+            self.change(index, open, |listpack| {
+                make_room(listpack, element);
+                listpack.insert(offset, element);
+            })?;
+            self.note_edited(index, layout);
+            return Ok(());
+        }
+        let mut next = index + 1;
+        if offset == 0 {
+            next = index;
+        } else if offset < self.nodes[index].len() {
+            let tail = self.change(index, open, |listpack| listpack.split_off(offset))?;
+            self.insert_node(next, tail);
+            self.review_around(next, layout);
+            self.note_edited(index, layout);
+        }
+        // Between two nodes now: at the end of one, at the start of the other, or in one of its own.
+        if let Some(before) = next.checked_sub(1).filter(|before| has_room(self, *before)) {
+            self.change(before, open, |listpack| listpack.push_back(element))?;
+            self.note_edited(before, layout);
+        } else if has_room(self, next) {
+            self.change(next, open, |listpack| listpack.push_front(element))?;
+            self.note_edited(next, layout);
+        } else {
+            let mut listpack = Listpack::with_capacity(EMPTY_LEN + Element::of(element).encoded_len());
+            listpack.push_back(element);
+            self.insert_node(next, listpack);
+            self.review_around(next, layout);
+        }
+        self.keep_ends_plain(layout, open);
+        Ok(())
+    }
+
+    /// The place of the first element that is looked for.
+    pub(crate) fn find(&self, needle: &Needle<'_>, open: Open<'_>) -> Result<Option<u64>, DecodeError> {
+        let mut before = 0;
+        for node in &self.nodes {
+            let found = node.view(open, |view| view.iter().position(|element| needle.is(element)))?;
+            if let Some(offset) = found {
+                return Ok(Some(before + offset as u64));
+            }
+            before += node.len() as u64;
+        }
+        Ok(None)
+    }
+
+    /// Removes elements that are looked for, up to `limit` of them from one end on; says how many.
+    pub(crate) fn remove_matching(
+        &mut self,
+        needle: &Needle<'_>,
+        limit: u64,
+        from: End,
+        layout: Layout,
+        open: Open<'_>,
+    ) -> Result<u64, DecodeError> {
+        let mut removed = 0;
+        // Behind those that have been looked at, seen from where it begins.
+        let mut index = if from == End::Left { 0 } else { self.nodes.len() };
+        while removed < limit {
+            match from {
+                End::Left if index == self.nodes.len() => break,
+                End::Left => {}
+                End::Right if index == 0 => break,
+                End::Right => index -= 1,
+            }
+            let limit_here = usize::try_from(limit - removed).unwrap_or(usize::MAX);
+            let is_there = |view: View<'_>| view.iter().any(|element| needle.is(element));
+            let mut went = false;
+            if self.nodes[index].view(open, is_there)? {
+                removed += self.change(index, open, |listpack| {
+                    listpack.remove_matching(needle, limit_here, from == End::Right)
+                })? as u64;
+                went = self.nodes[index].len() == 0;
+                if went {
+                    self.remove_node(index);
+                } else {
+                    self.note_edited(index, layout);
+                    went = match from {
+                        // With one that has been looked at.
+                        End::Left => index > 0 && self.merge_if_thin(index - 1, layout, open)?,
+                        End::Right => {
+                            self.merge_if_thin(index, layout, open)?;
+                            false
+                        }
+                    };
+                }
+            }
+            index += usize::from(from == End::Left && !went);
+        }
+        if removed > 0 {
+            self.keep_ends_plain(layout, open);
+            self.shrunk(layout.fill);
+        }
+        Ok(removed)
+    }
+
+    /// Removes all elements but those of a range. Nodes that go are not read.
+    pub(crate) fn trim(
+        &mut self,
+        kept: Range<u64>,
+        layout: Layout,
+        open: Open<'_>,
+    ) -> Result<(), DecodeError> {
+        let behind = self.len - kept.end.min(self.len);
+        self.drop_elements(End::Left, kept.start, open)?;
+        self.drop_elements(End::Right, behind, open)?;
+        self.keep_ends_plain(layout, open);
+        self.shrunk(layout.fill);
+        Ok(())
+    }
+
+    fn drop_elements(&mut self, end: End, count: u64, open: Open<'_>) -> Result<(), DecodeError> {
+        let mut left = count.min(self.len);
+        while left > 0 {
+            let index = if end == End::Left { 0 } else { self.nodes.len() - 1 };
+            let taken = left.min(self.nodes[index].len() as u64);
+            self.drop_from(index, end, taken as usize, open)?;
+            left -= taken;
+        }
+        Ok(())
+    }
+
+    /// Merges a node with the next one if both are thin; says whether it did.
+    fn merge_if_thin(&mut self, index: usize, layout: Layout, open: Open<'_>) -> Result<bool, DecodeError> {
+        let (Some(one), Some(next)) = (self.nodes.get(index), self.nodes.get(index + 1)) else {
+            return Ok(false);
+        };
+        let bytes = one.raw_len() + next.raw_len();
+        let is_thin = bytes <= layout.fill.max_bytes() / THIN_SHARE;
+        if !is_thin || !layout.fill.holds(bytes, one.len() + next.len()) {
+            return Ok(false);
+        }
+        self.unpack(index + 1, open)?;
+        let Some(tail) = self.nodes[index + 1].plain().cloned() else { return Ok(false) };
+        self.change(index, open, |listpack| listpack.append(tail.view()))?;
+        self.remove_node(index + 1);
+        self.note_edited(index, layout);
+        Ok(true)
+    }
+}

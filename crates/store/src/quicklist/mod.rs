@@ -1,0 +1,261 @@
+//! A list as a sequence of nodes, of which those in the middle are compressed (Valkey's quicklist).
+//!
+//! - [`fill`]: how large a node may be; [`node`]: one node, plain or packed
+//! - [`ends`]: pushing and popping; [`edit`]: changes anywhere; [`reading`]: what a reader takes with it
+//! - [`packing`]: which nodes are compressed, and when
+//! - [`List`]: a list that a key has, behind a lock of its own
+//!
+//! A node is a listpack. Those at the ends, as many as the depth says, are plain, so that pushes and pops find them so;
+//! the others are packed: records of the codec. Whoever reads takes counted handles of the nodes and decodes them when the
+//! lock is let go; nobody gives up the packed form for it. A plain node that somebody has taken along is copied when it
+//! changes, so what a reader has does not.
+//!
+//! The module knows elements and nodes. It does not know keys, commands, nor how a record is decoded, which it is told.
+
+mod edit;
+mod ends;
+pub(crate) mod fill;
+pub(crate) mod node;
+pub(crate) mod packing;
+pub(crate) mod reading;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
+use snugly_codec::DecodeError;
+use snugly_listpack::Listpack;
+
+use crate::memory::allocation_size;
+use crate::memory::entry::EntryRef;
+pub use fill::Fill;
+use node::{Node, NodeId};
+
+/// One end of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// In front of the first element.
+    Left,
+    /// Behind the last one.
+    Right,
+}
+
+impl End {
+    /// The other end.
+    pub fn opposite(self) -> End {
+        match self {
+            End::Left => End::Right,
+            End::Right => End::Left,
+        }
+    }
+}
+
+/// How nodes are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) fill: Fill,
+    /// How many nodes at each end are plain; 0 is all of them.
+    pub(crate) depth: usize,
+}
+
+/// Makes a plain node of a packed one.
+pub(crate) type Open<'o> = &'o mut dyn FnMut(EntryRef<'_>) -> Result<Listpack, DecodeError>;
+
+/// The list of one key. Its lock is taken while that of the key's shard is held, and never the other way round.
+pub(crate) struct List {
+    quicklist: Mutex<Quicklist>,
+}
+
+impl List {
+    pub(crate) fn new(quicklist: Quicklist) -> Arc<List> {
+        Arc::new(List { quicklist: Mutex::new(quicklist) })
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Quicklist> {
+        self.quicklist.lock()
+    }
+
+    /// Bytes that it takes beside the entry of its key.
+    pub(crate) fn memory(&self) -> usize {
+        self.lock().memory()
+    }
+}
+
+/// The elements of a list, in nodes.
+#[derive(Clone, Default)]
+pub(crate) struct Quicklist {
+    nodes: VecDeque<Node>,
+    /// How many elements there are.
+    len: u64,
+    /// Bytes of all nodes as listpacks.
+    raw_bytes: u64,
+    /// Bytes that the nodes' contents take.
+    content_bytes: usize,
+    /// Whether it has more than what one small listpack holds, or has had until it became much less. Clients are told, and
+    /// nothing else depends on it.
+    is_large: bool,
+    /// Nodes that are to be packed now.
+    due: Vec<NodeId>,
+    /// A node that was changed in the middle, and stays plain until another one is.
+    edited: Option<NodeId>,
+}
+
+impl Quicklist {
+    /// How many elements there are.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether Valkey would have made a quicklist of it, rather than one listpack.
+    pub(crate) fn is_large(&self) -> bool {
+        self.is_large
+    }
+
+    /// How many nodes there are.
+    pub(crate) fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// How many of them are packed.
+    pub(crate) fn packed_count(&self) -> usize {
+        self.nodes.iter().filter(|node| node.is_packed()).count()
+    }
+
+    /// Bytes of all nodes as listpacks.
+    pub(crate) fn raw_bytes(&self) -> u64 {
+        self.raw_bytes
+    }
+
+    /// Bytes that the list takes in memory.
+    pub(crate) fn memory(&self) -> usize {
+        // A counted lock around it, in an allocation of its own.
+        let around = size_of::<List>() + 2 * size_of::<usize>();
+        allocation_size(around)
+            + allocation_size(self.nodes.capacity() * size_of::<Node>())
+            + allocation_size(self.due.capacity() * size_of::<NodeId>())
+            + self.content_bytes
+    }
+
+    /// Becomes what Valkey calls a quicklist if so much more does not fit one listpack.
+    pub(crate) fn expect(&mut self, more_bytes: usize, more_elements: usize, fill: Fill) {
+        let bytes = self.raw_bytes as usize + more_bytes;
+        self.is_large |= !fill.holds(bytes, self.len as usize + more_elements);
+    }
+
+    /// Is one listpack again if it is at most half of what one may be.
+    pub(crate) fn shrunk(&mut self, fill: Fill) {
+        if self.nodes.len() <= 1 {
+            self.is_large &= !fill.holds_twice(self.raw_bytes as usize, self.len as usize);
+        }
+    }
+
+    /// Changes a node as a listpack; it counts as changed from then on.
+    fn change<R>(
+        &mut self,
+        index: usize,
+        open: Open<'_>,
+        change: impl FnOnce(&mut Listpack) -> R,
+    ) -> Result<R, DecodeError> {
+        let node = &mut self.nodes[index];
+        let before = (node.memory(), node.len() as u64, node.raw_len() as u64);
+        let result = node.change(open, change)?;
+        self.content_bytes = self.content_bytes + node.memory() - before.0;
+        self.len = self.len + node.len() as u64 - before.1;
+        self.raw_bytes = self.raw_bytes + node.raw_len() as u64 - before.2;
+        Ok(result)
+    }
+
+    /// Makes a node plain.
+    fn unpack(&mut self, index: usize, open: Open<'_>) -> Result<(), DecodeError> {
+        let node = &mut self.nodes[index];
+        let before = node.memory();
+        node.unpack(open)?;
+        self.content_bytes = self.content_bytes + node.memory() - before;
+        Ok(())
+    }
+
+    /// Puts a node in front of that at `index`, or behind the last one.
+    fn insert_node(&mut self, index: usize, listpack: Listpack) {
+        let id = self.id_between(index);
+        let node = Node::new(id, listpack);
+        self.content_bytes += node.memory();
+        self.len += node.len() as u64;
+        self.raw_bytes += node.raw_len() as u64;
+        if self.nodes.len() == self.nodes.capacity() {
+            // By a quarter, where the deque would double.
+            self.nodes.reserve_exact(self.nodes.len() / 4 + 1);
+        }
+        self.nodes.insert(index, node);
+    }
+
+    fn remove_node(&mut self, index: usize) {
+        if let Some(node) = self.nodes.remove(index) {
+            self.content_bytes -= node.memory();
+            self.len -= node.len() as u64;
+            self.raw_bytes -= node.raw_len() as u64;
+        }
+        if self.nodes.len() < self.nodes.capacity() / 4 {
+            self.nodes.shrink_to(self.nodes.len() * 2);
+        }
+    }
+
+    fn id_between(&mut self, index: usize) -> NodeId {
+        let before = index.checked_sub(1).and_then(|before| self.nodes.get(before)).map(Node::id);
+        let after = self.nodes.get(index).map(Node::id);
+        NodeId::between(before, after).unwrap_or_else(|| {
+            self.renumber();
+            self.id_between(index)
+        })
+    }
+
+    /// Gives the nodes ids with room between them.
+    fn renumber(&mut self) {
+        let mut last = None;
+        let mut first = true;
+        for node in &mut self.nodes {
+            let id = if first {
+                NodeId::lowest()
+            } else {
+                NodeId::between(last, None).unwrap_or(NodeId::lowest())
+            };
+            node.set_id(id);
+            (last, first) = (Some(id), false);
+        }
+        (self.due, self.edited) = (Vec::new(), None);
+    }
+
+    fn index_of(&self, id: NodeId) -> Option<usize> {
+        self.nodes.binary_search_by_key(&id, Node::id).ok()
+    }
+
+    /// The node that has an element, and where in it that is.
+    fn locate(&self, index: u64) -> Option<(usize, usize)> {
+        if index >= self.len {
+            return None;
+        }
+        if index < self.len / 2 {
+            let mut left = index;
+            for (number, node) in self.nodes.iter().enumerate() {
+                if left < node.len() as u64 {
+                    return Some((number, left as usize));
+                }
+                left -= node.len() as u64;
+            }
+        } else {
+            let mut left = self.len - index;
+            for (number, node) in self.nodes.iter().enumerate().rev() {
+                if left <= node.len() as u64 {
+                    return Some((number, node.len() - left as usize));
+                }
+                left -= node.len() as u64;
+            }
+        }
+        None
+    }
+}

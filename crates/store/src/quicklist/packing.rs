@@ -1,0 +1,101 @@
+//! Which nodes are packed, and when.
+//!
+//! A node that leaves the zone of an end is packed by whoever made it leave, once the lock is let go. A node that is changed
+//! in the middle stays plain until another one is changed, so that changes of one place in turn cost no packing.
+
+use std::sync::Arc;
+
+use snugly_listpack::Listpack;
+
+use super::node::{Content, NodeId};
+use super::{Layout, Open, Quicklist};
+use crate::memory::entry::Entry;
+
+/// Smaller listpacks are not worth trying, in bytes (Valkey's MIN_COMPRESS_BYTES).
+const MIN_BYTES: usize = 48;
+
+/// A node that is to be packed.
+pub(crate) struct Due {
+    id: NodeId,
+    listpack: Arc<Listpack>,
+}
+
+impl Due {
+    /// What is to be encoded.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.listpack.as_bytes()
+    }
+}
+
+impl Quicklist {
+    /// The next node that is to be packed.
+    pub(crate) fn next_due(&mut self) -> Option<Due> {
+        while let Some(id) = self.due.pop() {
+            let node = self.index_of(id).map(|index| &self.nodes[index]);
+            if let Some(listpack) = node.and_then(|node| node.plain()) {
+                return Some(Due { id, listpack: listpack.clone() });
+            }
+        }
+        None
+    }
+
+    /// Packs a node, unless it has changed since it was due; `None` says that it does not become smaller.
+    pub(crate) fn pack(&mut self, due: Due, packed: Option<Entry>) {
+        let Some(index) = self.index_of(due.id) else { return };
+        let node = &mut self.nodes[index];
+        if node.content().same(&Content::Plain(due.listpack)) {
+            let before = node.memory();
+            node.pack(packed);
+            self.content_bytes = self.content_bytes + node.memory() - before;
+        }
+    }
+
+    /// Whether a node is between the zones of both ends.
+    fn is_inside(&self, index: usize, layout: Layout) -> bool {
+        layout.depth > 0 && index >= layout.depth && index + layout.depth < self.nodes.len()
+    }
+
+    fn is_packable(&self, index: usize, layout: Layout) -> bool {
+        let is_worth_it = |index: usize| {
+            let node = &self.nodes[index];
+            !node.is_packed() && !node.is_incompressible() && node.raw_len() >= MIN_BYTES
+        };
+        self.is_inside(index, layout) && is_worth_it(index)
+    }
+
+    /// Has nodes packed that have left a zone because a node was added at `index`.
+    pub(super) fn review_around(&mut self, index: usize, layout: Layout) {
+        let behind_zone = (self.nodes.len() - 1).checked_sub(layout.depth);
+        for candidate in [Some(index), Some(layout.depth), behind_zone].into_iter().flatten() {
+            if candidate < self.nodes.len() && self.is_packable(candidate, layout) {
+                let id = self.nodes[candidate].id();
+                if !self.due.contains(&id) && self.edited != Some(id) {
+                    self.due.push(id);
+                }
+            }
+        }
+    }
+
+    /// Notes that a node was changed in the middle: the one that was before is packed.
+    pub(super) fn note_edited(&mut self, index: usize, layout: Layout) {
+        if !self.is_packable(index, layout) {
+            return;
+        }
+        let id = self.nodes[index].id();
+        if let Some(before) = self.edited.replace(id)
+            && before != id
+        {
+            self.due.push(before);
+        }
+    }
+
+    /// Makes nodes plain that have come into a zone. One that cannot be read stays as it is: who wants it is told.
+    pub(super) fn keep_ends_plain(&mut self, layout: Layout, open: Open<'_>) {
+        let len = self.nodes.len();
+        let zone = layout.depth.min(len);
+        for index in (0..zone).chain(len - zone..len) {
+            // An error shows again when the node is read.
+            let _ = self.unpack(index, open);
+        }
+    }
+}

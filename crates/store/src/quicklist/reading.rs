@@ -1,0 +1,46 @@
+//! What a reader takes with it when the lock is let go.
+
+use std::ops::Range;
+
+use super::Quicklist;
+use super::node::Content;
+
+/// Some elements of one node.
+pub(crate) struct Piece {
+    pub(crate) content: Content,
+    /// Where they are in the node.
+    pub(crate) elements: Range<usize>,
+}
+
+impl Quicklist {
+    /// A place as clients give it: negative counts from the end. `None` is outside.
+    pub(crate) fn place(&self, index: i64) -> Option<u64> {
+        let place = if index < 0 { (self.len as i64).checked_add(index)? } else { index };
+        u64::try_from(place).ok().filter(|place| *place < self.len)
+    }
+
+    /// A range as clients give it, both ends included.
+    pub(crate) fn range(&self, start: i64, stop: i64) -> Range<u64> {
+        let len = self.len as i64;
+        let from_end = |index: i64| if index < 0 { len.saturating_add(index) } else { index };
+        let (start, stop) = (from_end(start).max(0), from_end(stop).min(len - 1));
+        if start > stop { 0..0 } else { start as u64..stop as u64 + 1 }
+    }
+
+    /// The elements of a range.
+    pub(crate) fn pieces(&self, range: Range<u64>) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let Some((first, mut skip)) = self.locate(range.start) else { return pieces };
+        let mut left = (range.end.min(self.len).saturating_sub(range.start)) as usize;
+        for node in self.nodes.range(first..) {
+            if left == 0 {
+                break;
+            }
+            let taken = left.min(node.len() - skip);
+            pieces.push(Piece { content: node.content().clone(), elements: skip..skip + taken });
+            left -= taken;
+            skip = 0;
+        }
+        pieces
+    }
+}
