@@ -33,6 +33,8 @@ const RANGE_13: i64 = 1 << 13;
 /// A byte of a back length that has others in front of it.
 const MORE: u8 = 0x80;
 const BACK_BITS: u32 = 7;
+/// What fits back lengths of one byte to four, as `lpEncodeBacklen` has it: from two bytes on, one less than would fit.
+const BACK_LIMITS: [usize; 4] = [0x7f, 0x3ffe, 0x1f_fffe, 0xfff_fffe];
 
 /// What is looked for among elements.
 #[derive(Clone, Copy, Debug)]
@@ -185,23 +187,18 @@ fn write_integer(integer: i64, out: &mut Vec<u8>) {
 }
 
 fn string_header_len(len: usize) -> usize {
-    match len {
-        ..=SHORT_LEN => 1,
-        ..=MEDIUM_LEN => 2,
-        _ => 5,
+    if len <= SHORT_LEN {
+        1
+    } else if len <= MEDIUM_LEN {
+        2
+    } else {
+        5
     }
 }
 
-/// The bytes of the back length of an element that takes `len` without it. The limits are those of `lpEncodeBacklen`, which
-/// has one less than fits.
+/// The bytes of the back length of an element that takes `len` without it.
 fn back_len_len(len: usize) -> usize {
-    match len {
-        ..=0x7f => 1,
-        ..=0x3ffe => 2,
-        ..=0x1f_fffe => 3,
-        ..=0xfff_fffe => 4,
-        _ => 5,
-    }
+    1 + BACK_LIMITS.iter().filter(|limit| len > **limit).count()
 }
 
 /// Seven bits to a byte, the highest first; all but the first have `MORE`, since they are read backwards.

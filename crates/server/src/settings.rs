@@ -10,7 +10,7 @@ use snugly_protocol::glob;
 use snugly_protocol::resp::parse_integer;
 use snugly_store::{
     DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, DictionarySettings, Durability, EvictionPolicy, Goal,
-    KeyPredicate, MAX_KEY_LEN, PackingSettings, Settings as StoreSettings, Storage,
+    KeyPredicate, ListSettings, MAX_KEY_LEN, PackingSettings, Settings as StoreSettings, Storage,
 };
 use tracing::level_filters::LevelFilter;
 
@@ -385,6 +385,7 @@ impl Configuration {
                 max_memory: self.dictionary_memory,
             },
             packing: PackingSettings { after: self.cold_after, level: self.cold_compression_level },
+            lists: ListSettings::default(),
         })
     }
 }

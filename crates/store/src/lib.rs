@@ -29,6 +29,7 @@
 //! - `memory`: entries in shards; `disk`: rows in a file
 //! - `dictionaries`: what values that are alike have in common; `upkeep`: what is done for them in the background
 //! - `packing`: records that nobody uses, at a stronger level
+//! - `quicklist`: lists, in compressed nodes
 //! - `changes`: who is told of them
 //!
 //! The crate knows keys, databases, expiry, eviction and budgets. It does not know commands, protocols or sockets.
@@ -57,12 +58,14 @@ pub use memory::eviction::EvictionPolicy;
 pub use memory::slab::SlabStats;
 pub use memory::{allocation_size, entry_allocation_size};
 pub use packing::{PackingSettings, PackingStats};
+pub use quicklist::{End, Fill};
 pub use session::{
-    Condition, ExpireConditions, ExpireOutcome, Expiry, ManyCondition, Session, SetOutcome, StoreError,
-    Ticket, Usage, Value,
+    Condition, Elements, ExpireConditions, ExpireOutcome, Expiry, Inserted, ListSet, ListSettings, ListStats,
+    ManyCondition, Search, Session, SetOutcome, StoreError, Ticket, Usage, Value,
 };
 pub use snugly_codec::{Choice, Counters, Record, Snapshot};
 pub use snugly_learning::{Band, Decision, Goal, Measured};
+pub use snugly_listpack::Element;
 pub use store::{
     Config, DEFAULT_DATABASES, DEFAULT_MAX_KEY_LEN, DEFAULT_MAX_VALUE_LEN, DatabaseStats, Flushed, Settings,
     Stats, Store, system_time,

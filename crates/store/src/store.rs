@@ -23,7 +23,8 @@ use crate::memory::keyspace::Keyspace;
 use crate::memory::shard::Database;
 use crate::memory::slab::{SLAB, SlabStats};
 use crate::packing::{PackingCounters, PackingSettings, PackingStats};
-use crate::session::{Session, StoreError, Ticket};
+use crate::quicklist::decoded::DecodedNodes;
+use crate::session::{ListSettings, Session, StoreError, Ticket};
 use crate::upkeep::DictionaryTender;
 
 /// What is fixed for a store's life.
@@ -60,6 +61,8 @@ pub struct Settings {
     pub dictionaries: DictionarySettings,
     /// What becomes of records that nobody uses, while a [`DictionaryTender`] does it.
     pub packing: PackingSettings,
+    /// How lists are laid out and compressed. Changing it changes what is written to lists from then on.
+    pub lists: ListSettings,
 }
 
 /// The longest key by default, in bytes.
@@ -81,6 +84,7 @@ impl Settings {
             max_value_len: DEFAULT_MAX_VALUE_LEN,
             dictionaries: DictionarySettings::default(),
             packing: PackingSettings::default(),
+            lists: ListSettings::default(),
         }
     }
 
@@ -134,6 +138,7 @@ pub struct Store {
     pub(crate) changes: Changes,
     pub(crate) dictionaries: Dictionaries,
     pub(crate) packing: PackingCounters,
+    pub(crate) decoded: DecodedNodes,
     databases: usize,
     settings: RwLock<Settings>,
     settings_version: AtomicU64,
@@ -230,6 +235,7 @@ impl Store {
             changes,
             dictionaries: Dictionaries::new(&config.settings),
             packing: PackingCounters::default(),
+            decoded: DecodedNodes::new(config.settings.lists.cache_bytes),
             databases: config.databases,
             settings: RwLock::new(config.settings),
             settings_version: AtomicU64::new(0),
@@ -416,6 +422,7 @@ impl Store {
         self.settings_version.fetch_add(1, Ordering::Release);
         let settings = self.settings();
         self.dictionaries.follow(&settings);
+        self.decoded.limit(settings.lists.cache_bytes);
         if let Some(disk) = self.disk() {
             disk.follow(&settings);
         }
@@ -427,6 +434,11 @@ impl Store {
 
     pub(crate) fn settings_version(&self) -> u64 {
         self.settings_version.load(Ordering::Acquire)
+    }
+
+    /// Bytes of list nodes that are kept decoded (see [`ListSettings::cache_bytes`]), beside what is used.
+    pub fn decoded_node_bytes(&self) -> u64 {
+        self.decoded.bytes()
     }
 
     /// Bytes that keys, values and their overhead take in memory, as the allocator counts them.

@@ -62,6 +62,9 @@ impl Failure {
         ))
     }
 
+    pub(crate) const WRONG_TYPE: Failure =
+        Failure::fixed("WRONGTYPE Operation against a key holding the wrong kind of value");
+
     /// A write that could not be kept, or data that could not be read: Valkey's code for trouble with the disk.
     pub(crate) fn not_on_disk(error: &StoreError) -> Failure {
         Failure::new(format!("MISCONF {error}"))
@@ -76,6 +79,7 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
         match error {
             StoreError::OutOfMemory { .. } => Failure::OUT_OF_MEMORY,
+            StoreError::WrongType => Failure::WRONG_TYPE,
             StoreError::ValueTooLong { .. } => Failure::TOO_LONG,
             StoreError::KeyTooLong { .. } | StoreError::Damaged { .. } => {
                 Failure::new(format!("ERR {error}"))

@@ -9,17 +9,20 @@
 //!        references   record_len   access     key_len<<8 | flags   [expiry u64]  key …  record …
 //! ```
 //!
-//! Everything but `references`, `access` and `expiry` is written once, before the entry is shared.
+//! Everything but `references`, `access` and `expiry` is written once, before the entry is shared. The entry of a list has,
+//! in the place of the record, a counted pointer to the list, which has a lock of its own.
 
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use snugly_codec::{CodecId, Record};
 
 use crate::memory::entry_allocation_size;
 use crate::memory::slab::SLAB;
+use crate::quicklist::List;
 
 #[repr(C, align(8))]
 struct Header {
@@ -35,6 +38,8 @@ const HAS_EXPIRY_FIELD: u32 = 1;
 const IS_TOMBSTONE: u32 = 2;
 /// A stronger level has been tried on the record; what it is now is the smaller of both.
 const IS_PACKED: u32 = 4;
+/// It is a list: where a record would be is what `Arc::into_raw` gave.
+const IS_LIST: u32 = 8;
 const KEY_LEN_SHIFT: u32 = 8;
 
 /// The longest key an entry can hold, in bytes.
@@ -45,6 +50,10 @@ pub(crate) const MAX_RECORD_LEN: usize = u32::MAX as usize;
 /// Records from this size on always carry the expiry field, so that EXPIRE never copies a long one.
 const ALWAYS_EXPIRY_FIELD_FROM: usize = 4096;
 const NO_EXPIRY: u64 = u64::MAX;
+/// Codec 0, and a length of 0.
+const EMPTY_RECORD: [u8; 2] = [CodecId::Identity as u8, 0];
+
+const LIST_POINTER_LEN: usize = size_of::<*const List>();
 
 /// Bytes that stand beside the record in an entry's allocation.
 pub(crate) fn overhead(key_len: usize, has_expiry: bool) -> usize {
@@ -98,6 +107,15 @@ impl Entry {
                 target = rest;
             }
         }))
+    }
+
+    /// The entry of a list.
+    pub(crate) fn list(key: &[u8], list: Arc<List>, expiry: Option<u64>, access: Access) -> Entry {
+        Entry::build(key, LIST_POINTER_LEN, expiry, access, IS_LIST, |target| {
+            let place = target.as_mut_ptr().cast::<*const List>();
+            // SAFETY: `target` is ours alone and as long as a pointer; it need not be aligned for one.
+            unsafe { place.write_unaligned(Arc::into_raw(list)) }
+        })
     }
 
     /// Says that there is no such key, whatever the disk says.
@@ -170,6 +188,10 @@ impl Drop for Entry {
         // Acquire pairs with the Release above: whatever other holders did happens before the memory goes.
         entry.header().references.load(Ordering::Acquire);
         let size = entry.size();
+        if let Some(list) = entry.list_pointer() {
+            // SAFETY: the entry owned the count that `into_raw` gave up, and goes.
+            drop(unsafe { Arc::from_raw(list) });
+        }
         // SAFETY: this was the last handle, and the size is the one that the entry was made with.
         unsafe { SLAB.free(self.0.cast(), size) }
     }
@@ -201,7 +223,31 @@ impl<'a> EntryRef<'a> {
         self.header().key_len_and_flags & IS_PACKED != 0
     }
 
-    /// The same record, for another key or with another expiry.
+    fn list_pointer(self) -> Option<*const List> {
+        let is_list = self.header().key_len_and_flags & IS_LIST != 0;
+        let place = overhead(self.key_len(), self.has_expiry_field());
+        // SAFETY: the flag says that a pointer was written there, perhaps not aligned, before the entry was shared.
+        is_list.then(|| unsafe { self.0.cast::<u8>().add(place).cast::<*const List>().read_unaligned() })
+    }
+
+    /// The list, if it is one.
+    pub(crate) fn list(self) -> Option<&'a List> {
+        // SAFETY: the entry owns a count of the list, and a handle that lives for 'a keeps the entry.
+        self.list_pointer().map(|list| unsafe { &*list })
+    }
+
+    /// A handle of the list, if it is one.
+    pub(crate) fn list_handle(self) -> Option<Arc<List>> {
+        self.list_pointer().map(|list| {
+            // SAFETY: as in `list`, and the pointer came from `into_raw`; the count that this handle drops is added first.
+            unsafe {
+                Arc::increment_strong_count(list);
+                Arc::from_raw(list)
+            }
+        })
+    }
+
+    /// The same record or list, for another key or with another expiry.
     pub(crate) fn copy(self, key: &[u8], expiry: Option<u64>, access: Access) -> Entry {
         self.copy_with(key, expiry, access, self.header().key_len_and_flags & IS_PACKED)
     }
@@ -212,6 +258,9 @@ impl<'a> EntryRef<'a> {
     }
 
     fn copy_with(self, key: &[u8], expiry: Option<u64>, access: Access, flags: u32) -> Entry {
+        if let Some(list) = self.list_handle() {
+            return Entry::list(key, list, expiry, access);
+        }
         let record = self.record_bytes();
         Entry::build(key, record.len(), expiry, access, flags, |target| {
             target.write_copy_of_slice(record);
@@ -235,19 +284,19 @@ impl<'a> EntryRef<'a> {
     }
 
     fn size(self) -> usize {
-        overhead(self.key_len(), self.has_expiry_field()) + self.record_len()
+        overhead(self.key_len(), self.has_expiry_field()) + self.header().record_len as usize
     }
 
     pub(crate) fn key(self) -> &'a [u8] {
         self.bytes(overhead(0, self.has_expiry_field()), self.key_len())
     }
 
+    /// The record; that of an empty value, if it is a list.
     pub(crate) fn record_bytes(self) -> &'a [u8] {
-        self.bytes(overhead(self.key_len(), self.has_expiry_field()), self.record_len())
-    }
-
-    pub(crate) fn record_len(self) -> usize {
-        self.header().record_len as usize
+        if self.list_pointer().is_some() {
+            return &EMPTY_RECORD;
+        }
+        self.bytes(overhead(self.key_len(), self.has_expiry_field()), self.header().record_len as usize)
     }
 
     /// The number of the dictionary that the record needs.
@@ -264,9 +313,9 @@ impl<'a> EntryRef<'a> {
         self.0.as_ptr().cast()
     }
 
-    /// Bytes that the entry takes in memory.
+    /// Bytes that the entry takes in memory, those of its list included.
     pub(crate) fn allocation_size(self) -> usize {
-        entry_allocation_size(self.size())
+        entry_allocation_size(self.size()) + self.list().map_or(0, List::memory)
     }
 
     /// When the entry expires, in Unix milliseconds.
@@ -302,6 +351,10 @@ impl<'a> EntryRef<'a> {
         // from it under the shard's lock, which the caller has: nobody changes the entry while it is copied, and in
         // the copy the count of one is right as well.
         unsafe { ptr::copy_nonoverlapping(self.0.cast::<u8>().as_ptr(), base.as_ptr(), size) };
+        if let Some(list) = self.list_pointer() {
+            // SAFETY: the pointer came from `into_raw`, and this entry still owns the count that the copy now owns, too.
+            unsafe { Arc::increment_strong_count(list) };
+        }
         Some(Entry(base.cast()))
     }
 

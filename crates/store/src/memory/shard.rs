@@ -8,6 +8,7 @@ use crate::memory::entry::{Access, Entry, EntryRef};
 use crate::memory::expiry::{self, ExpiryIndex};
 use crate::memory::table::Table;
 use crate::memory::uses::Uses;
+use crate::quicklist::Quicklist;
 
 pub(crate) struct Shard {
     changes: Changes,
@@ -223,6 +224,24 @@ impl Shard {
     pub(crate) fn set_expiry(&mut self, database: usize, index: usize, expiry: Option<u64>) {
         self.version += 1;
         self.database(database).set_expiry(index, expiry);
+        if let Some(part) = self.existing_database(database) {
+            self.changes.written(database, part.table.entry(index));
+        }
+    }
+
+    /// Changes a list, which is no change of its key yet (see [`Shard::list_changed`]); `None` if the entry is none.
+    pub(crate) fn with_list<R>(
+        &mut self,
+        database: usize,
+        index: usize,
+        change: impl FnOnce(&mut Quicklist) -> R,
+    ) -> Option<R> {
+        self.database(database).with_list(index, change)
+    }
+
+    /// Tells of a list that was changed.
+    pub(crate) fn list_changed(&mut self, database: usize, index: usize) {
+        self.version += 1;
         if let Some(part) = self.existing_database(database) {
             self.changes.written(database, part.table.entry(index));
         }
@@ -549,6 +568,14 @@ impl Database {
                 self.put(tag, Some(index), copy);
             }
         }
+    }
+
+    fn with_list<R>(&mut self, index: usize, change: impl FnOnce(&mut Quicklist) -> R) -> Option<R> {
+        let mut list = self.table.entry(index).list()?.lock();
+        let before = list.memory();
+        let result = change(&mut list);
+        self.entry_bytes = self.entry_bytes + list.memory() - before;
+        Some(result)
     }
 
     fn memory(&self) -> usize {

@@ -2,7 +2,7 @@
 //!
 //! - [`fill`]: how large a node may be; [`node`]: one node, plain or packed
 //! - [`ends`]: pushing and popping; [`edit`]: changes anywhere; [`reading`]: what a reader takes with it
-//! - [`packing`]: which nodes are compressed, and when
+//! - [`packing`]: which nodes are compressed, and when; [`decoded`]: those that are kept decoded
 //! - [`List`]: a list that a key has, behind a lock of its own
 //!
 //! A node is a listpack. Those at the ends, as many as the depth says, are plain, so that pushes and pops find them so;
@@ -12,6 +12,7 @@
 //!
 //! The module knows elements and nodes. It does not know keys, commands, nor how a record is decoded, which it is told.
 
+pub(crate) mod decoded;
 mod edit;
 mod ends;
 pub(crate) mod fill;
@@ -52,7 +53,7 @@ impl End {
     }
 }
 
-/// How nodes are laid out.
+/// How the nodes of a list are laid out, as of this change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) fill: Fill,

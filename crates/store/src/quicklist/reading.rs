@@ -27,6 +27,12 @@ impl Quicklist {
         if start > stop { 0..0 } else { start as u64..stop as u64 + 1 }
     }
 
+    /// One element.
+    pub(crate) fn piece_at(&self, place: u64) -> Option<Piece> {
+        let (index, offset) = self.locate(place)?;
+        Some(Piece { content: self.nodes[index].content().clone(), elements: offset..offset + 1 })
+    }
+
     /// The elements of a range.
     pub(crate) fn pieces(&self, range: Range<u64>) -> Vec<Piece> {
         let mut pieces = Vec::new();

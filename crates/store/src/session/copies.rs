@@ -21,6 +21,7 @@ impl Session {
     /// As [`Session::set`] and [`Session::get`]; then nothing has changed.
     pub fn copy(&mut self, from: (usize, &[u8]), to: (usize, &[u8])) -> Result<bool, StoreError> {
         let Some(value) = self.peek(from.0, from.1)? else { return Ok(false) };
+        let value = value.of_its_own();
         self.put_copy(&value, to, 0)?;
         Ok(true)
     }

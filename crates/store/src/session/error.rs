@@ -41,6 +41,9 @@ pub enum StoreError {
         /// What is wrong with the record.
         source: snugly_codec::DecodeError,
     },
+    /// The key has a list where the operation is for strings, or the other way round.
+    #[error("the key holds a value of another kind")]
+    WrongType,
     /// A value on disk is not what was written.
     #[error("the value of {key:?} on disk is damaged; write or delete the key to mend it", key = String::from_utf8_lossy(key))]
     Damaged {

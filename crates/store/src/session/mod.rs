@@ -7,6 +7,7 @@
 //! - `encoding`: values to records and back, with the dictionaries of the moment
 //! - `packing`: values that nobody uses, at a stronger level
 //! - `sampling`: values that are there already, to learn dictionaries from
+//! - `lists`: lists, a node at a time
 //! - `copies`: values that go to other keys as they are stored
 //! - `value`: a value as it is stored
 //! - `terms`, `error`: what operations are told, what they answer, and why they fail
@@ -14,6 +15,7 @@
 mod copies;
 mod encoding;
 mod error;
+mod lists;
 mod packing;
 mod sampling;
 mod terms;
@@ -36,6 +38,7 @@ use crate::tiers::Terms;
 pub use copies::Usage;
 pub(crate) use encoding::Anew;
 pub use error::StoreError;
+pub use lists::{Elements, Inserted, ListSet, ListSettings, ListStats, Search};
 pub(crate) use packing::{Packer, Packing};
 pub use terms::{Condition, ExpireConditions, ExpireOutcome, Expiry, ManyCondition, SetOutcome, Ticket};
 pub use value::Value;
@@ -129,8 +132,18 @@ impl Session {
     /// Looks a key up for reading: counts a hit or a miss, and makes an eviction of the key less likely.
     ///
     /// # Errors
-    /// [`StoreError::Unreadable`] if the key's value is damaged where it is stored.
+    /// [`StoreError::WrongType`] if it is a list, [`StoreError::Unreadable`] if the key's value is damaged where it is
+    /// stored.
     pub fn get(&mut self, database: usize, key: &[u8]) -> Result<Option<Value>, StoreError> {
+        let value = self.touch(database, key)?;
+        if value.as_ref().is_some_and(Value::is_list) { Err(StoreError::WrongType) } else { Ok(value) }
+    }
+
+    /// As [`Session::get`], whatever kind of value it is.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if the key's value is damaged where it is stored.
+    pub fn touch(&mut self, database: usize, key: &[u8]) -> Result<Option<Value>, StoreError> {
         self.follow_settings();
         let now = self.now();
         let value = self.look(database, key, |session, entry| session.used(entry, now))?;
@@ -178,7 +191,7 @@ impl Session {
         self.store.keyspace.prefetch(&places[..len], database);
     }
 
-    /// Looks several keys up at one instant, as [`Session::get`] does for one.
+    /// Looks several keys up at one instant, as [`Session::touch`] does for one.
     ///
     /// # Errors
     /// As [`Session::get`].
@@ -294,10 +307,14 @@ impl Session {
 
     /// A handle to an entry, with this use of it noted if it counts.
     fn used(&self, entry: EntryRef<'_>, now: u64) -> Value {
+        self.note_use(entry, now);
+        Value(entry.to_owned())
+    }
+
+    fn note_use(&self, entry: EntryRef<'_>, now: u64) {
         if self.touches {
             entry.set_access(entry.access().used(now, self.settings.eviction.frequency_cap()));
         }
-        Value(entry.to_owned())
     }
 
     fn count_lookup(&self, hit: bool) {

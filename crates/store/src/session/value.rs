@@ -2,7 +2,9 @@
 
 use snugly_codec::Record;
 
+use super::lists::ListStats;
 use crate::memory::entry::Entry;
+use crate::quicklist::List;
 
 /// A value as it is stored. Holding it costs no copy, and it does not change, whatever happens to its key.
 #[derive(Clone)]
@@ -15,10 +17,32 @@ impl Value {
         self.record().raw_len()
     }
 
+    /// Whether it is a list. Its length as a value is then 0, and its record that of no bytes.
+    pub fn is_list(&self) -> bool {
+        self.0.borrow().list().is_some()
+    }
+
+    /// How a list is stored, if it is one.
+    pub fn list(&self) -> Option<ListStats> {
+        self.0.borrow().list().map(|list| ListStats::of(&list.lock()))
+    }
+
     /// How it is stored.
     pub fn record(&self) -> Record<'_> {
         Record::parse(self.0.borrow().record_bytes())
             .expect("the memory tier holds records that were parsed before")
+    }
+
+    /// The same value, to become another key's: a list is shared as long as neither changes, a node at a time.
+    pub(super) fn of_its_own(self) -> Value {
+        let entry = self.0.borrow();
+        match entry.list() {
+            Some(list) => {
+                let copy = List::new(list.lock().clone());
+                Value(Entry::list(entry.key(), copy, entry.expiry(), entry.access()))
+            }
+            None => self,
+        }
     }
 
     /// The key.

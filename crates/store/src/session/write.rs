@@ -30,7 +30,7 @@ impl Session {
         condition: Condition<'_>,
     ) -> Result<bool, StoreError> {
         if condition != Condition::Always || expiry == Expiry::Keep {
-            return Ok(self.get_and_set(database, key, value, expiry, condition)?.written);
+            return Ok(self.set_if(database, key, value, expiry, condition, false)?.written);
         }
         let entry = self.make_entry(key, value, expiry)?;
         let roomy = self.make_room(&entry)?;
@@ -50,7 +50,7 @@ impl Session {
     /// As [`Session::set`], and gives what the key was before. [`Session::set`] does not have to know it.
     ///
     /// # Errors
-    /// As [`Session::set`].
+    /// As [`Session::set`], and [`StoreError::WrongType`] if it was a list.
     pub fn get_and_set(
         &mut self,
         database: usize,
@@ -58,6 +58,19 @@ impl Session {
         value: &[u8],
         expiry: Expiry,
         condition: Condition<'_>,
+    ) -> Result<SetOutcome, StoreError> {
+        self.set_if(database, key, value, expiry, condition, true)
+    }
+
+    /// `is_string` says that it must be a string if there is one.
+    fn set_if(
+        &mut self,
+        database: usize,
+        key: &[u8],
+        value: &[u8],
+        expiry: Expiry,
+        condition: Condition<'_>,
+        is_string: bool,
     ) -> Result<SetOutcome, StoreError> {
         let place = self.store.keyspace.place(key);
         loop {
@@ -73,6 +86,9 @@ impl Session {
             let roomy = self.make_room(&entry)?;
             let (mut shard, presence) = self.resolve(database, place, key)?;
             let current = presence.live().map(|index| shard.entry(database, index).to_owned());
+            if is_string && current.as_ref().is_some_and(|current| current.borrow().list().is_some()) {
+                return Err(StoreError::WrongType);
+            }
             if let Some(compared) = compared
                 && !current.as_ref().is_some_and(|current| current.same(compared.0.borrow()))
             {
@@ -193,6 +209,7 @@ impl Session {
             let before = self.peek(database, key)?;
             edited.clear();
             let outcome = match &before {
+                Some(value) if value.is_list() => Err(StoreError::WrongType.into()),
                 Some(value) => self
                     .read_into(value, &mut current)
                     .map_err(E::from)
@@ -215,15 +232,38 @@ impl Session {
         result
     }
 
-    /// Removes a key and gives what it was.
+    /// Removes a string and gives what it was.
     ///
     /// # Errors
     /// As [`Session::get`]; a damaged value is removed all the same.
+    pub fn take(&mut self, database: usize, key: &[u8]) -> Result<Option<Value>, StoreError> {
+        self.remove_if(
+            database,
+            key,
+            |value| if value.is_list() { Err(StoreError::WrongType) } else { Ok(()) },
+        )
+    }
+
+    /// Removes a key and gives what it was, whatever kind of value that is.
+    ///
+    /// # Errors
+    /// As [`Session::touch`]; a damaged value is removed all the same.
     pub fn remove(&mut self, database: usize, key: &[u8]) -> Result<Option<Value>, StoreError> {
+        self.remove_if(database, key, |_| Ok(()))
+    }
+
+    fn remove_if(
+        &mut self,
+        database: usize,
+        key: &[u8],
+        check: impl FnOnce(&Value) -> Result<(), StoreError>,
+    ) -> Result<Option<Value>, StoreError> {
         let place = self.store.keyspace.place(key);
-        let removed = self
-            .resolve(database, place, key)
-            .map(|(mut shard, presence)| presence.live().map(|index| Value(shard.remove(database, index))));
+        let removed = self.resolve(database, place, key).and_then(|(mut shard, presence)| {
+            let Some(index) = presence.live() else { return Ok(None) };
+            check(&Value(shard.entry(database, index).to_owned()))?;
+            Ok(Some(Value(shard.remove(database, index))))
+        });
         match &removed {
             Ok(Some(_)) => self.wrote(),
             Err(StoreError::Damaged { .. }) => {
@@ -261,6 +301,9 @@ impl Session {
         let now = self.now();
         let place = self.store.keyspace.place(key);
         let (mut shard, presence) = self.resolve(database, place, key)?;
+        if presence.live().is_some_and(|index| shard.entry(database, index).list().is_some()) {
+            return Err(StoreError::WrongType);
+        }
         let value = presence.live().map(|index| {
             let value = self.used(shard.entry(database, index), now);
             change_expiry(&mut shard, database, index, expiry, now);
@@ -403,6 +446,9 @@ impl Session {
     }
 
     fn equals(&mut self, value: &Value, expected: &[u8]) -> Result<bool, StoreError> {
+        if value.is_list() {
+            return Err(StoreError::WrongType);
+        }
         if value.len() != expected.len() {
             return Ok(false);
         }

@@ -1,0 +1,123 @@
+//! Lists: whoever reads takes handles of nodes and decodes them without a lock; whoever changes one does so under it, and
+//! packs what is to be packed afterwards.
+//!
+//! - `read`: looking, `change`: changing, `nodes`: nodes to records and back
+
+mod change;
+mod nodes;
+mod read;
+
+use snugly_codec::Choice;
+
+use crate::quicklist::reading::Piece;
+use crate::quicklist::{Fill, Layout, Quicklist};
+
+/// How lists are laid out and compressed.
+#[derive(Clone, Copy, Debug)]
+pub struct ListSettings {
+    /// How large a node may be; by default 8 KiB.
+    pub max_listpack_size: Fill,
+    /// How many nodes at each end are not compressed; by default 1. With 0, none is.
+    pub compress_depth: usize,
+    /// How the others are compressed; by default lz4 where it is built in. None does not compress them.
+    pub compress_codec: Option<Choice>,
+    /// How many bytes decoded nodes may take that are kept for those who read them again; by default 4 MiB.
+    pub cache_bytes: u64,
+}
+
+impl Default for ListSettings {
+    fn default() -> ListSettings {
+        ListSettings {
+            max_listpack_size: Fill::DEFAULT,
+            compress_depth: 1,
+            compress_codec: Choice::new("lz4", None, 0).ok(),
+            cache_bytes: 4 << 20,
+        }
+    }
+}
+
+impl ListSettings {
+    fn layout(&self) -> Layout {
+        let depth = if self.compress_codec.is_some() { self.compress_depth } else { 0 };
+        Layout { fill: self.max_listpack_size, depth }
+    }
+}
+
+/// How a list is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListStats {
+    /// How many elements there are.
+    pub elements: u64,
+    /// Whether Valkey would call it a quicklist, and not a listpack.
+    pub is_large: bool,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// How many of them are compressed.
+    pub compressed_nodes: usize,
+    /// Bytes of all nodes, uncompressed.
+    pub raw_bytes: u64,
+    /// Bytes that the list takes in memory, those of its key not included.
+    pub memory: usize,
+}
+
+impl ListStats {
+    pub(super) fn of(list: &Quicklist) -> ListStats {
+        ListStats {
+            elements: list.len(),
+            is_large: list.is_large(),
+            nodes: list.node_count(),
+            compressed_nodes: list.packed_count(),
+            raw_bytes: list.raw_bytes(),
+            memory: list.memory(),
+        }
+    }
+}
+
+/// Elements of a list as they were when they were asked for, still as they are stored. [`Session::show`] shows them.
+///
+/// [`Session::show`]: crate::Session::show
+pub struct Elements {
+    key: Box<[u8]>,
+    pieces: Vec<Piece>,
+}
+
+impl Elements {
+    /// How many there are.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.elements.len()).sum()
+    }
+}
+
+/// What came of replacing an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListSet {
+    /// There is no such list.
+    NoList,
+    /// It has no such element.
+    OutOfRange,
+    /// It was replaced.
+    Replaced,
+}
+
+/// What came of inserting an element beside another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inserted {
+    /// There is no such list.
+    NoList,
+    /// It does not have the other one.
+    NoPivot,
+    /// It was inserted; the list has so many elements now.
+    Of(u64),
+}
+
+/// Where an element is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Search {
+    /// From which match on: 1 is the first, -1 the last, from where it goes to the front. Not 0.
+    pub rank: i64,
+    /// How many matches are wanted; 0 is all.
+    pub count: u64,
+    /// How many elements are looked at; 0 is all.
+    pub max_len: u64,
+}

@@ -1,0 +1,144 @@
+//! Looking at lists.
+
+use snugly_listpack::{Element, Needle};
+
+use super::{Elements, Search};
+use crate::memory::entry::EntryRef;
+use crate::quicklist::Quicklist;
+use crate::quicklist::reading::Piece;
+use crate::session::{Session, StoreError};
+
+impl Session {
+    /// How many elements a list has; 0 if there is none.
+    ///
+    /// # Errors
+    /// [`StoreError::WrongType`], and as [`Session::touch`].
+    pub fn list_len(&mut self, database: usize, key: &[u8]) -> Result<u64, StoreError> {
+        Ok(self.with_list(database, key, Quicklist::len)?.unwrap_or_default())
+    }
+
+    /// The elements of a range, both ends included; negative numbers count from the end. `None` if there is no list.
+    ///
+    /// # Errors
+    /// [`StoreError::WrongType`], and as [`Session::touch`].
+    pub fn list_range(
+        &mut self,
+        database: usize,
+        key: &[u8],
+        start: i64,
+        stop: i64,
+    ) -> Result<Option<Elements>, StoreError> {
+        let pieces = self.with_list(database, key, |list| list.pieces(list.range(start, stop)))?;
+        Ok(pieces.map(|pieces| Elements { key: key.into(), pieces }))
+    }
+
+    /// One element; negative numbers count from the end. `None` if there is none.
+    ///
+    /// # Errors
+    /// [`StoreError::WrongType`], [`StoreError::Unreadable`], and as [`Session::touch`].
+    pub fn list_get<R>(
+        &mut self,
+        database: usize,
+        key: &[u8],
+        index: i64,
+        show: impl FnOnce(Element<'_>) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        let piece = self.with_list(database, key, |list| list.piece_at(list.place(index)?))?.flatten();
+        let Some(Piece { content, elements }) = piece else { return Ok(None) };
+        self.with_node(&content, |node| node.get(elements.start).map(show))
+            .map_err(|source| StoreError::Unreadable { key: key.to_vec(), source })
+    }
+
+    /// Shows elements, in their order.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`]; some were shown then.
+    pub fn show(&mut self, elements: &Elements, mut show: impl FnMut(Element<'_>)) -> Result<(), StoreError> {
+        for Piece { content, elements: range } in &elements.pieces {
+            self.with_node(content, |node| node.iter_from(range.start).take(range.len()).for_each(&mut show))
+                .map_err(|source| StoreError::Unreadable { key: elements.key.to_vec(), source })?;
+        }
+        Ok(())
+    }
+
+    /// The places of elements that are equal to one. `None` if there is no list.
+    ///
+    /// # Errors
+    /// [`StoreError::WrongType`], [`StoreError::Unreadable`], and as [`Session::touch`].
+    pub fn list_positions(
+        &mut self,
+        database: usize,
+        key: &[u8],
+        element: &[u8],
+        search: Search,
+    ) -> Result<Option<Vec<u64>>, StoreError> {
+        let Search { rank, count, max_len } = search;
+        let looked_at = |len: u64| if max_len == 0 { len } else { max_len.min(len) };
+        let found = self.with_list(database, key, |list| {
+            let (len, looked_at) = (list.len(), looked_at(list.len()));
+            let range = if rank < 0 { len - looked_at..len } else { 0..looked_at };
+            (range.clone(), list.pieces(range))
+        })?;
+        let Some((range, pieces)) = found else { return Ok(None) };
+        let needle = Needle::new(element);
+        let (mut places, mut skipped) = (Vec::new(), rank.unsigned_abs() - 1);
+        let mut note = |place: u64| {
+            if skipped > 0 {
+                skipped -= 1;
+            } else if count == 0 || (places.len() as u64) < count {
+                places.push(place);
+            }
+            count > 0 && places.len() as u64 == count
+        };
+        let unreadable = |source| StoreError::Unreadable { key: key.to_vec(), source };
+        if rank > 0 {
+            let mut at = range.start;
+            for Piece { content, elements } in &pieces {
+                let is_done = self.with_node(content, |node| {
+                    let mut places = (at..).zip(node.iter_from(elements.start).take(elements.len()));
+                    places.any(|(place, element)| needle.is(element) && note(place))
+                });
+                at += elements.len() as u64;
+                if is_done.map_err(unreadable)? {
+                    break;
+                }
+            }
+        } else {
+            let mut at = range.end;
+            for Piece { content, elements } in pieces.iter().rev() {
+                let is_done = self.with_node(content, |node| {
+                    let behind = node.len().saturating_sub(elements.end);
+                    let backwards = node.iter().rev().skip(behind).take(elements.len());
+                    let mut places = (0..at).rev().zip(backwards);
+                    places.any(|(place, element)| needle.is(element) && note(place))
+                });
+                at -= elements.len() as u64;
+                if is_done.map_err(unreadable)? {
+                    break;
+                }
+            }
+        }
+        Ok(Some(places))
+    }
+
+    /// Shows a list as it is, under its lock.
+    fn with_list<R>(
+        &mut self,
+        database: usize,
+        key: &[u8],
+        show: impl Fn(&Quicklist) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        self.follow_settings();
+        let now = self.now();
+        let found = self.look(database, key, |session, entry: EntryRef<'_>| {
+            let list = entry.list()?;
+            session.note_use(entry, now);
+            Some(show(&list.lock()))
+        })?;
+        self.count_lookup(found.is_some());
+        match found {
+            Some(None) => Err(StoreError::WrongType),
+            found => Ok(found.flatten()),
+        }
+    }
+}
