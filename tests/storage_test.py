@@ -105,7 +105,7 @@ def test_a_store_of_another_version_is_refused_and_left_alone(store: Path) -> No
     content = data.read_bytes().replace(magic + b"\x02\0\0\0", magic + b"\x63\0\0\0")
     data.write_bytes(content)
     message = refused(store)
-    assert f"the store {store} has format version 99, and this program knows version 2" in message
+    assert f"the store {store} has format version 99, and this program knows version 3" in message
     assert "use the program that wrote it" in message
     assert data.read_bytes() == content
 

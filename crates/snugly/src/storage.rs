@@ -53,6 +53,12 @@ pub(crate) fn check(matches: &ArgMatches) -> Result<()> {
             HumanCount(report.orphaned_chunks)
         );
     }
+    if report.orphaned_nodes > 0 {
+        println!(
+            "nodes that belong to no list, left behind by damaged rows: {}",
+            HumanCount(report.orphaned_nodes)
+        );
+    }
     report.faults.iter().for_each(|fault| println!("fault: {fault}"));
     match report.fault_count {
         0 => {

@@ -78,6 +78,7 @@ impl Changes {
             entry: entry.to_owned(),
             expiry: entry.expiry(),
             in_group: Group::is_open(),
+            _holds: None,
         })
     }
 

@@ -5,11 +5,14 @@
 
 use std::collections::HashSet;
 
+use crate::disk::row::NODES;
 use crate::disk::{Disk, DiskError, Refusal};
 use crate::memory::entry::{Access, Entry, EntryRef};
 use crate::memory::keyspace::{Locked, Place};
 use crate::memory::shard::{Look, Presence};
 use crate::packing::is_packable;
+use crate::quicklist::NodeError;
+use crate::quicklist::stored::NodeKey;
 use crate::session::StoreError;
 use crate::store::{DatabaseStats, Settings, Store};
 
@@ -111,6 +114,17 @@ impl Store {
             }
             (Look::Unknown | Look::Deleted | Look::Expired, _) => Ok(None),
         }
+    }
+
+    /// A list's node as it is on disk, if it is there.
+    pub(crate) fn load_node(&self, node: NodeKey) -> Result<Option<Entry>, NodeError> {
+        let Some(disk) = self.disk() else { return Ok(None) };
+        let key = node.bytes();
+        let loaded = disk.load(NODES, self.keyspace.place(&key).hash, &key, Access::written(0));
+        loaded.map_err(|error| match error {
+            DiskError::Damaged => NodeError::Damaged,
+            error => NodeError::Disk(error.to_string()),
+        })
     }
 
     /// Whether looking a key up needs no disk.

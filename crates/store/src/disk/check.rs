@@ -11,10 +11,12 @@ use super::dictionary::{self, DictionaryRow};
 use super::engine::{Engine, EngineError, Read, Table};
 use super::files::{self, DATA_FILE, OpenError, Opened};
 use super::journal;
+use super::lists;
 use super::lookup;
-use super::row::{self, Body, Damaged, Generation, Row, RowKey};
+use super::row::{self, Body, Damaged, Generation, NODES, Row, RowKey};
 use super::state::{Contents, State};
 use crate::hash::{HashKey, hash};
+use crate::quicklist::stored::NodeKey;
 
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub struct CheckReport {
     pub journaled_changes: u64,
     /// Chunks that no row refers to: room lost until the store is compacted or the chunks' row is mended.
     pub orphaned_chunks: u64,
+    /// Nodes of lists that no list has: room lost.
+    pub orphaned_nodes: u64,
     /// What is wrong, one line each, the first ones only.
     pub faults: Vec<String>,
     /// How many faults there are.
@@ -68,6 +72,8 @@ pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, Open
         dead: state.dead.iter().copied().collect(),
         hash_key: identity.hash_key,
         chunks_in_use: HashSet::new(),
+        nodes_in_use: HashSet::new(),
+        nodes: HashSet::new(),
         expiring: 0,
         dictionary_uses: BTreeMap::new(),
         progress,
@@ -78,6 +84,7 @@ pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, Open
         checker.contents.insert(generation, Contents { generation, ..Contents::default() });
     }
     checker.entries(&snapshot).map_err(files::engine_failed(path))?;
+    checker.nodes();
     checker.chunks(&snapshot).map_err(files::engine_failed(path))?;
     checker.expiries(&snapshot).map_err(files::engine_failed(path))?;
     checker.dictionaries(&snapshot, &state).map_err(files::engine_failed(path))?;
@@ -114,6 +121,9 @@ struct Checker<P> {
     dead: HashSet<Generation>,
     hash_key: HashKey,
     chunks_in_use: HashSet<u64>,
+    /// Nodes that directories name, and those that there are.
+    nodes_in_use: HashSet<NodeKey>,
+    nodes: HashSet<NodeKey>,
     /// Rows with an expiry, dead generations included.
     expiring: u64,
     dictionary_uses: BTreeMap<u32, u64>,
@@ -178,7 +188,18 @@ impl<P: FnMut(u64)> Checker<P> {
                 self.report.fault(format!("{name} expires, and no expiry says so"));
             }
         }
-        if self.dead.contains(&row_key.generation()) {
+        if row.is_list {
+            match lists::directory(reader, &row)? {
+                Some(directory) => self.nodes_in_use.extend(directory.node_keys()),
+                None => self.report.fault(format!("the directory of the list of {name} is damaged")),
+            }
+        }
+        if row_key.generation() == NODES {
+            match NodeKey::parse(key) {
+                Some(node) => drop(self.nodes.insert(node)),
+                None => self.report.fault(format!("{name} is no node of a list")),
+            }
+        } else if self.dead.contains(&row_key.generation()) {
             self.report.flushed_rows += 1;
         } else if let Some(contents) = self.contents.get_mut(&row_key.generation()) {
             contents.keys += 1;
@@ -191,6 +212,15 @@ impl<P: FnMut(u64)> Checker<P> {
             self.report.fault(format!("{name} belongs to no database"));
         }
         Ok(())
+    }
+
+    /// Those that are missing are faults of their lists, and those that no list has are room lost.
+    fn nodes(&mut self) {
+        let missing = self.nodes_in_use.difference(&self.nodes).count();
+        if missing > 0 {
+            self.report.fault(format!("{missing} nodes of lists are missing"));
+        }
+        self.report.orphaned_nodes = self.nodes.difference(&self.nodes_in_use).count() as u64;
     }
 
     fn chunks(&mut self, reader: &impl Read) -> Result<(), EngineError> {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use snugly_codec::Record as StoredRecord;
 use tracing::{error, warn};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -19,6 +20,7 @@ use super::queue::{Change, Item};
 use super::row::{Damaged, verify_record};
 use super::{Durability, Shared, Storage};
 use crate::memory::entry::{Access, Entry, MAX_KEY_LEN};
+use crate::quicklist::stored::Directory;
 use crate::store::system_time;
 
 /// `length u32 | number u64 | checksum u64`, little-endian.
@@ -39,6 +41,8 @@ const ALL_GONE: u8 = 6;
 const ACTIVE_DICTIONARIES: u8 = 7;
 const PUT_PACKED: u8 = 8;
 const PUT_PACKED_EXPIRING: u8 = 9;
+const PUT_LIST: u8 = 10;
+const PUT_LIST_EXPIRING: u8 = 11;
 
 /// The changes that the engine is missing, as they were found when the store was opened.
 pub(super) struct Leftover {
@@ -332,6 +336,8 @@ fn encode(item: &Item, out: &mut Vec<u8>) {
             let entry = entry.borrow();
             let kind = match expiry {
                 _ if entry.is_tombstone() => DELETE,
+                None if entry.is_directory() => PUT_LIST,
+                Some(_) if entry.is_directory() => PUT_LIST_EXPIRING,
                 None if entry.is_packed() => PUT_PACKED,
                 None => PUT,
                 Some(_) if entry.is_packed() => PUT_PACKED_EXPIRING,
@@ -391,6 +397,19 @@ pub(super) fn decode(payload: &[u8]) -> Result<Vec<Item>, Damaged> {
         let key = reader.part()?;
         let (entry, expiry) = match kind {
             DELETE if key.len() <= MAX_KEY_LEN => (Entry::tombstone(key), None),
+            PUT_LIST | PUT_LIST_EXPIRING => {
+                let record = reader.part()?;
+                let expiry = match kind {
+                    PUT_LIST => None,
+                    _ => Some(u64::from_le_bytes(reader.take()?)),
+                };
+                Directory::of_record(record).ok_or(Damaged)?;
+                let record = StoredRecord::parse(record).map_err(|_| Damaged)?;
+                if key.len() > MAX_KEY_LEN {
+                    return Err(Damaged);
+                }
+                (Entry::directory(key, &record, expiry, access), expiry)
+            }
             PUT | PUT_EXPIRING | PUT_PACKED | PUT_PACKED_EXPIRING => {
                 let record = reader.part()?;
                 verify_record(record)?;
@@ -403,7 +422,7 @@ pub(super) fn decode(payload: &[u8]) -> Result<Vec<Item>, Damaged> {
             }
             _ => return Err(Damaged),
         };
-        items.push(Item::Change(Change { generation, entry, expiry, in_group: false }));
+        items.push(Item::Change(Change { generation, entry, expiry, in_group: false, _holds: None }));
     }
     Ok(items)
 }
@@ -429,7 +448,6 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use snugly_codec::Record as StoredRecord;
 
     use super::*;
 
@@ -443,11 +461,17 @@ mod tests {
     fn put_as(key: &[u8], value: &[u8], expiry: Option<u64>, is_packed: bool) -> Item {
         let make = if is_packed { Entry::packed } else { Entry::new };
         let entry = make(key, &StoredRecord::identity(value), expiry, Access::written(0));
-        Item::Change(Change { generation: 1, entry, expiry, in_group: false })
+        Item::Change(Change { generation: 1, entry, expiry, in_group: false, _holds: None })
     }
 
     fn delete(key: &[u8]) -> Item {
-        Item::Change(Change { generation: 1, entry: Entry::tombstone(key), expiry: None, in_group: false })
+        Item::Change(Change {
+            generation: 1,
+            entry: Entry::tombstone(key),
+            expiry: None,
+            in_group: false,
+            _holds: None,
+        })
     }
 
     fn encoded(items: &[Item]) -> Vec<u8> {

@@ -13,6 +13,8 @@ use super::state::{Contents, STATE_KEY, State};
 use crate::hash::hash;
 use crate::memory::entry::{Access, Entry};
 use crate::packing;
+use crate::quicklist::List;
+use crate::quicklist::stored::Directory;
 
 /// Why something could not be read from disk, or written to it.
 #[derive(Debug, Error)]
@@ -190,7 +192,11 @@ fn entry_of_chunks(
 fn entry_of(key: &[u8], pieces: &[&[u8]], row: &Row<'_>, access: Access) -> Result<Entry, Damaged> {
     let entry = Entry::of_pieces(key, pieces, row.expiry, access, row.is_packed).ok_or(Damaged)?;
     row::verify_record(entry.borrow().record_bytes())?;
-    Ok(entry)
+    if !row.is_list {
+        return Ok(entry);
+    }
+    let directory = Directory::of_record(entry.borrow().record_bytes()).ok_or(Damaged)?;
+    Ok(Entry::list(key, List::of_directory(&directory), row.expiry, access))
 }
 
 /// Shows the keys of a generation from a hash on, with their rows. A damaged row's key is unknown: it is counted and passed

@@ -6,6 +6,7 @@
 //! - [`queue`]: changes on their way to the disk; [`journal`]: where they are first if writes wait for the disk
 //! - [`writer`]: commits, and what is done on the way: expiry, eviction, flushed generations; [`old`]: the rows that
 //!   it replaces and removes
+//! - [`lists`]: what of lists is written, and the nodes that go with one
 //! - [`files`]: opening, and what is refused before the engine touches a file
 //! - [`check`]: verifying and compacting a store offline
 //! - `fuzzing`: what the fuzzer calls
@@ -20,6 +21,7 @@ mod files;
 #[cfg(fuzzing)]
 mod fuzzing;
 mod journal;
+mod lists;
 mod lmdb;
 mod lookup;
 mod old;
@@ -493,7 +495,7 @@ mod tests {
         // Codec 3, dictionary 7, of one byte.
         let record = Record::parse(&[3, 7, 1, 0]).expect("a record");
         let entry = Entry::new(b"key", &record, None, Access::written(0));
-        let change = Change { generation: 0, entry, expiry: None, in_group: false };
+        let change = Change { generation: 0, entry, expiry: None, in_group: false, _holds: None };
         disk.queue().push(Item::Change(change));
         disk.close().expect("it can be written");
         assert_eq!(disk.dictionary_uses().expect("it can be read"), BTreeMap::from([(7, 1)]));

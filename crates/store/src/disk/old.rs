@@ -12,6 +12,7 @@ pub(super) struct Old {
     pub(super) expiry: Option<u64>,
     chunks: Option<Chunks>,
     pub(super) dictionary: Option<u32>,
+    pub(super) is_list: bool,
 }
 
 impl Old {
@@ -20,9 +21,14 @@ impl Old {
     pub(super) fn parse(row_key: RowKey, bytes: &[u8]) -> Old {
         match Row::parse(row_key, bytes) {
             Ok(row) => Old::of(row_key, &row),
-            Err(Damaged) => {
-                Old { row_key, row_bytes: bytes.len(), expiry: None, chunks: None, dictionary: None }
-            }
+            Err(Damaged) => Old {
+                row_key,
+                row_bytes: bytes.len(),
+                expiry: None,
+                chunks: None,
+                dictionary: None,
+                is_list: false,
+            },
         }
     }
 
@@ -31,7 +37,8 @@ impl Old {
             Body::Chunked(chunks) => Some(chunks),
             Body::Inline(_) => None,
         };
-        Old { row_key, row_bytes: row.len, expiry: row.expiry, chunks, dictionary: row.dictionary }
+        let Row { len: row_bytes, expiry, dictionary, is_list, .. } = *row;
+        Old { row_key, row_bytes, expiry, chunks, dictionary, is_list }
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -67,7 +74,12 @@ pub(super) fn unused_row_key(
     Ok(RowKey::new(generation, hash, number))
 }
 
-pub(super) fn remove(transaction: &mut impl Write, state: &mut State, old: &Old) -> Result<(), EngineError> {
+/// Removes a row and what it refers to but the nodes of a list.
+pub(super) fn remove_row(
+    transaction: &mut impl Write,
+    state: &mut State,
+    old: &Old,
+) -> Result<(), EngineError> {
     remove_chunks(transaction, old)?;
     transaction.delete(Table::Entries, &old.row_key.0)?;
     old.dictionary.inspect(|&number| state.release_dictionary(number));

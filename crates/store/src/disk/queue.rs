@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use event_listener::{Event, Listener as _};
 use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard};
 
+use super::lists::{self, Held};
 use super::row::Generation;
 use super::{Durability, MemoryTier, Storage};
 use crate::memory::entry::Entry;
@@ -47,6 +48,8 @@ pub(crate) struct Change {
     pub(crate) expiry: Option<u64>,
     /// Whether other changes must reach the disk with it.
     pub(crate) in_group: bool,
+    /// What must stay in memory until it is on disk, beside the entry.
+    pub(crate) _holds: Option<Held>,
 }
 
 thread_local! {
@@ -170,6 +173,8 @@ const LEAST_BYTES: usize = 256 << 10;
 /// One of so many bytes that are kept free on disk may be on its way there.
 const RESERVE_SHARE: u64 = 4;
 const PAGE_BYTES: usize = 4096;
+/// What a list is taken for until its changes are looked at: a node.
+const LIST_BYTES: usize = 8 << 10;
 /// What is in the journal may wait for its commit so many times as long, in which more changes share a page.
 const COMMIT_LATER: u32 = 5;
 /// The journal's next record waits a little for those who have just been answered: one of so many parts of what the last
@@ -251,6 +256,7 @@ impl Queue {
     fn weight(&self, item: &Item) -> usize {
         self.item_bytes
             + match item {
+                Item::Change(change) if change.entry.borrow().list().is_some() => LIST_BYTES,
                 Item::Change(change) => change.entry.borrow().allocation_size(),
                 Item::Dictionary { row, .. } => row.as_ref().map_or(0, |row| row.len()),
                 Item::Generations { .. } | Item::ActiveDictionaries(_) => 0,
@@ -334,7 +340,19 @@ impl Queue {
         let _no_group = self.groups.write();
         let mut pending = self.pending.lock();
         pending.taken = Some(Instant::now());
+        let from = pending.journaled;
+        self.capture_lists(&mut pending.items, from);
         Some(Unjournaled { items: pending.items[pending.journaled..].to_vec(), sequence: self.pushed() })
+    }
+
+    /// Finds out what is to be written of lists. No group is open, so that what belongs together is written together.
+    fn capture_lists(&self, items: &mut Vec<Item>, from: usize) {
+        let bytes = |items: &[Item]| items[from..].iter().map(|item| self.weight(item)).sum::<usize>();
+        let before = bytes(items);
+        lists::capture(items, from);
+        let after = bytes(items);
+        self.bytes.fetch_add(after, Ordering::Relaxed);
+        self.bytes.fetch_sub(before, Ordering::Relaxed);
     }
 
     /// Lets the writer have these changes: they are in this record of the journal, or in none behind it and not durable.
@@ -387,6 +405,9 @@ impl Queue {
         let mut pending = self.pending.lock();
         let mut items = retry;
         if is_time {
+            if !self.has_journal {
+                self.capture_lists(&mut pending.items, 0);
+            }
             let ready = self.ready(&pending);
             items.extend(pending.items.drain(..ready));
             pending.journaled = 0;

@@ -5,8 +5,13 @@
 use snugly_codec::Record;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
+use crate::memory::entry::EntryRef;
+
 /// A number of a database's contents: FLUSHDB gives the database a new one.
 pub(crate) type Generation = u32;
+
+/// The generation of the nodes of lists, whatever database these are in.
+pub(crate) const NODES: Generation = Generation::MAX - 1;
 
 /// The longest row that is stored whole: longer ones would leave the B+tree's leaf pages (LMDB stores a node of up to
 /// half a page in a leaf).
@@ -21,6 +26,7 @@ const MAX_INLINE_KEY: usize = 512;
 
 const CHECKSUM_LEN: usize = 8;
 const TYPE_STRING: u8 = 0;
+const TYPE_LIST: u8 = 1;
 const EXPIRES: u8 = 1;
 const HAS_VERSION: u8 = 2;
 const CHUNKED: u8 = 4;
@@ -138,6 +144,8 @@ pub(crate) struct Row<'a> {
     pub(crate) dictionary: Option<u32>,
     /// Whether a stronger level has been tried on the record.
     pub(crate) is_packed: bool,
+    /// Whether the record is the directory of a list.
+    pub(crate) is_list: bool,
 }
 
 /// What is written for a key: its row, and what is too long for that.
@@ -145,6 +153,7 @@ pub(crate) struct Layout<'a> {
     key: &'a [u8],
     record: &'a [u8],
     is_packed: bool,
+    is_list: bool,
     key_is_chunked: bool,
     record_is_chunked: bool,
 }
@@ -155,7 +164,13 @@ impl<'a> Layout<'a> {
         let key_is_chunked = key.len() > MAX_INLINE_KEY;
         const FIXED: usize = CHECKSUM_LEN + 2 + 4 + 8 + 8;
         let record_is_chunked = key_is_chunked || FIXED + key.len() + record.len() > MAX_ROW_BYTES;
-        Layout { key, record, is_packed, key_is_chunked, record_is_chunked }
+        Layout { key, record, is_packed, is_list: false, key_is_chunked, record_is_chunked }
+    }
+
+    /// That of an entry.
+    pub(crate) fn of_entry(entry: EntryRef<'a>) -> Layout<'a> {
+        let layout = Layout::of(entry.key(), entry.record_bytes(), entry.is_packed());
+        Layout { is_list: entry.is_directory(), ..layout }
     }
 
     /// The parts of what goes into chunks, if anything does.
@@ -221,7 +236,7 @@ impl<'a> Layout<'a> {
             | flag(KEY_CHUNKED, self.key_is_chunked)
             | flag(NEEDS_DICTIONARY, self.record_is_chunked && self.dictionary().is_some())
             | flag(PACKED, self.is_packed);
-        out.extend_from_slice(&[TYPE_STRING, flags]);
+        out.extend_from_slice(&[if self.is_list { TYPE_LIST } else { TYPE_STRING }, flags]);
         out.extend_from_slice(&(self.key.len() as u32).to_le_bytes());
         for number in [expiry, version].into_iter().flatten() {
             out.extend_from_slice(&number.to_le_bytes());
@@ -255,7 +270,7 @@ impl<'a> Row<'a> {
             return Err(Damaged);
         }
         let ([kind, flags], rest) = take(rest)?;
-        if kind != TYPE_STRING || flags & !KNOWN_FLAGS != 0 {
+        if kind > TYPE_LIST || flags & !KNOWN_FLAGS != 0 {
             return Err(Damaged);
         }
         let (key_len, rest) = take(rest)?;
@@ -291,7 +306,8 @@ impl<'a> Row<'a> {
             }
         };
         let is_packed = flags & PACKED != 0;
-        Ok(Row { len: bytes.len(), expiry, version, key_len, key, body, dictionary, is_packed })
+        let is_list = kind == TYPE_LIST;
+        Ok(Row { len: bytes.len(), expiry, version, key_len, key, body, dictionary, is_packed, is_list })
     }
 }
 

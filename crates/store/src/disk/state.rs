@@ -7,9 +7,10 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::row::{Damaged, Generation};
 
 /// The version of the format that FORMAT.md specifies.
-pub(crate) const FORMAT_VERSION: u32 = 2;
-/// The version before dictionaries. Its rows are as they are in the next, so that opening a store is bringing it there.
-const WITHOUT_DICTIONARIES: u32 = 1;
+pub(crate) const FORMAT_VERSION: u32 = 3;
+/// The first version, which has no dictionaries and no lists; the second one has no lists. What they have is as it is in
+/// the next, so that opening a store is bringing it there.
+const FIRST_VERSION: u32 = 1;
 pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
 pub(crate) const STATE_KEY: &[u8] = b"state";
 /// The last record of the journal that is committed: `number u64 | checksum u64`, little-endian.
@@ -44,7 +45,7 @@ impl Identity {
         let (version, _) = rest.split_first_chunk().ok_or(NotOurs::Damaged)?;
         // Before the checksum: another version may compute it in another way.
         let version = u32::from_le_bytes(*version);
-        if !(WITHOUT_DICTIONARIES..=FORMAT_VERSION).contains(&version) {
+        if !(FIRST_VERSION..=FORMAT_VERSION).contains(&version) {
             return Err(NotOurs::Version(version));
         }
         let mut reader = Reader(unseal(bytes).map_err(|_| NotOurs::Damaged)?);
@@ -264,8 +265,8 @@ mod tests {
     #[test]
     fn another_version_is_told_apart_from_damage() {
         let mut bytes = Identity { version: FORMAT_VERSION, hash_key: [1, 2] }.encode();
-        bytes[MAGIC.len()] = 3;
-        assert_eq!(Identity::parse(&bytes), Err(NotOurs::Version(3)));
+        bytes[MAGIC.len()] = 4;
+        assert_eq!(Identity::parse(&bytes), Err(NotOurs::Version(4)));
         bytes[MAGIC.len()] = FORMAT_VERSION as u8;
         bytes[20] ^= 1;
         assert_eq!(Identity::parse(&bytes), Err(NotOurs::Damaged));
@@ -274,7 +275,7 @@ mod tests {
 
     #[test]
     fn what_was_written_before_there_were_dictionaries_is_read() {
-        let identity = Identity { version: WITHOUT_DICTIONARIES, hash_key: [1, 2] };
+        let identity = Identity { version: FIRST_VERSION, hash_key: [1, 2] };
         assert_eq!(Identity::parse(&identity.encode()), Ok(identity));
         let state = State::new(2);
         let bytes = state.encode();

@@ -3,6 +3,7 @@
 //!
 //! A commit is all or nothing. If it fails, its changes stay pending and are tried again with those that follow.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,12 +14,13 @@ use super::Shared;
 use super::dictionary;
 use super::engine::{Engine, EngineError, Read, Table, Write};
 use super::journal::Leftover;
+use super::lists;
 use super::lookup;
 use super::old::{
-    Old, expiring, key_of, old_row, remove, remove_chunks, rows_from, successor, unused_row_key,
+    Old, expiring, key_of, old_row, remove_chunks, remove_row, rows_from, successor, unused_row_key,
 };
 use super::queue::{Batch, Change, Item};
-use super::row::{self, Generation, Layout, RowKey};
+use super::row::{self, Generation, Layout, NODES, RowKey};
 use super::state::{JOURNAL_KEY, STATE_KEY, State, encode_applied};
 use crate::EvictionPolicy;
 use crate::hash::hash;
@@ -200,7 +202,7 @@ impl Writer<'_> {
                 }
                 let rows = lookup::rows(&transaction, change.generation, hash)?;
                 if let Some(old) = old_row(&transaction, &rows, entry.key())? {
-                    remove(&mut transaction, &mut state, &old)?;
+                    self.remove(&mut transaction, &mut state, &old, &HashSet::new())?;
                     removed += 1;
                 }
             }
@@ -299,13 +301,21 @@ impl Writer<'_> {
                 Item::Generations { .. } | Item::Dictionary { row: None, .. } | Item::Change(_) => {}
             }
         }
-        for (hash, change) in last_changes(items, self.hash_key) {
+        let changes = last_changes(items, self.hash_key);
+        let lists = lists::written(changes.iter().map(|(_, change)| *change), state);
+        for (hash, change) in changes {
+            if change.generation == NODES {
+                if !lists::is_orphan(change, &lists) {
+                    self.write(transaction, state, hash, change, &lists)?;
+                }
+                continue;
+            }
             if change.entry.borrow().is_tombstone() {
                 effects.deleted.push(change.entry.clone());
             }
             // A generation that is no database's any more was flushed after the change.
             if state.of(change.generation).is_some() {
-                self.write(transaction, state, hash, change)?;
+                self.write(transaction, state, hash, change, &lists)?;
             }
         }
         for item in items {
@@ -324,13 +334,14 @@ impl Writer<'_> {
         state: &mut State,
         hash: u64,
         change: &Change,
+        lists: &HashSet<u64>,
     ) -> Result<(), EngineError> {
         let entry = change.entry.borrow();
         let rows = lookup::rows(transaction, change.generation, hash)?;
         let old = old_row(transaction, &rows, entry.key())?;
         if entry.is_tombstone() {
             return match old {
-                Some(old) => remove(transaction, state, &old),
+                Some(old) => self.remove(transaction, state, &old, lists),
                 None => Ok(()),
             };
         }
@@ -339,9 +350,10 @@ impl Writer<'_> {
             None => unused_row_key(&rows, change.generation, hash)?,
         };
         if let Some(old) = &old {
+            lists::remove_nodes(transaction, state, self.hash_key, old, lists)?;
             remove_chunks(transaction, old)?;
         }
-        let layout = Layout::of(entry.key(), entry.record_bytes(), entry.is_packed());
+        let layout = Layout::of_entry(entry);
         let chunk_id = state.next_chunk;
         let mut bytes = 0;
         layout.for_each_chunk(|number, chunk| {
@@ -390,7 +402,7 @@ impl Writer<'_> {
             match bytes.map(|bytes| Old::parse(row_key, bytes)) {
                 Some(old) if old.expiry == Some(at) => {
                     effects.expired_keys.extend(key_of(transaction, &old)?.map(|key| (row_key, key)));
-                    remove(transaction, state, &old)?;
+                    self.remove(transaction, state, &old, &HashSet::new())?;
                     effects.expired += 1;
                 }
                 // Left behind by a row that was damaged when it was replaced.
@@ -416,7 +428,7 @@ impl Writer<'_> {
         }
         effects.more |= !state.dead.is_empty();
         effects.buried += rows.len() as u64;
-        rows.iter().try_for_each(|old| remove(transaction, state, old))
+        rows.iter().try_for_each(|old| self.remove(transaction, state, old, &HashSet::new()))
     }
 
     /// Removes keys by the policy while the budget is exceeded.
@@ -458,7 +470,7 @@ impl Writer<'_> {
                 freed += old.bytes();
                 effects.evicted += 1;
                 effects.evicted_keys.push(tombstone);
-                remove(transaction, state, &old)?;
+                self.remove(transaction, state, &old, &HashSet::new())?;
             }
         }
         if effects.evicted > 0 {
@@ -472,8 +484,21 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Removes a row and all that belongs to it, but not the nodes of lists that are written in this commit.
+    fn remove(
+        &self,
+        transaction: &mut impl Write,
+        state: &mut State,
+        old: &Old,
+        lists: &HashSet<u64>,
+    ) -> Result<(), EngineError> {
+        lists::remove_nodes(transaction, state, self.hash_key, old, lists)?;
+        remove_row(transaction, state, old)
+    }
+
     fn next_of_the_hand(&mut self, transaction: &impl Write) -> Result<Vec<Old>, EngineError> {
-        let rows = rows_from(transaction, self.hand, LOOKED_AT, |_| true)?;
+        let is_key = |row_key: RowKey| row_key.generation() != NODES;
+        let rows = rows_from(transaction, self.hand, LOOKED_AT, is_key)?;
         if rows.len() < LOOKED_AT {
             self.hand = RowKey::new(0, 0, 0);
         }

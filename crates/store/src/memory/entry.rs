@@ -40,6 +40,8 @@ const IS_TOMBSTONE: u32 = 2;
 const IS_PACKED: u32 = 4;
 /// It is a list: where a record would be is what `Arc::into_raw` gave.
 const IS_LIST: u32 = 8;
+/// Its record is the directory of a list, as it is on disk; such an entry is only on its way there.
+const IS_DIRECTORY: u32 = 16;
 const KEY_LEN_SHIFT: u32 = 8;
 
 /// The longest key an entry can hold, in bytes.
@@ -116,6 +118,12 @@ impl Entry {
             // SAFETY: `target` is ours alone and as long as a pointer; it need not be aligned for one.
             unsafe { place.write_unaligned(Arc::into_raw(list)) }
         })
+    }
+
+    /// What is written to disk for a list's key.
+    pub(crate) fn directory(key: &[u8], record: &Record<'_>, expiry: Option<u64>, access: Access) -> Entry {
+        let write = |target: &mut [MaybeUninit<u8>]| record.write_to(target);
+        Entry::build(key, record.encoded_len(), expiry, access, IS_DIRECTORY, write)
     }
 
     /// Says that there is no such key, whatever the disk says.
@@ -216,6 +224,11 @@ impl<'a> EntryRef<'a> {
     /// Whether it stands for the absence of its key.
     pub(crate) fn is_tombstone(self) -> bool {
         self.header().key_len_and_flags & IS_TOMBSTONE != 0
+    }
+
+    /// Whether its record is the directory of a list.
+    pub(crate) fn is_directory(self) -> bool {
+        self.header().key_len_and_flags & IS_DIRECTORY != 0
     }
 
     /// Whether a stronger level has been tried on its record.

@@ -463,6 +463,11 @@ impl Shard {
                         self.evicted += if is_cache { 0 } else { sweep.evicted.len() as u64 };
                         return sweep;
                     }
+                    if is_cache {
+                        // Also of a list that is in use or on its way to the disk, most nodes are neither.
+                        let rest = need - sweep.bytes;
+                        sweep.bytes += part.with_list(index, |list| list.shed(rest)).unwrap_or_default();
+                    }
                     let entry = part.table.entry(index);
                     let frequency = entry.access().frequency();
                     let must_stay = is_cache && (entry.is_held() || entry.is_tombstone());

@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use snugly_codec::DecodeError;
 use snugly_listpack::{EMPTY_LEN, Element, Listpack, Needle, View};
 
 use super::ends::make_room;
-use super::{End, Layout, Open, Quicklist};
+use super::{End, Layout, NodeError, Open, Quicklist};
 
 /// Neighbours that together fill no more than this part of a node are merged.
 const THIN_SHARE: usize = 2;
@@ -19,10 +18,9 @@ impl Quicklist {
         element: &[u8],
         layout: Layout,
         open: Open<'_>,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), NodeError> {
         let Some((index, offset)) = self.locate(place) else { return Ok(()) };
-        let old_len =
-            self.nodes[index].view(open, |view| view.get(offset).map_or(0, |old| old.encoded_len()))?;
+        let old_len = self.view(index, open, |view| view.get(offset).map_or(0, |old| old.encoded_len()))?;
         let node = &self.nodes[index];
         let (rest_len, rest) = (node.raw_len() - old_len, node.len() - 1);
         if rest == 0 || !self.is_large || layout.fill.has_room(rest_len, rest, element.len()) {
@@ -47,7 +45,7 @@ impl Quicklist {
         element: &[u8],
         layout: Layout,
         open: Open<'_>,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), NodeError> {
         match self.locate(place) {
             Some((index, offset)) => self.insert_at(index, offset, element, layout, open),
             None => self.push(End::Right, element, layout, open),
@@ -61,7 +59,7 @@ impl Quicklist {
         element: &[u8],
         layout: Layout,
         open: Open<'_>,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), NodeError> {
         let has_room = |list: &Quicklist, index: usize| {
             list.nodes.get(index).is_some_and(|node| {
                 !list.is_large || layout.fill.has_room(node.raw_len(), node.len(), element.len())
@@ -102,10 +100,10 @@ impl Quicklist {
     }
 
     /// The place of the first element that is looked for.
-    pub(crate) fn find(&self, needle: &Needle<'_>, open: Open<'_>) -> Result<Option<u64>, DecodeError> {
+    pub(crate) fn find(&self, needle: &Needle<'_>, open: Open<'_>) -> Result<Option<u64>, NodeError> {
         let mut before = 0;
-        for node in &self.nodes {
-            let found = node.view(open, |view| view.iter().position(|element| needle.is(element)))?;
+        for (index, node) in self.nodes.iter().enumerate() {
+            let found = self.view(index, open, |view| view.iter().position(|element| needle.is(element)))?;
             if let Some(offset) = found {
                 return Ok(Some(before + offset as u64));
             }
@@ -122,7 +120,7 @@ impl Quicklist {
         from: End,
         layout: Layout,
         open: Open<'_>,
-    ) -> Result<u64, DecodeError> {
+    ) -> Result<u64, NodeError> {
         let mut removed = 0;
         // Behind those that have been looked at, seen from where it begins.
         let mut index = if from == End::Left { 0 } else { self.nodes.len() };
@@ -136,7 +134,7 @@ impl Quicklist {
             let limit_here = usize::try_from(limit - removed).unwrap_or(usize::MAX);
             let is_there = |view: View<'_>| view.iter().any(|element| needle.is(element));
             let mut went = false;
-            if self.nodes[index].view(open, is_there)? {
+            if self.view(index, open, is_there)? {
                 removed += self.change(index, open, |listpack| {
                     listpack.remove_matching(needle, limit_here, from == End::Right)
                 })? as u64;
@@ -165,12 +163,7 @@ impl Quicklist {
     }
 
     /// Removes all elements but those of a range. Nodes that go are not read.
-    pub(crate) fn trim(
-        &mut self,
-        kept: Range<u64>,
-        layout: Layout,
-        open: Open<'_>,
-    ) -> Result<(), DecodeError> {
+    pub(crate) fn trim(&mut self, kept: Range<u64>, layout: Layout, open: Open<'_>) -> Result<(), NodeError> {
         let behind = self.len - kept.end.min(self.len);
         self.drop_elements(End::Left, kept.start, open)?;
         self.drop_elements(End::Right, behind, open)?;
@@ -179,7 +172,7 @@ impl Quicklist {
         Ok(())
     }
 
-    fn drop_elements(&mut self, end: End, count: u64, open: Open<'_>) -> Result<(), DecodeError> {
+    fn drop_elements(&mut self, end: End, count: u64, open: Open<'_>) -> Result<(), NodeError> {
         let mut left = count.min(self.len);
         while left > 0 {
             let index = if end == End::Left { 0 } else { self.nodes.len() - 1 };
@@ -191,7 +184,7 @@ impl Quicklist {
     }
 
     /// Merges a node with the next one if both are thin; says whether it did.
-    fn merge_if_thin(&mut self, index: usize, layout: Layout, open: Open<'_>) -> Result<bool, DecodeError> {
+    fn merge_if_thin(&mut self, index: usize, layout: Layout, open: Open<'_>) -> Result<bool, NodeError> {
         let (Some(one), Some(next)) = (self.nodes.get(index), self.nodes.get(index + 1)) else {
             return Ok(false);
         };

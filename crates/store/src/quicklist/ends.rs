@@ -1,9 +1,8 @@
 //! Pushing and popping.
 
-use snugly_codec::DecodeError;
 use snugly_listpack::{Element, Listpack};
 
-use super::{End, Layout, Open, Quicklist};
+use super::{End, Layout, NodeError, Open, Quicklist};
 use crate::memory::allocation_size;
 
 impl Quicklist {
@@ -14,7 +13,7 @@ impl Quicklist {
         element: &[u8],
         layout: Layout,
         open: Open<'_>,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), NodeError> {
         let has_room = self.end_node(end).is_some_and(|index| {
             let node = &self.nodes[index];
             !self.is_large || layout.fill.has_room(node.raw_len(), node.len(), element.len())
@@ -45,14 +44,14 @@ impl Quicklist {
         layout: Layout,
         open: Open<'_>,
         mut show: impl FnMut(Element<'_>),
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), NodeError> {
         let mut left = count.min(self.len) as usize;
         while left > 0
             && let Some(index) = self.end_node(end)
         {
             let here = self.nodes[index].len();
             let taken = left.min(here);
-            self.nodes[index].view(open, |view| match end {
+            self.view(index, open, |view| match end {
                 End::Left => view.iter().take(taken).for_each(&mut show),
                 End::Right => view.iter().rev().take(taken).for_each(&mut show),
             })?;
@@ -71,7 +70,7 @@ impl Quicklist {
         end: End,
         count: usize,
         open: Open<'_>,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), NodeError> {
         let here = self.nodes[index].len();
         if count >= here {
             self.remove_node(index);

@@ -3,6 +3,7 @@
 //! - [`fill`]: how large a node may be; [`node`]: one node, plain or packed
 //! - [`ends`]: pushing and popping; [`edit`]: changes anywhere; [`reading`]: what a reader takes with it
 //! - [`packing`]: which nodes are compressed, and when; [`decoded`]: those that are kept decoded
+//! - [`stored`]: what a list is on disk
 //! - [`List`]: a list that a key has, behind a lock of its own
 //!
 //! A node is a listpack. Those at the ends, as many as the depth says, are plain, so that pushes and pops find them so;
@@ -19,6 +20,7 @@ pub(crate) mod fill;
 pub(crate) mod node;
 pub(crate) mod packing;
 pub(crate) mod reading;
+pub(crate) mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -27,12 +29,14 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 use snugly_codec::DecodeError;
-use snugly_listpack::Listpack;
+use snugly_listpack::{Listpack, View};
+use thiserror::Error;
 
 use crate::memory::allocation_size;
 use crate::memory::entry::EntryRef;
 pub use fill::Fill;
-use node::{Node, NodeId};
+use node::{Content, Node, NodeId};
+use stored::{NodeKey, OnDisk};
 
 /// One end of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +65,28 @@ pub(crate) struct Layout {
     pub(crate) depth: usize,
 }
 
-/// Makes a plain node of a packed one.
-pub(crate) type Open<'o> = &'o mut dyn FnMut(EntryRef<'_>) -> Result<Listpack, DecodeError>;
+/// A node that is not plain.
+pub(crate) enum Closed<'n> {
+    /// It is packed.
+    Packed(EntryRef<'n>),
+    /// It is only on disk.
+    Stored(NodeKey),
+}
+
+/// Makes a plain node of one that is not.
+pub(crate) type Open<'o> = &'o mut dyn FnMut(Closed<'_>) -> Result<Listpack, NodeError>;
+
+/// Why a node cannot be read.
+#[derive(Debug, Error)]
+pub(crate) enum NodeError {
+    #[error(transparent)]
+    Undecodable(#[from] DecodeError),
+    /// On disk it is not there, or not what was written.
+    #[error("a node is damaged on disk")]
+    Damaged,
+    #[error("{0}")]
+    Disk(String),
+}
 
 /// The list of one key. Its lock is taken while that of the key's shard is held, and never the other way round.
 pub(crate) struct List {
@@ -85,7 +109,7 @@ impl List {
 }
 
 /// The elements of a list, in nodes.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct Quicklist {
     nodes: VecDeque<Node>,
     /// How many elements there are.
@@ -101,6 +125,8 @@ pub(crate) struct Quicklist {
     due: Vec<NodeId>,
     /// A node that was changed in the middle, and stays plain until another one is.
     edited: Option<NodeId>,
+    /// What is known of it on disk, once it is on its way there.
+    on_disk: Option<Box<OnDisk>>,
 }
 
 impl Quicklist {
@@ -162,23 +188,51 @@ impl Quicklist {
         index: usize,
         open: Open<'_>,
         change: impl FnOnce(&mut Listpack) -> R,
-    ) -> Result<R, DecodeError> {
+    ) -> Result<R, NodeError> {
+        self.unpack(index, open)?;
         let node = &mut self.nodes[index];
         let before = (node.memory(), node.len() as u64, node.raw_len() as u64);
-        let result = node.change(open, change)?;
+        let result = node.change(change);
         self.content_bytes = self.content_bytes + node.memory() - before.0;
         self.len = self.len + node.len() as u64 - before.1;
         self.raw_bytes = self.raw_bytes + node.raw_len() as u64 - before.2;
+        let row = node.forget_row();
+        self.note_gone(row);
         Ok(result)
     }
 
     /// Makes a node plain.
-    fn unpack(&mut self, index: usize, open: Open<'_>) -> Result<(), DecodeError> {
+    fn unpack(&mut self, index: usize, open: Open<'_>) -> Result<(), NodeError> {
+        if self.nodes[index].plain().is_some() {
+            return Ok(());
+        }
+        let listpack = Arc::new(open(self.closed(index)?)?);
         let node = &mut self.nodes[index];
         let before = node.memory();
-        node.unpack(open)?;
+        node.keep(Content::Plain(listpack));
         self.content_bytes = self.content_bytes + node.memory() - before;
         Ok(())
+    }
+
+    /// Shows the elements of a node.
+    fn view<R>(
+        &self,
+        index: usize,
+        open: Open<'_>,
+        show: impl FnOnce(View<'_>) -> R,
+    ) -> Result<R, NodeError> {
+        match self.nodes[index].plain() {
+            Some(listpack) => Ok(show(listpack.view())),
+            None => Ok(show(open(self.closed(index)?)?.view())),
+        }
+    }
+
+    /// A node that is not plain.
+    fn closed(&self, index: usize) -> Result<Closed<'_>, NodeError> {
+        match self.nodes[index].content() {
+            Some(Content::Packed(entry)) => Ok(Closed::Packed(entry.borrow())),
+            _ => self.key_of(index).map(Closed::Stored).ok_or(NodeError::Damaged),
+        }
     }
 
     /// Puts a node in front of that at `index`, or behind the last one.
@@ -200,6 +254,7 @@ impl Quicklist {
             self.content_bytes -= node.memory();
             self.len -= node.len() as u64;
             self.raw_bytes -= node.raw_len() as u64;
+            self.note_gone(node.row());
         }
         if self.nodes.len() < self.nodes.capacity() / 4 {
             self.nodes.shrink_to(self.nodes.len() * 2);
@@ -229,6 +284,9 @@ impl Quicklist {
             (last, first) = (Some(id), false);
         }
         (self.due, self.edited) = (Vec::new(), None);
+        if let Some(on_disk) = &mut self.on_disk {
+            on_disk.renamed(&self.nodes);
+        }
     }
 
     fn index_of(&self, id: NodeId) -> Option<usize> {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use snugly_codec::DecodeError;
-use snugly_listpack::{Listpack, View};
+use snugly_codec::Record;
+use snugly_listpack::Listpack;
 
-use super::Open;
+use super::stored::StoredNode;
 use crate::memory::allocation_size;
-use crate::memory::entry::Entry;
+use crate::memory::entry::{Access, Entry};
 
 /// The name of a node in its list; in the order of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,16 +46,23 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// Whether both are handles of the same.
-    pub(crate) fn same(&self, other: &Content) -> bool {
-        match (self, other) {
-            (Content::Plain(one), Content::Plain(other)) => Arc::ptr_eq(one, other),
-            (Content::Packed(one), Content::Packed(other)) => one.same(other.borrow()),
-            (Content::Plain(_), Content::Packed(_)) | (Content::Packed(_), Content::Plain(_)) => false,
+    /// What a record on disk is in memory.
+    pub(crate) fn of_record(entry: Entry) -> Content {
+        match Record::parse(entry.borrow().record_bytes()).ok().and_then(|record| record.as_identity()) {
+            Some(bytes) => Content::Plain(Arc::new(Listpack::of_known(bytes.to_vec()))),
+            None => Content::Packed(entry),
         }
     }
 
-    fn memory(&self) -> usize {
+    /// The same as a record, under a key.
+    pub(super) fn to_record(&self, key: &[u8], access: Access) -> Entry {
+        match self {
+            Content::Plain(listpack) => Entry::new(key, &Record::identity(listpack.as_bytes()), None, access),
+            Content::Packed(entry) => entry.borrow().copy(key, None, access),
+        }
+    }
+
+    pub(crate) fn memory(&self) -> usize {
         match self {
             // The counts and the vector are in an allocation of their own.
             Content::Plain(listpack) => {
@@ -71,7 +78,10 @@ impl Content {
 #[derive(Clone)]
 pub(crate) struct Node {
     id: NodeId,
-    content: Content,
+    /// The row that it has on disk, as it is; 0 if it has none.
+    row: u64,
+    /// Nothing, if it is only on disk.
+    content: Option<Content>,
     /// How many elements there are.
     len: u32,
     /// Bytes of the listpack.
@@ -87,7 +97,14 @@ impl Node {
     pub(crate) fn new(id: NodeId, mut listpack: Listpack) -> Node {
         listpack.shrink_to_fit();
         let (len, raw_len) = (listpack.len() as u32, listpack.as_bytes().len() as u32);
-        Node { id, content: Content::Plain(Arc::new(listpack)), len, raw_len, is_incompressible: false }
+        let content = Some(Content::Plain(Arc::new(listpack)));
+        Node { id, row: 0, content, len, raw_len, is_incompressible: false }
+    }
+
+    /// One that is only on disk.
+    pub(super) fn stored(id: NodeId, stored: &StoredNode) -> Node {
+        let StoredNode { row, len, raw_len } = *stored;
+        Node { id, row, content: None, len, raw_len, is_incompressible: false }
     }
 
     pub(crate) fn id(&self) -> NodeId {
@@ -108,12 +125,41 @@ impl Node {
         self.raw_len as usize
     }
 
-    pub(crate) fn content(&self) -> &Content {
-        &self.content
+    pub(crate) fn content(&self) -> Option<&Content> {
+        self.content.as_ref()
+    }
+
+    pub(crate) fn row(&self) -> u64 {
+        self.row
+    }
+
+    pub(super) fn set_row(&mut self, row: u64) {
+        self.row = row;
+    }
+
+    /// It is not on disk, or not as it is.
+    pub(super) fn forget_row(&mut self) -> u64 {
+        std::mem::take(&mut self.row)
+    }
+
+    pub(super) fn keep(&mut self, content: Content) {
+        self.content = Some(content);
+    }
+
+    pub(super) fn drop_content(&mut self) {
+        self.content = None;
+    }
+
+    /// Whether nobody has read it since this was asked for the last time but a few. What is plain counts as read long ago.
+    pub(super) fn has_cooled(&self) -> bool {
+        let Some(Content::Packed(entry)) = &self.content else { return true };
+        let frequency = entry.borrow().access().frequency();
+        entry.borrow().set_access(entry.borrow().access().with_frequency(frequency / 2));
+        frequency == 0
     }
 
     pub(crate) fn is_packed(&self) -> bool {
-        matches!(self.content, Content::Packed(_))
+        matches!(self.content, Some(Content::Packed(_)))
     }
 
     pub(crate) fn is_incompressible(&self) -> bool {
@@ -122,47 +168,29 @@ impl Node {
 
     /// Bytes that the content takes in memory.
     pub(crate) fn memory(&self) -> usize {
-        self.content.memory()
+        self.content.as_ref().map_or(0, Content::memory)
     }
 
     /// The plain listpack, if it is plain.
     pub(super) fn plain(&self) -> Option<&Arc<Listpack>> {
         match &self.content {
-            Content::Plain(listpack) => Some(listpack),
-            Content::Packed(_) => None,
+            Some(Content::Plain(listpack)) => Some(listpack),
+            Some(Content::Packed(_)) | None => None,
         }
-    }
-
-    /// Shows the elements.
-    pub(super) fn view<R>(&self, open: Open<'_>, show: impl FnOnce(View<'_>) -> R) -> Result<R, DecodeError> {
-        match &self.content {
-            Content::Plain(listpack) => Ok(show(listpack.view())),
-            Content::Packed(entry) => Ok(show(open(entry.borrow())?.view())),
-        }
-    }
-
-    /// Makes it plain.
-    pub(super) fn unpack(&mut self, open: Open<'_>) -> Result<(), DecodeError> {
-        if let Content::Packed(entry) = &self.content {
-            self.content = Content::Plain(Arc::new(open(entry.borrow())?));
-        }
-        Ok(())
     }
 
     pub(super) fn pack(&mut self, packed: Option<Entry>) {
         match packed {
-            Some(entry) => self.content = Content::Packed(entry),
+            Some(entry) => self.content = Some(Content::Packed(entry)),
             None => self.is_incompressible = true,
         }
     }
 
-    pub(super) fn change<R>(
-        &mut self,
-        open: Open<'_>,
-        change: impl FnOnce(&mut Listpack) -> R,
-    ) -> Result<R, DecodeError> {
-        self.unpack(open)?;
-        let Content::Plain(listpack) = &mut self.content else { unreachable!("it was just unpacked") };
+    /// Changes the listpack of a node that is plain.
+    pub(super) fn change<R>(&mut self, change: impl FnOnce(&mut Listpack) -> R) -> R {
+        let Some(Content::Plain(listpack)) = &mut self.content else {
+            unreachable!("it was made plain before")
+        };
         let listpack = Arc::make_mut(listpack);
         let result = change(listpack);
         let used = listpack.as_bytes().len();
@@ -170,6 +198,6 @@ impl Node {
             listpack.shrink_to_fit();
         }
         (self.len, self.raw_len, self.is_incompressible) = (listpack.len() as u32, used as u32, false);
-        Ok(result)
+        result
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use snugly_listpack::Listpack;
 
-use super::node::{Content, NodeId};
+use super::node::NodeId;
 use super::{Layout, Open, Quicklist};
 use crate::memory::entry::Entry;
 
@@ -43,7 +43,7 @@ impl Quicklist {
     pub(crate) fn pack(&mut self, due: Due, packed: Option<Entry>) {
         let Some(index) = self.index_of(due.id) else { return };
         let node = &mut self.nodes[index];
-        if node.content().same(&Content::Plain(due.listpack)) {
+        if node.plain().is_some_and(|current| Arc::ptr_eq(current, &due.listpack)) {
             let before = node.memory();
             node.pack(packed);
             self.content_bytes = self.content_bytes + node.memory() - before;
@@ -58,7 +58,7 @@ impl Quicklist {
     fn is_packable(&self, index: usize, layout: Layout) -> bool {
         let is_worth_it = |index: usize| {
             let node = &self.nodes[index];
-            !node.is_packed() && !node.is_incompressible() && node.raw_len() >= MIN_BYTES
+            node.plain().is_some() && !node.is_incompressible() && node.raw_len() >= MIN_BYTES
         };
         self.is_inside(index, layout) && is_worth_it(index)
     }

@@ -4,15 +4,27 @@ use std::ops::Range;
 
 use super::Quicklist;
 use super::node::Content;
+use super::stored::NodeKey;
 
 /// Some elements of one node.
 pub(crate) struct Piece {
-    pub(crate) content: Content,
+    pub(crate) source: Source,
     /// Where they are in the node.
     pub(crate) elements: Range<usize>,
 }
 
+/// Where the elements are.
+pub(crate) enum Source {
+    Memory(Content),
+    Disk(NodeKey),
+}
+
 impl Quicklist {
+    fn source(&self, index: usize) -> Option<Source> {
+        let content = self.nodes[index].content().cloned();
+        content.map(Source::Memory).or_else(|| self.key_of(index).map(Source::Disk))
+    }
+
     /// A place as clients give it: negative counts from the end. `None` is outside.
     pub(crate) fn place(&self, index: i64) -> Option<u64> {
         let place = if index < 0 { (self.len as i64).checked_add(index)? } else { index };
@@ -30,7 +42,7 @@ impl Quicklist {
     /// One element.
     pub(crate) fn piece_at(&self, place: u64) -> Option<Piece> {
         let (index, offset) = self.locate(place)?;
-        Some(Piece { content: self.nodes[index].content().clone(), elements: offset..offset + 1 })
+        Some(Piece { source: self.source(index)?, elements: offset..offset + 1 })
     }
 
     /// The elements of a range.
@@ -38,12 +50,13 @@ impl Quicklist {
         let mut pieces = Vec::new();
         let Some((first, mut skip)) = self.locate(range.start) else { return pieces };
         let mut left = (range.end.min(self.len).saturating_sub(range.start)) as usize;
-        for node in self.nodes.range(first..) {
+        for index in first..self.nodes.len() {
             if left == 0 {
                 break;
             }
-            let taken = left.min(node.len() - skip);
-            pieces.push(Piece { content: node.content().clone(), elements: skip..skip + taken });
+            let taken = left.min(self.nodes[index].len() - skip);
+            let elements = skip..skip + taken;
+            pieces.extend(self.source(index).map(|source| Piece { source, elements }));
             left -= taken;
             skip = 0;
         }

@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use snugly_codec::{Choice, Counters, Decoder, Encoder};
+use snugly_codec::{Choice, Counters, Decoder, Encoder, Record};
 use snugly_listpack::{Element, Listpack, Needle};
 
 use super::node::Content;
-use super::{End, Fill, Layout, Quicklist};
+use super::reading::Source;
+use super::{Closed, End, Fill, Layout, NodeError, Quicklist};
 use crate::memory::entry::{Access, Entry, EntryRef};
 use crate::memory::entry_allocation_size;
-use snugly_codec::{DecodeError, Record};
 
 /// A list, and what is needed to pack and read its nodes.
 struct Subject {
@@ -21,7 +21,12 @@ struct Subject {
     encoder: Encoder,
 }
 
-fn open(packed: EntryRef<'_>) -> Result<Listpack, DecodeError> {
+fn open(node: Closed<'_>) -> Result<Listpack, NodeError> {
+    let Closed::Packed(packed) = node else { unreachable!("nothing is on disk") };
+    unpacked(packed)
+}
+
+fn unpacked(packed: EntryRef<'_>) -> Result<Listpack, NodeError> {
     let record = Record::parse(packed.record_bytes()).expect("it was encoded");
     let mut bytes = Vec::new();
     Decoder::new(Arc::<Counters>::default()).decode(&record, usize::MAX, &mut bytes)?;
@@ -122,9 +127,10 @@ impl Subject {
 }
 
 fn elements_of(piece: &super::reading::Piece) -> Vec<Vec<u8>> {
-    let listpack = match &piece.content {
-        Content::Plain(listpack) => Listpack::clone(listpack),
-        Content::Packed(entry) => open(entry.borrow()).expect("the node is whole"),
+    let listpack = match &piece.source {
+        Source::Memory(Content::Plain(listpack)) => Listpack::clone(listpack),
+        Source::Memory(Content::Packed(entry)) => unpacked(entry.borrow()).expect("the node is whole"),
+        Source::Disk(_) => unreachable!("nothing is on disk"),
     };
     let all: Vec<_> = listpack.iter().map(|element| element.bytes().into_owned()).collect();
     all[piece.elements.clone()].to_vec()
@@ -273,9 +279,9 @@ fn a_node_that_does_not_become_smaller_is_tried_once() {
 fn nodes_that_go_as_a_whole_are_not_read() {
     let mut subject = filled(2_000, 1);
     let mut read = 0;
-    let mut counting = |packed: EntryRef<'_>| {
+    let mut counting = |node: Closed<'_>| {
         read += 1;
-        open(packed)
+        open(node)
     };
     subject.list.trim(1_000..1_010, subject.layout, &mut counting).expect("the nodes are whole");
     assert_eq!(subject.list.len(), 10);

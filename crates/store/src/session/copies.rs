@@ -1,7 +1,8 @@
 //! Values that go to other keys as they are stored, and what is told of a key's use: nothing is encoded or decoded.
 
 use super::{Session, StoreError, Value};
-use crate::memory::entry::Access;
+use crate::memory::entry::{Access, Entry};
+use crate::quicklist::{List, NodeError};
 use crate::session::Expiry;
 
 /// How a key was used before, for [`Session::set_usage`].
@@ -21,7 +22,7 @@ impl Session {
     /// As [`Session::set`] and [`Session::get`]; then nothing has changed.
     pub fn copy(&mut self, from: (usize, &[u8]), to: (usize, &[u8])) -> Result<bool, StoreError> {
         let Some(value) = self.peek(from.0, from.1)? else { return Ok(false) };
-        let value = value.of_its_own();
+        let value = self.fork(value)?;
         self.put_copy(&value, to, 0)?;
         Ok(true)
     }
@@ -33,10 +34,22 @@ impl Session {
     pub fn rename(&mut self, from: (usize, &[u8]), to: (usize, &[u8])) -> Result<bool, StoreError> {
         let Some(value) = self.peek(from.0, from.1)? else { return Ok(false) };
         if from != to {
+            // The nodes of a list are on disk once, and go with a key that has them alone.
+            let store = self.store.clone();
+            let _group = store.disk().map(|disk| disk.queue().group());
             self.put_copy(&value, to, value.memory())?;
             self.forget(from.0, from.1);
         }
         Ok(true)
+    }
+
+    /// The same value, to become another key's: a list is a list of its own, which shares nodes as long as they do not change.
+    fn fork(&self, value: Value) -> Result<Value, StoreError> {
+        let entry = value.0.borrow();
+        let Some(list) = entry.list() else { return Ok(value) };
+        let mut read = |node| self.store.load_node(node)?.ok_or(NodeError::Damaged);
+        let copy = list.lock().fork(&mut read).map_err(|error| error.of(value.key()))?;
+        Ok(Value(Entry::list(entry.key(), List::new(copy), entry.expiry(), entry.access())))
     }
 
     /// Writes a value under another key, where `freed` bytes are about to be freed.

@@ -4,7 +4,6 @@ use snugly_codec::Record;
 
 use super::lists::ListStats;
 use crate::memory::entry::Entry;
-use crate::quicklist::List;
 
 /// A value as it is stored. Holding it costs no copy, and it does not change, whatever happens to its key.
 #[derive(Clone)]
@@ -31,18 +30,6 @@ impl Value {
     pub fn record(&self) -> Record<'_> {
         Record::parse(self.0.borrow().record_bytes())
             .expect("the memory tier holds records that were parsed before")
-    }
-
-    /// The same value, to become another key's: a list is shared as long as neither changes, a node at a time.
-    pub(super) fn of_its_own(self) -> Value {
-        let entry = self.0.borrow();
-        match entry.list() {
-            Some(list) => {
-                let copy = List::new(list.lock().clone());
-                Value(Entry::list(entry.key(), copy, entry.expiry(), entry.access()))
-            }
-            None => self,
-        }
     }
 
     /// The key.

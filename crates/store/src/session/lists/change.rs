@@ -1,12 +1,11 @@
 //! Changing lists.
 
-use snugly_codec::DecodeError;
 use snugly_listpack::{Element, Needle};
 
 use super::nodes::open;
 use super::{Inserted, ListSet};
 use crate::memory::entry::{Access, Entry};
-use crate::quicklist::{End, Layout, List, Open, Quicklist};
+use crate::quicklist::{End, Layout, List, NodeError, Open, Quicklist};
 use crate::session::{Expiry, Session, StoreError};
 use crate::tiers::Terms;
 
@@ -262,7 +261,7 @@ impl Session {
         database: usize,
         key: &[u8],
         need: Need,
-        mut change: impl FnMut(&mut Quicklist, Layout, Open<'_>) -> Result<(bool, R), DecodeError>,
+        mut change: impl FnMut(&mut Quicklist, Layout, Open<'_>) -> Result<(bool, R), NodeError>,
     ) -> Result<Option<R>, StoreError> {
         self.follow_settings();
         self.wait_for_the_disk()?;
@@ -272,7 +271,7 @@ impl Session {
         }
         self.refuse_if_disk_does()?;
         let layout = self.settings.lists.layout();
-        let unreadable = |source| StoreError::Unreadable { key: key.to_vec(), source };
+        let unreadable = |error: NodeError| error.of(key);
         let store = self.store.clone();
         let place = store.keyspace.place(key);
         let terms = Terms { settings: self.settings, now: self.now(), holding: self.is_holding };
@@ -300,7 +299,7 @@ impl Session {
         let Some(handle) = entry.list_handle() else { return Err(StoreError::WrongType) };
         let (decoder, known) = (&mut self.decoder, &self.known);
         let changed = shard.with_list(database, index, |list| {
-            let outcome = change(list, layout, &mut |packed| open(decoder, known, packed));
+            let outcome = change(list, layout, &mut |node| open(decoder, known, &store, node));
             (outcome, list.is_empty(), list.next_due())
         });
         let Some((outcome, is_empty, due)) = changed else { return Err(StoreError::WrongType) };

@@ -7,9 +7,11 @@ mod change;
 mod nodes;
 mod read;
 
+use std::ops::Range;
+
 use snugly_codec::Choice;
 
-use crate::quicklist::reading::Piece;
+use crate::quicklist::node::Content;
 use crate::quicklist::{Fill, Layout, Quicklist};
 
 /// How lists are laid out and compressed.
@@ -78,14 +80,17 @@ impl ListStats {
 /// [`Session::show`]: crate::Session::show
 pub struct Elements {
     key: Box<[u8]>,
-    pieces: Vec<Piece>,
+    pieces: Nodes,
 }
+
+/// Nodes, and which of their elements.
+type Nodes = Vec<(Content, Range<usize>)>;
 
 impl Elements {
     /// How many there are.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
-        self.pieces.iter().map(|piece| piece.elements.len()).sum()
+        self.pieces.iter().map(|(_, elements)| elements.len()).sum()
     }
 }
 

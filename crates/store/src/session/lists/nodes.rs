@@ -1,33 +1,60 @@
-//! Nodes to records and back.
+//! Nodes to records and back, and from disk.
 
 use std::sync::Arc;
 
 use snugly_codec::{DecodeError, Decoder, Record};
 use snugly_listpack::{Listpack, View};
 
-use super::super::Session;
+use super::super::{Session, StoreError};
+use super::Nodes;
 use crate::dictionaries::known::Known;
 use crate::memory::entry::{self, Access, Entry, EntryRef};
 use crate::memory::entry_allocation_size;
 use crate::memory::keyspace::Place;
-use crate::quicklist::List;
 use crate::quicklist::node::Content;
 use crate::quicklist::packing::Due;
+use crate::quicklist::reading::{Piece, Source};
+use crate::quicklist::stored::NodeKey;
+use crate::quicklist::{Closed, List, NodeError};
+use crate::store::Store;
 
 /// The longest listpack that is believed, in bytes.
 const MAX_NODE_LEN: usize = u32::MAX as usize;
 
 /// Makes a listpack of a packed node.
-pub(super) fn open(
-    decoder: &mut Decoder,
-    known: &Known,
-    packed: EntryRef<'_>,
-) -> Result<Listpack, DecodeError> {
+fn unpack(decoder: &mut Decoder, known: &Known, packed: EntryRef<'_>) -> Result<Listpack, DecodeError> {
     let record = Record::parse(packed.record_bytes()).expect("a node holds a record that was parsed before");
     let find = |number| known.version(number).map(|version| &**version.dictionary());
     let mut bytes = Vec::new();
     decoder.decode_with(&record, &find, MAX_NODE_LEN, &mut bytes)?;
     Ok(Listpack::of_known(bytes))
+}
+
+/// Makes a listpack of any node, which may take reading it from disk.
+pub(super) fn open(
+    decoder: &mut Decoder,
+    known: &Known,
+    store: &Store,
+    node: Closed<'_>,
+) -> Result<Listpack, NodeError> {
+    match node {
+        Closed::Packed(entry) => Ok(unpack(decoder, known, entry)?),
+        Closed::Stored(key) => {
+            let entry = store.load_node(key)?.ok_or(NodeError::Damaged)?;
+            Ok(unpack(decoder, known, entry.borrow())?)
+        }
+    }
+}
+
+impl NodeError {
+    /// Of this key's list.
+    pub(in crate::session) fn of(self, key: &[u8]) -> StoreError {
+        match self {
+            NodeError::Undecodable(source) => StoreError::Unreadable { key: key.to_vec(), source },
+            NodeError::Damaged => StoreError::Damaged { key: key.to_vec() },
+            NodeError::Disk(reason) => StoreError::Disk { reason },
+        }
+    }
 }
 
 impl Session {
@@ -40,14 +67,57 @@ impl Session {
         match content {
             Content::Plain(listpack) => Ok(show(listpack.view())),
             Content::Packed(packed) => {
+                self.note_use(packed.borrow(), self.now());
                 if let Some(listpack) = self.store.decoded.get(packed) {
                     return Ok(show(listpack.view()));
                 }
-                let listpack = Arc::new(open(&mut self.decoder, &self.known, packed.borrow())?);
+                let listpack = Arc::new(unpack(&mut self.decoder, &self.known, packed.borrow())?);
                 let result = show(listpack.view());
                 self.store.decoded.keep(packed, listpack);
                 Ok(result)
             }
+        }
+    }
+
+    /// Reads the nodes from disk that are not in memory, and takes them there. `None` says that the list has changed
+    /// meanwhile: then it is to be looked at again.
+    pub(super) fn fetch(
+        &mut self,
+        database: usize,
+        key: &[u8],
+        pieces: Vec<Piece>,
+    ) -> Result<Option<Nodes>, NodeError> {
+        let mut fetched = Vec::with_capacity(pieces.len());
+        for Piece { source, elements } in pieces {
+            let content = match source {
+                Source::Memory(content) => content,
+                Source::Disk(node) => match self.store.load_node(node)? {
+                    Some(entry) => {
+                        let content = Content::of_record(entry);
+                        self.keep_node(database, key, node, content.clone());
+                        content
+                    }
+                    None => return Ok(None),
+                },
+            };
+            fetched.push((content, elements));
+        }
+        Ok(Some(fetched))
+    }
+
+    /// Takes a node into memory that was read from disk, if there is room for it.
+    fn keep_node(&mut self, database: usize, key: &[u8], node: NodeKey, content: Content) {
+        let store = self.store.clone();
+        let max_memory = self.settings.max_memory;
+        if max_memory > 0 {
+            let policy = self.settings.eviction;
+            let random = || self.random.u64(..);
+            store.keyspace.make_room(policy, max_memory, content.memory() as u64, self.is_holding, random);
+        }
+        let place = store.keyspace.place(key);
+        let mut shard = store.keyspace.lock(place.shard);
+        if let Some(index) = shard.locate(database, place.tag, key, self.now()).live() {
+            shard.with_list(database, index, |list| list.keep(node, content));
         }
     }
 

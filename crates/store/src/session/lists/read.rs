@@ -2,11 +2,14 @@
 
 use snugly_listpack::{Element, Needle};
 
-use super::{Elements, Search};
+use super::{Elements, Nodes, Search};
 use crate::memory::entry::EntryRef;
 use crate::quicklist::Quicklist;
 use crate::quicklist::reading::Piece;
 use crate::session::{Session, StoreError};
+
+/// How often a list is looked at again whose nodes are gone from disk because it has changed.
+const TRIES: u32 = 16;
 
 impl Session {
     /// How many elements a list has; 0 if there is none.
@@ -28,8 +31,8 @@ impl Session {
         start: i64,
         stop: i64,
     ) -> Result<Option<Elements>, StoreError> {
-        let pieces = self.with_list(database, key, |list| list.pieces(list.range(start, stop)))?;
-        Ok(pieces.map(|pieces| Elements { key: key.into(), pieces }))
+        let found = self.with_nodes(database, key, |list| ((), list.pieces(list.range(start, stop))))?;
+        Ok(found.map(|((), pieces)| Elements { key: key.into(), pieces }))
     }
 
     /// One element; negative numbers count from the end. `None` if there is none.
@@ -43,8 +46,11 @@ impl Session {
         index: i64,
         show: impl FnOnce(Element<'_>) -> R,
     ) -> Result<Option<R>, StoreError> {
-        let piece = self.with_list(database, key, |list| list.piece_at(list.place(index)?))?.flatten();
-        let Some(Piece { content, elements }) = piece else { return Ok(None) };
+        let piece_at = |list: &Quicklist| list.place(index).and_then(|place| list.piece_at(place));
+        let found = self.with_nodes(database, key, |list| ((), piece_at(list).into_iter().collect()))?;
+        let Some((content, elements)) = found.and_then(|((), pieces)| pieces.into_iter().next()) else {
+            return Ok(None);
+        };
         self.with_node(&content, |node| node.get(elements.start).map(show))
             .map_err(|source| StoreError::Unreadable { key: key.to_vec(), source })
     }
@@ -54,7 +60,7 @@ impl Session {
     /// # Errors
     /// [`StoreError::Unreadable`]; some were shown then.
     pub fn show(&mut self, elements: &Elements, mut show: impl FnMut(Element<'_>)) -> Result<(), StoreError> {
-        for Piece { content, elements: range } in &elements.pieces {
+        for (content, range) in &elements.pieces {
             self.with_node(content, |node| node.iter_from(range.start).take(range.len()).for_each(&mut show))
                 .map_err(|source| StoreError::Unreadable { key: elements.key.to_vec(), source })?;
         }
@@ -74,7 +80,7 @@ impl Session {
     ) -> Result<Option<Vec<u64>>, StoreError> {
         let Search { rank, count, max_len } = search;
         let looked_at = |len: u64| if max_len == 0 { len } else { max_len.min(len) };
-        let found = self.with_list(database, key, |list| {
+        let found = self.with_nodes(database, key, |list| {
             let (len, looked_at) = (list.len(), looked_at(list.len()));
             let range = if rank < 0 { len - looked_at..len } else { 0..looked_at };
             (range.clone(), list.pieces(range))
@@ -93,7 +99,7 @@ impl Session {
         let unreadable = |source| StoreError::Unreadable { key: key.to_vec(), source };
         if rank > 0 {
             let mut at = range.start;
-            for Piece { content, elements } in &pieces {
+            for (content, elements) in &pieces {
                 let is_done = self.with_node(content, |node| {
                     let mut places = (at..).zip(node.iter_from(elements.start).take(elements.len()));
                     places.any(|(place, element)| needle.is(element) && note(place))
@@ -105,7 +111,7 @@ impl Session {
             }
         } else {
             let mut at = range.end;
-            for Piece { content, elements } in pieces.iter().rev() {
+            for (content, elements) in pieces.iter().rev() {
                 let is_done = self.with_node(content, |node| {
                     let behind = node.len().saturating_sub(elements.end);
                     let backwards = node.iter().rev().skip(behind).take(elements.len());
@@ -119,6 +125,23 @@ impl Session {
             }
         }
         Ok(Some(places))
+    }
+
+    /// Shows a list as it is, under its lock, and fetches the nodes that are wanted of it.
+    fn with_nodes<R>(
+        &mut self,
+        database: usize,
+        key: &[u8],
+        show: impl Fn(&Quicklist) -> (R, Vec<Piece>),
+    ) -> Result<Option<(R, Nodes)>, StoreError> {
+        for _ in 0..TRIES {
+            let Some((result, pieces)) = self.with_list(database, key, &show)? else { return Ok(None) };
+            if let Some(fetched) = self.fetch(database, key, pieces).map_err(|error| error.of(key))? {
+                return Ok(Some((result, fetched)));
+            }
+        }
+        // What is not there although nobody has changed the list is lost.
+        Err(StoreError::Damaged { key: key.to_vec() })
     }
 
     /// Shows a list as it is, under its lock.

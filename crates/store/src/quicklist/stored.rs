@@ -1,0 +1,340 @@
+//! What a list is on disk: a directory under its key, and a record for each node under a key of its own.
+//!
+//! A node's record is written once: a node that has changed gets a new one, under a new key, and the old one goes with the
+//! directory that named it. So whoever has looked at a directory reads the nodes that it names, or finds that one is gone.
+//! FORMAT.md has the bytes.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use snugly_codec::Record;
+
+use super::node::{Content, Node, NodeId};
+use super::{List, NodeError, Quicklist};
+use crate::memory::entry::{Access, Entry};
+
+/// The key of a node's record: `list u64 | row u64`, big-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct NodeKey {
+    pub(crate) list: u64,
+    pub(crate) row: u64,
+}
+
+impl NodeKey {
+    pub(crate) const LEN: usize = 16;
+
+    pub(crate) fn bytes(self) -> [u8; NodeKey::LEN] {
+        (u128::from(self.list) << u64::BITS | u128::from(self.row)).to_be_bytes()
+    }
+
+    pub(crate) fn parse(bytes: &[u8]) -> Option<NodeKey> {
+        let both = u128::from_be_bytes(bytes.try_into().ok()?);
+        Some(NodeKey { list: (both >> u64::BITS) as u64, row: both as u64 })
+    }
+}
+
+/// What the directory says of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StoredNode {
+    pub(crate) row: u64,
+    pub(crate) len: u32,
+    pub(crate) raw_len: u32,
+}
+
+/// The directory of a list: `list u64 | next row u64 | flags u8 | for each node: row, elements, bytes of the listpack`,
+/// the first numbers little-endian, those of nodes varints, and each row as what it is more or less than the one before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Directory {
+    pub(crate) list: u64,
+    pub(crate) next_row: u64,
+    pub(crate) is_large: bool,
+    pub(crate) nodes: Vec<StoredNode>,
+}
+
+const IS_LARGE: u8 = 1;
+
+impl Directory {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(17 + 5 * self.nodes.len());
+        bytes.extend_from_slice(&self.list.to_le_bytes());
+        bytes.extend_from_slice(&self.next_row.to_le_bytes());
+        bytes.push(if self.is_large { IS_LARGE } else { 0 });
+        let mut last = 0;
+        for node in &self.nodes {
+            let step = node.row.wrapping_sub(last) as i64;
+            last = node.row;
+            // Zigzag, so that small steps back are short as well.
+            write_varint((step << 1 ^ step >> (u64::BITS - 1)) as u64, &mut bytes);
+            write_varint(node.len.into(), &mut bytes);
+            write_varint(node.raw_len.into(), &mut bytes);
+        }
+        bytes
+    }
+
+    /// Reads a directory; `None` if it is none.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Directory> {
+        let (list, rest) = bytes.split_first_chunk()?;
+        let (next_row, rest) = rest.split_first_chunk()?;
+        let (&flags, mut rest) = rest.split_first()?;
+        if flags & !IS_LARGE != 0 {
+            return None;
+        }
+        let (mut nodes, mut row) = (Vec::new(), 0u64);
+        while !rest.is_empty() {
+            let step = read_varint(&mut rest)?;
+            row = row.wrapping_add((step >> 1) ^ (step & 1).wrapping_neg());
+            let mut number = || u32::try_from(read_varint(&mut rest)?).ok();
+            let node = StoredNode { row, len: number()?, raw_len: number()? };
+            if row == 0 || node.len == 0 {
+                return None;
+            }
+            nodes.push(node);
+        }
+        Some(Directory {
+            list: u64::from_le_bytes(*list),
+            next_row: u64::from_le_bytes(*next_row),
+            is_large: flags & IS_LARGE != 0,
+            nodes,
+        })
+    }
+
+    /// The directory that is the value of a record.
+    pub(crate) fn of_record(record: &[u8]) -> Option<Directory> {
+        Directory::parse(Record::parse(record).ok()?.as_identity()?)
+    }
+
+    pub(crate) fn node_keys(&self) -> impl Iterator<Item = NodeKey> {
+        self.nodes.iter().map(|node| NodeKey { list: self.list, row: node.row })
+    }
+}
+
+fn write_varint(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let byte = *bytes.split_off_first()?;
+        let bits = u64::from(byte & 0x7f);
+        number |= bits << shift;
+        // In the shortest form, and no more than 64 bits.
+        if byte & 0x80 == 0 {
+            return ((byte != 0 || shift == 0) && (bits << shift) >> shift == bits).then_some(number);
+        }
+    }
+    None
+}
+
+/// So many nodes at each end stay in memory as long as the list does.
+const KEPT_AT_ENDS: usize = 4;
+
+/// What a list's disk tier has of it.
+#[derive(Default)]
+pub(super) struct OnDisk {
+    list: u64,
+    next_row: u64,
+    /// Rows that no node has any more.
+    gone: Vec<u64>,
+    /// Nodes that are on their way to the disk, as long as somebody else has the token.
+    on_their_way: Vec<(Arc<()>, Vec<NodeId>)>,
+}
+
+impl OnDisk {
+    /// The nodes have other names now: all of them count as on their way, as long as any was.
+    pub(super) fn renamed(&mut self, nodes: &VecDeque<Node>) {
+        self.on_their_way.iter_mut().for_each(|(_, ids)| *ids = nodes.iter().map(Node::id).collect());
+    }
+}
+
+/// What is to be written for a list.
+pub(crate) struct Captured {
+    /// Nodes that are new, as records under their keys, and tombstones of those that are gone.
+    pub(crate) nodes: Vec<Entry>,
+    /// The directory, under the list's key.
+    pub(crate) directory: Entry,
+    /// To be dropped when all of that is committed.
+    pub(crate) token: Arc<()>,
+}
+
+impl Quicklist {
+    /// A list as its directory has it, with no node in memory.
+    pub(crate) fn of_directory(directory: &Directory) -> Quicklist {
+        let mut list = Quicklist { is_large: directory.is_large, ..Quicklist::default() };
+        let mut id = None;
+        for stored in &directory.nodes {
+            // Room for 2^39 at the end; a directory cannot have as many.
+            let next = NodeId::between(id, None).unwrap_or(NodeId::lowest());
+            list.nodes.push_back(Node::stored(next, stored));
+            list.len += u64::from(stored.len);
+            list.raw_bytes += u64::from(stored.raw_len);
+            id = Some(next);
+        }
+        let on_disk = OnDisk { list: directory.list, next_row: directory.next_row, ..OnDisk::default() };
+        list.on_disk = Some(Box::new(on_disk));
+        list
+    }
+
+    /// The same list as another, on disk not yet.
+    ///
+    /// # Errors
+    /// [`NodeError`] if a node that is only on disk cannot be read.
+    pub(crate) fn fork(
+        &self,
+        read: &mut dyn FnMut(NodeKey) -> Result<Entry, NodeError>,
+    ) -> Result<Quicklist, NodeError> {
+        let mut copy = Quicklist {
+            nodes: self.nodes.clone(),
+            len: self.len,
+            raw_bytes: self.raw_bytes,
+            content_bytes: 0,
+            is_large: self.is_large,
+            due: self.due.clone(),
+            edited: self.edited,
+            on_disk: None,
+        };
+        for index in 0..copy.nodes.len() {
+            if copy.nodes[index].content().is_none()
+                && let Some(key) = self.key_of(index)
+            {
+                copy.nodes[index].keep(Content::of_record(read(key)?));
+            }
+            copy.nodes[index].forget_row();
+            copy.content_bytes += copy.nodes[index].memory();
+        }
+        Ok(copy)
+    }
+
+    /// Where a node is on disk, if it is there as it is.
+    pub(super) fn key_of(&self, index: usize) -> Option<NodeKey> {
+        let row = self.nodes[index].row();
+        let list = self.on_disk.as_ref()?.list;
+        (row != 0).then_some(NodeKey { list, row })
+    }
+
+    /// A node that was on disk is no more, or has changed.
+    pub(super) fn note_gone(&mut self, row: u64) {
+        if let Some(on_disk) = &mut self.on_disk
+            && row != 0
+        {
+            on_disk.gone.push(row);
+        }
+    }
+
+    /// What is to be written since the last time. It is on its way to the disk then.
+    pub(crate) fn capture(&mut self, key: &[u8], expiry: Option<u64>, access: Access) -> Captured {
+        let on_disk = self.on_disk.get_or_insert_with(|| {
+            Box::new(OnDisk { list: fastrand::u64(..), next_row: 1, ..OnDisk::default() })
+        });
+        let list = on_disk.list;
+        let node_key = |row| NodeKey { list, row }.bytes();
+        let mut entries: Vec<Entry> =
+            on_disk.gone.drain(..).map(|row| Entry::tombstone(&node_key(row))).collect();
+        let mut new = Vec::new();
+        let mut nodes = Vec::with_capacity(self.nodes.len());
+        for node in &mut self.nodes {
+            if node.row() == 0
+                && let Some(content) = node.content()
+            {
+                let row = on_disk.next_row;
+                on_disk.next_row += 1;
+                entries.push(content.to_record(&node_key(row), access));
+                node.set_row(row);
+                new.push(node.id());
+            }
+            nodes.push(StoredNode {
+                row: node.row(),
+                len: node.len() as u32,
+                raw_len: node.raw_len() as u32,
+            });
+        }
+        let token = Arc::new(());
+        on_disk.on_their_way.retain(|(token, _)| Arc::strong_count(token) > 1);
+        on_disk.on_their_way.push((token.clone(), new));
+        let directory = Directory { list, next_row: on_disk.next_row, is_large: self.is_large, nodes };
+        let directory = Entry::directory(key, &Record::identity(&directory.encode()), expiry, access);
+        Captured { nodes: entries, directory, token }
+    }
+
+    /// Lets the contents of nodes between the ends leave memory that are on disk and have not been read for a while, until
+    /// so many bytes are free; says how many are.
+    pub(crate) fn shed(&mut self, need: usize) -> usize {
+        let Some(on_disk) = &mut self.on_disk else { return 0 };
+        on_disk.on_their_way.retain(|(token, _)| Arc::strong_count(token) > 1);
+        let is_on_its_way =
+            |id: NodeId| on_disk.on_their_way.iter().any(|(_, ids)| ids.binary_search(&id).is_ok());
+        let inside = KEPT_AT_ENDS..self.nodes.len().saturating_sub(KEPT_AT_ENDS);
+        let mut freed = 0;
+        for index in inside {
+            let node = &mut self.nodes[index];
+            if freed >= need {
+                break;
+            }
+            if node.row() != 0 && node.content().is_some() && !is_on_its_way(node.id()) && node.has_cooled() {
+                freed += node.memory();
+                self.content_bytes -= node.memory();
+                node.drop_content();
+            }
+        }
+        freed
+    }
+
+    /// Takes the content of a node into memory that was read from disk, if the node is still that.
+    pub(crate) fn keep(&mut self, key: NodeKey, content: Content) {
+        let is_it = |node: &&mut Node| node.row() == key.row && node.content().is_none();
+        let is_ours = self.on_disk.as_ref().is_some_and(|on_disk| on_disk.list == key.list);
+        if let Some(node) = self.nodes.iter_mut().find(is_it).filter(|_| is_ours) {
+            node.keep(content);
+            self.content_bytes += node.memory();
+        }
+    }
+}
+
+impl List {
+    /// The list of a directory.
+    pub(crate) fn of_directory(directory: &Directory) -> Arc<List> {
+        List::new(Quicklist::of_directory(directory))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn directory() -> impl Strategy<Value = Directory> {
+        let node = (1..u64::MAX, 1..u32::MAX, any::<u32>()).prop_map(|(row, len, raw_len)| StoredNode {
+            row,
+            len,
+            raw_len,
+        });
+        let nodes = prop::collection::vec(node, 0..50);
+        (any::<u64>(), any::<u64>(), any::<bool>(), nodes)
+            .prop_map(|(list, next_row, is_large, nodes)| Directory { list, next_row, is_large, nodes })
+    }
+
+    proptest! {
+        #[test]
+        fn a_directory_is_parsed_as_it_was_encoded(directory in directory()) {
+            prop_assert_eq!(Directory::parse(&directory.encode()), Some(directory));
+        }
+
+        #[test]
+        fn any_bytes_can_be_parsed(bytes: Vec<u8>) {
+            if let Some(directory) = Directory::parse(&bytes) {
+                prop_assert_eq!(directory.encode(), bytes);
+            }
+        }
+
+        #[test]
+        fn a_node_key_is_parsed_as_it_was_written(list: u64, row: u64) {
+            let key = NodeKey { list, row };
+            prop_assert_eq!(NodeKey::parse(&key.bytes()), Some(key));
+        }
+    }
+}
