@@ -5,6 +5,7 @@ use super::dictionary::DictionaryRow;
 use super::journal;
 use super::row::{self, Body, Row, RowKey};
 use super::state::{self, Identity, State};
+use crate::quicklist::stored::Directory;
 
 /// Takes the bytes for a row, its chunks, an identity and a state. What a parser accepts must be what it was given.
 pub fn parse_anything(bytes: &[u8]) {
@@ -24,6 +25,9 @@ pub fn parse_anything(bytes: &[u8]) {
         assert_eq!(row_key.expiry_key(at), bytes);
     }
     let _ = journal::decode(bytes);
+    if let Some(directory) = Directory::parse(bytes) {
+        assert_eq!(directory.encode(), bytes);
+    }
     row::chunk_id(bytes);
     let sealed = state::seal(bytes.to_vec());
     if let Some(number) = sealed.first_chunk().map(|number| u32::from_le_bytes(*number))

@@ -206,7 +206,7 @@ impl Quicklist {
         if self.nodes[index].plain().is_some() {
             return Ok(());
         }
-        let listpack = Arc::new(open(self.closed(index)?)?);
+        let listpack = Arc::new(self.opened(index, open)?);
         let node = &mut self.nodes[index];
         let before = node.memory();
         node.keep(Content::Plain(listpack));
@@ -223,8 +223,15 @@ impl Quicklist {
     ) -> Result<R, NodeError> {
         match self.nodes[index].plain() {
             Some(listpack) => Ok(show(listpack.view())),
-            None => Ok(show(open(self.closed(index)?)?.view())),
+            None => Ok(show(self.opened(index, open)?.view())),
         }
+    }
+
+    /// The listpack of a node that is not plain. What is on disk may not be what the directory says.
+    fn opened(&self, index: usize, open: Open<'_>) -> Result<Listpack, NodeError> {
+        let (listpack, node) = (open(self.closed(index)?)?, &self.nodes[index]);
+        let is_it = listpack.as_bytes().len() == node.raw_len() && listpack.len() == node.len();
+        if is_it { Ok(listpack) } else { Err(NodeError::Damaged) }
     }
 
     /// A node that is not plain.

@@ -41,7 +41,9 @@ pub(super) fn open(
         Closed::Packed(entry) => Ok(unpack(decoder, known, entry)?),
         Closed::Stored(key) => {
             let entry = store.load_node(key)?.ok_or(NodeError::Damaged)?;
-            Ok(unpack(decoder, known, entry.borrow())?)
+            let listpack = unpack(decoder, known, entry.borrow())?;
+            View::parse(listpack.as_bytes()).map_err(|_| NodeError::Damaged)?;
+            Ok(listpack)
         }
     }
 }
