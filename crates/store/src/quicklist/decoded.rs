@@ -16,20 +16,20 @@ const NODE_BYTES: u64 = 8 << 10;
 
 pub(crate) struct DecodedNodes {
     /// By the address of the packed form, which is kept as well, so that no other has the address.
-    nodes: Cache<usize, Decoded, Bytes>,
+    nodes: Cache<usize, Arc<Decoded>, Bytes>,
 }
 
-#[derive(Clone)]
-struct Decoded {
+/// A node's listpack, beside the packed form.
+pub(crate) struct Decoded {
     _packed: Entry,
-    listpack: Arc<Listpack>,
+    pub(crate) listpack: Listpack,
 }
 
 #[derive(Clone)]
 struct Bytes;
 
-impl Weighter<usize, Decoded> for Bytes {
-    fn weight(&self, _address: &usize, decoded: &Decoded) -> u64 {
+impl Weighter<usize, Arc<Decoded>> for Bytes {
+    fn weight(&self, _address: &usize, decoded: &Arc<Decoded>) -> u64 {
         decoded.listpack.capacity() as u64
     }
 }
@@ -46,14 +46,14 @@ impl DecodedNodes {
         self.nodes.set_capacity(bytes);
     }
 
-    /// A packed node's listpack, if it is there.
-    pub(crate) fn get(&self, packed: &Entry) -> Option<Arc<Listpack>> {
-        self.nodes.get(&address(packed)).map(|decoded| decoded.listpack)
+    /// A packed node, if it is there.
+    pub(crate) fn get(&self, packed: &Entry) -> Option<Arc<Decoded>> {
+        self.nodes.get(&address(packed))
     }
 
-    pub(crate) fn keep(&self, packed: &Entry, listpack: Arc<Listpack>) {
+    pub(crate) fn keep(&self, packed: &Entry, listpack: Listpack) {
         if self.nodes.capacity() > 0 {
-            self.nodes.insert(address(packed), Decoded { _packed: packed.clone(), listpack });
+            self.nodes.insert(address(packed), Arc::new(Decoded { _packed: packed.clone(), listpack }));
         }
     }
 

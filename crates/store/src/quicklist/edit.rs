@@ -112,7 +112,8 @@ impl Quicklist {
         Ok(None)
     }
 
-    /// Removes elements that are looked for, up to `limit` of them from one end on; says how many.
+    /// Removes elements that are looked for, up to `limit` of them from one end on; says how many. Each node is moved once at
+    /// most, however many become empty.
     pub(crate) fn remove_matching(
         &mut self,
         needle: &Needle<'_>,
@@ -121,45 +122,66 @@ impl Quicklist {
         layout: Layout,
         open: Open<'_>,
     ) -> Result<u64, NodeError> {
+        let mut pass = Pass { from, looked_at: 0, kept: 0 };
         let mut removed = 0;
-        // Behind those that have been looked at, seen from where it begins.
-        let mut index = if from == End::Left { 0 } else { self.nodes.len() };
-        while removed < limit {
-            match from {
-                End::Left if index == self.nodes.len() => break,
-                End::Left => {}
-                End::Right if index == 0 => break,
-                End::Right => index -= 1,
-            }
+        let mut outcome = Ok(());
+        while outcome.is_ok() && removed < limit && pass.looked_at < self.nodes.len() {
+            let index = pass.place(self, pass.looked_at);
             let limit_here = usize::try_from(limit - removed).unwrap_or(usize::MAX);
-            let is_there = |view: View<'_>| view.iter().any(|element| needle.is(element));
-            let mut went = false;
-            if self.view(index, open, is_there)? {
-                removed += self.change(index, open, |listpack| {
-                    listpack.remove_matching(needle, limit_here, from == End::Right)
-                })? as u64;
-                went = self.nodes[index].len() == 0;
-                if went {
-                    self.remove_node(index);
-                } else {
-                    self.note_edited(index, layout);
-                    went = match from {
-                        // With one that has been looked at.
-                        End::Left => index > 0 && self.merge_if_thin(index - 1, layout, open)?,
-                        End::Right => {
-                            self.merge_if_thin(index, layout, open)?;
-                            false
-                        }
-                    };
+            match self.remove_here(index, needle, limit_here, from, open) {
+                Ok(0) => pass.keep(self),
+                Ok(count) => {
+                    removed += count as u64;
+                    outcome = self.keep_what_is_left(&mut pass, layout, open);
                 }
+                Err(error) => outcome = Err(error),
             }
-            index += usize::from(from == End::Left && !went);
         }
+        pass.close(self);
         if removed > 0 {
             self.keep_ends_plain(layout, open);
             self.shrunk(layout.fill);
         }
-        Ok(removed)
+        outcome.map(|()| removed)
+    }
+
+    fn remove_here(
+        &mut self,
+        index: usize,
+        needle: &Needle<'_>,
+        limit: usize,
+        from: End,
+        open: Open<'_>,
+    ) -> Result<usize, NodeError> {
+        let is_there = |view: View<'_>| view.iter().any(|element| needle.is(element));
+        if !self.view(index, open, is_there)? {
+            return Ok(0);
+        }
+        self.change(index, open, |listpack| listpack.remove_matching(needle, limit, from == End::Right))
+    }
+
+    /// Goes on behind a node of which elements were removed.
+    fn keep_what_is_left(
+        &mut self,
+        pass: &mut Pass,
+        layout: Layout,
+        open: Open<'_>,
+    ) -> Result<(), NodeError> {
+        if self.nodes[pass.place(self, pass.looked_at)].len() == 0 {
+            pass.looked_at += 1;
+            return Ok(());
+        }
+        pass.keep(self);
+        let Some(before) = pass.kept.checked_sub(2).map(|kept| pass.place(self, kept)) else { return Ok(()) };
+        let index = pass.place(self, pass.kept - 1);
+        if self.is_thin_pair(before, index, layout) {
+            // The gap, if there is one, is between them no more.
+            self.merge(before, index, open)?;
+            pass.kept -= 1;
+        }
+        let last = pass.place(self, pass.kept - 1);
+        self.note_edited(last, layout);
+        Ok(())
     }
 
     /// Removes all elements but those of a range. Nodes that go are not read.
@@ -185,19 +207,69 @@ impl Quicklist {
 
     /// Merges a node with the next one if both are thin; says whether it did.
     fn merge_if_thin(&mut self, index: usize, layout: Layout, open: Open<'_>) -> Result<bool, NodeError> {
-        let (Some(one), Some(next)) = (self.nodes.get(index), self.nodes.get(index + 1)) else {
-            return Ok(false);
-        };
-        let bytes = one.raw_len() + next.raw_len();
-        let is_thin = bytes <= layout.fill.max_bytes() / THIN_SHARE;
-        if !is_thin || !layout.fill.holds(bytes, one.len() + next.len()) {
+        if !self.is_thin_pair(index, index + 1, layout) {
             return Ok(false);
         }
-        self.unpack(index + 1, open)?;
-        let Some(tail) = self.nodes[index + 1].plain().cloned() else { return Ok(false) };
-        self.change(index, open, |listpack| listpack.append(tail.view()))?;
+        self.merge(index, index + 1, open)?;
         self.remove_node(index + 1);
         self.note_edited(index, layout);
         Ok(true)
+    }
+
+    fn is_thin_pair(&self, one: usize, other: usize, layout: Layout) -> bool {
+        let (Some(one), Some(other)) = (self.nodes.get(one), self.nodes.get(other)) else { return false };
+        let bytes = one.raw_len() + other.raw_len();
+        bytes <= layout.fill.max_bytes() / THIN_SHARE && layout.fill.holds(bytes, one.len() + other.len())
+    }
+
+    /// Gives a node the elements of another as well, which is empty then.
+    fn merge(&mut self, index: usize, other: usize, open: Open<'_>) -> Result<(), NodeError> {
+        self.unpack(index, open)?;
+        let moved = self.change(other, open, std::mem::take)?;
+        self.change(index, open, |listpack| {
+            if other > index {
+                listpack.append(moved.view());
+            } else {
+                let rest = std::mem::replace(listpack, moved);
+                listpack.append(rest.view());
+            }
+        })
+    }
+}
+
+/// A pass over the nodes from one end on, which leaves out those that have become empty.
+struct Pass {
+    from: End,
+    /// How many nodes have been looked at, and how many of them stay: these are at the end from which it goes, and the empty
+    /// ones behind them.
+    looked_at: usize,
+    kept: usize,
+}
+
+impl Pass {
+    /// The index of a node that is counted from where the pass began.
+    fn place(&self, list: &Quicklist, number: usize) -> usize {
+        match self.from {
+            End::Left => number,
+            End::Right => list.nodes.len() - 1 - number,
+        }
+    }
+
+    /// The next node stays.
+    fn keep(&mut self, list: &mut Quicklist) {
+        if self.kept < self.looked_at {
+            list.nodes.swap(self.place(list, self.kept), self.place(list, self.looked_at));
+        }
+        self.looked_at += 1;
+        self.kept += 1;
+    }
+
+    /// Removes the empty nodes.
+    fn close(&self, list: &mut Quicklist) {
+        let gap = match self.from {
+            End::Left => self.kept..self.looked_at,
+            End::Right => list.nodes.len() - self.looked_at..list.nodes.len() - self.kept,
+        };
+        list.remove_nodes(gap);
     }
 }

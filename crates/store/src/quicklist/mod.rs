@@ -25,6 +25,7 @@ pub(crate) mod stored;
 mod tests;
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -257,12 +258,18 @@ impl Quicklist {
     }
 
     fn remove_node(&mut self, index: usize) {
-        if let Some(node) = self.nodes.remove(index) {
+        self.remove_nodes(index..index + 1);
+    }
+
+    fn remove_nodes(&mut self, range: Range<usize>) {
+        let mut gone = Vec::new();
+        for node in self.nodes.drain(range) {
             self.content_bytes -= node.memory();
             self.len -= node.len() as u64;
             self.raw_bytes -= node.raw_len() as u64;
-            self.note_gone(node.row());
+            gone.extend((node.row() != 0).then_some(node.row()));
         }
+        gone.into_iter().for_each(|row| self.note_gone(row));
         if self.nodes.len() < self.nodes.capacity() / 4 {
             self.nodes.shrink_to(self.nodes.len() * 2);
         }

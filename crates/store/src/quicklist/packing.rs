@@ -69,7 +69,8 @@ impl Quicklist {
         for candidate in [Some(index), Some(layout.depth), behind_zone].into_iter().flatten() {
             if candidate < self.nodes.len() && self.is_packable(candidate, layout) {
                 let id = self.nodes[candidate].id();
-                if !self.due.contains(&id) && self.edited != Some(id) {
+                // One that is named twice is packed once.
+                if self.due.last() != Some(&id) && self.edited != Some(id) {
                     self.due.push(id);
                 }
             }

@@ -296,13 +296,13 @@ impl Session {
         };
         let entry = shard.entry(database, index);
         self.note_use(entry, terms.now);
-        let Some(handle) = entry.list_handle() else { return Err(StoreError::WrongType) };
         let (decoder, known) = (&mut self.decoder, &self.known);
         let changed = shard.with_list(database, index, |list| {
             let outcome = change(list, layout, &mut |node| open(decoder, known, &store, node));
             (outcome, list.is_empty(), list.next_due())
         });
         let Some((outcome, is_empty, due)) = changed else { return Err(StoreError::WrongType) };
+        let due = due.zip(shard.entry(database, index).list_handle());
         let has_changed = !matches!(outcome, Ok((false, _)));
         let mut removed = None;
         if is_empty {
@@ -315,8 +315,8 @@ impl Session {
         if has_changed {
             self.wrote();
         }
-        if let Some(due) = due {
-            self.pack_nodes(database, place, key, &handle, due);
+        if let Some((due, list)) = due {
+            self.pack_nodes(database, place, key, &list, due);
         }
         outcome.map(|(_, result)| Some(result)).map_err(unreadable)
     }

@@ -70,10 +70,10 @@ impl Session {
             Content::Plain(listpack) => Ok(show(listpack.view())),
             Content::Packed(packed) => {
                 self.note_use(packed.borrow(), self.now());
-                if let Some(listpack) = self.store.decoded.get(packed) {
-                    return Ok(show(listpack.view()));
+                if let Some(decoded) = self.store.decoded.get(packed) {
+                    return Ok(show(decoded.listpack.view()));
                 }
-                let listpack = Arc::new(unpack(&mut self.decoder, &self.known, packed.borrow())?);
+                let listpack = unpack(&mut self.decoder, &self.known, packed.borrow())?;
                 let result = show(listpack.view());
                 self.store.decoded.keep(packed, listpack);
                 Ok(result)
@@ -91,20 +91,28 @@ impl Session {
     ) -> Result<Option<Nodes>, NodeError> {
         let mut fetched = Vec::with_capacity(pieces.len());
         for Piece { source, elements } in pieces {
-            let content = match source {
-                Source::Memory(content) => content,
-                Source::Disk(node) => match self.store.load_node(node)? {
-                    Some(entry) => {
-                        let content = Content::of_record(entry);
-                        self.keep_node(database, key, node, content.clone());
-                        content
-                    }
-                    None => return Ok(None),
-                },
-            };
+            let Some(content) = self.fetch_node(database, key, source)? else { return Ok(None) };
             fetched.push((content, elements));
         }
         Ok(Some(fetched))
+    }
+
+    /// As [`Session::fetch`], one node.
+    pub(super) fn fetch_node(
+        &mut self,
+        database: usize,
+        key: &[u8],
+        source: Source,
+    ) -> Result<Option<Content>, NodeError> {
+        let node = match source {
+            Source::Memory(content) => return Ok(Some(content)),
+            Source::Disk(node) => node,
+        };
+        let content = self.store.load_node(node)?.map(Content::of_record);
+        if let Some(content) = &content {
+            self.keep_node(database, key, node, content.clone());
+        }
+        Ok(content)
     }
 
     /// Takes a node into memory that was read from disk, if there is room for it.

@@ -4,8 +4,8 @@ use snugly_listpack::{Element, Needle};
 
 use super::{Elements, Nodes, Search};
 use crate::memory::entry::EntryRef;
-use crate::quicklist::Quicklist;
 use crate::quicklist::reading::Piece;
+use crate::quicklist::{NodeError, Quicklist};
 use crate::session::{Session, StoreError};
 
 /// How often a list is looked at again whose nodes are gone from disk because it has changed.
@@ -47,12 +47,16 @@ impl Session {
         show: impl FnOnce(Element<'_>) -> R,
     ) -> Result<Option<R>, StoreError> {
         let piece_at = |list: &Quicklist| list.place(index).and_then(|place| list.piece_at(place));
-        let found = self.with_nodes(database, key, |list| ((), piece_at(list).into_iter().collect()))?;
-        let Some((content, elements)) = found.and_then(|((), pieces)| pieces.into_iter().next()) else {
-            return Ok(None);
-        };
-        self.with_node(&content, |node| node.get(elements.start).map(show))
-            .map_err(|source| StoreError::Unreadable { key: key.to_vec(), source })
+        let unreadable = |error: NodeError| error.of(key);
+        for _ in 0..TRIES {
+            let found = self.with_list(database, key, piece_at)?.flatten();
+            let Some(Piece { source, elements }) = found else { return Ok(None) };
+            if let Some(content) = self.fetch_node(database, key, source).map_err(unreadable)? {
+                let shown = self.with_node(&content, |node| node.get(elements.start).map(show));
+                return shown.map_err(|error| unreadable(error.into()));
+            }
+        }
+        Err(unreadable(NodeError::Damaged))
     }
 
     /// Shows elements, in their order.
@@ -141,7 +145,7 @@ impl Session {
             }
         }
         // What is not there although nobody has changed the list is lost.
-        Err(StoreError::Damaged { key: key.to_vec() })
+        Err(NodeError::Damaged.of(key))
     }
 
     /// Shows a list as it is, under its lock.
