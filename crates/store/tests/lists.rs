@@ -246,3 +246,33 @@ fn threads_that_push_and_pop_at_both_ends_lose_nothing() {
     let taken: u64 = threads.into_iter().map(|thread| thread.join().expect("it does not panic")).sum();
     assert_eq!(store.session().list_len(0, b"queue").unwrap() + taken, 12_000);
 }
+
+#[test]
+fn a_list_grows_out_of_one_listpack_even_if_the_element_finds_no_place() {
+    let store = store();
+    let session = &mut store.session();
+    let (half, large) = (vec![b'a'; 5000], vec![b'b'; 5000]);
+    for key in [&b"set"[..], b"inserted"] {
+        push(session, key, &[&half]);
+        assert!(!session.peek(0, key).unwrap().and_then(|value| value.list()).unwrap().is_large);
+    }
+    assert_eq!(session.list_set(0, b"set", 7, &large).unwrap(), ListSet::OutOfRange);
+    assert_eq!(session.list_insert(0, b"inserted", b"x", true, &large).unwrap(), Inserted::NoPivot);
+    for key in [&b"set"[..], b"inserted"] {
+        assert!(session.peek(0, key).unwrap().and_then(|value| value.list()).unwrap().is_large);
+    }
+}
+
+#[cfg(feature = "lz4")]
+#[test]
+fn a_list_tells_what_its_nodes_take_before_and_after() {
+    let store = store();
+    let session = &mut store.session();
+    for number in 0..5000 {
+        push(session, b"list", &[&event(number)]);
+    }
+    let stats = session.peek(0, b"list").unwrap().and_then(|value| value.list()).unwrap();
+    assert_eq!((stats.elements, stats.codec), (5000, Some("lz4")));
+    assert_eq!(stats.compressed_nodes, stats.nodes - 2);
+    assert!(stats.stored_bytes < stats.raw_bytes / 2, "{stats:?}");
+}

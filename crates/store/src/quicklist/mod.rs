@@ -29,7 +29,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
-use snugly_codec::DecodeError;
+use snugly_codec::{DecodeError, Record};
 use snugly_listpack::{Listpack, View};
 use thiserror::Error;
 
@@ -160,6 +160,11 @@ impl Quicklist {
         self.raw_bytes
     }
 
+    /// The records of those that are packed.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Record<'_>> {
+        self.nodes.iter().filter_map(Node::record)
+    }
+
     /// Bytes that the list takes in memory.
     pub(crate) fn memory(&self) -> usize {
         // A counted lock around it, in an allocation of its own.
@@ -170,7 +175,7 @@ impl Quicklist {
             + self.content_bytes
     }
 
-    /// Becomes what Valkey calls a quicklist if so much more does not fit one listpack.
+    /// Becomes what Valkey calls a quicklist if so much more does not fit one listpack, whether or not it is added then.
     pub(crate) fn expect(&mut self, more_bytes: usize, more_elements: usize, fill: Fill) {
         let bytes = self.raw_bytes as usize + more_bytes;
         self.is_large |= !fill.holds(bytes, self.len as usize + more_elements);

@@ -171,6 +171,17 @@ impl Node {
         self.content.as_ref().map_or(0, Content::memory)
     }
 
+    /// The record, if it is packed.
+    pub(crate) fn record(&self) -> Option<Record<'_>> {
+        match &self.content {
+            Some(Content::Plain(_)) | None => None,
+            Some(Content::Packed(entry)) => Some(
+                Record::parse(entry.borrow().record_bytes())
+                    .expect("a node holds a record that was parsed before"),
+            ),
+        }
+    }
+
     /// The plain listpack, if it is plain.
     pub(super) fn plain(&self) -> Option<&Arc<Listpack>> {
         match &self.content {

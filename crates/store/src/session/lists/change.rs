@@ -127,8 +127,8 @@ impl Session {
         self.check_element(element)?;
         let need = Need { bytes: element.len(), makes: false };
         let replaced = self.change_list(database, key, need, |list, layout, open| {
-            let Some(place) = list.place(index) else { return Ok((false, ListSet::OutOfRange)) };
             list.expect(element.len(), 0, layout.fill);
+            let Some(place) = list.place(index) else { return Ok((false, ListSet::OutOfRange)) };
             list.set(place, element, layout, open)?;
             Ok((true, ListSet::Replaced))
         })?;
@@ -150,10 +150,10 @@ impl Session {
         self.check_element(element)?;
         let need = Need { bytes: element.len(), makes: false };
         let inserted = self.change_list(database, key, need, |list, layout, open| {
+            list.expect(element.len(), 1, layout.fill);
             let Some(place) = list.find(&Needle::new(pivot), open)? else {
                 return Ok((false, Inserted::NoPivot));
             };
-            list.expect(element.len(), 1, layout.fill);
             list.insert(place + u64::from(behind), element, layout, open)?;
             Ok((true, Inserted::Of(list.len())))
         })?;

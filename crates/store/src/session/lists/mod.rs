@@ -9,7 +9,7 @@ mod read;
 
 use std::ops::Range;
 
-use snugly_codec::Choice;
+use snugly_codec::{Choice, Record};
 
 use crate::quicklist::node::Content;
 use crate::quicklist::{Fill, Layout, Quicklist};
@@ -56,20 +56,27 @@ pub struct ListStats {
     pub nodes: usize,
     /// How many of them are compressed.
     pub compressed_nodes: usize,
+    /// The codec of the first of these.
+    pub codec: Option<&'static str>,
     /// Bytes of all nodes, uncompressed.
     pub raw_bytes: u64,
+    /// Bytes of all nodes as they are stored.
+    pub stored_bytes: u64,
     /// Bytes that the list takes in memory, those of its key not included.
     pub memory: usize,
 }
 
 impl ListStats {
     pub(super) fn of(list: &Quicklist) -> ListStats {
+        let saved = |record: Record<'_>| record.raw_len() as u64 - record.payload().len() as u64;
         ListStats {
             elements: list.len(),
             is_large: list.is_large(),
             nodes: list.node_count(),
             compressed_nodes: list.packed_count(),
+            codec: list.records().next().map(|record| record.codec().name()),
             raw_bytes: list.raw_bytes(),
+            stored_bytes: list.raw_bytes() - list.records().map(saved).sum::<u64>(),
             memory: list.memory(),
         }
     }
