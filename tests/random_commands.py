@@ -17,6 +17,8 @@ import dumps
 Command: TypeAlias = list[bytes]
 
 KEYS = [b"a", b"b", b"c", b"key:1", b"key:2", b"", b"\x00\xff\r\n", b"k" * 300]
+# Most often lists, which grow.
+LISTS = [b"l", b"list:1"]
 NUMBERS = [
     *[b"0", b"1", b"-1", b"7", b"100", b"12345", b"-32768"],
     *[b"9223372036854775807", b"9223372036854775806", b"-9223372036854775808", b"-9223372036854775807"],
@@ -61,7 +63,33 @@ NOW = int(time.time())
 
 
 def key(rng: random.Random) -> bytes:
-    return rng.choices(KEYS, [8, 8, 4, 4, 2, 2, 2, 1])[0]
+    return rng.choices(KEYS + LISTS, [8, 8, 4, 4, 2, 2, 2, 1, 2, 1])[0]
+
+
+def list_key(rng: random.Random) -> bytes:
+    return rng.choice(LISTS) if rng.random() < 0.9 else key(rng)
+
+
+def element(rng: random.Random) -> bytes:
+    """Of a list: most often one that is there already."""
+    return rng.choice([b"1", b"-2", b"x", b"hello", b"12345", b""]) if rng.random() < 0.6 else text(rng)
+
+
+def small_count(rng: random.Random) -> bytes:
+    return rng.choices([b"%d" % rng.randrange(4), b"%d" % rng.randrange(-20, 20), integer(rng)], [6, 2, 1])[0]
+
+
+def list_end(rng: random.Random) -> bytes:
+    return rng.choices([b"LEFT", b"RIGHT", b"left", word(rng)], [8, 8, 1, 1])[0]
+
+
+def small_place(rng: random.Random) -> bytes:
+    """Of LSET, for which valkey-server keeps 32 bits of a number."""
+    return rng.choice([b"%d" % rng.randrange(-12, 12), b"%d" % rng.randrange(-6000, 6000), *NOT_INTEGERS])
+
+
+def list_place(rng: random.Random) -> bytes:
+    return rng.choices([b"%d" % rng.randrange(-12, 12), place(rng)], [5, 1])[0]
 
 
 def text(rng: random.Random) -> bytes:
@@ -261,6 +289,7 @@ FIELD_OPERATIONS: dict[bytes, list[Part]] = {
     b"INCRBY": [field_type, field_offset, integer],
     b"OVERFLOW": [lambda rng: rng.choice([b"WRAP", b"SAT", b"FAIL", b"sat", b"foo"])],
 }
+LPOS_OPTIONS: dict[bytes, list[Part]] = {b"RANK": [small_count], b"COUNT": [small_count], b"MAXLEN": [small_count]}
 RESTORE_OPTIONS: dict[bytes, list[Part]] = {b"REPLACE": [], b"ABSTTL": [], b"IDLETIME": [length], b"FREQ": [length]}
 
 
@@ -319,6 +348,31 @@ COMMANDS = [
     Row(b"BITFIELD", 2, [key, lambda _: b"GET", field_type, field_offset]),
     Row(b"BITFIELD_RO", 2, [key], options=FIELD_OPERATIONS),
     Row(b"BITFIELD_RO", 2, [key, lambda _: b"GET", field_type, field_offset]),
+    Row(b"LPUSH", 10, [list_key], [element]),
+    Row(b"RPUSH", 10, [list_key], [element]),
+    Row(b"RPUSH", 2, [list_key, lambda _: b"z" * 5000, text], [element]),
+    Row(b"LPUSHX", 2, [list_key], [element]),
+    Row(b"RPUSHX", 2, [list_key], [element]),
+    Row(b"LPOP", 3, [list_key]),
+    Row(b"RPOP", 3, [list_key]),
+    Row(b"LPOP", 2, [list_key, small_count]),
+    Row(b"RPOP", 2, [list_key, small_count]),
+    Row(b"LLEN", 4, [list_key]),
+    Row(b"LRANGE", 8, [list_key, list_place, list_place]),
+    Row(b"LRANGE", 4, [list_key, lambda _: b"0", lambda _: b"-1"]),
+    Row(b"LINDEX", 5, [list_key, list_place]),
+    Row(b"LSET", 5, [list_key, small_place, element], damage=False),
+    Row(b"LINSERT", 5, [list_key, lambda rng: rng.choice([b"BEFORE", b"AFTER", b"after", b"foo"]), element, element]),
+    Row(b"LREM", 3, [list_key, small_count, element]),
+    Row(b"LTRIM", 2, [list_key, list_place, list_place]),
+    Row(b"LPOS", 6, [list_key, element], options=LPOS_OPTIONS),
+    Row(b"LMOVE", 5, [list_key, list_key, list_end, list_end]),
+    Row(b"RPOPLPUSH", 3, [list_key, list_key]),
+    Row(b"LMPOP", 3, [lambda _: b"2", list_key, list_key, list_end], options={b"COUNT": [small_count]}),
+    Row(b"LMPOP", 1, [small_count, list_key, list_end], options={b"COUNT": [small_count]}),
+    Row(b"OBJECT", 8, [lambda _: b"ENCODING", list_key]),
+    Row(b"TYPE", 1, [list_key]),
+    Row(b"DEL", 1, [list_key]),
     Row(b"RENAME", 4, [key, key]),
     Row(b"RENAMENX", 3, [key, key]),
     Row(b"COPY", 5, [key, key], options={b"DB": [database], b"REPLACE": []}),
@@ -349,6 +403,7 @@ COMMANDS = [
     Row(b"SCAN", 2, [lambda _: b"0", lambda _: b"COUNT", lambda _: b"1000"], options={b"MATCH": [pattern]}),
     Row(b"SCAN", 1, [cursor], damage=False, options={b"MATCH": [pattern], b"COUNT": [integer], b"TYPE": [word]}),
     Row(b"SCAN", 1, [lambda _: b"0", lambda _: b"COUNT", lambda _: b"1000", lambda _: b"TYPE", lambda _: b"string"]),
+    Row(b"SCAN", 1, [lambda _: b"0", lambda _: b"COUNT", lambda _: b"1000", lambda _: b"TYPE", lambda _: b"list"]),
     Row(b"KEYS", 2, [pattern]),
     Row(b"DBSIZE", 2),
     Row(b"RANDOMKEY", 1),

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use snugly_protocol::resp::Args;
-use snugly_store::{Band, Decision, Measured};
+use snugly_store::{Band, Decision, ListStats, Measured};
 
 use super::dictionary::reply_figures;
-use super::introspection::look_at;
+use super::introspection::{UNCOMPRESSED, look_at};
 use super::registry::reply_help;
 use super::{Command, Context, Flags, NO_KEYS, Outcome, SUBCOMMAND_KEY, command, container};
 use crate::figure::{Figure, Value, plain};
@@ -58,11 +58,28 @@ const CANDIDATE: &[Figure<Candidate>] = &[
     plain("chosen", |c| (c.place == c.decision.best).into()),
 ];
 
+/// How a list is stored: it is compressed by the settings of lists, whatever is chosen for strings.
+#[rustfmt::skip]
+const LIST: &[Figure<ListStats>] = &[
+    plain("type", |_| Value::Text("list".to_owned())),
+    plain("stored_codec", |l| Value::Text(l.codec.unwrap_or(UNCOMPRESSED).to_owned())),
+    plain("elements", |l| Value::Count(l.elements)),
+    plain("nodes", |l| Value::Count(l.nodes as u64)),
+    plain("compressed_nodes", |l| Value::Count(l.compressed_nodes as u64)),
+    plain("stored_bytes", |l| Value::Bytes(l.stored_bytes)),
+    plain("original_bytes", |l| Value::Bytes(l.raw_bytes)),
+];
+
 fn explain(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let Some(value) = look_at(context, args)? else {
         context.replies.null();
         return Ok(());
     };
+    if let Some(list) = value.list() {
+        context.replies.map(LIST.len());
+        reply_figures(context, LIST, &list);
+        return Ok(());
+    }
     let record = value.record();
     let decision = context.server.store().decision_for(&args[2], value.len());
     let fields = decision.as_ref().map_or(0, |_| DECISION.len() + 1);

@@ -114,6 +114,12 @@ impl Context<'_> {
         self.session.get(self.client.database, key)
     }
 
+    /// Looks a string up in the client's database, which does not count as a use of it.
+    pub(crate) fn peek_string(&mut self, key: &[u8]) -> Result<Option<Value>, StoreError> {
+        let value = self.session.peek(self.client.database, key)?;
+        if value.as_ref().is_some_and(Value::is_list) { Err(StoreError::WrongType) } else { Ok(value) }
+    }
+
     /// A value's bytes: as they are stored if they are stored as they are, else decompressed into `buffer`. Where there is
     /// no value there are no bytes.
     pub(crate) fn bytes<'v>(

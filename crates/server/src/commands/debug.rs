@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use snugly_protocol::resp::Args;
+use snugly_store::ListStats;
 
 use super::introspection::encoding_name;
 use super::options::is;
@@ -42,17 +43,33 @@ fn sleep(context: &mut Context<'_>, seconds: &[u8]) -> Outcome {
 fn object(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let value = context.session.peek(context.client.database, &args[2])?;
     let value = value.ok_or(Failure::NO_SUCH_KEY)?;
+    let list = value.list();
     let payload = value.record().payload();
+    let len = list.map_or(payload.len() as u64, |list| list.stored_bytes);
     let idle = u64::from(value.idle_seconds(context.session.now()));
     let length = match args.get(3) {
         Some(word) if is(word, "fast") => String::new(),
-        _ => format!(" serializedlength:{}", payload.len()),
+        _ => format!(" serializedlength:{len}"),
     };
+    let nodes = list.filter(|list| list.is_large).map(|list| nodes(context, &list)).unwrap_or_default();
     context.replies.simple(&format!(
-        "Value at:{:p} refcount:1 encoding:{}{length} lru:{} lru_seconds_idle:{idle}",
+        "Value at:{:p} refcount:1 encoding:{}{length} lru:{} lru_seconds_idle:{idle}{nodes}",
         payload.as_ptr(),
         encoding_name(args[2].len(), &value),
         (context.session.now() / 1000).saturating_sub(idle) & LRU_CLOCK,
     ));
     Ok(())
+}
+
+/// What Valkey tells of a list that does not fit one listpack.
+fn nodes(context: &Context<'_>, list: &ListStats) -> String {
+    let lists = context.server.store().settings().lists;
+    format!(
+        " ql_nodes:{} ql_avg_node:{:.2} ql_listpack_max:{} ql_compressed:{} ql_uncompressed_size:{}",
+        list.nodes,
+        list.elements as f64 / list.nodes as f64,
+        lists.max_listpack_size.setting(),
+        u8::from(lists.compress_depth > 0 && lists.compress_codec.is_some()),
+        list.raw_bytes,
+    )
 }

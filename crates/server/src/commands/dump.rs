@@ -16,10 +16,13 @@ pub(super) const COMMANDS: &[Command] = &[
 const BUSY_KEY: Failure = Failure::fixed("BUSYKEY Target key name already exists.");
 
 fn dump(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let Some(value) = context.get(&args[1])? else {
+    let Some(value) = context.session.touch(context.client.database, &args[1])? else {
         context.replies.null();
         return Ok(());
     };
+    if value.is_list() {
+        return Err(Failure::fixed("ERR DUMP gives strings only so far, and the key holds a list"));
+    }
     let mut buffer = Vec::new();
     let bytes = context.bytes(Some(&value), &mut buffer)?;
     rdb::dump(bytes, context.replies.begin_bulk(rdb::dumped_len(bytes.len())));

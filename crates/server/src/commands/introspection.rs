@@ -29,6 +29,8 @@ const EMBEDDED: usize = 113;
 /// less these for the length of a key that is longer than the second.
 const LONG_KEY_HEADER: usize = 2;
 const LONGEST_SHORT_KEY: usize = 31;
+/// The codec of a list without compressed nodes.
+pub(super) const UNCOMPRESSED: &str = "none";
 /// The longest text of an integer.
 const LONGEST_INTEGER: usize = 20;
 
@@ -45,6 +47,9 @@ fn encoding(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 
 /// The encoding that Valkey would have chosen for a value.
 pub(super) fn encoding_name(key_len: usize, value: &Value) -> &'static str {
+    if let Some(list) = value.list() {
+        return if list.is_large { "quicklist" } else { "listpack" };
+    }
     let integer = value.len() <= LONGEST_INTEGER
         && value.record().as_identity().is_some_and(|text| parse_integer(text).is_some());
     match integer {
@@ -84,14 +89,20 @@ fn refcount(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 
 fn compression(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let Some(value) = look_at(context, args)? else { return null(context) };
-    let record = value.record();
+    let (codec, stored, original) = match value.list() {
+        Some(list) => (list.codec.unwrap_or(UNCOMPRESSED), list.stored_bytes, list.raw_bytes),
+        None => {
+            let record = value.record();
+            (record.codec().name(), record.payload().len() as u64, value.len() as u64)
+        }
+    };
     context.replies.map(3);
     context.replies.bulk(b"codec");
-    context.replies.bulk(record.codec().name().as_bytes());
+    context.replies.bulk(codec.as_bytes());
     context.replies.bulk(b"stored_bytes");
-    context.replies.integer(record.payload().len() as i64);
+    context.replies.integer(stored as i64);
     context.replies.bulk(b"original_bytes");
-    context.replies.integer(value.len() as i64);
+    context.replies.integer(original as i64);
     Ok(())
 }
 

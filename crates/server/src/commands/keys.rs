@@ -2,7 +2,7 @@
 
 use snugly_protocol::glob;
 use snugly_protocol::resp::{Args, parse_integer};
-use snugly_store::{Session, StoreError};
+use snugly_store::{Session, StoreError, Value};
 
 use super::options::{integer, is};
 use super::registry::as_c_string;
@@ -52,24 +52,32 @@ fn exists(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 fn touch(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     // It counts even for a client that otherwise leaves no trace (CLIENT NO-TOUCH).
     context.session.set_touches(true);
-    count(context, args, |session, database, key| Ok(session.get(database, key)?.is_some()))
+    count(context, args, |session, database, key| Ok(session.touch(database, key)?.is_some()))
 }
 
 fn type_of(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let exists = context.session.peek(context.client.database, &args[1])?.is_some();
-    context.replies.simple(if exists { "string" } else { "none" });
+    let value = context.session.peek(context.client.database, &args[1])?;
+    context.replies.simple(value.as_ref().map_or("none", type_name));
     Ok(())
+}
+
+fn type_name(value: &Value) -> &'static str {
+    if value.is_list() { "list" } else { "string" }
 }
 
 fn scan(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let cursor = parse_cursor(&args[1]).ok_or(Failure::INVALID_CURSOR)?;
     let options = ScanOptions::parse(args.from(2))?;
     let mut found = Vec::new();
-    let next = context.session.scan(context.client.database, cursor, options.count, |key| {
-        if options.admits(key) {
+    let database = context.client.database;
+    let next = context.session.scan(database, cursor, options.count, |key| {
+        if options.pattern.is_none_or(|pattern| glob::matches(pattern, key, false)) {
             found.push(key.to_vec());
         }
     })?;
+    if let Some(kind) = options.kind {
+        found = of_type(context, found, kind)?;
+    }
     context.replies.array(2);
     context.replies.bulk(next.to_string().as_bytes());
     context.replies.array(found.len());
@@ -97,13 +105,13 @@ fn parse_cursor(arg: &[u8]) -> Option<u64> {
 struct ScanOptions<'a> {
     pattern: Option<&'a [u8]>,
     count: usize,
-    /// Whether strings, the only type so far, are asked for.
-    strings: bool,
+    /// The type that is asked for, one of [`TYPES`].
+    kind: Option<&'static str>,
 }
 
 impl<'a> ScanOptions<'a> {
     fn parse(args: Args<'a>) -> Result<ScanOptions<'a>, Failure> {
-        let mut options = ScanOptions { pattern: None, count: 10, strings: true };
+        let mut options = ScanOptions { pattern: None, count: 10, kind: None };
         let mut rest = args.iter();
         while let Some(arg) = rest.next() {
             let value = rest.next().ok_or(Failure::SYNTAX)?;
@@ -116,22 +124,33 @@ impl<'a> ScanOptions<'a> {
             } else if is(arg, "MATCH") {
                 options.pattern = Some(value);
             } else if is(arg, "TYPE") {
-                if !TYPES.iter().any(|name| is(value, name)) {
-                    return Err(Failure::new(
-                        [b"ERR unknown type name '", as_c_string(value, usize::MAX), b"'"].concat(),
-                    ));
-                }
-                options.strings = is(value, "string");
+                let kind = TYPES.into_iter().find(|name| is(value, name));
+                options.kind = Some(kind.ok_or_else(|| {
+                    Failure::new([b"ERR unknown type name '", as_c_string(value, usize::MAX), b"'"].concat())
+                })?);
             } else {
                 return Err(Failure::SYNTAX);
             }
         }
         Ok(options)
     }
+}
 
-    fn admits(&self, key: &[u8]) -> bool {
-        self.strings && self.pattern.is_none_or(|pattern| glob::matches(pattern, key, false))
-    }
+/// Those of the keys that have a value of this type now.
+fn of_type(
+    context: &mut Context<'_>,
+    mut keys: Vec<Vec<u8>>,
+    kind: &str,
+) -> Result<Vec<Vec<u8>>, StoreError> {
+    let mut outcome = Ok(());
+    keys.retain(|key| match context.session.peek(context.client.database, key) {
+        Ok(value) => value.is_some_and(|value| type_name(&value) == kind),
+        Err(error) => {
+            outcome = Err(error);
+            false
+        }
+    });
+    outcome.map(|()| keys)
 }
 
 fn keys(context: &mut Context<'_>, args: Args<'_>) -> Outcome {

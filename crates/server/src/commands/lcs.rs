@@ -1,6 +1,7 @@
 //! The longest common subsequence of two strings: LCS.
 
 use snugly_protocol::resp::Args;
+use snugly_store::Value;
 
 use super::options::{integer, is};
 use super::{Command, Context, Failure, Flags, Outcome, TWO_KEYS, command};
@@ -43,8 +44,11 @@ impl Options {
 }
 
 fn lcs(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let options = Options::parse(args.from(3))?;
     let values = context.session.get_many(context.client.database, args.from(1).iter().take(2))?;
+    if values.iter().flatten().any(Value::is_list) {
+        return Err(Failure::fixed("ERR The specified keys must contain string values"));
+    }
+    let options = Options::parse(args.from(3))?;
     let lens: Vec<_> = values.iter().map(|value| value.as_ref().map_or(0, |value| value.len())).collect();
     check_size(lens[0], lens[1], context.server.configuration().max_value_bytes)?;
     let (mut first, mut second) = (Vec::new(), Vec::new());

@@ -31,6 +31,9 @@ mod key_specifications;
 mod keys;
 mod latency;
 mod lcs;
+mod list_changes;
+mod list_pops;
+mod lists;
 mod memory;
 mod moves;
 mod numbers;
@@ -87,6 +90,9 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "string", commands: numbers::COMMANDS },
     Group { name: "string", commands: ranges::COMMANDS },
     Group { name: "string", commands: lcs::COMMANDS },
+    Group { name: "list", commands: lists::COMMANDS },
+    Group { name: "list", commands: list_changes::COMMANDS },
+    Group { name: "list", commands: list_pops::COMMANDS },
     Group { name: "bitmap", commands: bits::COMMANDS },
     Group { name: "bitmap", commands: bitfield::COMMANDS },
     Group { name: "generic", commands: keys::COMMANDS },
@@ -164,6 +170,8 @@ pub(crate) const ONE_KEY: Keys = Keys { first: 1, last: 1, step: 1 };
 pub(crate) const TWO_KEYS: Keys = Keys { first: 1, last: 2, step: 1 };
 pub(crate) const ALL_KEYS: Keys = Keys { first: 1, last: -1, step: 1 };
 pub(crate) const KEYS_AND_VALUES: Keys = Keys { first: 1, last: -1, step: 2 };
+/// A number of keys, then the keys.
+pub(crate) const COUNTED_KEYS: Keys = Keys { first: 2, last: 0, step: 1 };
 /// A number of pairs, then the pairs.
 pub(crate) const COUNTED_KEYS_AND_VALUES: Keys = Keys { first: 2, last: 0, step: 2 };
 /// The key of a subcommand such as OBJECT ENCODING.

@@ -1,5 +1,7 @@
 //! What several commands read from their arguments: numbers, times, and the options of SET and GETEX.
 
+use std::ops::RangeInclusive;
+
 use snugly_protocol::resp::{Args, parse_integer};
 use snugly_store::{Condition, Expiry};
 
@@ -11,8 +13,13 @@ pub(crate) fn integer(arg: &[u8]) -> Result<i64, Failure> {
 
 /// A number that Valkey keeps in 32 bits.
 pub(crate) fn small_integer(arg: &[u8]) -> Result<i32, Failure> {
-    i32::try_from(integer(arg)?).map_err(|_| {
-        let (least, most) = (i32::MIN, i32::MAX);
+    integer_within(arg, i32::MIN.into()..=i32::MAX.into()).map(|number| number as i32)
+}
+
+/// A number in a range.
+pub(crate) fn integer_within(arg: &[u8], range: RangeInclusive<i64>) -> Result<i64, Failure> {
+    Some(integer(arg)?).filter(|number| range.contains(number)).ok_or_else(|| {
+        let (least, most) = (range.start(), range.end());
         Failure::new(format!("ERR value is out of range, value must between {least} and {most}"))
     })
 }

@@ -54,12 +54,14 @@ fn setrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let offset = usize::try_from(offset).map_err(|_| Failure::fixed("ERR offset is out of range"))?;
     let part = &args[3];
     if part.is_empty() {
-        let current = context.session.peek(context.client.database, &args[1])?;
-        let len = current.map_or(0, |value| value.len());
+        let len = context.peek_string(&args[1])?.map_or(0, |value| value.len());
         return context.integer(len as i64);
     }
     let limit = context.server.configuration().max_value_bytes;
-    let end = offset.checked_add(part.len()).filter(|&end| end <= limit).ok_or(Failure::TOO_LONG)?;
+    let Some(end) = offset.checked_add(part.len()).filter(|&end| end <= limit) else {
+        context.peek_string(&args[1])?;
+        return Err(Failure::TOO_LONG);
+    };
     let len = context.edit(&args[1], |current, edited| {
         edited.extend_from_slice(current.unwrap_or_default());
         edited.resize(edited.len().max(end), 0);

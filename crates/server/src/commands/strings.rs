@@ -37,7 +37,8 @@ fn mget(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let keys = args.from(1);
     let values = context.session.get_many(context.client.database, keys.iter())?;
     context.replies.array(values.len());
-    values.iter().try_for_each(|value| context.reply_optional(value.as_ref()))
+    let mut strings = values.iter().map(|value| value.as_ref().filter(|value| !value.is_list()));
+    strings.try_for_each(|string| context.reply_optional(string))
 }
 
 fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -143,14 +144,14 @@ fn getex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn getdel(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let value = context.session.remove(context.client.database, &args[1])?;
+    let value = context.session.take(context.client.database, &args[1])?;
     context.reply_optional(value.as_ref())
 }
 
 fn delifeq(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let deleted = context.exclusively(std::iter::once(&args[1]), |context| {
         let database = context.client.database;
-        let value = context.session.peek(database, &args[1])?;
+        let value = context.peek_string(&args[1])?;
         let Some(value) = value.filter(|value| value.len() == args[2].len()) else { return Ok(false) };
         let mut buffer = Vec::new();
         if *context.bytes(Some(&value), &mut buffer)? != args[2] {
