@@ -1,0 +1,385 @@
+//! The settings, one row each: command-line flags, environment variables, CONFIG GET and SET, help and the start-up
+//! banner are all made from this table.
+//!
+//! - `table`: the rows
+//! - `parsing`: values, read and written
+
+mod parsing;
+mod table;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use snugly_codec::{Choice, SelectError};
+use snugly_protocol::glob;
+use snugly_store::{
+    DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, DictionarySettings, Durability, EvictionPolicy, Fill, Goal,
+    KeyPredicate, ListSettings, PackingSettings, Settings as StoreSettings, Storage,
+};
+use tracing::level_filters::LevelFilter;
+
+use crate::command_log::Kind;
+use table::ALIASES;
+pub use table::SETTINGS;
+
+/// The values of all settings.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    /// Addresses to listen on, separated by spaces or commas.
+    pub bind: String,
+    /// TCP port; 0 lets the system choose a free one.
+    pub port: u16,
+    /// Host and port of the admin endpoint; empty is none.
+    pub admin_address: String,
+    /// Threads that serve connections; 0 is one for each processor.
+    pub threads: usize,
+    /// Bytes that keys, values and their overhead may take in memory; 0 is no limit.
+    pub max_memory: u64,
+    /// What goes when memory is full.
+    pub max_memory_policy: EvictionPolicy,
+    /// The folder of the disk tier; empty is none.
+    pub storage: String,
+    /// Bytes that the disk tier's file may take; 0 is no limit.
+    pub max_disk: u64,
+    /// When a write is answered.
+    pub durability: Durability,
+    /// Milliseconds that a change waits for its commit at most.
+    pub commit_interval: u64,
+    /// Bytes of changes that do not wait any longer.
+    pub commit_bytes: usize,
+    /// The codec of new values, by name.
+    pub compression: String,
+    /// What `auto` chooses for.
+    pub compression_goal: Goal,
+    /// The codec's level; `None` is its own default.
+    pub compression_level: Option<i32>,
+    /// Values shorter than this many bytes are stored as they are.
+    pub compression_min_bytes: usize,
+    /// Whether dictionaries are used for new values, and learned.
+    pub dictionaries: DictionaryUse,
+    /// Bytes that samples and dictionaries may take in memory.
+    pub dictionary_memory: usize,
+    /// How much of a processor learning and encoding anew may take, in percent.
+    pub dictionary_cpu_percent: u32,
+    /// Patterns of keys whose values have nothing to do with dictionaries, separated by spaces.
+    pub dictionary_exclude: String,
+    /// After how many seconds without use a value is compressed once more; 0 is never.
+    pub cold_after: u32,
+    /// The level of zstd for that.
+    pub cold_compression_level: i32,
+    /// How large a node of a list may be: from -1 to -5, 4 to 64 KiB; from 1 on, so many elements.
+    pub list_max_listpack_size: i64,
+    /// How many nodes at each end of a list are not compressed; 0 is all.
+    pub list_compress_depth: usize,
+    /// The codec of the others; `None` does not compress them.
+    pub list_compress_codec: Option<Choice>,
+    /// Bytes that decoded nodes may take in memory that are kept for those who read them again.
+    pub list_cache_memory: u64,
+    /// How many numbered databases there are.
+    pub databases: usize,
+    /// How many clients may be connected at once.
+    pub max_clients: usize,
+    /// The longest key, in bytes.
+    pub max_key_bytes: usize,
+    /// The longest value, and the longest argument of a request, in bytes.
+    pub max_value_bytes: usize,
+    /// The largest request, all its arguments together, in bytes.
+    pub max_request_bytes: usize,
+    /// The most requests that a transaction holds, and the most keys that a client watches.
+    pub max_transaction_requests: usize,
+    /// The most bytes that these take.
+    pub max_transaction_bytes: usize,
+    /// Of how many keys it is remembered which clients have read them, for client-side caching; 0 is no limit.
+    pub tracking_table_max_keys: usize,
+    /// What clients must send with AUTH; empty is nothing.
+    pub password: String,
+    /// Seconds after which an idle client is disconnected; 0 is never.
+    pub timeout: u64,
+    /// Seconds between TCP keep-alive probes; 0 is none.
+    pub tcp_keepalive: u64,
+    /// The logs of slow commands, large requests and large replies.
+    pub command_log: [LogSettings; Kind::ALL.len()],
+    /// Events of so many milliseconds are noted for LATENCY; 0 is none.
+    pub latency_monitor_threshold: u64,
+    /// Whether the times of all commands are collected.
+    pub latency_tracking: bool,
+    /// Which percentiles of these times INFO shows.
+    pub latency_percentiles: Vec<f64>,
+    /// How much is logged.
+    pub log_level: LevelFilter,
+}
+
+/// One log of remarkable commands.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogSettings {
+    /// Commands of this and more are logged: microseconds or bytes. Negative is none.
+    pub threshold: i64,
+    /// How many are kept.
+    pub most: usize,
+}
+
+/// One setting.
+pub struct Setting {
+    /// Its name as a flag (`--max-memory`), in the environment (`SNUGLY_MAX_MEMORY`) and for CONFIG.
+    pub name: &'static str,
+    /// Its name in Valkey, under which CONFIG knows it instead.
+    pub valkey_name: Option<&'static str>,
+    /// What stands for the value in a help text.
+    pub value_name: &'static str,
+    /// Its default, as one would write it.
+    pub default: &'static str,
+    /// What it does.
+    pub help: &'static str,
+    /// Whether CONFIG SET may change it while the server runs.
+    pub live: bool,
+    /// Reads a value; `Err` says what is wrong with it.
+    pub set: fn(&mut Configuration, &str) -> Result<(), String>,
+    /// Writes the value.
+    pub get: fn(&Configuration) -> String,
+}
+
+impl Setting {
+    /// The name that CONFIG GET and SET use.
+    pub fn config_name(&self) -> &'static str {
+        self.valkey_name.unwrap_or(self.name)
+    }
+
+    /// The environment variable.
+    pub fn environment(&self) -> String {
+        format!("SNUGLY_{}", self.name.replace('-', "_").to_ascii_uppercase())
+    }
+
+    /// Whether the setting's value must not be shown.
+    pub fn is_secret(&self) -> bool {
+        self.name == "password"
+    }
+}
+
+/// The strongest codec of this build.
+const DEFAULT_CODEC: &str = if cfg!(feature = "zstd") {
+    "zstd"
+} else if cfg!(feature = "lz4") {
+    "lz4"
+} else {
+    "none"
+};
+
+/// In place of a codec: what suits each kind of keys.
+const AUTO: &str = "auto";
+
+/// The setting that is named when codec, level and threshold do not go together.
+pub(crate) const COMPRESSION: &str = "compression";
+
+/// What CONFIG GET answers of settings that clients ask for and that have no choice here.
+pub(crate) const FIXED: &[(&str, &str)] = &[("appendonly", "no"), ("save", "")];
+
+impl Default for Configuration {
+    fn default() -> Configuration {
+        let mut configuration = Configuration {
+            bind: String::new(),
+            port: 0,
+            admin_address: String::new(),
+            threads: 0,
+            max_memory: 0,
+            max_memory_policy: EvictionPolicy::NoEviction,
+            storage: String::new(),
+            max_disk: 0,
+            durability: Durability::Batched,
+            commit_interval: 0,
+            commit_bytes: 0,
+            compression: String::new(),
+            compression_goal: Goal::default(),
+            compression_level: None,
+            compression_min_bytes: 0,
+            dictionaries: DictionaryUse::Learned,
+            dictionary_memory: 0,
+            dictionary_cpu_percent: 0,
+            dictionary_exclude: String::new(),
+            cold_after: 0,
+            cold_compression_level: 0,
+            list_max_listpack_size: 0,
+            list_compress_depth: 0,
+            list_compress_codec: None,
+            list_cache_memory: 0,
+            databases: DEFAULT_DATABASES,
+            max_clients: 0,
+            max_key_bytes: 0,
+            max_value_bytes: DEFAULT_MAX_VALUE_LEN,
+            max_request_bytes: 0,
+            max_transaction_requests: 0,
+            max_transaction_bytes: 0,
+            tracking_table_max_keys: 0,
+            password: String::new(),
+            timeout: 0,
+            tcp_keepalive: 0,
+            command_log: Default::default(),
+            latency_monitor_threshold: 0,
+            latency_tracking: false,
+            latency_percentiles: Vec::new(),
+            log_level: LevelFilter::INFO,
+        };
+        for setting in SETTINGS {
+            (setting.set)(&mut configuration, setting.default).expect("a default is a valid value");
+        }
+        configuration
+    }
+}
+
+impl Configuration {
+    /// What the settings say of compression, checked together.
+    ///
+    /// # Errors
+    /// If the codec is unknown or not in this build, or the level is out of its range.
+    pub fn compression(&self) -> Result<Choice, SelectError> {
+        let codec = if self.goal().is_some() { DEFAULT_CODEC } else { &self.compression };
+        Choice::new(codec, self.compression_level, self.compression_min_bytes)
+    }
+
+    /// What codec and level are chosen for, if they are.
+    pub fn goal(&self) -> Option<Goal> {
+        (self.compression == AUTO).then_some(self.compression_goal)
+    }
+
+    /// What the store is told.
+    ///
+    /// # Errors
+    /// As [`Configuration::compression`].
+    pub fn store_settings(&self) -> Result<StoreSettings, SelectError> {
+        Ok(StoreSettings {
+            compression: self.compression()?,
+            goal: self.goal(),
+            max_memory: self.max_memory,
+            eviction: self.max_memory_policy,
+            max_key_len: self.max_key_bytes,
+            max_value_len: self.max_value_bytes,
+            dictionaries: DictionarySettings {
+                enabled: self.dictionaries != DictionaryUse::None,
+                trains: self.dictionaries == DictionaryUse::Learned,
+                max_memory: self.dictionary_memory,
+            },
+            packing: PackingSettings { after: self.cold_after, level: self.cold_compression_level },
+            lists: ListSettings {
+                max_listpack_size: Fill::new(self.list_max_listpack_size),
+                compress_depth: self.list_compress_depth,
+                compress_codec: self.list_compress_codec,
+                cache_bytes: self.list_cache_memory,
+            },
+        })
+    }
+}
+
+impl Configuration {
+    /// Keys whose values have nothing to do with dictionaries, if there are any.
+    pub fn excluded_keys(&self) -> Option<KeyPredicate> {
+        let patterns: Vec<String> = self.dictionary_exclude.split_whitespace().map(str::to_owned).collect();
+        (!patterns.is_empty()).then(|| {
+            let is_excluded = move |key: &[u8]| {
+                patterns.iter().any(|pattern| glob::matches(pattern.as_bytes(), key, false))
+            };
+            Arc::new(is_excluded) as KeyPredicate
+        })
+    }
+
+    /// Where the store is on disk, if it is.
+    pub fn disk(&self) -> Option<Storage> {
+        (!self.storage.is_empty()).then(|| Storage {
+            max_disk: self.max_disk,
+            durability: self.durability,
+            commit_interval: Duration::from_millis(self.commit_interval),
+            commit_bytes: self.commit_bytes,
+            ..Storage::new(&self.storage)
+        })
+    }
+}
+
+/// What dictionaries are used for new values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DictionaryUse {
+    /// Those that there are, and others that are learned.
+    Learned,
+    /// Those that there are.
+    Fixed,
+    /// None.
+    None,
+}
+
+/// The settings by all the names that CONFIG knows.
+pub(crate) fn config_names() -> impl Iterator<Item = (&'static str, &'static Setting)> {
+    let alias = |&(name, of): &(&'static str, &str)| {
+        let setting = SETTINGS.iter().find(|setting| setting.name == of);
+        (name, setting.expect("an alias is one of a setting"))
+    };
+    SETTINGS.iter().map(|setting| (setting.config_name(), setting)).chain(ALIASES.iter().map(alias))
+}
+
+/// The setting that CONFIG knows by this name, in any case.
+pub(crate) fn by_config_name(name: &str) -> Option<&'static Setting> {
+    config_names().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, setting)| setting)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_reads_back_what_it_shows() {
+        let shown: Vec<String> =
+            SETTINGS.iter().map(|setting| (setting.get)(&Configuration::default())).collect();
+        let mut configuration = Configuration::default();
+        for (setting, value) in SETTINGS.iter().zip(&shown) {
+            (setting.set)(&mut configuration, value)
+                .unwrap_or_else(|error| panic!("{}: {error}", setting.name));
+            assert_eq!(&(setting.get)(&configuration), value, "{}", setting.name);
+        }
+    }
+
+    #[test]
+    fn keys_are_excluded_by_any_of_the_patterns() {
+        let mut configuration = Configuration::default();
+        assert!(configuration.excluded_keys().is_none());
+        configuration.dictionary_exclude = " session:*  user:[0-9]:secret ".to_owned();
+        let excluded = configuration.excluded_keys().expect("there are patterns");
+        for (key, is_excluded) in
+            [("session:7", true), ("user:7:secret", true), ("user:7", false), ("", false)]
+        {
+            assert_eq!(excluded(key.as_bytes()), is_excluded, "{key}");
+        }
+    }
+
+    #[test]
+    fn names_are_unique_for_flags_and_for_config() {
+        for (index, setting) in SETTINGS.iter().enumerate() {
+            for other in &SETTINGS[index + 1..] {
+                assert_ne!(setting.name, other.name);
+                assert_ne!(setting.config_name(), other.config_name());
+            }
+        }
+        let mut names: Vec<_> = config_names().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    #[cfg(not(feature = "zstd"))]
+    #[test]
+    fn a_codec_that_this_build_lacks_is_refused_with_what_to_do() {
+        assert_eq!(
+            Configuration::default().compression().map(|choice| choice.compresses()).ok(),
+            Some(cfg!(feature = "lz4"))
+        );
+        let configuration = Configuration { compression: "zstd".into(), ..Configuration::default() };
+        let error = configuration.compression().map(|_| ()).expect_err("there is no zstd").to_string();
+        assert!(error.contains("rebuild with the feature `zstd`"), "{error}");
+    }
+
+    #[cfg(feature = "lz4")]
+    #[test]
+    fn a_level_of_another_codec_is_refused_with_the_range() {
+        let configuration = Configuration {
+            compression: "lz4".into(),
+            compression_level: Some(13),
+            ..Configuration::default()
+        };
+        let error = configuration.compression().map(|_| ()).expect_err("lz4 ends at 12").to_string();
+        assert!(error.contains("12"), "{error}");
+    }
+}

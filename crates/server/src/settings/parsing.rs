@@ -1,0 +1,186 @@
+//! Values of settings, read as one writes them and written as CONFIG GET shows them.
+//!
+//! It knows the forms of values. It does not know the settings.
+
+use std::ops::RangeInclusive;
+
+use snugly_codec::Choice;
+use snugly_protocol::resp::parse_integer;
+use snugly_store::{Durability, EvictionPolicy};
+
+use super::DictionaryUse;
+
+/// What has the form of a host and a port, or nothing. Whether there is such a host is seen when it is listened on.
+pub(super) fn host_and_port(text: &str) -> Result<String, String> {
+    let port =
+        text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
+    match port {
+        Some(Ok(_)) => Ok(text.to_owned()),
+        _ if text.is_empty() => Ok(String::new()),
+        _ => Err("must be a host and a port, such as 127.0.0.1:7685".to_owned()),
+    }
+}
+
+/// The codec of lists; `None` for `none`.
+pub(super) fn list_codec(text: &str) -> Result<Option<Choice>, String> {
+    let choice = Choice::new(&text.to_ascii_lowercase(), None, 0).map_err(|error| error.to_string())?;
+    Ok(Some(choice).filter(Choice::compresses))
+}
+
+pub(super) fn list_codec_name(codec: Option<Choice>) -> &'static str {
+    codec.map_or("none", |codec| codec.algorithm().name())
+}
+
+/// The uses of dictionaries, by their names.
+const DICTIONARY_USES: [(&str, DictionaryUse); 3] =
+    [("yes", DictionaryUse::Learned), ("fixed", DictionaryUse::Fixed), ("no", DictionaryUse::None)];
+
+pub(super) fn dictionary_use(text: &str) -> Result<DictionaryUse, String> {
+    let found = DICTIONARY_USES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+    found
+        .map(|row| row.1)
+        .ok_or_else(|| "argument(s) must be one of the following: yes, fixed, no".to_owned())
+}
+
+pub(super) fn dictionary_use_name(used: DictionaryUse) -> &'static str {
+    DICTIONARY_USES.iter().find(|(_, row)| *row == used).map_or("", |(name, _)| name)
+}
+
+/// The kinds of durability, by their names.
+const DURABILITIES: [(&str, Durability); 3] =
+    [("fsync", Durability::Fsync), ("batched", Durability::Batched), ("none", Durability::None)];
+
+pub(super) fn durability(text: &str) -> Result<Durability, String> {
+    let found = DURABILITIES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+    found
+        .map(|(_, durability)| *durability)
+        .ok_or_else(|| "argument(s) must be one of the following: fsync, batched, none".to_owned())
+}
+
+pub(super) fn durability_name(durability: Durability) -> &'static str {
+    DURABILITIES.iter().find(|(_, row)| *row == durability).map_or("", |(name, _)| name)
+}
+
+pub(super) fn number(text: &str) -> Result<i64, String> {
+    parse_integer(text.as_bytes()).ok_or_else(|| "argument couldn't be parsed into an integer".to_owned())
+}
+
+pub(super) fn in_range<N: TryFrom<i64>>(text: &str, range: RangeInclusive<i64>) -> Result<N, String> {
+    check(number(text)?, range)
+}
+
+pub(super) fn bytes_in_range(text: &str, range: RangeInclusive<usize>) -> Result<usize, String> {
+    let number = i64::try_from(bytes(text)?).unwrap_or(i64::MAX);
+    check(number, *range.start() as i64..=*range.end() as i64)
+}
+
+pub(super) fn check<N: TryFrom<i64>>(number: i64, range: RangeInclusive<i64>) -> Result<N, String> {
+    let fitting = range.contains(&number).then(|| N::try_from(number).ok()).flatten();
+    fitting.ok_or_else(|| format!("argument must be between {} and {} inclusive", range.start(), range.end()))
+}
+
+/// From what on something is logged.
+pub(super) fn threshold(text: &str) -> Result<i64, String> {
+    in_range(text, -1..=i64::MAX)
+}
+
+pub(super) fn log_length(text: &str) -> Result<usize, String> {
+    in_range(text, 0..=i64::MAX)
+}
+
+pub(super) fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        _ if text.eq_ignore_ascii_case("yes") => Ok(true),
+        _ if text.eq_ignore_ascii_case("no") => Ok(false),
+        _ => Err("argument must be 'yes' or 'no'".to_owned()),
+    }
+}
+
+pub(super) fn percentiles(text: &str) -> Result<Vec<f64>, String> {
+    let percentiles = text.split_whitespace().map(str::parse).collect::<Result<Vec<f64>, _>>();
+    let percentiles =
+        percentiles.map_err(|_| "Invalid latency-tracking-info-percentiles parameters".to_owned())?;
+    if percentiles.iter().all(|percentile| (0.0..=100.0).contains(percentile)) {
+        return Ok(percentiles);
+    }
+    Err("latency-tracking-info-percentiles parameters should sit between [0.0,100.0]".to_owned())
+}
+
+pub(super) fn words(numbers: &[f64]) -> String {
+    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// Units of memory as Valkey reads them: `k` is a thousand, `kb` is 1024.
+const UNITS: &[(&str, u64)] = &[
+    ("b", 1),
+    ("k", 1000),
+    ("kb", 1 << 10),
+    ("m", 1_000_000),
+    ("mb", 1 << 20),
+    ("g", 1_000_000_000),
+    ("gb", 1 << 30),
+];
+
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, unit) = text.split_at(digits);
+    let factor = match unit {
+        "" => Some(1),
+        unit => UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).map(|(_, factor)| *factor),
+    };
+    let number: Option<u64> = digits.parse().ok();
+    match (number, factor) {
+        (Some(number), Some(factor)) => number.checked_mul(factor),
+        _ => None,
+    }
+    .ok_or_else(|| "argument must be a memory value".to_owned())
+}
+
+pub(super) fn policy(text: &str) -> Result<EvictionPolicy, String> {
+    EvictionPolicy::from_name(text).ok_or_else(|| {
+        let names: Vec<_> = EvictionPolicy::names().collect();
+        format!("argument(s) must be one of the following: {}", names.join(", "))
+    })
+}
+
+pub(super) fn level(text: &str) -> Result<Option<i32>, String> {
+    if text.eq_ignore_ascii_case("default") {
+        return Ok(None);
+    }
+    text.parse().map(Some).map_err(|_| "must be a number or `default`".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_read_with_valkeys_units() {
+        assert_eq!(bytes("100"), Ok(100));
+        assert_eq!(bytes("1k"), Ok(1000));
+        assert_eq!(bytes("1Kb"), Ok(1024));
+        assert_eq!(bytes("2gb"), Ok(2 << 30));
+        for wrong in ["", "mb", "-1", "1 gb", "1tb", "99999999999999999999", "18446744073709551615gb"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_address_has_a_host_and_a_port() {
+        for right in ["", "127.0.0.1:7685", "[::1]:0", "localhost:65535"] {
+            assert_eq!(host_and_port(right), Ok(right.to_owned()));
+        }
+        for wrong in ["7685", ":7685", "127.0.0.1", "localhost:", "localhost:http", "localhost:65536"] {
+            assert!(host_and_port(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn percentiles_are_numbers_up_to_a_hundred() {
+        assert_eq!(percentiles("50 99.9 100"), Ok(vec![50.0, 99.9, 100.0]));
+        assert_eq!(percentiles(""), Ok(Vec::new()));
+        for wrong in ["50 x", "-1", "100.1", "nan"] {
+            assert!(percentiles(wrong).is_err(), "{wrong}");
+        }
+    }
+}
