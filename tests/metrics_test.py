@@ -155,7 +155,7 @@ def test_the_numbers_are_those_of_info(start: Start, admin: int, tmp_path: Path)
     }
     assert {field: float(told[field]) for field in same} == {field: value(found, name) for field, name in same.items()}
     assert value(found, "encode_seconds_total") == pytest.approx(int(told["encode_nanoseconds"]) / 1e9)
-    for codec in ("none", "lz4", "zstd", "zstd_dictionary"):
+    for codec in ("none", "lz4", "zstd", "zstd_dictionary", "lzf"):
         for doing in ("encoded", "decoded"):
             assert value(found, f"{doing}_values_total", codec=codec) == int(told[f"{doing}_values_{codec}"])
             for end, direction in (("input", "in"), ("output", "out")):

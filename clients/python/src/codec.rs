@@ -252,7 +252,7 @@ impl Method {
         match self.options.choice.algorithm().id() {
             CodecId::Identity => 0,
             CodecId::Lz4 => len / LZ4_IS_FASTER,
-            CodecId::Zstd | CodecId::ZstdDictionary => len,
+            CodecId::Zstd | CodecId::ZstdDictionary | CodecId::Lzf => len,
         }
     }
 }
@@ -337,7 +337,7 @@ pub(crate) fn inspect(value: &Bound<'_, PyAny>) -> PyResult<Option<Header>> {
 #[pyfunction]
 pub(crate) fn levels(backend: &str) -> PyResult<(i32, i32, i32)> {
     let unknown = || PyValueError::new_err(format!("no backend is called {backend}"));
-    let algorithm = Algorithm::by_name(backend).ok_or_else(unknown)?;
+    let algorithm = Algorithm::by_name(backend).filter(|row| row.is_for_values()).ok_or_else(unknown)?;
     let (lowest, highest) = algorithm.levels().into_inner();
     Ok((lowest, highest, algorithm.default_level()))
 }

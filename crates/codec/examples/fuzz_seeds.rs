@@ -20,8 +20,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let values = [document(1), document(2).repeat(20), vec![b'a'; 5_000], (0..=255).collect(), Vec::new()];
     for (number, value) in values.iter().enumerate() {
-        for name in ["none", "lz4", "zstd"] {
-            let choice = Choice::new(name, None, 0)?;
+        for name in ["none", "lz4", "zstd", "lzf"] {
+            let choice = if name == "lzf" { Choice::lzf(0) } else { Choice::new(name, None, 0)? };
             let file = format!("{name}-{number}");
             let mut encoder = Encoder::new(Arc::new(Counters::default()));
             let mut record = vec![0];

@@ -20,10 +20,13 @@ impl Choice {
     /// values of `min_bytes` bytes or more (and never fewer than [`LEAST_MIN_BYTES`]).
     ///
     /// # Errors
-    /// An unknown name, an algorithm that this build lacks, or a level out of its range.
+    /// An unknown name, an algorithm that is not for values or that this build lacks, or a level out of its range.
     pub fn new(name: &str, level: Option<i32>, min_bytes: usize) -> Result<Choice, SelectError> {
         let algorithm =
             Algorithm::by_name(name).ok_or_else(|| SelectError::Unknown { name: name.to_owned() })?;
+        if !algorithm.is_for_values() {
+            return Err(SelectError::NotForValues { algorithm });
+        }
         if !algorithm.is_available() {
             return Err(SelectError::NotBuiltIn { algorithm });
         }
@@ -37,6 +40,12 @@ impl Choice {
     /// Every value stays as it is.
     pub fn none() -> Choice {
         Choice { algorithm: CodecId::Identity.algorithm(), level: 0, min_bytes: LEAST_MIN_BYTES }
+    }
+
+    /// LZF for nodes of lists of `min_bytes` bytes or more (and never fewer than [`LEAST_MIN_BYTES`]). No setting names
+    /// it, and in an envelope it compresses nothing.
+    pub fn lzf(min_bytes: usize) -> Choice {
+        Choice { algorithm: CodecId::Lzf.algorithm(), ..Choice::none() }.with_min_bytes(min_bytes)
     }
 
     /// The algorithm that values are compressed with.
@@ -78,13 +87,19 @@ impl Eq for Choice {}
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SelectError {
     /// No algorithm has this name.
-    #[error("unknown codec `{name}`: choose one of {}", Names(|_| true))]
+    #[error("unknown codec `{name}`: choose one of {}", Names(Algorithm::is_for_values))]
     Unknown {
         /// The name given.
         name: String,
     },
+    /// The algorithm is for the nodes of lists.
+    #[error("{} is for the nodes of lists only: choose one of {}", algorithm.name(), Names(Algorithm::is_for_values))]
+    NotForValues {
+        /// The algorithm chosen.
+        algorithm: &'static Algorithm,
+    },
     /// The algorithm was left out when the program was built.
-    #[error("this build has no {0}: rebuild with the feature `{0}` or choose one of {1}", algorithm.name(), Names(Algorithm::is_available))]
+    #[error("this build has no {0}: rebuild with the feature `{0}` or choose one of {1}", algorithm.name(), Names(|row| row.is_for_values() && row.is_available()))]
     NotBuiltIn {
         /// The algorithm chosen.
         algorithm: &'static Algorithm,
@@ -123,6 +138,14 @@ mod tests {
     }
 
     #[test]
+    fn lzf_is_for_the_nodes_of_lists_and_refused_for_values() {
+        assert_eq!(error("lzf", None), "lzf is for the nodes of lists only: choose one of none, lz4, zstd");
+        let choice = Choice::lzf(48);
+        assert_eq!((choice.algorithm().id(), choice.min_bytes()), (CodecId::Lzf, 48));
+        assert!(choice.compresses());
+    }
+
+    #[test]
     fn a_codec_that_is_not_built_in_is_refused_with_what_to_do() {
         for algorithm in ALGORITHMS.iter().filter(|algorithm| !algorithm.is_available()) {
             let error = error(algorithm.name(), None);
@@ -136,7 +159,8 @@ mod tests {
 
     #[test]
     fn levels_are_held_to_the_range_of_the_algorithm() {
-        for algorithm in ALGORITHMS.iter().filter(|algorithm| algorithm.is_available()) {
+        let selectable = |row: &&Algorithm| row.is_for_values() && row.is_available();
+        for algorithm in ALGORITHMS.iter().filter(selectable) {
             let (least, most) = algorithm.levels().into_inner();
             let level = |level| Choice::new(algorithm.name(), level, 64).map(|choice| choice.level()).ok();
             assert_eq!(level(None), Some(algorithm.default_level()));

@@ -13,6 +13,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::iter;
 
 use crate::algorithm::{ALGORITHMS, CodecId, Encoding, Framing, block, frame};
 use crate::choice::Choice;
@@ -173,7 +174,7 @@ impl<'a> Envelope<'a> {
     /// length that is within `max_decompressed_size` and can be reached. The rest is seen only by decoding it.
     pub fn is_well_formed(&self, max_decompressed_size: usize) -> bool {
         match self.codec() {
-            None | Some(CodecId::Identity) => false,
+            None | Some(CodecId::Identity | CodecId::Lzf) => false,
             Some(CodecId::Zstd) => self.frame().is_some(),
             Some(CodecId::ZstdDictionary) => self.dictionary_id().is_some(),
             Some(CodecId::Lz4) => block::extent(Framing::Envelope, self.payload).is_ok_and(|extent| {
@@ -186,7 +187,7 @@ impl<'a> Envelope<'a> {
     fn frame(&self) -> Option<frame::Header> {
         match self.codec()? {
             CodecId::Zstd | CodecId::ZstdDictionary => frame::header(Framing::Envelope, self.payload).ok(),
-            CodecId::Lz4 | CodecId::Identity => None,
+            CodecId::Lz4 | CodecId::Identity | CodecId::Lzf => None,
         }
     }
 
@@ -255,13 +256,14 @@ fn encode_if_worth_it(
     }
     let dictionary = dictionary.filter(|_| choice.algorithm().id() == CodecId::Zstd);
     let codec = if dictionary.is_some() { CodecId::ZstdDictionary } else { choice.algorithm().id() };
+    let backend = backend(codec).ok_or(Reason::Off)?;
     let encoding = Encoding {
         level: choice.level(),
         framing: Framing::Envelope,
         checksum: options.checksum,
         dictionary,
     };
-    append_header(codec, out);
+    append_header(backend, out);
     POLICY.with_borrow_mut(|policy| {
         policy.compress(choice, encoding, value, out, |payload| HEADER_LEN + payload.len() < value.len())
     })?;
@@ -272,16 +274,16 @@ fn encode_if_worth_it(
 /// the chosen algorithm or, if that is none or fails, with any other that a foreign reader knows too.
 fn encode_in_any_case(options: &Options, value: &[u8], out: &mut Vec<u8>) -> Result<CodecId, Reason> {
     let start = out.len();
-    let chosen = options.choice.compresses().then_some((options.choice.algorithm(), options.choice.level()));
+    let chosen = (options.choice.algorithm(), options.choice.level());
     let others = ALGORITHMS.iter().rev().map(|algorithm| (algorithm, algorithm.default_level()));
-    for (algorithm, level) in chosen.into_iter().chain(others) {
-        let (Some(backend), true) = (&algorithm.backend, algorithm.id() != CodecId::Identity) else {
+    for (algorithm, level) in iter::once(chosen).chain(others) {
+        let (Some(functions), Some(backend)) = (&algorithm.backend, backend(algorithm.id())) else {
             continue;
         };
         let encoding =
             Encoding { level, framing: Framing::Envelope, checksum: options.checksum, dictionary: None };
-        append_header(algorithm.id(), out);
-        if (backend.compress)(&encoding, value, out).is_ok() {
+        append_header(backend, out);
+        if (functions.compress)(&encoding, value, out).is_ok() {
             return Ok(algorithm.id());
         }
         out.truncate(start);
@@ -289,10 +291,13 @@ fn encode_in_any_case(options: &Options, value: &[u8], out: &mut Vec<u8>) -> Res
     Err(Reason::Failed)
 }
 
-fn append_header(codec: CodecId, out: &mut Vec<u8>) {
-    if let Some((backend, _)) = BACKENDS.iter().find(|row| row.1 == codec) {
-        out.extend_from_slice(&[0x00, 0x01, 0x02, 0x00, *backend]);
-    }
+/// The byte of a codec that envelopes know.
+fn backend(codec: CodecId) -> Option<u8> {
+    BACKENDS.iter().find(|row| row.1 == codec).map(|row| row.0)
+}
+
+fn append_header(backend: u8, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[0x00, 0x01, 0x02, 0x00, backend]);
 }
 
 /// Appends the value in an envelope, or nothing if the bytes are no envelope but the value.

@@ -26,8 +26,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Without the features `zstd` and `lz4` the crate stores everything as it is; choosing a missing algorithm
-//! and reading what it wrote are errors that say so.
+//! Without the features `zstd` and `lz4` the crate stores all values as they are; choosing a missing algorithm
+//! and reading what it wrote are errors that say so. LZF, for the nodes of lists, is always there.
 
 #![cfg_attr(
     not(all(feature = "zstd", feature = "lz4")),

@@ -192,6 +192,7 @@ mod tests {
         assert_eq!(bytes(&Record::encoded(CodecId::Lz4, 0, 300, b"xy")), b"\x01\xac\x02xy");
         assert_eq!(bytes(&Record::encoded(CodecId::Zstd, 0, 127, b"")), b"\x02\x7f");
         assert_eq!(bytes(&Record::encoded(CodecId::ZstdDictionary, 128, 1, b"z")), b"\x03\x80\x01\x01z");
+        assert_eq!(bytes(&Record::encoded(CodecId::Lzf, 0, 4, b"\0a")), b"\x04\x04\0a");
     }
 
     #[test]
@@ -202,7 +203,7 @@ mod tests {
             (b"\x02", Truncated),
             (b"\x02\x80", Truncated),
             (b"\x03\x01", Truncated),
-            (b"\x04\x01a", UnknownCodec(4)),
+            (b"\x05\x01a", UnknownCodec(5)),
             (b"\x02\x80\x00a", MalformedNumber),
             (b"\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", MalformedNumber),
             (b"\x03\xff\xff\xff\xff\x1f\x01", MalformedNumber),
@@ -216,7 +217,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_parsed(
-            number in 1u8..4,
+            number in 1u8..5,
             dictionary: u32,
             raw_len: usize,
             payload in proptest::collection::vec(any::<u8>(), 0..100),

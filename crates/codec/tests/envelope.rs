@@ -15,7 +15,7 @@ fn encoded(options: &Options, value: &[u8]) -> Option<Vec<u8>> {
 
 #[test]
 fn the_header_names_the_backend() {
-    for algorithm in compressing() {
+    for algorithm in compressing_values() {
         let sent = encoded(&options(choice(algorithm.name())), &json(1, 10)).expect("it compresses");
         let backend = if algorithm.name() == "zstd" { 1 } else { 2 };
         assert_eq!(sent[..5], [0, 1, 2, 0, backend]);
@@ -29,7 +29,7 @@ fn the_header_names_the_backend() {
 
 #[test]
 fn a_well_formed_envelope_is_sent_as_it_is_unless_it_is_to_be_wrapped() {
-    for algorithm in compressing() {
+    for algorithm in compressing_values() {
         let pass = options(choice(algorithm.name()));
         let sent = encoded(&pass, &json(1, 10)).expect("it compresses");
         assert_eq!(encode(&pass, &sent, &mut Vec::new()), Outcome::AsIs(Reason::Envelope));
@@ -43,7 +43,7 @@ fn a_well_formed_envelope_is_sent_as_it_is_unless_it_is_to_be_wrapped() {
 
 #[test]
 fn what_only_counts_as_an_envelope_is_encoded_even_if_it_grows_or_nothing_is_chosen() {
-    let Some(algorithm) = compressing().next() else { return };
+    let Some(algorithm) = compressing_values().next() else { return };
     for choice in [choice(algorithm.name()), Choice::none()] {
         for value in [
             &b"\0\x01\x02\0\x01"[..],
@@ -104,7 +104,7 @@ fn an_envelope_is_well_formed_if_its_payload_starts_as_the_backend_demands() {
 
 #[test]
 fn short_and_incompressible_values_are_sent_as_they_are() {
-    for algorithm in compressing() {
+    for algorithm in compressing_values() {
         let choice = |min_bytes| Choice::new(algorithm.name(), None, min_bytes).expect("it is available");
         let as_is = |choice, value: &[u8]| encode(&options(choice), value, &mut Vec::new());
         assert_eq!(as_is(choice(64), &[b'a'; 63]), Outcome::AsIs(Reason::Small));
@@ -114,6 +114,19 @@ fn short_and_incompressible_values_are_sent_as_they_are() {
         assert_eq!(as_is(choice(64), &random(100, 1)), Outcome::AsIs(Reason::NoGain));
         let long = Options { max_decompressed_size: 999, ..options(choice(64)) };
         assert_eq!(encode(&long, &[b'a'; 1_000], &mut Vec::new()), Outcome::AsIs(Reason::Large));
+    }
+}
+
+#[test]
+fn lzf_is_in_no_envelope() {
+    let options = options(Choice::lzf(64));
+    assert_eq!(encode(&options, &json(1, 10), &mut Vec::new()), Outcome::AsIs(Reason::Off));
+    let looks_like_an_envelope = b"\0\x01\x02\0\x1f";
+    match encode(&options, looks_like_an_envelope, &mut Vec::new()) {
+        Outcome::Encoded { codec, .. } => assert_ne!(codec, CodecId::Lzf),
+        Outcome::AsIs(reason) => {
+            assert_eq!((reason, compressing_values().count()), (Reason::Failed, 0));
+        }
     }
 }
 
@@ -170,7 +183,7 @@ fn a_missing_dictionary_is_named() {
 
 #[test]
 fn what_becomes_of_values_is_counted() {
-    for algorithm in compressing() {
+    for algorithm in compressing_values() {
         let options = options(choice(algorithm.name()));
         let counters = Counters::default();
         let (value, mut sent) = (json(1, 10), Vec::new());

@@ -48,7 +48,7 @@ fn what_is_stored_as_it_is_is_not_copied() {
 #[test]
 fn short_values_are_left_alone_and_counted() {
     for algorithm in compressing() {
-        let choice = Choice::new(algorithm.name(), None, 256).expect("it is available");
+        let choice = choice(algorithm.name()).with_min_bytes(256);
         let (encoded, counts) = encode(choice, &[vec![b'a'; 255], vec![b'a'; 256]]);
         assert_eq!((encoded, counts.total(Family::SkippedSmall)), (1, 1));
     }
@@ -56,7 +56,7 @@ fn short_values_are_left_alone_and_counted() {
 
 #[test]
 fn envelopes_are_stored_as_they_are() {
-    for algorithm in compressing() {
+    for algorithm in compressing_values() {
         let mut sent = Vec::new();
         snugly_codec::envelope::encode(&options(choice(algorithm.name())), &json(1, 100), &mut sent);
         let (encoded, counts) = encode(choice(algorithm.name()), &[sent]);
@@ -82,7 +82,7 @@ fn random_values_are_hardly_ever_tried() {
 fn who_alternates_between_levels_remembers_what_was_not_worth_it_at_each() {
     let counters = Arc::new(Counters::default());
     let mut encoder = Encoder::new(counters.clone());
-    for algorithm in compressing() {
+    for algorithm in compressing_values() {
         let choices = [1, 2].map(|level| Choice::new(algorithm.name(), Some(level), 64).expect("it exists"));
         for seed in 0..500 {
             let value = random(1_000, seed);
@@ -93,7 +93,7 @@ fn who_alternates_between_levels_remembers_what_was_not_worth_it_at_each() {
     }
     let counts = counters.snapshot();
     let tried = counts.total(Family::SkippedNoGain);
-    assert!(tried <= 20 * compressing().count() as u64, "{tried} attempts");
+    assert!(tried <= 20 * compressing_values().count() as u64, "{tried} attempts");
 }
 
 #[test]

@@ -28,6 +28,9 @@ fn encoder() -> Encoder {
 /// Some algorithm at some level that is not too slow.
 pub fn choice(settings: u8) -> Choice {
     let algorithm = &ALGORITHMS[usize::from(settings) % ALGORITHMS.len()];
+    if !algorithm.is_for_values() {
+        return Choice::lzf(0);
+    }
     let level =
         (i32::from(settings >> 2) % 20 - 8).clamp(*algorithm.levels().start(), *algorithm.levels().end());
     Choice::new(algorithm.name(), Some(level), 0).expect("the level is in range")
@@ -64,8 +67,8 @@ pub fn decode_envelope(bytes: &[u8]) -> Result<Option<Vec<u8>>, envelope::Envelo
     }
 }
 
-/// Puts a payload into a record that declares the length in the first bytes, and into an envelope; decodes
-/// both.
+/// Puts a payload into a record that declares the length in the first bytes, and into an envelope if those know
+/// the codec; decodes both.
 pub fn decode_payload(codec: CodecId, data: &[u8]) {
     let Some((length, payload)) = data.split_first_chunk::<3>() else { return };
     let raw_len = u32::from_le_bytes([length[0], length[1], length[2], 0]);
@@ -79,7 +82,7 @@ pub fn decode_payload(codec: CodecId, data: &[u8]) {
     let _ = decode_record(&record);
 
     let backend = match codec {
-        CodecId::Identity => return,
+        CodecId::Identity | CodecId::Lzf => return,
         CodecId::Zstd => 0x01,
         CodecId::Lz4 => 0x02,
         CodecId::ZstdDictionary => 0x81,

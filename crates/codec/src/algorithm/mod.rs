@@ -8,6 +8,7 @@ pub(crate) mod frame;
 mod identity;
 #[cfg_attr(not(feature = "lz4"), path = "lz4_absent.rs")]
 mod lz4;
+mod lzf;
 pub(crate) mod tail;
 #[cfg_attr(not(feature = "zstd"), path = "zstd_absent.rs")]
 pub(crate) mod zstd;
@@ -29,11 +30,14 @@ pub enum CodecId {
     Zstd = 2,
     /// One zstd frame that needs a dictionary.
     ZstdDictionary = 3,
+    /// One LZF stream.
+    Lzf = 4,
 }
 
 impl CodecId {
     /// Every codec, in the order of the numbers.
-    pub const ALL: [CodecId; 4] = [CodecId::Identity, CodecId::Lz4, CodecId::Zstd, CodecId::ZstdDictionary];
+    pub const ALL: [CodecId; 5] =
+        [CodecId::Identity, CodecId::Lz4, CodecId::Zstd, CodecId::ZstdDictionary, CodecId::Lzf];
 
     /// The codec with this number in a record, if there is one.
     pub fn from_number(number: u8) -> Option<CodecId> {
@@ -47,6 +51,7 @@ impl CodecId {
             CodecId::Lz4 => "lz4",
             CodecId::Zstd => "zstd",
             CodecId::ZstdDictionary => "zstd_dictionary",
+            CodecId::Lzf => "lzf",
         }
     }
 
@@ -56,6 +61,7 @@ impl CodecId {
             CodecId::Identity => &ALGORITHMS[0],
             CodecId::Lz4 => &ALGORITHMS[1],
             CodecId::Zstd | CodecId::ZstdDictionary => &ALGORITHMS[2],
+            CodecId::Lzf => &ALGORITHMS[3],
         }
     }
 }
@@ -71,6 +77,8 @@ impl fmt::Display for CodecId {
 pub struct Algorithm {
     id: CodecId,
     name: &'static str,
+    /// Whether it is among those that a setting for values can name.
+    is_for_values: bool,
     levels: RangeInclusive<i32>,
     default_level: i32,
     probe_level: i32,
@@ -84,6 +92,7 @@ pub static ALGORITHMS: &[Algorithm] = &[
     Algorithm {
         id: CodecId::Identity,
         name: "none",
+        is_for_values: true,
         levels: 0..=0,
         default_level: 0,
         probe_level: 0,
@@ -93,6 +102,7 @@ pub static ALGORITHMS: &[Algorithm] = &[
     Algorithm {
         id: CodecId::Lz4,
         name: "lz4",
+        is_for_values: true,
         levels: -128..=12,
         default_level: 0,
         probe_level: 0,
@@ -102,11 +112,22 @@ pub static ALGORITHMS: &[Algorithm] = &[
     Algorithm {
         id: CodecId::Zstd,
         name: "zstd",
+        is_for_values: true,
         levels: -131_072..=22,
         default_level: 3,
         probe_level: 1,
         extent: frame::extent,
         backend: zstd::BACKEND,
+    },
+    Algorithm {
+        id: CodecId::Lzf,
+        name: "lzf",
+        is_for_values: false,
+        levels: 0..=0,
+        default_level: 0,
+        probe_level: 0,
+        extent: lzf::extent,
+        backend: Some(lzf::BACKEND),
     },
 ];
 
@@ -121,9 +142,14 @@ impl Algorithm {
         self.id
     }
 
-    /// The name in settings: `none`, `lz4` or `zstd`.
+    /// The name in settings and messages: `none`, `lz4`, `zstd` or `lzf`.
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// Whether values can be compressed with it; LZF is for the nodes of lists only.
+    pub fn is_for_values(&self) -> bool {
+        self.is_for_values
     }
 
     /// The levels that the algorithm accepts; below 0 is faster, above 0 is smaller.
@@ -186,7 +212,7 @@ pub(crate) struct Extent {
 /// A failure inside an algorithm, in the algorithm's own words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The output does not fit into the room it was given.
+    /// The output does not fit into the room it was given, or a compressed value would be no smaller.
     OutputFull,
     /// The memory for it cannot be had.
     OutOfMemory,
@@ -217,7 +243,7 @@ mod tests {
             let dictionary_free = if codec == CodecId::ZstdDictionary { CodecId::Zstd } else { codec };
             assert_eq!(codec.algorithm().id(), dictionary_free);
         }
-        assert_eq!(CodecId::from_number(4), None);
+        assert_eq!(CodecId::from_number(5), None);
     }
 
     #[test]

@@ -191,7 +191,10 @@ fn compress(
 ) -> Result<usize, Reason> {
     let start = out.len();
     let backend = choice.algorithm().backend.as_ref().ok_or(Reason::Failed)?;
-    (backend.compress)(&encoding, value, out).map_err(|_: Fault| Reason::Failed)?;
+    (backend.compress)(&encoding, value, out).map_err(|fault| match fault {
+        Fault::OutputFull => Reason::NoGain,
+        Fault::OutOfMemory | Fault::Other(_) => Reason::Failed,
+    })?;
     if worth(&out[start..]) {
         Ok(start)
     } else {

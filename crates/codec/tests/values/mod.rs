@@ -19,8 +19,21 @@ pub fn compressing() -> impl Iterator<Item = &'static Algorithm> {
     available().filter(|algorithm| algorithm.name() != "none")
 }
 
+/// Those that a setting can name, and that envelopes know.
+pub fn compressing_values() -> impl Iterator<Item = &'static Algorithm> {
+    compressing().filter(|algorithm| algorithm.is_for_values())
+}
+
 pub fn choice(name: &str) -> Choice {
-    Choice::new(name, None, 64).expect("the algorithm is available")
+    at_level(name, None)
+}
+
+fn at_level(name: &str, level: Option<i32>) -> Choice {
+    if name == "lzf" {
+        Choice::lzf(64)
+    } else {
+        Choice::new(name, level, 64).expect("the algorithm is available")
+    }
 }
 
 pub fn options(choice: Choice) -> Options {
@@ -39,7 +52,7 @@ pub fn any_choice() -> impl Strategy<Value = Choice> {
             least..=most,
             (-9).max(least)..=9.min(most)
         ]
-        .prop_map(|level| Choice::new(algorithm.name(), Some(level), 32).expect("the level is in range"))
+        .prop_map(|level| at_level(algorithm.name(), Some(level)).with_min_bytes(32))
     })
 }
 

@@ -9,7 +9,6 @@
 
 mod error;
 mod length;
-mod lzf;
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -119,10 +118,10 @@ fn compressed(bytes: &[u8], limit: usize) -> Result<Vec<u8>, RestoreError> {
     };
     let (compressed, _) = prefix(rest, compressed_len)?;
     let len = usize::try_from(len).map_err(|_| RestoreError::Malformed)?;
-    if len <= lzf::reach(compressed.len()) {
+    if len <= snugly_lzf::reach(compressed.len()) {
         check_len(len, limit)?;
     }
-    lzf::decompress(compressed, len).ok_or(RestoreError::Malformed)
+    snugly_lzf::decompress(compressed, len).ok_or(RestoreError::Malformed)
 }
 
 fn prefix(bytes: &[u8], len: u64) -> Result<(&[u8], &[u8]), RestoreError> {

@@ -1,61 +1,71 @@
-//! Decompressing LZF (liblzf): literal bytes, and copies of bytes that came before.
-//!
-//! ```text
-//! 000nnnnn                    n + 1 literal bytes follow
-//! lllddddd dddddddd           copy l + 2 bytes from d + 1 bytes back, l being 1 to 6
-//! 111ddddd llllllll dddddddd  the same with l + 7 for l
-//! ```
+//! Restoring what was compressed, from bytes that nobody vouches for.
 
-/// The lengths of copies start at this one more than they are written.
-const SHORTEST_COPY: usize = 2;
-/// The length in a copy's first byte that says that more of it is in the second.
-const LONG_COPY: usize = 7;
-const OFFSET_BITS: u32 = 5;
+use crate::{LONG_COPY, LONGEST_COPY, OFFSET_BITS, SHORTEST_COPY};
+
 /// First bytes from this on start a copy.
 const FIRST_COPY: u8 = 1 << OFFSET_BITS;
 /// No byte of compressed data gives more bytes than this: the longest copy is 264 bytes from three.
-const REACH: usize = (SHORTEST_COPY + LONG_COPY + u8::MAX as usize) / 3;
+const REACH: usize = LONGEST_COPY / 3;
 
 /// The most bytes that so many compressed ones can stand for.
-pub(super) fn reach(compressed_len: usize) -> usize {
+pub fn reach(compressed_len: usize) -> usize {
     compressed_len.saturating_mul(REACH)
 }
 
-/// The `len` bytes that `compressed` stands for; `None` if it is not LZF, or stands for more or fewer.
-pub(super) fn decompress(compressed: &[u8], len: usize) -> Option<Vec<u8>> {
+/// The `len` bytes that `compressed` stands for; `None` if it is not LZF, or stands for more or fewer. No more memory is
+/// reserved than `compressed` can [reach](reach).
+pub fn decompress(compressed: &[u8], len: usize) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    decompress_to(compressed, len, &mut out)?;
+    Some(out)
+}
+
+/// As [`decompress`], appending; `out` is as it was if there is nothing to append.
+pub fn decompress_to(compressed: &[u8], len: usize, out: &mut Vec<u8>) -> Option<()> {
     if len > reach(compressed.len()) {
         return None;
     }
-    let mut out = Vec::with_capacity(len);
-    let mut rest = compressed;
-    while let Some((&first, after)) = rest.split_first() {
-        rest = if first < FIRST_COPY {
-            literal(usize::from(first) + 1, after, len, &mut out)?
-        } else {
-            copy(first, after, len, &mut out)?
-        };
+    out.reserve(len);
+    let start = out.len();
+    let result = expand(compressed, len, out);
+    if result.is_none() {
+        out.truncate(start);
     }
-    (out.len() == len).then_some(out)
+    result
 }
 
-fn literal<'a>(count: usize, rest: &'a [u8], len: usize, out: &mut Vec<u8>) -> Option<&'a [u8]> {
+fn expand(compressed: &[u8], len: usize, out: &mut Vec<u8>) -> Option<()> {
+    let start = out.len();
+    let mut rest = compressed;
+    while let Some((&first, after)) = rest.split_first() {
+        let room = start + len - out.len();
+        rest = if first < FIRST_COPY {
+            literal(usize::from(first) + 1, after, room, out)?
+        } else {
+            copy(first, after, start, room, out)?
+        };
+    }
+    (out.len() == start + len).then_some(())
+}
+
+fn literal<'a>(count: usize, rest: &'a [u8], room: usize, out: &mut Vec<u8>) -> Option<&'a [u8]> {
     let (bytes, rest) = rest.split_at_checked(count)?;
-    if count > len - out.len() {
+    if count > room {
         return None;
     }
     out.extend_from_slice(bytes);
     Some(rest)
 }
 
-fn copy<'a>(first: u8, mut rest: &'a [u8], len: usize, out: &mut Vec<u8>) -> Option<&'a [u8]> {
+fn copy<'a>(first: u8, mut rest: &'a [u8], start: usize, room: usize, out: &mut Vec<u8>) -> Option<&'a [u8]> {
     let mut count = usize::from(first >> OFFSET_BITS);
     if count == LONG_COPY {
         count += usize::from(*rest.split_off_first()?);
     }
     count += SHORTEST_COPY;
     let offset = usize::from(first & (FIRST_COPY - 1)) << u8::BITS | usize::from(*rest.split_off_first()?);
-    let from = out.len().checked_sub(offset + 1)?;
-    if count > len - out.len() {
+    let from = out.len().checked_sub(offset + 1).filter(|from| *from >= start)?;
+    if count > room {
         return None;
     }
     // What is copied may be longer than what is there: then it goes on with its own copy.
@@ -70,8 +80,9 @@ fn copy<'a>(first: u8, mut rest: &'a [u8], len: usize, out: &mut Vec<u8>) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[derive(Clone, Debug)]
     enum Step {
@@ -127,10 +138,11 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_give_the_length_that_was_asked_for_or_nothing(bytes: Vec<u8>, len in 0usize..10_000) {
-            if let Some(plain) = decompress(&bytes, len) {
-                prop_assert_eq!(plain.len(), len);
-            }
+        fn any_bytes_append_the_length_that_was_asked_for_or_nothing(bytes: Vec<u8>, len in 0usize..10_000) {
+            let mut out = b"before".to_vec();
+            let result = decompress_to(&bytes, len, &mut out);
+            prop_assert_eq!(&out[..6], b"before");
+            prop_assert_eq!(out.len() - 6, if result.is_some() { len } else { 0 });
         }
     }
 
@@ -150,7 +162,12 @@ mod tests {
             &[0x00, b'a', 0x20, 0x01],
         ] {
             for len in 0..300 {
-                assert_eq!(decompress(compressed, len), None, "{compressed:02x?} as {len} bytes");
+                let mut out = b"before the start".to_vec();
+                assert_eq!(
+                    decompress_to(compressed, len, &mut out),
+                    None,
+                    "{compressed:02x?} as {len} bytes"
+                );
             }
         }
     }
