@@ -1,88 +1,17 @@
 //! The request parser beside a real valkey-server: the same raw bytes must be taken for the same requests, or be
 //! refused in the same words.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+mod servers;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use servers::{Server, parse_replies};
 use snugly_protocol::resp::{
-    Limits, Protocol, ReplyBuffer, ReplyLimits, ReplyParser, RequestParser, Value, encode_command,
-    format_double,
+    Limits, Protocol, ReplyBuffer, RequestParser, Value, encode_command, format_double,
 };
 
 /// Random cases of each kind, a connection each: about two seconds.
 const CASES: u32 = 5000;
-
-/// A valkey-server on a free port, ended with the test.
-struct Valkey {
-    process: Child,
-    port: u16,
-}
-
-impl Valkey {
-    fn start() -> Self {
-        let program = std::env::var("SNUGLY_VALKEY_SERVER").unwrap_or_else(|_| {
-            panic!(
-                "SNUGLY_VALKEY_SERVER does not name a valkey-server: run `make test-deps`, then `make test`"
-            )
-        });
-        let deadline = Instant::now() + Duration::from_secs(20);
-        loop {
-            let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-            let port = free.local_addr().unwrap().port();
-            drop(free);
-            let process = Command::new(&program)
-                .args([
-                    "--port",
-                    &port.to_string(),
-                    "--bind",
-                    "127.0.0.1",
-                    "--save",
-                    "",
-                    "--appendonly",
-                    "no",
-                ])
-                .stdout(Stdio::null())
-                .spawn()
-                .unwrap();
-            let mut server = Self { process, port };
-            // Another process may have taken the port meanwhile: then ours ends, and the next port is tried.
-            while server.process.try_wait().unwrap().is_none() {
-                assert!(Instant::now() < deadline, "valkey-server does not listen");
-                if server.listens() {
-                    return server;
-                }
-                std::thread::sleep(Duration::from_millis(20));
-            }
-        }
-    }
-
-    /// Whether it is this process that answers on the port.
-    fn listens(&self) -> bool {
-        let expected = format!("process_id:{}\r\n", self.process.id());
-        self.exchange(b"INFO server\n").is_ok_and(|info| String::from_utf8_lossy(&info).contains(&expected))
-    }
-
-    /// Sends `stream`, then nothing more; returns all that is answered until the server closes the connection.
-    fn exchange(&self, stream: &[u8]) -> std::io::Result<Vec<u8>> {
-        let mut socket = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))?;
-        socket.write_all(stream)?;
-        socket.shutdown(Shutdown::Write)?;
-        let mut answer = Vec::new();
-        socket.read_to_end(&mut answer)?;
-        Ok(answer)
-    }
-}
-
-impl Drop for Valkey {
-    fn drop(&mut self) {
-        let _ = self.process.kill(); // fails if it has ended already
-        let _ = self.process.wait();
-    }
-}
 
 /// What a server with the commands PING and ECHO answers if it reads with our parser; other commands are marked `?`.
 fn expected(stream: &[u8]) -> Vec<Value> {
@@ -113,18 +42,7 @@ fn expected(stream: &[u8]) -> Vec<Value> {
     }
 }
 
-fn parse_replies(mut bytes: &[u8]) -> Vec<Value> {
-    let mut parser = ReplyParser::default();
-    let mut values = Vec::new();
-    while let Some((value, taken)) = parser.parse(bytes, &ReplyLimits::default()).unwrap() {
-        values.push(value);
-        bytes = &bytes[taken..];
-    }
-    assert!(bytes.is_empty(), "half a reply: {}", bytes.escape_ascii());
-    values
-}
-
-fn assert_same(server: &Valkey, stream: &[u8]) {
+fn assert_same(server: &Server, stream: &[u8]) {
     let ours = expected(stream);
     let mut theirs = parse_replies(&server.exchange(stream).unwrap());
     for (their, our) in theirs.iter_mut().zip(&ours) {
@@ -138,7 +56,7 @@ fn assert_same(server: &Valkey, stream: &[u8]) {
 
 #[test]
 fn inline_requests_are_split_as_valkey_splits_them() {
-    let server = Valkey::start();
+    let server = Server::valkey(&[]);
     let word = prop::collection::vec(prop::sample::select(&b"ab\\\\\"\"''xn4 \t\x0b\x0c\r;\xfe"[..]), 0..12);
     let stream = prop::collection::vec(word, 1..4).prop_map(|words| {
         let lines = words.into_iter().map(|word| [b"ECHO ", &word[..], b"\n"].concat());
@@ -154,7 +72,7 @@ fn inline_requests_are_split_as_valkey_splits_them() {
 
 #[test]
 fn damaged_requests_are_read_or_refused_as_valkey_does() {
-    let server = Valkey::start();
+    let server = Server::valkey(&[]);
     let request = prop_oneof![
         Just(b"*1\r\n$4\r\nPING\r\n".to_vec()),
         Just(b"*0\r\n".to_vec()),
@@ -194,7 +112,7 @@ fn damaged_requests_are_read_or_refused_as_valkey_does() {
 
 #[test]
 fn refusals_of_header_lines_are_those_of_valkey() {
-    let server = Valkey::start();
+    let server = Server::valkey(&[]);
     for line in [
         "",
         "0",
@@ -223,7 +141,7 @@ fn refusals_of_header_lines_are_those_of_valkey() {
 /// as the same number with as many digits or more.
 #[test]
 fn doubles_are_written_as_valkey_writes_them_or_shorter() {
-    let server = Valkey::start();
+    let server = Server::valkey(&[]);
     let double = prop_oneof![
         any::<f64>(),
         any::<i64>().prop_map(|value| value as f64),

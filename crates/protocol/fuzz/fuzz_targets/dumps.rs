@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use snugly_protocol::rdb::{RestoreError, append_footer, dump, dumped_len, restore};
+use snugly_protocol::rdb::{Node, RestoreError, Value, append_footer, dump, dumped_len, restore};
 
 fuzz_target!(|input: &[u8]| {
     let Some((limit, body)) = input.split_first_chunk::<2>() else { return };
@@ -13,11 +13,18 @@ fuzz_target!(|input: &[u8]| {
     append_footer(0, &mut payload);
     match restore(&payload, limit) {
         Ok(value) => {
-            assert!(value.len() <= limit);
+            match &value {
+                Value::String(bytes) => assert!(bytes.len() <= limit),
+                Value::List(nodes) => {
+                    let mut elements = nodes.iter().flat_map(Node::elements).peekable();
+                    assert!(elements.peek().is_some());
+                    assert!(elements.all(|element| element.with_bytes(|bytes| bytes.len() <= limit)));
+                }
+            }
             let mut dumped = Vec::new();
             dump(&value, &mut dumped);
-            assert_eq!(dumped.len(), dumped_len(value.len()));
-            assert_eq!(restore(&dumped, value.len()).expect("what is dumped can be restored"), value);
+            assert_eq!(dumped.len(), dumped_len(&value));
+            assert_eq!(restore(&dumped, limit).expect("what is dumped can be restored"), value);
         }
         Err(error) => assert_ne!(error, RestoreError::Footer),
     }

@@ -1,8 +1,10 @@
-//! What can be wrong with a payload for RESTORE.
+//! What can be wrong with a payload for RESTORE, and with an RDB file.
+
+use std::io;
 
 use thiserror::Error;
 
-/// Why a payload holds no string that can be restored. `Display` gives the words of Valkey 9.1, as far as it has any.
+/// Why a payload holds nothing that can be restored. `Display` gives the words of Valkey 9.1, as far as it has any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RestoreError {
     /// The version is not read here, or the checksum does not fit the bytes.
@@ -11,10 +13,10 @@ pub enum RestoreError {
     /// The checksum fits, but the bytes are no value.
     #[error("Bad data format")]
     Malformed,
-    /// The value is of another type than string.
-    #[error("Unsupported data type: {0}. Only strings can be restored")]
+    /// The value is neither a string nor a list.
+    #[error("Unsupported data type: {0}")]
     UnsupportedType(&'static str),
-    /// The string is longer than the caller allows.
+    /// A string or an element is longer than the caller allows.
     #[error("the payload holds a string of {len} bytes, at most {limit} are allowed")]
     TooLong {
         /// The claimed length, in bytes.
@@ -22,4 +24,111 @@ pub enum RestoreError {
         /// The caller's limit, in bytes.
         limit: usize,
     },
+}
+
+/// Why an RDB file cannot be read. Offsets are bytes from the start of the file, behind what was read last.
+#[derive(Debug, Error)]
+pub enum FileError {
+    /// It is something else.
+    #[error("this is no RDB file: it begins with \"{}\", not with REDIS or VALKEY and a version", .start.escape_ascii())]
+    NotRdb {
+        /// Its first bytes.
+        start: Vec<u8>,
+    },
+    /// It is of a version that is not read.
+    #[error(
+        "this is an RDB file {magic} {version}, and only REDIS 1 to 11 and VALKEY 80 are read: have it written by \
+         Valkey up to 9.1 or Redis up to 7.2, or copy the keys with DUMP and RESTORE"
+    )]
+    Version {
+        /// The word in front of the version.
+        magic: &'static str,
+        /// The number behind it.
+        version: u16,
+    },
+    /// It ends before what it says is complete.
+    #[error(
+        "the RDB file ends at byte {offset}, in the middle of what it holds: it is cut off, take a whole copy"
+    )]
+    Ended {
+        /// Its length, in bytes.
+        offset: u64,
+    },
+    /// The bytes make no sense.
+    #[error("the RDB file is damaged at byte {offset}: {reason}; take another copy")]
+    Malformed {
+        /// Where it was noticed.
+        offset: u64,
+        /// What does not fit.
+        reason: &'static str,
+    },
+    /// It holds something that cannot even be passed over.
+    #[error(
+        "the RDB file has {what} at byte {offset}, which cannot be read: remove that where the file was written"
+    )]
+    Unsupported {
+        /// Where it was noticed.
+        offset: u64,
+        /// What it is.
+        what: &'static str,
+    },
+    /// A key, a string or an element is longer than the caller allows.
+    #[error(
+        "the RDB file holds a string of {len} bytes at byte {offset}, at most {limit} are allowed: raise the limit"
+    )]
+    TooLong {
+        /// Where it was noticed.
+        offset: u64,
+        /// The claimed length, in bytes.
+        len: usize,
+        /// The caller's limit, in bytes.
+        limit: usize,
+    },
+    /// The bytes are others than those that were written.
+    #[error(
+        "the checksum at the end of the RDB file does not fit its bytes: it is damaged, take another copy"
+    )]
+    Checksum,
+    /// It cannot be read.
+    #[error("cannot read the RDB file at byte {offset}: {source}")]
+    Io {
+        /// Where that was noticed.
+        offset: u64,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// What is wrong with bytes, wherever they come from.
+#[derive(Debug)]
+pub(super) enum Fault {
+    Ended,
+    Malformed(&'static str),
+    Unsupported(&'static str),
+    TooLong { len: usize, limit: usize },
+    Checksum,
+    Io(io::Error),
+}
+
+impl Fault {
+    /// The error of a file that was read so far.
+    pub fn at(self, offset: u64) -> FileError {
+        match self {
+            Fault::Ended => FileError::Ended { offset },
+            Fault::Malformed(reason) => FileError::Malformed { offset, reason },
+            Fault::Unsupported(what) => FileError::Unsupported { offset, what },
+            Fault::TooLong { len, limit } => FileError::TooLong { offset, len, limit },
+            Fault::Checksum => FileError::Checksum,
+            Fault::Io(source) => FileError::Io { offset, source },
+        }
+    }
+}
+
+impl From<Fault> for RestoreError {
+    fn from(fault: Fault) -> RestoreError {
+        match fault {
+            Fault::TooLong { len, limit } => RestoreError::TooLong { len, limit },
+            _ => RestoreError::Malformed,
+        }
+    }
 }

@@ -1,6 +1,9 @@
 //! Lengths as RDB writes them: big-endian in 6, 14, 32 or 64 bits. The upper two bits of the first byte say which, or
 //! that something else than a string as it is follows.
 
+use super::error::Fault;
+use super::input::Input;
+
 /// What the first bytes of a string say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
@@ -20,6 +23,8 @@ const BITS_64: u8 = BITS_32 | 1;
 const SPECIAL: u8 = 0b11 << 6;
 /// What a first byte holds below its upper two bits.
 const LOWER: u8 = (1 << 6) - 1;
+
+const UNKNOWN: Fault = Fault::Malformed("a length is of no known kind");
 
 /// Lengths from these on take more than so many bits.
 const BEYOND_6: u64 = 1 << 6;
@@ -54,28 +59,29 @@ pub(super) fn encode(len: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads a length and gives what follows; `None` if it is cut off or there is no such length.
-pub(super) fn decode(bytes: &[u8]) -> Option<(Length, &[u8])> {
-    let (&first, rest) = bytes.split_first()?;
+/// Reads what the first bytes of a string say.
+pub(super) fn read<'a>(input: &mut impl Input<'a>) -> Result<Length, Fault> {
+    let first = input.byte()?;
     match first {
-        BITS_32 => {
-            let (len, rest) = rest.split_first_chunk()?;
-            Some((Length::Bytes(u32::from_be_bytes(*len).into()), rest))
-        }
-        BITS_64 => {
-            let (len, rest) = rest.split_first_chunk()?;
-            Some((Length::Bytes(u64::from_be_bytes(*len)), rest))
-        }
-        _ if first < BITS_14 => Some((Length::Bytes(first.into()), rest)),
+        BITS_32 => Ok(Length::Bytes(u32::from_be_bytes(input.array()?).into())),
+        BITS_64 => Ok(Length::Bytes(u64::from_be_bytes(input.array()?))),
+        _ if first < BITS_14 => Ok(Length::Bytes(first.into())),
         _ if first < BITS_32 => {
-            let (&second, rest) = rest.split_first()?;
-            Some((Length::Bytes(u64::from(first & LOWER) << u8::BITS | u64::from(second)), rest))
+            Ok(Length::Bytes(u64::from(first & LOWER) << u8::BITS | u64::from(input.byte()?)))
         }
         _ if first >= SPECIAL => {
             let kinds = [Length::Integer8, Length::Integer16, Length::Integer32, Length::Lzf];
-            Some((*kinds.get(usize::from(first & LOWER))?, rest))
+            kinds.get(usize::from(first & LOWER)).copied().ok_or(UNKNOWN)
         }
-        _ => None,
+        _ => Err(UNKNOWN),
+    }
+}
+
+/// Reads a number, or the length of something that is no string.
+pub(super) fn read_number<'a>(input: &mut impl Input<'a>) -> Result<u64, Fault> {
+    match read(input)? {
+        Length::Bytes(number) => Ok(number),
+        _ => Err(Fault::Malformed("a string stands where a number should be")),
     }
 }
 
@@ -92,15 +98,17 @@ mod tests {
             encode(len, &mut out);
             prop_assert_eq!(out.len(), encoded_len(len));
             out.extend_from_slice(&rest);
-            prop_assert_eq!(decode(&out), Some((Length::Bytes(len), &rest[..])));
+            let mut input = &out[..];
+            prop_assert_eq!(read_number(&mut input).unwrap(), len);
+            prop_assert_eq!(input, rest);
         }
 
         #[test]
-        fn a_length_that_is_cut_off_is_none(bits in 0u32..64, below: u64, cut in 1usize..9) {
+        fn a_length_that_is_cut_off_is_missed(bits in 0u32..64, below: u64, cut in 1usize..9) {
             let mut out = Vec::new();
             encode(below >> bits, &mut out);
             out.truncate(out.len().saturating_sub(cut));
-            prop_assert_eq!(decode(&out), None);
+            prop_assert!(matches!(read(&mut &out[..]), Err(Fault::Ended)));
         }
     }
 
@@ -118,7 +126,8 @@ mod tests {
             (&[0xc4], None),
             (&[], None),
         ] {
-            assert_eq!(decode(bytes).map(|(length, _)| length), length, "{bytes:02x?}");
+            let mut input = bytes;
+            assert_eq!(read(&mut input).ok(), length, "{bytes:02x?}");
         }
     }
 }

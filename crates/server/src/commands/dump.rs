@@ -1,6 +1,6 @@
 //! Values from one server to another: DUMP and RESTORE.
 
-use snugly_protocol::rdb::{self, RestoreError};
+use snugly_protocol::rdb::{self, RestoreError, Value};
 use snugly_protocol::resp::Args;
 use snugly_store::{Condition, Expiry, Usage};
 
@@ -25,7 +25,8 @@ fn dump(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     }
     let mut buffer = Vec::new();
     let bytes = context.bytes(Some(&value), &mut buffer)?;
-    rdb::dump(bytes, context.replies.begin_bulk(rdb::dumped_len(bytes.len())));
+    let value = Value::String(bytes.into());
+    rdb::dump(&value, context.replies.begin_bulk(rdb::dumped_len(&value)));
     context.replies.end_bulk();
     Ok(())
 }
@@ -89,7 +90,10 @@ fn restore(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     }
     let ttl = u64::try_from(integer(&args[2])?)
         .map_err(|_| Failure::fixed("ERR Invalid TTL value, must be >= 0"))?;
-    let value = rdb::restore(&args[3], context.server.configuration().max_value_bytes)?;
+    let value = match rdb::restore(&args[3], context.server.configuration().max_value_bytes)? {
+        Value::String(value) => value,
+        Value::List(_) => return Err(RestoreError::UnsupportedType("list").into()),
+    };
     let expiry = options.expiry(ttl, context.session.now());
     let condition = if options.replace { Condition::Always } else { Condition::IfAbsent };
     if !context.session.set(database, key, &value, expiry, condition)? {
@@ -108,6 +112,9 @@ impl From<RestoreError> for Failure {
     fn from(error: RestoreError) -> Failure {
         match error {
             RestoreError::TooLong { .. } => Failure::TOO_LONG,
+            RestoreError::UnsupportedType(_) => {
+                Failure::new(format!("ERR {error}. Only strings can be restored"))
+            }
             _ => Failure::new(format!("ERR {error}")),
         }
     }
