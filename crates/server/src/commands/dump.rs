@@ -1,8 +1,8 @@
 //! Values from one server to another: DUMP and RESTORE.
 
-use snugly_protocol::rdb::{self, RestoreError, Value};
-use snugly_protocol::resp::Args;
-use snugly_store::{Condition, Expiry, Usage};
+use snugly_protocol::rdb::{self, Node, RestoreError, Value};
+use snugly_protocol::resp::{Args, ReplyBuffer};
+use snugly_store::{Condition, Expiry, Session, StoreError, Usage};
 
 use super::options::{integer, is};
 use super::{Command, Context, Failure, Flags, ONE_KEY, Outcome, command};
@@ -21,14 +21,29 @@ fn dump(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         return Ok(());
     };
     if value.is_list() {
-        return Err(Failure::fixed("ERR DUMP gives strings only so far, and the key holds a list"));
+        return dump_list(context, &args[1]);
     }
     let mut buffer = Vec::new();
     let bytes = context.bytes(Some(&value), &mut buffer)?;
-    let value = Value::String(bytes.into());
-    rdb::dump(&value, context.replies.begin_bulk(rdb::dumped_len(&value)));
-    context.replies.end_bulk();
+    reply_payload(context.replies, &Value::String(bytes.into()));
     Ok(())
+}
+
+fn dump_list(context: &mut Context<'_>, key: &[u8]) -> Outcome {
+    let Some(elements) = context.session.list_range(context.client.database, key, 0, -1)? else {
+        context.replies.null();
+        return Ok(());
+    };
+    let mut listpacks = Vec::new();
+    context.session.show_nodes(&elements, |listpack| listpacks.push(listpack.to_vec()))?;
+    let nodes = listpacks.iter().flat_map(|listpack| Node::of_listpack(listpack)).collect();
+    reply_payload(context.replies, &Value::List(nodes));
+    Ok(())
+}
+
+fn reply_payload(replies: &mut ReplyBuffer, value: &Value<'_>) {
+    rdb::dump(value, replies.begin_bulk(rdb::dumped_len(value)));
+    replies.end_bulk();
 }
 
 /// The options of RESTORE.
@@ -90,13 +105,9 @@ fn restore(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     }
     let ttl = u64::try_from(integer(&args[2])?)
         .map_err(|_| Failure::fixed("ERR Invalid TTL value, must be >= 0"))?;
-    let value = match rdb::restore(&args[3], context.server.configuration().max_value_bytes)? {
-        Value::String(value) => value,
-        Value::List(_) => return Err(RestoreError::UnsupportedType("list").into()),
-    };
+    let value = rdb::restore(&args[3], context.server.configuration().max_value_bytes)?;
     let expiry = options.expiry(ttl, context.session.now());
-    let condition = if options.replace { Condition::Always } else { Condition::IfAbsent };
-    if !context.session.set(database, key, &value, expiry, condition)? {
+    if !put(context.session, database, key, &value, expiry, options.replace)? {
         return Err(BUSY_KEY);
     }
     let counts_frequency = context.server.configuration().max_memory_policy.counts_frequency();
@@ -106,6 +117,31 @@ fn restore(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         context.session.set_usage(database, key, usage)?;
     }
     context.ok()
+}
+
+/// Gives a key a value, unless it has one that is not to be replaced; says whether it did.
+fn put(
+    session: &mut Session,
+    database: usize,
+    key: &[u8],
+    value: &Value<'_>,
+    expiry: Expiry,
+    replace: bool,
+) -> Result<bool, StoreError> {
+    let nodes = match value {
+        Value::String(bytes) => {
+            let condition = if replace { Condition::Always } else { Condition::IfAbsent };
+            return session.set(database, key, bytes, expiry, condition);
+        }
+        Value::List(nodes) => nodes,
+    };
+    session.exclusively(std::iter::once(key), |session| {
+        if !replace && session.peek(database, key)?.is_some() {
+            return Ok(false);
+        }
+        session.list_write(database, key, nodes.iter().flat_map(Node::elements), expiry)?;
+        Ok(true)
+    })
 }
 
 impl From<RestoreError> for Failure {

@@ -207,7 +207,7 @@ impl Session {
         &mut self,
         database: usize,
         key: &[u8],
-        elements: impl Iterator<Item = &'e [u8]> + Clone,
+        elements: impl Iterator<Item = Element<'e>>,
         expiry: Expiry,
     ) -> Result<(), StoreError> {
         self.follow_settings();
@@ -216,10 +216,13 @@ impl Session {
         let mut list = Quicklist::default();
         let layout = self.settings.lists.layout();
         for element in elements {
-            self.check_element(element)?;
-            list.expect(element.len(), 1, layout.fill);
-            // Nothing is packed yet that would have to be opened.
-            let _ = list.push(End::Right, element, layout, &mut |_| unreachable!("a new node is plain"));
+            element.with_bytes(|bytes| {
+                self.check_element(bytes)?;
+                list.expect(bytes.len(), 1, layout.fill);
+                // Nothing is packed yet that would have to be opened.
+                let _ = list.push(End::Right, bytes, layout, &mut |_| unreachable!("a new node is plain"));
+                Ok::<_, StoreError>(())
+            })?;
         }
         if list.is_empty() {
             self.delete(database, key)?;

@@ -71,6 +71,18 @@ impl Session {
         Ok(())
     }
 
+    /// Shows the nodes that have these elements, as the bytes of listpacks: for all elements of a list, all its nodes.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`]; some were shown then.
+    pub fn show_nodes(&mut self, elements: &Elements, mut show: impl FnMut(&[u8])) -> Result<(), StoreError> {
+        for (content, _) in &elements.pieces {
+            self.with_node(content, |node| show(node.as_bytes()))
+                .map_err(|source| StoreError::Unreadable { key: elements.key.to_vec(), source })?;
+        }
+        Ok(())
+    }
+
     /// The places of elements that are equal to one. `None` if there is no list.
     ///
     /// # Errors
