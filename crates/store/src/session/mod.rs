@@ -337,6 +337,11 @@ impl Session {
         self.follow_dictionaries();
     }
 
+    /// The last write of this session that [`Session::take_ticket`] did not take. It stays to be taken.
+    pub fn ticket(&self) -> Option<Ticket> {
+        self.ticket.map(Ticket)
+    }
+
     /// The last write of this session, to be waited for with [`Store::durable`]; `None` if there was none since the last
     /// call, or there is no disk tier.
     pub fn take_ticket(&mut self) -> Option<Ticket> {
