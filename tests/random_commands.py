@@ -79,6 +79,12 @@ def small_count(rng: random.Random) -> bytes:
     return rng.choices([b"%d" % rng.randrange(4), b"%d" % rng.randrange(-20, 20), integer(rng)], [6, 2, 1])[0]
 
 
+def short_timeout(rng: random.Random) -> bytes:
+    """How long to wait for a list: hardly at all, or something that is no time."""
+    bad = [b"-1", b"-0.1", b"nan", b"inf", b"1e400", b"9223372036854775807", *NOT_INTEGERS[:3], b" 1", b"1 ", b"1\x00"]
+    return rng.choices([b"0.001", b"1e-3", rng.choice(bad)], [6, 2, 3])[0]
+
+
 def list_end(rng: random.Random) -> bytes:
     return rng.choices([b"LEFT", b"RIGHT", b"left", word(rng)], [8, 8, 1, 1])[0]
 
@@ -370,6 +376,17 @@ COMMANDS = [
     Row(b"RPOPLPUSH", 3, [list_key, list_key]),
     Row(b"LMPOP", 3, [lambda _: b"2", list_key, list_key, list_end], options={b"COUNT": [small_count]}),
     Row(b"LMPOP", 1, [small_count, list_key, list_end], options={b"COUNT": [small_count]}),
+    Row(b"BLPOP", 2, [list_key, list_key, short_timeout], damage=False),
+    Row(b"BRPOP", 2, [list_key, short_timeout], damage=False),
+    Row(
+        b"BLMPOP",
+        2,
+        [short_timeout, lambda _: b"1", list_key, list_end],
+        options={b"COUNT": [small_count]},
+        damage=False,
+    ),
+    Row(b"BLMOVE", 2, [list_key, list_key, list_end, list_end, short_timeout], damage=False),
+    Row(b"BRPOPLPUSH", 2, [list_key, list_key, short_timeout], damage=False),
     Row(b"OBJECT", 8, [lambda _: b"ENCODING", list_key]),
     Row(b"TYPE", 1, [list_key]),
     Row(b"DEL", 1, [list_key]),

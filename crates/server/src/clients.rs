@@ -80,6 +80,8 @@ impl State {
     pub(crate) const CAN_REDIRECT: State = State(1 << 13);
     /// It is shown every command that runs.
     pub(crate) const MONITOR: State = State(1 << 14);
+    /// It waits for a list.
+    pub(crate) const BLOCKED: State = State(1 << 15);
 
     /// What CLIENT TRACKING ON says anew.
     pub(crate) const TRACKING_MODES: State = State::BROKEN_REDIRECT
@@ -91,7 +93,7 @@ impl State {
     /// The letters of the field `flags` in CLIENT LIST, in Valkey's order.
     #[rustfmt::skip]
     const LETTERS: &[(State, char)] = &[
-        (State::MONITOR, 'O'), (State::SUBSCRIBED, 'P'), (State::IN_TRANSACTION, 'x'), (State::POSTPONED, 'b'), (State::TRACKING, 't'),
+        (State::MONITOR, 'O'), (State::SUBSCRIBED, 'P'), (State::IN_TRANSACTION, 'x'), (State::POSTPONED, 'b'), (State::BLOCKED, 'b'), (State::TRACKING, 't'),
         (State::BROKEN_REDIRECT, 'R'), (State::BROADCASTING, 'B'), (State::DIRTY, 'd'), (State::NO_EVICT, 'e'),
         (State::NO_TOUCH, 'T'),
     ];

@@ -26,8 +26,8 @@ use tokio::net::TcpStream;
 use tracing::debug;
 
 use crate::clients::{ClientInfo, State};
-use crate::commands::{self, Client, Context, Delay, Failure};
-use crate::interest;
+use crate::commands::{self, Client, Context, Delay, Failure, Wait};
+use crate::interest::{self, Ending};
 use crate::outbox::Outbox;
 use crate::pipeline::Next;
 use crate::server::Server;
@@ -66,6 +66,9 @@ enum Turn {
     Uncommitted(Ticket, Vec<u8>),
     /// These replies are sent after a delay, and when the write is on disk, if there is one; there may be input left.
     Delayed(Delay, Option<Ticket>, Vec<u8>),
+    /// These replies are sent, when the write that they tell of is on disk, if there is one; then the answer to a command
+    /// that waits for a list. There may be input left.
+    Blocking(Wait, Option<Ticket>, Vec<u8>),
     /// Something has to happen before the rest of the input is run.
     Waiting(Next),
     /// The client has gone, or is to go.
@@ -135,6 +138,14 @@ impl Connection {
                     }
                     read = false;
                 }
+                Ok(Turn::Blocking(wait, ticket, replies)) => {
+                    let answered = self.answer(&wait, ticket, replies).await;
+                    self.server.interest().end_wait(&wait.waiter, Ending::Gone);
+                    if answered.is_err() || self.client.closing {
+                        break;
+                    }
+                    read = false;
+                }
                 Ok(Turn::Waiting(next)) => {
                     if let Err(error) = self.wait_for(next).await {
                         debug!(client = self.client.info.id, %error, "connection lost");
@@ -174,35 +185,58 @@ impl Connection {
         }
     }
 
-    /// Waits until a pause is over or another one. What the client sends meanwhile is taken, so as to see it go.
+    /// Waits until a pause is over or another one.
     async fn outlast_pause(&mut self) -> io::Result<()> {
         let server = self.server.clone();
-        let mut over = pin!(server.pause().changed());
         let info = self.client.info.clone();
         info.states.set(State::POSTPONED);
+        self.outlast(server.pause().changed()).await?;
+        info.states.clear(State::POSTPONED);
+        Ok(())
+    }
+
+    /// Waits for something. What the client sends meanwhile is taken, so as to see it go, and it is sent its messages.
+    async fn outlast<R>(&mut self, wait: impl Future<Output = R>) -> io::Result<R> {
+        let mut wait = pin!(wait);
         loop {
-            let event = poll_fn(|context| match over.as_mut().poll(context) {
-                Poll::Ready(()) => Poll::Ready(Ok(None)),
-                Poll::Pending => self.poll_event(context).map_ok(Some),
+            let event = poll_fn(|context| match wait.as_mut().poll(context) {
+                Poll::Ready(result) => Poll::Ready(Ok(Err(result))),
+                Poll::Pending => self.poll_event(context).map_ok(Ok),
             });
             match event.await? {
-                None => break,
-                Some(Event::Input) => self.receive_ahead()?,
-                Some(Event::Messages) => {
+                Err(result) => return Ok(result),
+                Ok(Event::Input) => self.receive_ahead()?,
+                Ok(Event::Messages) => {
                     if let Turn::Blocked(messages) = self.deliver()? {
                         self.send(&messages).await?;
                     }
                 }
             }
         }
-        info.states.clear(State::POSTPONED);
-        Ok(())
+    }
+
+    /// Sends replies, and then that of a command that waits for a list, once it has one or its time is over.
+    async fn answer(&mut self, wait: &Wait, ticket: Option<Ticket>, replies: Vec<u8>) -> io::Result<()> {
+        self.send_once_durable(ticket, replies).await?;
+        let (waiter, server) = (&wait.waiter, self.server.clone());
+        let answer = self.outlast(async {
+            match tokio::time::timeout(wait.timeout, waiter.answered()).await {
+                Ok(answer) => answer,
+                Err(_) => {
+                    server.interest().end_wait(waiter, Ending::TimedOut);
+                    waiter.answered().await
+                }
+            }
+        });
+        let answer = answer.await?;
+        let reply = if wait.silent { Vec::new() } else { answer.reply };
+        self.send_once_durable(answer.ticket.filter(|_| self.server.answers_durably()), reply).await
     }
 
     fn receive_ahead(&mut self) -> io::Result<()> {
         if self.input.len() > self.server.limits(self.client.authenticated).max_request {
             return Err(io::Error::other(
-                "more was sent during a pause than client-query-buffer-limit allows",
+                "more was sent while a command waited than client-query-buffer-limit allows",
             ));
         }
         self.input.reserve(READ_BUFFER);
@@ -269,6 +303,9 @@ impl Connection {
             self.server.interest().broadcast();
             self.client.info.outbox.drain_into(replies.as_mut_vec());
             let ticket = session.take_ticket().filter(|_| self.server.answers_durably());
+            if let Some(wait) = self.client.wait.take() {
+                break Some(Turn::Blocking(wait, ticket, std::mem::take(replies.as_mut_vec())));
+            }
             if let Some(delay) = self.client.delay.take() {
                 break Some(Turn::Delayed(delay, ticket, std::mem::take(replies.as_mut_vec())));
             }
@@ -330,6 +367,10 @@ impl Connection {
 
     async fn send_after(&mut self, delay: Delay, ticket: Option<Ticket>, replies: Vec<u8>) -> io::Result<()> {
         self.wait_out(delay).await?;
+        self.send_once_durable(ticket, replies).await
+    }
+
+    async fn send_once_durable(&mut self, ticket: Option<Ticket>, replies: Vec<u8>) -> io::Result<()> {
         match ticket {
             Some(ticket) => self.send_durable(ticket, replies).await,
             None => self.send(&replies).await,

@@ -2,8 +2,8 @@
 //! does on that machine, so that 0.1 + 0.2 is 0.3, on every machine.
 
 use num_bigint::BigUint;
-use rustc_apfloat::Float;
 use rustc_apfloat::ieee::X87DoubleExtended;
+use rustc_apfloat::{Float, Round};
 
 #[derive(Clone, Copy)]
 pub(crate) struct LongDouble(X87DoubleExtended);
@@ -33,6 +33,13 @@ impl LongDouble {
 
     pub(crate) fn add(self, other: LongDouble) -> LongDouble {
         LongDouble((self.0 + other.0).value)
+    }
+
+    /// The next integer of a thousand times the number, or the last one that there is.
+    pub(crate) fn thousandfold(self) -> i64 {
+        let thousand = X87DoubleExtended::from_u128(1000).value;
+        let product = (self.0 * thousand).value.round_to_integral(Round::TowardPositive).value;
+        product.to_i128(i64::BITS as usize).value as i64
     }
 
     /// Writes the number exactly to 17 digits behind the point, without the zeros at its end; `None` if it is
@@ -119,6 +126,26 @@ mod tests {
             assert_eq!(sum(left, right).as_deref(), Some(expected), "{left} + {right}");
         }
         assert_eq!(sum("inf", "1"), None);
+    }
+
+    #[test]
+    fn seconds_are_so_many_milliseconds_and_no_less() {
+        let cases = [
+            ("0", 0),
+            ("0.001", 1),
+            ("0.0001", 1),
+            ("1.5", 1500),
+            ("-0.0001", 0),
+            ("-1", -1000),
+            ("9223372036854775", 9_223_372_036_854_775_000),
+            ("9223372036854776", i64::MAX),
+            ("inf", i64::MAX),
+            ("-inf", i64::MIN),
+        ];
+        for (seconds, milliseconds) in cases {
+            let number = LongDouble::parse(seconds.as_bytes()).expect("a number");
+            assert_eq!(number.thousandfold(), milliseconds, "{seconds}");
+        }
     }
 
     #[test]

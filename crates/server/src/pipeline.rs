@@ -169,8 +169,9 @@ fn run_in_order(requests: &[Request], input: &[u8], context: &mut Context<'_>) -
         if commands::execute(context, request.command, args) == Fate::Postponed {
             return Some(Progress { taken: request.start, next: Next::EndPause });
         }
+        commands::serve_waiting(context);
         context.client.info.outbox.drain_into(context.replies.as_mut_vec());
-        if context.client.closing || context.client.delay.is_some() {
+        if context.client.closing || context.client.is_waiting() {
             return Some(Progress { taken: request.end, next: Next::Read });
         }
         if context.replies.as_bytes().len() >= FLUSH_AT && number + 1 < requests.len() {

@@ -13,6 +13,7 @@ use super::options::{integer, is};
 use super::registry::reply_help;
 use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, REGISTRY, ReplyMode, command, container};
 use crate::clients::{ClientInfo, State};
+use crate::interest::Ending;
 use crate::pause::Scope;
 
 const OWN: Flags = Flags::CONNECTION.and(Flags::ALLOW_BUSY);
@@ -134,6 +135,7 @@ fn kill_all(context: &mut Context<'_>, filter: &Filter<'_>) -> i64 {
             context.client.closing = true;
         } else {
             context.server.clients().kill(&client);
+            context.server.interest().unblock(client.id, Ending::Gone);
         }
     }
     killed
@@ -206,11 +208,15 @@ fn unpause(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
 }
 
 fn unblock(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    if args.len() == 4 && !is(&args[3], "TIMEOUT") && !is(&args[3], "ERROR") {
-        return Err(Failure::fixed("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"));
-    }
-    integer(&args[2])?;
-    context.integer(0)
+    let ending = match args.get(3).filter(|_| args.len() == 4) {
+        None => Ending::TimedOut,
+        Some(reason) if is(reason, "TIMEOUT") => Ending::TimedOut,
+        Some(reason) if is(reason, "ERROR") => Ending::Unblocked,
+        Some(_) => return Err(Failure::fixed("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")),
+    };
+    let client = integer(&args[2])?;
+    let unblocked = context.server.interest().unblock(client as u64, ending);
+    context.integer(unblocked.into())
 }
 
 fn help(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {

@@ -12,6 +12,7 @@ use snugly_store::{Session, StoreError, Value};
 use super::transactions::{Transaction, WatchList};
 use super::{Failure, Outcome};
 use crate::clients::{ClientInfo, State};
+use crate::interest::Waiter;
 use crate::server::Server;
 use crate::worker::WorkerStats;
 
@@ -55,6 +56,17 @@ pub(crate) struct Client {
     pub(crate) closing: bool,
     /// How long the last reply is held back.
     pub(crate) delay: Option<Delay>,
+    /// What its last command waits for.
+    pub(crate) wait: Option<Wait>,
+}
+
+/// A wait for a list, before the command that asked for it has an answer.
+pub(crate) struct Wait {
+    pub(crate) waiter: Arc<Waiter>,
+    /// How long at most.
+    pub(crate) timeout: Duration,
+    /// Whether the client does not want the answer.
+    pub(crate) silent: bool,
 }
 
 /// A wait of one connection, before its last reply is sent.
@@ -85,6 +97,7 @@ impl Client {
             watched: WatchList::default(),
             closing: false,
             delay: None,
+            wait: None,
         }
     }
 
@@ -96,6 +109,11 @@ impl Client {
     /// Whether the command that runs is part of a transaction, where nothing can be waited for.
     pub(crate) fn denies_blocking(&self) -> bool {
         self.info.states.has(State::IN_TRANSACTION)
+    }
+
+    /// Whether the command that ran last is not over.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.delay.is_some() || self.wait.is_some()
     }
 
     pub(crate) fn select(&mut self, database: usize) {

@@ -56,14 +56,22 @@ pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: A
     match (mode, context.client.reply_mode) {
         (ReplyMode::On, ReplyMode::On) | (ReplyMode::Off, ReplyMode::On) => {}
         (ReplyMode::SkipNext, after) => {
-            context.replies.as_mut_vec().truncate(start);
+            silence(context, start);
             if after == ReplyMode::SkipNext {
                 context.client.reply_mode = ReplyMode::On;
             }
         }
-        (_, ReplyMode::Off | ReplyMode::SkipNext) => context.replies.as_mut_vec().truncate(start),
+        (_, ReplyMode::Off | ReplyMode::SkipNext) => silence(context, start),
     }
     Fate::Answered
+}
+
+/// Lets the client have no reply to its command, whenever there is one.
+fn silence(context: &mut Context<'_>, start: usize) {
+    context.replies.as_mut_vec().truncate(start);
+    if let Some(wait) = &mut context.client.wait {
+        wait.silent = true;
+    }
 }
 
 /// What is done with a request that may run.

@@ -33,6 +33,7 @@ mod latency;
 mod lcs;
 mod list_changes;
 mod list_pops;
+mod list_waits;
 mod lists;
 mod memory;
 mod moves;
@@ -51,10 +52,11 @@ mod transactions;
 
 use snugly_protocol::resp::{Args, parse_integer};
 
-pub(crate) use context::{Client, Context, Delay};
+pub(crate) use context::{Client, Context, Delay, Wait};
 use context::{Edit, ReplyMode};
 pub(crate) use execution::{Fate, execute};
 pub(crate) use failure::{Failure, Outcome};
+pub(crate) use list_waits::serve_waiting;
 pub(crate) use registry::REGISTRY;
 pub(crate) use transactions::discard_all;
 
@@ -93,6 +95,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "list", commands: lists::COMMANDS },
     Group { name: "list", commands: list_changes::COMMANDS },
     Group { name: "list", commands: list_pops::COMMANDS },
+    Group { name: "list", commands: list_waits::COMMANDS },
     Group { name: "bitmap", commands: bits::COMMANDS },
     Group { name: "bitmap", commands: bitfield::COMMANDS },
     Group { name: "generic", commands: keys::COMMANDS },
@@ -172,6 +175,9 @@ pub(crate) const ALL_KEYS: Keys = Keys { first: 1, last: -1, step: 1 };
 pub(crate) const KEYS_AND_VALUES: Keys = Keys { first: 1, last: -1, step: 2 };
 /// A number of keys, then the keys.
 pub(crate) const COUNTED_KEYS: Keys = Keys { first: 2, last: 0, step: 1 };
+/// As [`COUNTED_KEYS`], behind a timeout.
+pub(crate) const COUNTED_KEYS_BEHIND_TIMEOUT: Keys = Keys { first: 3, last: 0, step: 1 };
+pub(crate) const ALL_KEYS_BUT_LAST: Keys = Keys { first: 1, last: -2, step: 1 };
 /// A number of pairs, then the pairs.
 pub(crate) const COUNTED_KEYS_AND_VALUES: Keys = Keys { first: 2, last: 0, step: 2 };
 /// The key of a subcommand such as OBJECT ENCODING.

@@ -92,6 +92,7 @@ pub(super) struct Connected {
     tracking: TrackingStats,
     watching: usize,
     watched_keys: usize,
+    awaited_keys: usize,
 }
 
 pub(super) static CLIENTS: Group<Connected> = Group {
@@ -107,7 +108,8 @@ pub(super) static CLIENTS: Group<Connected> = Group {
             most_input: input.max().unwrap_or(0),
             most_output: output.max().unwrap_or(0),
             max_clients: server.configuration().max_clients,
-            blocked: blocked + server.clients().count(State::POSTPONED),
+            blocked: blocked + server.clients().count(State::POSTPONED) + server.interest().waiting_clients(),
+            awaited_keys: server.interest().awaited_keys(),
             subscribed: server.clients().count(State::SUBSCRIBED),
             tracking: server.interest().tracking_stats(),
             watching: server.interest().watching_clients(),
@@ -136,6 +138,9 @@ const CLIENT_FIGURES: &[Figure<Connected>] = &[
         gauge("watching_clients", "Clients that watch keys for a transaction")),
     figure("total_watched_keys", |c| c.watched_keys.into(),
         gauge("watched_keys", "Keys that clients watch")),
+    figure("total_blocking_keys", |c| c.awaited_keys.into(),
+        gauge("awaited_keys", "Keys for whose lists clients wait")),
+    nothing("total_blocking_keys_on_nokey"),
 ];
 
 pub(super) fn clients(server: &Server, fields: &mut Fields) {

@@ -1,22 +1,30 @@
-//! Who among the clients is to hear of changed keys: those that watch them, and those that keep copies.
+//! Who among the clients is to hear of changed keys: those that watch them, those that keep copies, and those that wait
+//! for lists.
 //!
 //! The store tells of every change, under the lock of the key's shard; where nobody listens that costs two loads. This
 //! module knows keys and clients. It knows no commands and no values, and must not use the store.
 
 mod sharded;
 mod tracking;
+mod waiter;
+mod waiting;
 mod watching;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use indexmap::IndexSet;
+use parking_lot::MutexGuard;
 use snugly_store::Observer;
 
 pub(crate) use tracking::{CHANNEL, TrackingMode, TrackingStats, act_for};
+pub(crate) use waiter::{Answer, Ending, Waiter, Wanted};
+pub(crate) use waiting::Place;
 pub(crate) use watching::Watched;
 
 use crate::clients::{ClientInfo, State};
 use tracking::Tracking;
+use waiting::Waiting;
 use watching::Watching;
 
 /// All clients' interest in keys.
@@ -26,6 +34,7 @@ pub(crate) struct Interest {
     /// How many clients watch a key; nothing is looked up for none.
     watching_clients: AtomicUsize,
     tracking: Tracking,
+    waiting: Waiting,
 }
 
 impl Observer for Interest {
@@ -36,6 +45,7 @@ impl Observer for Interest {
             self.watching.changed(database, key);
         }
         self.tracking.changed(key);
+        self.waiting.changed(database, key);
     }
 
     fn flushed(&self, database: Option<usize>) {
@@ -43,6 +53,7 @@ impl Observer for Interest {
             self.watching.flushed(database);
         }
         self.tracking.flushed();
+        self.waiting.flushed(database);
     }
 }
 
@@ -64,6 +75,57 @@ impl Interest {
             self.watching_clients.fetch_sub(1, Ordering::Relaxed);
         }
         client.states.clear(State::DIRTY);
+    }
+
+    /// Lets a client wait. The caller holds the shards of the keys, which have no lists.
+    pub(crate) fn wait(&self, waiter: &Arc<Waiter>) {
+        self.waiting.add(waiter);
+    }
+
+    /// Whether keys that are waited for have changed.
+    pub(crate) fn has_ready(&self) -> bool {
+        self.waiting.has_ready()
+    }
+
+    /// Those keys, in the order in which they changed; from then on they have not.
+    pub(crate) fn take_ready(&self) -> IndexSet<Place> {
+        self.waiting.take_ready()
+    }
+
+    /// Keeps other threads from serving, so that clients are served in the order in which they came. The caller holds no
+    /// shards.
+    pub(crate) fn serve_alone(&self) -> MutexGuard<'_, ()> {
+        self.waiting.serve_alone()
+    }
+
+    /// Who waits for a key, in the order in which they came.
+    pub(crate) fn waiters(&self, place: &Place) -> Vec<Arc<Waiter>> {
+        self.waiting.of(place)
+    }
+
+    /// Serving a client is done, which [`Waiter::begin`] began; without an answer it waits on.
+    pub(crate) fn finish_serving(&self, waiter: &Arc<Waiter>, answer: Option<Answer>) {
+        self.waiting.finish(waiter, answer);
+    }
+
+    /// Ends a wait, if nothing else has.
+    pub(crate) fn end_wait(&self, waiter: &Arc<Waiter>, ending: Ending) {
+        self.waiting.end(waiter, ending);
+    }
+
+    /// Ends the wait of the client of this number; says whether it waits.
+    pub(crate) fn unblock(&self, client: u64, ending: Ending) -> bool {
+        self.waiting.unblock(client, ending)
+    }
+
+    /// How many clients wait for lists.
+    pub(crate) fn waiting_clients(&self) -> usize {
+        self.waiting.count()
+    }
+
+    /// For how many keys clients wait.
+    pub(crate) fn awaited_keys(&self) -> usize {
+        self.waiting.keys()
     }
 
     /// How many clients watch at least one key.
@@ -116,6 +178,7 @@ mod tests {
     use std::net::SocketAddr;
 
     use proptest::prelude::*;
+    use snugly_store::End;
     use tokio::net::{TcpListener, TcpStream};
     use tokio::runtime::Runtime;
 
@@ -163,6 +226,19 @@ mod tests {
 
     fn watched(database: usize, key: &str, existed: bool) -> Watched {
         Watched { database, key: key.as_bytes().into(), existed }
+    }
+
+    fn waiter(fixture: &mut Fixture, keys: &[&str]) -> Arc<Waiter> {
+        let keys = keys.iter().map(|key| key.as_bytes().into()).collect();
+        let wanted = Wanted::Elements { keys, end: End::Left, count: None };
+        let waiter = Arc::new(Waiter::new(fixture.client(), 0, wanted));
+        fixture.interest.wait(&waiter);
+        waiter
+    }
+
+    fn answer(fixture: &Fixture, waiter: &Waiter) -> String {
+        let answer = fixture.runtime.block_on(waiter.answered());
+        String::from_utf8(answer.reply).expect("it is text")
     }
 
     fn told(client: &ClientInfo) -> String {
@@ -238,6 +314,57 @@ mod tests {
         let invalidate = ">2 $10 invalidate";
         assert_eq!(told(&listener), format!("{invalidate} *3 $3 u:1 $3 u:2 $3 u:3 {invalidate} *1 $3 v:1 "));
         assert_eq!(told(&author), format!("{invalidate} *1 $3 u:3 "));
+    }
+
+    #[test]
+    fn changed_keys_are_ready_once_if_somebody_waits_for_them() {
+        let mut fixture = Fixture::new();
+        let (first, second) = (waiter(&mut fixture, &["a", "b", "a"]), waiter(&mut fixture, &["b"]));
+        let interest = &fixture.interest;
+        for (database, key) in [(0, "b"), (0, "a"), (0, "b"), (1, "a"), (0, "c")] {
+            interest.changed(database, key.as_bytes());
+        }
+        assert!(interest.has_ready());
+        let ready: Vec<Place> = interest.take_ready().into_iter().collect();
+        assert_eq!(ready, [(0, b"b"[..].into()), (0, b"a"[..].into())]);
+        assert!(!interest.has_ready());
+        let waiting =
+            |place| interest.waiters(place).iter().map(|waiter| waiter.client.id).collect::<Vec<_>>();
+        assert_eq!(waiting(&ready[0]), [first.client.id, second.client.id]);
+        assert_eq!(waiting(&ready[1]), [first.client.id]);
+        interest.end_wait(&first, Ending::Gone);
+        interest.end_wait(&second, Ending::Gone);
+        assert_eq!((interest.waiting_clients(), interest.awaited_keys()), (0, 0));
+        interest.changed(0, b"a");
+        assert!(!interest.has_ready());
+    }
+
+    #[test]
+    fn a_wait_that_ends_while_it_is_served_ends_with_what_it_gets_or_else_as_it_was_told() {
+        let mut fixture = Fixture::new();
+        for (answered, expected) in [(true, ":1\r\n"), (false, "_\r\n")] {
+            let waiter = waiter(&mut fixture, &["a"]);
+            assert!(waiter.begin());
+            assert!(fixture.interest.unblock(waiter.client.id, Ending::TimedOut));
+            assert!(!waiter.begin());
+            let answered = answered.then(|| Answer { reply: b":1\r\n".to_vec(), ticket: None });
+            fixture.interest.finish_serving(&waiter, answered);
+            assert_eq!(answer(&fixture, &waiter), expected);
+            assert!(!fixture.interest.unblock(waiter.client.id, Ending::Unblocked));
+        }
+    }
+
+    #[test]
+    fn who_is_served_and_gets_nothing_waits_on() {
+        let mut fixture = Fixture::new();
+        let waiter = waiter(&mut fixture, &["a"]);
+        assert!(waiter.begin());
+        fixture.interest.finish_serving(&waiter, None);
+        assert!(waiter.client.states.has(State::BLOCKED) && waiter.begin());
+        fixture.interest.finish_serving(&waiter, Some(Answer { reply: b":1\r\n".to_vec(), ticket: None }));
+        assert!(!waiter.client.states.has(State::BLOCKED) && !waiter.begin());
+        fixture.interest.end_wait(&waiter, Ending::Unblocked);
+        assert_eq!(answer(&fixture, &waiter), ":1\r\n");
     }
 
     #[test]

@@ -1,0 +1,177 @@
+//! Lists that are waited for: a command whose keys have no lists waits for one, and is served by whoever makes it, behind
+//! the command or the transaction that does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use snugly_protocol::resp::{Args, ReplyBuffer};
+use snugly_store::End;
+
+use super::list_pops::{FirstOf, move_one, pop_first, reply_element};
+use super::lists::end;
+use super::record;
+use super::{
+    ALL_KEYS_BUT_LAST, COUNTED_KEYS_BEHIND_TIMEOUT, Client, Command, Context, Failure, Flags, Outcome,
+    TWO_KEYS, Wait, command,
+};
+use crate::clients::State;
+use crate::interest::{Answer, Waiter, Wanted, act_for};
+use crate::long_double::LongDouble;
+
+const POP: Flags = Flags::WRITE.and(Flags::BLOCKING);
+const MOVE: Flags = Flags::WRITE_MEMORY.and(Flags::BLOCKING);
+
+#[rustfmt::skip]
+pub(super) const COMMANDS: &[Command] = &[
+    command("blpop", -3, POP, ALL_KEYS_BUT_LAST, blpop),
+    command("brpop", -3, POP, ALL_KEYS_BUT_LAST, brpop),
+    command("blmpop", -5, POP.and(Flags::MOVABLE_KEYS), COUNTED_KEYS_BEHIND_TIMEOUT, blmpop),
+    command("blmove", 6, MOVE, TWO_KEYS, blmove),
+    command("brpoplpush", 4, MOVE, TWO_KEYS, brpoplpush),
+];
+
+fn blpop(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    pop(context, args, End::Left)
+}
+
+fn brpop(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    pop(context, args, End::Right)
+}
+
+fn pop(context: &mut Context<'_>, args: Args<'_>, end: End) -> Outcome {
+    let last = args.len() - 1;
+    let timeout = timeout(context, &args[last])?;
+    let keys = args.from(1).iter().take(last - 1).map(Box::from).collect();
+    take_or_wait(context, Wanted::Elements { keys, end, count: None }, timeout, ReplyBuffer::null_array)
+}
+
+fn blmpop(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let FirstOf { keys, end, count } = FirstOf::parse(args.from(2))?;
+    let timeout = timeout(context, &args[1])?;
+    let keys = keys.into_iter().map(Box::from).collect();
+    let wanted = Wanted::Elements { keys, end, count: Some(count) };
+    take_or_wait(context, wanted, timeout, ReplyBuffer::null_array)
+}
+
+fn blmove(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let (from_end, to_end) = (end(&args[3])?, end(&args[4])?);
+    let timeout = timeout(context, &args[5])?;
+    let wanted = Wanted::Move { from: (args[1].into(), from_end), to: (args[2].into(), to_end) };
+    take_or_wait(context, wanted, timeout, ReplyBuffer::null)
+}
+
+fn brpoplpush(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let timeout = timeout(context, &args[3])?;
+    let wanted = Wanted::Move { from: (args[1].into(), End::Right), to: (args[2].into(), End::Left) };
+    take_or_wait(context, wanted, timeout, ReplyBuffer::null)
+}
+
+/// How long to wait, given in seconds; 0 is for ever.
+fn timeout(context: &Context<'_>, arg: &[u8]) -> Result<Duration, Failure> {
+    const OUT_OF_RANGE: Failure = Failure::fixed("ERR timeout is out of range");
+    let seconds =
+        LongDouble::parse(arg).ok_or(Failure::fixed("ERR timeout is not a float or out of range"))?;
+    let milliseconds =
+        u64::try_from(seconds.thousandfold()).map_err(|_| Failure::fixed("ERR timeout is negative"))?;
+    match milliseconds.checked_add(context.session.now()) {
+        Some(end) if end <= i64::MAX as u64 => {}
+        _ => return Err(OUT_OF_RANGE),
+    }
+    Ok(if milliseconds == 0 { Duration::MAX } else { Duration::from_millis(milliseconds) })
+}
+
+/// Takes what is wanted if it is there, or lets the client wait for it; where it may not, the answer is `nothing`.
+fn take_or_wait(
+    context: &mut Context<'_>,
+    wanted: Wanted,
+    timeout: Duration,
+    nothing: fn(&mut ReplyBuffer),
+) -> Outcome {
+    let waiter = Arc::new(Waiter::new(context.client.info.clone(), context.client.database, wanted));
+    // Held until the client is known to wait, so that no list comes into being unnoticed.
+    context.exclusively(waiter.wanted.touched_keys(), |context| {
+        if take(context, &waiter.wanted)? {
+            return Ok(());
+        }
+        if context.client.denies_blocking() {
+            nothing(context.replies);
+            return Ok(());
+        }
+        context.server.interest().wait(&waiter);
+        context.client.wait = Some(Wait { waiter: waiter.clone(), timeout, silent: false });
+        Ok(())
+    })
+}
+
+/// Takes what is wanted and answers it; says whether it is there.
+fn take(context: &mut Context<'_>, wanted: &Wanted) -> Result<bool, Failure> {
+    match wanted {
+        Wanted::Elements { keys, end, count: Some(count) } => {
+            pop_first(context, keys.iter().map(|key| &**key), *end, *count)
+        }
+        Wanted::Elements { keys, end, count: None } => {
+            for key in keys {
+                let Context { session, client, replies, .. } = &mut *context;
+                let found = session.list_pop(client.database, key, *end, 1, |_, element| {
+                    replies.array(2);
+                    replies.bulk(key);
+                    reply_element(replies, element);
+                })?;
+                if found {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+        Wanted::Move { from, to } => move_one(context, (&from.0, from.1), (&to.0, to.1)),
+    }
+}
+
+/// Serves the clients that wait for keys that have become lists, in the order in which they came. It runs behind every
+/// command, when no shard is held.
+pub(crate) fn serve_waiting(context: &mut Context<'_>) {
+    let interest = context.server.interest();
+    if !interest.has_ready() {
+        return;
+    }
+    let _alone = interest.serve_alone();
+    loop {
+        let ready = interest.take_ready();
+        if ready.is_empty() {
+            break;
+        }
+        for place in &ready {
+            for waiter in interest.waiters(place) {
+                let value = context.session.peek(place.0, &place.1);
+                if !value.is_ok_and(|value| value.is_some_and(|value| value.is_list())) {
+                    break;
+                }
+                serve(context, &waiter);
+            }
+        }
+    }
+    act_for(&context.client.info);
+}
+
+/// Runs a client's command in its name, as long as it waits for that.
+fn serve(context: &mut Context<'_>, waiter: &Arc<Waiter>) {
+    if !waiter.begin() {
+        return;
+    }
+    act_for(&waiter.client);
+    context.session.set_touches(!waiter.client.states.has(State::NO_TOUCH));
+    let Context { session, server, stats, .. } = context;
+    let mut replies = ReplyBuffer::new(waiter.client.protocol());
+    let mut client = Client::new(waiter.client.clone(), true);
+    client.database = waiter.database;
+    let mut served = Context { session, client: &mut client, server, replies: &mut replies, stats };
+    let is_answered = take(&mut served, &waiter.wanted).unwrap_or_else(|failure| {
+        record::error(&served, &failure);
+        served.replies.as_mut_vec().clear();
+        served.replies.error(failure.text());
+        true
+    });
+    let answer =
+        is_answered.then(|| Answer { reply: replies.as_bytes().to_vec(), ticket: context.session.ticket() });
+    context.server.interest().finish_serving(waiter, answer);
+}
