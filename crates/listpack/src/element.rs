@@ -33,8 +33,9 @@ const RANGE_13: i64 = 1 << 13;
 /// A byte of a back length that has others in front of it.
 const MORE: u8 = 0x80;
 const BACK_BITS: u32 = 7;
-/// What fits back lengths of one byte to four, as `lpEncodeBacklen` has it: from two bytes on, one less than would fit.
-const BACK_LIMITS: [usize; 4] = [0x7f, 0x3ffe, 0x1f_fffe, 0xfff_fffe];
+/// The most that fits back lengths of one byte to four, as in Valkey 9.1. Older servers, and Redis, took one byte more for
+/// the last three of these: that is read, too.
+const BACK_LIMITS: [usize; 4] = [0x7f, 0x3fff, 0x1f_ffff, 0xfff_ffff];
 
 /// What is looked for among elements.
 #[derive(Clone, Copy, Debug)]
@@ -136,7 +137,8 @@ impl<'a> Element<'a> {
             BITS_64 => (Element::Integer(i64::from_le_bytes(*rest.first_chunk()?)), 9),
             _ => return None,
         };
-        let total = len + back_len_len(len);
+        let is_longer = bytes.get(len) == Some(&0) && BACK_LIMITS[1..].contains(&len);
+        let total = len + back_len_len(len) + usize::from(is_longer);
         (total <= bytes.len()).then_some((element, total))
     }
 }
@@ -266,19 +268,32 @@ mod tests {
     }
 
     #[test]
-    fn back_lengths_have_a_byte_for_every_seven_bits_as_valkey_counts_them() {
+    fn back_lengths_have_a_byte_for_every_seven_bits() {
         for (len, bytes) in [
             (127, &[0x7f][..]),
             (128, &[0x01, 0x80]),
-            (0x3ffe, &[0x7f, 0xfe]),
-            (0x3fff, &[0x00, 0xff, 0xff]),
-            (0x1f_fffe, &[0x7f, 0xff, 0xfe]),
-            (0x1f_ffff, &[0x00, 0xff, 0xff, 0xff]),
+            (0x3fff, &[0x7f, 0xff]),
+            (0x4000, &[0x01, 0x80, 0x80]),
+            (0x1f_ffff, &[0x7f, 0xff, 0xff]),
+            (0x20_0000, &[0x01, 0x80, 0x80, 0x80]),
             (u32::MAX as usize, &[0x0f, 0xff, 0xff, 0xff, 0xff]),
         ] {
             let mut out = Vec::new();
             write_back_len(len, &mut out);
             assert_eq!(out, bytes, "{len}");
+        }
+    }
+
+    #[test]
+    fn back_lengths_with_a_byte_more_are_read_where_older_servers_wrote_them() {
+        for encoded_len in [0x3fff, 0x1f_ffff] {
+            let bytes = vec![b'x'; encoded_len - 5];
+            let mut out = written(&bytes);
+            out.insert(encoded_len, 0);
+            out[encoded_len + 1] |= MORE;
+            assert_eq!(Element::read(&out), Some((Element::Bytes(&bytes), out.len())));
+            assert_eq!(start_of(&out, out.len()), Some(0));
+            assert_eq!(Element::read(&out[..out.len() - 1]), None);
         }
     }
 
@@ -288,6 +303,7 @@ mod tests {
             (-70_000i64..70_000).prop_map(|integer| integer.to_string().into_bytes()),
             prop::collection::vec(any::<u8>(), 0..200),
             (0usize..40_000).prop_map(|len| vec![b'x'; len]),
+            Just(vec![b'x'; 16_378]),
         ]
     }
 
