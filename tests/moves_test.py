@@ -82,7 +82,7 @@ def test_other_types_than_strings_are_refused_by_name(
     if name is None:
         assert reply == Simple(b"OK")
     else:
-        assert reply == Failure(b"ERR Unsupported data type: %s. Only strings can be restored" % name.encode())
+        assert reply == Failure(b"ERR Unsupported data type: %s. Only strings and lists can be restored" % name.encode())
         assert connection.command("EXISTS", "key") == 0
 
 

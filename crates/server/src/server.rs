@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
@@ -30,6 +31,7 @@ use crate::learning;
 use crate::memory::Memory;
 use crate::monitors::Monitors;
 use crate::pause::Pause;
+use crate::rdb::{self, LoadError, Saves};
 use crate::samples::{Samples, Totals};
 use crate::settings::{Configuration, LogSettings};
 use crate::worker::{self, WorkerHandle, WorkerStats};
@@ -43,6 +45,9 @@ pub enum StartError {
     /// The store on disk could not be opened.
     #[error(transparent)]
     Storage(#[from] OpenError),
+    /// The RDB file could not be loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
     /// An address could not be listened on.
     #[error("cannot listen on {address}: {reason}{hint}")]
     Listen {
@@ -97,6 +102,7 @@ pub struct Server {
     latency: LatencyMonitor,
     tracks_latency: AtomicBool,
     samples: Mutex<Samples>,
+    saves: Saves,
     /// Different for every start of a server, in hexadecimal digits.
     pub(crate) run_id: String,
     stop: Notify,
@@ -142,6 +148,9 @@ impl Server {
             Some(storage) => Store::open(config, storage)?,
             None => Store::new(config),
         };
+        if !configuration.load_rdb.is_empty() {
+            rdb::load(&store, Path::new(&configuration.load_rdb), configuration.max_value_bytes)?;
+        }
         let threads = match configuration.threads {
             0 => thread::available_parallelism().map_or(1, |n| n.get()),
             threads => threads,
@@ -162,6 +171,7 @@ impl Server {
             latency: LatencyMonitor::default(),
             tracks_latency: AtomicBool::new(true),
             samples: Mutex::default(),
+            saves: Saves::default(),
             run_id: format!("{:032x}{:08x}", fastrand::u128(..), fastrand::u32(..)),
             stop: Notify::new(),
             stopping: AtomicBool::new(false),
@@ -273,6 +283,10 @@ impl Server {
 
     pub(crate) fn monitors(&self) -> &Monitors {
         &self.monitors
+    }
+
+    pub(crate) fn saves(&self) -> &Saves {
+        &self.saves
     }
 
     pub(crate) fn command_log(&self) -> &CommandLog {

@@ -149,7 +149,7 @@ impl From<RestoreError> for Failure {
         match error {
             RestoreError::TooLong { .. } => Failure::TOO_LONG,
             RestoreError::UnsupportedType(_) => {
-                Failure::new(format!("ERR {error}. Only strings can be restored"))
+                Failure::new(format!("ERR {error}. Only strings and lists can be restored"))
             }
             _ => Failure::new(format!("ERR {error}")),
         }

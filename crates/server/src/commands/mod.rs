@@ -39,6 +39,7 @@ mod memory;
 mod moves;
 mod numbers;
 mod options;
+mod persistence;
 mod pubsub;
 mod ranges;
 mod record;
@@ -115,6 +116,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "server", commands: memory::COMMANDS },
     Group { name: "server", commands: command_log::COMMANDS },
     Group { name: "server", commands: latency::COMMANDS },
+    Group { name: "server", commands: persistence::COMMANDS },
     Group { name: "server", commands: replication::COMMANDS },
     Group { name: "server", commands: debug::COMMANDS },
     Group { name: "server", commands: stand_ins::COMMANDS },
@@ -211,6 +213,7 @@ impl Flags {
     pub(crate) const BLOCKING: Flags = Flags(1 << 15);
     /// Of commands that run others, which are logged themselves.
     pub(crate) const SKIP_COMMANDLOG: Flags = Flags(1 << 16);
+    pub(crate) const NO_ASYNC_LOADING: Flags = Flags(1 << 17);
 
     pub(crate) const READ_FAST: Flags = Flags::READONLY.and(Flags::FAST);
     pub(crate) const WRITE_FAST: Flags = Flags::WRITE.and(Flags::FAST);
@@ -227,7 +230,8 @@ impl Flags {
         (Flags::WRITE, "write"), (Flags::READONLY, "readonly"), (Flags::DENYOOM, "denyoom"), (Flags::ADMIN, "admin"),
         (Flags::PUBSUB, "pubsub"), (Flags::NOSCRIPT, "noscript"), (Flags::BLOCKING, "blocking"),
         (Flags::LOADING, "loading"), (Flags::STALE, "stale"), (Flags::SKIP_COMMANDLOG, "skip_commandlog"),
-        (Flags::FAST, "fast"), (Flags::NO_AUTH, "no_auth"), (Flags::NO_MULTI, "no_multi"),
+        (Flags::FAST, "fast"), (Flags::NO_AUTH, "no_auth"),
+        (Flags::NO_ASYNC_LOADING, "no_async_loading"), (Flags::NO_MULTI, "no_multi"),
         (Flags::MOVABLE_KEYS, "movablekeys"), (Flags::ALLOW_BUSY, "allow_busy"),
     ];
 

@@ -1,4 +1,4 @@
-//! What clients ask of replication and persistence, of which there is none: ROLE, WAIT, LASTSAVE.
+//! What clients ask of replication, of which there is none: ROLE, WAIT.
 
 use std::time::Duration;
 
@@ -9,14 +9,9 @@ use super::{Command, Context, Delay, Failure, Flags, NO_KEYS, Outcome, command};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    command("lastsave", 1, Flags::ANY_TIME.and(Flags::FAST), NO_KEYS, lastsave),
     command("role", 1, Flags::CONNECTION.and(Flags::FAST), NO_KEYS, role),
     command("wait", 3, Flags::BLOCKING, NO_KEYS, wait),
 ];
-
-fn lastsave(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
-    context.integer((context.server.started_at / 1000) as i64)
-}
 
 fn role(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     context.replies.array(3);

@@ -1,22 +1,7 @@
-//! What there is none of here, where tools ask for it: snapshots and logs of commands on disk, replication, modules, a
-//! cluster.
+//! What there is none of here, where tools ask for it: replication, modules, a cluster.
 
 use super::Fields;
 use crate::server::Server;
-
-pub(super) fn persistence(_server: &Server, fields: &mut Fields) {
-    fields.add_all([
-        ("loading", 0),
-        ("async_loading", 0),
-        ("rdb_bgsave_in_progress", 0),
-        ("rdb_saves", 0),
-        ("aof_enabled", 0),
-        ("aof_rewrite_in_progress", 0),
-        ("aof_rewrite_scheduled", 0),
-        ("aof_rewrites", 0),
-        ("module_fork_in_progress", 0),
-    ]);
-}
 
 pub(super) fn replication(_server: &Server, fields: &mut Fields) {
     fields.add("role", "master");

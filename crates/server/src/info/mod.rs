@@ -5,6 +5,7 @@
 //! - `compression`: what the codecs did
 //! - `dictionaries`: what is learned for values that are alike
 //! - `disk`: the disk tier
+//! - `persistence`: RDB files
 //! - `absent`: what other servers have and this one does not, where tools ask for it
 //!
 //! A field says what is so. What is not known is left out; what there is none of is 0. Numbers are rows (`figure`), from
@@ -15,6 +16,7 @@ pub(crate) mod compression;
 mod counters;
 pub(crate) mod dictionaries;
 mod disk;
+mod persistence;
 mod process;
 
 use std::fmt::{Display, Write as _};
@@ -43,7 +45,7 @@ const SECTIONS: &[Section] = &[
     Section { name: "Server", default: true, write: process::server },
     Section { name: "Clients", default: true, write: process::clients },
     Section { name: "Memory", default: true, write: process::memory },
-    Section { name: "Persistence", default: true, write: absent::persistence },
+    Section { name: "Persistence", default: true, write: persistence::persistence },
     Section { name: "Stats", default: true, write: counters::stats },
     Section { name: "Compression", default: true, write: compression::compression },
     Section { name: "Dictionaries", default: true, write: dictionaries::dictionaries },

@@ -47,6 +47,12 @@ pub struct Configuration {
     pub commit_interval: u64,
     /// Bytes of changes that do not wait any longer.
     pub commit_bytes: usize,
+    /// The RDB file to load at the start; empty is none.
+    pub load_rdb: String,
+    /// The folder of the RDB file that SAVE writes, and its name.
+    pub dir: String,
+    /// See `dir`.
+    pub dbfilename: String,
     /// The codec of new values, by name.
     pub compression: String,
     /// What `auto` chooses for.
@@ -187,6 +193,9 @@ impl Default for Configuration {
             durability: Durability::Batched,
             commit_interval: 0,
             commit_bytes: 0,
+            load_rdb: String::new(),
+            dir: String::new(),
+            dbfilename: String::new(),
             compression: String::new(),
             compression_goal: Goal::default(),
             compression_level: None,

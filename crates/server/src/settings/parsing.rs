@@ -3,6 +3,7 @@
 //! It knows the forms of values. It does not know the settings.
 
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use snugly_codec::Choice;
 use snugly_protocol::resp::parse_integer;
@@ -21,8 +22,27 @@ pub(super) fn host_and_port(text: &str) -> Result<String, String> {
     }
 }
 
+/// A folder that there is.
+pub(super) fn folder(text: &str) -> Result<String, String> {
+    match Path::new(text).is_dir() {
+        true => Ok(text.to_owned()),
+        false => Err("must be a folder that there is".to_owned()),
+    }
+}
+
+/// The name of a file, in a folder that is named elsewhere.
+pub(super) fn file_name(text: &str) -> Result<String, String> {
+    match Path::new(text).file_name() {
+        Some(name) if name == text => Ok(text.to_owned()),
+        _ => Err("can't be a path, just a filename".to_owned()),
+    }
+}
+
 /// The codec of lists; `None` for `none`.
 pub(super) fn list_codec(text: &str) -> Result<Option<Choice>, String> {
+    if text.eq_ignore_ascii_case("lzf") {
+        return Ok(Some(Choice::lzf(0)));
+    }
     let choice = Choice::new(&text.to_ascii_lowercase(), None, 0).map_err(|error| error.to_string())?;
     Ok(Some(choice).filter(Choice::compresses))
 }

@@ -3,9 +3,9 @@
 use snugly_store::MAX_KEY_LEN;
 
 use super::parsing::{
-    bytes, bytes_in_range, dictionary_use, dictionary_use_name, durability, durability_name, host_and_port,
-    in_range, level, list_codec, list_codec_name, log_length, percentiles, policy, threshold, words,
-    yes_or_no,
+    bytes, bytes_in_range, dictionary_use, dictionary_use_name, durability, durability_name, file_name,
+    folder, host_and_port, in_range, level, list_codec, list_codec_name, log_length, percentiles, policy,
+    threshold, words, yes_or_no,
 };
 use super::{DEFAULT_CODEC, Setting};
 use crate::command_log::Kind;
@@ -46,6 +46,15 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "commit-bytes", valkey_name: None, value_name: "BYTES", default: "8mb", live: false,
         help: "How many bytes of changes are written to disk without waiting any longer",
         set: |c, v| bytes_in_range(v, 64 << 10..=1 << 30).map(|n| c.commit_bytes = n), get: |c| c.commit_bytes.to_string() },
+    Setting { name: "load-rdb", valkey_name: None, value_name: "FILE", default: "", live: false,
+        help: "Load the strings and lists of this RDB file, of Redis up to 7.2 or Valkey up to 9.1, before clients are served; the store must be empty",
+        set: |c, v| { c.load_rdb = v.to_owned(); Ok(()) }, get: |c| c.load_rdb.clone() },
+    Setting { name: "dir", valkey_name: None, value_name: "FOLDER", default: ".", live: true,
+        help: "Where SAVE and BGSAVE write their RDB file",
+        set: |c, v| folder(v).map(|folder| c.dir = folder), get: |c| c.dir.clone() },
+    Setting { name: "dbfilename", valkey_name: None, value_name: "NAME", default: "dump.rdb", live: true,
+        help: "What SAVE and BGSAVE call their RDB file",
+        set: |c, v| file_name(v).map(|name| c.dbfilename = name), get: |c| c.dbfilename.clone() },
     Setting { name: "compression", valkey_name: None, value_name: "CODEC", default: DEFAULT_CODEC, live: true,
         help: "How new values are compressed: none, lz4 or zstd, or auto for what suits each kind of keys; values already stored stay as they are, and dictionaries need zstd or auto",
         set: |c, v| { c.compression = v.to_ascii_lowercase(); Ok(()) }, get: |c| c.compression.clone() },
@@ -83,7 +92,7 @@ pub const SETTINGS: &[Setting] = &[
         help: "How many nodes at each end of a list are not compressed, so that pushes and pops are quick; 0 is all",
         set: |c, v| in_range(v, 0..=i32::MAX.into()).map(|n| c.list_compress_depth = n), get: |c| c.list_compress_depth.to_string() },
     Setting { name: "list-compress-codec", valkey_name: None, value_name: "CODEC", default: DEFAULT_LIST_CODEC, live: true,
-        help: "How the other nodes of a list are compressed: none, lz4 or zstd",
+        help: "How the other nodes of a list are compressed: none, lz4, lzf (as Valkey does) or zstd",
         set: |c, v| list_codec(v).map(|codec| c.list_compress_codec = codec), get: |c| list_codec_name(c.list_compress_codec).to_owned() },
     Setting { name: "list-cache-memory", valkey_name: None, value_name: "BYTES", default: "4mb", live: true,
         help: "What nodes of lists may take in memory, beside max-memory, that are kept uncompressed for those who read them again",

@@ -54,6 +54,16 @@ impl Content {
         }
     }
 
+    /// Bytes of the listpack.
+    pub(crate) fn raw_len(&self) -> usize {
+        match self {
+            Content::Plain(listpack) => listpack.as_bytes().len(),
+            Content::Packed(entry) => {
+                Record::parse(entry.borrow().record_bytes()).map_or(0, |record| record.raw_len())
+            }
+        }
+    }
+
     /// The same as a record, under a key.
     pub(super) fn to_record(&self, key: &[u8], access: Access) -> Entry {
         match self {

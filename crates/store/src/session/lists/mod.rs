@@ -99,6 +99,11 @@ impl Elements {
     pub fn len(&self) -> usize {
         self.pieces.iter().map(|(_, elements)| elements.len()).sum()
     }
+
+    /// How many bytes each of the nodes has as a listpack.
+    pub fn node_lens(&self) -> impl Iterator<Item = usize> {
+        self.pieces.iter().map(|(content, _)| content.raw_len())
+    }
 }
 
 /// What came of replacing an element.

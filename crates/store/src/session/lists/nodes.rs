@@ -81,11 +81,11 @@ impl Session {
         }
     }
 
-    /// Reads the nodes from disk that are not in memory, and takes them there. `None` says that the list has changed
-    /// meanwhile: then it is to be looked at again.
+    /// Reads the nodes from disk that are not in memory, and takes them there if the database of their key is given. `None`
+    /// says that the list has changed meanwhile: then it is to be looked at again.
     pub(super) fn fetch(
         &mut self,
-        database: usize,
+        database: Option<usize>,
         key: &[u8],
         pieces: Vec<Piece>,
     ) -> Result<Option<Nodes>, NodeError> {
@@ -100,7 +100,7 @@ impl Session {
     /// As [`Session::fetch`], one node.
     pub(super) fn fetch_node(
         &mut self,
-        database: usize,
+        database: Option<usize>,
         key: &[u8],
         source: Source,
     ) -> Result<Option<Content>, NodeError> {
@@ -109,7 +109,7 @@ impl Session {
             Source::Disk(node) => node,
         };
         let content = self.store.load_node(node)?.map(Content::of_record);
-        if let Some(content) = &content {
+        if let Some((content, database)) = content.as_ref().zip(database) {
             self.keep_node(database, key, node, content.clone());
         }
         Ok(content)

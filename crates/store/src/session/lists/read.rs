@@ -6,7 +6,7 @@ use super::{Elements, Nodes, Search};
 use crate::memory::entry::EntryRef;
 use crate::quicklist::reading::Piece;
 use crate::quicklist::{NodeError, Quicklist};
-use crate::session::{Session, StoreError};
+use crate::session::{Session, StoreError, Value};
 
 /// How often a list is looked at again whose nodes are gone from disk because it has changed.
 const TRIES: u32 = 16;
@@ -51,7 +51,7 @@ impl Session {
         for _ in 0..TRIES {
             let found = self.with_list(database, key, piece_at)?.flatten();
             let Some(Piece { source, elements }) = found else { return Ok(None) };
-            if let Some(content) = self.fetch_node(database, key, source).map_err(unreadable)? {
+            if let Some(content) = self.fetch_node(Some(database), key, source).map_err(unreadable)? {
                 let shown = self.with_node(&content, |node| node.get(elements.start).map(show));
                 return shown.map_err(|error| unreadable(error.into()));
             }
@@ -69,6 +69,25 @@ impl Session {
                 .map_err(|source| StoreError::Unreadable { key: elements.key.to_vec(), source })?;
         }
         Ok(())
+    }
+
+    /// All elements of a list that was looked up; `None` if it is none.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] and [`StoreError::Disk`] if a node cannot be read from disk.
+    pub fn elements_of(&mut self, value: &Value) -> Result<Option<Elements>, StoreError> {
+        let Some(list) = value.0.borrow().list() else { return Ok(None) };
+        let key = value.key();
+        for _ in 0..TRIES {
+            let pieces = {
+                let list = list.lock();
+                list.pieces(0..list.len())
+            };
+            if let Some(pieces) = self.fetch(None, key, pieces).map_err(|error| error.of(key))? {
+                return Ok(Some(Elements { key: key.into(), pieces }));
+            }
+        }
+        Err(NodeError::Damaged.of(key))
     }
 
     /// Shows the nodes that have these elements, as the bytes of listpacks: for all elements of a list, all its nodes.
@@ -152,7 +171,7 @@ impl Session {
     ) -> Result<Option<(R, Nodes)>, StoreError> {
         for _ in 0..TRIES {
             let Some((result, pieces)) = self.with_list(database, key, &show)? else { return Ok(None) };
-            if let Some(fetched) = self.fetch(database, key, pieces).map_err(|error| error.of(key))? {
+            if let Some(fetched) = self.fetch(Some(database), key, pieces).map_err(|error| error.of(key))? {
                 return Ok(Some((result, fetched)));
             }
         }

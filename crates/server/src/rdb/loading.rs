@@ -1,0 +1,151 @@
+//! A file to keys.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use snugly_protocol::rdb::{Content, Entry, Event, FileError, Node, Reader, Value};
+use snugly_store::{Condition, Expiry, Session, Store, StoreError};
+use thiserror::Error;
+use tracing::{info, warn};
+
+/// Why a file was not loaded, or not to its end.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// The file cannot be opened.
+    #[error("cannot open {path}: {source}", path = path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It is no RDB file that can be read, or damaged.
+    #[error("{path}: {source}", path = path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: FileError,
+    },
+    /// A key of the file cannot be kept.
+    #[error("{path}: the key {key:?} cannot be kept: {source}", path = path.display(), key = String::from_utf8_lossy(key))]
+    Store {
+        /// The file.
+        path: PathBuf,
+        /// The key.
+        key: Vec<u8>,
+        /// Why.
+        source: StoreError,
+    },
+    /// The file has more databases than the store.
+    #[error("{path} has keys in database {database}, and there are {databases} databases: start with --databases {wanted}", path = path.display(), wanted = database + 1)]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// The number of its database.
+        database: u64,
+        /// How many there are.
+        databases: usize,
+    },
+    /// The store has keys already.
+    #[error("the store has keys already, and {path} is loaded into an empty one only: leave --load-rdb out, or take another --storage folder", path = path.display())]
+    NotEmpty {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// How often it is told how far a load is.
+const TELL_EVERY: Duration = Duration::from_secs(2);
+
+/// What was found in a file.
+#[derive(Default)]
+struct Found {
+    strings: u64,
+    lists: u64,
+    expired: u64,
+    /// Keys of other types.
+    skipped: BTreeMap<&'static str, u64>,
+}
+
+/// Loads a file into an empty store; says how far it is, and in the end what was loaded and what was left out.
+///
+/// # Errors
+/// [`LoadError`]; what was loaded until then is in the store.
+pub(crate) fn load(store: &Arc<Store>, path: &Path, max_value_len: usize) -> Result<(), LoadError> {
+    let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+    let (len, file) = opened.map_err(|source| LoadError::Open { path: path.to_owned(), source })?;
+    let is_empty = (0..store.databases())
+        .all(|database| store.database_stats(database).is_ok_and(|stats| stats.keys == 0));
+    if !is_empty {
+        return Err(LoadError::NotEmpty { path: path.to_owned() });
+    }
+    let failed = |source| LoadError::File { path: path.to_owned(), source };
+    let mut reader = Reader::new(file, max_value_len).map_err(failed)?;
+    let (started, mut told) = (Instant::now(), Instant::now());
+    let (mut session, mut found, mut database) = (store.session(), Found::default(), 0);
+    info!(path = %path.display(), bytes = len, version = reader.version(), "loading keys");
+    while let Some(event) = reader.next() {
+        match event.map_err(failed)? {
+            Event::Database(number) => {
+                let databases = store.databases();
+                database =
+                    usize::try_from(number).ok().filter(|number| *number < databases).ok_or_else(|| {
+                        LoadError::Database { path: path.to_owned(), database: number, databases }
+                    })?;
+            }
+            Event::Entry(entry) => {
+                found.keep(&mut session, database, &entry).map_err(|source| LoadError::Store {
+                    path: path.to_owned(),
+                    key: entry.key.clone(),
+                    source,
+                })?;
+            }
+            Event::Ignored(what) => warn!(what, "there is no place for this here: it is left out"),
+            Event::Aux { .. } | Event::Sizes { .. } => {}
+        }
+        if told.elapsed() >= TELL_EVERY {
+            told = Instant::now();
+            let percent = reader.offset() * 100 / len.max(1);
+            info!(percent, keys = found.strings + found.lists, "loading keys");
+        }
+    }
+    let Found { strings, lists, expired, skipped } = found;
+    let seconds = started.elapsed().as_secs_f64();
+    info!(strings, lists, expired, seconds, "keys are loaded");
+    for (kind, keys) in skipped {
+        warn!(kind, keys, "snugly keeps strings and lists: keys of this type are left out");
+    }
+    Ok(())
+}
+
+impl Found {
+    fn keep(&mut self, session: &mut Session, database: usize, entry: &Entry) -> Result<(), StoreError> {
+        let value = match &entry.content {
+            Content::Value(value) => value,
+            Content::Skipped(kind) => {
+                *self.skipped.entry(kind).or_default() += 1;
+                return Ok(());
+            }
+        };
+        if entry.expiry.is_some_and(|at| at <= session.now()) {
+            self.expired += 1;
+            return Ok(());
+        }
+        let expiry = entry.expiry.map_or(Expiry::Never, Expiry::At);
+        match value {
+            Value::String(bytes) => {
+                self.strings += 1;
+                session.set(database, &entry.key, bytes, expiry, Condition::Always).map(drop)
+            }
+            Value::List(nodes) => {
+                self.lists += 1;
+                session.list_write(database, &entry.key, nodes.iter().flat_map(Node::elements), expiry)
+            }
+        }
+    }
+}

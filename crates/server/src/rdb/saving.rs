@@ -1,0 +1,152 @@
+//! Every key to a file, which takes the place of the one before when it is whole.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use snugly_protocol::rdb::{NODE_BYTES, Node, Origin, Writer};
+use snugly_store::{Elements, Session, StoreError, system_time};
+use thiserror::Error;
+
+use crate::info::REDIS_VERSION;
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Saved {
+    pub(super) strings: u64,
+    pub(super) lists: u64,
+    pub(super) bytes: u64,
+}
+
+/// Why a file was not written.
+#[derive(Debug, Error)]
+pub(crate) enum SaveError {
+    #[error("{path}: {source}", path = path.display())]
+    Io { path: PathBuf, source: io::Error },
+    /// A value that cannot be read would be missing in the file.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// How many keys are looked for at once.
+const BATCH: usize = 256;
+
+/// Writes all live keys.
+pub(super) fn write(session: &mut Session, path: &Path) -> Result<Saved, SaveError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let new = path.with_file_name(name);
+    let result = write_new(session, &new).and_then(|saved| {
+        let replace = fs::rename(&new, path).and_then(|()| sync_folder(path));
+        replace.map(|()| saved).map_err(|source| SaveError::Io { path: path.to_owned(), source })
+    });
+    if result.is_err() {
+        // What went wrong is told already.
+        let _ = fs::remove_file(&new);
+    }
+    result
+}
+
+fn write_new(session: &mut Session, path: &Path) -> Result<Saved, SaveError> {
+    let failed = |source| SaveError::Io { path: path.to_owned(), source };
+    let origin = Origin {
+        redis_version: REDIS_VERSION,
+        created_at: system_time() / 1_000,
+        used_memory: session.store().used_memory(),
+        is_aof_base: false,
+    };
+    let file = BufWriter::new(File::create(path).map_err(failed)?);
+    let mut saving = Saving {
+        writer: Writer::new(file, &origin).map_err(failed)?,
+        saved: Saved::default(),
+        failed: &failed,
+        buffer: Vec::new(),
+    };
+    for database in 0..session.store().databases() {
+        saving.database(session, database)?;
+    }
+    let Saving { writer, saved, .. } = saving;
+    let bytes = writer.written();
+    let file = writer.finish().map_err(failed)?;
+    let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
+    file.sync_all().map_err(failed)?;
+    Ok(Saved { bytes, ..saved })
+}
+
+struct Saving<'f, W> {
+    writer: Writer<W>,
+    saved: Saved,
+    failed: &'f dyn Fn(io::Error) -> SaveError,
+    buffer: Vec<u8>,
+}
+
+impl<W: Write> Saving<'_, W> {
+    fn database(&mut self, session: &mut Session, database: usize) -> Result<(), SaveError> {
+        let stats = session.store().database_stats(database)?;
+        if stats.keys == 0 {
+            return Ok(());
+        }
+        self.writer
+            .database(database as u64, stats.keys as u64, stats.volatile_keys as u64)
+            .map_err(self.failed)?;
+        let mut cursor = 0;
+        loop {
+            // A key can be shown twice at once, and not by another call.
+            let mut keys = HashSet::new();
+            cursor = session.scan(database, cursor, BATCH, |key| {
+                keys.insert(key.to_vec());
+            })?;
+            keys.iter().try_for_each(|key| self.key(session, database, key))?;
+            if cursor == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    fn key(&mut self, session: &mut Session, database: usize, key: &[u8]) -> Result<(), SaveError> {
+        // It may have gone.
+        let Some(value) = session.peek(database, key)? else { return Ok(()) };
+        if value.is_list() {
+            return match session.elements_of(&value)? {
+                Some(elements) => self.list(session, key, value.expiry(), &elements),
+                None => Ok(()),
+            };
+        }
+        self.buffer.clear();
+        session.read(&value, &mut self.buffer)?;
+        self.saved.strings += 1;
+        self.writer.string(key, value.expiry(), &self.buffer).map_err(self.failed)
+    }
+
+    fn list(
+        &mut self,
+        session: &mut Session,
+        key: &[u8],
+        expiry: Option<u64>,
+        elements: &Elements,
+    ) -> Result<(), SaveError> {
+        let mut nodes = 0;
+        if elements.node_lens().all(|len| len <= NODE_BYTES) {
+            nodes = elements.node_lens().count() as u64;
+        } else {
+            session.show_nodes(elements, |listpack| nodes += Node::of_listpack(listpack).len() as u64)?;
+        }
+        self.saved.lists += 1;
+        let mut outcome = self.writer.begin_list(key, expiry, nodes);
+        session.show_nodes(elements, |listpack| {
+            for node in Node::of_listpack(listpack) {
+                if outcome.is_ok() {
+                    outcome = self.writer.node(&node);
+                }
+            }
+        })?;
+        outcome.map_err(self.failed)
+    }
+}
+
+/// Makes it certain that a file that was renamed has its new name after a crash as well.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}

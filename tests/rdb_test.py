@@ -1,0 +1,140 @@
+"""RDB files: what SAVE and BGSAVE write is what other servers load, and what they write is what is loaded."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import servers
+from info import info
+from resp import Connection, Failure, Simple
+from waiting import until
+
+pytestmark = pytest.mark.snugly_only
+
+# The year 2100.
+FAR = 4_102_444_800_000
+
+
+def fill(connection: Connection) -> None:
+    """Strings and lists of all sizes in two databases, some of which expire."""
+    random_ = random.Random("rdb")
+    for database in (0, 3):
+        connection.command("SELECT", database)
+        for number in range(300):
+            length = random_.choice((0, 3, 200, 5_000, 70_000))
+            connection.command("SET", f"string:{number}", random_.choice((b"text ", b"%d" % number)) * (length // 5))
+        connection.command("SET", "number", 12345)
+        for number in range(40):
+            elements = [
+                random_.choice(
+                    (b"%d" % number, b"event %d " % number * random_.randrange(1, 40), random_.randbytes(30))
+                )
+                for _ in range(random_.choice((1, 20, 900)))
+            ]
+            connection.command("RPUSH", f"list:{number}", *elements)
+        connection.command("RPUSH", "large", b"x" * 20_000, b"small", b"y" * 300_000)
+        connection.command("PEXPIREAT", "large", FAR + database)
+        connection.command("PEXPIREAT", "string:7", FAR)
+
+
+def contents(connection: Connection) -> dict[tuple[int, bytes], object]:
+    """Every key, its value and when it expires."""
+    found: dict[tuple[int, bytes], object] = {}
+    for database in range(16):
+        connection.command("SELECT", database)
+        keys = connection.command("KEYS", "*")
+        assert isinstance(keys, list)
+        for key in keys:
+            assert isinstance(key, bytes)
+            is_list = connection.command("TYPE", key) == Simple(b"list")
+            value = connection.command("LRANGE", key, 0, -1) if is_list else connection.command("GET", key)
+            found[database, key] = (value, connection.command("PEXPIRETIME", key))
+    return found
+
+
+@pytest.mark.parametrize("command", ["SAVE", "BGSAVE"])
+def test_what_is_saved_is_loaded_by_valkey_and_by_snugly(tmp_path: Path, command: str) -> None:
+    with servers.snugly("--dir", str(tmp_path)) as server, server.connect() as connection:
+        fill(connection)
+        expected = contents(connection)
+        assert connection.command(command) in (Simple(b"OK"), Simple(b"Background saving started"))
+        until(lambda: info(connection, "persistence", "rdb_saves") == 1)
+        assert info(connection, "persistence", "rdb_bgsave_in_progress") == 0
+        assert connection.command("LASTSAVE") == info(connection, "persistence", "rdb_last_save_time")
+    assert [file.name for file in tmp_path.iterdir()] == ["dump.rdb"]
+    with servers.valkey("--dir", str(tmp_path)) as server, server.connect() as connection:
+        assert contents(connection) == expected
+    with servers.snugly("--load-rdb", str(tmp_path / "dump.rdb")) as server, server.connect() as connection:
+        assert contents(connection) == expected
+
+
+def test_what_valkey_has_saved_is_loaded_and_other_types_are_counted(tmp_path: Path) -> None:
+    options = ["--dir", str(tmp_path), "--list-compress-depth", "1"]
+    with servers.valkey(*options) as server, server.connect() as connection:
+        fill(connection)
+        expected = contents(connection)
+        connection.command("SELECT", 1)
+        connection.command("HSET", "hash", "field", "value")
+        connection.command("SADD", "set", 1, 2, 3)
+        connection.command("ZADD", "zset", 1, "a")
+        connection.command("XADD", "stream", "*", "field", "value")
+        assert connection.command("SAVE") == Simple(b"OK")
+    with servers.snugly("--load-rdb", str(tmp_path / "dump.rdb")) as server, server.connect() as connection:
+        assert contents(connection) == expected
+
+
+def test_a_file_is_loaded_into_a_store_on_disk_once(tmp_path: Path) -> None:
+    with servers.snugly("--dir", str(tmp_path)) as server, server.connect() as connection:
+        fill(connection)
+        expected = contents(connection)
+        assert connection.command("SAVE") == Simple(b"OK")
+    options = ["--storage", str(tmp_path / "store"), "--load-rdb", str(tmp_path / "dump.rdb")]
+    with servers.snugly(*options) as server, server.connect() as connection:
+        assert contents(connection) == expected
+    assert "the store has keys already" in refusal(*options)
+    with servers.snugly(*options[:2]) as server, server.connect() as connection:
+        assert contents(connection) == expected
+
+
+def test_a_file_that_cannot_be_loaded_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "dump.rdb"
+    assert "cannot open" in refusal("--load-rdb", str(file))
+    file.write_bytes(b"something else entirely")
+    assert str(file) in refusal("--load-rdb", str(file))
+    with servers.snugly("--dir", str(tmp_path)) as server, server.connect() as connection:
+        connection.command("SELECT", 9)
+        connection.command("SET", "key", "value")
+        assert connection.command("SAVE") == Simple(b"OK")
+    assert "start with --databases 10" in refusal("--load-rdb", str(file), "--databases", "4")
+    file.write_bytes(file.read_bytes()[:-12])
+    assert str(file) in refusal("--load-rdb", str(file))
+
+
+def test_a_file_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with servers.snugly("--dir", str(folder)) as server, server.connect() as connection:
+        connection.command("SET", "key", "value")
+        assert connection.command("SAVE") == Simple(b"OK")
+        before = (folder / "dump.rdb").read_bytes()
+        (folder / "taken").mkdir()
+        assert connection.command("CONFIG", "SET", "dbfilename", "taken") == Simple(b"OK")
+        failure = connection.command("SAVE")
+        assert isinstance(failure, Failure)
+        assert str(folder / "taken").encode() in failure.text
+        assert sorted(file.name for file in folder.iterdir()) == ["dump.rdb", "taken"]
+        assert (folder / "dump.rdb").read_bytes() == before
+        assert isinstance(connection.command("CONFIG", "SET", "dbfilename", "../elsewhere"), Failure)
+        assert isinstance(connection.command("CONFIG", "SET", "dir", str(tmp_path / "nowhere")), Failure)
+
+
+def refusal(*options: str) -> str:
+    """What a server says that does not start."""
+    command = [str(servers.snugly_binary()), "serve", "--port", "0", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode != 0
+    return done.stderr
