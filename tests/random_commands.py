@@ -89,6 +89,18 @@ def list_end(rng: random.Random) -> bytes:
     return rng.choices([b"LEFT", b"RIGHT", b"left", word(rng)], [8, 8, 1, 1])[0]
 
 
+def number_element(rng: random.Random) -> bytes:
+    """Of a list that can be sorted by numbers, most often."""
+    return b"%d" % rng.randrange(-9, 30) if rng.random() < 0.95 else element(rng)
+
+
+def sort_pattern(rng: random.Random) -> bytes:
+    """Keys that there may be, none, fields of hashes, the element itself, and none of it."""
+    return rng.choice(
+        [b"weight:*", b"weight:*", b"*", b"#", b"nosort", b"key:*->field", b"key:*->", b"*\x00", b"\x00*"]
+    )
+
+
 def small_place(rng: random.Random) -> bytes:
     """Of LSET, for which valkey-server keeps 32 bits of a number."""
     return rng.choice([b"%d" % rng.randrange(-12, 12), b"%d" % rng.randrange(-6000, 6000), *NOT_INTEGERS])
@@ -296,6 +308,15 @@ FIELD_OPERATIONS: dict[bytes, list[Part]] = {
     b"OVERFLOW": [lambda rng: rng.choice([b"WRAP", b"SAT", b"FAIL", b"sat", b"foo"])],
 }
 LPOS_OPTIONS: dict[bytes, list[Part]] = {b"RANK": [small_count], b"COUNT": [small_count], b"MAXLEN": [small_count]}
+# Without BY, elements of the same rank are the same; with it, valkey-server sorts a part of them in its own order.
+SORT_OPTIONS: dict[bytes, list[Part]] = {
+    b"ASC": [],
+    b"DESC": [],
+    b"ALPHA": [],
+    b"GET": [sort_pattern],
+    b"LIMIT": [small_count, small_count],
+    b"foo": [],
+}
 RESTORE_OPTIONS: dict[bytes, list[Part]] = {b"REPLACE": [], b"ABSTTL": [], b"IDLETIME": [length], b"FREQ": [length]}
 
 
@@ -387,6 +408,18 @@ COMMANDS = [
     ),
     Row(b"BLMOVE", 2, [list_key, list_key, list_end, list_end, short_timeout], damage=False),
     Row(b"BRPOPLPUSH", 2, [list_key, list_key, short_timeout], damage=False),
+    Row(b"RPUSH", 5, [lambda _: b"list:2"], [number_element], damage=False),
+    Row(b"DEL", 1, [lambda _: b"list:2"], damage=False),
+    Row(b"SET", 4, [lambda rng: b"weight:%d" % rng.randrange(-9, 30), number_element], damage=False),
+    Row(b"SORT", 4, [lambda _: b"list:2"], options=SORT_OPTIONS, damage=False),
+    Row(
+        b"SORT", 2, [lambda _: b"list:2", lambda _: b"BY", sort_pattern], options={b"DESC": [], b"GET": [sort_pattern]}
+    ),
+    Row(b"SORT", 2, [lambda _: b"list:2", lambda _: b"STORE", list_key], options=SORT_OPTIONS, damage=False),
+    Row(b"SORT", 2, [list_key], options=SORT_OPTIONS | {b"STORE": [list_key]}, damage=False),
+    Row(b"SORT", 1, [list_key, lambda _: b"ALPHA", lambda _: b"STORE", list_key], options=SORT_OPTIONS),
+    Row(b"SORT_RO", 2, [list_key, lambda _: b"ALPHA"], options=SORT_OPTIONS, damage=False),
+    Row(b"SORT_RO", 2, [lambda _: b"list:2"], options=SORT_OPTIONS | {b"STORE": [list_key]}, damage=False),
     Row(b"OBJECT", 8, [lambda _: b"ENCODING", list_key]),
     Row(b"TYPE", 1, [list_key]),
     Row(b"DEL", 1, [list_key]),

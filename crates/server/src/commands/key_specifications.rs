@@ -22,7 +22,24 @@ pub(super) fn keys<'a>(
             keys.push((request.get(place)?, flags.clone()));
         }
     }
+    if full_name == "sort" {
+        keys.extend(stored_by_sort(request).map(|key| (key, vec!["OW", "update"])));
+    }
     Some(keys)
+}
+
+/// The key behind the last STORE, which no specification finds.
+fn stored_by_sort(request: Args<'_>) -> Option<&[u8]> {
+    const VALUES: [(&str, usize); 4] = [("LIMIT", 2), ("GET", 1), ("BY", 1), ("STORE", 0)];
+    let (mut place, mut stored) = (2, None);
+    while let Some(arg) = request.get(place) {
+        let values = VALUES.iter().find(|(name, _)| is(arg, name)).map_or(0, |(_, values)| *values);
+        place += 1 + values;
+        if is(arg, "STORE") {
+            stored = request.get(place).or(stored);
+        }
+    }
+    stored
 }
 
 type Places = std::iter::StepBy<std::ops::RangeInclusive<usize>>;

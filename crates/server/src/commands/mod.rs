@@ -47,6 +47,7 @@ mod redaction;
 mod registry;
 mod replication;
 mod server;
+mod sort;
 mod stand_ins;
 mod strings;
 mod transactions;
@@ -102,6 +103,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "generic", commands: keys::COMMANDS },
     Group { name: "generic", commands: moves::COMMANDS },
     Group { name: "generic", commands: dump::COMMANDS },
+    Group { name: "generic", commands: sort::COMMANDS },
     Group { name: "generic", commands: expiry::COMMANDS },
     Group { name: "generic", commands: introspection::COMMANDS },
     Group { name: "connection", commands: connection::COMMANDS },

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use snugly_protocol::resp::Args;
 
 use super::documentation::documentation;
-use super::{Command, Context, Failure, GROUPS, Group, Handler, NO_KEYS, Outcome};
+use super::{Command, Context, Failure, Flags, GROUPS, Group, Handler, NO_KEYS, Outcome};
 
 /// All commands that can be run, each at a place of its own.
 pub(crate) struct Registry {
@@ -81,6 +81,8 @@ impl Registry {
         let reach = match command.keys {
             NO_KEYS if WITHOUT_KEYS.contains(&group.name) => Reach::Nothing,
             NO_KEYS => Reach::Everything,
+            // There are others than those that the row finds.
+            keys if command.flags.has(Flags::MOVABLE_KEYS) && !keys.are_counted() => Reach::Everything,
             _ => Reach::Keys,
         };
         self.rows.push(Row { command, handler, full_name, reach });
@@ -175,10 +177,12 @@ mod tests {
 
     #[test]
     fn what_a_command_can_touch_follows_from_the_table() {
-        for name in ["get", "mset", "object|encoding", "watch"] {
+        for name in ["get", "mset", "object|encoding", "watch", "blmpop"] {
             assert!(reach(name) == Reach::Keys, "{name}");
         }
-        for name in ["keys", "scan", "randomkey", "dbsize", "flushdb", "flushall", "info", "config|set"] {
+        for name in
+            ["keys", "scan", "randomkey", "dbsize", "flushdb", "flushall", "info", "config|set", "sort"]
+        {
             assert!(reach(name) == Reach::Everything, "{name}");
         }
         for name in ["ping", "select", "client|list", "client|tracking", "multi", "subscribe"] {
