@@ -2,7 +2,7 @@
 //!
 //! It shares the machine with the server that it measures, so it does little itself: one thread drives many
 //! connections through epoll, requests are copied from prepared bytes, replies are looked at where they arrive, and the
-//! clock is read once a batch.
+//! clock is read once a batch. What is asked, and which replies are right, is for the [`Traffic`].
 
 use std::io::{ErrorKind, Read, Write};
 use std::sync::Barrier;
@@ -11,12 +11,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use hdrhistogram::Histogram;
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressStyle};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token as Id};
-use snugly_protocol::resp::{ReplyLimits, Token, next_token};
 
-use super::workload::{Dataset, Draw, Operation, Plan};
 use crate::client::{Client, Target};
 
 /// Longest latency that is told apart from longer ones.
@@ -40,19 +38,25 @@ pub struct Pressure {
     pub connections: usize,
     /// Requests that a connection sends before it waits for their replies.
     pub pipeline: usize,
-    pub threads: usize,
+}
+
+/// What the connections of one thread ask, and whether the replies are right.
+pub trait Traffic: Send {
+    /// What is to be known of a request when its reply comes.
+    type Request;
+
+    /// Appends the next request of a connection, by its number within the thread; `None` if it has no more to ask.
+    fn ask(&mut self, connection: usize, out: &mut Vec<u8>) -> Result<Option<Self::Request>>;
+
+    /// Looks at the reply that `input` begins with; returns its length, or `None` if it is not all there.
+    ///
+    /// An error ends the measurement.
+    fn hear(&mut self, request: &mut Self::Request, input: &[u8]) -> Result<Option<usize>>;
 }
 
 /// What came of a run.
 pub struct Outcome {
     pub requests: u64,
-    /// Error replies, and the text of the first one.
-    pub errors: u64,
-    pub first_error: Option<String>,
-    /// Reads of keys that had no value.
-    pub misses: u64,
-    /// Reads whose value was another than the one written.
-    pub mismatches: u64,
     pub elapsed: Duration,
     /// Nanoseconds from sending a batch to reading each of its replies.
     pub latency: Histogram<u64>,
@@ -63,10 +67,6 @@ impl Outcome {
         let slowest = SLOWEST.as_nanos() as u64;
         Self {
             requests: 0,
-            errors: 0,
-            first_error: None,
-            misses: 0,
-            mismatches: 0,
             elapsed: Duration::ZERO,
             latency: Histogram::new_with_bounds(1000, slowest, 3).expect("the bounds are valid"),
         }
@@ -74,32 +74,24 @@ impl Outcome {
 
     fn add(&mut self, other: Self) {
         self.requests += other.requests;
-        self.errors += other.errors;
-        self.first_error = self.first_error.take().or(other.first_error);
-        self.misses += other.misses;
-        self.mismatches += other.mismatches;
         self.elapsed = self.elapsed.max(other.elapsed);
         self.latency += other.latency;
     }
 
-    /// Counts what is wrong with the reply to `operation`, if anything.
-    #[inline]
-    fn judge(&mut self, operation: Operation, reply: Token<'_>, dataset: &Dataset) {
-        match reply {
-            Token::Bulk(value) if operation.read => {
-                self.mismatches += u64::from(value != dataset.value(operation.key));
-            }
-            Token::Null if operation.read => self.misses += 1,
-            Token::Simple(_) if !operation.read => {}
-            Token::Error(text) => {
-                self.errors += 1;
-                self.first_error.get_or_insert_with(|| String::from_utf8_lossy(text).into_owned());
-            }
-            other => {
-                self.errors += 1;
-                self.first_error.get_or_insert_with(|| format!("unexpected reply {other:?}"));
-            }
-        }
+    /// Requests a second, as tables show them.
+    pub fn rate(&self) -> String {
+        format!("{:.0}", self.requests.max(1) as f64 / self.elapsed.as_secs_f64())
+    }
+
+    /// Microseconds of processor time for each request, as tables show them.
+    pub fn cpu_each(&self, cpu: Option<Duration>) -> String {
+        let each = |cpu: Duration| cpu.as_secs_f64() * 1e6 / self.requests.max(1) as f64;
+        cpu.map_or("n/a".to_owned(), |cpu| format!("{:.2}", each(cpu)))
+    }
+
+    /// Microseconds within which this share of replies came, as tables show them; all of them at 100.
+    pub fn percentile(&self, percent: f64) -> String {
+        format!("{:.1}", self.latency.value_at_percentile(percent) as f64 / 1000.0)
     }
 }
 
@@ -107,25 +99,37 @@ impl Outcome {
 pub struct Run<'a> {
     pub target: &'a Target,
     pub pressure: Pressure,
-    pub dataset: &'a Dataset,
-    pub plan: Plan,
     pub stop: Stop,
-    pub seed: u64,
 }
 
 impl Run<'_> {
-    /// Sends the requests of the plan until it is time to stop; `progress` follows.
-    pub fn execute(&self, progress: &ProgressBar) -> Result<Outcome> {
-        let threads = self.pressure.threads.min(self.pressure.connections);
+    /// Sends requests from a thread for each traffic until it is time to stop, with a progress bar on a terminal; gives
+    /// the traffic back.
+    pub fn execute<T: Traffic>(&self, name: &'static str, traffic: Vec<T>) -> Result<(Outcome, Vec<T>)> {
+        let (length, template) = match self.stop {
+            Stop::Requests(requests) => {
+                (requests, "{msg:>13} {wide_bar} {human_pos} of {human_len} requests, {eta} left")
+            }
+            Stop::After(time) => (time.as_millis() as u64, "{msg:>13} {wide_bar} {percent} %, {eta} left"),
+        };
+        let progress = ProgressBar::new(length).with_message(name);
+        progress.set_style(ProgressStyle::with_template(template)?);
+        let found = self.work(traffic, &progress);
+        progress.finish_and_clear();
+        found
+    }
+
+    fn work<T: Traffic>(&self, traffic: Vec<T>, progress: &ProgressBar) -> Result<(Outcome, Vec<T>)> {
+        let threads = traffic.len();
         let ready = Barrier::new(threads);
         let answered = AtomicU64::new(0);
         let start = Instant::now();
         std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads)
-                .map(|thread| {
+            let workers: Vec<_> = (traffic.into_iter().enumerate())
+                .map(|(thread, traffic)| {
                     let (ready, answered) = (&ready, &answered);
                     scope.spawn(move || {
-                        let worker = Worker::connect(self, thread as u64, threads as u64);
+                        let worker = Worker::connect(self, traffic, thread as u64, threads as u64);
                         ready.wait();
                         worker?.run(answered).with_context(|| format!("while measuring {}", self.target))
                     })
@@ -138,22 +142,23 @@ impl Run<'_> {
                 });
                 std::thread::sleep(Duration::from_millis(20));
             }
-            let mut total = Outcome::new();
+            let (mut total, mut traffic) = (Outcome::new(), Vec::new());
             for worker in workers {
-                total.add(worker.join().expect("a worker thread panicked")?);
+                let (outcome, used) = worker.join().expect("a worker thread panicked")?;
+                total.add(outcome);
+                traffic.push(used);
             }
-            Ok(total)
+            Ok((total, traffic))
         })
     }
 }
 
 /// One thread and its connections.
-struct Worker<'a> {
-    connections: Vec<Connection>,
+struct Worker<T: Traffic> {
+    connections: Vec<Connection<T::Request>>,
     poll: Poll,
     pipeline: usize,
-    dataset: &'a Dataset,
-    draw: Draw,
+    traffic: T,
     /// Requests that may still be sent.
     allowance: u64,
     /// How long to send, if that is limited.
@@ -161,7 +166,7 @@ struct Worker<'a> {
     outcome: Outcome,
 }
 
-struct Connection {
+struct Connection<R> {
     socket: TcpStream,
     /// The requests of the batch, and how many of these bytes are sent.
     output: Vec<u8>,
@@ -169,14 +174,14 @@ struct Connection {
     /// Bytes that have arrived and not been looked at: the first `filled` ones.
     input: Vec<u8>,
     filled: usize,
-    batch: Vec<Operation>,
+    batch: Vec<R>,
     answered: usize,
     sent: Instant,
 }
 
-impl<'a> Worker<'a> {
+impl<T: Traffic> Worker<T> {
     /// Connects the share of thread `thread` of `threads`.
-    fn connect(run: &Run<'a>, thread: u64, threads: u64) -> Result<Self> {
+    fn connect(run: &Run<'_>, traffic: T, thread: u64, threads: u64) -> Result<Self> {
         let share = |total: u64| total / threads + u64::from(thread < total % threads);
         let poll = Poll::new()?;
         let connections = (0..share(run.pressure.connections as u64) as usize)
@@ -193,8 +198,7 @@ impl<'a> Worker<'a> {
             connections,
             poll,
             pipeline: run.pressure.pipeline,
-            dataset: run.dataset,
-            draw: Draw::new(run.plan, run.dataset.keys, run.seed, thread, threads),
+            traffic,
             allowance: match run.stop {
                 Stop::Requests(requests) => share(requests),
                 Stop::After(_) => u64::MAX,
@@ -207,14 +211,14 @@ impl<'a> Worker<'a> {
         })
     }
 
-    fn run(mut self, answered: &AtomicU64) -> Result<Outcome> {
+    fn run(mut self, answered: &AtomicU64) -> Result<(Outcome, T)> {
         let start = Instant::now();
         let deadline = self.time.map(|time| start + time);
         let mut events = Events::with_capacity(1024);
         let mut connections = std::mem::take(&mut self.connections);
         let mut busy = 0;
-        for connection in &mut connections {
-            busy += usize::from(self.send_batch(connection, start)?);
+        for (id, connection) in connections.iter_mut().enumerate() {
+            busy += usize::from(self.send_batch(id, connection, start)?);
         }
         while busy > 0 {
             match self.poll.poll(&mut events, Some(PATIENCE)) {
@@ -223,7 +227,8 @@ impl<'a> Worker<'a> {
             }
             ensure!(!events.is_empty(), "the server has not answered for {} seconds", PATIENCE.as_secs());
             for event in &events {
-                let connection = &mut connections[event.token().0];
+                let Id(id) = event.token();
+                let connection = &mut connections[id];
                 if connection.is_done() {
                     continue; // it had its last reply
                 }
@@ -241,52 +246,57 @@ impl<'a> Worker<'a> {
                     if deadline.is_some_and(|deadline| now >= deadline) {
                         self.allowance = 0;
                     }
-                    busy -= usize::from(!self.send_batch(connection, now)?);
+                    busy -= usize::from(!self.send_batch(id, connection, now)?);
                 }
             }
         }
         self.outcome.elapsed = start.elapsed();
-        Ok(self.outcome)
+        Ok((self.outcome, self.traffic))
     }
 
     /// Starts the next batch of a connection that has none, unless enough has been sent.
-    fn send_batch(&mut self, connection: &mut Connection, now: Instant) -> Result<bool> {
-        let count = self.allowance.min(self.pipeline as u64);
-        self.allowance -= count;
+    fn send_batch(
+        &mut self,
+        id: usize,
+        connection: &mut Connection<T::Request>,
+        now: Instant,
+    ) -> Result<bool> {
         connection.batch.clear();
         connection.answered = 0;
         connection.output.clear();
         connection.written = 0;
-        for _ in 0..count {
-            let operation = self.draw.next();
-            connection.batch.push(operation);
-            self.dataset.append(operation, &mut connection.output);
+        for _ in 0..self.allowance.min(self.pipeline as u64) {
+            let Some(request) = self.traffic.ask(id, &mut connection.output)? else { break };
+            connection.batch.push(request);
         }
+        self.allowance -= connection.batch.len() as u64;
         connection.sent = now;
         connection.flush()?;
-        Ok(count > 0)
+        Ok(!connection.batch.is_empty())
     }
 
     /// Reads and checks what has arrived; returns how many replies that was.
-    fn receive(&mut self, connection: &mut Connection) -> Result<u64> {
+    fn receive(&mut self, connection: &mut Connection<T::Request>) -> Result<u64> {
         let before = connection.answered;
         while !connection.is_done() && connection.read()? {
             let mut start = 0;
             while !connection.is_done() {
                 let unread = &connection.input[start..connection.filled];
-                let Some((reply, taken)) = next_token(unread, &ReplyLimits::default())? else { break };
-                self.outcome.judge(connection.batch[connection.answered], reply, self.dataset);
+                let request = &mut connection.batch[connection.answered];
+                let Some(taken) = self.traffic.hear(request, unread)? else { break };
                 connection.answered += 1;
                 start += taken;
             }
-            connection.input.copy_within(start..connection.filled, 0);
-            connection.filled -= start;
+            if start > 0 {
+                connection.input.copy_within(start..connection.filled, 0);
+                connection.filled -= start;
+            }
         }
         Ok((connection.answered - before) as u64)
     }
 }
 
-impl Connection {
+impl<R> Connection<R> {
     fn new(socket: TcpStream) -> Self {
         Self {
             socket,

@@ -1,6 +1,7 @@
 //! `snugly bench`: measures servers with real or generated values. Works with any Redis, Valkey or snugly server, and
 //! for memory with memcached, so that figures of peers come from the same program; and the store without a server.
 
+mod keys;
 mod load;
 mod memory;
 mod process;
@@ -63,4 +64,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let benchmark = BENCHMARKS.iter().find(|benchmark| benchmark.name == name);
     let benchmark = benchmark.expect("clap knows no other subcommands");
     (benchmark.run)(matches)
+}
+
+/// Of a number of connections and the like.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("must be at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("is no whole number".to_owned()),
+    }
 }

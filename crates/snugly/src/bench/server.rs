@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
 
+use super::at_least_one;
+use super::keys::{KeyTraffic, Tally};
 use super::load::{Outcome, Pressure, Run, Stop};
 use super::process;
 use super::report::{Column, Report};
 use super::values::Source;
-use super::workload::{Dataset, Distribution, Plan};
+use super::workload::{Dataset, Distribution, Draw, Plan};
 use crate::client::{Client, Target};
 
 /// Requests that a connection sends at once while the keys are written before a test, and read back after it.
@@ -94,14 +95,6 @@ enum Test {
     Mixed,
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("must be at least 1".to_owned()),
-        Ok(number) => Ok(number),
-        Err(_) => Err("is no whole number".to_owned()),
-    }
-}
-
 #[rustfmt::skip]
 const COLUMNS: &[Column] = &[
     Column { name: "server", title: Some("server") },
@@ -152,10 +145,10 @@ pub fn run(options: &Options) -> Result<()> {
             filled = true;
         }
         let before = cpu_time(options, &mut control)?;
-        let outcome = measure(options, &dataset, test)?;
+        let (outcome, tally) = measure(options, &dataset, test)?;
         let after = cpu_time(options, &mut control)?;
         let cpu = after.zip(before).map(|(after, before)| after.saturating_sub(before));
-        report.push(row(options, &label, test, &dataset, &outcome, cpu));
+        report.push(row(options, &label, test, &dataset, &outcome, &tally, cpu));
     }
     report.print();
     if let Some(path) = &options.csv {
@@ -165,8 +158,8 @@ pub fn run(options: &Options) -> Result<()> {
         if !filled {
             sweep(options, &dataset, false)?;
         }
-        let outcome = sweep(options, &dataset, true)?;
-        ensure!(outcome.misses == 0, "{} of {} keys have lost their value", outcome.misses, options.keys);
+        let tally = sweep(options, &dataset, true)?;
+        ensure!(tally.misses == 0, "{} of {} keys have lost their value", tally.misses, options.keys);
         println!("all {} values read back as written", options.keys);
     }
     Ok(())
@@ -181,7 +174,7 @@ fn cpu_time(options: &Options, control: &mut Client) -> Result<Option<Duration>>
     }
 }
 
-fn measure(options: &Options, dataset: &Dataset, test: Test) -> Result<Outcome> {
+fn measure(options: &Options, dataset: &Dataset, test: Test) -> Result<(Outcome, Tally)> {
     let read_percent = match test {
         Test::Set => 0,
         Test::Get => 100,
@@ -189,67 +182,46 @@ fn measure(options: &Options, dataset: &Dataset, test: Test) -> Result<Outcome> 
     };
     let run = Run {
         target: &options.url,
-        pressure: Pressure {
-            connections: options.connections,
-            pipeline: options.pipeline,
-            threads: options.threads,
-        },
-        dataset,
-        plan: Plan::Mix { distribution: options.distribution, read_percent },
+        pressure: Pressure { connections: options.connections, pipeline: options.pipeline },
         stop: match options.duration {
             Some(seconds) => Stop::After(Duration::try_from_secs_f64(seconds)?),
             None => Stop::Requests(options.requests),
         },
-        seed: options.values.seed,
     };
-    execute(&run, test_name(test))
+    let plan = Plan::Mix { distribution: options.distribution, read_percent };
+    execute(options, &run, dataset, plan, test_name(test))
 }
 
 /// Writes or reads every key once.
-fn sweep(options: &Options, dataset: &Dataset, read: bool) -> Result<Outcome> {
+fn sweep(options: &Options, dataset: &Dataset, read: bool) -> Result<Tally> {
     let run = Run {
         target: &options.url,
-        pressure: Pressure {
-            connections: options.connections.min(8),
-            pipeline: FILL_PIPELINE,
-            threads: options.threads,
-        },
-        dataset,
-        plan: Plan::Sweep { read },
+        pressure: Pressure { connections: options.connections.min(8), pipeline: FILL_PIPELINE },
         stop: Stop::Requests(options.keys),
-        seed: options.values.seed,
     };
-    execute(&run, if read { "read back" } else { "fill" })
+    let name = if read { "read back" } else { "fill" };
+    execute(options, &run, dataset, Plan::Sweep { read }, name).map(|(_, tally)| tally)
 }
 
-/// Runs it with a progress bar on a terminal; errors of the server and wrong values end the benchmark.
-fn execute(run: &Run<'_>, name: &'static str) -> Result<Outcome> {
-    let (length, template) = match run.stop {
-        Stop::Requests(requests) => {
-            (requests, "{msg:>9} {wide_bar} {human_pos} of {human_len} requests, {eta} left")
-        }
-        Stop::After(time) => (time.as_millis() as u64, "{msg:>9} {wide_bar} {percent} %, {eta} left"),
+/// Errors of the server and wrong values end the benchmark.
+fn execute(
+    options: &Options,
+    run: &Run<'_>,
+    dataset: &Dataset,
+    plan: Plan,
+    name: &'static str,
+) -> Result<(Outcome, Tally)> {
+    let threads = options.threads.min(run.pressure.connections) as u64;
+    let seed = options.values.seed;
+    let traffic = |thread| KeyTraffic {
+        dataset,
+        draw: Draw::new(plan, dataset.keys, seed, thread, threads),
+        tally: Tally::default(),
     };
-    let progress = ProgressBar::new(length).with_message(name);
-    progress.set_style(ProgressStyle::with_template(template)?);
-    let outcome = run.execute(&progress);
-    progress.finish_and_clear();
-    let outcome = outcome?;
-    if let Some(error) = &outcome.first_error {
-        anyhow::bail!(
-            "{} of {} requests were answered with an error, first: {error}",
-            outcome.errors,
-            outcome.requests
-        );
-    }
-    ensure!(
-        outcome.mismatches == 0,
-        "{} of {} requests were answered with another value than the one written: \
-         do other clients write these keys?",
-        outcome.mismatches,
-        outcome.requests
-    );
-    Ok(outcome)
+    let (outcome, used) = run.execute(name, (0..threads).map(traffic).collect())?;
+    let tally = Tally::of(used);
+    tally.check(outcome.requests)?;
+    Ok((outcome, tally))
 }
 
 fn test_name(test: Test) -> &'static str {
@@ -266,12 +238,9 @@ fn row(
     test: Test,
     dataset: &Dataset,
     outcome: &Outcome,
+    tally: &Tally,
     cpu: Option<Duration>,
 ) -> Vec<String> {
-    let seconds = outcome.elapsed.as_secs_f64();
-    let requests = outcome.requests.max(1) as f64;
-    let microseconds = |nanoseconds: u64| format!("{:.1}", nanoseconds as f64 / 1000.0);
-    let percentile = |percent: f64| microseconds(outcome.latency.value_at_percentile(percent));
     let test = match test {
         Test::Mixed => format!("mixed {} % reads", options.read_percent),
         other => test_name(other).to_owned(),
@@ -287,15 +256,15 @@ fn row(
         options.values.name(),
         format!("{:.0}", dataset.value_bytes()),
         outcome.requests.to_string(),
-        outcome.errors.to_string(),
-        outcome.misses.to_string(),
-        format!("{seconds:.3}"),
-        format!("{:.0}", requests / seconds),
-        cpu.map_or("n/a".to_owned(), |cpu| format!("{:.2}", cpu.as_secs_f64() * 1e6 / requests)),
-        percentile(50.0),
-        percentile(95.0),
-        percentile(99.0),
-        percentile(99.9),
-        microseconds(outcome.latency.max()),
+        tally.errors.to_string(),
+        tally.misses.to_string(),
+        format!("{:.3}", outcome.elapsed.as_secs_f64()),
+        outcome.rate(),
+        outcome.cpu_each(cpu),
+        outcome.percentile(50.0),
+        outcome.percentile(95.0),
+        outcome.percentile(99.0),
+        outcome.percentile(99.9),
+        outcome.percentile(100.0),
     ]
 }

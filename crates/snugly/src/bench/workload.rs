@@ -6,6 +6,7 @@ use std::str::FromStr;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution as _, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use snugly_protocol::resp::encode_bulk;
 
 use super::values::Values;
 
@@ -62,47 +63,70 @@ pub struct Dataset {
     /// `*3 SET` up to the key's number, `*2 GET` likewise.
     set_head: Vec<u8>,
     get_head: Vec<u8>,
-    /// Values as bulk strings with their header and line end, one behind the other.
-    values: Vec<u8>,
+    values: Bulks,
+}
+
+/// Values as bulk strings with their header and line end, one behind the other.
+pub struct Bulks {
+    bytes: Vec<u8>,
     /// Where value number i starts, and where the last one ends.
     offsets: Vec<usize>,
 }
 
+impl Bulks {
+    /// At most so many values: all of a file, [`MOST_VALUES`] of generated ones. Later ones are these again.
+    pub fn new(values: &Values, most: u64) -> Self {
+        let mut found = Self { bytes: Vec::new(), offsets: vec![0] };
+        for index in 0..most.min(values.count().unwrap_or(MOST_VALUES)) {
+            encode_bulk(&values.get(index), &mut found.bytes);
+            found.offsets.push(found.bytes.len());
+        }
+        found
+    }
+
+    /// How many differ.
+    pub fn count(&self) -> u64 {
+        self.offsets.len() as u64 - 1
+    }
+
+    /// Average bytes of a value.
+    pub fn value_bytes(&self) -> f64 {
+        let total: usize = (0..self.count()).map(|number| self.value(number).len()).sum();
+        total as f64 / self.count() as f64
+    }
+
+    /// The bulk string of a value by its number.
+    pub fn get(&self, number: u64) -> &[u8] {
+        let index = (number % self.count()) as usize;
+        &self.bytes[self.offsets[index]..self.offsets[index + 1]]
+    }
+
+    pub fn value(&self, number: u64) -> &[u8] {
+        let bulk = self.get(number);
+        let head = bulk.iter().position(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        &bulk[head..bulk.len() - 2]
+    }
+}
+
 impl Dataset {
     pub fn new(keys: u64, prefix: &str, values: &Values) -> Self {
-        let count = keys.min(values.count().unwrap_or(MOST_VALUES));
-        let mut bulk_strings = Vec::new();
-        let mut offsets = vec![0];
-        for index in 0..count {
-            append_bulk(&values.get(index), &mut bulk_strings);
-            offsets.push(bulk_strings.len());
-        }
         let key_length = prefix.len() + KEY_DIGITS;
         Self {
             keys,
             set_head: format!("*3\r\n$3\r\nSET\r\n${key_length}\r\n{prefix}").into_bytes(),
             get_head: format!("*2\r\n$3\r\nGET\r\n${key_length}\r\n{prefix}").into_bytes(),
-            values: bulk_strings,
-            offsets,
+            values: Bulks::new(values, keys),
         }
     }
 
     /// Average bytes of a value.
     pub fn value_bytes(&self) -> f64 {
-        let total: usize = (0..self.offsets.len() as u64 - 1).map(|index| self.value(index).len()).sum();
-        total as f64 / (self.offsets.len() - 1) as f64
+        self.values.value_bytes()
     }
 
     /// What the key is set to.
     pub fn value(&self, key: u64) -> &[u8] {
-        let bulk = self.bulk(key);
-        let head = bulk.iter().position(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-        &bulk[head..bulk.len() - 2]
-    }
-
-    fn bulk(&self, key: u64) -> &[u8] {
-        let index = (key % (self.offsets.len() as u64 - 1)) as usize;
-        &self.values[self.offsets[index]..self.offsets[index + 1]]
+        self.values.value(key)
     }
 
     /// Appends the request of `operation`.
@@ -118,15 +142,9 @@ impl Dataset {
         digits[KEY_DIGITS..].copy_from_slice(b"\r\n");
         out.extend_from_slice(&digits);
         if !operation.read {
-            out.extend_from_slice(self.bulk(operation.key));
+            out.extend_from_slice(self.values.get(operation.key));
         }
     }
-}
-
-fn append_bulk(value: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(format!("${}\r\n", value.len()).as_bytes());
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
 }
 
 /// Which operation comes next.
