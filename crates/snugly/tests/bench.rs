@@ -219,6 +219,95 @@ fn memcached_is_measured_through_its_text_protocol() {
     assert!(stdout(&output).contains("memcached 1."), "{}", stdout(&output));
 }
 
+/// `snugly bench lists` of 12 lists.
+fn bench_lists(server: &Server, elements: &str, more: &[&str], input: &[u8]) -> std::process::Output {
+    let url = server.url();
+    let size = ["--lists", "12", "--elements", elements, "--connections", "5", "--requests", "600"];
+    snugly(&[&["bench", "lists", "--url", &url][..], &size, more].concat(), input)
+}
+
+#[test]
+fn lists_are_filled_and_asked_in_every_way() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, server) in
+        [("valkey", Server::valkey(&["--list-compress-depth", "1"])), ("snugly", Server::snugly(&[]))]
+    {
+        let path = folder.path().join(name);
+        let output = bench_lists(&server, "150", &["--csv", path.to_str().unwrap()], b"");
+        assert!(output.status.success(), "{name}: {}", stderr(&output));
+        assert_eq!(server.command(&[b"DBSIZE"]), Value::Integer(12));
+        assert_eq!(server.command(&[b"LLEN", b"snugly-bench:list:11"]), Value::Integer(150));
+
+        let rows = rows(&path);
+        let sent: Vec<_> = rows.iter().map(|row| (row["test"].as_str(), number(row, "requests"))).collect();
+        let expected = [
+            ("fill-rpush", 1800.0),
+            ("lindex-fixed", 600.0),
+            ("lindex-random", 600.0),
+            ("lrange-fixed", 120.0),
+            ("lrange-random", 120.0),
+            ("lrange-all", 6.0),
+            ("lset-fixed", 600.0),
+            ("lset-random", 600.0),
+            ("lpush", 600.0),
+            ("rpush", 600.0),
+            ("rpop", 600.0),
+            ("fill-lpush", 1800.0),
+        ];
+        assert_eq!(sent, expected);
+        assert!(number(&rows[0], "given_bytes") > 1800.0 * 400.0);
+        assert!(number(&rows[0], "used_memory") > 0.0 && number(&rows[0], "anonymous_bytes") > 0.0);
+        for row in &rows {
+            assert!(row["server"].starts_with(name), "{row:?}");
+            assert!(number(row, "server_cpu_us_per_request") >= 0.0, "{row:?}");
+            assert!(number(row, "p50_us") <= number(row, "p99_us"), "{row:?}");
+        }
+    }
+}
+
+#[test]
+fn lists_are_asked_step_by_step_and_what_was_measured_is_printed_at_once() {
+    let valkey = Server::valkey(&[]);
+    let tests = ["--step", "--tests", "lindex-random,rpop", "--generate", "repetitive:300"];
+    let output = bench_lists(&valkey, "150", &tests, b"\n\n\n");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let lines: Vec<String> = stdout(&output).lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines[0].starts_with("server,test,"), "{lines:?}");
+    assert!(lines[1].contains(",lindex-random,") && lines[2].contains(",rpop,"), "{lines:?}");
+
+    let ended = bench_lists(&valkey, "150", &tests, b"\n");
+    assert!(!ended.status.success());
+    assert!(stderr(&ended).contains("before the last step"), "{}", stderr(&ended));
+}
+
+#[test]
+fn a_server_that_loses_lists_ends_the_benchmark_with_what_was_due() {
+    let valkey = Server::valkey(&["--maxmemory", "2500kb", "--maxmemory-policy", "allkeys-random"]);
+    let output = bench_lists(&valkey, "1500", &[], b"");
+    assert!(!output.status.success());
+    assert!(stderr(&output).contains("was due"), "{}", stderr(&output));
+
+    let valkey = Server::valkey(&["--maxmemory", "2500kb", "--maxmemory-policy", "noeviction"]);
+    let output = bench_lists(&valkey, "1500", &[], b"");
+    assert!(stderr(&output).contains("OOM command not allowed"), "{}", stderr(&output));
+}
+
+#[test]
+fn what_the_benchmark_of_lists_cannot_do_it_says() {
+    let valkey = Server::valkey(&[]);
+    for (wrong, said) in [
+        (&["--lists", "12"][..], "50 connections have less than one list each of 12: ask for fewer"),
+        (&["--tests", "rpop", "--elements", "1"], "has no element left for rpop"),
+        (&["--tests", "lmove"], "lmove"),
+        (&["--lists", "0"], "0 is not in 1..=1000000"),
+    ] {
+        let output = snugly(&[&["bench", "lists", "--url", &valkey.url()][..], wrong].concat(), b"");
+        assert!(!output.status.success());
+        assert!(stderr(&output).contains(said), "{wrong:?}: {}", stderr(&output));
+    }
+}
+
 #[test]
 fn printed_values_are_lines_that_the_benchmark_reads_again() {
     let folder = tempfile::tempdir().unwrap();

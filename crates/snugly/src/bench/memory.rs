@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
@@ -88,7 +87,7 @@ pub fn run(options: &Options) -> Result<()> {
         "{} is not empty; start a fresh one, since a server that was emptied keeps memory of its past",
         options.url
     );
-    let empty = settled_memory(pid)?;
+    let empty = process::settled_memory(pid)?;
     let key = |index: u64| format!("{}{index:012}", options.key_prefix);
     let value_bytes = fill(options, &mut server, &values, key)?;
     let stored = server.count()?;
@@ -102,7 +101,7 @@ pub fn run(options: &Options) -> Result<()> {
         let stored = server.get(&key(index))?;
         ensure!(stored == values.get(index), "the value of {} is not the one written", key(index));
     }
-    let filled = settled_memory(pid)?;
+    let filled = process::settled_memory(pid)?;
 
     let count = options.values as f64;
     let per_value = (filled as f64 - empty as f64) / count;
@@ -145,20 +144,6 @@ fn fill(options: &Options, server: &mut Server, values: &Values, key: impl Fn(u6
     }
     progress.finish_and_clear();
     Ok(bytes)
-}
-
-/// The process's anonymous memory once it no longer changes by more than a thousandth.
-fn settled_memory(pid: u32) -> Result<u64> {
-    let mut last = process::anonymous_memory(pid)?;
-    for _ in 0..20 {
-        std::thread::sleep(Duration::from_millis(500));
-        let now = process::anonymous_memory(pid)?;
-        if now.abs_diff(last) * 1000 <= now {
-            return Ok(now);
-        }
-        last = now;
-    }
-    bail!("the memory of process {pid} does not come to rest")
 }
 
 /// A server to fill.

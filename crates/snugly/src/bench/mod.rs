@@ -2,6 +2,7 @@
 //! for memory with memcached, so that figures of peers come from the same program; and the store without a server.
 
 mod keys;
+mod lists;
 mod load;
 mod memory;
 mod process;
@@ -34,6 +35,12 @@ const BENCHMARKS: &[Benchmark] = &[
         about: "Fills an empty server; reports the memory that a value takes",
         options: |command| memory::Options::augment_args(command).after_help(memory::NOTE),
         run: |matches| memory::run(&memory::Options::from_arg_matches(matches)?),
+    },
+    Benchmark {
+        name: "lists",
+        about: "Fills lists of a server and asks for them; reports throughput, latency, CPU time and memory",
+        options: lists::options,
+        run: |matches| lists::run(&lists::Options::from_arg_matches(matches)?),
     },
     Benchmark {
         name: "storage",

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::client::Client;
 
@@ -46,4 +46,18 @@ pub fn anonymous_memory(pid: u32) -> Result<u64> {
         .and_then(|kibibytes| kibibytes.trim().parse::<u64>().ok())
         .map(|kibibytes| kibibytes * 1024)
         .with_context(|| format!("{path} does not tell the anonymous memory"))
+}
+
+/// The process's anonymous memory once it no longer changes by more than a thousandth.
+pub fn settled_memory(pid: u32) -> Result<u64> {
+    let mut last = anonymous_memory(pid)?;
+    for _ in 0..20 {
+        std::thread::sleep(Duration::from_millis(500));
+        let now = anonymous_memory(pid)?;
+        if now.abs_diff(last) * 1000 <= now {
+            return Ok(now);
+        }
+        last = now;
+    }
+    bail!("the memory of process {pid} does not come to rest")
 }

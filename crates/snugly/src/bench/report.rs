@@ -1,6 +1,7 @@
 //! Results as a table for people and as CSV for programs, from one description of the columns.
 
 use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -46,13 +47,24 @@ impl Report {
         let context = || format!("cannot write {}", path.display());
         let file = OpenOptions::new().create(true).append(true).open(path).with_context(context)?;
         let is_new = file.metadata().with_context(context)?.len() == 0;
-        let mut writer = csv::Writer::from_writer(file);
-        if is_new {
-            writer.write_record(self.columns.iter().map(|column| column.name)).with_context(context)?;
+        self.write_csv(file, is_new, &self.rows).with_context(context)
+    }
+
+    /// Writes the row that was added last as CSV, the first one with a header.
+    pub fn write_last_csv(&self, out: impl Write) -> Result<()> {
+        let last = self.rows.len().saturating_sub(1);
+        self.write_csv(out, last == 0, &self.rows[last..])
+    }
+
+    fn write_csv(&self, out: impl Write, has_header: bool, rows: &[Vec<String>]) -> Result<()> {
+        let mut writer = csv::Writer::from_writer(out);
+        if has_header {
+            writer.write_record(self.columns.iter().map(|column| column.name))?;
         }
-        for row in &self.rows {
-            writer.write_record(row).with_context(context)?;
+        for row in rows {
+            writer.write_record(row)?;
         }
-        writer.flush().with_context(context)
+        writer.flush()?;
+        Ok(())
     }
 }
