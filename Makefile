@@ -5,7 +5,7 @@
 .PHONY: help run demo test test-rust test-minimal test-clients test-python test-valkey-py test-kills test-deps lint \
 	format deny command-documentation \
 	fuzz fuzz-smoke bench bench-clients bench-sizes bench-smoke bench-mixed bench-dictionaries \
-	bench-adaptive bench-codec bench-protocol clean
+	bench-adaptive bench-lists bench-codec bench-protocol clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -134,6 +134,7 @@ bench-smoke: ## see that every benchmark runs, with tiny numbers
 	$(MAKE) bench-mixed ARGS="--quick"
 	$(MAKE) bench-dictionaries ARGS="--quick --output target/bench-smoke"
 	$(MAKE) bench-adaptive ARGS="--quick --output target/bench-smoke"
+	$(MAKE) bench-lists ARGS="--quick --output target/bench-smoke"
 	$(MAKE) bench-clients ARGS="--smoke --dictionary --output target/bench-smoke"
 	$(MAKE) bench-sizes ARGS="--smoke --output target/bench-smoke"
 
@@ -144,6 +145,10 @@ bench-dictionaries: $(VENV)/installed ## what dictionaries that the server learn
 bench-adaptive: $(VENV)/installed ## compression that the server chooses beside each fixed choice, on mixed values; about ten minutes
 	cargo build --release --locked --package snugly
 	$(BENCH) adaptive --program $(PROGRAM) $(ARGS)
+
+bench-lists: $(VENV)/installed ## lists with each codec beside valkey-server with LZF and without; ARGS="--quick" shows that it runs
+	cargo build --release --locked --package snugly
+	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) lists --program $(PROGRAM) $(ARGS)
 
 bench-mixed: $(VENV)/installed ## what reads from disk cost those who find their values in memory; a minute
 	cargo build --release --locked --package snugly

@@ -15,6 +15,7 @@ COMMANDS = {
     "mixed": ("snugly_bench.servers.mixed", "what reads from disk cost those who find their values in memory"),
     "dictionaries": ("snugly_bench.dictionaries.command", "what dictionaries that the server learns save and cost"),
     "adaptive": ("snugly_bench.adaptive.command", "compression that the server chooses, beside each fixed choice"),
+    "lists": ("snugly_bench.lists.command", "long lists, compressed and not, beside valkey-server"),
     "demo": ("snugly_bench.servers.demo", "what each codec of the server saves and costs for real values"),
 }
 """The module of each, with a `main` that takes the arguments, and what it is for."""
