@@ -24,6 +24,7 @@ use crate::memory::shard::Database;
 use crate::memory::slab::{SLAB, SlabStats};
 use crate::packing::{PackingCounters, PackingSettings, PackingStats};
 use crate::quicklist::decoded::DecodedNodes;
+use crate::quicklist::edited::EditedLists;
 use crate::session::{ListSettings, Session, StoreError, Ticket};
 use crate::upkeep::DictionaryTender;
 
@@ -139,6 +140,7 @@ pub struct Store {
     pub(crate) dictionaries: Dictionaries,
     pub(crate) packing: PackingCounters,
     pub(crate) decoded: DecodedNodes,
+    pub(crate) edited: EditedLists,
     databases: usize,
     settings: RwLock<Settings>,
     settings_version: AtomicU64,
@@ -236,6 +238,7 @@ impl Store {
             dictionaries: Dictionaries::new(&config.settings),
             packing: PackingCounters::default(),
             decoded: DecodedNodes::new(config.settings.lists.cache_bytes),
+            edited: EditedLists::default(),
             databases: config.databases,
             settings: RwLock::new(config.settings),
             settings_version: AtomicU64::new(0),

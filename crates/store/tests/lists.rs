@@ -223,6 +223,26 @@ fn nodes_that_are_read_again_are_not_decoded_again() {
     assert!(decoded(&store) >= before + 2);
 }
 
+#[cfg(feature = "lz4")]
+#[test]
+fn so_many_lists_at_most_keep_a_node_plain_that_was_changed() {
+    let store = store();
+    let session = &mut store.session();
+    let keys: Vec<String> = (0..200).map(|number| format!("list:{number}")).collect();
+    for key in &keys {
+        let events: Vec<Vec<u8>> = (0..600).map(event).collect();
+        session
+            .list_push(0, key.as_bytes(), End::Right, events.iter().map(|event| &event[..]), false)
+            .unwrap();
+        session.list_set(0, key.as_bytes(), 300, b"changed").unwrap();
+    }
+    let is_plain = |key: &String| {
+        let stats = store.session().peek(0, key.as_bytes()).unwrap().unwrap().list().unwrap();
+        stats.compressed_nodes < stats.nodes - 2
+    };
+    assert_eq!(keys.iter().filter(|key| is_plain(key)).count(), 64);
+}
+
 #[test]
 fn threads_that_push_and_pop_at_both_ends_lose_nothing() {
     let store = store();

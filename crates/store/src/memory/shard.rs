@@ -509,6 +509,7 @@ impl Shard {
                 if let Some(copy) = part.table.entry(index).relocate() {
                     result.moved.push(part.table.replace(index, copy));
                 }
+                result.moved.extend(part.with_list(index, Quicklist::relocate).unwrap_or_default());
             }
             start = 0;
         }

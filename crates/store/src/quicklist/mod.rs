@@ -2,7 +2,8 @@
 //!
 //! - [`fill`]: how large a node may be; [`node`]: one node, plain or packed
 //! - [`ends`]: pushing and popping; [`edit`]: changes anywhere; [`reading`]: what a reader takes with it
-//! - [`packing`]: which nodes are compressed, and when; [`decoded`]: those that are kept decoded
+//! - [`packing`]: which nodes are compressed, and when; [`decoded`]: those that are kept decoded;
+//!   [`edited`]: those that are not packed yet since they may change again
 //! - [`stored`]: what a list is on disk
 //! - [`List`]: a list that a key has, behind a lock of its own
 //!
@@ -15,6 +16,7 @@
 
 pub(crate) mod decoded;
 mod edit;
+pub(crate) mod edited;
 mod ends;
 pub(crate) mod fill;
 pub(crate) mod node;

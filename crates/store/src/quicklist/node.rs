@@ -207,6 +207,13 @@ impl Node {
         }
     }
 
+    /// Moves the packed form, if it stands in a sparse page and nobody else holds it; gives its former place.
+    pub(super) fn relocate(&mut self) -> Option<Entry> {
+        let Some(Content::Packed(entry)) = &mut self.content else { return None };
+        let copy = entry.borrow().relocate()?;
+        Some(std::mem::replace(entry, copy))
+    }
+
     /// Changes the listpack of a node that is plain.
     pub(super) fn change<R>(&mut self, change: impl FnOnce(&mut Listpack) -> R) -> R {
         let Some(Content::Plain(listpack)) = &mut self.content else {

@@ -1,13 +1,14 @@
 //! Which nodes are packed, and when.
 //!
 //! A node that leaves the zone of an end is packed by whoever made it leave, once the lock is let go. A node that is changed
-//! in the middle stays plain until another one is changed, so that changes of one place in turn cost no packing.
+//! in the middle stays plain until another one is changed, or many other lists have been, so that changes of one place in
+//! turn cost no packing.
 
 use std::sync::Arc;
 
 use snugly_listpack::Listpack;
 
-use super::node::NodeId;
+use super::node::{Node, NodeId};
 use super::{Layout, Open, Quicklist};
 use crate::memory::entry::Entry;
 
@@ -88,6 +89,21 @@ impl Quicklist {
         {
             self.due.push(before);
         }
+    }
+
+    /// Whether a node that was changed in the middle stays plain for now.
+    pub(crate) fn has_edited(&self) -> bool {
+        self.edited.is_some()
+    }
+
+    /// Has that node packed now.
+    pub(crate) fn release_edited(&mut self) {
+        self.due.extend(self.edited.take());
+    }
+
+    /// Moves packed nodes that stand in sparse pages to fuller ones; gives their former places.
+    pub(crate) fn relocate(&mut self) -> Vec<Entry> {
+        self.nodes.iter_mut().filter_map(Node::relocate).collect()
     }
 
     /// Makes nodes plain that have come into a zone. One that cannot be read stays as it is: who wants it is told.

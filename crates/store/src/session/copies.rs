@@ -32,15 +32,15 @@ impl Session {
     /// # Errors
     /// As [`Session::copy`].
     pub fn rename(&mut self, from: (usize, &[u8]), to: (usize, &[u8])) -> Result<bool, StoreError> {
-        let Some(value) = self.peek(from.0, from.1)? else { return Ok(false) };
-        if from != to {
-            // The nodes of a list are on disk once, and go with a key that has them alone.
-            let store = self.store.clone();
-            let _group = store.disk().map(|disk| disk.queue().group());
-            self.put_copy(&value, to, value.memory())?;
-            self.forget(from.0, from.1);
-        }
-        Ok(true)
+        // As one step: the list of both is accounted for twice in between, and its nodes are on disk once.
+        self.exclusively([from.1, to.1].into_iter(), |session| {
+            let Some(value) = session.peek(from.0, from.1)? else { return Ok(false) };
+            if from != to {
+                session.put_copy(&value, to, value.memory())?;
+                session.forget(from.0, from.1);
+            }
+            Ok(true)
+        })
     }
 
     /// The same value, to become another key's: a list is a list of its own, which shares nodes as long as they do not change.

@@ -301,10 +301,14 @@ impl Session {
         self.note_use(entry, terms.now);
         let (decoder, known) = (&mut self.decoder, &self.known);
         let changed = shard.with_list(database, index, |list| {
+            let had_edited = list.has_edited();
             let outcome = change(list, layout, &mut |node| open(decoder, known, &store, node));
-            (outcome, list.is_empty(), list.next_due())
+            let is_newly_edited = list.has_edited() && !had_edited;
+            (outcome, list.is_empty(), list.next_due(), is_newly_edited)
         });
-        let Some((outcome, is_empty, due)) = changed else { return Err(StoreError::WrongType) };
+        let Some((outcome, is_empty, due, is_newly_edited)) = changed else {
+            return Err(StoreError::WrongType);
+        };
         let due = due.zip(shard.entry(database, index).list_handle());
         let has_changed = !matches!(outcome, Ok((false, _)));
         let mut removed = None;
@@ -320,6 +324,9 @@ impl Session {
         }
         if let Some((due, list)) = due {
             self.pack_nodes(database, place, key, &list, due);
+        }
+        if is_newly_edited && let Some((database, key)) = store.edited.note(database, key) {
+            self.pack_edited(database, &key);
         }
         outcome.map(|(_, result)| Some(result)).map_err(unreadable)
     }

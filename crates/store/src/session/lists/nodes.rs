@@ -158,6 +158,23 @@ impl Session {
         }
     }
 
+    /// Packs the node of a list that was left plain when it was changed, if there still is one.
+    pub(super) fn pack_edited(&mut self, database: usize, key: &[u8]) {
+        let store = self.store.clone();
+        let place = store.keyspace.place(key);
+        let mut shard = store.keyspace.lock(place.shard);
+        let Some(index) = shard.locate(database, place.tag, key, self.now()).live() else { return };
+        let due = shard.with_list(database, index, |list| {
+            list.release_edited();
+            list.next_due()
+        });
+        let due = due.flatten().zip(shard.entry(database, index).list_handle());
+        drop(shard);
+        if let Some((due, list)) = due {
+            self.pack_nodes(database, place, key, &list, due);
+        }
+    }
+
     /// What a node is packed to; `None` if that is no smaller.
     fn packed(&mut self, due: &Due) -> Option<Entry> {
         let choice = self.settings.lists.compress_codec?;
