@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 STRING = b"\x00"
+# A list as a list of nodes, the second form of that.
+LIST = b"\x12"
 # The versions that Valkey reads are these and those before the first; between them are other servers'.
 VERSIONS = (11, 80)
 FOOTER = 2 + 8
@@ -80,22 +82,47 @@ def lzf(steps: Iterable[Step]) -> bytes:
 def value(dumped: bytes) -> bytes:
     """The string in a payload; AssertionError if it is not one that a server should give."""
     assert dumped[:1] == STRING
+    body = body_of(dumped)
+    text, end = read_string(body, 0)
+    assert end == len(body)
+    return text
+
+
+def nodes(dumped: bytes) -> list[tuple[int, bytes]]:
+    """The nodes of the list in a payload, each with its kind; AssertionError if no server should give it."""
+    assert dumped[:1] == LIST
+    body = body_of(dumped)
+    count, at = read_length(body, 0)
+    found = []
+    for _ in range(count):
+        kind, at = read_length(body, at)
+        node, at = read_string(body, at)
+        found.append((kind, node))
+    assert at == len(body)
+    return found
+
+
+def body_of(dumped: bytes) -> bytes:
+    """What is between type and footer."""
     assert int.from_bytes(dumped[-FOOTER:-8], "little") in VERSIONS
     assert crc64(dumped[:-8]) == int.from_bytes(dumped[-8:], "little")
-    body = dumped[1:-FOOTER]
-    if body[0] >> 6 != 3:
-        size, at = read_length(body, 0)
-        assert len(body) == at + size
-        return body[at:]
-    if body[0] == 0xC3:
-        compressed, at = read_length(body, 1)
-        size, at = read_length(body, at)
-        assert len(body) == at + compressed
-        plain = decompressed(body[at:])
+    return dumped[1:-FOOTER]
+
+
+def read_string(data: bytes, at: int) -> tuple[bytes, int]:
+    """A string, and where it ends."""
+    if data[at] >> 6 != 3:
+        size, at = read_length(data, at)
+        assert len(data) >= at + size
+        return data[at : at + size], at + size
+    if data[at] == 0xC3:
+        compressed, at = read_length(data, at + 1)
+        size, at = read_length(data, at)
+        plain = decompressed(data[at : at + compressed])
         assert len(plain) == size
-        return plain
-    assert len(body) == 1 + {0xC0: 1, 0xC1: 2, 0xC2: 4}[body[0]]
-    return b"%d" % int.from_bytes(body[1:], "little", signed=True)
+        return plain, at + compressed
+    end = at + 1 + {0xC0: 1, 0xC1: 2, 0xC2: 4}[data[at]]
+    return b"%d" % int.from_bytes(data[at + 1 : end], "little", signed=True), end
 
 
 def read_length(data: bytes, at: int) -> tuple[int, int]:
