@@ -19,7 +19,7 @@ pub struct Source {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["generate", "value_size"])]
     data: Option<PathBuf>,
 
-    /// Generate values of this kind (json, html, csv, session or random), of this many bytes
+    /// Generate values of this kind (json, html, csv, session, events, repetitive or random), of this many bytes
     #[arg(long, value_name = "KIND[:SIZE]", default_value = "json")]
     generate: Generate,
 
@@ -142,7 +142,7 @@ pub struct Options {
 
 /// Prints generated values, one a line, as [`Source`] reads them.
 pub fn run(options: &Options) -> Result<()> {
-    ensure!(options.kind != Kind::Random, "random values are not text: use json, html, csv or session");
+    ensure!(options.kind != Kind::Random, "random values are not text: use another kind");
     let corpus = Corpus::new(options.kind, options.size, options.seed);
     let mut out = BufWriter::new(std::io::stdout().lock());
     for index in 0..options.count {

@@ -5,6 +5,7 @@
 //! documentation of the benchmarks.
 
 mod csv;
+mod event;
 mod html;
 mod json;
 mod sampler;
@@ -25,6 +26,10 @@ pub enum Kind {
     Csv,
     /// Web sessions with tokens, serialised as PHP does or as JSON
     Session,
+    /// Events of an application: JSON records of one form that differ in ids, times, people and words
+    Events,
+    /// Events that differ in nothing but their number
+    Repetitive,
     /// Random bytes, which nothing compresses
     Random,
 }
@@ -47,18 +52,25 @@ impl Corpus {
     /// The value number `index`.
     pub fn value(&self, index: u64) -> Vec<u8> {
         let mut sampler = Sampler::new(self.seed, index);
-        if self.kind == Kind::Random {
-            let mut bytes = vec![0; self.size];
-            sampler.fill(&mut bytes);
-            return bytes;
-        }
-        let spread = self.size / 5;
-        let size = self.size - spread + sampler.number(0..=2 * spread);
+        let size = match self.kind {
+            Kind::Repetitive | Kind::Random => self.size,
+            _ => {
+                let spread = self.size / 5;
+                self.size - spread + sampler.number(0..=2 * spread)
+            }
+        };
         let text = match self.kind {
             Kind::Json => json::document(&mut sampler, index, size),
             Kind::Html => html::markup(&mut sampler, index, size),
             Kind::Csv => csv::export(&mut sampler, index, size),
-            Kind::Session | Kind::Random => session::session(&mut sampler, index, size),
+            Kind::Session => session::session(&mut sampler, index, size),
+            Kind::Events => event::varied(&mut sampler, index, size),
+            Kind::Repetitive => event::repetitive(self.seed, index, size),
+            Kind::Random => {
+                let mut bytes = vec![0; size];
+                sampler.fill(&mut bytes);
+                return bytes;
+            }
         };
         text.into_bytes()
     }
@@ -70,11 +82,12 @@ mod tests {
 
     use super::*;
 
-    const TEXTS: [Kind; 4] = [Kind::Json, Kind::Html, Kind::Csv, Kind::Session];
+    const TEXTS: [Kind; 6] =
+        [Kind::Json, Kind::Html, Kind::Csv, Kind::Session, Kind::Events, Kind::Repetitive];
 
     #[test]
     fn the_same_seed_and_index_give_the_same_value_and_others_give_others() {
-        for kind in [Kind::Json, Kind::Html, Kind::Csv, Kind::Session, Kind::Random] {
+        for kind in TEXTS.into_iter().chain([Kind::Random]) {
             let corpus = Corpus::new(kind, 700, 1);
             assert_eq!(corpus.value(5), Corpus::new(kind, 700, 1).value(5));
             assert_ne!(corpus.value(5), Corpus::new(kind, 700, 2).value(5));
@@ -93,15 +106,21 @@ mod tests {
                 assert!((average / size as f64 - 1.0).abs() < 0.12, "{kind:?} of {size}: {average}");
             }
         }
-        assert_eq!(Corpus::new(Kind::Random, 1234, 1).value(9).len(), 1234);
+        for kind in [Kind::Repetitive, Kind::Random] {
+            assert_eq!(Corpus::new(kind, 1234, 1).value(9).len(), 1234);
+        }
     }
 
     #[test]
-    fn json_documents_and_json_sessions_are_json() {
+    fn json_documents_events_and_json_sessions_are_json() {
         for size in [200, 900, 4000] {
             for index in 0..200 {
                 let document = Corpus::new(Kind::Json, size, 3).value(index);
                 serde_json::from_slice::<serde_json::Value>(&document).unwrap();
+                for kind in [Kind::Events, Kind::Repetitive] {
+                    let event = Corpus::new(kind, size, 3).value(index);
+                    serde_json::from_slice::<serde_json::Value>(&event).unwrap();
+                }
                 let session = Corpus::new(Kind::Session, size, 3).value(index);
                 assert!(
                     session.starts_with(b"_token|")
@@ -128,6 +147,31 @@ mod tests {
             let saved = saved_percent(Corpus::new(kind, size, 1));
             assert!((saved - real).abs() < 6.0, "{kind:?} of {size}: {saved:.1} % instead of {real} %");
         }
+    }
+
+    /// Nodes of lists are of 8 KiB by default.
+    #[cfg(feature = "lz4")]
+    #[test]
+    fn events_compress_two_to_three_times_where_many_are_together_and_those_nearly_alike_far_better() {
+        use snugly_codec::Choice;
+        use snugly_codec::envelope::{Options, encode};
+
+        let times = |kind| {
+            let corpus = Corpus::new(kind, 512, 1);
+            let options = Options { choice: Choice::new("lz4", None, 32).unwrap(), ..Options::default() };
+            let (mut given, mut stored) = (0, 0);
+            for node in 0..100 {
+                let value: Vec<u8> = (0..16).flat_map(|index| corpus.value(node * 16 + index)).collect();
+                let mut out = Vec::new();
+                encode(&options, &value, &mut out);
+                given += value.len();
+                stored += out.len();
+            }
+            given as f64 / stored as f64
+        };
+        let (varied, repetitive) = (times(Kind::Events), times(Kind::Repetitive));
+        assert!((2.0..3.0).contains(&varied), "{varied}");
+        assert!((20.0..50.0).contains(&repetitive), "{repetitive}");
     }
 
     #[cfg(feature = "zstd")]
