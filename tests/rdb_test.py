@@ -67,6 +67,7 @@ def test_what_is_saved_is_loaded_by_valkey_and_by_snugly(tmp_path: Path, command
         assert connection.command("LASTSAVE") == info(connection, "persistence", "rdb_last_save_time")
     assert [file.name for file in tmp_path.iterdir()] == ["dump.rdb"]
     with servers.valkey("--dir", str(tmp_path)) as server, server.connect() as connection:
+        until(lambda: info(connection, "persistence", "loading") == 0)
         assert contents(connection) == expected
     with servers.snugly("--load-rdb", str(tmp_path / "dump.rdb")) as server, server.connect() as connection:
         assert contents(connection) == expected
