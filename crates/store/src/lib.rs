@@ -58,7 +58,7 @@ pub use memory::eviction::EvictionPolicy;
 pub use memory::slab::SlabStats;
 pub use memory::{allocation_size, entry_allocation_size};
 pub use packing::{PackingSettings, PackingStats};
-pub use quicklist::{End, Fill};
+pub use quicklist::{End, Fill, ListTotals};
 pub use session::{
     Condition, Elements, ExpireConditions, ExpireOutcome, Expiry, Inserted, ListSet, ListSettings, ListStats,
     ManyCondition, Search, Session, SetOutcome, StoreError, Ticket, Usage, Value,

@@ -23,6 +23,7 @@ use crate::memory::keyspace::Keyspace;
 use crate::memory::shard::Database;
 use crate::memory::slab::{SLAB, SlabStats};
 use crate::packing::{PackingCounters, PackingSettings, PackingStats};
+use crate::quicklist::ListTotals;
 use crate::quicklist::decoded::DecodedNodes;
 use crate::quicklist::edited::EditedLists;
 use crate::session::{ListSettings, Session, StoreError, Ticket};
@@ -437,6 +438,11 @@ impl Store {
 
     pub(crate) fn settings_version(&self) -> u64 {
         self.settings_version.load(Ordering::Acquire)
+    }
+
+    /// What the lists that are in memory take: sums that every change keeps up to date.
+    pub fn list_totals(&self) -> ListTotals {
+        self.keyspace.list_totals()
     }
 
     /// Bytes of list nodes that are kept decoded (see [`ListSettings::cache_bytes`]), beside what is used.

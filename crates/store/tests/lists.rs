@@ -296,3 +296,29 @@ fn a_list_tells_what_its_nodes_take_before_and_after() {
     assert_eq!(stats.compressed_nodes, stats.nodes - 2);
     assert!(stats.stored_bytes < stats.raw_bytes / 2, "{stats:?}");
 }
+
+#[test]
+fn what_all_lists_take_follows_every_change() {
+    let store = store();
+    let session = &mut store.session();
+    for number in 0..1000 {
+        push(session, b"list", &[&event(number)]);
+    }
+    push(session, b"other", &[b"a"]);
+    session.copy((0, b"list"), (1, b"list")).unwrap();
+    session.list_trim(1, b"list", 0, 99).unwrap();
+    session.set(0, b"string", b"a", Expiry::Never, Condition::Always).unwrap();
+    let stats = |session: &mut Session, database, key: &[u8]| {
+        session.peek(database, key).unwrap().and_then(|value| value.list()).expect("it is a list")
+    };
+    let all = [stats(session, 0, b"list"), stats(session, 0, b"other"), stats(session, 1, b"list")];
+    let totals = store.list_totals();
+    assert_eq!((totals.lists, totals.elements), (3, 1101));
+    assert_eq!(totals.nodes, all.iter().map(|list| list.nodes as u64).sum::<u64>());
+    assert_eq!(totals.raw_bytes, all.iter().map(|list| list.raw_bytes).sum::<u64>());
+    assert_eq!(totals.memory, all.iter().map(|list| list.memory as u64).sum::<u64>());
+    drop(store.flush(Some(1)));
+    session.set(0, b"list", b"a", Expiry::Never, Condition::Always).unwrap();
+    session.list_pop(0, b"other", End::Left, 1, |_, _| {}).unwrap();
+    assert_eq!(store.list_totals(), Default::default());
+}

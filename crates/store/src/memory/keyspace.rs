@@ -19,6 +19,7 @@ use crate::memory::entry::{Entry, EntryRef};
 use crate::memory::eviction::{EvictionPolicy, Victim};
 use crate::memory::shard::{Look, Position, Presence, Shard};
 use crate::memory::slab::SLAB;
+use crate::quicklist::ListTotals;
 
 pub(crate) struct Keyspace {
     cells: Box<[Cell]>,
@@ -289,6 +290,11 @@ impl Keyspace {
             expired: totals.expired + shard.expired,
             evicted: totals.evicted + shard.evicted,
         })
+    }
+
+    /// What the lists in memory take.
+    pub(crate) fn list_totals(&self) -> ListTotals {
+        self.lock_each().fold(ListTotals::default(), |totals, shard| totals.plus(shard.list_totals()))
     }
 
     /// How many records need each dictionary.

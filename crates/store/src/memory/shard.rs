@@ -8,7 +8,7 @@ use crate::memory::entry::{Access, Entry, EntryRef};
 use crate::memory::expiry::{self, ExpiryIndex};
 use crate::memory::table::Table;
 use crate::memory::uses::Uses;
-use crate::quicklist::Quicklist;
+use crate::quicklist::{ListTotals, Quicklist};
 
 pub(crate) struct Shard {
     changes: Changes,
@@ -78,6 +78,7 @@ pub(crate) struct Database {
     table: Table,
     expiries: ExpiryIndex,
     entry_bytes: usize,
+    lists: ListTotals,
     dictionaries: Uses,
 }
 
@@ -360,6 +361,11 @@ impl Shard {
         self.databases().flat_map(|part| part.dictionaries.iter())
     }
 
+    /// What the lists take.
+    pub(crate) fn list_totals(&self) -> ListTotals {
+        self.databases().fold(ListTotals::default(), |totals, part| totals.plus(part.lists))
+    }
+
     /// Bytes that entries, tables and indexes take in the allocator.
     pub(crate) fn memory(&self) -> usize {
         allocation_size(self.others.capacity() * size_of::<Database>())
@@ -578,9 +584,11 @@ impl Database {
 
     fn with_list<R>(&mut self, index: usize, change: impl FnOnce(&mut Quicklist) -> R) -> Option<R> {
         let mut list = self.table.entry(index).list()?.lock();
-        let before = list.memory();
+        let before = list.totals();
         let result = change(&mut list);
-        self.entry_bytes = self.entry_bytes + list.memory() - before;
+        let after = list.totals();
+        self.entry_bytes = self.entry_bytes + after.memory as usize - before.memory as usize;
+        self.lists = self.lists.minus(before).plus(after);
         Some(result)
     }
 
@@ -603,12 +611,14 @@ impl Database {
 
     fn enter(&mut self, tag: u16, entry: EntryRef<'_>) {
         self.entry_bytes += entry.allocation_size();
+        entry.list().inspect(|list| self.lists = self.lists.plus(list.lock().totals()));
         entry.dictionary().inspect(|&number| self.dictionaries.add(number));
         self.move_expiry(tag, None, entry.expiry());
     }
 
     fn leave(&mut self, tag: u16, entry: EntryRef<'_>) {
         self.entry_bytes -= entry.allocation_size();
+        entry.list().inspect(|list| self.lists = self.lists.minus(list.lock().totals()));
         entry.dictionary().inspect(|&number| self.dictionaries.remove(number));
         self.move_expiry(tag, entry.expiry(), None);
     }

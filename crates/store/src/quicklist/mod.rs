@@ -111,6 +111,41 @@ impl List {
     }
 }
 
+/// What several lists take together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ListTotals {
+    /// How many lists there are.
+    pub lists: u64,
+    /// How many elements they have.
+    pub elements: u64,
+    /// How many nodes they have.
+    pub nodes: u64,
+    /// Bytes of all nodes, uncompressed.
+    pub raw_bytes: u64,
+    /// Bytes that the lists take in memory, those of their keys not included.
+    pub memory: u64,
+}
+
+impl ListTotals {
+    fn combine(self, other: ListTotals, combine: fn(u64, u64) -> u64) -> ListTotals {
+        ListTotals {
+            lists: combine(self.lists, other.lists),
+            elements: combine(self.elements, other.elements),
+            nodes: combine(self.nodes, other.nodes),
+            raw_bytes: combine(self.raw_bytes, other.raw_bytes),
+            memory: combine(self.memory, other.memory),
+        }
+    }
+
+    pub(crate) fn plus(self, other: ListTotals) -> ListTotals {
+        self.combine(other, u64::wrapping_add)
+    }
+
+    pub(crate) fn minus(self, other: ListTotals) -> ListTotals {
+        self.combine(other, u64::wrapping_sub)
+    }
+}
+
 /// The elements of a list, in nodes.
 #[derive(Default)]
 pub(crate) struct Quicklist {
@@ -175,6 +210,17 @@ impl Quicklist {
             + allocation_size(self.nodes.capacity() * size_of::<Node>())
             + allocation_size(self.due.capacity() * size_of::<NodeId>())
             + self.content_bytes
+    }
+
+    /// What this one takes.
+    pub(crate) fn totals(&self) -> ListTotals {
+        ListTotals {
+            lists: 1,
+            elements: self.len,
+            nodes: self.nodes.len() as u64,
+            raw_bytes: self.raw_bytes,
+            memory: self.memory() as u64,
+        }
     }
 
     /// Becomes what Valkey calls a quicklist if so much more does not fit one listpack, whether or not it is added then.
