@@ -4,6 +4,7 @@
 //! - `counters`: what was done, by command and in all
 //! - `compression`: what the codecs did
 //! - `dictionaries`: what is learned for values that are alike
+//! - `lists`: what lists take
 //! - `disk`: the disk tier
 //! - `persistence`: RDB files
 //! - `absent`: what other servers have and this one does not, where tools ask for it
@@ -16,6 +17,7 @@ pub(crate) mod compression;
 mod counters;
 pub(crate) mod dictionaries;
 mod disk;
+mod lists;
 mod persistence;
 mod process;
 
@@ -49,6 +51,7 @@ const SECTIONS: &[Section] = &[
     Section { name: "Stats", default: true, write: counters::stats },
     Section { name: "Compression", default: true, write: compression::compression },
     Section { name: "Dictionaries", default: true, write: dictionaries::dictionaries },
+    Section { name: "Lists", default: true, write: lists::lists },
     Section { name: "Disk", default: true, write: disk::disk },
     Section { name: "Replication", default: true, write: absent::replication },
     Section { name: "CPU", default: true, write: process::cpu },
@@ -61,7 +64,7 @@ const SECTIONS: &[Section] = &[
 ];
 
 /// Where the numbers are that are metrics, in the order in which these are shown.
-pub(crate) static SOURCES: [&dyn Source; 15] = [
+pub(crate) static SOURCES: [&dyn Source; 16] = [
     &process::BUILD,
     &process::UPTIME,
     &process::CLIENTS,
@@ -76,6 +79,7 @@ pub(crate) static SOURCES: [&dyn Source; 15] = [
     &compression::PACKING,
     &dictionaries::LEARNED,
     &dictionaries::DICTIONARIES,
+    &lists::LISTS,
     &disk::DISK,
 ];
 
