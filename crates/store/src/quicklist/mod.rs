@@ -8,7 +8,7 @@
 //! - [`List`]: a list that a key has, behind a lock of its own
 //!
 //! A node is a listpack. Those at the ends, as many as the depth says, are plain, so that pushes and pops find them so;
-//! the others are packed: records of the codec. Whoever reads takes counted handles of the nodes and decodes them when the
+//! the others are packed: records of the codec, compressed or not. Whoever reads takes counted handles of the nodes and decodes them when the
 //! lock is let go; nobody gives up the packed form for it. A plain node that somebody has taken along is copied when it
 //! changes, so what a reader has does not.
 //!
@@ -64,8 +64,15 @@ impl End {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) fill: Fill,
-    /// How many nodes at each end are plain; 0 is all of them.
+    /// How many nodes at each end are not compressed; 0 is all of them.
     pub(crate) depth: usize,
+}
+
+impl Layout {
+    /// How many nodes at each end are plain.
+    fn zone(self) -> usize {
+        self.depth.max(1)
+    }
 }
 
 /// A node that is not plain.
@@ -187,9 +194,9 @@ impl Quicklist {
         self.nodes.len()
     }
 
-    /// How many of them are packed.
-    pub(crate) fn packed_count(&self) -> usize {
-        self.nodes.iter().filter(|node| node.is_packed()).count()
+    /// How many of them are compressed.
+    pub(crate) fn compressed_count(&self) -> usize {
+        self.records().count()
     }
 
     /// Bytes of all nodes as listpacks.
@@ -197,7 +204,7 @@ impl Quicklist {
         self.raw_bytes
     }
 
-    /// The records of those that are packed.
+    /// The records of those that are compressed.
     pub(crate) fn records(&self) -> impl Iterator<Item = Record<'_>> {
         self.nodes.iter().filter_map(Node::record)
     }

@@ -46,14 +46,6 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// What a record on disk is in memory.
-    pub(crate) fn of_record(entry: Entry) -> Content {
-        match Record::parse(entry.borrow().record_bytes()).ok().and_then(|record| record.as_identity()) {
-            Some(bytes) => Content::Plain(Arc::new(Listpack::of_known(bytes.to_vec()))),
-            None => Content::Packed(entry),
-        }
-    }
-
     /// Bytes of the listpack.
     pub(crate) fn raw_len(&self) -> usize {
         match self {
@@ -74,14 +66,15 @@ impl Content {
 
     pub(crate) fn memory(&self) -> usize {
         match self {
-            // The counts and the vector are in an allocation of their own.
-            Content::Plain(listpack) => {
-                allocation_size(2 * size_of::<usize>() + size_of::<Listpack>())
-                    + allocation_size(listpack.capacity())
-            }
+            Content::Plain(listpack) => plain_memory(listpack),
             Content::Packed(entry) => entry.borrow().allocation_size(),
         }
     }
+}
+
+/// Bytes that a counted listpack takes: the counts and the vector are in an allocation of their own.
+pub(super) fn plain_memory(listpack: &Listpack) -> usize {
+    allocation_size(2 * size_of::<usize>() + size_of::<Listpack>()) + allocation_size(listpack.capacity())
 }
 
 /// One node of a list.
@@ -168,10 +161,6 @@ impl Node {
         frequency == 0
     }
 
-    pub(crate) fn is_packed(&self) -> bool {
-        matches!(self.content, Some(Content::Packed(_)))
-    }
-
     pub(crate) fn is_incompressible(&self) -> bool {
         self.is_incompressible
     }
@@ -181,15 +170,11 @@ impl Node {
         self.content.as_ref().map_or(0, Content::memory)
     }
 
-    /// The record, if it is packed.
+    /// The record, if it is compressed.
     pub(crate) fn record(&self) -> Option<Record<'_>> {
-        match &self.content {
-            Some(Content::Plain(_)) | None => None,
-            Some(Content::Packed(entry)) => Some(
-                Record::parse(entry.borrow().record_bytes())
-                    .expect("a node holds a record that was parsed before"),
-            ),
-        }
+        let Some(Content::Packed(entry)) = &self.content else { return None };
+        let record = Record::parse(entry.borrow().record_bytes());
+        record.ok().filter(|record| record.as_identity().is_none())
     }
 
     /// The plain listpack, if it is plain.

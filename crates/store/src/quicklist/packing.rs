@@ -1,14 +1,15 @@
 //! Which nodes are packed, and when.
 //!
-//! A node that leaves the zone of an end is packed by whoever made it leave, once the lock is let go. A node that is changed
-//! in the middle stays plain until another one is changed, or many other lists have been, so that changes of one place in
-//! turn cost no packing.
+//! A node that leaves the zone of an end is packed by whoever made it leave, once the lock is let go: compressed, or where
+//! lists are not, or it does not get smaller, as it is, which takes less room than a vector that has grown. A node that is
+//! changed in the middle stays plain until another one is changed, or many other lists have been, so that changes of one
+//! place in turn cost no packing.
 
 use std::sync::Arc;
 
 use snugly_listpack::Listpack;
 
-use super::node::{Node, NodeId};
+use super::node::{Node, NodeId, plain_memory};
 use super::{Layout, Open, Quicklist};
 use crate::memory::entry::Entry;
 
@@ -25,6 +26,11 @@ impl Due {
     /// What is to be encoded.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.listpack.as_bytes()
+    }
+
+    /// Bytes that it takes as it is.
+    pub(crate) fn memory(&self) -> usize {
+        plain_memory(&self.listpack)
     }
 }
 
@@ -53,7 +59,7 @@ impl Quicklist {
 
     /// Whether a node is between the zones of both ends.
     fn is_inside(&self, index: usize, layout: Layout) -> bool {
-        layout.depth > 0 && index >= layout.depth && index + layout.depth < self.nodes.len()
+        index >= layout.zone() && index + layout.zone() < self.nodes.len()
     }
 
     fn is_packable(&self, index: usize, layout: Layout) -> bool {
@@ -66,8 +72,8 @@ impl Quicklist {
 
     /// Has nodes packed that have left a zone because a node was added at `index`.
     pub(super) fn review_around(&mut self, index: usize, layout: Layout) {
-        let behind_zone = (self.nodes.len() - 1).checked_sub(layout.depth);
-        for candidate in [Some(index), Some(layout.depth), behind_zone].into_iter().flatten() {
+        let behind_zone = (self.nodes.len() - 1).checked_sub(layout.zone());
+        for candidate in [Some(index), Some(layout.zone()), behind_zone].into_iter().flatten() {
             if candidate < self.nodes.len() && self.is_packable(candidate, layout) {
                 let id = self.nodes[candidate].id();
                 // One that is named twice is packed once.
@@ -109,7 +115,7 @@ impl Quicklist {
     /// Makes nodes plain that have come into a zone. One that cannot be read stays as it is: who wants it is told.
     pub(super) fn keep_ends_plain(&mut self, layout: Layout, open: Open<'_>) {
         let len = self.nodes.len();
-        let zone = layout.depth.min(len);
+        let zone = layout.zone().min(len);
         for index in (0..zone).chain(len - zone..len) {
             // An error shows again when the node is read.
             let _ = self.unpack(index, open);

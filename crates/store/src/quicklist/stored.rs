@@ -201,7 +201,7 @@ impl Quicklist {
             if copy.nodes[index].content().is_none()
                 && let Some(key) = self.key_of(index)
             {
-                copy.nodes[index].keep(Content::of_record(read(key)?));
+                copy.nodes[index].keep(Content::Packed(read(key)?));
             }
             copy.nodes[index].forget_row();
             copy.content_bytes += copy.nodes[index].memory();

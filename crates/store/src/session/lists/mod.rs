@@ -73,7 +73,7 @@ impl ListStats {
             elements: list.len(),
             is_large: list.is_large(),
             nodes: list.node_count(),
-            compressed_nodes: list.packed_count(),
+            compressed_nodes: list.compressed_count(),
             codec: list.records().next().map(|record| record.codec().name()),
             raw_bytes: list.raw_bytes(),
             stored_bytes: list.raw_bytes() - list.records().map(saved).sum::<u64>(),

@@ -21,9 +21,13 @@ use crate::store::Store;
 /// The longest listpack that is believed, in bytes.
 const MAX_NODE_LEN: usize = u32::MAX as usize;
 
+fn record_of(packed: EntryRef<'_>) -> Record<'_> {
+    Record::parse(packed.record_bytes()).expect("a node holds a record that was parsed before")
+}
+
 /// Makes a listpack of a packed node.
 fn unpack(decoder: &mut Decoder, known: &Known, packed: EntryRef<'_>) -> Result<Listpack, DecodeError> {
-    let record = Record::parse(packed.record_bytes()).expect("a node holds a record that was parsed before");
+    let record = record_of(packed);
     let find = |number| known.version(number).map(|version| &**version.dictionary());
     let mut bytes = Vec::new();
     decoder.decode_with(&record, &find, MAX_NODE_LEN, &mut bytes)?;
@@ -70,6 +74,9 @@ impl Session {
             Content::Plain(listpack) => Ok(show(listpack.view())),
             Content::Packed(packed) => {
                 self.note_use(packed.borrow(), self.now());
+                if let Some(bytes) = record_of(packed.borrow()).as_identity() {
+                    return Ok(show(View::of_known(bytes)));
+                }
                 if let Some(decoded) = self.store.decoded.get(packed) {
                     return Ok(show(decoded.listpack.view()));
                 }
@@ -108,7 +115,7 @@ impl Session {
             Source::Memory(content) => return Ok(Some(content)),
             Source::Disk(node) => node,
         };
-        let content = self.store.load_node(node)?.map(Content::of_record);
+        let content = self.store.load_node(node)?.map(Content::Packed);
         if let Some((content, database)) = content.as_ref().zip(database) {
             self.keep_node(database, key, node, content.clone());
         }
@@ -175,15 +182,17 @@ impl Session {
         }
     }
 
-    /// What a node is packed to; `None` if that is no smaller.
+    /// What a node is packed to; `None` if that takes no less room.
     fn packed(&mut self, due: &Due) -> Option<Entry> {
-        let choice = self.settings.lists.compress_codec?;
         let access = Access::written(self.now());
         let overhead = entry::overhead(0, false);
-        let record = self.encoder.encode(choice, due.bytes(), overhead, entry_allocation_size);
-        if record.as_identity().is_some() {
-            return None;
-        }
-        Some(Entry::new(b"", &record, None, access))
+        let record = match self.settings.lists.compress_codec {
+            Some(choice) if self.settings.lists.compress_depth > 0 => {
+                self.encoder.encode(choice, due.bytes(), overhead, entry_allocation_size)
+            }
+            _ => Record::identity(due.bytes()),
+        };
+        let takes_less = entry_allocation_size(overhead + record.encoded_len()) < due.memory();
+        takes_less.then(|| Entry::new(b"", &record, None, access))
     }
 }
