@@ -163,7 +163,7 @@ pub const SETTINGS: &[Setting] = &[
 ];
 
 /// The quickest codec of this build.
-const DEFAULT_LIST_CODEC: &str = if cfg!(feature = "lz4") { "lz4" } else { "none" };
+const DEFAULT_LIST_CODEC: &str = if cfg!(feature = "lz4") { "lz4" } else { "lzf" };
 
 /// The longest value that can be allowed: lengths in an entry have 32 bits.
 const MAX_VALUE_BYTES: usize = (4 << 30) - (1 << 20);

@@ -21,7 +21,7 @@ pub struct ListSettings {
     pub max_listpack_size: Fill,
     /// How many nodes at each end are not compressed; by default 1. With 0, none is.
     pub compress_depth: usize,
-    /// How the others are compressed; by default lz4 where it is built in. None does not compress them.
+    /// How the others are compressed; by default lz4, or lzf where that is not built in. None does not compress them.
     pub compress_codec: Option<Choice>,
     /// How many bytes decoded nodes may take that are kept for those who read them again; by default 4 MiB.
     pub cache_bytes: u64,
@@ -32,7 +32,7 @@ impl Default for ListSettings {
         ListSettings {
             max_listpack_size: Fill::DEFAULT,
             compress_depth: 1,
-            compress_codec: Choice::new("lz4", None, 0).ok(),
+            compress_codec: Some(Choice::new("lz4", None, 0).unwrap_or(Choice::lzf(0))),
             cache_bytes: 4 << 20,
         }
     }
