@@ -17,7 +17,7 @@ from typing import Any
 
 from snugly_bench.clients.plan import ALL_BACKENDS, BACKENDS, DICTIONARY, LZ4, NONE, ZSTD
 
-DICTIONARY_BYTES = 16 << 10
+DICTIONARY_BYTES = 64 << 10
 """What a client's dictionary may have."""
 Training = tuple[bytes, ...]
 """Values to learn from."""
