@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Quicklist;
-use super::node::Content;
+use super::node::{Content, NodeId};
 use super::stored::NodeKey;
 
 /// Some elements of one node.
@@ -16,13 +16,15 @@ pub(crate) struct Piece {
 /// Where the elements are.
 pub(crate) enum Source {
     Memory(Content),
-    Disk(NodeKey),
+    /// The node that has them, and where it is on disk.
+    Disk(NodeId, NodeKey),
 }
 
 impl Quicklist {
     fn source(&self, index: usize) -> Option<Source> {
         let content = self.nodes[index].content().cloned();
-        content.map(Source::Memory).or_else(|| self.key_of(index).map(Source::Disk))
+        let id = self.nodes[index].id();
+        content.map(Source::Memory).or_else(|| self.key_of(index).map(|key| Source::Disk(id, key)))
     }
 
     /// A place as clients give it: negative counts from the end. `None` is outside.

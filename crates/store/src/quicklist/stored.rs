@@ -284,10 +284,10 @@ impl Quicklist {
     }
 
     /// Takes the content of a node into memory that was read from disk, if the node is still that.
-    pub(crate) fn keep(&mut self, key: NodeKey, content: Content) {
-        let is_it = |node: &&mut Node| node.row() == key.row && node.content().is_none();
-        let is_ours = self.on_disk.as_ref().is_some_and(|on_disk| on_disk.list == key.list);
-        if let Some(node) = self.nodes.iter_mut().find(is_it).filter(|_| is_ours) {
+    pub(crate) fn keep(&mut self, id: NodeId, key: NodeKey, content: Content) {
+        let Some(index) = self.index_of(id).filter(|index| self.key_of(*index) == Some(key)) else { return };
+        let node = &mut self.nodes[index];
+        if node.content().is_none() {
             node.keep(content);
             self.content_bytes += node.memory();
         }

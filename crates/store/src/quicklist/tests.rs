@@ -134,7 +134,7 @@ fn elements_of(piece: &super::reading::Piece) -> Vec<Vec<u8>> {
     let listpack = match &piece.source {
         Source::Memory(Content::Plain(listpack)) => Listpack::clone(listpack),
         Source::Memory(Content::Packed(entry)) => unpacked(entry.borrow()).expect("the node is whole"),
-        Source::Disk(_) => unreachable!("nothing is on disk"),
+        Source::Disk(..) => unreachable!("nothing is on disk"),
     };
     let all: Vec<_> = listpack.iter().map(|element| element.bytes().into_owned()).collect();
     all[piece.elements.clone()].to_vec()

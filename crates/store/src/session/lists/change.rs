@@ -286,6 +286,9 @@ impl Session {
             let mut list = Quicklist::default();
             let (_, result) = change(&mut list, layout, &mut |_| unreachable!("a new node is plain"))
                 .map_err(unreadable)?;
+            if list.is_empty() {
+                return Ok(Some(result));
+            }
             let due = list.next_due();
             let list = List::new(list);
             let entry = Entry::list(key, list.clone(), None, Access::written(self.now()));

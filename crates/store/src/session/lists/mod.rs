@@ -138,3 +138,10 @@ pub struct Search {
     /// How many elements are looked at; 0 is all.
     pub max_len: u64,
 }
+
+impl Search {
+    /// How many elements of a list of this length are looked at.
+    fn looked_at(self, len: u64) -> u64 {
+        if self.max_len == 0 { len } else { self.max_len.min(len) }
+    }
+}

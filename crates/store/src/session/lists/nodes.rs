@@ -11,7 +11,7 @@ use crate::dictionaries::known::Known;
 use crate::memory::entry::{self, Access, Entry, EntryRef};
 use crate::memory::entry_allocation_size;
 use crate::memory::keyspace::Place;
-use crate::quicklist::node::Content;
+use crate::quicklist::node::{Content, NodeId};
 use crate::quicklist::packing::Due;
 use crate::quicklist::reading::{Piece, Source};
 use crate::quicklist::stored::NodeKey;
@@ -111,19 +111,19 @@ impl Session {
         key: &[u8],
         source: Source,
     ) -> Result<Option<Content>, NodeError> {
-        let node = match source {
+        let (id, node) = match source {
             Source::Memory(content) => return Ok(Some(content)),
-            Source::Disk(node) => node,
+            Source::Disk(id, node) => (id, node),
         };
         let content = self.store.load_node(node)?.map(Content::Packed);
         if let Some((content, database)) = content.as_ref().zip(database) {
-            self.keep_node(database, key, node, content.clone());
+            self.keep_node(database, key, (id, node), content.clone());
         }
         Ok(content)
     }
 
     /// Takes a node into memory that was read from disk, if there is room for it.
-    fn keep_node(&mut self, database: usize, key: &[u8], node: NodeKey, content: Content) {
+    fn keep_node(&mut self, database: usize, key: &[u8], (id, node): (NodeId, NodeKey), content: Content) {
         let store = self.store.clone();
         let max_memory = self.settings.max_memory;
         if max_memory > 0 {
@@ -134,7 +134,7 @@ impl Session {
         let place = store.keyspace.place(key);
         let mut shard = store.keyspace.lock(place.shard);
         if let Some(index) = shard.locate(database, place.tag, key, self.now()).live() {
-            shard.with_list(database, index, |list| list.keep(node, content));
+            shard.with_list(database, index, |list| list.keep(id, node, content));
         }
     }
 

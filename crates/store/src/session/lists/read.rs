@@ -1,8 +1,10 @@
 //! Looking at lists.
 
+use std::ops::Range;
+
 use snugly_listpack::{Element, Needle};
 
-use super::{Elements, Nodes, Search};
+use super::{Elements, Search};
 use crate::memory::entry::EntryRef;
 use crate::quicklist::reading::Piece;
 use crate::quicklist::{NodeError, Quicklist};
@@ -31,8 +33,15 @@ impl Session {
         start: i64,
         stop: i64,
     ) -> Result<Option<Elements>, StoreError> {
-        let found = self.with_nodes(database, key, |list| ((), list.pieces(list.range(start, stop))))?;
-        Ok(found.map(|((), pieces)| Elements { key: key.into(), pieces }))
+        for _ in 0..TRIES {
+            let pieces = self.with_list(database, key, |list| list.pieces(list.range(start, stop)))?;
+            let Some(pieces) = pieces else { return Ok(None) };
+            if let Some(pieces) = self.fetch(Some(database), key, pieces).map_err(|error| error.of(key))? {
+                return Ok(Some(Elements { key: key.into(), pieces }));
+            }
+        }
+        // What is not there although nobody has changed the list is lost.
+        Err(NodeError::Damaged.of(key))
     }
 
     /// One element; negative numbers count from the end. `None` if there is none.
@@ -113,70 +122,64 @@ impl Session {
         element: &[u8],
         search: Search,
     ) -> Result<Option<Vec<u64>>, StoreError> {
-        let Search { rank, count, max_len } = search;
-        let looked_at = |len: u64| if max_len == 0 { len } else { max_len.min(len) };
-        let found = self.with_nodes(database, key, |list| {
-            let (len, looked_at) = (list.len(), looked_at(list.len()));
-            let range = if rank < 0 { len - looked_at..len } else { 0..looked_at };
-            (range.clone(), list.pieces(range))
-        })?;
-        let Some((range, pieces)) = found else { return Ok(None) };
-        let needle = Needle::new(element);
-        let (mut places, mut skipped) = (Vec::new(), rank.unsigned_abs() - 1);
-        let mut note = |place: u64| {
-            if skipped > 0 {
-                skipped -= 1;
-            } else if count == 0 || (places.len() as u64) < count {
-                places.push(place);
-            }
-            count > 0 && places.len() as u64 == count
-        };
-        let unreadable = |source| StoreError::Unreadable { key: key.to_vec(), source };
-        if rank > 0 {
-            let mut at = range.start;
-            for (content, elements) in &pieces {
-                let is_done = self.with_node(content, |node| {
-                    let mut places = (at..).zip(node.iter_from(elements.start).take(elements.len()));
-                    places.any(|(place, element)| needle.is(element) && note(place))
-                });
-                at += elements.len() as u64;
-                if is_done.map_err(unreadable)? {
-                    break;
-                }
-            }
-        } else {
-            let mut at = range.end;
-            for (content, elements) in pieces.iter().rev() {
-                let is_done = self.with_node(content, |node| {
-                    let behind = node.len().saturating_sub(elements.end);
-                    let backwards = node.iter().rev().skip(behind).take(elements.len());
-                    let mut places = (0..at).rev().zip(backwards);
-                    places.any(|(place, element)| needle.is(element) && note(place))
-                });
-                at -= elements.len() as u64;
-                if is_done.map_err(unreadable)? {
-                    break;
-                }
+        for _ in 0..TRIES {
+            let found = self.with_list(database, key, |list| {
+                let (len, looked_at) = (list.len(), search.looked_at(list.len()));
+                let range = if search.rank < 0 { len - looked_at..len } else { 0..looked_at };
+                (range.clone(), list.pieces(range))
+            })?;
+            let Some((range, pieces)) = found else { return Ok(None) };
+            let places = self.places(database, key, &Needle::new(element), search, range, pieces);
+            if let Some(places) = places.map_err(|error| error.of(key))? {
+                return Ok(Some(places));
             }
         }
-        Ok(Some(places))
+        Err(NodeError::Damaged.of(key))
     }
 
-    /// Shows a list as it is, under its lock, and fetches the nodes that are wanted of it.
-    fn with_nodes<R>(
+    /// Looks for elements node by node, and at no more nodes than it takes; `None` says that the list has changed meanwhile.
+    fn places(
         &mut self,
         database: usize,
         key: &[u8],
-        show: impl Fn(&Quicklist) -> (R, Vec<Piece>),
-    ) -> Result<Option<(R, Nodes)>, StoreError> {
-        for _ in 0..TRIES {
-            let Some((result, pieces)) = self.with_list(database, key, &show)? else { return Ok(None) };
-            if let Some(fetched) = self.fetch(Some(database), key, pieces).map_err(|error| error.of(key))? {
-                return Ok(Some((result, fetched)));
-            }
+        needle: &Needle<'_>,
+        search: Search,
+        range: Range<u64>,
+        mut pieces: Vec<Piece>,
+    ) -> Result<Option<Vec<u64>>, NodeError> {
+        let is_backwards = search.rank < 0;
+        if is_backwards {
+            pieces.reverse();
         }
-        // What is not there although nobody has changed the list is lost.
-        Err(NodeError::Damaged.of(key))
+        let (mut places, mut skipped) = (Vec::new(), search.rank.unsigned_abs() - 1);
+        let mut note = |place: u64| {
+            if skipped > 0 {
+                skipped -= 1;
+                return false;
+            }
+            places.push(place);
+            places.len() as u64 == search.count
+        };
+        let mut at = if is_backwards { range.end } else { range.start };
+        for Piece { source, elements } in pieces {
+            let Some(content) = self.fetch_node(Some(database), key, source)? else { return Ok(None) };
+            let is_done = self.with_node(&content, |node| {
+                let mut note_match = |(place, element)| needle.is(element) && note(place);
+                if is_backwards {
+                    let behind = node.len().saturating_sub(elements.end);
+                    let backwards = node.iter().rev().skip(behind).take(elements.len());
+                    (0..at).rev().zip(backwards).any(&mut note_match)
+                } else {
+                    (at..).zip(node.iter_from(elements.start).take(elements.len())).any(&mut note_match)
+                }
+            })?;
+            if is_done {
+                break;
+            }
+            let looked_at = elements.len() as u64;
+            at = if is_backwards { at - looked_at } else { at + looked_at };
+        }
+        Ok(Some(places))
     }
 
     /// Shows a list as it is, under its lock.
