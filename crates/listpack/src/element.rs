@@ -1,6 +1,7 @@
 //! One element, and how it is written.
 
 use std::borrow::Cow;
+use std::io::{self, Write};
 
 /// An element as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,31 +84,34 @@ impl<'a> Element<'a> {
 
     /// The bytes that it takes, those of its back length included.
     pub fn encoded_len(self) -> usize {
-        let len = match self {
-            Element::Integer(integer) => integer_len(integer),
-            Element::Bytes(bytes) => string_header_len(bytes.len()) + bytes.len(),
-        };
-        len + back_len_len(len)
+        self.len() + back_len_len(self.len())
     }
 
-    /// Appends the element and its back length.
-    pub(crate) fn write(self, out: &mut Vec<u8>) {
-        let start = out.len();
+    /// The bytes that it takes in front of its back length.
+    fn len(self) -> usize {
         match self {
-            Element::Integer(integer) => write_integer(integer, out),
+            Element::Integer(integer) => integer_len(integer),
+            Element::Bytes(bytes) => string_header_len(bytes.len()) + bytes.len(),
+        }
+    }
+
+    /// Writes the element and its back length, [`Element::encoded_len`] bytes.
+    pub(crate) fn write(self, out: &mut impl Write) -> io::Result<()> {
+        match self {
+            Element::Integer(integer) => write_integer(integer, out)?,
             Element::Bytes(bytes) => {
                 match bytes.len() {
-                    len @ ..=SHORT_LEN => out.push(SHORT_STRING | len as u8),
-                    len @ ..=MEDIUM_LEN => out.extend([MEDIUM_STRING | (len >> 8) as u8, len as u8]),
+                    len @ ..=SHORT_LEN => out.write_all(&[SHORT_STRING | len as u8])?,
+                    len @ ..=MEDIUM_LEN => out.write_all(&[MEDIUM_STRING | (len >> 8) as u8, len as u8])?,
                     len => {
-                        out.push(LONG_STRING);
-                        out.extend_from_slice(&(len as u32).to_le_bytes());
+                        out.write_all(&[LONG_STRING])?;
+                        out.write_all(&(len as u32).to_le_bytes())?;
                     }
                 }
-                out.extend_from_slice(bytes);
+                out.write_all(bytes)?;
             }
         }
-        write_back_len(out.len() - start, out);
+        write_back_len(self.len(), out)
     }
 
     /// The element at the start of the bytes, and how many it takes, those of its back length included.
@@ -168,22 +172,23 @@ fn integer_len(integer: i64) -> usize {
     }
 }
 
-fn write_integer(integer: i64, out: &mut Vec<u8>) {
+fn write_integer(integer: i64, out: &mut impl Write) -> io::Result<()> {
     let bytes = integer.to_le_bytes();
     match integer_len(integer) {
-        1 => out.push(integer as u8),
+        1 => out.write_all(&[integer as u8]),
         2 => {
             let value = integer.rem_euclid(RANGE_13) as u16;
-            out.extend([BITS_13 | (value >> 8) as u8, value as u8]);
+            out.write_all(&[BITS_13 | (value >> 8) as u8, value as u8])
         }
         len => {
-            out.push(match len {
+            let first = match len {
                 3 => BITS_16,
                 4 => BITS_24,
                 5 => BITS_32,
                 _ => BITS_64,
-            });
-            out.extend_from_slice(&bytes[..len - 1]);
+            };
+            out.write_all(&[first])?;
+            out.write_all(&bytes[..len - 1])
         }
     }
 }
@@ -204,12 +209,13 @@ fn back_len_len(len: usize) -> usize {
 }
 
 /// Seven bits to a byte, the highest first; all but the first have `MORE`, since they are read backwards.
-fn write_back_len(len: usize, out: &mut Vec<u8>) {
+fn write_back_len(len: usize, out: &mut impl Write) -> io::Result<()> {
     let count = back_len_len(len) as u32;
     for place in (0..count).rev() {
         let bits = (len as u64 >> (BACK_BITS * place)) as u8 & !MORE;
-        out.push(if place == count - 1 { bits } else { bits | MORE });
+        out.write_all(&[if place == count - 1 { bits } else { bits | MORE }])?;
     }
+    Ok(())
 }
 
 /// Where the element starts that ends at `end`, its back length included.
@@ -234,7 +240,7 @@ mod tests {
 
     fn written(bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
-        Element::of(bytes).write(&mut out);
+        Element::of(bytes).write(&mut out).unwrap();
         out
     }
 
@@ -279,7 +285,7 @@ mod tests {
             (u32::MAX as usize, &[0x0f, 0xff, 0xff, 0xff, 0xff]),
         ] {
             let mut out = Vec::new();
-            write_back_len(len, &mut out);
+            write_back_len(len, &mut out).unwrap();
             assert_eq!(out, bytes, "{len}");
         }
     }

@@ -83,7 +83,7 @@ impl Listpack {
     /// Adds an element behind the last one.
     pub fn push_back(&mut self, bytes: &[u8]) {
         self.bytes.pop();
-        Element::of(bytes).write(&mut self.bytes);
+        Element::of(bytes).write(&mut self.bytes).expect("vectors grow");
         self.bytes.push(END);
         self.count(1);
     }
@@ -113,15 +113,12 @@ impl Listpack {
     }
 
     fn splice(&mut self, place: Range<usize>, element: Element<'_>) {
-        let len = element.encoded_len();
-        let tail = self.bytes.len() - place.end;
-        self.bytes.reserve(len);
-        // Written behind the end and turned into place, so that nothing is allocated for it.
-        element.write(&mut self.bytes);
-        self.bytes[place.start..].rotate_right(len);
-        let removed = place.len();
-        self.bytes.copy_within(place.end + len..place.end + len + tail, place.start + len);
-        self.bytes.truncate(self.bytes.len() - removed);
+        let len = self.bytes.len();
+        let end = place.start + element.encoded_len();
+        self.bytes.resize(len + end.saturating_sub(place.end), 0);
+        self.bytes.copy_within(place.end..len, end);
+        self.bytes.truncate(len + end - place.end);
+        element.write(&mut &mut self.bytes[place.start..end]).expect("it takes as much as it says");
     }
 
     /// Removes elements, as far as there are any in the range.

@@ -25,7 +25,7 @@ use crate::memory::slab::{SLAB, SlabStats};
 use crate::packing::{PackingCounters, PackingSettings, PackingStats};
 use crate::quicklist::ListTotals;
 use crate::quicklist::decoded::DecodedNodes;
-use crate::quicklist::edited::EditedLists;
+use crate::quicklist::edited::EditedNodes;
 use crate::session::{ListSettings, Session, StoreError, Ticket};
 use crate::upkeep::DictionaryTender;
 
@@ -141,7 +141,7 @@ pub struct Store {
     pub(crate) dictionaries: Dictionaries,
     pub(crate) packing: PackingCounters,
     pub(crate) decoded: DecodedNodes,
-    pub(crate) edited: EditedLists,
+    pub(crate) edited: EditedNodes,
     databases: usize,
     settings: RwLock<Settings>,
     settings_version: AtomicU64,
@@ -239,7 +239,7 @@ impl Store {
             dictionaries: Dictionaries::new(&config.settings),
             packing: PackingCounters::default(),
             decoded: DecodedNodes::new(config.settings.lists.cache_bytes),
-            edited: EditedLists::default(),
+            edited: EditedNodes::default(),
             databases: config.databases,
             settings: RwLock::new(config.settings),
             settings_version: AtomicU64::new(0),

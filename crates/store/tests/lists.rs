@@ -223,24 +223,52 @@ fn nodes_that_are_read_again_are_not_decoded_again() {
     assert!(decoded(&store) >= before + 2);
 }
 
+/// Makes lists, each with a node in the middle that was changed.
+#[cfg(feature = "lz4")]
+fn change_lists(store: &Arc<Store>, names: std::ops::Range<u32>) -> Vec<String> {
+    store.change_settings(|settings| settings.lists.cache_bytes = 200_000);
+    let session = &mut store.session();
+    let keys: Vec<String> = names.map(|number| format!("list:{number}")).collect();
+    let events: Vec<Vec<u8>> = (0..600).map(event).collect();
+    for key in &keys {
+        push(session, key.as_bytes(), &events.iter().map(|event| &event[..]).collect::<Vec<_>>());
+        assert_eq!(session.list_set(0, key.as_bytes(), 300, b"changed").unwrap(), ListSet::Replaced);
+    }
+    keys
+}
+
+#[cfg(feature = "lz4")]
+fn plain_nodes_inside(store: &Arc<Store>, key: &str) -> usize {
+    let stats = store.session().peek(0, key.as_bytes()).unwrap().unwrap().list().unwrap();
+    stats.nodes - 2 - stats.compressed_nodes
+}
+
 #[cfg(feature = "lz4")]
 #[test]
-fn so_many_lists_at_most_keep_a_node_plain_that_was_changed() {
+fn nodes_that_were_changed_wait_to_be_packed_in_so_many_bytes_of_all_lists() {
     let store = store();
+    let keys = change_lists(&store, 0..200);
+    let plain: Vec<usize> = keys.iter().map(|key| plain_nodes_inside(&store, key)).collect();
+    let waiting = plain.iter().sum::<usize>();
+    assert!((20..=24).contains(&waiting), "{waiting} nodes of 8 KiB wait");
+    assert_eq!(plain[199], 1, "the last one does");
+    assert_eq!(plain[0], 0, "the first one does not");
     let session = &mut store.session();
-    let keys: Vec<String> = (0..200).map(|number| format!("list:{number}")).collect();
-    for key in &keys {
-        let events: Vec<Vec<u8>> = (0..600).map(event).collect();
-        session
-            .list_push(0, key.as_bytes(), End::Right, events.iter().map(|event| &event[..]), false)
-            .unwrap();
-        session.list_set(0, key.as_bytes(), 300, b"changed").unwrap();
-    }
-    let is_plain = |key: &String| {
-        let stats = store.session().peek(0, key.as_bytes()).unwrap().unwrap().list().unwrap();
-        stats.compressed_nodes < stats.nodes - 2
-    };
-    assert_eq!(keys.iter().filter(|key| is_plain(key)).count(), 64);
+    assert_eq!(all(session, b"list:0")[300], "changed");
+}
+
+#[cfg(feature = "lz4")]
+#[test]
+fn a_node_that_waits_is_packed_under_another_name_too() {
+    let store = store();
+    change_lists(&store, 0..1);
+    let session = &mut store.session();
+    session.rename((0, b"list:0"), (0, b"other")).unwrap();
+    assert_eq!(plain_nodes_inside(&store, "other"), 1);
+    change_lists(&store, 1..100);
+    push(session, b"other", &[b"more"]);
+    assert_eq!(plain_nodes_inside(&store, "other"), 0);
+    assert_eq!(all(session, b"other")[300], "changed");
 }
 
 #[test]

@@ -95,7 +95,7 @@ pub const SETTINGS: &[Setting] = &[
         help: "How the other nodes of a list are compressed: none, lz4, lzf (as Valkey does) or zstd",
         set: |c, v| list_codec(v).map(|codec| c.list_compress_codec = codec), get: |c| list_codec_name(c.list_compress_codec).to_owned() },
     Setting { name: "list-cache-memory", valkey_name: None, value_name: "BYTES", default: "4mb", live: true,
-        help: "What nodes of lists may take in memory, beside max-memory, that are kept uncompressed for those who read them again",
+        help: "What nodes of lists may take in memory, beside max-memory, that are kept uncompressed for those who read them again; changed ones that are not compressed yet take as much at most, within max-memory",
         set: |c, v| bytes(v).map(|n| c.list_cache_memory = n), get: |c| c.list_cache_memory.to_string() },
     Setting { name: "databases", valkey_name: None, value_name: "N", default: "16", live: false,
         help: "How many numbered databases there are",

@@ -1,21 +1,53 @@
-//! Lists that have a plain node in the middle because it was changed: so many at most, whatever lists there are.
+//! Nodes in the middle of lists that were changed and are not packed yet, since they may change again: so many bytes at
+//! most, whatever lists they are in.
 
 use std::collections::VecDeque;
+use std::sync::Weak;
 
 use parking_lot::Mutex;
 
-/// More lists than these do not keep such a node plain: half a megabyte with nodes as they are by default.
-const MOST: usize = 64;
+use super::List;
+use super::node::NodeId;
 
-/// The lists of a store that have one, by database and key, the longest ago first.
+/// One of these nodes.
+pub(crate) struct EditedNode {
+    pub(crate) database: usize,
+    pub(crate) key: Box<[u8]>,
+    pub(crate) list: Weak<List>,
+    pub(crate) id: NodeId,
+    /// Bytes that it took when it was changed.
+    pub(crate) bytes: usize,
+}
+
+impl EditedNode {
+    fn cost(&self) -> usize {
+        size_of::<EditedNode>() + self.key.len() + self.bytes
+    }
+}
+
+/// Those of a store, the longest ago first. Some may have been packed or removed since.
 #[derive(Default)]
-pub(crate) struct EditedLists(Mutex<VecDeque<(usize, Box<[u8]>)>>);
+pub(crate) struct EditedNodes(Mutex<Queue>);
 
-impl EditedLists {
-    /// Notes a list that has one now; gives the one whose turn has come to have it packed.
-    pub(crate) fn note(&self, database: usize, key: &[u8]) -> Option<(usize, Box<[u8]>)> {
-        let mut lists = self.0.lock();
-        lists.push_back((database, key.into()));
-        if lists.len() > MOST { lists.pop_front() } else { None }
+#[derive(Default)]
+struct Queue {
+    nodes: VecDeque<EditedNode>,
+    /// What they cost together.
+    bytes: usize,
+}
+
+impl EditedNodes {
+    pub(crate) fn note(&self, node: EditedNode) {
+        let mut queue = self.0.lock();
+        queue.bytes += node.cost();
+        queue.nodes.push_back(node);
+    }
+
+    /// The next one that is to be packed, if they are more than `limit` bytes.
+    pub(crate) fn next_above(&self, limit: u64) -> Option<EditedNode> {
+        let mut queue = self.0.lock();
+        let node = if queue.bytes as u64 > limit { queue.nodes.pop_front() } else { None };
+        queue.bytes -= node.as_ref().map_or(0, EditedNode::cost);
+        node
     }
 }

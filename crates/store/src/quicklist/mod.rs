@@ -168,8 +168,8 @@ pub(crate) struct Quicklist {
     is_large: bool,
     /// Nodes that are to be packed now.
     due: Vec<NodeId>,
-    /// A node that was changed in the middle, and stays plain until another one is.
-    edited: Option<NodeId>,
+    /// Nodes that wait to be packed from this change on.
+    newly_edited: Vec<NodeId>,
     /// What is known of it on disk, once it is on its way there.
     on_disk: Option<Box<OnDisk>>,
 }
@@ -357,7 +357,8 @@ impl Quicklist {
             node.set_id(id);
             (last, first) = (Some(id), false);
         }
-        (self.due, self.edited) = (Vec::new(), None);
+        (self.due, self.newly_edited) = (Vec::new(), Vec::new());
+        self.release_all_edited();
         if let Some(on_disk) = &mut self.on_disk {
             on_disk.renamed(&self.nodes);
         }

@@ -91,6 +91,17 @@ pub(crate) struct Node {
     raw_len: u32,
     /// Whether it was found out that packing does not make it smaller. It is forgotten when the node changes.
     is_incompressible: bool,
+    /// Whether it waits to be packed since it was changed in the middle.
+    edited: Edited,
+}
+
+/// Whether a node waits to be packed since it was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Edited {
+    No,
+    Once,
+    /// It was changed again while it waited.
+    Again,
 }
 
 /// More of its room than this part is left unused by no node for long.
@@ -101,13 +112,13 @@ impl Node {
         listpack.shrink_to_fit();
         let (len, raw_len) = (listpack.len() as u32, listpack.as_bytes().len() as u32);
         let content = Some(Content::Plain(Arc::new(listpack)));
-        Node { id, row: 0, content, len, raw_len, is_incompressible: false }
+        Node { id, row: 0, content, len, raw_len, is_incompressible: false, edited: Edited::No }
     }
 
     /// One that is only on disk.
     pub(super) fn stored(id: NodeId, stored: &StoredNode) -> Node {
         let StoredNode { row, len, raw_len } = *stored;
-        Node { id, row, content: None, len, raw_len, is_incompressible: false }
+        Node { id, row, content: None, len, raw_len, is_incompressible: false, edited: Edited::No }
     }
 
     pub(crate) fn id(&self) -> NodeId {
@@ -143,6 +154,14 @@ impl Node {
     /// It is not on disk, or not as it is.
     pub(super) fn forget_row(&mut self) -> u64 {
         std::mem::take(&mut self.row)
+    }
+
+    pub(super) fn edited(&self) -> Edited {
+        self.edited
+    }
+
+    pub(super) fn set_edited(&mut self, edited: Edited) {
+        self.edited = edited;
     }
 
     pub(super) fn keep(&mut self, content: Content) {

@@ -2,14 +2,14 @@
 //!
 //! A node that leaves the zone of an end is packed by whoever made it leave, once the lock is let go: compressed, or where
 //! lists are not, or it does not get smaller, as it is, which takes less room than a vector that has grown. A node that is
-//! changed in the middle stays plain until another one is changed, or many other lists have been, so that changes of one
-//! place in turn cost no packing.
+//! changed in the middle stays plain until many others have been, in this list or another, so that changes of one place in
+//! turn cost no packing.
 
 use std::sync::Arc;
 
 use snugly_listpack::Listpack;
 
-use super::node::{Node, NodeId, plain_memory};
+use super::node::{Edited, Node, NodeId, plain_memory};
 use super::{Layout, Open, Quicklist};
 use crate::memory::entry::Entry;
 
@@ -36,10 +36,12 @@ impl Due {
 
 impl Quicklist {
     /// The next node that is to be packed.
-    pub(crate) fn next_due(&mut self) -> Option<Due> {
+    pub(crate) fn next_due(&mut self, layout: Layout) -> Option<Due> {
         while let Some(id) = self.due.pop() {
-            let node = self.index_of(id).map(|index| &self.nodes[index]);
-            if let Some(listpack) = node.and_then(|node| node.plain()) {
+            if let Some(index) = self.index_of(id)
+                && self.is_inside(index, layout)
+                && let Some(listpack) = self.nodes[index].plain()
+            {
                 return Some(Due { id, listpack: listpack.clone() });
             }
         }
@@ -77,34 +79,57 @@ impl Quicklist {
             if candidate < self.nodes.len() && self.is_packable(candidate, layout) {
                 let id = self.nodes[candidate].id();
                 // One that is named twice is packed once.
-                if self.due.last() != Some(&id) && self.edited != Some(id) {
+                if self.due.last() != Some(&id) && self.nodes[candidate].edited() == Edited::No {
                     self.due.push(id);
                 }
             }
         }
     }
 
-    /// Notes that a node was changed in the middle: the one that was before is packed.
+    /// Notes that a node was changed in the middle: it waits to be packed.
     pub(super) fn note_edited(&mut self, index: usize, layout: Layout) {
         if !self.is_packable(index, layout) {
             return;
         }
-        let id = self.nodes[index].id();
-        if let Some(before) = self.edited.replace(id)
-            && before != id
-        {
-            self.due.push(before);
+        let node = &mut self.nodes[index];
+        if node.edited() == Edited::No {
+            node.set_edited(Edited::Once);
+            self.newly_edited.push(node.id());
+        } else {
+            node.set_edited(Edited::Again);
         }
     }
 
-    /// Whether a node that was changed in the middle stays plain for now.
-    pub(crate) fn has_edited(&self) -> bool {
-        self.edited.is_some()
+    /// Nodes that wait to be packed since this was asked for the last time, and their bytes.
+    pub(crate) fn take_newly_edited(&mut self) -> Vec<(NodeId, usize)> {
+        let ids = std::mem::take(&mut self.newly_edited);
+        let memory = |id| self.index_of(id).map_or(0, |index| self.nodes[index].memory());
+        ids.into_iter().map(|id| (id, memory(id))).collect()
     }
 
-    /// Has that node packed now.
-    pub(crate) fn release_edited(&mut self) {
-        self.due.extend(self.edited.take());
+    /// Has a node packed that has waited for it, or if it was changed again meanwhile, says that it is to wait once more.
+    pub(crate) fn release_edited(&mut self, id: NodeId) -> bool {
+        let Some(node) = self.index_of(id).map(|index| &mut self.nodes[index]) else { return false };
+        match node.edited() {
+            Edited::No => false,
+            Edited::Once => {
+                node.set_edited(Edited::No);
+                self.due.push(id);
+                false
+            }
+            Edited::Again => {
+                node.set_edited(Edited::Once);
+                true
+            }
+        }
+    }
+
+    /// Has all nodes packed that wait for it.
+    pub(crate) fn release_all_edited(&mut self) {
+        for node in self.nodes.iter_mut().filter(|node| node.edited() != Edited::No) {
+            node.set_edited(Edited::No);
+            self.due.push(node.id());
+        }
     }
 
     /// Moves packed nodes that stand in sparse pages to fuller ones; gives their former places.

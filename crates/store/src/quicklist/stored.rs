@@ -194,9 +194,10 @@ impl Quicklist {
             content_bytes: 0,
             is_large: self.is_large,
             due: self.due.clone(),
-            edited: self.edited,
+            newly_edited: Vec::new(),
             on_disk: None,
         };
+        copy.release_all_edited();
         for index in 0..copy.nodes.len() {
             if copy.nodes[index].content().is_none()
                 && let Some(key) = self.key_of(index)

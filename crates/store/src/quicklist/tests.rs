@@ -114,7 +114,7 @@ impl Subject {
     }
 
     fn pack(&mut self) {
-        while let Some(due) = self.list.next_due() {
+        while let Some(due) = self.list.next_due(self.layout) {
             let record = match self.layout.depth {
                 0 => Record::identity(due.bytes()),
                 _ => self.encoder.encode(self.choice, due.bytes(), 0, entry_allocation_size),
@@ -255,14 +255,39 @@ fn nodes_that_come_to_an_end_are_made_plain() {
 }
 
 #[test]
-fn a_node_that_is_changed_in_the_middle_is_plain_until_another_one_is() {
+fn a_node_that_is_changed_in_the_middle_waits_to_be_packed_and_once_more_if_it_is_changed_meanwhile() {
     let mut subject = filled(2_000, 1);
     let inside = subject.list.node_count() - 2;
     subject.apply(&Step::Set(1_000, b"other".to_vec()));
+    let waiting = subject.list.take_newly_edited();
+    assert_eq!(waiting.len(), 1);
     subject.apply(&Step::Set(1_001, b"other".to_vec()));
+    assert!(subject.list.take_newly_edited().is_empty(), "it waits already");
     assert_eq!(subject.list.compressed_count(), inside - 1);
-    subject.apply(&Step::Set(500, b"other".to_vec()));
-    assert_eq!(subject.list.compressed_count(), inside - 1);
+    assert!(subject.list.release_edited(waiting[0].0), "it was changed again");
+    assert!(!subject.list.release_edited(waiting[0].0));
+    subject.pack();
+    assert_eq!(subject.list.compressed_count(), inside);
+}
+
+#[test]
+fn a_node_that_waits_and_comes_to_an_end_is_not_packed() {
+    let mut subject = filled(2_000, 1);
+    subject.apply(&Step::Set(1_000, b"other".to_vec()));
+    let waiting = subject.list.take_newly_edited();
+    subject.apply(&Step::Trim(1_000, 1_000));
+    subject.list.release_edited(waiting[0].0);
+    assert!(subject.list.next_due(subject.layout).is_none());
+}
+
+#[test]
+fn nodes_that_wait_are_packed_in_a_copy_of_the_list() {
+    let mut subject = filled(2_000, 1);
+    let inside = subject.list.node_count() - 2;
+    subject.apply(&Step::Set(1_000, b"other".to_vec()));
+    subject.list = subject.list.fork(&mut |_| unreachable!("nothing is on disk")).expect("all is in memory");
+    subject.pack();
+    assert_eq!(subject.list.compressed_count(), inside);
 }
 
 #[test]
@@ -275,7 +300,7 @@ fn a_node_that_does_not_become_smaller_is_tried_once() {
     }
     assert_eq!(subject.list.compressed_count(), 0);
     subject.list.review_around(3, subject.layout);
-    assert!(subject.list.next_due().is_none());
+    assert!(subject.list.next_due(subject.layout).is_none());
 }
 
 #[test]

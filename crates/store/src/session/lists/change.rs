@@ -238,7 +238,7 @@ impl Session {
         mut list: Quicklist,
         expiry: Expiry,
     ) -> Result<(), StoreError> {
-        let due = list.next_due();
+        let due = list.next_due(self.settings.lists.layout());
         let list = List::new(list);
         let at = if let Expiry::At(at) = expiry { Some(at) } else { None };
         let entry = Entry::list(key, list.clone(), at, Access::written(self.now()));
@@ -289,7 +289,7 @@ impl Session {
             if list.is_empty() {
                 return Ok(Some(result));
             }
-            let due = list.next_due();
+            let due = list.next_due(layout);
             let list = List::new(list);
             let entry = Entry::list(key, list.clone(), None, Access::written(self.now()));
             shard.put(database, place.tag, presence, entry);
@@ -304,15 +304,14 @@ impl Session {
         self.note_use(entry, terms.now);
         let (decoder, known) = (&mut self.decoder, &self.known);
         let changed = shard.with_list(database, index, |list| {
-            let had_edited = list.has_edited();
             let outcome = change(list, layout, &mut |node| open(decoder, known, &store, node));
-            let is_newly_edited = list.has_edited() && !had_edited;
-            (outcome, list.is_empty(), list.next_due(), is_newly_edited)
+            (outcome, list.is_empty(), list.next_due(layout), list.take_newly_edited())
         });
-        let Some((outcome, is_empty, due, is_newly_edited)) = changed else {
+        let Some((outcome, is_empty, due, edited)) = changed else {
             return Err(StoreError::WrongType);
         };
-        let due = due.zip(shard.entry(database, index).list_handle());
+        let needs_handle = due.is_some() || !edited.is_empty();
+        let list = if needs_handle { shard.entry(database, index).list_handle() } else { None };
         let has_changed = !matches!(outcome, Ok((false, _)));
         let mut removed = None;
         if is_empty {
@@ -325,11 +324,11 @@ impl Session {
         if has_changed {
             self.wrote();
         }
-        if let Some((due, list)) = due {
-            self.pack_nodes(database, place, key, &list, due);
-        }
-        if is_newly_edited && let Some((database, key)) = store.edited.note(database, key) {
-            self.pack_edited(database, &key);
+        if let Some(list) = list {
+            if let Some(due) = due {
+                self.pack_nodes(database, place, key, &list, due);
+            }
+            self.let_wait(database, key, &list, edited);
         }
         outcome.map(|(_, result)| Some(result)).map_err(unreadable)
     }

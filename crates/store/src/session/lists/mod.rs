@@ -23,7 +23,8 @@ pub struct ListSettings {
     pub compress_depth: usize,
     /// How the others are compressed; by default lz4, or lzf where that is not built in. None does not compress them.
     pub compress_codec: Option<Choice>,
-    /// How many bytes decoded nodes may take that are kept for those who read them again; by default 4 MiB.
+    /// How many bytes decoded nodes may take that are kept for those who read them again, and again as many those that wait
+    /// to be packed since they were changed; by default 4 MiB.
     pub cache_bytes: u64,
 }
 

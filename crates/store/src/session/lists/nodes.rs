@@ -11,12 +11,17 @@ use crate::dictionaries::known::Known;
 use crate::memory::entry::{self, Access, Entry, EntryRef};
 use crate::memory::entry_allocation_size;
 use crate::memory::keyspace::Place;
+use crate::quicklist::edited::EditedNode;
 use crate::quicklist::node::{Content, NodeId};
 use crate::quicklist::packing::Due;
 use crate::quicklist::reading::{Piece, Source};
 use crate::quicklist::stored::NodeKey;
 use crate::quicklist::{Closed, List, NodeError};
 use crate::store::Store;
+
+/// For a node that is to wait, at most so many others are packed that have waited: where they are smaller, it takes several
+/// to make room.
+const MOST_PACKED: usize = 8;
 
 /// The longest listpack that is believed, in bytes.
 const MAX_NODE_LEN: usize = u32::MAX as usize;
@@ -147,6 +152,7 @@ impl Session {
         list: &Arc<List>,
         first: Due,
     ) {
+        let layout = self.settings.lists.layout();
         let mut next = Some(first);
         while let Some(due) = next.take() {
             let packed = self.packed(&due);
@@ -158,27 +164,59 @@ impl Session {
             {
                 let packed = shard.with_list(database, index, |list| {
                     list.pack(due, packed);
-                    list.next_due()
+                    list.next_due(layout)
                 });
                 next = packed.flatten();
             }
         }
     }
 
-    /// Packs the node of a list that was left plain when it was changed, if there still is one.
-    pub(super) fn pack_edited(&mut self, database: usize, key: &[u8]) {
+    /// Lets nodes that were changed wait to be packed, and packs those that have waited for the longest time, where all of them
+    /// have become too many.
+    pub(super) fn let_wait(
+        &mut self,
+        database: usize,
+        key: &[u8],
+        list: &Arc<List>,
+        edited: Vec<(NodeId, usize)>,
+    ) {
+        let packed = edited.len() * MOST_PACKED;
+        for (id, bytes) in edited {
+            let (key, list) = (key.into(), Arc::downgrade(list));
+            self.store.edited.note(EditedNode { database, key, list, id, bytes });
+        }
+        for _ in 0..packed {
+            let limit = self.settings.lists.cache_bytes;
+            let Some(node) = self.store.edited.next_above(limit) else { break };
+            self.pack_edited(node);
+        }
+    }
+
+    /// Packs a node that has waited for it, unless it was changed again.
+    fn pack_edited(&mut self, node: EditedNode) {
+        let Some(list) = node.list.upgrade() else { return };
         let store = self.store.clone();
-        let place = store.keyspace.place(key);
+        let place = store.keyspace.place(&node.key);
         let mut shard = store.keyspace.lock(place.shard);
-        let Some(index) = shard.locate(database, place.tag, key, self.now()).live() else { return };
-        let due = shard.with_list(database, index, |list| {
-            list.release_edited();
-            list.next_due()
+        let presence = shard.locate(node.database, place.tag, &node.key, self.now());
+        let is_there = |&index: &usize| {
+            shard.entry(node.database, index).list().is_some_and(|current| std::ptr::eq(current, &*list))
+        };
+        let Some(index) = presence.live().filter(is_there) else {
+            // Another key's by now: it is packed when that changes.
+            list.lock().release_all_edited();
+            return;
+        };
+        let layout = self.settings.lists.layout();
+        let released = shard.with_list(node.database, index, |list| {
+            let waits = list.release_edited(node.id);
+            (waits, list.next_due(layout))
         });
-        let due = due.flatten().zip(shard.entry(database, index).list_handle());
         drop(shard);
-        if let Some((due, list)) = due {
-            self.pack_nodes(database, place, key, &list, due);
+        match released {
+            Some((true, _)) => store.edited.note(node),
+            Some((false, Some(due))) => self.pack_nodes(node.database, place, &node.key, &list, due),
+            _ => {}
         }
     }
 
