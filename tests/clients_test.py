@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import glide
@@ -89,6 +90,53 @@ def test_keys_and_expiry(server: Server, library: Any, protocol: int) -> None:
         assert client.randomkey().startswith(b"key:")
         assert client.flushdb() is True
         assert client.dbsize() == 0
+
+
+@each_library
+@each_protocol
+def test_lists(server: Server, library: Any, protocol: int) -> None:
+    events = [f'{{"event": {number}, "page": "/products/{number % 7}"}}'.encode() for number in range(2000)]
+    with connect(library, server, protocol) as client:
+        assert client.rpush("log", *events) == 2000
+        assert client.type("log") == b"list"
+        assert client.object("encoding", "log") == b"quicklist"
+        assert client.lrange("log", 0, -1) == events
+        assert client.lindex("log", 1000) == events[1000]
+        assert client.lpos("log", events[1000]) == 1000
+        assert client.lset("log", 1000, BINARY) is True
+        assert client.linsert("log", "BEFORE", BINARY, "in front") == 2001
+        assert client.lrange("log", 999, 1002) == [events[999], b"in front", BINARY, events[1001]]
+        assert client.lrem("log", 0, "in front") == 1
+        assert client.lmove("log", "done", "LEFT", "RIGHT") == events[0]
+        assert client.lmpop(2, "none", "log", direction="LEFT", count=2) == [b"log", events[1:3]]
+        assert client.rpop("log", 2) == [events[1999], events[1998]]
+        assert client.ltrim("log", 0, 9) is True
+        assert client.llen("log") == 10
+        assert client.sort("log", alpha=True, start=0, num=1) == [min(client.lrange("log", 0, -1))]
+        assert client.blpop(["none", "done"], timeout=1) in ((b"done", events[0]), [b"done", events[0]])
+        assert client.brpop("none", timeout=0.01) is None
+
+
+@each_library
+@each_protocol
+def test_a_list_is_a_queue_for_workers_that_wait(server: Server, library: Any, protocol: int) -> None:
+    jobs = [f"job {number}".encode() for number in range(500)]
+    with ThreadPoolExecutor(4) as pool, connect(library, server, protocol) as client:
+        workers = [pool.submit(work_until_stopped, library, server, protocol) for _ in range(4)]
+        for job in jobs:
+            client.rpush("jobs", job)
+        client.rpush("jobs", *[b"stop"] * 4)
+        done = [job for worker in workers for job in worker.result()]
+    assert sorted(done) == sorted(jobs)
+
+
+def work_until_stopped(library: Any, server: Server, protocol: int) -> list[bytes]:
+    """Takes jobs from the queue until one of them is to stop."""
+    done: list[bytes] = []
+    with connect(library, server, protocol) as client:
+        while (job := client.blpop("jobs", timeout=60)[1]) != b"stop":
+            done.append(job)
+    return done
 
 
 @each_library
@@ -210,6 +258,10 @@ def test_glide(server: Server, glide_protocol: Any) -> None:
     assert client.incr("a") == 2
     assert client.expire("a", 100) is True
     assert client.delete(["a", "b"]) == 2
+    assert client.rpush("list", ["one", BINARY, "three"]) == 3
+    assert client.lrange("list", 0, -1) == [b"one", BINARY, b"three"]
+    assert client.lmpop(["list"], glide_shared.ListDirection.LEFT, 2) == {b"list": [b"one", BINARY]}
+    assert client.blpop(["none", "list"], 1) == [b"list", b"three"]
     assert client.info()
     assert client.config_get(["maxmemory"]) == {b"maxmemory": b"0"}
     client.close()
