@@ -1,7 +1,7 @@
 //! Which sizes of slots there are.
 //!
 //! A size is what a page holds a whole number of, so that a page has no tail to waste. Neighbouring sizes are about
-//! a 100th apart (8 bytes where that is more, up to a 16th where slots are large), and on average a request leaves half
+//! a 100th apart (8 bytes where that is more, up to a 16th from 16 KiB on), and on average a request leaves half
 //! of that unused. More sizes would cost more than they save: each may have a page that is partly empty.
 
 /// Pages of one length.
@@ -13,12 +13,13 @@ struct PageKind {
     parts: usize,
 }
 
-pub(super) const PAGE_KINDS: usize = 4;
+pub(super) const PAGE_KINDS: usize = 5;
 
 const KINDS: [PageKind; PAGE_KINDS] = [
     PageKind { page_bytes: 64 << 10, up_to: 1 << 10, parts: 64 },
     PageKind { page_bytes: 128 << 10, up_to: 2 << 10, parts: 128 },
     PageKind { page_bytes: 256 << 10, up_to: 4 << 10, parts: 128 },
+    PageKind { page_bytes: 1 << 20, up_to: 16 << 10, parts: 128 },
     PageKind { page_bytes: 1 << 20, up_to: 64 << 10, parts: 32 },
 ];
 
@@ -146,7 +147,8 @@ mod tests {
             (512, 1024, 0.01),
             (1024, 2048, 0.01),
             (2048, 4096, 0.01),
-            (4096, 32_768, 0.0225),
+            (4096, 16_384, 0.01),
+            (16_384, 32_768, 0.0225),
             (32_768, LARGEST, 0.025),
         ] {
             let average = (from..to).map(waste).sum::<f64>() / (to - from) as f64;
