@@ -24,7 +24,10 @@ impl Quicklist {
         let node = &self.nodes[index];
         let (rest_len, rest) = (node.raw_len() - old_len, node.len() - 1);
         if rest == 0 || !self.is_large || layout.fill.has_room(rest_len, rest, element.len()) {
-            self.change(index, open, |listpack| listpack.replace(offset, element))?;
+            self.change(index, open, |listpack| {
+                make_room(listpack, element);
+                listpack.replace(offset, element);
+            })?;
             self.note_edited(index, layout);
             if index == 0 || !self.merge_if_thin(index - 1, layout, open)? {
                 self.merge_if_thin(index, layout, open)?;

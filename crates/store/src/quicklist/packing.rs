@@ -86,9 +86,10 @@ impl Quicklist {
         }
     }
 
-    /// Notes that a node was changed in the middle: it waits to be packed.
+    /// Notes that a node was changed in the middle: it waits to be packed, or where lists are not compressed, it stays plain,
+    /// since there is little to gain.
     pub(super) fn note_edited(&mut self, index: usize, layout: Layout) {
-        if !self.is_packable(index, layout) {
+        if layout.depth == 0 || !self.is_packable(index, layout) {
             return;
         }
         let node = &mut self.nodes[index];
