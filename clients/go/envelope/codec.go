@@ -1,0 +1,288 @@
+package envelope
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+)
+
+// Codec encodes and decodes values under one set of options. It is for any number of goroutines.
+type Codec struct {
+	options Options
+	writer  writer
+	// fallbacks are for a value that must be encoded: the chosen backend, and the others with their default levels.
+	fallbacks []writer
+	counted   *Statistics // Changed by atomic additions only.
+	encoding  stopwatch
+	decoding  stopwatch
+}
+
+// writer is a backend at a level.
+type writer struct {
+	number     byte
+	compressor compressor // nil for None.
+}
+
+// New makes a codec. It returns an *OptionError for an option that cannot be.
+func New(options Options) (*Codec, error) {
+	options, chosen, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	codec := &Codec{options: options, counted: new(Statistics)}
+	if chosen != nil {
+		made, err := chosen.newCompressor(options.Level, options.Checksum)
+		if err != nil {
+			return nil, err
+		}
+		codec.writer = writer{chosen.number, made}
+		codec.fallbacks = append(codec.fallbacks, codec.writer)
+	}
+	for at := range backends {
+		other := &backends[at]
+		if other == chosen || other.newCompressor == nil {
+			continue
+		}
+		made, err := other.newCompressor(other.defaultLevel, options.Checksum)
+		if err != nil {
+			return nil, err
+		}
+		codec.fallbacks = append(codec.fallbacks, writer{other.number, made})
+	}
+	return codec, nil
+}
+
+// Encode appends what is to be stored for a value whose key nobody knows: its envelope, or the value itself where that
+// gains nothing. It never fails. dst and value must not overlap.
+func (c *Codec) Encode(dst, value []byte) []byte { return c.EncodeFor(dst, "", value) }
+
+// EncodeFor is Encode for the value of a key, by which the dictionary is chosen, if there are some.
+func (c *Codec) EncodeFor(dst []byte, key string, value []byte) []byte {
+	stored, isEncoded := c.AppendEnvelope(dst, key, value)
+	if !isEncoded {
+		return append(dst, value...)
+	}
+	return stored
+}
+
+// AppendEnvelope is EncodeFor for callers who have the value and need no copy of it: it appends the envelope, or returns
+// dst and false for a value that is to be stored as it is.
+func (c *Codec) AppendEnvelope(dst []byte, key string, value []byte) (stored []byte, isEncoded bool) {
+	started := c.encoding.start()
+	stored, number, skipped := c.encode(dst, key, value)
+	started.stop(&c.counted.EncodeNanoseconds)
+	counted, length := &c.counted.None, len(value)
+	isEncoded = number != 0
+	if isEncoded {
+		counted, length = c.statisticsOf(number), len(stored)-len(dst)
+	} else if skipped != nil {
+		atomic.AddUint64(skipped, 1)
+	}
+	atomic.AddUint64(&counted.EncodedValues, 1)
+	atomic.AddUint64(&counted.EncodedBytesIn, uint64(len(value)))
+	atomic.AddUint64(&counted.EncodedBytesOut, uint64(length))
+	return stored, isEncoded
+}
+
+// encode appends an envelope and returns its backend; or it returns dst, 0, and the counter of why the value stays as it
+// is, if that is counted.
+func (c *Codec) encode(dst []byte, key string, value []byte) (stored []byte, number byte, skipped *uint64) {
+	if Is(value) {
+		if c.options.ExistingEnvelopes == Keep && isWellFormed(value, c.options.MaxDecompressedSize) {
+			return dst, 0, &c.counted.SkippedCompressed
+		}
+		return c.encodeInAnyCase(dst, value)
+	}
+	switch {
+	case c.writer.compressor == nil:
+		return dst, 0, nil
+	case len(value) < c.options.MinCompressionSize:
+		return dst, 0, &c.counted.SkippedSmall
+	case len(value) > c.options.MaxDecompressedSize:
+		return dst, 0, &c.counted.SkippedLarge
+	}
+	writer := c.writerFor(key)
+	// The envelope is to be shorter than the value.
+	stored, ok := writer.append(dst, value, len(value)-HeaderLen-1)
+	switch {
+	case !ok:
+		return dst, 0, &c.counted.EncodeFailures
+	case len(stored) == len(dst):
+		return dst, 0, &c.counted.SkippedNoGain
+	}
+	return stored, writer.number, nil
+}
+
+// encodeInAnyCase is for a value that would be taken for an envelope: it is encoded whatever its length and even if it
+// grows, with the chosen backend or, if that is none or fails, with any other that foreign readers know, too.
+func (c *Codec) encodeInAnyCase(dst, value []byte) ([]byte, byte, *uint64) {
+	for _, writer := range c.fallbacks {
+		stored, ok := writer.append(dst, value, writer.compressor.bound(len(value)))
+		if ok && len(stored) > len(dst) {
+			return stored, writer.number, nil
+		}
+	}
+	return dst, 0, &c.counted.EncodeFailures
+}
+
+// writerFor gives what values of a key are written with.
+func (c *Codec) writerFor(key string) writer {
+	if c.options.Dictionaries == nil || c.writer.number != numberZstd {
+		return c.writer
+	}
+	dictionary := c.options.Dictionaries.For(key)
+	if dictionary == nil {
+		return c.writer
+	}
+	made, err := dictionary.compressor(dictionaryUse{c.options.Level, c.options.Checksum})
+	if err != nil {
+		return c.writer
+	}
+	return writer{numberDictionary, made}
+}
+
+// append appends an envelope whose payload takes at most room bytes, or returns dst if it would take more. It returns
+// false if compressing failed.
+func (w writer) append(dst, value []byte, room int) ([]byte, bool) {
+	stored := slices.Grow(dst, HeaderLen+room)
+	stored = append(append(stored, magic...), w.number)
+	payload := len(stored)
+	stored, ok := w.compressor.compress(stored, value, room)
+	if !ok || len(stored) == payload {
+		return dst, ok
+	}
+	return stored, true
+}
+
+// Decode appends the value that is stored: the bytes themselves if they are no envelope. It returns an
+// *UndecodableError for an envelope that cannot be read, and dst as it was.
+func (c *Codec) Decode(dst, stored []byte) ([]byte, error) {
+	return c.DecodeFor(context.Background(), dst, "", stored)
+}
+
+// DecodeFor is Decode for what was read from a key, which errors name. If the value needs a dictionary that is not at
+// hand, it is fetched for as long as ctx allows.
+func (c *Codec) DecodeFor(ctx context.Context, dst []byte, key string, stored []byte) ([]byte, error) {
+	value, isRestored, err := c.AppendValue(ctx, dst, key, stored)
+	if err == nil && !isRestored {
+		return append(dst, stored...), nil
+	}
+	return value, err
+}
+
+// AppendValue is DecodeFor for callers who have what is stored and need no copy of it: it appends the value that is in
+// an envelope, or returns dst and false if the stored bytes are the value.
+func (c *Codec) AppendValue(ctx context.Context, dst []byte, key string, stored []byte) (value []byte, isRestored bool, err error) {
+	counted := &c.counted.None
+	length := len(stored)
+	if Is(stored) {
+		started := c.decoding.start()
+		decoded, failure := c.decode(ctx, dst, stored)
+		started.stop(&c.counted.DecodeNanoseconds)
+		if failure != nil {
+			atomic.AddUint64(&c.counted.DecodeFailures, 1)
+			if c.options.OnUndecodable == Raw {
+				return dst, false, nil
+			}
+			failure.Key, failure.Stored, failure.Backend = key, stored, stored[len(magic)]
+			return dst, false, failure
+		}
+		value, isRestored = decoded, true
+		counted, length = c.statisticsOf(stored[len(magic)]), len(decoded)-len(dst)
+	} else {
+		value = dst
+	}
+	atomic.AddUint64(&counted.DecodedValues, 1)
+	atomic.AddUint64(&counted.DecodedBytesIn, uint64(len(stored)))
+	atomic.AddUint64(&counted.DecodedBytesOut, uint64(length))
+	return value, isRestored, nil
+}
+
+// decode appends the value of an envelope. Of an error it gives kind and reason, and what there is to say of a
+// dictionary. The order of the checks is that of spec/envelope.md.
+func (c *Codec) decode(ctx context.Context, dst, stored []byte) ([]byte, *UndecodableError) {
+	row := backendNumbered(stored[len(magic)])
+	if row == nil {
+		return dst, &UndecodableError{Kind: UnknownBackend, Reason: "its backend is unknown: a newer client may have written it"}
+	}
+	payload, limit := stored[HeaderLen:], c.options.MaxDecompressedSize
+	found, fault := row.extent(payload)
+	if fault != "" {
+		return dst, corrupt(row, payload, fault)
+	}
+	var dictionary *Dictionary
+	if row.number == numberDictionary {
+		var failure *UndecodableError
+		if dictionary, failure = c.dictionary(ctx, found.dictionary); failure != nil {
+			return dst, failure
+		}
+	}
+	if found.isClaimed {
+		switch {
+		case found.claimed > uint64(limit):
+			return dst, tooLarge(row, fmt.Sprintf("claims %d bytes", found.claimed), limit)
+		case found.claimed > found.reach:
+			return dst, corrupt(row, payload, fmt.Sprintf("it claims %d bytes but can reach %d at most", found.claimed, found.reach))
+		}
+	}
+	value, kind, fault := row.decompress(dst, payload, found, limit, dictionary)
+	switch kind {
+	case "":
+		return value, nil
+	case TooLarge:
+		return dst, tooLarge(row, "holds more bytes than may be", limit)
+	}
+	return dst, corrupt(row, payload, fault)
+}
+
+// dictionary gets the dictionary of an ID, at hand or not.
+func (c *Codec) dictionary(ctx context.Context, id uint32) (*Dictionary, *UndecodableError) {
+	if c.options.Dictionaries != nil {
+		if held := c.options.Dictionaries.AtHand(id); held != nil {
+			atomic.AddUint64(&c.counted.DictionaryHits, 1)
+			return held, nil
+		}
+	}
+	atomic.AddUint64(&c.counted.DictionaryMisses, 1)
+	failure := &UndecodableError{Kind: DictionaryMissing, Dictionary: id, Reason: fmt.Sprintf("it needs the dictionary %d, which is not at hand", id)}
+	if c.options.Dictionaries == nil {
+		return nil, failure
+	}
+	fetched, err := c.options.Dictionaries.Fetch(ctx, id)
+	if fetched == nil {
+		failure.Err = err
+		return nil, failure
+	}
+	return fetched, nil
+}
+
+func corrupt(row *backend, payload []byte, fault string) *UndecodableError {
+	reason := fmt.Sprintf("a %s payload of %d bytes is corrupt: %s", row.name, len(payload), fault)
+	return &UndecodableError{Kind: Corrupt, Reason: reason}
+}
+
+func tooLarge(row *backend, what string, limit int) *UndecodableError {
+	reason := fmt.Sprintf("a %s payload %s, over the limit of %d: raise MaxDecompressedSize to read it", row.name, what, limit)
+	return &UndecodableError{Kind: TooLarge, Reason: reason}
+}
+
+// Statistics is what was counted since the codec was made.
+func (c *Codec) Statistics() Statistics {
+	var copied Statistics
+	counted := c.counted.rows()
+	for at, row := range copied.rows() {
+		*row.value = atomic.LoadUint64(counted[at].value)
+	}
+	return copied
+}
+
+func (c *Codec) statisticsOf(number byte) *BackendStatistics {
+	switch number {
+	case numberZstd:
+		return &c.counted.Zstd
+	case numberLZ4:
+		return &c.counted.LZ4
+	}
+	return &c.counted.ZstdDictionary
+}

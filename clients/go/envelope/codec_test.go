@@ -1,0 +1,293 @@
+package envelope_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"snugly.dev/go/envelope"
+	"snugly.dev/go/internal/vectors"
+)
+
+var page = []byte(strings.Repeat(`{"id": 1, "name": "customer", "active": true}`, 40))
+
+func TestOptionsOutOfRangeAreRefusedWithWhatIsAllowed(t *testing.T) {
+	for _, each := range []struct {
+		options envelope.Options
+		says    string
+	}{
+		{envelope.Options{Backend: "brotli"}, `Backend is "brotli": choose one of ["zstd" "lz4" "none"]`},
+		{envelope.Options{Level: 23}, "Level is 23: for zstd it is a number from -131072 to 22"},
+		{envelope.Options{Level: -131073}, "Level is -131073: for zstd it is a number from -131072 to 22"},
+		{envelope.Options{Backend: envelope.LZ4, Level: 13}, "Level is 13: for lz4 it is a number from -128 to 12"},
+		{envelope.Options{Backend: envelope.LZ4, Level: -129}, "Level is -129: for lz4 it is a number from -128 to 12"},
+		{envelope.Options{MinCompressionSize: 5}, "MinCompressionSize is 5: it is a number of bytes from 6 to"},
+		{envelope.Options{MaxDecompressedSize: -1}, "MaxDecompressedSize is -1: it is a number of bytes from 1 to"},
+		{envelope.Options{ExistingEnvelopes: "lose"}, `ExistingEnvelopes is "lose": choose one of ["keep" "wrap"]`},
+		{envelope.Options{OnUndecodable: "panic"}, `OnUndecodable is "panic": choose one of ["raise" "raw"]`},
+	} {
+		_, err := envelope.New(each.options)
+		var refused *envelope.OptionError
+		if !errors.As(err, &refused) || !strings.HasPrefix(err.Error(), each.says) {
+			t.Errorf("got %v, wanted %s", err, each.says)
+		}
+	}
+}
+
+func TestEveryLevelIsTaken(t *testing.T) {
+	levels := map[envelope.Backend][]int{
+		envelope.Zstd: {-131072, -100, -1, 1, 2, 3, 5, 6, 9, 10, 19, 22},
+		envelope.LZ4:  {-128, -1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+	}
+	long := bytes.Repeat(page, 50)
+	for backend, each := range levels {
+		for _, level := range each {
+			tool := codec(t, envelope.Options{Backend: backend, Level: level})
+			stored := tool.Encode(nil, long)
+			if value, err := tool.Decode(nil, stored); err != nil || !bytes.Equal(value, long) || len(stored) > len(long)/2 {
+				t.Errorf("%s level %d: %d bytes, %v", backend, level, len(stored), err)
+			}
+		}
+	}
+}
+
+// backendsAndChecksums draws how values are written.
+func drawOptions(t *rapid.T) envelope.Options {
+	return envelope.Options{
+		Backend:            rapid.SampledFrom([]envelope.Backend{envelope.Zstd, envelope.LZ4, envelope.None}).Draw(t, "backend"),
+		Level:              rapid.SampledFrom([]int{-3, 0, 1, 3, 7}).Draw(t, "level"),
+		MinCompressionSize: rapid.IntRange(6, 200).Draw(t, "least"),
+		ExistingEnvelopes:  rapid.SampledFrom([]envelope.ExistingEnvelopes{envelope.Keep, envelope.Wrap}).Draw(t, "existing"),
+		Checksum:           rapid.Bool().Draw(t, "checksum"),
+	}
+}
+
+// drawValue draws bytes as caches hold them: noise, what repeats itself, and what looks like an envelope.
+func drawValue(t *rapid.T) []byte {
+	unit := rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "unit")
+	times := rapid.SampledFrom([]int{1, 1, 2, 10, 1000}).Draw(t, "times")
+	start := rapid.SampledFrom([]string{"", "", "\x00\x01\x02", "\x00\x01\x02\x00\x01", "\x00\x01\x02\x00\x02", "\x00\x01\x02\x00\x81", "\x00\x01\x02\x00\x1f"}).Draw(t, "start")
+	return append([]byte(start), bytes.Repeat(unit, times)...)
+}
+
+func TestWhatIsReadIsWhatWasWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		options := drawOptions(t)
+		tool, err := envelope.New(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := drawValue(t)
+		given := bytes.Clone(value)
+		stored := tool.Encode([]byte("before"), value)
+		if !bytes.Equal(given, value) || !bytes.HasPrefix(stored, []byte("before")) {
+			t.Fatal("what was given was changed")
+		}
+		stored = stored[len("before"):]
+		if len(stored) > len(value) && !envelope.Is(value) {
+			t.Fatalf("%d bytes grew to %d", len(value), len(stored))
+		}
+		read, err := tool.Decode([]byte("before"), stored)
+		if options.ExistingEnvelopes == envelope.Keep && envelope.Is(value) && bytes.Equal(stored, value) {
+			return // Whatever it is, it was sent as it is.
+		}
+		if err != nil || !bytes.Equal(read[len("before"):], value) {
+			t.Fatalf("%d bytes were stored as %d and not read back: %v", len(value), len(stored), err)
+		}
+	})
+}
+
+func TestWhatIsReadWithADictionaryIsWhatWasWritten(t *testing.T) {
+	dictionary := load(t, readReaderVectors(t).Dictionaries["profiles"].Bytes)
+	rapid.Check(t, func(t *rapid.T) {
+		options := drawOptions(t)
+		options.Backend, options.Dictionaries = envelope.Zstd, envelope.Only(dictionary)
+		options.Level = rapid.SampledFrom([]int{1, 3, 6, 10}).Draw(t, "zstd level")
+		tool, err := envelope.New(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := []byte(fmt.Sprintf(`{"name": "name-%d", "email": "email-%d", "city": %q}`, rapid.Int().Draw(t, "name"), rapid.Int().Draw(t, "email"), drawValue(t)))
+		stored := tool.Encode(nil, value)
+		read, err := tool.Decode(nil, stored)
+		if err != nil || !bytes.Equal(read, value) {
+			t.Fatalf("%d bytes were stored as %d and not read back: %v", len(value), len(stored), err)
+		}
+		if header, ok := envelope.Inspect(stored); ok && header.Dictionary != dictionary.ID() {
+			t.Fatalf("written without the dictionary: %+v", header)
+		}
+	})
+}
+
+func TestADictionarySavesWhereValuesAreShort(t *testing.T) {
+	dictionary := load(t, readReaderVectors(t).Dictionaries["profiles"].Bytes)
+	value := []byte(`{"name": "name-7", "email": "email-8", "city": "city-9", "country": "country-10", "status": "status-11"}`)
+	with := codec(t, envelope.Options{Dictionaries: envelope.Only(dictionary)}).Encode(nil, value)
+	without := codec(t, envelope.Options{}).Encode(nil, value)
+	if len(with) > len(without)*2/3 {
+		t.Errorf("%d bytes with a dictionary, %d without", len(with), len(without))
+	}
+	if other := codec(t, envelope.Options{Backend: envelope.LZ4, Dictionaries: envelope.Only(dictionary)}).Encode(nil, value); other[4] == 0x81 {
+		t.Error("LZ4 was written with a dictionary")
+	}
+}
+
+// fetching has a dictionary that must be fetched.
+type fetching struct {
+	atHand
+	later *envelope.Dictionary
+	err   error
+}
+
+func (f fetching) Fetch(_ context.Context, id uint32) (*envelope.Dictionary, error) {
+	if f.later == nil || f.later.ID() != id {
+		return nil, f.err
+	}
+	return f.later, nil
+}
+
+func TestADictionaryThatIsNotAtHandIsFetched(t *testing.T) {
+	dictionary := load(t, readReaderVectors(t).Dictionaries["profiles"].Bytes)
+	stored := codec(t, envelope.Options{Dictionaries: envelope.Only(dictionary)}).Encode(nil, page)
+
+	reader := codec(t, envelope.Options{Dictionaries: fetching{later: dictionary}})
+	value, err := reader.DecodeFor(context.Background(), nil, "user:1", stored)
+	if err != nil || !bytes.Equal(value, page) {
+		t.Fatal(err)
+	}
+	if counted := reader.Statistics(); counted.DictionaryMisses != 1 || counted.DictionaryHits != 0 || counted.DecodeFailures != 0 {
+		t.Errorf("counted %+v", counted)
+	}
+
+	broken := errors.New("no way to the server")
+	without := codec(t, envelope.Options{Dictionaries: fetching{err: broken}})
+	_, err = without.DecodeFor(context.Background(), nil, "user:1", stored)
+	expectKind(t, err, envelope.DictionaryMissing)
+	wanted := fmt.Sprintf(`cannot decode an envelope of %d bytes, backend 81, at key "user:1": it needs the dictionary %d, which is not at hand: no way to the server`, len(stored), dictionary.ID())
+	if !errors.Is(err, broken) || err.Error() != wanted {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAWrongDictionaryIsCorruptAndNotAnotherValue(t *testing.T) {
+	read := readReaderVectors(t)
+	profiles, orders := load(t, read.Dictionaries["profiles"].Bytes), load(t, read.Dictionaries["orders"].Bytes)
+	stored := codec(t, envelope.Options{Dictionaries: envelope.Only(profiles)}).Encode(nil, page)
+	reader := codec(t, envelope.Options{Dictionaries: atHand{profiles.ID(): orders}})
+	_, err := reader.Decode(nil, stored)
+	expectKind(t, err, envelope.Corrupt)
+}
+
+func TestWhatCannotBeReadIsReturnedAsItIsStoredIfThatIsWanted(t *testing.T) {
+	stored := append([]byte("\x00\x01\x02\x00\x01"), "damage"...)
+	reader := codec(t, envelope.Options{OnUndecodable: envelope.Raw})
+	value, err := reader.Decode([]byte("before"), stored)
+	expectValue(t, value, err, stored)
+	if counted := reader.Statistics(); counted.DecodeFailures != 1 || counted.None.DecodedValues != 0 {
+		t.Errorf("counted %+v", counted)
+	}
+}
+
+func TestEverythingIsCountedUnderItsName(t *testing.T) {
+	tool := codec(t, envelope.Options{MaxDecompressedSize: 4000})
+	stored := tool.Encode(nil, page)
+	tool.Encode(nil, []byte("short"))
+	tool.Encode(nil, vectors.Noise(1, 100))
+	tool.Encode(nil, make([]byte, 4001))
+	tool.Encode(nil, stored)
+	tool.Decode(nil, stored)
+	tool.Decode(nil, []byte("short"))
+	tool.Decode(nil, []byte("\x00\x01\x02\x00\x03"))
+	got := map[string]uint64{}
+	counted := tool.Statistics()
+	for name, value := range counted.All() {
+		if _, isTwice := got[name]; isTwice {
+			t.Errorf("%s is there twice", name)
+		}
+		got[name] = value
+	}
+	if len(got) != 36 {
+		t.Errorf("%d counters", len(got))
+	}
+	maps.DeleteFunc(got, func(_ string, value uint64) bool { return value == 0 })
+	wanted := map[string]uint64{
+		"encoded_values_zstd": 1, "encoded_bytes_in_zstd": uint64(len(page)), "encoded_bytes_out_zstd": uint64(len(stored)),
+		"encoded_values_none": 4, "encoded_bytes_in_none": uint64(5 + 100 + 4001 + len(stored)), "encoded_bytes_out_none": uint64(5 + 100 + 4001 + len(stored)),
+		"decoded_values_zstd": 1, "decoded_bytes_in_zstd": uint64(len(stored)), "decoded_bytes_out_zstd": uint64(len(page)),
+		"decoded_values_none": 1, "decoded_bytes_in_none": 5, "decoded_bytes_out_none": 5,
+		"skipped_small": 1, "skipped_no_gain": 1, "skipped_large": 1, "skipped_compressed": 1, "decode_failures": 1,
+	}
+	if !maps.Equal(got, wanted) {
+		t.Errorf("counted %v, wanted %v", got, wanted)
+	}
+	for range 64 {
+		tool.Decode(nil, tool.Encode(nil, page))
+	}
+	if counted := tool.Statistics(); counted.EncodeNanoseconds == 0 || counted.DecodeNanoseconds == 0 {
+		t.Error("no time was spent")
+	}
+}
+
+func TestACodecIsForAnyNumberOfGoroutines(t *testing.T) {
+	dictionary := load(t, readReaderVectors(t).Dictionaries["profiles"].Bytes)
+	for _, options := range []envelope.Options{{}, {Backend: envelope.LZ4}, {Dictionaries: envelope.Only(dictionary)}} {
+		tool := codec(t, options)
+		var all sync.WaitGroup
+		for worker := range 16 {
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				for round := range 50 {
+					value := bytes.Repeat([]byte(fmt.Sprintf("worker %d, round %d. ", worker, round)), 1+round*worker)
+					read, err := tool.Decode(nil, tool.Encode(nil, value))
+					if err != nil || !bytes.Equal(read, value) {
+						t.Errorf("worker %d, round %d: %v", worker, round, err)
+					}
+				}
+			}()
+		}
+		all.Wait()
+	}
+}
+
+func TestAClaimReservesNothing(t *testing.T) {
+	// A frame that claims 400 MB, and cannot reach them.
+	stored := []byte("\x00\x01\x02\x00\x01\x28\xb5\x2f\xfd\xa0\x00\x84\xd7\x17\x01\x00\x00")
+	reader := codec(t, envelope.Options{})
+	result := testing.Benchmark(func(b *testing.B) {
+		for range b.N {
+			if _, err := reader.Decode(nil, stored); err == nil {
+				b.Fatal("it was decoded")
+			}
+		}
+	})
+	if bytes := result.AllocedBytesPerOp(); bytes > 10_000 {
+		t.Errorf("%d bytes were allocated", bytes)
+	}
+}
+
+func TestNothingIsAllocatedBesideTheResult(t *testing.T) {
+	dictionary := load(t, readReaderVectors(t).Dictionaries["profiles"].Bytes)
+	for name, options := range map[string]envelope.Options{
+		"zstd": {}, "lz4": {Backend: envelope.LZ4}, "dictionary": {Dictionaries: envelope.Only(dictionary)},
+	} {
+		tool := codec(t, options)
+		stored, value := make([]byte, 0, 10_000), make([]byte, 0, 10_000)
+		allocations := testing.AllocsPerRun(200, func() {
+			encoded := tool.EncodeFor(stored, "user:1", page)
+			if _, err := tool.DecodeFor(context.Background(), value, "user:1", encoded); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if allocations > 0 && !raceDetector {
+			t.Errorf("%s: %v allocations", name, allocations)
+		}
+	}
+}

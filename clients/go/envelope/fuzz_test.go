@@ -1,0 +1,73 @@
+package envelope_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"snugly.dev/go/envelope"
+)
+
+// fuzzedLimit is small, so that a value that is too long is found.
+const fuzzedLimit = 1 << 20
+
+func FuzzDecode(f *testing.F) {
+	read := readReaderVectors(f)
+	for _, each := range read.Cases {
+		if len(each.Envelope) < 4096 {
+			f.Add([]byte(each.Envelope))
+		}
+	}
+	tool := codec(f, envelope.Options{
+		MaxDecompressedSize: fuzzedLimit, Dictionaries: read.dictionaries(f, "profiles", "orders"),
+	})
+	f.Fuzz(func(t *testing.T, stored []byte) {
+		given := bytes.Clone(stored)
+		value, err := tool.Decode(nil, stored)
+		if !bytes.Equal(given, stored) {
+			t.Fatal("what was given was changed")
+		}
+		var undecodable *envelope.UndecodableError
+		if err != nil && (!errors.As(err, &undecodable) || value != nil) {
+			t.Fatalf("%v, and %d bytes", err, len(value))
+		}
+		header, isEnvelope := envelope.Inspect(stored)
+		switch {
+		case isEnvelope != envelope.Is(stored):
+			t.Fatal("Inspect and Is differ")
+		case !isEnvelope && !bytes.Equal(value, stored):
+			t.Fatal("what is no envelope was changed")
+		case isEnvelope && err == nil && len(value) > fuzzedLimit:
+			t.Fatalf("%d bytes, over the limit", len(value))
+		case isEnvelope && err == nil && header.HasSize && uint64(len(value)) != header.Size:
+			t.Fatalf("%d bytes where %d are claimed", len(value), header.Size)
+		}
+		again, err := tool.Decode(nil, tool.Encode(nil, value))
+		if err == nil && !envelope.Is(value) && !bytes.Equal(again, value) {
+			t.Fatal("the value was not read back")
+		}
+	})
+}
+
+func FuzzLoadDictionary(f *testing.F) {
+	for _, each := range readReaderVectors(f).Dictionaries {
+		f.Add([]byte(each.Bytes))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		// The ID is made to be right, so that what the dictionary holds is looked at.
+		if len(content) > 8 {
+			content = bytes.Clone(content)
+			id := envelope.DictionaryID(content[8:])
+			copy(content[4:], []byte{byte(id), byte(id >> 8), byte(id >> 16), byte(id >> 24)})
+		}
+		dictionary, err := envelope.LoadDictionary(content)
+		if err != nil {
+			return
+		}
+		tool := codec(t, envelope.Options{Dictionaries: envelope.Only(dictionary)})
+		value, err := tool.Decode(nil, tool.Encode(nil, page))
+		if err != nil || !bytes.Equal(value, page) {
+			t.Fatalf("the value was not read back: %v", err)
+		}
+	})
+}

@@ -1,0 +1,125 @@
+package envelope
+
+import (
+	"fmt"
+	"math"
+)
+
+// Backend is what new values are compressed with. Every codec reads all of them.
+type Backend string
+
+const (
+	// Zstd is small. Levels -131072 to 22, default 3.
+	Zstd Backend = "zstd"
+	// LZ4 is fast. Levels -128 to 12, default 0.
+	LZ4 Backend = "lz4"
+	// None compresses nothing and reads everything: for readers that go first in a roll-out.
+	None Backend = "none"
+)
+
+// ExistingEnvelopes is what becomes of a value that is a well-formed envelope before it is written.
+type ExistingEnvelopes string
+
+const (
+	// Keep sends it as it is, so that nothing is compressed twice.
+	Keep ExistingEnvelopes = "keep"
+	// Wrap encodes it like any other value, so that it is read back as it was: for values that strangers make.
+	Wrap ExistingEnvelopes = "wrap"
+)
+
+// OnUndecodable is what a reader gets for an envelope that cannot be read.
+type OnUndecodable string
+
+const (
+	// Raise gives an *UndecodableError.
+	Raise OnUndecodable = "raise"
+	// Raw gives the bytes as they are stored, and no error.
+	Raw OnUndecodable = "raw"
+)
+
+const (
+	// DefaultMinCompressionSize is that of Options.MinCompressionSize, in bytes.
+	DefaultMinCompressionSize = 64
+	// DefaultMaxDecompressedSize is that of Options.MaxDecompressedSize, in bytes: the longest value that Redis and
+	// Valkey store.
+	DefaultMaxDecompressedSize = 512 << 20
+
+	leastMinCompressionSize = 6
+	// No value shorter than this is compressed, whatever the option: numbers stay numbers.
+	leastCompressed = 32
+	// What an LZ4 payload can claim, and a slice can hold.
+	mostBytes = min(math.MaxUint32, math.MaxInt)
+)
+
+// Options is how values are encoded and decoded. The zero value has all defaults. Names and defaults are those of
+// Valkey GLIDE where it has them.
+type Options struct {
+	// Backend is what values are compressed with: Zstd (default), LZ4 or None.
+	Backend Backend
+	// Level is the backend's level: below its default faster, above smaller. 0 is the default: 3 for Zstd, 0 for LZ4.
+	// The libraries for Go have fewer levels than the format; spec/envelope.md says which stand for which.
+	Level int
+	// MinCompressionSize is the length from which on values are compressed, in bytes, from 6. Default 64. Values under
+	// 32 bytes never are.
+	MinCompressionSize int
+	// MaxDecompressedSize is the longest value that is compressed or decoded, in bytes. Default 512 MiB.
+	MaxDecompressedSize int
+	// ExistingEnvelopes is what becomes of values that are envelopes: Keep (default) or Wrap.
+	ExistingEnvelopes ExistingEnvelopes
+	// Checksum makes zstd frames carry a checksum of the value, 4 bytes.
+	Checksum bool
+	// OnUndecodable is what becomes of envelopes that cannot be read: Raise (default) or Raw.
+	OnUndecodable OnUndecodable
+	// Dictionaries has the dictionaries that values are written with, which needs Zstd, and read with. Default: none.
+	Dictionaries Dictionaries
+}
+
+// withDefaults fills in what is not given. It returns an *OptionError for what cannot be.
+func (o Options) withDefaults() (Options, *backend, error) {
+	fill(&o.Backend, Zstd)
+	fill(&o.MinCompressionSize, DefaultMinCompressionSize)
+	fill(&o.MaxDecompressedSize, DefaultMaxDecompressedSize)
+	fill(&o.ExistingEnvelopes, Keep)
+	fill(&o.OnUndecodable, Raise)
+	writer := (*backend)(nil)
+	if o.Backend != None {
+		writer = backendNamed(o.Backend)
+		if writer == nil {
+			return o, nil, oneOf("Backend", o.Backend, Zstd, LZ4, None)
+		}
+		fill(&o.Level, writer.defaultLevel)
+		if o.Level < writer.leastLevel || o.Level > writer.mostLevel {
+			allowed := fmt.Sprintf("for %s it is a number from %d to %d", o.Backend, writer.leastLevel, writer.mostLevel)
+			return o, nil, &OptionError{"Level", o.Level, allowed}
+		}
+	}
+	if o.ExistingEnvelopes != Keep && o.ExistingEnvelopes != Wrap {
+		return o, nil, oneOf("ExistingEnvelopes", o.ExistingEnvelopes, Keep, Wrap)
+	}
+	if o.OnUndecodable != Raise && o.OnUndecodable != Raw {
+		return o, nil, oneOf("OnUndecodable", o.OnUndecodable, Raise, Raw)
+	}
+	if o.MinCompressionSize < leastMinCompressionSize || o.MinCompressionSize > mostBytes {
+		return o, nil, inRange("MinCompressionSize", o.MinCompressionSize, leastMinCompressionSize)
+	}
+	if o.MaxDecompressedSize < 1 || o.MaxDecompressedSize > mostBytes {
+		return o, nil, inRange("MaxDecompressedSize", o.MaxDecompressedSize, 1)
+	}
+	o.MinCompressionSize = max(o.MinCompressionSize, leastCompressed)
+	return o, writer, nil
+}
+
+func fill[T comparable](option *T, value T) {
+	var zero T
+	if *option == zero {
+		*option = value
+	}
+}
+
+func oneOf[T ~string](option string, value T, allowed ...T) error {
+	return &OptionError{option, fmt.Sprintf("%q", string(value)), fmt.Sprintf("choose one of %q", allowed)}
+}
+
+func inRange(option string, value, least int) error {
+	return &OptionError{option, value, fmt.Sprintf("it is a number of bytes from %d to %d", least, mostBytes)}
+}

@@ -1,0 +1,177 @@
+package envelope
+
+import (
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// zstdLevel is a level of the library, which has four, and the levels of the format that it stands for.
+type zstdLevel struct {
+	from  int // The least level of the format.
+	level zstd.EncoderLevel
+	most  int // How many contexts there may be: each takes up to 1, 2, 9 and 35 MB.
+}
+
+// The table of spec/envelope.md, the highest levels first.
+var zstdLevels = [...]zstdLevel{
+	{10, zstd.SpeedBestCompression, 4},
+	{6, zstd.SpeedBetterCompression, 16},
+	{3, zstd.SpeedDefault, 64},
+	{-131072, zstd.SpeedFastest, 64},
+}
+
+// zstdWindow is how far back matches are looked for, and with that what a context keeps of long values, in bytes.
+const zstdWindow = 1 << 20
+
+// decodedOverAlloc is what the library wants behind a value to decode with its fastest code, in bytes.
+const decodedOverAlloc = 16
+
+type zstdCompressor struct {
+	// Values that fit into the window are one segment, so that every frame has its content size. Longer ones are not,
+	// so that nobody needs memory for all of them to decode one.
+	short, long *zstd.Encoder
+}
+
+func newZstd(level int, checksum bool) (compressor, error) { return newZstdWith(level, checksum, nil) }
+
+func newZstdWith(level int, checksum bool, dictionary []byte) (*zstdCompressor, error) {
+	at := slices.IndexFunc(zstdLevels[:], func(row zstdLevel) bool { return level >= row.from })
+	row := zstdLevels[at]
+	options := []zstd.EOption{
+		zstd.WithEncoderLevel(row.level),
+		zstd.WithEncoderCRC(checksum),
+		zstd.WithEncoderConcurrency(min(runtime.GOMAXPROCS(0), row.most)),
+		zstd.WithWindowSize(zstdWindow),
+		zstd.WithLowerEncoderMem(true),
+		zstd.WithZeroFrames(true),
+	}
+	if dictionary != nil {
+		options = append(options, zstd.WithEncoderDict(dictionary))
+	}
+	long, err := zstd.NewWriter(nil, options...)
+	if err != nil {
+		return nil, err
+	}
+	short, err := zstd.NewWriter(nil, append(options, zstd.WithSingleSegment(true))...)
+	if err != nil {
+		return nil, err
+	}
+	return &zstdCompressor{short, long}, nil
+}
+
+func (c *zstdCompressor) encoder(length int) *zstd.Encoder {
+	if length <= zstdWindow {
+		return c.short
+	}
+	return c.long
+}
+
+func (c *zstdCompressor) bound(length int) int { return c.encoder(length).MaxEncodedSize(length) }
+
+func (c *zstdCompressor) compress(dst, value []byte, room int) (compressed []byte, ok bool) {
+	// The library panics where it cannot go on.
+	defer func() {
+		if recover() != nil {
+			compressed, ok = dst, false
+		}
+	}()
+	compressed = c.encoder(len(value)).EncodeAll(value, slices.Grow(dst, min(room, c.bound(len(value)))))
+	if len(compressed)-len(dst) > room {
+		return compressed[:len(dst)], true
+	}
+	return compressed, true
+}
+
+// decoders decode frames, with one dictionary or without.
+type decoders struct {
+	// any appends as much as the frame has; within keeps to the room that there is.
+	any, within func() (*zstd.Decoder, error)
+}
+
+// plainDecoders are for frames without a dictionary.
+var plainDecoders = newDecoders()
+
+func newDecoders(options ...zstd.DOption) *decoders {
+	// The window is only checked: values are decoded in one call, into the result.
+	options = append(options, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderMaxMemory(1<<62))
+	within := append(slices.Clip(options), zstd.WithDecodeAllCapLimit(true))
+	return &decoders{
+		sync.OnceValues(func() (*zstd.Decoder, error) { return zstd.NewReader(nil, options...) }),
+		sync.OnceValues(func() (*zstd.Decoder, error) { return zstd.NewReader(nil, within...) }),
+	}
+}
+
+func isFrame(payload []byte, _ int) bool {
+	_, fault := parseFrameHeader(payload)
+	return fault == ""
+}
+
+func isDictionaryFrame(payload []byte, _ int) bool {
+	header, fault := parseFrameHeader(payload)
+	return fault == "" && header.dictionary != 0
+}
+
+func dictionaryFrameExtent(payload []byte) (extent, string) {
+	found, fault := frameExtent(payload)
+	if fault == "" && found.dictionary == 0 {
+		return found, "it does not say which dictionary it needs"
+	}
+	return found, fault
+}
+
+func decompressFrame(dst, payload []byte, found extent, limit int, dictionary *Dictionary) ([]byte, Kind, string) {
+	from := plainDecoders
+	if dictionary != nil {
+		from = dictionary.decoders
+	}
+	if !found.isClaimed && found.reach > uint64(limit) {
+		return decompressWithin(dst, payload, limit, from)
+	}
+	if found.isClaimed {
+		dst = slices.Grow(dst, int(found.claimed)+decodedOverAlloc)
+	}
+	decoder, err := from.any()
+	if err != nil {
+		return dst, Corrupt, err.Error()
+	}
+	value, err := decoder.DecodeAll(payload, dst)
+	if err != nil {
+		return dst, Corrupt, err.Error()
+	}
+	return value, "", ""
+}
+
+// The first room for a value whose length nobody knows and that may be longer than is allowed, in multiples of the
+// payload; then four times as much each time, so that little is decoded twice.
+const (
+	firstRoom      = 8
+	leastFirstRoom = 4 << 10
+	nextRoom       = 4
+)
+
+// decompressWithin is decompressFrame for such a value.
+func decompressWithin(dst, payload []byte, limit int, from *decoders) ([]byte, Kind, string) {
+	decoder, err := from.within()
+	if err != nil {
+		return dst, Corrupt, err.Error()
+	}
+	most := uint64(limit)
+	for next := min(max(firstRoom*uint64(len(payload)), leastFirstRoom), most); ; next = min(nextRoom*next, most) {
+		room := int(next)
+		dst = slices.Grow(dst, room)
+		start := len(dst)
+		value, err := decoder.DecodeAll(payload, dst[start:start:start+room])
+		switch {
+		case err == nil:
+			return dst[:start+len(value)], "", ""
+		case !errors.Is(err, zstd.ErrDecoderSizeExceeded):
+			return dst, Corrupt, err.Error()
+		case room == limit:
+			return dst, TooLarge, ""
+		}
+	}
+}

@@ -1,0 +1,11 @@
+module snugly.dev/go
+
+go 1.24.0
+
+require (
+	github.com/cespare/xxhash/v2 v2.3.0
+	github.com/klauspost/compress v1.19.2
+	github.com/pierrec/lz4/v4 v4.1.33
+)
+
+require pgregory.net/rapid v1.3.0
