@@ -1,6 +1,6 @@
 module snugly.dev/go
 
-go 1.24.0
+go 1.24.9
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0

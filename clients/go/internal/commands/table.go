@@ -1,0 +1,184 @@
+// Package commands is the command table of the specification (spec/commands.json): where a command has values, where its
+// reply has them, and what is refused.
+//
+// It knows the table's language, which spec/commands.md explains, and no command. What encoding and decoding a value
+// means, and how a client library holds arguments and replies, is for others.
+package commands
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ValueType is whose values are compressed.
+type ValueType string
+
+// The types of values.
+const (
+	Strings ValueType = "strings"
+	Hashes  ValueType = "hashes"
+	Lists   ValueType = "lists"
+	Streams ValueType = "streams"
+)
+
+// Types are all types of values.
+var Types = []ValueType{Strings, Hashes, Lists, Streams}
+
+// A module holds only what is below it, so this is a copy; a test compares it with the file of the specification.
+//
+//go:embed commands.json
+var document []byte
+
+type tableDocument struct {
+	Message   string
+	Reasons   map[string]string
+	Shapes    map[string]json.RawMessage
+	Commands  map[string]rowDocument
+	Numbers   []string
+	Untouched map[string][]string
+}
+
+type rowDocument struct {
+	Type      ValueType
+	Arguments []json.RawMessage
+	Options   map[string][]json.RawMessage
+	Reply     struct {
+		Shape         string
+		With, Without []string
+	}
+	Refuse []struct {
+		Types  []ValueType
+		With   []string
+		Reason string
+	}
+}
+
+// Table has the rows that count for a client that compresses values of some types.
+type Table struct {
+	rows map[string]*Row
+}
+
+// New makes the table for some types of values. The document is read here and never again.
+func New(types []ValueType) *Table {
+	var read tableDocument
+	if err := json.Unmarshal(document, &read); err != nil {
+		panic(fmt.Sprintf("the command table cannot be read: %v", err))
+	}
+	shapes := compileShapes(read.Shapes)
+	table := &Table{map[string]*Row{}}
+	for name, each := range read.Commands {
+		row := newRow(name, each, types, &read, shapes)
+		if row.carriesValues || len(row.refusals) > 0 {
+			table.rows[name] = row
+		}
+	}
+	return table
+}
+
+// longestName is longer than the name of any command in the table, in bytes.
+const longestName = 32
+
+// Row finds the row of a command, whose name may be in any case; nil for one that is none of our business.
+func (t *Table) Row(name string) *Row {
+	if len(name) > longestName {
+		return nil
+	}
+	var upper [longestName]byte
+	for at := range len(name) {
+		upper[at] = upperCase(name[at])
+	}
+	return t.rows[string(upper[:len(name)])]
+}
+
+func upperCase(letter byte) byte {
+	if 'a' <= letter && letter <= 'z' {
+		letter -= 'a' - 'A'
+	}
+	return letter
+}
+
+// Row is what becomes of one command.
+type Row struct {
+	// Name is the command's name in capitals.
+	Name string
+
+	carriesValues bool
+	arguments     *pattern
+	refusals      []refusal
+	comparison    string
+	shape         *Shape
+	with, without options
+}
+
+// refusal is a rule: the command is refused if one of these options is given, or always if there are none.
+type refusal struct {
+	with    options
+	message string
+}
+
+func newRow(name string, from rowDocument, types []ValueType, table *tableDocument, shapes map[string]*Shape) *Row {
+	row := &Row{Name: name, carriesValues: slices.Contains(types, from.Type)}
+	row.arguments = newPattern(from.Arguments, from.Options)
+	message := func(reason string) string {
+		return strings.NewReplacer("{command}", name, "{reason}", table.Reasons[reason]).Replace(table.Message)
+	}
+	row.comparison = message("compare")
+	for _, rule := range from.Refuse {
+		if slices.ContainsFunc(rule.Types, func(each ValueType) bool { return slices.Contains(types, each) }) {
+			row.refusals = append(row.refusals, refusal{row.arguments.mask(rule.With), message(rule.Reason)})
+		}
+	}
+	if row.carriesValues {
+		row.shape = shapes[from.Reply.Shape]
+		row.with, row.without = row.arguments.mask(from.Reply.With), row.arguments.mask(from.Reply.Without)
+	}
+	return row
+}
+
+// CarriesValues tells whether the command's arguments or its reply may have values to encode or decode.
+func (r *Row) CarriesValues() bool { return r.carriesValues }
+
+// Shape is where the reply has values, given what was found in the arguments; nil if it has none.
+func (r *Row) Shape(found Found) *Shape {
+	if r.with != 0 && r.with&found.given == 0 || r.without&found.given != 0 {
+		return nil
+	}
+	return r.shape
+}
+
+// RefusedError is a command that the server would run on compressed bytes. It has not been sent.
+type RefusedError struct {
+	// Command is its name in capitals.
+	Command string
+	// Message says why, as every client does.
+	Message string
+}
+
+// Error is the message.
+func (e *RefusedError) Error() string { return e.Message }
+
+// Refusal tells why a command must not be sent, given what was found in its arguments; nil if it may be.
+func Refusal[A Arguments](row *Row, args A, found Found) *RefusedError {
+	for _, rule := range row.refusals {
+		if rule.with == 0 || rule.with&found.given != 0 {
+			return &RefusedError{row.Name, rule.message}
+		}
+	}
+	if !row.carriesValues {
+		return nil
+	}
+	for _, at := range found.compared {
+		if !isComparable(args.Text(at)) {
+			return &RefusedError{row.Name, row.comparison}
+		}
+	}
+	return nil
+}
+
+// isComparable tells whether no writer ever encodes such a value, so that the server may compare it.
+func isComparable(value string) bool {
+	return len(value) < 32 && !strings.HasPrefix(value, "\x00\x01\x02")
+}
