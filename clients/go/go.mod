@@ -8,4 +8,12 @@ require (
 	github.com/pierrec/lz4/v4 v4.1.33
 )
 
-require pgregory.net/rapid v1.3.0
+require (
+	github.com/redis/go-redis/v9 v9.22.0
+	pgregory.net/rapid v1.3.0
+)
+
+require (
+	go.uber.org/atomic v1.11.0 // indirect
+	golang.org/x/sys v0.30.0 // indirect
+)

@@ -1,9 +1,11 @@
 package envelope
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 )
 
@@ -185,7 +187,7 @@ func (c *Codec) AppendValue(ctx context.Context, dst []byte, key string, stored 
 			if c.options.OnUndecodable == Raw {
 				return dst, false, nil
 			}
-			failure.Key, failure.Stored, failure.Backend = key, stored, stored[len(magic)]
+			failure.Key, failure.Stored, failure.Backend = strings.Clone(key), bytes.Clone(stored), stored[len(magic)]
 			return dst, false, failure
 		}
 		value, isRestored = decoded, true

@@ -26,7 +26,7 @@ type UndecodableError struct {
 	Key string
 	// Backend is the backend's number in the envelope.
 	Backend byte
-	// Stored is the envelope. It shares memory with what was given to the codec.
+	// Stored is a copy of the envelope.
 	Stored []byte
 	// Dictionary is the ID of the dictionary that is missing; 0 for other kinds.
 	Dictionary uint32

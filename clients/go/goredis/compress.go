@@ -1,0 +1,85 @@
+package goredis
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"snugly.dev/go/catalogue"
+	"snugly.dev/go/compression"
+)
+
+// Compress makes a client compress: a *redis.Client (also one made by NewFailoverClient), *redis.ClusterClient or
+// *redis.Ring. It is called once for each client, before the client is used. It returns an *envelope.OptionError for an
+// option that cannot be, and an error for another kind of client.
+//
+// The compressor that it returns counts, and looks after dictionaries if there are some, until it or the client is closed.
+func Compress(client redis.UniversalClient, options compression.Options) (*compression.Compressor, error) {
+	kind, err := kindOf(client)
+	if err != nil {
+		return nil, err
+	}
+	compressor, err := compression.New(kind.server, options)
+	if err != nil {
+		return nil, err
+	}
+	kind.add(&hook{compressor})
+	return compressor, nil
+}
+
+// kind is what there is to know of a kind of clients.
+type kind struct {
+	// server is the way to dictionaries.
+	server catalogue.Server
+	// add adds a hook to every connection pool of the client: values are encoded where commands are sent, so that
+	// whatever sends them again starts with what the application gave.
+	add func(hook redis.Hook)
+}
+
+func kindOf(client redis.UniversalClient) (kind, error) {
+	switch client := client.(type) {
+	case *redis.Client:
+		return kind{newNodeServer(client), client.AddHook}, nil
+	case *redis.ClusterClient:
+		return kind{clusterServer{client}, func(hook redis.Hook) { addToNodes(client, hook) }}, nil
+	case *redis.Ring:
+		return kind{server{client}, func(hook redis.Hook) { addToNodes(client, hook) }}, nil
+	}
+	return kind{}, fmt.Errorf("goredis: a %T cannot be compressed: give a *redis.Client, *redis.ClusterClient or *redis.Ring", client)
+}
+
+// nodes is a client that has one of its own for each node.
+type nodes interface {
+	OnNewNode(added func(node *redis.Client))
+	ForEachShard(ctx context.Context, each func(ctx context.Context, node *redis.Client) error) error
+}
+
+// addToNodes adds a hook to all nodes: those that there are, and those that come.
+func addToNodes(client nodes, hook redis.Hook) {
+	var mutex sync.Mutex
+	known := map[*redis.Client]bool{}
+	add := func(node *redis.Client) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if known != nil && known[node] {
+			return
+		}
+		if known != nil {
+			known[node] = true
+		}
+		node.AddHook(hook)
+	}
+	client.OnNewNode(add)
+	// A client that has not been used knows no nodes of a cluster. It is not to look for them now, but when it is used.
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = client.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error {
+		add(node)
+		return nil
+	})
+	mutex.Lock()
+	defer mutex.Unlock()
+	known = nil
+}

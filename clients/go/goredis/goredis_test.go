@@ -1,0 +1,376 @@
+package goredis_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"snugly.dev/go/compression"
+	"snugly.dev/go/envelope"
+	"snugly.dev/go/goredis"
+	"snugly.dev/go/internal/servers"
+)
+
+var ctx = context.Background()
+
+// page is a value that compresses.
+func page(number int) string {
+	return strings.Repeat(fmt.Sprintf(`{"page": %d, "hello": "world"}`, number), 40)
+}
+
+var everything = compression.Options{ValueTypes: []compression.ValueType{
+	compression.Strings, compression.Hashes, compression.Lists, compression.Streams,
+}}
+
+// opened is a client of a server that compresses, and one that does not.
+type opened struct {
+	client, plain *redis.Client
+	compressor    *compression.Compressor
+}
+
+func open(t testing.TB, address string, options compression.Options, change ...func(*redis.Options)) opened {
+	t.Helper()
+	settings := redis.Options{Addr: address}
+	for _, each := range change {
+		each(&settings)
+	}
+	copied := settings
+	made := opened{client: redis.NewClient(&settings), plain: redis.NewClient(&copied)}
+	compressor, err := goredis.Compress(made.client, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.compressor = compressor
+	t.Cleanup(func() { made.client.Close(); made.plain.Close(); compressor.Close() })
+	return made
+}
+
+// good fails the test for an error.
+func good[T any](t testing.TB, value T, err error) T {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// ok fails the test for an error.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func same(t testing.TB, got, wanted any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, wanted) {
+		t.Errorf("got %.300q, wanted %.300q", fmt.Sprint(got), fmt.Sprint(wanted))
+	}
+}
+
+// expectStored fails the test if what a key holds is not one envelope of a value.
+func expectStored(t testing.TB, plain redis.Cmdable, key, value string) {
+	t.Helper()
+	stored := plain.Get(ctx, key)
+	expectOnce(t, good(t, stored.Val(), stored.Err()), value)
+}
+
+func expectOnce(t testing.TB, stored, value string) {
+	t.Helper()
+	if !compression.IsEnvelope(stored) || len(stored) > len(value)/2 {
+		t.Fatalf("%d bytes that are not compressed", len(stored))
+	}
+	codec, err := envelope.New(envelope.Options{})
+	ok(t, err)
+	read, err := codec.Decode(nil, []byte(stored))
+	same(t, string(good(t, read, err)), value)
+}
+
+func eachProtocol(t *testing.T, address string, options compression.Options, test func(t *testing.T, made opened)) {
+	for _, protocol := range []int{2, 3} {
+		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
+			made := open(t, address, options, func(settings *redis.Options) { settings.Protocol = protocol })
+			ok(t, made.plain.FlushAll(ctx).Err())
+			test(t, made)
+		})
+	}
+}
+
+func TestValuesOfStringsAreCompressedAndRestored(t *testing.T) {
+	eachProtocol(t, servers.Valkey(t), compression.Options{}, func(t *testing.T, made opened) {
+		client := made.client
+		ok(t, client.Set(ctx, "set", page(1), time.Minute).Err())
+		ok(t, client.Set(ctx, "bytes", []byte(page(2)), 0).Err())
+		ok(t, client.SetNX(ctx, "setnx", page(3), time.Minute).Err())
+		ok(t, client.Do(ctx, "setex", "setex", 60, page(4)).Err())
+		ok(t, client.MSet(ctx, "mset:1", page(5), "mset:2", []byte(page(6))).Err())
+		ok(t, client.MSetNX(ctx, "msetnx", page(7)).Err())
+		ok(t, client.Do(ctx, "PSETEX", "do", 60_000, page(8)).Err())
+		ok(t, client.Do(ctx, []byte("set"), []byte("bytes of all"), []byte(page(9)), "EX", 60).Err())
+		ok(t, client.Set(ctx, "marshaled", marshaled{page(10)}, 0).Err())
+		for number, key := range []string{"set", "bytes", "setnx", "setex", "mset:1", "mset:2", "msetnx", "do", "bytes of all", "marshaled"} {
+			expectStored(t, made.plain, key, page(number+1))
+			got := client.Get(ctx, key)
+			same(t, good(t, got.Val(), got.Err()), page(number+1))
+		}
+		same(t, client.MGet(ctx, "set", "none", "bytes").Val(), []any{page(1), nil, page(2)})
+		same(t, client.GetEx(ctx, "set", time.Minute).Val(), page(1))
+		same(t, client.Do(ctx, "getset", "set", page(11)).Val(), page(1))
+		same(t, client.SetArgs(ctx, "set", page(12), redis.SetArgs{Get: true}).Val(), page(11))
+		same(t, client.GetDel(ctx, "set").Val(), page(12))
+		same(t, client.Do(ctx, "mget", "bytes", "none").Val(), []any{page(2), nil})
+		same(t, client.Do(ctx, "SET", "bytes", "short", "GET").Val(), page(2))
+		same(t, client.Get(ctx, "none").Err(), redis.Nil)
+		same(t, client.Get(ctx, "bytes").Val(), "short")
+	})
+}
+
+type marshaled struct{ text string }
+
+func (m marshaled) MarshalBinary() ([]byte, error) { return []byte(m.text), nil }
+
+func TestNumbersStayNumbers(t *testing.T) {
+	made := open(t, servers.Valkey(t), compression.Options{})
+	ok(t, made.client.Set(ctx, "counter", 41, 0).Err())
+	same(t, made.client.Incr(ctx, "counter").Val(), int64(42))
+	same(t, made.client.Get(ctx, "counter").Val(), "42")
+	moment := time.Now()
+	ok(t, made.client.Set(ctx, "moment", moment, 0).Err())
+	read, err := made.client.Get(ctx, "moment").Time()
+	if !good(t, read, err).Equal(moment) {
+		t.Errorf("got %v", read)
+	}
+}
+
+func TestValuesOfOtherTypesAreCompressedIfThatIsWanted(t *testing.T) {
+	eachProtocol(t, servers.Valkey(t), everything, func(t *testing.T, made opened) {
+		client, plain := made.client, made.plain
+		ok(t, client.HSet(ctx, "hash", "one", page(1), "two", "short").Err())
+		ok(t, client.HSetNX(ctx, "hash", "three", page(3)).Err())
+		expectOnce(t, plain.HGet(ctx, "hash", "one").Val(), page(1))
+		expectOnce(t, plain.HGet(ctx, "hash", "three").Val(), page(3))
+		all := map[string]string{"one": page(1), "two": "short", "three": page(3)}
+		same(t, client.HGetAll(ctx, "hash").Val(), all)
+		same(t, client.HGet(ctx, "hash", "one").Val(), page(1))
+		same(t, client.HMGet(ctx, "hash", "one", "none").Val(), []any{page(1), nil})
+		values := client.HVals(ctx, "hash").Val()
+		slices.Sort(values)
+		same(t, values, []string{"short", page(1), page(3)})
+		pairs, _ := client.HScan(ctx, "hash", 0, "", 10).Val()
+		same(t, inPairs(pairs), all)
+		fields, _ := client.HScanNoValues(ctx, "hash", 0, "", 10).Val()
+		same(t, len(fields), 3)
+		for _, pair := range client.HRandFieldWithValues(ctx, "hash", 3).Val() {
+			same(t, pair.Value, all[pair.Key])
+		}
+
+		ok(t, client.RPush(ctx, "list", page(1), "short", page(2), page(3), page(4), page(5), page(6)).Err())
+		expectOnce(t, plain.LIndex(ctx, "list", 0).Val(), page(1))
+		same(t, client.LRange(ctx, "list", 0, 2).Val(), []string{page(1), "short", page(2)})
+		same(t, client.LIndex(ctx, "list", 0).Val(), page(1))
+		ok(t, client.LSet(ctx, "list", 1, page(7)).Err())
+		ok(t, client.LInsertBefore(ctx, "list", "none", page(8)).Err())
+		same(t, client.LPop(ctx, "list").Val(), page(1))
+		same(t, client.LPopCount(ctx, "list", 2).Val(), []string{page(7), page(2)})
+		same(t, client.BLPop(ctx, time.Second, "none", "list").Val(), []string{"list", page(3)})
+		key, popped := client.LMPop(ctx, "left", 1, "none", "list").Val()
+		same(t, []any{key, popped}, []any{"list", []string{page(4)}})
+		same(t, client.LMove(ctx, "list", "other", "left", "right").Val(), page(5))
+		same(t, client.Do(ctx, "rpoplpush", "list", "other").Val(), page(6))
+
+		id := client.XAdd(ctx, &redis.XAddArgs{Stream: "stream", Values: []any{"field", page(1), "other", "short"}})
+		ok(t, id.Err())
+		entry := redis.XMessage{ID: id.Val(), Values: map[string]any{"field": page(1), "other": "short"}}
+		expectOnce(t, plain.XRange(ctx, "stream", "-", "+").Val()[0].Values["field"].(string), page(1))
+		same(t, client.XRange(ctx, "stream", "-", "+").Val(), []redis.XMessage{entry})
+		same(t, client.XRevRange(ctx, "stream", "+", "-").Val(), []redis.XMessage{entry})
+		streams := client.XRead(ctx, &redis.XReadArgs{Streams: []string{"stream", "0"}}).Val()
+		same(t, streams, []redis.XStream{{Stream: "stream", Messages: []redis.XMessage{entry}}})
+		ok(t, client.XGroupCreate(ctx, "stream", "group", "0").Err())
+		streams = client.XReadGroup(ctx, &redis.XReadGroupArgs{Group: "group", Consumer: "one", Streams: []string{"stream", ">"}}).Val()
+		same(t, streams[0].Messages, []redis.XMessage{entry})
+		claimed := client.XClaim(ctx, &redis.XClaimArgs{Stream: "stream", Group: "group", Consumer: "two", Messages: []string{entry.ID}})
+		same(t, claimed.Val(), []redis.XMessage{entry})
+		claimedNow, _ := client.XAutoClaim(ctx, &redis.XAutoClaimArgs{Stream: "stream", Group: "group", Consumer: "one", Start: "0"}).Val()
+		same(t, claimedNow, []redis.XMessage{entry})
+	})
+}
+
+func inPairs(pairs []string) map[string]string {
+	made := map[string]string{}
+	for at := 0; at+1 < len(pairs); at += 2 {
+		made[pairs[at]] = pairs[at+1]
+	}
+	return made
+}
+
+func TestOtherTypesPassAsTheyAreByDefault(t *testing.T) {
+	made := open(t, servers.Valkey(t), compression.Options{})
+	ok(t, made.client.HSet(ctx, "hash", "field", page(1)).Err())
+	same(t, made.plain.HGet(ctx, "hash", "field").Val(), page(1))
+	ok(t, made.client.SAdd(ctx, "members", page(1)).Err())
+	same(t, made.plain.SMembers(ctx, "members").Val(), []string{page(1)})
+}
+
+func TestPipelinesAndTransactions(t *testing.T) {
+	eachProtocol(t, servers.Valkey(t), compression.Options{}, func(t *testing.T, made opened) {
+		for name, pipelined := range map[string]func(func(redis.Pipeliner) error) ([]redis.Cmder, error){
+			"pipeline": func(fill func(redis.Pipeliner) error) ([]redis.Cmder, error) { return made.client.Pipelined(ctx, fill) },
+			"transaction": func(fill func(redis.Pipeliner) error) ([]redis.Cmder, error) {
+				return made.client.TxPipelined(ctx, fill)
+			},
+		} {
+			var got *redis.StringCmd
+			var many *redis.SliceCmd
+			commands, err := pipelined(func(pipe redis.Pipeliner) error {
+				pipe.Set(ctx, name, page(1), 0)
+				pipe.Incr(ctx, name+":counter")
+				got = pipe.Get(ctx, name)
+				many = pipe.MGet(ctx, name, "none")
+				pipe.Get(ctx, "none")
+				return nil
+			})
+			if !errors.Is(err, redis.Nil) || err != redis.Nil || len(commands) != 5 {
+				t.Errorf("%s: %v", name, err)
+			}
+			same(t, got.Val(), page(1))
+			same(t, many.Val(), []any{page(1), nil})
+			expectStored(t, made.plain, name, page(1))
+		}
+	})
+}
+
+func TestWatchedTransactions(t *testing.T) {
+	made := open(t, servers.Valkey(t), compression.Options{})
+	ok(t, made.client.Set(ctx, "key", page(1), 0).Err())
+	err := made.client.Watch(ctx, func(tx *redis.Tx) error {
+		same(t, tx.Get(ctx, "key").Val(), page(1))
+		_, err := tx.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+			pipe.Set(ctx, "key", page(2), 0)
+			return nil
+		})
+		return err
+	}, "key")
+	ok(t, err)
+	expectStored(t, made.plain, "key", page(2))
+}
+
+func TestRefusedCommandsAreNotSent(t *testing.T) {
+	made := open(t, servers.Valkey(t), compression.Options{})
+	client := made.client
+	ok(t, client.Set(ctx, "key", page(1), 0).Err())
+	for _, err := range []error{
+		client.Append(ctx, "key", "more").Err(),
+		client.StrLen(ctx, "key").Err(),
+		client.Do(ctx, "getrange", "key", 0, 10).Err(),
+		client.Do(ctx, "SET", "key", "other", "IFEQ", "value").Err(),
+		client.GetToBuffer(ctx, "key", make([]byte, 10_000)).Err(),
+	} {
+		expectRefused(t, err)
+	}
+	expectStored(t, made.plain, "key", page(1))
+
+	var got *redis.StringCmd
+	var refused *redis.IntCmd
+	_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		pipe.Set(ctx, "pipeline", page(2), 0)
+		refused = pipe.Append(ctx, "pipeline", "more")
+		got = pipe.Get(ctx, "pipeline")
+		return nil
+	})
+	expectRefused(t, err)
+	expectRefused(t, refused.Err())
+	same(t, got.Val(), page(2))
+
+	_, err = client.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+		pipe.Set(ctx, "transaction", page(3), 0)
+		pipe.Append(ctx, "transaction", "more")
+		got = pipe.Get(ctx, "transaction")
+		return nil
+	})
+	expectRefused(t, err)
+	if got.Err() == nil {
+		t.Error("a command of the transaction has no error")
+	}
+	same(t, made.plain.Exists(ctx, "transaction").Val(), int64(0))
+}
+
+func expectRefused(t *testing.T, err error) {
+	t.Helper()
+	var refused *compression.RefusedError
+	if !errors.As(err, &refused) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatTheCallerGaveIsNeverChanged(t *testing.T) {
+	made := open(t, servers.Valkey(t), compression.Options{})
+	value := []byte(page(1))
+	arguments := []any{"set", "key", value}
+	command := made.client.Do(ctx, arguments...)
+	ok(t, command.Err())
+	same(t, arguments, []any{"set", "key", []byte(page(1))})
+	same(t, command.Args(), arguments)
+	expectStored(t, made.plain, "key", page(1))
+}
+
+func TestAValueThatCannotBeReadIsAnErrorOfItsCommand(t *testing.T) {
+	address := servers.Valkey(t)
+	made := open(t, address, compression.Options{})
+	damaged := "\x00\x01\x02\x00\x01damage"
+	ok(t, made.plain.MSet(ctx, "damaged", damaged, "good", "value").Err())
+	err := made.client.Get(ctx, "damaged").Err()
+	var undecodable *envelope.UndecodableError
+	if !errors.As(err, &undecodable) || undecodable.Kind != envelope.Corrupt || undecodable.Key != "damaged" {
+		t.Errorf("got %v", err)
+	}
+	if err := made.client.MGet(ctx, "good", "damaged").Err(); !errors.As(err, &undecodable) || undecodable.Key != "damaged" {
+		t.Errorf("got %v", err)
+	}
+	var before, after *redis.StringCmd
+	_, err = made.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		before = pipe.Get(ctx, "damaged")
+		after = pipe.Get(ctx, "good")
+		return nil
+	})
+	if !errors.As(err, &undecodable) || !errors.As(before.Err(), &undecodable) {
+		t.Errorf("got %v and %v", err, before.Err())
+	}
+	same(t, good(t, after.Val(), after.Err()), "value")
+
+	raw := open(t, address, compression.Options{OnUndecodable: envelope.Raw})
+	same(t, raw.client.Get(ctx, "damaged").Val(), damaged)
+}
+
+func TestStatisticsCountWhatPassed(t *testing.T) {
+	made := open(t, servers.Valkey(t), compression.Options{Backend: envelope.LZ4})
+	ok(t, made.client.Set(ctx, "key", page(1), 0).Err())
+	made.client.Get(ctx, "key")
+	counted := made.compressor.Statistics()
+	same(t, []uint64{counted.LZ4.EncodedValues, counted.LZ4.DecodedValues}, []uint64{1, 1})
+}
+
+func TestAnotherKindOfClientIsRefused(t *testing.T) {
+	if _, err := goredis.Compress(struct{ redis.UniversalClient }{}, compression.Options{}); err == nil {
+		t.Error("it was taken")
+	}
+	client := redis.NewClient(&redis.Options{})
+	defer client.Close()
+	var refused *envelope.OptionError
+	for _, options := range []compression.Options{
+		{Level: 99}, {ValueTypes: []compression.ValueType{"sets"}}, {Backend: envelope.LZ4, UseCatalogue: true},
+		{DictionaryRefresh: time.Millisecond},
+	} {
+		if _, err := goredis.Compress(client, options); !errors.As(err, &refused) {
+			t.Errorf("%+v: got %v", options, err)
+		}
+	}
+}

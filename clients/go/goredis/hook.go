@@ -1,0 +1,145 @@
+package goredis
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/redis/go-redis/v9"
+
+	"snugly.dev/go/compression"
+	"snugly.dev/go/internal/commands"
+)
+
+// hook compresses what passes through the client of one server.
+type hook struct{ compressor *compression.Compressor }
+
+// errNotSent is for the commands of a transaction of which another one is refused.
+var errNotSent = errors.New("not sent: another command of the transaction is refused because compression is on")
+
+// DialHook changes nothing.
+func (h *hook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook is for single commands.
+func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		sent, restoration, err := h.request(command)
+		if err != nil {
+			return err
+		}
+		if err := next(ctx, sent); err != nil {
+			return err
+		}
+		return restoration.restore(ctx, h.compressor, command)
+	}
+}
+
+// ProcessPipelineHook is for pipelines and transactions.
+func (h *hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, batch []redis.Cmder) error {
+		requests, refused := h.requests(batch)
+		if refused != nil && isTransaction(batch) {
+			// A part of a transaction is never run.
+			for _, each := range requests {
+				if each.refused == nil {
+					each.command.SetErr(errNotSent)
+				}
+			}
+			return refused
+		}
+		sent := make([]redis.Cmder, 0, len(batch))
+		for _, each := range requests {
+			if each.refused == nil {
+				sent = append(sent, each.sent)
+			}
+		}
+		if len(sent) == 0 && refused != nil {
+			return refused
+		}
+		err := next(ctx, sent)
+		return cmp.Or(err, refused, h.restore(ctx, requests))
+	}
+}
+
+// request is one command of a batch.
+type request struct {
+	command, sent redis.Cmder
+	restoration   restoration
+	refused       error
+}
+
+// requests prepares the commands of a batch, and returns the first refusal, if there is one.
+func (h *hook) requests(batch []redis.Cmder) (requests []request, refused error) {
+	requests = make([]request, len(batch))
+	for at, command := range batch {
+		sent, restoration, err := h.request(command)
+		requests[at] = request{command, sent, restoration, err}
+		if err != nil {
+			command.SetErr(err)
+			if refused == nil {
+				refused = err
+			}
+		}
+	}
+	return requests, refused
+}
+
+// restore restores the replies of a batch, and returns the first error.
+func (h *hook) restore(ctx context.Context, requests []request) (failed error) {
+	for _, each := range requests {
+		if each.refused != nil || each.restoration.shape == nil || each.command.Err() != nil {
+			continue
+		}
+		if err := each.restoration.restore(ctx, h.compressor, each.command); err != nil {
+			each.command.SetErr(err)
+			if failed == nil {
+				failed = err
+			}
+		}
+	}
+	return failed
+}
+
+func isTransaction(batch []redis.Cmder) bool {
+	for _, command := range batch {
+		if command.Name() == "multi" {
+			return true
+		}
+	}
+	return false
+}
+
+// request is what is sent for a command, and what is to be done with its reply. The command itself is never changed. It
+// returns a *compression.RefusedError for a command that must not be sent.
+func (h *hook) request(command redis.Cmder) (redis.Cmder, restoration, error) {
+	switch command := command.(type) {
+	case plain:
+		return command.Cmder, restoration{}, nil
+	case *encoded:
+		// A pipeline of a cluster brings it to another node.
+		return command, command.restoration, nil
+	}
+	arguments := arguments(command.Args())
+	if len(arguments) == 0 {
+		return command, restoration{}, nil
+	}
+	row := h.compressor.Row(arguments.Text(0))
+	if row == nil {
+		return command, restoration{}, nil
+	}
+	found := commands.Find(row, arguments)
+	if refused := commands.Refusal(row, arguments, found); refused != nil {
+		return nil, restoration{}, refused
+	}
+	if !row.CarriesValues() {
+		return command, restoration{}, nil
+	}
+	wanted := restoration{row.Shape(found), found.Keys, arguments}
+	if wanted.shape != nil && isUnfit(command) {
+		return nil, restoration{}, &compression.RefusedError{Command: row.Name, Message: unfitMessage}
+	}
+	if len(found.Values) == 0 {
+		return command, wanted, nil
+	}
+	return h.encode(command, arguments, found, wanted), wanted, nil
+}

@@ -1,0 +1,97 @@
+package goredis
+
+import (
+	"bytes"
+	"encoding"
+	"slices"
+	"strconv"
+	"time"
+	"unsafe"
+
+	"github.com/redis/go-redis/v9"
+
+	"snugly.dev/go/internal/commands"
+)
+
+// arguments are those of a command, as go-redis has them.
+type arguments []any
+
+// Len is how many there are, with the name.
+func (a arguments) Len() int { return len(a) }
+
+// Text is what is sent for one, if it can be a word or a key.
+func (a arguments) Text(at int) string {
+	switch argument := a[at].(type) {
+	case string:
+		return argument
+	case []byte:
+		return textOf(argument)
+	case *string:
+		if argument != nil {
+			return *argument
+		}
+	case int:
+		return strconv.Itoa(argument)
+	case int64:
+		return strconv.FormatInt(argument, 10)
+	}
+	return ""
+}
+
+// textOf is bytes as text, which must not be kept for longer than they.
+func textOf(content []byte) string { return unsafe.String(unsafe.SliceData(content), len(content)) }
+
+// encoded is a command that is sent with other arguments than the application gave. Its reply is that command's. That a
+// command is one also says that its values are encoded.
+type encoded struct {
+	redis.Cmder
+	arguments   []any
+	restoration restoration
+}
+
+// Args are the arguments that are sent.
+func (e *encoded) Args() []any { return e.arguments }
+
+// encode is the command with its values encoded: itself if none of them is.
+func (h *hook) encode(command redis.Cmder, given arguments, found commands.Found, wanted restoration) redis.Cmder {
+	var sent *encoded
+	for _, each := range found.Values {
+		value, isValue := valueOf(given[each.At])
+		if !isValue {
+			continue
+		}
+		h.compressor.Encode(given.Text(each.Key), value, func(envelope []byte) {
+			if sent == nil {
+				sent = &encoded{command, slices.Clone(given), wanted}
+			}
+			sent.arguments[each.At] = bytes.Clone(envelope)
+		})
+	}
+	if sent == nil {
+		return command
+	}
+	return sent
+}
+
+// valueOf gives the bytes that go-redis sends for a value. Numbers stay numbers; and what is no value at all is for
+// go-redis to refuse.
+func valueOf(argument any) ([]byte, bool) {
+	switch argument := argument.(type) {
+	case string:
+		return unsafe.Slice(unsafe.StringData(argument), len(argument)), true
+	case []byte:
+		return argument, true
+	case *string:
+		if argument == nil {
+			return nil, false
+		}
+		return unsafe.Slice(unsafe.StringData(*argument), len(*argument)), true
+	case time.Time, *time.Time:
+		// These could marshal themselves, but go-redis sends text for them.
+		return nil, false
+	case encoding.BinaryMarshaler:
+		value, err := argument.MarshalBinary()
+		return value, err == nil
+	}
+	return nil, false
+}
