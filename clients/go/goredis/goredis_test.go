@@ -61,10 +61,10 @@ func good[T any](t testing.TB, value T, err error) T {
 	return value
 }
 
-// ok fails the test for an error.
-func ok(t testing.TB, err error) {
+// ok fails the test for an error, but for those that are expected.
+func ok(t testing.TB, err error, expected ...error) {
 	t.Helper()
-	if err != nil {
+	if err != nil && !slices.Contains(expected, err) {
 		t.Fatal(err)
 	}
 }

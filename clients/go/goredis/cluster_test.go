@@ -1,0 +1,310 @@
+package goredis_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"snugly.dev/go/compression"
+	"snugly.dev/go/envelope"
+	"snugly.dev/go/goredis"
+	"snugly.dev/go/internal/servers"
+)
+
+// slotOf asks a cluster for the slot of a key.
+func slotOf(t *testing.T, cluster *servers.Cluster, key string) int {
+	t.Helper()
+	slot, err := strconv.Atoi(servers.Ask(t, cluster.Addresses[0], "CLUSTER", "KEYSLOT", key))
+	ok(t, err)
+	return slot
+}
+
+// ownerOf is the node whose share has a slot, as NewCluster deals them.
+func ownerOf(cluster *servers.Cluster, slot int) string {
+	nodes := len(cluster.Addresses)
+	for at := range nodes {
+		if slot < (at+1)*16384/nodes {
+			return cluster.Addresses[at]
+		}
+	}
+	return ""
+}
+
+// another is a node that is not this one.
+func another(cluster *servers.Cluster, address string) string {
+	if cluster.Addresses[0] != address {
+		return cluster.Addresses[0]
+	}
+	return cluster.Addresses[1]
+}
+
+// storedAt is what one node holds, read without any client library.
+func storedAt(t *testing.T, address, key string) string {
+	t.Helper()
+	return servers.Ask(t, address, "GET", key)
+}
+
+func TestAClusterIsCompressed(t *testing.T) {
+	cluster := servers.NewCluster(t, 3)
+	open := func(t *testing.T, options compression.Options, use ...func(*redis.ClusterClient)) *redis.ClusterClient {
+		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addresses})
+		for _, each := range use {
+			each(client)
+		}
+		compressor, err := goredis.Compress(client, options)
+		ok(t, err)
+		t.Cleanup(func() { client.Close(); compressor.Close() })
+		return client
+	}
+
+	t.Run("single commands", func(t *testing.T) {
+		client := open(t, compression.Options{})
+		for number := range 20 {
+			key := fmt.Sprintf("single:%d", number)
+			ok(t, client.Set(ctx, key, page(number), 0).Err())
+			expectOnce(t, storedAt(t, ownerOf(cluster, slotOf(t, cluster, key)), key), page(number))
+			got := client.Get(ctx, key)
+			same(t, good(t, got.Val(), got.Err()), page(number))
+		}
+	})
+
+	t.Run("several keys of a slot", func(t *testing.T) {
+		client := open(t, compression.Options{})
+		keys := []string{}
+		for number := range 10 {
+			keys = append(keys, fmt.Sprintf("{several}:%d", number))
+			ok(t, client.Set(ctx, keys[number], page(number), 0).Err())
+		}
+		read := client.MGet(ctx, keys...)
+		for number, value := range good(t, read.Val(), read.Err()) {
+			same(t, value, page(number))
+		}
+	})
+
+	t.Run("pipelines", func(t *testing.T) {
+		client := open(t, compression.Options{})
+		var got []*redis.StringCmd
+		_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+			for number := range 20 {
+				pipe.Set(ctx, fmt.Sprintf("pipeline:%d", number), page(number), 0)
+				got = append(got, pipe.Get(ctx, fmt.Sprintf("pipeline:%d", number)))
+			}
+			return nil
+		})
+		ok(t, err)
+		for number, each := range got {
+			same(t, good(t, each.Val(), each.Err()), page(number))
+		}
+	})
+
+	t.Run("transactions", func(t *testing.T) {
+		client := open(t, compression.Options{})
+		var got *redis.StringCmd
+		_, err := client.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+			pipe.Set(ctx, "transaction", page(1), 0)
+			got = pipe.Get(ctx, "transaction")
+			return nil
+		})
+		ok(t, err)
+		same(t, got.Val(), page(1))
+		_, err = client.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+			pipe.Set(ctx, "transaction", page(2), 0)
+			pipe.Append(ctx, "transaction", "more")
+			return nil
+		})
+		expectRefused(t, err)
+		same(t, client.Get(ctx, "transaction").Val(), page(1))
+	})
+
+	t.Run("callbacks of WATCH", func(t *testing.T) {
+		client := open(t, compression.Options{})
+		ok(t, client.Set(ctx, "watched", page(1), 0).Err())
+		ok(t, client.Watch(ctx, func(tx *redis.Tx) error {
+			same(t, tx.Get(ctx, "watched").Val(), page(1))
+			_, err := tx.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+				pipe.Set(ctx, "watched", page(2), 0)
+				return nil
+			})
+			return err
+		}, "watched"))
+		expectOnce(t, storedAt(t, ownerOf(cluster, slotOf(t, cluster, "watched")), "watched"), page(2))
+	})
+
+	t.Run("refused commands", func(t *testing.T) {
+		client := open(t, compression.Options{})
+		expectRefused(t, client.Append(ctx, "single:1", "more").Err())
+		_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+			pipe.StrLen(ctx, "single:1")
+			return nil
+		})
+		expectRefused(t, err)
+	})
+
+	t.Run("nodes that are known already", func(t *testing.T) {
+		client := open(t, compression.Options{}, func(client *redis.ClusterClient) {
+			ok(t, client.Set(ctx, "known", page(1), 0).Err())
+		})
+		ok(t, client.Set(ctx, "known", page(2), 0).Err())
+		expectOnce(t, storedAt(t, ownerOf(cluster, slotOf(t, cluster, "known")), "known"), page(2))
+	})
+
+	t.Run("values that are wrapped are wrapped once", func(t *testing.T) {
+		client := open(t, compression.Options{ExistingEnvelopes: envelope.Wrap})
+		inner := string(encoded(t, page(1)))
+		ok(t, client.Set(ctx, "wrapped", inner, 0).Err())
+		same(t, client.Get(ctx, "wrapped").Val(), inner)
+	})
+}
+
+func encoded(t *testing.T, value string) []byte {
+	codec, err := envelope.New(envelope.Options{})
+	return good(t, codec, err).Encode(nil, []byte(value))
+}
+
+// migrating has a slot in the middle of a move: its owner answers ASK for keys that it does not have.
+func migrating(t *testing.T, cluster *servers.Cluster, slot int) (owner, importing string) {
+	t.Helper()
+	owner = ownerOf(cluster, slot)
+	importing = another(cluster, owner)
+	number := strconv.Itoa(slot)
+	servers.Ask(t, importing, "CLUSTER", "SETSLOT", number, "IMPORTING", servers.Ask(t, owner, "CLUSTER", "MYID"))
+	servers.Ask(t, owner, "CLUSTER", "SETSLOT", number, "MIGRATING", servers.Ask(t, importing, "CLUSTER", "MYID"))
+	return owner, importing
+}
+
+// moved has another node own an empty slot, which clients do not know.
+func moved(t *testing.T, cluster *servers.Cluster, slot int) (importing string) {
+	t.Helper()
+	owner, importing := migrating(t, cluster, slot)
+	id := servers.Ask(t, importing, "CLUSTER", "MYID")
+	for _, address := range []string{importing, owner} {
+		servers.Ask(t, address, "CLUSTER", "SETSLOT", strconv.Itoa(slot), "NODE", id)
+	}
+	return importing
+}
+
+func TestWhatIsSentAgainIsEncodedOnce(t *testing.T) {
+	// Wrapping would encode what is encoded already.
+	options := compression.Options{ExistingEnvelopes: envelope.Wrap}
+	// Each way of sending two values, which are read back.
+	ways := map[string]func(t *testing.T, client *redis.ClusterClient, key string){
+		"single commands": func(t *testing.T, client *redis.ClusterClient, key string) {
+			ok(t, client.Set(ctx, key, page(1), 0).Err())
+			same(t, client.Get(ctx, key).Val(), page(1))
+		},
+		"a pipeline": func(t *testing.T, client *redis.ClusterClient, key string) {
+			var got *redis.StringCmd
+			_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+				pipe.Set(ctx, key, page(1), 0)
+				got = pipe.Get(ctx, key)
+				return nil
+			})
+			ok(t, err)
+			same(t, got.Val(), page(1))
+		},
+		"a transaction": func(t *testing.T, client *redis.ClusterClient, key string) {
+			var got *redis.StringCmd
+			_, err := client.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+				pipe.Set(ctx, key, page(1), 0)
+				got = pipe.Get(ctx, key)
+				return nil
+			})
+			ok(t, err)
+			same(t, got.Val(), page(1))
+		},
+	}
+	cluster := servers.NewCluster(t, 3)
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addresses})
+	compressor, err := goredis.Compress(client, options)
+	ok(t, err)
+	t.Cleanup(func() { client.Close(); compressor.Close() })
+	ok(t, client.Ping(ctx).Err())
+	for name, send := range ways {
+		t.Run("after MOVED, "+name, func(t *testing.T) {
+			key := "moved:" + name
+			// The client is to know the slots from before.
+			client.ReloadState(ctx)
+			ok(t, client.Get(ctx, key).Err(), redis.Nil)
+			importing := moved(t, cluster, slotOf(t, cluster, key))
+			send(t, client, key)
+			expectOnce(t, storedAt(t, importing, key), page(1))
+		})
+		t.Run("after ASK, "+name, func(t *testing.T) {
+			key := "asked:" + name
+			slot := slotOf(t, cluster, key)
+			owner, importing := migrating(t, cluster, slot)
+			send(t, client, key)
+			// The importing node gives it up only when the slot is its own.
+			id := servers.Ask(t, importing, "CLUSTER", "MYID")
+			for _, address := range []string{importing, owner} {
+				servers.Ask(t, address, "CLUSTER", "SETSLOT", strconv.Itoa(slot), "NODE", id)
+			}
+			expectOnce(t, storedAt(t, importing, key), page(1))
+		})
+	}
+}
+
+func TestWhatIsSentAgainAfterALostConnectionIsEncodedOnce(t *testing.T) {
+	made := open(t, servers.Valkey(t), compression.Options{ExistingEnvelopes: envelope.Wrap}, func(settings *redis.Options) {
+		settings.PoolSize = 1
+	})
+	for name, send := range map[string]func(key string) error{
+		"single": func(key string) error { return made.client.Set(ctx, key, page(1), 0).Err() },
+		"pipeline": func(key string) error {
+			_, err := made.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+				pipe.Set(ctx, key, page(1), 0)
+				return nil
+			})
+			return err
+		},
+	} {
+		ok(t, made.client.Ping(ctx).Err())
+		ok(t, made.plain.Do(ctx, "client", "kill", "type", "normal", "skipme", "yes").Err())
+		ok(t, send(name))
+		expectStored(t, made.plain, name, page(1))
+	}
+}
+
+func TestARingIsCompressed(t *testing.T) {
+	addresses := map[string]string{"one": servers.Valkey(t), "two": servers.Valkey(t)}
+	ring := redis.NewRing(&redis.RingOptions{Addrs: addresses})
+	compressor, err := goredis.Compress(ring, compression.Options{})
+	ok(t, err)
+	t.Cleanup(func() { ring.Close(); compressor.Close() })
+	plain := redis.NewRing(&redis.RingOptions{Addrs: addresses})
+	t.Cleanup(func() { plain.Close() })
+	var got []*redis.StringCmd
+	_, err = ring.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for number := range 10 {
+			pipe.Set(ctx, fmt.Sprintf("key:%d", number), page(number), 0)
+			got = append(got, pipe.Get(ctx, fmt.Sprintf("key:%d", number)))
+		}
+		return nil
+	})
+	ok(t, err)
+	for number, each := range got {
+		same(t, each.Val(), page(number))
+		same(t, ring.Get(ctx, fmt.Sprintf("key:%d", number)).Val(), page(number))
+		expectStored(t, plain, fmt.Sprintf("key:%d", number), page(number))
+	}
+	expectRefused(t, ring.Append(ctx, "key:1", "more").Err())
+	ok(t, ring.Watch(ctx, func(tx *redis.Tx) error {
+		same(t, tx.Get(ctx, "key:1").Val(), page(1))
+		return nil
+	}, "key:1"))
+}
+
+func TestAClientOfASentinelIsCompressed(t *testing.T) {
+	primary := servers.Valkey(t)
+	sentinel := servers.Sentinel(t, primary)
+	client := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "primary", SentinelAddrs: []string{sentinel}})
+	compressor, err := goredis.Compress(client, compression.Options{})
+	ok(t, err)
+	t.Cleanup(func() { client.Close(); compressor.Close() })
+	ok(t, client.Set(ctx, "key", page(1), time.Minute).Err())
+	same(t, client.Get(ctx, "key").Val(), page(1))
+	expectOnce(t, storedAt(t, primary, "key"), page(1))
+}
