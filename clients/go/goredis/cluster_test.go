@@ -3,6 +3,7 @@ package goredis_test
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -186,6 +187,14 @@ func moved(t *testing.T, cluster *servers.Cluster, slot int) (importing string) 
 	return importing
 }
 
+// expectAnswered fails the test if a node has not answered with an error of this kind.
+func expectAnswered(t *testing.T, address, kind string) {
+	t.Helper()
+	if answered := servers.Ask(t, address, "INFO", "errorstats"); !strings.Contains(answered, "errorstat_"+kind) {
+		t.Errorf("no %s was answered, but %q", kind, answered)
+	}
+}
+
 func TestWhatIsSentAgainIsEncodedOnce(t *testing.T) {
 	// Wrapping would encode what is encoded already.
 	options := compression.Options{ExistingEnvelopes: envelope.Wrap}
@@ -228,15 +237,20 @@ func TestWhatIsSentAgainIsEncodedOnce(t *testing.T) {
 			// The client is to know the slots from before.
 			client.ReloadState(ctx)
 			ok(t, client.Get(ctx, key).Err(), redis.Nil)
+			owner := ownerOf(cluster, slotOf(t, cluster, key))
+			servers.Ask(t, owner, "CONFIG", "RESETSTAT")
 			importing := moved(t, cluster, slotOf(t, cluster, key))
 			send(t, client, key)
+			expectAnswered(t, owner, "MOVED")
 			expectOnce(t, storedAt(t, importing, key), page(1))
 		})
 		t.Run("after ASK, "+name, func(t *testing.T) {
 			key := "asked:" + name
 			slot := slotOf(t, cluster, key)
 			owner, importing := migrating(t, cluster, slot)
+			servers.Ask(t, owner, "CONFIG", "RESETSTAT")
 			send(t, client, key)
+			expectAnswered(t, owner, "ASK")
 			// The importing node gives it up only when the slot is its own.
 			id := servers.Ask(t, importing, "CLUSTER", "MYID")
 			for _, address := range []string{importing, owner} {

@@ -1,0 +1,281 @@
+package goredis_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"snugly.dev/go/compression"
+	"snugly.dev/go/envelope"
+	"snugly.dev/go/goredis"
+	"snugly.dev/go/internal/servers"
+	"snugly.dev/go/internal/vectors"
+)
+
+// quick is a refresh that tests can wait for.
+const quick = 200 * time.Millisecond
+
+// profiles and orders are dictionaries of the vectors.
+func dictionary(t testing.TB, name string) *envelope.Dictionary {
+	t.Helper()
+	var read struct {
+		Dictionaries map[string]struct{ Bytes vectors.Bytes }
+	}
+	vectors.Read(t, "vectors/envelopes.json", &read)
+	loaded, err := envelope.LoadDictionary(read.Dictionaries[name].Bytes)
+	ok(t, err)
+	return loaded
+}
+
+// profile is a value that compresses with the dictionary of profiles.
+func profile(number int) string {
+	return fmt.Sprintf(`{"name": "name-%d", "email": "email-%d", "city": "city-%d", "country": "country-%d", "status": "status-%d"}`, number, number, number, number, number)
+}
+
+func keyOf(id uint32) string { return "{snugly}:dict:" + strconv.FormatUint(uint64(id), 10) }
+
+// publish puts a dictionary beside the data, for the keys of a pattern, and more fields into the catalogue.
+func publish(t testing.TB, plain redis.Cmdable, pattern string, dictionary *envelope.Dictionary, more string) {
+	t.Helper()
+	ok(t, plain.Set(ctx, keyOf(dictionary.ID()), dictionary.Bytes(), 0).Err())
+	quoted, err := json.Marshal(pattern)
+	ok(t, err)
+	ok(t, plain.Set(ctx, "{snugly}:dicts", fmt.Sprintf(`{"version": 1, "active": [{"pattern": %s, "id": %d}], "dictionaries": [{"id": %d, "pattern": %s%s}]}`,
+		quoted, dictionary.ID(), dictionary.ID(), quoted, more), 0).Err())
+}
+
+// usedBy is the ID of the dictionary that what a key holds needs; 0 for none.
+func usedBy(plain redis.Cmdable, key string) uint32 {
+	header, _ := envelope.Inspect([]byte(plain.Get(ctx, key).Val()))
+	return header.Dictionary
+}
+
+// eventuallyWrites waits until values of a key are written with a dictionary.
+func eventuallyWrites(t testing.TB, client, plain redis.Cmdable, key string, id uint32) {
+	t.Helper()
+	servers.Eventually(t, fmt.Sprintf("%s is not written with the dictionary %d", key, id), func() bool {
+		ok(t, client.Set(ctx, key, profile(1), 0).Err())
+		return usedBy(plain, key) == id
+	})
+	same(t, client.Get(ctx, key).Val(), profile(1))
+}
+
+func TestValuesAreWrittenWithTheDictionariesOfTheCatalogue(t *testing.T) {
+	address := servers.Valkey(t)
+	profiles := dictionary(t, "profiles")
+	plain := open(t, address, compression.Options{}).plain
+	publish(t, plain, "user:*", profiles, "")
+	writer := open(t, address, compression.Options{UseCatalogue: true, DictionaryRefresh: quick, DictionaryExclude: []string{"user:secret:*"}})
+	eventuallyWrites(t, writer.client, plain, "user:1", profiles.ID())
+	for _, key := range []string{"order:1", "user:secret:1"} {
+		ok(t, writer.client.Set(ctx, key, profile(1), 0).Err())
+		same(t, usedBy(plain, key), uint32(0))
+	}
+	t.Run("and read by clients without any setting, once for all who wait", func(t *testing.T) {
+		reader := open(t, address, compression.Options{Backend: envelope.None})
+		var all sync.WaitGroup
+		for range 16 {
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				same(t, reader.client.Get(ctx, "user:1").Val(), profile(1))
+			}()
+		}
+		all.Wait()
+		same(t, reader.compressor.Statistics().DictionariesFetched, uint64(1))
+	})
+}
+
+func TestADictionaryIsUsedOneRefreshAfterItWasPublished(t *testing.T) {
+	address := servers.Valkey(t)
+	profiles := dictionary(t, "profiles")
+	made := open(t, address, compression.Options{UseCatalogue: true, DictionaryRefresh: time.Hour})
+	publish(t, made.plain, "*", profiles, fmt.Sprintf(`, "published_at": %d`, time.Now().Unix()))
+	ok(t, made.client.Set(ctx, "user:1", profile(1), 0).Err())
+	servers.Eventually(t, "the dictionary is not at hand", func() bool { return len(made.compressor.Dictionaries().Held()) == 1 })
+	ok(t, made.client.Set(ctx, "user:1", profile(1), 0).Err())
+	same(t, usedBy(made.plain, "user:1"), uint32(0))
+}
+
+func TestAGivenDictionaryIsPutBesideTheDataAndThenUsed(t *testing.T) {
+	address := servers.Valkey(t)
+	profiles := dictionary(t, "profiles")
+	writer := open(t, address, compression.Options{Dictionary: profiles, DictionaryRefresh: quick})
+	eventuallyWrites(t, writer.client, writer.plain, "anything", profiles.ID())
+	same(t, writer.plain.Get(ctx, keyOf(profiles.ID())).Val(), string(profiles.Bytes()))
+	same(t, writer.compressor.Statistics().DictionariesPutBack, uint64(1))
+	t.Run("and put back after FLUSHALL", func(t *testing.T) {
+		ok(t, writer.plain.FlushAll(ctx).Err())
+		servers.Eventually(t, "it was not put back", func() bool { return writer.plain.Exists(ctx, keyOf(profiles.ID())).Val() == 1 })
+	})
+	t.Run("but not when it is forgotten", func(t *testing.T) {
+		ok(t, writer.plain.Set(ctx, "{snugly}:dicts", fmt.Sprintf(`{"version": 1, "forgotten": [%d]}`, profiles.ID()), 0).Err())
+		ok(t, writer.plain.Del(ctx, keyOf(profiles.ID())).Err())
+		eventuallyWrites(t, writer.client, writer.plain, "anything", 0)
+		same(t, writer.plain.Exists(ctx, keyOf(profiles.ID())).Val(), int64(0))
+	})
+}
+
+func TestReadersKeepWhatTheyHaveRead(t *testing.T) {
+	address := servers.Valkey(t)
+	profiles := dictionary(t, "profiles")
+	reader := open(t, address, compression.Options{DictionaryRefresh: quick})
+	stored, err := envelope.New(envelope.Options{Dictionaries: envelope.Only(profiles)})
+	ok(t, err)
+	ok(t, reader.plain.MSet(ctx, keyOf(profiles.ID()), profiles.Bytes(), "user:1", stored.Encode(nil, []byte(profile(1)))).Err())
+	same(t, reader.client.Get(ctx, "user:1").Val(), profile(1))
+	ok(t, reader.plain.Del(ctx, keyOf(profiles.ID())).Err())
+	servers.Eventually(t, "it was not put back", func() bool { return reader.plain.Exists(ctx, keyOf(profiles.ID())).Val() == 1 })
+	t.Run("until the catalogue says that it is forgotten", func(t *testing.T) {
+		ok(t, reader.plain.Set(ctx, "{snugly}:dicts", fmt.Sprintf(`{"version": 1, "forgotten": [%d]}`, profiles.ID()), 0).Err())
+		ok(t, reader.plain.Del(ctx, keyOf(profiles.ID())).Err())
+		servers.Eventually(t, "it is still at hand", func() bool { return len(reader.compressor.Dictionaries().Held()) == 0 })
+	})
+}
+
+func TestADictionaryThatIsNotThereIsAnErrorWithItsID(t *testing.T) {
+	profiles, orders := dictionary(t, "profiles"), dictionary(t, "orders")
+	made := open(t, servers.Valkey(t), compression.Options{DictionaryRefresh: quick})
+	writer, err := envelope.New(envelope.Options{Dictionaries: envelope.Only(profiles)})
+	ok(t, err)
+	ok(t, made.plain.Set(ctx, "user:1", writer.Encode(nil, []byte(profile(1))), 0).Err())
+	for name, content := range map[string][]byte{"nothing": nil, "another one": orders.Bytes(), "no dictionary": []byte("whatever")} {
+		if content != nil {
+			ok(t, made.plain.Set(ctx, keyOf(profiles.ID()), content, 0).Err())
+		}
+		err := made.client.Get(ctx, "user:1").Err()
+		var undecodable *envelope.UndecodableError
+		if !errors.As(err, &undecodable) || undecodable.Kind != envelope.DictionaryMissing || undecodable.Dictionary != profiles.ID() || undecodable.Key != "user:1" {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	t.Run("until it comes", func(t *testing.T) {
+		ok(t, made.plain.Set(ctx, keyOf(profiles.ID()), profiles.Bytes(), 0).Err())
+		servers.Eventually(t, "it is not found", func() bool { return made.client.Get(ctx, "user:1").Val() == profile(1) })
+	})
+}
+
+func TestADictionaryThatComesLaterIsWaitedFor(t *testing.T) {
+	profiles := dictionary(t, "profiles")
+	made := open(t, servers.Valkey(t), compression.Options{})
+	writer, err := envelope.New(envelope.Options{Dictionaries: envelope.Only(profiles)})
+	ok(t, err)
+	ok(t, made.plain.Set(ctx, "user:1", writer.Encode(nil, []byte(profile(1))), 0).Err())
+	read := make(chan string)
+	go func() { read <- made.client.Get(ctx, "user:1").Val() }()
+	servers.Eventually(t, "nobody looks for it", func() bool {
+		return strings.Contains(made.plain.Info(ctx, "commandstats").Val(), "cmdstat_get:calls=3")
+	})
+	ok(t, made.plain.Set(ctx, keyOf(profiles.ID()), profiles.Bytes(), 0).Err())
+	same(t, <-read, profile(1))
+}
+
+func TestAFetchNeedsNoConnectionOfThePool(t *testing.T) {
+	profiles := dictionary(t, "profiles")
+	made := open(t, servers.Valkey(t), compression.Options{}, func(settings *redis.Options) {
+		settings.PoolSize, settings.PoolTimeout = 1, time.Hour
+	})
+	writer, err := envelope.New(envelope.Options{Dictionaries: envelope.Only(profiles)})
+	ok(t, err)
+	ok(t, made.plain.MSet(ctx, keyOf(profiles.ID()), profiles.Bytes(), "user:1", writer.Encode(nil, []byte(profile(1)))).Err())
+	ok(t, made.client.Watch(ctx, func(tx *redis.Tx) error {
+		same(t, tx.Get(ctx, "user:1").Val(), profile(1))
+		return nil
+	}, "user:1"))
+}
+
+func TestWithoutPermissionDictionariesAreOff(t *testing.T) {
+	address := servers.Valkey(t)
+	profiles := dictionary(t, "profiles")
+	plain := open(t, address, compression.Options{}).plain
+	publish(t, plain, "*", profiles, "")
+	ok(t, plain.Do(ctx, "acl", "setuser", "limited", "on", ">secret", "~user:*", "+@all").Err())
+	var logged lockedBuffer
+	options := compression.Options{UseCatalogue: true, DictionaryRefresh: quick, Logger: slog.New(slog.NewTextHandler(&logged, nil))}
+	made := open(t, address, options, func(settings *redis.Options) { settings.Username, settings.Password = "limited", "secret" })
+	ok(t, made.client.Set(ctx, "user:1", page(1), 0).Err())
+	servers.Eventually(t, "there is no warning", func() bool { return strings.Contains(logged.String(), "dictionaries are off") })
+	ok(t, made.client.Set(ctx, "user:1", page(1), 0).Err())
+	expectStored(t, plain, "user:1", page(1))
+	same(t, strings.Count(logged.String(), "WARN"), 1)
+}
+
+// lockedBuffer is what a logger writes to while a test reads.
+type lockedBuffer struct {
+	mutex   sync.Mutex
+	content bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(text []byte) (int, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.content.Write(text)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.content.String()
+}
+
+func TestCopiesAreKeptInAFolder(t *testing.T) {
+	address, folder := servers.Valkey(t), filepath.Join(t.TempDir(), "made")
+	profiles := dictionary(t, "profiles")
+	writer, err := envelope.New(envelope.Options{Dictionaries: envelope.Only(profiles)})
+	ok(t, err)
+	first := open(t, address, compression.Options{DictionaryFolder: folder})
+	ok(t, first.plain.MSet(ctx, keyOf(profiles.ID()), profiles.Bytes(), "user:1", writer.Encode(nil, []byte(profile(1)))).Err())
+	same(t, first.client.Get(ctx, "user:1").Val(), profile(1))
+	first.compressor.Close()
+	ok(t, first.plain.Del(ctx, keyOf(profiles.ID())).Err())
+	second := open(t, address, compression.Options{DictionaryFolder: folder})
+	same(t, second.client.Get(ctx, "user:1").Val(), profile(1))
+	files, err := os.ReadDir(folder)
+	same(t, len(good(t, files, err)), 1)
+}
+
+func TestNothingIsLookedAfterWhenTheClientIsClosed(t *testing.T) {
+	profiles := dictionary(t, "profiles")
+	made := open(t, servers.Valkey(t), compression.Options{Dictionary: profiles, DictionaryRefresh: quick})
+	eventuallyWrites(t, made.client, made.plain, "key", profiles.ID())
+	made.client.Close()
+	servers.Eventually(t, "somebody still looks after dictionaries", func() bool {
+		goroutines := make([]byte, 1<<20)
+		return !bytes.Contains(goroutines[:runtime.Stack(goroutines, true)], []byte("catalogue.(*Keeper).keep"))
+	})
+}
+
+func TestDictionariesOfAClusterAreInOneSlot(t *testing.T) {
+	cluster := servers.NewCluster(t, 3)
+	profiles := dictionary(t, "profiles")
+	open := func(options compression.Options) *redis.ClusterClient {
+		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addresses})
+		compressor, err := goredis.Compress(client, options)
+		ok(t, err)
+		t.Cleanup(func() { client.Close(); compressor.Close() })
+		return client
+	}
+	plain := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addresses})
+	t.Cleanup(func() { plain.Close() })
+	publish(t, plain, "*", profiles, "")
+	writer := open(compression.Options{UseCatalogue: true, DictionaryRefresh: quick})
+	for _, key := range []string{"user:1", "user:2", "user:3"} {
+		eventuallyWrites(t, writer, plain, key, profiles.ID())
+	}
+	reader := open(compression.Options{DictionaryRefresh: quick})
+	same(t, reader.Get(ctx, "user:1").Val(), profile(1))
+	ok(t, plain.Del(ctx, keyOf(profiles.ID())).Err())
+	servers.Eventually(t, "it was not put back", func() bool { return plain.Exists(ctx, keyOf(profiles.ID())).Val() == 1 })
+}
