@@ -10,10 +10,11 @@ require (
 
 require (
 	github.com/redis/go-redis/v9 v9.22.0
+	github.com/valkey-io/valkey-go v1.0.74
 	pgregory.net/rapid v1.3.0
 )
 
 require (
 	go.uber.org/atomic v1.11.0 // indirect
-	golang.org/x/sys v0.30.0 // indirect
+	golang.org/x/sys v0.39.0 // indirect
 )

@@ -182,3 +182,16 @@ func Refusal[A Arguments](row *Row, args A, found Found) *RefusedError {
 func isComparable(value string) bool {
 	return len(value) < 32 && !strings.HasPrefix(value, "\x00\x01\x02")
 }
+
+// IsName tells whether a word, in any case, is a command's name, which is in capitals.
+func IsName(word, name string) bool {
+	if len(word) != len(name) {
+		return false
+	}
+	for at := range len(word) {
+		if upperCase(word[at]) != name[at] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,184 @@
+package valkeygo
+
+import (
+	"context"
+	"time"
+
+	"github.com/valkey-io/valkey-go"
+
+	"snugly.dev/go/compression"
+	"snugly.dev/go/internal/commands"
+)
+
+// Client is a client that compresses. It takes the place of the one that it was made from, which sees compressed values.
+type Client struct {
+	valkey.Client
+	compressor *compression.Compressor
+}
+
+var _ valkey.Client = (*Client)(nil)
+
+// Compress makes a client that compresses from one that does not, of one server, a Sentinel or a cluster. It returns an
+// *envelope.OptionError for an option that cannot be.
+func Compress(client valkey.Client, options compression.Options) (*Client, error) {
+	if errLayout != nil {
+		return nil, errLayout
+	}
+	compressor, err := compression.New(server{client}, options)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{client, compressor}, nil
+}
+
+// Compressor counts what passed, and has the client's dictionaries.
+func (c *Client) Compressor() *compression.Compressor { return c.compressor }
+
+// Close closes the client that this was made from, too.
+func (c *Client) Close() {
+	c.compressor.Close()
+	c.Client.Close()
+}
+
+// Do is that of a valkey.Client.
+func (c *Client) Do(ctx context.Context, command valkey.Completed) valkey.ValkeyResult {
+	sent, restoration, err := request(c.compressor, c.Client, command)
+	if err != nil {
+		return failed(err)
+	}
+	return restoration.restore(ctx, c.compressor, c.Client.Do(ctx, sent))
+}
+
+// DoMulti is that of a valkey.Client.
+func (c *Client) DoMulti(ctx context.Context, multi ...valkey.Completed) []valkey.ValkeyResult {
+	return doMulti(ctx, c.compressor, c.Client, multi, new(transaction))
+}
+
+// DoCache is that of a valkey.Client. What is cached is compressed.
+func (c *Client) DoCache(ctx context.Context, command valkey.Cacheable, ttl time.Duration) valkey.ValkeyResult {
+	restoration, err := c.cached(command)
+	if err != nil {
+		return failed(err)
+	}
+	return restoration.restore(ctx, c.compressor, c.Client.DoCache(ctx, command, ttl))
+}
+
+// DoMultiCache is that of a valkey.Client.
+func (c *Client) DoMultiCache(ctx context.Context, multi ...valkey.CacheableTTL) []valkey.ValkeyResult {
+	restorations := make([]restoration, len(multi))
+	for at, each := range multi {
+		var err error
+		if restorations[at], err = c.cached(each.Cmd); err != nil {
+			return allFailed(len(multi), err)
+		}
+	}
+	results := c.Client.DoMultiCache(ctx, multi...)
+	for at := range results {
+		results[at] = restorations[at].restore(ctx, c.compressor, results[at])
+	}
+	return results
+}
+
+func (c *Client) cached(command valkey.Cacheable) (restoration, error) {
+	_, _, wanted, err := look(c.compressor, command.Commands())
+	return wanted, err
+}
+
+// DoStream is that of a valkey.Client. A command whose reply has values is refused: they are not restored on their way.
+func (c *Client) DoStream(ctx context.Context, command valkey.Completed) valkey.ValkeyResultStream {
+	sent, err := c.streamed(command)
+	if err != nil {
+		return failedStream(err)
+	}
+	return c.Client.DoStream(ctx, sent)
+}
+
+// DoMultiStream is that of a valkey.Client. As with DoStream, commands whose replies have values are refused.
+func (c *Client) DoMultiStream(ctx context.Context, multi ...valkey.Completed) valkey.MultiValkeyResultStream {
+	sent := make([]valkey.Completed, len(multi))
+	for at, command := range multi {
+		var err error
+		if sent[at], err = c.streamed(command); err != nil {
+			return failedStream(err)
+		}
+	}
+	return c.Client.DoMultiStream(ctx, sent...)
+}
+
+func (c *Client) streamed(command valkey.Completed) (valkey.Completed, error) {
+	sent, restoration, err := request(c.compressor, c.Client, command)
+	if err == nil && restoration.shape != nil {
+		row := c.compressor.Row(command.Commands()[0])
+		err = &compression.RefusedError{Command: row.Name, Message: row.Name + " as a stream is refused because compression is on: values are not restored in streams; use Do"}
+	}
+	return sent, err
+}
+
+// Dedicated is that of a valkey.Client.
+func (c *Client) Dedicated(use func(valkey.DedicatedClient) error) error {
+	return c.Client.Dedicated(func(inner valkey.DedicatedClient) error { return use(c.dedicated(inner)) })
+}
+
+// Dedicate is that of a valkey.Client.
+func (c *Client) Dedicate() (valkey.DedicatedClient, func()) {
+	inner, cancel := c.Client.Dedicate()
+	return c.dedicated(inner), cancel
+}
+
+// Nodes is that of a valkey.Client.
+func (c *Client) Nodes() map[string]valkey.Client {
+	nodes := c.Client.Nodes()
+	for address, node := range nodes {
+		nodes[address] = &Client{node, c.compressor}
+	}
+	return nodes
+}
+
+// core is what sends commands.
+type core interface {
+	B() valkey.Builder
+	DoMulti(ctx context.Context, multi ...valkey.Completed) []valkey.ValkeyResult
+}
+
+// doMulti sends several commands, which may begin or end a transaction.
+func doMulti(ctx context.Context, compressor *compression.Compressor, client core, multi []valkey.Completed, within *transaction) []valkey.ValkeyResult {
+	results := make([]valkey.ValkeyResult, len(multi))
+	sent := make([]valkey.Completed, 0, len(multi))
+	places := make([]int, 0, len(multi))
+	restorations := make([]restoration, 0, len(multi))
+	isTransaction := within.isOpen
+	var refused error
+	for at, command := range multi {
+		isTransaction = isTransaction || isNamed(command, "MULTI")
+		each, wanted, err := request(compressor, client, command)
+		if err != nil {
+			results[at], refused = failed(err), err
+			continue
+		}
+		sent, places, restorations = append(sent, each), append(places, at), append(restorations, wanted)
+	}
+	if refused != nil && isTransaction {
+		// A part of a transaction is never run.
+		return allFailed(len(multi), refused)
+	}
+	if len(sent) == 0 {
+		return results
+	}
+	for at, result := range client.DoMulti(ctx, sent...) {
+		results[places[at]] = within.restore(ctx, compressor, restorations[at], result)
+	}
+	return results
+}
+
+func isNamed(command valkey.Completed, name string) bool {
+	words := command.Commands()
+	return len(words) > 0 && commands.IsName(words[0], name)
+}
+
+func allFailed(count int, err error) []valkey.ValkeyResult {
+	results := make([]valkey.ValkeyResult, count)
+	for at := range results {
+		results[at] = failed(err)
+	}
+	return results
+}

@@ -1,0 +1,97 @@
+package valkeygo
+
+import (
+	"context"
+	"slices"
+
+	"github.com/valkey-io/valkey-go"
+
+	"snugly.dev/go/compression"
+	"snugly.dev/go/internal/commands"
+)
+
+// restoration is what is to be done with the reply to a command. Commands are recycled when they are sent, so it has what
+// it needs of them.
+type restoration struct {
+	shape    *commands.Shape // nil if there is nothing to be done.
+	key      string          // The first key.
+	keys     []string        // All keys, where elements of the reply belong to them.
+	boundary boundary
+}
+
+func newRestoration(shape *commands.Shape, found commands.Found, words arguments) restoration {
+	made := restoration{shape: shape}
+	if len(found.Keys) > 0 {
+		made.key = words[found.Keys[0]]
+	}
+	if shape.IsOfArguments() {
+		for _, at := range found.Keys {
+			made.keys = append(made.keys, words[at])
+		}
+	}
+	return made
+}
+
+// restore restores the values in a result, which may be shared: what is changed is a copy.
+func (r restoration) restore(ctx context.Context, compressor *compression.Compressor, result valkey.ValkeyResult) valkey.ValkeyResult {
+	if r.shape == nil || result.Error() != nil {
+		return result
+	}
+	if err := r.restoreMessage(ctx, compressor, messageOf(&result)); err != nil {
+		return failed(err)
+	}
+	return result
+}
+
+// restoreMessage restores the values in a reply. The message is the caller's own, but its elements may be shared.
+func (r restoration) restoreMessage(ctx context.Context, compressor *compression.Compressor, message *valkey.ValkeyMessage) error {
+	if r.shape == nil {
+		return nil
+	}
+	restore := func(message *valkey.ValkeyMessage, key string) error {
+		value, err := compressor.Restore(ctx, key, textOf(message))
+		if err == nil {
+			setText(message, value)
+		}
+		return err
+	}
+	if r.shape.IsValue() {
+		if markingOf(message) != marksText {
+			return nil
+		}
+		return restore(message, r.key)
+	}
+	keys := r.keys
+	if keys == nil {
+		keys = []string{r.key}
+	}
+	return r.shape.Walk(reply{message}, keys, func(value commands.Reply, key string) error {
+		return restore(value.(reply).message, key)
+	})
+}
+
+// reply is a message that nobody else has.
+type reply struct{ message *valkey.ValkeyMessage }
+
+// Text gives a bulk string.
+func (r reply) Text() (string, bool) {
+	if markingOf(r.message) != marksText {
+		return "", false
+	}
+	return textOf(r.message), true
+}
+
+// Elements are those of an array, or the keys and values of a map. They are copied first: values in them are replaced.
+func (r reply) Elements() (elements []commands.Reply, isMap, isArray bool) {
+	marking := markingOf(r.message)
+	isMap, isArray = marking == marksMap, marking == marksArray || marking == marksSet
+	if !isMap && !isArray {
+		return nil, false, false
+	}
+	own := slices.Clone(elementsOf(r.message))
+	setElements(r.message, own)
+	for at := range own {
+		elements = append(elements, reply{&own[at]})
+	}
+	return elements, isMap, isArray
+}

@@ -1,0 +1,108 @@
+package valkeygo
+
+import (
+	"strings"
+	"unsafe"
+
+	"github.com/valkey-io/valkey-go"
+
+	"snugly.dev/go/compression"
+	"snugly.dev/go/internal/commands"
+)
+
+// arguments are those of a command, as valkey-go has them.
+type arguments []string
+
+// Len is how many there are, with the name.
+func (a arguments) Len() int { return len(a) }
+
+// Text is one of them.
+func (a arguments) Text(at int) string { return a[at] }
+
+// boundary is what a command does to a transaction.
+type boundary int
+
+const (
+	none boundary = iota
+	begins
+	runs
+	ends
+)
+
+var boundaries = []struct {
+	name string
+	boundary
+}{{"MULTI", begins}, {"EXEC", runs}, {"DISCARD", ends}, {"RESET", ends}}
+
+func boundaryOf(name string) boundary {
+	for _, each := range boundaries {
+		if commands.IsName(name, each.name) {
+			return each.boundary
+		}
+	}
+	return none
+}
+
+// look tells where a command has values, and what is to be done with its reply. It returns a *compression.RefusedError
+// for a command that must not be sent.
+func look(compressor *compression.Compressor, words arguments) (row *commands.Row, found commands.Found, wanted restoration, err error) {
+	if len(words) == 0 {
+		return nil, found, wanted, nil
+	}
+	row = compressor.Row(words[0])
+	if row == nil {
+		return nil, found, restoration{boundary: boundaryOf(words[0])}, nil
+	}
+	found = commands.Find(row, words)
+	if refused := commands.Refusal(row, words, found); refused != nil {
+		return row, found, wanted, refused
+	}
+	if shape := row.Shape(found); shape != nil && row.CarriesValues() {
+		wanted = newRestoration(shape, found, words)
+	}
+	return row, found, wanted, nil
+}
+
+// builder makes commands, with what a client says of slots.
+type builder interface{ B() valkey.Builder }
+
+// request is what is sent for a command, and what is to be done with its reply. The command itself is never changed.
+func request(compressor *compression.Compressor, client builder, command valkey.Completed) (valkey.Completed, restoration, error) {
+	words := arguments(command.Commands())
+	row, found, wanted, err := look(compressor, words)
+	if err != nil || row == nil || !row.CarriesValues() || len(found.Values) == 0 {
+		return command, wanted, err
+	}
+	var changed arguments
+	for _, each := range found.Values {
+		value := words[each.At]
+		compressor.Encode(words[each.Key], unsafe.Slice(unsafe.StringData(value), len(value)), func(envelope []byte) {
+			if changed == nil {
+				changed = append(changed, words...)
+			}
+			changed[each.At] = string(envelope)
+		})
+	}
+	if changed == nil {
+		return command, wanted, nil
+	}
+	return rebuilt(client.B(), command, changed, found.Keys), wanted, nil
+}
+
+// rebuilt is a command with other arguments. Commands with values neither block nor only read.
+func rebuilt(builder valkey.Builder, command valkey.Completed, words arguments, keys []int) valkey.Completed {
+	made := builder.Arbitrary(strings.Clone(words[0]))
+	at := 1
+	for _, key := range keys {
+		made = made.Args(words[at:key]...).Keys(words[key])
+		at = key + 1
+	}
+	built := made.Args(words[at:]...).Build()
+	if command.IsPipe() {
+		built = built.ToPipe()
+	}
+	if command.IsRetryable() {
+		built = built.ToRetryable()
+	}
+	return built
+}
