@@ -2,7 +2,7 @@
 # all that must be there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-rust test-minimal test-clients test-python test-valkey-py test-kills test-deps lint \
+.PHONY: help run demo test test-rust test-minimal test-clients test-python test-go test-valkey-py test-kills test-deps lint \
 	format deny command-documentation \
 	fuzz fuzz-smoke bench bench-clients bench-sizes bench-smoke bench-mixed bench-dictionaries \
 	bench-adaptive bench-lists bench-codec bench-protocol clean
@@ -22,6 +22,8 @@ PARSERS := target/python-parsers
 VALKEY_PY := target/valkey-py-tests
 # How long each fuzz target runs in `make fuzz`, in seconds.
 FUZZ_SECONDS ?= 600
+# Begins what is done in clients/go, where Go is here.
+WITH_GO := command -v go >/dev/null || { echo "there is no Go here: clients/go is left out"; exit 0; };
 FUZZED := catalogue codec protocol store
 CARGO_FUZZ := 0.13.2
 CARGO_DENY := 0.20.2
@@ -37,7 +39,7 @@ demo: $(VENV)/installed ## load real values through a real client, and see what 
 	cargo build --release --locked --package snugly
 	$(BENCH) demo --program $(PROGRAM) $(ARGS)
 
-test: test-rust test-minimal test-clients test-python ## run all tests
+test: test-rust test-minimal test-clients test-python test-go ## run all tests
 
 test-rust: $(VENV)/installed ## the Rust tests
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) cargo test --locked --workspace
@@ -58,6 +60,12 @@ test-python: $(VENV)/installed ## the Python package, with the libraries' parser
 		(cd clients/python && SNUGLY_BIN=$(CURDIR)/target/debug/snugly PYTHONPATH=$$parsers \
 			$(abspath $(BIN))/python -m pytest --quiet $(ARGS)) || exit 1; \
 	done
+
+test-go: $(VENV)/installed ## the Go module, with real clients, servers, a cluster, Python and GLIDE, where Go is here
+	cargo build --locked --package snugly
+	$(MATURIN) --quiet
+	$(WITH_GO) SNUGLY_BIN=$(CURDIR)/target/debug/snugly SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) \
+		SNUGLY_PYTHON=$(abspath $(BIN))/python $(MAKE) --no-print-directory -C clients/go test
 
 test-valkey-py: $(VENV)/installed ## valkey-py's own tests with the classes of the Python package; about five minutes
 	$(MATURIN) --quiet
@@ -83,12 +91,14 @@ lint: $(VENV)/installed ## formatters and linters, changing nothing
 	$(BIN)/mypy
 	cd clients/python && $(abspath $(BIN))/mypy
 	$(MAKE) --no-print-directory -C tests/clients lint
+	$(WITH_GO) $(MAKE) --no-print-directory -C clients/go lint
 
 format: $(VENV)/installed ## format everything
 	cargo fmt --all
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(MAKE) --no-print-directory -C tests/clients format
+	$(WITH_GO) $(MAKE) --no-print-directory -C clients/go format
 
 command-documentation: $(VENV)/installed ## ask valkey-server what it tells of the commands that there are, after adding some
 	cargo build --locked --package snugly
@@ -110,6 +120,7 @@ fuzz: ## fuzz every parser of foreign bytes, FUZZ_SECONDS each
 				-max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096); \
 		done; \
 	done
+	$(WITH_GO) $(MAKE) --no-print-directory -C clients/go fuzz FUZZ_SECONDS=$(FUZZ_SECONDS)
 
 fuzz-smoke: ## fuzz for a few seconds each
 	$(MAKE) fuzz FUZZ_SECONDS=5

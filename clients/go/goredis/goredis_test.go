@@ -374,3 +374,12 @@ func TestAnotherKindOfClientIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestTheExamplesRun(t *testing.T) {
+	address = servers.Valkey(t)
+	ExampleCompress()
+	ExampleCompress_cluster()
+	ExampleCompress_readers()
+	ExampleCompress_dictionaries()
+	expectStored(t, open(t, address, compression.Options{}).plain, "page:1", "<html>"+strings.Repeat("<p>hello</p>", 500))
+}

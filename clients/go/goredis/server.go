@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"snugly.dev/go/catalogue"
 )
@@ -70,17 +71,23 @@ func (s server) Aside() (catalogue.Server, func()) { return s, func() {} }
 
 // nodeServer is that of a client of one server.
 type nodeServer struct {
-	client *redis.Client
 	server
+	// options are those of the client, as they were before it was used: it changes them.
+	options redis.Options
 }
 
-func newNodeServer(client *redis.Client) nodeServer { return nodeServer{client, server{client}} }
-
-// Aside has a connection of its own.
-func (s nodeServer) Aside() (catalogue.Server, func()) {
-	options := *s.client.Options()
+func newNodeServer(client *redis.Client) *nodeServer {
+	options := *client.Options()
 	options.PoolSize, options.MinIdleConns, options.MaxIdleConns, options.MaxActiveConns = 1, 0, 0, 0
 	options.ClientSideCacheConfig, options.ClientSideCache = nil, nil
+	options.PushNotificationProcessor = nil
+	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return &nodeServer{server{client}, options}
+}
+
+// Aside has a connection of its own.
+func (s *nodeServer) Aside() (catalogue.Server, func()) {
+	options := s.options
 	own := redis.NewClient(&options)
 	return server{own}, func() { _ = own.Close() }
 }

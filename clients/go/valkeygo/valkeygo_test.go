@@ -371,3 +371,10 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestTheExampleRuns(t *testing.T) {
+	address = servers.Valkey(t)
+	ExampleCompress()
+	_, plain := open(t, compression.Options{}, valkey.ClientOption{InitAddress: []string{address}})
+	expectStored(t, plain, "page:1", "<html>"+strings.Repeat("<p>hello</p>", 500))
+}

@@ -1,0 +1,57 @@
+package goredis_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"snugly.dev/go/compression"
+	"snugly.dev/go/goredis"
+	"snugly.dev/go/internal/servers"
+)
+
+// autoPipelining is what clients of one server and of a cluster have in common here.
+type autoPipelining interface {
+	redis.UniversalClient
+	AutoPipeline() (*redis.AutoPipeliner, error)
+	AsyncAutoPipeline() (*redis.AutoPipeliner, error)
+}
+
+func TestAutomaticPipelinesAreCompressed(t *testing.T) {
+	for name, client := range map[string]autoPipelining{
+		"one server": redis.NewClient(&redis.Options{Addr: servers.Valkey(t)}),
+		"a cluster":  redis.NewClusterClient(&redis.ClusterOptions{Addrs: servers.NewCluster(t, 3).Addresses}),
+	} {
+		compressor, err := goredis.Compress(client, compression.Options{})
+		ok(t, err)
+		t.Cleanup(func() { client.Close(); compressor.Close() })
+		for face, open := range map[string]func() (*redis.AutoPipeliner, error){"blocking": client.AutoPipeline, "deferred": client.AsyncAutoPipeline} {
+			t.Run(name+", "+face, func(t *testing.T) {
+				pipeliner, err := open()
+				ok(t, err)
+				before := compressor.Statistics()
+				var all sync.WaitGroup
+				for worker := range 8 {
+					all.Add(1)
+					go func() {
+						defer all.Done()
+						for round := range 20 {
+							key := fmt.Sprintf("%s:%d:%d", face, worker, round)
+							same(t, pipeliner.Set(ctx, key, page(round), 0).Err(), nil)
+							expectRefused(t, pipeliner.Append(ctx, key, "more").Err())
+							got := pipeliner.Get(ctx, key)
+							same(t, got.Err(), nil)
+							same(t, got.Val(), page(round))
+						}
+					}()
+				}
+				all.Wait()
+				after := compressor.Statistics()
+				same(t, after.Zstd.EncodedValues-before.Zstd.EncodedValues, uint64(160))
+				same(t, after.Zstd.DecodedValues-before.Zstd.DecodedValues, uint64(160))
+			})
+		}
+	}
+}
