@@ -350,6 +350,23 @@ func TestAValueThatCannotBeReadIsAnErrorOfItsCommand(t *testing.T) {
 	same(t, raw.client.Get(ctx, "damaged").Val(), damaged)
 }
 
+func TestAClientSideCacheHoldsCompressedValuesThatAreRestoredOnEachHit(t *testing.T) {
+	made := open(t, servers.Valkey(t), everything, func(settings *redis.Options) {
+		settings.Protocol, settings.ClientSideCacheConfig = 3, &redis.ClientSideCacheConfig{}
+	})
+	ok(t, made.plain.FlushAll(ctx).Err())
+	ok(t, made.client.Set(ctx, "key", page(1), 0).Err())
+	ok(t, made.client.HSet(ctx, "hash", "field", page(2)).Err())
+	for range 3 {
+		same(t, made.client.Get(ctx, "key").Val(), page(1))
+		same(t, made.client.HGetAll(ctx, "hash").Val(), map[string]string{"field": page(2)})
+		same(t, made.client.MGet(ctx, "key").Val(), []any{page(1)})
+	}
+	if made.client.CSCStats().Hits == 0 {
+		t.Error("nothing came from the cache")
+	}
+}
+
 func TestStatisticsCountWhatPassed(t *testing.T) {
 	made := open(t, servers.Valkey(t), compression.Options{Backend: envelope.LZ4})
 	ok(t, made.client.Set(ctx, "key", page(1), 0).Err())

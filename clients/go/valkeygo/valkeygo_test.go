@@ -365,6 +365,25 @@ func TestAClusterIsCompressed(t *testing.T) {
 	})
 }
 
+func TestAClientOfASentinelIsCompressed(t *testing.T) {
+	sentinel := servers.Sentinel(t, servers.Valkey(t))
+	client, plain := open(t, compression.Options{}, valkey.ClientOption{
+		InitAddress: []string{sentinel}, Sentinel: valkey.SentinelOption{MasterSet: "primary"},
+	})
+	ok(t, client.Do(ctx, client.B().Set().Key("key").Value(page(1)).Build()).Error())
+	is(t, page(1))(client.Do(ctx, client.B().Get().Key("key").Build()).ToString())
+	expectStored(t, plain, "key", page(1))
+}
+
+func TestSnuglysOwnServerTakesWhatIsCompressed(t *testing.T) {
+	client, plain := open(t, compression.Options{}, valkey.ClientOption{InitAddress: []string{servers.Snugly(t)}})
+	ok(t, client.Do(ctx, client.B().Set().Key("key").Value(page(1)).Build()).Error())
+	for range 2 {
+		is(t, page(1))(client.DoCache(ctx, client.B().Get().Key("key").Cache(), time.Minute).ToString())
+	}
+	expectStored(t, plain, "key", page(1))
+}
+
 func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 	var refused *envelope.OptionError
 	if _, err := valkeygo.Compress(nil, compression.Options{Level: 99}); !errors.As(err, &refused) {

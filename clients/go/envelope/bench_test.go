@@ -1,0 +1,67 @@
+package envelope_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"snugly.dev/go/envelope"
+	"snugly.dev/go/internal/vectors"
+)
+
+// records are values of about 1,440 bytes of which no two are the same.
+func records() [][]byte {
+	made := make([][]byte, 64)
+	for number := range made {
+		noise := vectors.Noise(uint64(number), 400)
+		var record strings.Builder
+		fmt.Fprintf(&record, `{"id":%d,"items":[`, number*7919)
+		for at := 0; record.Len() < 1300; at += 8 {
+			fmt.Fprintf(&record, `{"sku":"%x","title":"the %d. thing of %d","quantity":%d,"price":%d.%02d},`, noise[at:at+4], noise[at+4], noise[at+5], noise[at+6]%10, noise[at+7], noise[at]%100)
+		}
+		made[number] = append([]byte(record.String()), "null]}"...)
+	}
+	return made
+}
+
+func eachTool(b *testing.B, measure func(b *testing.B, tool *envelope.Codec)) {
+	dictionary := load(b, readReaderVectors(b).Dictionaries["profiles"].Bytes)
+	for _, each := range []struct {
+		name    string
+		options envelope.Options
+	}{
+		{"none", envelope.Options{Backend: envelope.None}}, {"lz4", envelope.Options{Backend: envelope.LZ4}},
+		{"zstd", envelope.Options{}}, {"zstd 1", envelope.Options{Level: 1}},
+		{"dictionary", envelope.Options{Dictionaries: envelope.Only(dictionary)}},
+	} {
+		b.Run(each.name, func(b *testing.B) {
+			b.ReportAllocs()
+			measure(b, codec(b, each.options))
+		})
+	}
+}
+
+func BenchmarkEncode(b *testing.B) {
+	values := records()
+	eachTool(b, func(b *testing.B, tool *envelope.Codec) {
+		var stored []byte
+		for at := range b.N {
+			stored, _ = tool.AppendEnvelope(stored[:0], "key", values[at%len(values)])
+		}
+		b.ReportMetric(float64(len(stored))/float64(len(values[0])), "ratio")
+	})
+}
+
+func BenchmarkDecode(b *testing.B) {
+	eachTool(b, func(b *testing.B, tool *envelope.Codec) {
+		var stored [][]byte
+		for _, value := range records() {
+			stored = append(stored, tool.Encode(nil, value))
+		}
+		var value []byte
+		for at := range b.N {
+			value, _, _ = tool.AppendValue(context.Background(), value[:0], "key", stored[at%len(stored)])
+		}
+	})
+}
