@@ -161,6 +161,9 @@ func (k *Keeper) keep(ended chan struct{}) {
 			k.isAwake.Store(false)
 			return
 		}
+		if k.isOff.Load() {
+			return
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -180,7 +183,7 @@ func (k *Keeper) change(with func(shelf *shelf, now time.Duration)) {
 
 // round does what is to be done each time. The error is the last one, if the server could not be asked.
 func (k *Keeper) round(ctx context.Context) error {
-	if k.isOff.Load() || !k.options.writes() && len(k.shelf.ids()) == 0 {
+	if !k.options.writes() && len(k.shelf.ids()) == 0 {
 		return nil
 	}
 	var failed error

@@ -14,13 +14,13 @@ const mostKept = 1 << 20
 // scratch has buffers for envelopes that are being made: what is sent is a copy of the right size.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
-// Encode gives make the envelope of a value, which is gone afterwards. It returns false, and gives nothing, if the value
+// Encode hands the envelope of a value to give, after which it is gone. It returns false, and gives nothing, if the value
 // is to be sent as it is.
-func (c *Compressor) Encode(key string, value []byte, make func(envelope []byte)) bool {
+func (c *Compressor) Encode(key string, value []byte, give func(envelope []byte)) bool {
 	buffer := scratch.Get().(*[]byte)
 	stored, isEncoded := c.codec.AppendEnvelope((*buffer)[:0], key, value)
 	if isEncoded {
-		make(stored)
+		give(stored)
 	}
 	if cap(stored) <= mostKept {
 		*buffer = stored

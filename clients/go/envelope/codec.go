@@ -63,13 +63,13 @@ func (c *Codec) Encode(dst, value []byte) []byte { return c.EncodeFor(dst, "", v
 func (c *Codec) EncodeFor(dst []byte, key string, value []byte) []byte {
 	stored, isEncoded := c.AppendEnvelope(dst, key, value)
 	if !isEncoded {
-		return append(dst, value...)
+		return append(stored, value...)
 	}
 	return stored
 }
 
 // AppendEnvelope is EncodeFor for callers who have the value and need no copy of it: it appends the envelope, or returns
-// dst and false for a value that is to be stored as it is.
+// dst, perhaps with more room, and false for a value that is to be stored as it is.
 func (c *Codec) AppendEnvelope(dst []byte, key string, value []byte) (stored []byte, isEncoded bool) {
 	started := c.encoding.start()
 	stored, number, skipped := c.encode(dst, key, value)
@@ -109,9 +109,9 @@ func (c *Codec) encode(dst []byte, key string, value []byte) (stored []byte, num
 	stored, ok := writer.append(dst, value, len(value)-HeaderLen-1)
 	switch {
 	case !ok:
-		return dst, 0, &c.counted.EncodeFailures
+		return stored, 0, &c.counted.EncodeFailures
 	case len(stored) == len(dst):
-		return dst, 0, &c.counted.SkippedNoGain
+		return stored, 0, &c.counted.SkippedNoGain
 	}
 	return stored, writer.number, nil
 }
@@ -144,15 +144,15 @@ func (c *Codec) writerFor(key string) writer {
 	return writer{numberDictionary, made}
 }
 
-// append appends an envelope whose payload takes at most room bytes, or returns dst if it would take more. It returns
-// false if compressing failed.
+// append appends an envelope whose payload takes at most room bytes, or nothing if it would take more. It returns false if
+// compressing failed.
 func (w writer) append(dst, value []byte, room int) ([]byte, bool) {
 	stored := slices.Grow(dst, HeaderLen+room)
 	stored = append(append(stored, magic...), w.number)
 	payload := len(stored)
 	stored, ok := w.compressor.compress(stored, value, room)
 	if !ok || len(stored) == payload {
-		return dst, ok
+		return stored[:len(dst)], ok
 	}
 	return stored, true
 }

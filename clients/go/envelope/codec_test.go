@@ -279,8 +279,11 @@ func TestNothingIsAllocatedBesideTheResult(t *testing.T) {
 		"zstd": {}, "lz4": {Backend: envelope.LZ4}, "dictionary": {Dictionaries: envelope.Only(dictionary)},
 	} {
 		tool := codec(t, options)
-		stored, value := make([]byte, 0, 10_000), make([]byte, 0, 10_000)
+		stored, value, noise := make([]byte, 0, 10_000), make([]byte, 0, 10_000), vectors.Noise(1, 5000)
 		allocations := testing.AllocsPerRun(200, func() {
+			if _, isEncoded := tool.AppendEnvelope(stored, "user:1", noise); isEncoded {
+				t.Fatal("noise was compressed")
+			}
 			encoded := tool.EncodeFor(stored, "user:1", page)
 			if _, err := tool.DecodeFor(context.Background(), value, "user:1", encoded); err != nil {
 				t.Fatal(err)

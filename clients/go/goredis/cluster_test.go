@@ -1,6 +1,7 @@
 package goredis_test
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -142,6 +143,36 @@ func TestAClusterIsCompressed(t *testing.T) {
 			return nil
 		})
 		expectRefused(t, err)
+	})
+
+	t.Run("a value that cannot be read, which is asked for once", func(t *testing.T) {
+		client := open(t, compression.Options{})
+		owner := ownerOf(cluster, slotOf(t, cluster, "damaged"))
+		servers.Ask(t, owner, "SET", "damaged", "\x00\x01\x02\x00\x01damage")
+		servers.Ask(t, owner, "CONFIG", "RESETSTAT")
+		var undecodable *envelope.UndecodableError
+		if err := client.Get(ctx, "damaged").Err(); !errors.As(err, &undecodable) {
+			t.Errorf("got %v", err)
+		}
+		if counted := servers.Ask(t, owner, "INFO", "commandstats"); !strings.Contains(counted, "cmdstat_get:calls=1,") {
+			t.Errorf("counted %q", counted)
+		}
+		for name, pipelined := range map[string]func(func(redis.Pipeliner) error) ([]redis.Cmder, error){
+			"pipeline":    func(fill func(redis.Pipeliner) error) ([]redis.Cmder, error) { return client.Pipelined(ctx, fill) },
+			"transaction": func(fill func(redis.Pipeliner) error) ([]redis.Cmder, error) { return client.TxPipelined(ctx, fill) },
+		} {
+			var got, after *redis.StringCmd
+			_, err := pipelined(func(pipe redis.Pipeliner) error {
+				got = pipe.Get(ctx, "damaged")
+				pipe.Set(ctx, "{damaged}:after", page(1), 0)
+				after = pipe.Get(ctx, "{damaged}:after")
+				return nil
+			})
+			if !errors.As(err, &undecodable) || !errors.As(got.Err(), &undecodable) {
+				t.Errorf("%s: got %v and %v", name, err, got.Err())
+			}
+			same(t, good(t, after.Val(), after.Err()), page(1))
+		}
 	})
 
 	t.Run("nodes that are known already", func(t *testing.T) {
