@@ -1,5 +1,7 @@
+//go:build unix
+
 // Command benchmark measures what compression costs in a client of go-redis: operations a second with the hook, by those
-// without it in the same run.
+// without it in the same run, and the processor time that the client takes for one.
 //
 //	go run ./benchmark -address localhost:6379 [-seconds 1] [-rounds 7]
 //
@@ -18,6 +20,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -67,7 +70,7 @@ func main() {
 		defer pprof.StopCPUProfile()
 	}
 	ways := open(*address, *only)
-	fmt.Printf("%-5s %10s  %-6s %12s %8s\n", "", "goroutines", "hook", "operations/s", "of bare")
+	fmt.Printf("%-5s %10s  %-6s %12s %8s %10s\n", "", "goroutines", "hook", "operations/s", "of bare", "CPU")
 	for _, operation := range operations {
 		for _, goroutines := range []int{1, 64} {
 			measure(ways, operation, goroutines, *rounds, time.Duration(*seconds*float64(time.Second)))
@@ -90,11 +93,12 @@ func open(address, only string) []way {
 
 // measure prints what each way does in a second, and what that is of what the first does.
 func measure(ways []way, operation operation, goroutines, rounds int, duration time.Duration) {
-	rates := make([][]float64, len(ways))
+	rates, costs := make([][]float64, len(ways)), make([][]float64, len(ways))
 	for round := range rounds {
 		for turn := range ways {
 			at := (turn + round) % len(ways)
-			rates[at] = append(rates[at], rate(ways[at], operation, goroutines, duration))
+			rate, cost := run(ways[at], operation, goroutines, duration)
+			rates[at], costs[at] = append(rates[at], rate), append(costs[at], cost)
 		}
 	}
 	for at, each := range ways {
@@ -102,19 +106,20 @@ func measure(ways []way, operation operation, goroutines, rounds int, duration t
 		for round := range ratios {
 			ratios[round] = rates[at][round] / rates[0][round]
 		}
-		fmt.Printf("%-5s %10d  %-6s %12.0f %8.3f\n", operation.name, goroutines, each.name, median(rates[at]), median(ratios))
+		fmt.Printf("%-5s %10d  %-6s %12.0f %8.3f %7.1f us\n", operation.name, goroutines, each.name, median(rates[at]), median(ratios), median(costs[at]))
 	}
 }
 
-// rate is how many operations there are in a second. What is read has been written in the same way.
-func rate(way way, operation operation, goroutines int, duration time.Duration) float64 {
+// run gives how many operations there are in a second, and the processor time of one in microseconds. What is read has
+// been written in the same way.
+func run(way way, operation operation, goroutines int, duration time.Duration) (rate, cost float64) {
 	content := records()
 	for at := range content {
 		check(way.client.Set(ctx, key(at), content[at], 0).Err())
 	}
 	counts := make([]int, goroutines)
 	var all sync.WaitGroup
-	started := time.Now()
+	started, before := time.Now(), processorTime()
 	for worker := range goroutines {
 		all.Add(1)
 		go func() {
@@ -126,11 +131,18 @@ func rate(way way, operation operation, goroutines int, duration time.Duration) 
 		}()
 	}
 	all.Wait()
-	elapsed, sum := time.Since(started).Seconds(), 0
+	elapsed, spent, sum := time.Since(started), processorTime()-before, 0
 	for _, count := range counts {
 		sum += count
 	}
-	return float64(sum) / elapsed
+	return float64(sum) / elapsed.Seconds(), float64(spent.Microseconds()) / float64(sum)
+}
+
+// processorTime is what this process has taken.
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	check(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 var keys = sync.OnceValue(func() []string {
