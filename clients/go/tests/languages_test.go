@@ -142,6 +142,14 @@ func TestDictionariesAreSharedWithOtherLanguages(t *testing.T) {
 	for number := range 50 {
 		profiles[fmt.Sprint("user:", number)] = []byte(fmt.Sprintf(`{"name": "name-%d", "email": "email-%d", "city": "city-%d", "country": "country-%d"}%s`, number, number, number, number, strings.Repeat(" ", number)))
 	}
+	// Long ones, of one block and of several, within a window and beyond it.
+	for _, times := range []int{20, 2000, 20_000, 50_000} {
+		var list strings.Builder
+		for number := range times {
+			fmt.Fprintf(&list, `{"name": "name-%d", "email": "email-%d", "country": "country-%d"}`, number, number*7, number%50)
+		}
+		profiles[fmt.Sprint("list:", times)] = []byte(list.String())
+	}
 	usesDictionary := func(plain *redis.Client) bool {
 		stored, err := plain.Get(ctx, "user:7").Bytes()
 		header, _ := envelope.Inspect(stored)
@@ -161,18 +169,20 @@ func TestDictionariesAreSharedWithOtherLanguages(t *testing.T) {
 			return value
 		}, profiles)
 	})
-	t.Run("Go writes", func(t *testing.T) {
-		address := servers.Valkey(t)
-		writer, plain := open(t, address, compression.Options{Dictionary: dictionary, DictionaryRefresh: 200 * time.Millisecond})
-		servers.Eventually(t, "Go does not write with the dictionary", func() bool {
-			for key, value := range profiles {
-				ok(t, writer.Set(ctx, key, value, 0).Err())
-			}
-			return usesDictionary(plain)
+	for _, level := range []int{0, 1, 6, 19} {
+		t.Run(fmt.Sprint("Go writes, level ", level), func(t *testing.T) {
+			address := servers.Valkey(t)
+			writer, plain := open(t, address, compression.Options{Level: level, Dictionary: dictionary, DictionaryRefresh: 200 * time.Millisecond})
+			servers.Eventually(t, "Go does not write with the dictionary", func() bool {
+				for key, value := range profiles {
+					ok(t, writer.Set(ctx, key, value, 0).Err())
+				}
+				return usesDictionary(plain)
+			})
+			got := peer(t, "read", "snugly", envelope.Zstd, address, profiles)
+			expectValues(t, func(key string) []byte { return got[key] }, profiles)
 		})
-		got := peer(t, "read", "snugly", envelope.Zstd, address, profiles)
-		expectValues(t, func(key string) []byte { return got[key] }, profiles)
-	})
+	}
 }
 
 func TestTheServerKeepsEnvelopesAsTheyAre(t *testing.T) {
