@@ -145,6 +145,26 @@ fn lists_that_go_leave_nothing_behind() {
 }
 
 #[test]
+fn a_list_that_was_moved_stays_when_its_former_database_is_emptied() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path());
+    push(&mut store.session(), b"list", (0..600).map(event));
+    close(store);
+    let store = open(folder.path());
+    let mut session = store.session();
+    session.rename((0, b"list"), (1, b"list")).unwrap();
+    // Mostly in one commit with it.
+    drop(store.flush(Some(0)));
+    drop(session);
+    close(store);
+    assert_whole(folder.path());
+    let store = open(folder.path());
+    store.swap(0, 1);
+    assert_eq!(all(&mut store.session(), b"list"), (0..600).map(event).collect::<Vec<_>>());
+    close(store);
+}
+
+#[test]
 fn a_list_that_is_longer_than_memory_is_read_and_changed_from_disk() {
     let folder = tempfile::tempdir().expect("a folder");
     let limit = 8 << 20;

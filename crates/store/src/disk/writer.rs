@@ -163,7 +163,7 @@ impl Writer<'_> {
             let mut transaction = self.shared.engine.write(bytes as u64)?;
             self.apply(&mut transaction, &mut state, items, &mut effects)?;
             self.expire(&mut transaction, &mut state, now, &mut effects)?;
-            self.bury(&mut transaction, &mut state, &mut effects)?;
+            self.bury(&mut transaction, &mut state, &HashSet::new(), &mut effects)?;
             self.make_room(&mut transaction, &mut state, 0, &mut effects)?;
             self.finish(transaction, state.clone(), &effects)
         };
@@ -195,7 +195,9 @@ impl Writer<'_> {
                 }
             }
             let mut removed = 0;
-            for (hash, change) in last_changes(items, self.hash_key) {
+            let changes = last_changes(items, self.hash_key);
+            let lists = lists::written(changes.iter().map(|(_, change)| *change), &mut state);
+            for (hash, change) in changes {
                 let entry = change.entry.borrow();
                 if !entry.is_tombstone() || change.in_group {
                     continue;
@@ -207,7 +209,7 @@ impl Writer<'_> {
                 }
             }
             self.expire(&mut transaction, &mut state, system_time(), &mut effects)?;
-            self.bury(&mut transaction, &mut state, &mut effects)?;
+            self.bury(&mut transaction, &mut state, &lists, &mut effects)?;
             self.make_room(&mut transaction, &mut state, SHED_BYTES, &mut effects)?;
             let went = removed + effects.expired + effects.evicted + effects.buried;
             if went > 0 {
@@ -310,11 +312,13 @@ impl Writer<'_> {
                 }
                 continue;
             }
-            if change.entry.borrow().is_tombstone() {
+            let is_tombstone = change.entry.borrow().is_tombstone();
+            if is_tombstone {
                 effects.deleted.push(change.entry.clone());
             }
-            // A generation that is no database's any more was flushed after the change.
-            if state.of(change.generation).is_some() {
+            // A generation that is no database's any more was flushed after the change. What was renamed before leaves it all
+            // the same: its list has nodes that are another key's now.
+            if is_tombstone || state.of(change.generation).is_some() {
                 self.write(transaction, state, hash, change, &lists)?;
             }
         }
@@ -412,11 +416,12 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Removes rows of generations that were flushed.
+    /// Removes rows of generations that were flushed, but not the nodes of lists that other keys are still to get.
     fn bury(
         &self,
         transaction: &mut impl Write,
         state: &mut State,
+        lists: &HashSet<u64>,
         effects: &mut Effects,
     ) -> Result<(), EngineError> {
         let Some(&generation) = state.dead.first() else { return Ok(()) };
@@ -428,7 +433,7 @@ impl Writer<'_> {
         }
         effects.more |= !state.dead.is_empty();
         effects.buried += rows.len() as u64;
-        rows.iter().try_for_each(|old| self.remove(transaction, state, old, &HashSet::new()))
+        rows.iter().try_for_each(|old| self.remove(transaction, state, old, lists))
     }
 
     /// Removes keys by the policy while the budget is exceeded.
