@@ -5,9 +5,13 @@
 //!
 //! A class is sampled, studied early and then with more samples, and then left alone until it has been seen much more
 //! often, its values have drifted or somebody asks.
+//!
+//! Where values of different size are told apart, a class of any size stands apart ([`Classes::offer_apart`]): its values
+//! are those of no key, and nothing is chosen for them but a dictionary. They may be large, so that there is no room for more
+//! samples when there are a hundred of them: such a class is trained again whenever it has been seen some times as often.
 
 use crate::pattern::Patterns;
-use crate::samples::{Reservoir, Sample};
+use crate::samples::{Offered, Reservoir, Sample};
 
 /// Values of similar size: of at least 32, 128, 512, 2 Ki and 8 Ki bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,7 +22,7 @@ impl Band {
     pub const START: usize = 32;
     /// See [`Band::START`].
     pub const END: usize = 32 << 10;
-    /// All values that have a class, where size makes no difference.
+    /// All values that have a class, where size makes no difference: to all of them, or to those of a class apart.
     pub const ANY: Band = Band(u8::MAX);
 
     /// The band of values of so many bytes; the longest gain little by a dictionary and have none.
@@ -173,20 +177,39 @@ impl Classes {
 
     /// Looks at all classes as soon as there are a few samples.
     pub fn look_at_all(&mut self) {
-        self.classes.iter_mut().for_each(|class| class.progress = Progress::anew(Due::Look));
+        let by_size = self.by_size;
+        let looked_at = self.classes.iter_mut().filter(|class| !class.is_apart(by_size));
+        looked_at.for_each(|class| class.progress = Progress::anew(Due::Look));
     }
 
     /// Looks at a written value that stands for so many; says how many of the next need not be offered.
     pub fn offer(&mut self, key: &[u8], value: &[u8], stands_for: u64) -> u32 {
         let Some(band) = Band::of(value.len()) else { return 0 };
         let band = if self.by_size { band } else { Band::ANY };
-        self.untidied -= 1;
-        if self.untidied == 0 {
-            self.tidy();
+        self.tidy_now_and_then();
+        let place = self.class_of(key, band);
+        self.take(place, Offered::of_key(key, value), stands_for)
+    }
+
+    /// As [`Classes::offer`], a value that no key has, for a class apart. The class has a pattern that no key can have; the
+    /// name tells the value apart from others, and is not kept with it.
+    pub fn offer_apart(&mut self, pattern: &[u8], name: &[u8], value: &[u8], stands_for: u64) -> u32 {
+        if !Band::ANY.contains(value.len()) {
+            return 0;
         }
+        self.tidy_now_and_then();
+        let is_it = |class: &Class| class.band == Band::ANY && *class.pattern == *pattern;
+        let place = self.classes.iter().position(is_it).unwrap_or_else(|| {
+            self.classes.push(Class::new(pattern, Band::ANY, Progress::anew(Due::Bytes(FIRST_BYTES))));
+            self.classes.len() - 1
+        });
+        self.take(place, Offered::named(name, value), stands_for)
+    }
+
+    /// Shows a value to its class; says how many of the next need not be offered.
+    fn take(&mut self, place: usize, offered: Offered<'_>, stands_for: u64) -> u32 {
         let room = self.limit.saturating_sub(self.bytes());
         let class_limit = MAX_CLASS_BYTES.min(self.limit / CLASS_SHARE);
-        let place = self.class_of(key, band);
         let class = &mut self.classes[place];
         class.seen += stands_for;
         if class.seen >= class.retrain_at
@@ -196,7 +219,7 @@ impl Classes {
         }
         if let Progress::Sampling { samples, .. } = &mut class.progress {
             let limit = class_limit.min(samples.bytes() + room);
-            samples.offer(key, value, limit, &mut self.random);
+            samples.offer(offered, limit, &mut self.random);
             if !samples.is_full() {
                 return 0;
             }
@@ -241,7 +264,11 @@ impl Classes {
         self.classes.iter().map(Class::sampled_bytes).sum()
     }
 
-    fn tidy(&mut self) {
+    fn tidy_now_and_then(&mut self) {
+        self.untidied -= 1;
+        if self.untidied > 0 {
+            return;
+        }
         self.untidied = TIDY_EVERY;
         self.classes.retain(|class| class.seen > class.seen_before);
         self.classes.iter_mut().for_each(|class| class.seen_before = class.seen);
@@ -253,43 +280,58 @@ impl Classes {
         ready.max_by_key(|class| (class.is_due(Due::Look), class.sampled_bytes())).and_then(Class::ready)
     }
 
-    /// Notes that a class was studied at this time (Unix milliseconds), and whether it has a new dictionary.
-    pub fn studied(&mut self, ready: &Ready, adopted: bool, now: u64) {
-        let trains = self.trains;
-        let Some(class) = self.find(&ready.pattern, ready.band) else { return };
-        let Progress::Sampling { due, samples } = &mut class.progress else { return };
+    /// Notes that a class was studied at this time (Unix milliseconds), and whether it has a new dictionary. Says whether it
+    /// has been seen so often meanwhile that it is to be trained again: if nothing more is written, with what there is.
+    pub fn studied(&mut self, ready: &Ready, adopted: bool, now: u64) -> bool {
+        let (trains, by_size) = (self.trains, self.by_size);
+        let Some(class) = self.find(&ready.pattern, ready.band) else { return false };
+        let Progress::Sampling { due, samples } = &mut class.progress else { return false };
         match ready.due {
             Due::Look if trains && class.retrain_at == NEVER_TRAINED => *due = Due::Bytes(FIRST_BYTES),
             Due::Look => class.progress = Progress::Settled { since: now },
             // The next training is better founded, or pays because there are more values by then.
             _ if !ready.is_full => *due = if adopted { Due::Full } else { Due::Bytes(2 * samples.bytes()) },
             _ => {
-                class.retrain_at = if adopted { u64::MAX } else { class.later() };
+                class.retrain_at = match class.is_apart(by_size) {
+                    true => ready.seen.saturating_mul(RETRY_AT),
+                    false if adopted => u64::MAX,
+                    false => class.later(),
+                };
                 class.progress = Progress::Settled { since: now };
             }
         }
+        matches!(class.progress, Progress::Settled { .. }) && class.seen >= class.retrain_at
     }
 
     /// Has a class that has a dictionary already.
     pub fn settle(&mut self, pattern: &[u8], band: Band) {
         if self.find(pattern, band).is_none() {
-            let progress =
-                if self.looks { Progress::anew(Due::Look) } else { Progress::Settled { since: 0 } };
-            self.classes.push(Class { retrain_at: u64::MAX, ..Class::new(pattern, band, progress) });
+            let mut class = Class::new(pattern, band, Progress::Settled { since: 0 });
+            let is_apart = class.is_apart(self.by_size);
+            class.retrain_at = if is_apart { LEAST_RETRY } else { u64::MAX };
+            if self.looks && !is_apart {
+                class.progress = Progress::anew(Due::Look);
+            }
+            self.classes.push(class);
         }
     }
 
     /// Samples a class anew: for a training, or for a look where there is none.
     pub fn resample(&mut self, pattern: &[u8], band: Band) {
-        let due = if self.trains { Due::Full } else { Due::Look };
-        if let Some(class) = self.find(pattern, band) {
-            class.progress = Progress::anew(due);
+        let (trains, by_size) = (self.trains, self.by_size);
+        let Some(class) = self.find(pattern, band) else { return };
+        match trains {
+            true => class.progress = Progress::anew(Due::Full),
+            // There is nothing to look for.
+            false if class.is_apart(by_size) => {}
+            false => class.progress = Progress::anew(Due::Look),
         }
     }
 
     /// Has classes looked at again that were not for long at this time (Unix milliseconds).
     pub fn look_again(&mut self, now: u64) {
-        for class in self.classes.iter_mut().filter(|_| self.looks) {
+        let (looks, by_size) = (self.looks, self.by_size);
+        for class in self.classes.iter_mut().filter(|class| looks && !class.is_apart(by_size)) {
             if let Progress::Settled { since } = class.progress
                 && now.saturating_sub(since) >= LOOK_AGAIN_AFTER
             {
@@ -321,6 +363,11 @@ impl Classes {
     pub fn clear(&mut self) {
         self.patterns = Patterns::new();
         self.classes.clear();
+    }
+
+    /// Forgets all classes but some.
+    pub fn retain(&mut self, is_kept: impl FnMut(&Class) -> bool) {
+        self.classes.retain(is_kept);
     }
 
     /// The classes that there are.
@@ -357,6 +404,11 @@ impl Class {
             Progress::Sampling { samples, .. } => Some(samples),
             Progress::Settled { .. } => None,
         }
+    }
+
+    /// Whether its values are those of no key, if values of different size are told apart.
+    fn is_apart(&self, by_size: bool) -> bool {
+        by_size && self.band == Band::ANY
     }
 
     /// How many samples there are.
@@ -431,6 +483,45 @@ mod tests {
             offer(&mut classes, "user:7", len);
         }
         assert_eq!(classes.classes().len(), 1);
+    }
+
+    const APART: &[u8] = b"*apart*";
+
+    /// Offers large values of no key until their class is ready.
+    fn next_apart(classes: &mut Classes, from: &mut u32) -> Ready {
+        loop {
+            if let Some(ready) = classes.ready() {
+                return ready;
+            }
+            *from += 1;
+            classes.offer_apart(APART, &from.to_le_bytes(), &vec![b'x'; 8_190], 1);
+        }
+    }
+
+    #[test]
+    fn values_of_no_key_have_a_class_that_nothing_is_chosen_for_and_that_is_trained_ever_more_seldom() {
+        for looks in [false, true] {
+            let (mut classes, mut from) = (Classes::new(8 * LIMIT, looks, 7), 0);
+            offer(&mut classes, "*apart*", 8_000);
+            let mut seen = Vec::new();
+            while seen.len() < 4 {
+                let ready = next_apart(&mut classes, &mut from);
+                assert_eq!((&*ready.pattern, ready.band, ready.trains), (APART, Band::ANY, true));
+                assert!(ready.samples.iter().all(|sample| sample.key_len == 0));
+                seen.push(ready.seen);
+                classes.studied(&ready, true, 0);
+                classes.look_at_all();
+                classes.look_again(LOOK_AGAIN_AFTER);
+            }
+            assert!(seen[0] < 200 && seen.windows(2).all(|pair| pair[1] > pair[0] * RETRY_AT), "{seen:?}");
+            assert_eq!(classes.classes().len(), 2, "a key of that name has another class");
+            let ready = next_apart(&mut classes, &mut from);
+            assert!(!classes.studied(&ready, false, 0));
+            let ready = next_apart(&mut classes, &mut from);
+            classes.offer_apart(APART, b"late", &[b'x'; 8_190], ready.seen * RETRY_AT);
+            assert!(classes.studied(&ready, false, 0), "it was written to while it was studied");
+            assert_eq!(classes.offer_apart(APART, b"short", &[b'x'; 31], 1), 0);
+        }
     }
 
     #[test]

@@ -137,6 +137,7 @@ mod tests {
             goal: Some(Goal::Memory),
             trains: false,
             population: 1_000,
+            foreseen: 1_000,
             reads: 1.0,
             room: 0,
             footprint: Footprint { overhead: |key_len| key_len, allocation: |bytes| bytes },

@@ -149,9 +149,11 @@ impl Learner {
         let decided = decisions.of(&ready.pattern, ready.band);
         let choice = decided.map_or(self.settings.choice, |decision| decision.choice);
         let is_used = decided.is_none_or(|decision| decision.uses_dictionary);
+        let population = if dictionary.is_some() { SHARED_BY } else { ready.seen };
         Terms {
             current: Method { choice, dictionary: dictionary.clone().filter(|_| is_used) },
-            population: if dictionary.is_some() { SHARED_BY } else { ready.seen },
+            population,
+            foreseen: population,
             dictionary,
             goal: self.settings.goal,
             trains: ready.trains && self.settings.trains,

@@ -24,7 +24,7 @@ const OVERHEAD: usize = size_of::<Sample>() + 32;
 impl Sample {
     /// The value of a key.
     pub fn new(key: &[u8], value: &[u8]) -> Sample {
-        Sample { key_hash: xxh3_64(key), key_len: key.len(), value: value.into() }
+        Offered::of_key(key, value).kept()
     }
 
     /// Whether it is for measuring.
@@ -34,6 +34,30 @@ impl Sample {
 
     fn bytes(&self) -> usize {
         self.value.len() + OVERHEAD
+    }
+}
+
+/// A value that may become a sample.
+#[derive(Clone, Copy)]
+pub(crate) struct Offered<'v> {
+    key_hash: u64,
+    key_len: usize,
+    pub(crate) value: &'v [u8],
+}
+
+impl<'v> Offered<'v> {
+    /// The value of a key.
+    pub(crate) fn of_key(key: &[u8], value: &'v [u8]) -> Offered<'v> {
+        Offered { key_hash: xxh3_64(key), key_len: key.len(), value }
+    }
+
+    /// One that is kept without a key, and told apart by a name.
+    pub(crate) fn named(name: &[u8], value: &'v [u8]) -> Offered<'v> {
+        Offered { key_len: 0, ..Offered::of_key(name, value) }
+    }
+
+    fn kept(self) -> Sample {
+        Sample { key_hash: self.key_hash, key_len: self.key_len, value: self.value.into() }
     }
 }
 
@@ -68,10 +92,9 @@ impl Reservoir {
     }
 
     /// Offers a value, for a reservoir of at most `limit` bytes. It takes the place of an older one of the same key.
-    pub(crate) fn offer(&mut self, key: &[u8], value: &[u8], limit: usize, random: &mut fastrand::Rng) {
-        let key_hash = xxh3_64(key);
-        let need = value.len() + OVERHEAD;
-        if let Some(&place) = self.places.get(&key_hash) {
+    pub(crate) fn offer(&mut self, offered: Offered<'_>, limit: usize, random: &mut fastrand::Rng) {
+        let need = offered.value.len() + OVERHEAD;
+        if let Some(&place) = self.places.get(&offered.key_hash) {
             self.repeated += 1;
             self.remove(place);
         } else {
@@ -90,8 +113,8 @@ impl Reservoir {
         }
         if self.bytes + need <= limit {
             self.bytes += need;
-            self.places.insert(key_hash, self.samples.len());
-            self.samples.push(Sample { key_hash, key_len: key.len(), value: value.into() });
+            self.places.insert(offered.key_hash, self.samples.len());
+            self.samples.push(offered.kept());
         }
     }
 
@@ -133,7 +156,7 @@ mod tests {
             for number in 0..1_000u32 {
                 let mut value = vec![0; 500 + (number % 1_001) as usize];
                 value[..4].copy_from_slice(&number.to_le_bytes());
-                reservoir.offer(&number.to_le_bytes(), &value, LIMIT, &mut random);
+                reservoir.offer(Offered::of_key(&number.to_le_bytes(), &value), LIMIT, &mut random);
                 assert!(reservoir.bytes() <= LIMIT);
             }
             let number =
@@ -147,7 +170,8 @@ mod tests {
     #[test]
     fn a_key_has_one_sample_and_that_is_its_latest_value() {
         let (mut reservoir, mut random) = (Reservoir::new(), fastrand::Rng::with_seed(7));
-        (0..10u8).for_each(|number| reservoir.offer(b"key", &[number], 10_000, &mut random));
+        let mut offer = |number| reservoir.offer(Offered::of_key(b"key", &[number]), 10_000, &mut random);
+        (0..10u8).for_each(&mut offer);
         assert_eq!(*reservoir.samples()[0].value, [9]);
         assert_eq!((reservoir.samples().len(), reservoir.bytes()), (1, 1 + OVERHEAD));
     }
@@ -157,7 +181,8 @@ mod tests {
         let (mut reservoir, mut random) = (Reservoir::new(), fastrand::Rng::with_seed(7));
         for number in 0..2_000u32 {
             assert_eq!(reservoir.is_full(), number >= 1_100);
-            reservoir.offer(&(number % 100).to_le_bytes(), b"value", 1 << 20, &mut random);
+            let offered = Offered::of_key(&(number % 100u32).to_le_bytes(), b"value");
+            reservoir.offer(offered, 1 << 20, &mut random);
         }
         assert_eq!(reservoir.samples().len(), 100);
     }

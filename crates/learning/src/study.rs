@@ -63,6 +63,8 @@ pub struct Terms {
     pub trains: bool,
     /// How many values the class has, about.
     pub population: u64,
+    /// For how many values the size of a dictionary is chosen, if it pays for those that there are.
+    pub foreseen: u64,
     /// How often a value is read, about, for each time that it is written.
     pub reads: f64,
     /// How many bytes a dictionary may take in memory.
@@ -238,25 +240,28 @@ impl Bench<'_> {
         Study { measured, best, new_dictionary, trained: new }
     }
 
-    /// The dictionary that saves the most of those of several sizes, if it is worth having.
+    /// The dictionary that saves the most of those of several sizes, of those that are worth having.
     fn train(&self, trained: &[&Sample], held_out: &[&Sample]) -> Option<Arc<Dictionary>> {
-        let Terms { current, population, room, .. } = self.terms;
+        let Terms { current, population, foreseen, room, .. } = self.terms;
         let values: Vec<&[u8]> = trained.iter().map(|sample| &*sample.value).collect();
         let bytes: usize = values.iter().map(|value| value.len()).sum();
         let before = self.measure(current, held_out);
         let most = before.stored(*population) * MOST_STORED / 100;
-        let mut best: Option<(u64, Arc<Dictionary>)> = None;
+        let (mut least, mut best) = (u64::MAX, None);
         for size in DICTIONARY_SIZES.into_iter().filter(|size| size * SAMPLES_FOR_EACH_BYTE <= bytes) {
             let Ok(dictionary) = Dictionary::train(&values, size) else { break };
             let dictionary = Arc::new(dictionary);
             let after = self.measure(&self.with_dictionary(dictionary.clone()), held_out);
-            let stored = after.stored(*population);
-            if after.memory > *room || best.as_ref().is_some_and(|(least, _)| stored >= *least) {
+            let stored = after.stored(*foreseen);
+            if after.memory > *room || stored >= least {
                 break;
             }
-            best = Some((stored, dictionary));
+            least = stored;
+            if after.stored(*population) <= most {
+                best = Some(dictionary);
+            }
         }
-        best.filter(|(stored, _)| *stored <= most).map(|(_, dictionary)| dictionary)
+        best
     }
 
     /// How values are encoded with a new dictionary.
@@ -352,6 +357,16 @@ mod tests {
             .collect()
     }
 
+    /// Values whose words are those of a vocabulary, which no small dictionary has room for.
+    fn wordy(count: usize) -> Vec<Sample> {
+        let mut random = fastrand::Rng::with_seed(7);
+        let words: Vec<String> = (0..2_000).map(|_| (0..9).map(|_| random.lowercase()).collect()).collect();
+        let mut value = || -> String { (0..150).map(|_| &*words[random.usize(..words.len())]).collect() };
+        (0..count)
+            .map(|number| Sample::new(format!("text:{number}").as_bytes(), value().as_bytes()))
+            .collect()
+    }
+
     fn noise(count: usize) -> Vec<Sample> {
         let mut random = fastrand::Rng::with_seed(7);
         let mut value = || -> Vec<u8> { (0..600).map(|_| random.u8(..)).collect() };
@@ -366,6 +381,7 @@ mod tests {
             goal,
             trains: true,
             population: 100_000,
+            foreseen: 100_000,
             reads: 1.0,
             room: 16 << 20,
             footprint: Footprint { overhead: |key_len| key_len + 16, allocation: |bytes| bytes },
@@ -395,10 +411,22 @@ mod tests {
 
     #[test]
     fn a_dictionary_that_takes_more_than_it_saves_is_not_worth_having() {
-        let few = Terms { population: 100, ..terms(None) };
+        let few = Terms { population: 100, foreseen: 100, ..terms(None) };
         assert!(study(&users(2_000), &few, &free).new_dictionary.is_none());
         let no_room = Terms { room: 1_000, ..terms(None) };
         assert!(study(&users(2_000), &no_room, &free).new_dictionary.is_none());
+    }
+
+    #[test]
+    fn a_size_is_chosen_for_the_values_that_are_foreseen_if_it_pays_for_those_that_are_there() {
+        let samples = wordy(400);
+        let size = |population, foreseen| {
+            let few = Terms { population, foreseen, ..terms(None) };
+            let found = study(&samples, &few, &free).new_dictionary;
+            found.map_or(0, |dictionary| dictionary.bytes().len())
+        };
+        assert!((1..size(1_500, 100_000)).contains(&size(1_500, 1_500)));
+        assert_eq!(size(100, 100_000), 0);
     }
 
     #[test]

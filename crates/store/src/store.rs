@@ -90,10 +90,19 @@ impl Settings {
         }
     }
 
-    /// Whether new values are encoded with dictionaries: that takes zstd.
+    /// Whether new values or nodes of lists are encoded with dictionaries: that takes zstd.
     pub fn uses_dictionaries(&self) -> bool {
+        self.values_use_dictionaries() || self.lists_use_dictionaries()
+    }
+
+    pub(crate) fn values_use_dictionaries(&self) -> bool {
         self.dictionaries.enabled
             && (self.goal.is_some() || self.compression.algorithm().id() == CodecId::Zstd)
+    }
+
+    pub(crate) fn lists_use_dictionaries(&self) -> bool {
+        let codec = self.lists.node_codec().map(|codec| codec.algorithm().id());
+        self.dictionaries.enabled && codec == Some(CodecId::Zstd)
     }
 
     /// What records are encoded with that nobody uses: nothing else where it is switched off, speed is the goal, or this
@@ -103,9 +112,17 @@ impl Settings {
         Choice::new("zstd", Some(self.packing.level), 0).ok().filter(|_| is_wanted)
     }
 
-    /// Whether values are sampled.
+    /// Whether values or nodes of lists are sampled.
     pub fn learns(&self) -> bool {
-        self.goal.is_some() || self.uses_dictionaries() && self.dictionaries.trains
+        self.learns_from_values() || self.learns_from_lists()
+    }
+
+    pub(crate) fn learns_from_values(&self) -> bool {
+        self.goal.is_some() || self.values_use_dictionaries() && self.dictionaries.trains
+    }
+
+    pub(crate) fn learns_from_lists(&self) -> bool {
+        self.lists_use_dictionaries() && self.dictionaries.trains
     }
 }
 
@@ -226,8 +243,7 @@ impl Store {
         if let Some(disk) = store.changes.disk() {
             disk.attach(keyspace);
             disk.follow(&store.settings());
-            let level = store.settings().compression.level();
-            store.dictionaries.load(disk, level).map_err(|error| disk.unreadable(&error))?;
+            store.dictionaries.load(disk, &store.settings()).map_err(|error| disk.unreadable(&error))?;
         }
         Ok(store)
     }
@@ -330,10 +346,11 @@ impl Store {
             Some(disk) => disk.dictionary_uses().unwrap_or_default(),
             None => self.keyspace.dictionary_uses(),
         };
-        let is_used = self.settings().uses_dictionaries();
+        let settings = self.settings();
         let mut stats =
             self.dictionaries.known().stats(|number| records.get(&number).copied().unwrap_or_default());
-        stats.iter_mut().for_each(|dictionary| dictionary.active &= is_used);
+        let is_used = |dictionary: &DictionaryStats| settings.uses_dictionary_for(&dictionary.pattern);
+        stats.iter_mut().for_each(|dictionary| dictionary.active &= is_used(dictionary));
         stats
     }
 
@@ -369,7 +386,8 @@ impl Store {
     /// What it is worth is not asked at first, but what can be learned from the values here is compared with it.
     ///
     /// A pattern has 1 to 256 bytes. It is a glob in which `*` ends a segment of the key (at `:`, `/`, `|`, `#` or the end),
-    /// and is the only special character; at the end of the pattern it stands for all that follows.
+    /// and is the only special character; at the end of the pattern it stands for all that follows. `*lists*` stands for the
+    /// nodes of lists, of any length.
     ///
     /// # Errors
     /// [`DictionaryError`] if it is none, there is no room for it, the pattern is not as above, or values of this length
@@ -380,9 +398,8 @@ impl Store {
         pattern: &[u8],
         len: usize,
     ) -> Result<u32, DictionaryError> {
-        let Settings { compression, dictionaries, .. } = self.settings();
         let imported = Imported { content, pattern, len };
-        self.dictionaries.import(&imported, compression.level(), dictionaries, system_time(), &self.changes)
+        self.dictionaries.import(&imported, &self.settings(), system_time(), &self.changes)
     }
 
     /// What is chosen for each class, the most precise pattern first.

@@ -66,6 +66,8 @@ const LIST: &[Figure<ListStats>] = &[
     plain("elements", |l| Value::Count(l.elements)),
     plain("nodes", |l| Value::Count(l.nodes as u64)),
     plain("compressed_nodes", |l| Value::Count(l.compressed_nodes as u64)),
+    plain("stored_dictionary", |l| l.dictionary.map_or(Value::Unknown, |number| Value::Count(number.into()))),
+    plain("dictionary_nodes", |l| Value::Count(l.dictionary_nodes as u64)),
     plain("stored_bytes", |l| Value::Bytes(l.stored_bytes)),
     plain("original_bytes", |l| Value::Bytes(l.raw_bytes)),
 ];

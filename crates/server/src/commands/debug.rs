@@ -61,11 +61,12 @@ fn object(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(())
 }
 
-/// What Valkey tells of a list that does not fit one listpack.
+/// What Valkey tells of a list that does not fit one listpack, and the dictionary that its nodes need.
 fn nodes(context: &Context<'_>, list: &ListStats) -> String {
     let lists = context.server.store().settings().lists;
+    let dictionary = list.dictionary.map(|number| format!(" ql_dictionary:{number}")).unwrap_or_default();
     format!(
-        " ql_nodes:{} ql_avg_node:{:.2} ql_listpack_max:{} ql_compressed:{} ql_uncompressed_size:{}",
+        " ql_nodes:{} ql_avg_node:{:.2} ql_listpack_max:{} ql_compressed:{} ql_uncompressed_size:{}{dictionary}",
         list.nodes,
         list.elements as f64 / list.nodes as f64,
         lists.max_listpack_size.setting(),

@@ -74,6 +74,7 @@ pub(crate) fn evaluate(samples: &[Sample], kind: Kind, goal: Goal) -> Option<Eva
         goal: Some(goal),
         trains: samples.len() >= LEAST_FOR_A_DICTIONARY,
         population: kind.population,
+        foreseen: kind.population,
         reads: kind.reads,
         room: Dictionary::MAX_BYTES,
         footprint: FOOTPRINT,

@@ -7,8 +7,9 @@ use crossbeam_utils::CachePadded;
 use snugly_codec::{Dictionary, LoadError};
 use snugly_learning::{Band, Decision, Decisions, Drift, Pattern};
 
-use super::DictionaryStats;
+use super::{DictionaryStats, lists};
 use crate::disk::dictionary::DictionaryRow;
+use crate::store::Settings;
 
 /// One dictionary of a store.
 pub(crate) struct Version {
@@ -62,15 +63,15 @@ impl Version {
     ///
     /// # Errors
     /// [`LoadError`] if the content is no dictionary, or this build has no use for one.
-    pub(super) fn of_row(row: DictionaryRow, level: i32) -> Result<Version, LoadError> {
+    pub(super) fn of_row(row: DictionaryRow, settings: &Settings) -> Result<Version, LoadError> {
         let dictionary = Arc::new(Dictionary::load(row.content)?);
         // Made ready before the first writer needs it.
-        dictionary.memory(level);
+        dictionary.memory(lists::level(&row.pattern, settings));
         Ok(Version {
             number: row.number,
             dictionary,
             pattern: Pattern::parse(&row.pattern),
-            band: Band::of(row.min_len as usize).unwrap_or_default(),
+            band: lists::band_of(&row.pattern, row.min_len as usize).unwrap_or_default(),
             samples: row.samples as usize,
             ratio_before: row.ratio_before,
             ratio_after: row.ratio_after,

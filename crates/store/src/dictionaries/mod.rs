@@ -4,6 +4,7 @@
 //!
 //! - [`known`]: the dictionaries that there are, by number for readers and by key for writers
 //! - [`tending`]: what is done about classes in the background, a step at a time
+//! - [`lists`]: the class of the nodes of lists
 //! - [`exclusion`]: keys that all of this is not for; [`inventory`]: what there is, for people
 //!
 //! This file has what the store's sessions share. They see a [`Known`] that never changes, and fetch another when there
@@ -14,6 +15,7 @@
 mod exclusion;
 mod inventory;
 pub(crate) mod known;
+pub(crate) mod lists;
 pub(crate) mod tending;
 
 use std::sync::Arc;
@@ -31,6 +33,7 @@ use crate::store::Settings;
 pub use exclusion::KeyPredicate;
 pub use inventory::ClassStats;
 use known::{Known, Version, drift};
+use lists::LISTS;
 pub(crate) use tending::Request;
 
 /// How dictionaries are made and kept.
@@ -217,6 +220,7 @@ impl Dictionaries {
         if !settings.learns() {
             sampled.classes.clear();
         }
+        sampled.classes.retain(|class| settings.learns_for(&class.pattern));
         if sampled.goal != settings.goal {
             sampled.goal = settings.goal;
             sampled.classes.look_at_all();
@@ -281,24 +285,28 @@ impl Dictionaries {
     /// Shows a written value, which stands for so many, to those who sample; says how many of the next need not be
     /// shown. Never waits.
     pub(crate) fn offer(&self, key: &[u8], value: &[u8], stands_for: u64) -> u32 {
+        self.show(key, |classes| classes.offer(key, value, stands_for))
+    }
+
+    fn show(&self, key: &[u8], offer: impl FnOnce(&mut Classes) -> u32) -> u32 {
         if !self.watched.is_tended.load(Ordering::Relaxed) {
             return ASK_AGAIN;
         }
         let Some(mut sampled) = self.sampled.try_lock() else { return 0 };
         self.clear_deleted(&mut sampled);
-        if self.is_excluded(key) { 0 } else { sampled.classes.offer(key, value, stands_for) }
+        if self.is_excluded(key) { 0 } else { offer(&mut sampled.classes) }
     }
 
     /// Knows the dictionaries that a store on disk has.
     ///
     /// # Errors
     /// [`DiskError`] if they cannot be read. One that cannot be used is left out, and told of.
-    pub(crate) fn load(&self, disk: &Disk, level: i32) -> Result<(), DiskError> {
+    pub(crate) fn load(&self, disk: &Disk, settings: &Settings) -> Result<(), DiskError> {
         let StoredDictionaries { rows, active, next } = disk.dictionaries()?;
         let mut versions = Vec::new();
         for row in rows {
             let number = row.number;
-            match Version::of_row(row, level) {
+            match Version::of_row(row, settings) {
                 Ok(version) => versions.push(Arc::new(version)),
                 Err(error) => disk.dictionary_is_unusable(&number.to_string(), &error.to_string()),
             }
@@ -356,18 +364,17 @@ impl Dictionaries {
     pub(crate) fn import(
         &self,
         imported: &Imported<'_>,
-        level: i32,
-        settings: DictionarySettings,
+        settings: &Settings,
         now: u64,
         changes: &Changes,
     ) -> Result<u32, DictionaryError> {
         let Imported { content, pattern, len } = *imported;
-        let band = Band::of(len).ok_or(DictionaryError::NoSuchLength { len })?;
+        let band = lists::band_of(pattern, len).ok_or(DictionaryError::NoSuchLength { len })?;
         if !is_usable(pattern) {
             return Err(DictionaryError::UnusablePattern);
         }
         let dictionary = Arc::new(Dictionary::load(content)?);
-        dictionary.memory(level);
+        dictionary.memory(lists::level(pattern, settings));
         let version = Version {
             number: 0,
             dictionary,
@@ -379,7 +386,7 @@ impl Dictionaries {
             trained_at: now,
             live: drift(None),
         };
-        let number = self.use_version(&mut self.known.write(), version, settings, changes)?;
+        let number = self.use_version(&mut self.known.write(), version, settings.dictionaries, changes)?;
         // What can be learned here is compared with it.
         self.sampled().classes.resample(pattern, band);
         Ok(number)
@@ -446,8 +453,11 @@ pub(crate) struct Imported<'a> {
     pub(crate) len: usize,
 }
 
-/// Whether a pattern means the same here as for those who write globs.
+/// Whether a pattern means the same here as for those who write globs, or stands for lists.
 fn is_usable(pattern: &[u8]) -> bool {
+    if pattern == LISTS {
+        return true;
+    }
     let ends_segment = |at: usize| pattern.get(at + 1).is_none_or(|next| b":/|#".contains(next));
     (1..=MAX_PATTERN_LEN).contains(&pattern.len())
         && pattern.iter().enumerate().all(|(at, byte)| match byte {

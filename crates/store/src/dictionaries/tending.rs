@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use snugly_codec::Dictionary;
 use snugly_learning::{
-    Band, Class, Decision, Footprint, Method, Pattern, Ready, Study, Terms, study, with_dictionary,
+    Band, Class, Decision, Footprint, Goal, Method, Pattern, Ready, Study, Terms, study, with_dictionary,
 };
 use tracing::{debug, info};
 
 use super::Dictionaries;
 use super::known::{Known, Version, drift};
+use super::lists::{BAND, LISTS};
 use crate::changes::Changes;
 use crate::memory::{entry, entry_allocation_size};
 use crate::store::Settings;
@@ -29,10 +30,15 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) reads: &'a dyn Fn() -> f64,
     /// Says about how many of the store's values are wanted.
     pub(crate) population: &'a dyn Fn(Wanted<'_>) -> u64,
+    /// Says about how many nodes of lists are compressed.
+    pub(crate) nodes: &'a dyn Fn() -> u64,
     /// Gives the processor time of the thread.
     pub(crate) clock: &'a dyn Fn() -> Duration,
     pub(crate) changes: &'a Changes,
 }
+
+/// Of lists a training comes early, and its dictionary may well stay: the size is chosen for so many times as many nodes.
+const LISTS_GROW: u64 = 4;
 
 /// What a record takes in memory.
 const FOOTPRINT: Footprint =
@@ -84,8 +90,10 @@ impl Dictionaries {
         if sampled.flushes != known.flushes() || sampled.goal != surroundings.settings.goal {
             return true;
         }
-        sampled.classes.studied(&ready, adopted, surroundings.now);
-        if let Some(goal) = surroundings.settings.goal.filter(|_| adopted || study.new_dictionary.is_none()) {
+        if sampled.classes.studied(&ready, adopted, surroundings.now) {
+            self.request.lock().get_or_insert_with(|| Some(Pattern::parse(&ready.pattern)));
+        }
+        if let Some(goal) = terms.goal.filter(|_| adopted || study.new_dictionary.is_none()) {
             let before = known.decisions().of(&ready.pattern, ready.band);
             let decision = Decision::new(&ready, &terms, goal, &study, before, surroundings.now);
             debug!(pattern = %escaped(&ready.pattern), min_len = ready.band.start(), choice = ?decision.choice, "decided");
@@ -140,6 +148,38 @@ impl Dictionaries {
 /// What is known of a class beside its samples.
 fn terms(known: &Known, ready: &Ready, surroundings: &Surroundings<'_>) -> Terms {
     let settings = surroundings.settings;
+    let (goal, current, dictionary, population) = match *ready.pattern == *LISTS {
+        true => terms_of_lists(known, surroundings),
+        false => terms_of_values(known, ready, surroundings),
+    };
+    // With a disk tier memory may hold fewer than were sampled.
+    let population = population.max(ready.samples.len() as u64);
+    Terms {
+        current,
+        dictionary,
+        goal,
+        trains: ready.trains && settings.dictionaries.learns(),
+        population,
+        foreseen: if *ready.pattern == *LISTS { population * LISTS_GROW } else { population },
+        reads: (surroundings.reads)(),
+        room: known.room(settings.dictionaries.dictionaries_limit(), &ready.pattern, ready.band),
+        footprint: FOOTPRINT,
+    }
+}
+
+/// What is decided for, how values are encoded now, the dictionary that there is, and how many of them there are.
+type Own = (Option<Goal>, Method, Option<Arc<Dictionary>>, u64);
+
+fn terms_of_lists(known: &Known, surroundings: &Surroundings<'_>) -> Own {
+    let Settings { lists, compression, .. } = surroundings.settings;
+    let dictionary = known.active_of(LISTS, BAND).map(|version| version.dictionary().clone());
+    let choice = lists.compress_codec.unwrap_or(*compression);
+    // Nothing is chosen for lists but the dictionary.
+    (None, Method { choice, dictionary: dictionary.clone() }, dictionary, (surroundings.nodes)())
+}
+
+fn terms_of_values(known: &Known, ready: &Ready, surroundings: &Surroundings<'_>) -> Own {
+    let settings = surroundings.settings;
     let pattern = Pattern::parse(&ready.pattern);
     // A pattern is a key of its own class: this is what writers use for such keys.
     let dictionary = known.active_for(&ready.pattern, ready.band.start());
@@ -162,17 +202,7 @@ fn terms(known: &Known, ready: &Ready, surroundings: &Surroundings<'_>) -> Terms
                 .active_for(key, len)
                 .is_none_or(|version| version.pattern.precision() <= pattern.precision())
     };
-    Terms {
-        current,
-        dictionary,
-        goal: settings.goal,
-        trains: ready.trains && settings.dictionaries.learns(),
-        // With a disk tier memory may hold fewer than were sampled.
-        population: (surroundings.population)(&is_wanted).max(ready.samples.len() as u64),
-        reads: (surroundings.reads)(),
-        room: known.room(settings.dictionaries.dictionaries_limit(), &ready.pattern, ready.band),
-        footprint: FOOTPRINT,
-    }
+    (settings.goal, current, dictionary, (surroundings.population)(&is_wanted))
 }
 
 fn new_version(dictionary: &Arc<Dictionary>, ready: &Ready, study: &Study, now: u64) -> Version {
@@ -233,6 +263,7 @@ mod tests {
             now: 0,
             reads: &|| 1.0,
             population,
+            nodes: &|| 0,
             clock: &|| Duration::ZERO,
             changes,
         })
@@ -242,7 +273,7 @@ mod tests {
     fn import(dictionaries: &Dictionaries, changes: &Changes, pattern: &[u8]) {
         let content = dictionaries.known().active()[0].dictionary().bytes().to_vec();
         let imported = Imported { content: &content, pattern, len: 64 };
-        dictionaries.import(&imported, 3, settings().dictionaries, 0, changes).expect("it is whole");
+        dictionaries.import(&imported, &settings(), 0, changes).expect("it is whole");
     }
 
     #[test]

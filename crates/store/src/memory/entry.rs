@@ -58,7 +58,7 @@ const EMPTY_RECORD: [u8; 2] = [CodecId::Identity as u8, 0];
 const LIST_POINTER_LEN: usize = size_of::<*const List>();
 
 /// Bytes that stand beside the record in an entry's allocation.
-pub(crate) fn overhead(key_len: usize, has_expiry: bool) -> usize {
+pub(crate) const fn overhead(key_len: usize, has_expiry: bool) -> usize {
     HEADER_LEN + if has_expiry { EXPIRY_LEN } else { 0 } + key_len
 }
 

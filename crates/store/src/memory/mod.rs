@@ -19,7 +19,7 @@ pub(crate) mod keyspace;
 pub(crate) mod shard;
 pub(crate) mod slab;
 pub(crate) mod table;
-mod uses;
+pub(crate) mod uses;
 
 use slab::Slab;
 

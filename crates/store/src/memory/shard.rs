@@ -240,6 +240,14 @@ impl Shard {
         self.database(database).with_list(index, change)
     }
 
+    /// Tells of a list of which nodes were encoded anew: to clients, no key has changed.
+    pub(crate) fn list_encoded_anew(&mut self, database: usize, index: usize) {
+        self.version += 1;
+        if let Some(part) = self.existing_database(database) {
+            self.changes.encoded_anew(database, part.table.entry(index));
+        }
+    }
+
     /// Tells of a list that was changed.
     pub(crate) fn list_changed(&mut self, database: usize, index: usize) {
         self.version += 1;
@@ -586,6 +594,12 @@ impl Database {
         let mut list = self.table.entry(index).list()?.lock();
         let before = list.totals();
         let result = change(&mut list);
+        for (number, growth) in list.take_untold_needs() {
+            match growth > 0 {
+                true => self.dictionaries.add(number, growth.unsigned_abs()),
+                false => self.dictionaries.remove(number, growth.unsigned_abs()),
+            }
+        }
         let after = list.totals();
         self.entry_bytes = self.entry_bytes + after.memory as usize - before.memory as usize;
         self.lists = self.lists.minus(before).plus(after);
@@ -611,15 +625,23 @@ impl Database {
 
     fn enter(&mut self, tag: u16, entry: EntryRef<'_>) {
         self.entry_bytes += entry.allocation_size();
-        entry.list().inspect(|list| self.lists = self.lists.plus(list.lock().totals()));
-        entry.dictionary().inspect(|&number| self.dictionaries.add(number));
+        if let Some(list) = entry.list() {
+            let list = list.lock();
+            self.lists = self.lists.plus(list.totals());
+            list.needs().for_each(|(number, nodes)| self.dictionaries.add(number, nodes));
+        }
+        entry.dictionary().inspect(|&number| self.dictionaries.add(number, 1));
         self.move_expiry(tag, None, entry.expiry());
     }
 
     fn leave(&mut self, tag: u16, entry: EntryRef<'_>) {
         self.entry_bytes -= entry.allocation_size();
-        entry.list().inspect(|list| self.lists = self.lists.minus(list.lock().totals()));
-        entry.dictionary().inspect(|&number| self.dictionaries.remove(number));
+        if let Some(list) = entry.list() {
+            let list = list.lock();
+            self.lists = self.lists.minus(list.totals());
+            list.needs().for_each(|(number, nodes)| self.dictionaries.remove(number, nodes));
+        }
+        entry.dictionary().inspect(|&number| self.dictionaries.remove(number, 1));
         self.move_expiry(tag, entry.expiry(), None);
     }
 

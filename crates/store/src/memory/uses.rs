@@ -5,21 +5,21 @@
 pub(crate) struct Uses(Vec<(u32, u32)>);
 
 impl Uses {
-    /// One record more.
-    pub(crate) fn add(&mut self, number: u32) {
+    /// So many records more.
+    pub(crate) fn add(&mut self, number: u32, records: u32) {
         match self.0.iter_mut().find(|(known, _)| *known == number) {
-            Some((_, count)) => *count += 1,
+            Some((_, count)) => *count += records,
             None => {
                 self.0.reserve_exact(1);
-                self.0.push((number, 1));
+                self.0.push((number, records));
             }
         }
     }
 
-    /// One record fewer.
-    pub(crate) fn remove(&mut self, number: u32) {
+    /// So many records fewer.
+    pub(crate) fn remove(&mut self, number: u32, records: u32) {
         let Some(place) = self.0.iter().position(|(known, _)| *known == number) else { return };
-        self.0[place].1 -= 1;
+        self.0[place].1 -= records;
         if self.0[place].1 == 0 {
             self.0.swap_remove(place);
         }

@@ -4,6 +4,7 @@
 //! - [`ends`]: pushing and popping; [`edit`]: changes anywhere; [`reading`]: what a reader takes with it
 //! - [`packing`]: which nodes are compressed, and when; [`decoded`]: those that are kept decoded;
 //!   [`edited`]: those that are not packed yet since they may change again
+//! - [`anew`]: packed nodes that are encoded anew; [`needs`]: the dictionaries that they need
 //! - [`stored`]: what a list is on disk
 //! - [`List`]: a list that a key has, behind a lock of its own
 //!
@@ -14,11 +15,13 @@
 //!
 //! The module knows elements and nodes. It does not know keys, commands, nor how a record is decoded, which it is told.
 
+pub(crate) mod anew;
 pub(crate) mod decoded;
 mod edit;
 pub(crate) mod edited;
 mod ends;
 pub(crate) mod fill;
+mod needs;
 pub(crate) mod node;
 pub(crate) mod packing;
 pub(crate) mod reading;
@@ -38,7 +41,8 @@ use thiserror::Error;
 use crate::memory::allocation_size;
 use crate::memory::entry::EntryRef;
 pub use fill::Fill;
-use node::{Content, Node, NodeId};
+use needs::Needs;
+use node::{Content, Holding, Node, NodeId};
 use stored::{NodeKey, OnDisk};
 
 /// One end of a list.
@@ -127,6 +131,8 @@ pub struct ListTotals {
     pub elements: u64,
     /// How many nodes they have.
     pub nodes: u64,
+    /// How many of them have others on both sides, and so may be compressed.
+    pub inner_nodes: u64,
     /// Bytes of all nodes, uncompressed.
     pub raw_bytes: u64,
     /// Bytes that the lists take in memory, those of their keys not included.
@@ -139,6 +145,7 @@ impl ListTotals {
             lists: combine(self.lists, other.lists),
             elements: combine(self.elements, other.elements),
             nodes: combine(self.nodes, other.nodes),
+            inner_nodes: combine(self.inner_nodes, other.inner_nodes),
             raw_bytes: combine(self.raw_bytes, other.raw_bytes),
             memory: combine(self.memory, other.memory),
         }
@@ -166,6 +173,8 @@ pub(crate) struct Quicklist {
     /// Whether it has more than what one small listpack holds, or has had until it became much less. Clients are told, and
     /// nothing else depends on it.
     is_large: bool,
+    /// The dictionaries that nodes in memory need.
+    needs: Needs,
     /// Nodes that are to be packed now.
     due: Vec<NodeId>,
     /// Nodes that wait to be packed from this change on.
@@ -216,7 +225,24 @@ impl Quicklist {
         allocation_size(around)
             + allocation_size(self.nodes.capacity() * size_of::<Node>())
             + allocation_size(self.due.capacity() * size_of::<NodeId>())
+            + self.needs.memory()
             + self.content_bytes
+    }
+
+    /// The dictionaries that nodes in memory need, by number, and how many nodes that are.
+    pub(crate) fn needs(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.needs.iter()
+    }
+
+    /// By how much these numbers have grown since the shard was told the last time.
+    pub(crate) fn take_untold_needs(&mut self) -> Vec<(u32, i32)> {
+        self.needs.take_untold()
+    }
+
+    /// A node's content is another one than before, or is there no more.
+    fn account(&mut self, before: Holding, after: Holding) {
+        self.content_bytes = self.content_bytes + after.memory - before.memory;
+        self.needs.moved(before.dictionary, after.dictionary);
     }
 
     /// What this one takes.
@@ -225,6 +251,7 @@ impl Quicklist {
             lists: 1,
             elements: self.len,
             nodes: self.nodes.len() as u64,
+            inner_nodes: self.nodes.len().saturating_sub(2) as u64,
             raw_bytes: self.raw_bytes,
             memory: self.memory() as u64,
         }
@@ -269,9 +296,10 @@ impl Quicklist {
         }
         let listpack = Arc::new(self.opened(index, open)?);
         let node = &mut self.nodes[index];
-        let before = node.memory();
+        let before = node.holding();
         node.keep(Content::Plain(listpack));
-        self.content_bytes = self.content_bytes + node.memory() - before;
+        let after = node.holding();
+        self.account(before, after);
         Ok(())
     }
 
@@ -324,7 +352,9 @@ impl Quicklist {
     fn remove_nodes(&mut self, range: Range<usize>) {
         let mut gone = Vec::new();
         for node in self.nodes.drain(range) {
-            self.content_bytes -= node.memory();
+            let Holding { memory, dictionary } = node.holding();
+            self.content_bytes -= memory;
+            self.needs.moved(dictionary, None);
             self.len -= node.len() as u64;
             self.raw_bytes -= node.raw_len() as u64;
             gone.extend((node.row() != 0).then_some(node.row()));

@@ -23,6 +23,11 @@ impl NodeId {
         NodeId(1 << 62)
     }
 
+    /// As bytes.
+    pub(crate) fn bytes(self) -> [u8; 8] {
+        self.0.to_be_bytes()
+    }
+
     /// One between two others, if there is any; without a neighbour, as far away as is usual.
     pub(crate) fn between(before: Option<NodeId>, after: Option<NodeId>) -> Option<NodeId> {
         match (before, after) {
@@ -70,6 +75,22 @@ impl Content {
             Content::Packed(entry) => entry.borrow().allocation_size(),
         }
     }
+
+    fn dictionary(&self) -> Option<u32> {
+        match self {
+            Content::Plain(_) => None,
+            Content::Packed(entry) => entry.borrow().dictionary(),
+        }
+    }
+}
+
+/// What a node's content takes of what others count.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Holding {
+    /// Bytes in memory.
+    pub(super) memory: usize,
+    /// The number of the dictionary that it needs.
+    pub(super) dictionary: Option<u32>,
 }
 
 /// Bytes that a counted listpack takes: the counts and the vector are in an allocation of their own.
@@ -187,6 +208,11 @@ impl Node {
     /// Bytes that the content takes in memory.
     pub(crate) fn memory(&self) -> usize {
         self.content.as_ref().map_or(0, Content::memory)
+    }
+
+    pub(super) fn holding(&self) -> Holding {
+        let of = |content: &Content| Holding { memory: content.memory(), dictionary: content.dictionary() };
+        self.content.as_ref().map(of).unwrap_or_default()
     }
 
     /// The record, if it is compressed.

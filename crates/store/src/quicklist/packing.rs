@@ -23,6 +23,11 @@ pub(crate) struct Due {
 }
 
 impl Due {
+    /// The name of the node in its list.
+    pub(crate) fn id(&self) -> NodeId {
+        self.id
+    }
+
     /// What is to be encoded.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.listpack.as_bytes()
@@ -53,14 +58,15 @@ impl Quicklist {
         let Some(index) = self.index_of(due.id) else { return };
         let node = &mut self.nodes[index];
         if node.plain().is_some_and(|current| Arc::ptr_eq(current, &due.listpack)) {
-            let before = node.memory();
+            let before = node.holding();
             node.pack(packed);
-            self.content_bytes = self.content_bytes + node.memory() - before;
+            let after = node.holding();
+            self.account(before, after);
         }
     }
 
     /// Whether a node is between the zones of both ends.
-    fn is_inside(&self, index: usize, layout: Layout) -> bool {
+    pub(super) fn is_inside(&self, index: usize, layout: Layout) -> bool {
         index >= layout.zone() && index + layout.zone() < self.nodes.len()
     }
 

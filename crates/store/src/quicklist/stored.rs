@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use snugly_codec::Record;
 
-use super::node::{Content, Node, NodeId};
+use super::needs::Needs;
+use super::node::{Content, Holding, Node, NodeId};
 use super::{List, NodeError, Quicklist};
 use crate::memory::entry::{Access, Entry};
 
@@ -193,6 +194,7 @@ impl Quicklist {
             raw_bytes: self.raw_bytes,
             content_bytes: 0,
             is_large: self.is_large,
+            needs: Needs::default(),
             due: self.due.clone(),
             newly_edited: Vec::new(),
             on_disk: None,
@@ -205,8 +207,11 @@ impl Quicklist {
                 copy.nodes[index].keep(Content::Packed(read(key)?));
             }
             copy.nodes[index].forget_row();
-            copy.content_bytes += copy.nodes[index].memory();
+            let holding = copy.nodes[index].holding();
+            copy.account(Holding::default(), holding);
         }
+        // Whoever has the copy counts all of it.
+        copy.take_untold_needs();
         Ok(copy)
     }
 
@@ -276,9 +281,11 @@ impl Quicklist {
                 break;
             }
             if node.row() != 0 && node.content().is_some() && !is_on_its_way(node.id()) && node.has_cooled() {
-                freed += node.memory();
-                self.content_bytes -= node.memory();
+                let held = node.holding();
                 node.drop_content();
+                freed += held.memory;
+                self.content_bytes -= held.memory;
+                self.needs.moved(held.dictionary, None);
             }
         }
         freed
@@ -290,7 +297,8 @@ impl Quicklist {
         let node = &mut self.nodes[index];
         if node.content().is_none() {
             node.keep(content);
-            self.content_bytes += node.memory();
+            let holding = node.holding();
+            self.account(Holding::default(), holding);
         }
     }
 }

@@ -6,12 +6,13 @@ use snugly_codec::{Choice, DecodeError};
 use snugly_learning::{Decision, with_dictionary};
 
 use super::{Session, StoreError, Value};
+use crate::dictionaries::KeyPredicate;
 use crate::dictionaries::known::{Known, Version};
-use crate::dictionaries::{Dictionaries, KeyPredicate};
 use crate::memory::entry::{self, Access, Entry};
 use crate::memory::entry_allocation_size;
 use crate::memory::keyspace::Place;
 use crate::memory::shard::Presence;
+use crate::quicklist::node::NodeId;
 use crate::store::Settings;
 
 /// One of so many values that are encoded with a dictionary is noted on average, to see how good that still is.
@@ -34,6 +35,8 @@ pub(crate) enum Anew {
     Same,
     /// It was not, and now is.
     Encoded,
+    /// Some nodes of a list were not, and now are.
+    EncodedNodes,
     /// It needs this dictionary, which is not there.
     Missing(u32),
     /// Others have changed it, or a key beside it, all the time.
@@ -52,7 +55,7 @@ impl<'k> Method<'k> {
         let decision = settings.goal.and_then(|_| known.decision_for(key, len));
         let is_used = match decision {
             Some(decision) => decision.uses_dictionary,
-            None => settings.uses_dictionaries(),
+            None => settings.values_use_dictionaries(),
         };
         let version = if is_used { known.active_for(key, len) } else { None };
         let version = version.filter(|_| excluded.is_none_or(|excluded| !excluded(key)));
@@ -73,20 +76,6 @@ impl Session {
             self.known = self.store.dictionaries.known();
             self.excluded = self.store.dictionaries.excluded();
         }
-    }
-
-    /// Lets those who learn dictionaries see a value that is about to be written, unless they have enough.
-    pub(super) fn show_sample(&mut self, key: &[u8], value: &[u8]) {
-        if !self.settings.learns() || !Dictionaries::wants(value.len()) {
-            return;
-        }
-        self.skipped += 1;
-        if self.unsampled > 0 {
-            self.unsampled -= 1;
-            return;
-        }
-        self.unsampled = self.store.dictionaries.offer(key, value, self.skipped);
-        self.skipped = 0;
     }
 
     pub(super) fn is_excluded(&self, key: &[u8]) -> bool {
@@ -141,16 +130,31 @@ impl Session {
 
     /// Encodes a key's value anew, as it would be if it were written now, if that is smaller or the value needs a
     /// dictionary that new ones are not encoded with. To everybody else the key does not change, and it is not taken into
-    /// memory if it is only on disk and stays as it is.
+    /// memory if it is only on disk and stays as it is. Of a list these are some of its nodes, from the one on that `part`
+    /// names: it then names the next one, if there are more.
     ///
     /// # Errors
     /// As [`Session::get`] and [`Session::read`], what the disk says when it takes no writes, and
     /// [`StoreError::OutOfMemory`]; the key is as before.
-    pub(crate) fn encode_anew(&mut self, database: usize, key: &[u8]) -> Result<Anew, StoreError> {
+    pub(crate) fn encode_anew(
+        &mut self,
+        database: usize,
+        key: &[u8],
+        part: &mut Option<NodeId>,
+    ) -> Result<Anew, StoreError> {
+        let place = self.store.keyspace.place(key);
         for _ in 0..TRIES {
             self.follow_settings();
             self.wait_for_the_disk()?;
-            match self.try_to_encode_anew(database, key)? {
+            let Some((old, version)) = self.store.find(database, place, key, self.now())? else {
+                *part = None;
+                return Ok(Anew::Same);
+            };
+            if let Some(list) = old.borrow().list() {
+                return self.encode_nodes_anew(database, place, key, list, part);
+            }
+            *part = None;
+            match self.try_to_encode_anew(database, place, &Value(old), version)? {
                 // In memory it is not mistaken for changed when a key beside it is.
                 Anew::Missed => drop(self.peek(database, key)?),
                 outcome => return Ok(outcome),
@@ -159,12 +163,14 @@ impl Session {
         Ok(Anew::Missed)
     }
 
-    fn try_to_encode_anew(&mut self, database: usize, key: &[u8]) -> Result<Anew, StoreError> {
-        let place = self.store.keyspace.place(key);
-        let Some((old, version)) = self.store.find(database, place, key, self.now())? else {
-            return Ok(Anew::Same);
-        };
-        let value = Value(old);
+    fn try_to_encode_anew(
+        &mut self,
+        database: usize,
+        place: Place,
+        value: &Value,
+        version: u64,
+    ) -> Result<Anew, StoreError> {
+        let key = value.key();
         let current = value.record().dictionary();
         let wanted = Method::of(&self.known, &self.settings, self.excluded.as_ref(), key, value.len());
         let wanted = wanted.version.map(|version| version.number());
@@ -177,7 +183,7 @@ impl Session {
             return Ok(Anew::Missing(number));
         }
         let mut bytes = Vec::new();
-        self.read(&value, &mut bytes)?;
+        self.read(value, &mut bytes)?;
         let old = value.0.borrow();
         let entry = self.encode_entry(key, &bytes, old.expiry(), old.access(), false);
         let (need, had) = (entry.borrow().allocation_size(), old.allocation_size());
@@ -191,7 +197,7 @@ impl Session {
             return Err(self.out_of_memory());
         }
         self.refuse_if_disk_does()?;
-        let was_put = self.put_anew(database, place, &value, version, entry).is_some();
+        let was_put = self.put_anew(database, place, value, version, entry).is_some();
         Ok(if was_put { Anew::Encoded } else { Anew::Missed })
     }
 

@@ -40,6 +40,8 @@ pub(crate) use encoding::Anew;
 pub use error::StoreError;
 pub use lists::{Elements, Inserted, ListSet, ListSettings, ListStats, Search};
 pub(crate) use packing::{Packer, Packing};
+pub(crate) use sampling::Shown;
+use sampling::Turns;
 pub use terms::{Condition, ExpireConditions, ExpireOutcome, Expiry, ManyCondition, SetOutcome, Ticket};
 pub use value::Value;
 
@@ -56,9 +58,9 @@ pub struct Session {
     edition: u64,
     /// Keys that are not encoded with a dictionary.
     excluded: Option<KeyPredicate>,
-    /// How many writes are not shown to those who sample, and how many were not since one was.
-    unsampled: u32,
-    skipped: u64,
+    /// Which values and which nodes of lists are shown to those who sample.
+    values_shown: Turns,
+    nodes_shown: Turns,
     /// How many values will be encoded with a dictionary until one is noted.
     unnoted: u32,
     now: Option<u64>,
@@ -92,8 +94,8 @@ impl Session {
             edition: store.dictionaries.edition(),
             known: store.dictionaries.known(),
             excluded: store.dictionaries.excluded(),
-            unsampled: 0,
-            skipped: 0,
+            values_shown: Turns::default(),
+            nodes_shown: Turns::default(),
             unnoted: 0,
             store,
             counters,

@@ -4,7 +4,8 @@
 use tracing::debug;
 
 use crate::dictionaries::Request;
-use crate::session::Session;
+use crate::dictionaries::lists::LISTS;
+use crate::session::{Session, Shown};
 use crate::store::Store;
 
 /// How many keys of each database are looked at.
@@ -44,10 +45,18 @@ impl Existing {
 }
 
 impl Showing {
+    /// Values or lists are shown that the training is about, or both.
+    fn shown(&self) -> Shown {
+        let about = self.request.as_ref().map(|pattern| pattern.text() == LISTS);
+        Shown { values: about != Some(true), lists: about != Some(false) }
+    }
+
     /// Shows some values; says whether there may be more.
     fn show_some(&mut self, store: &Store, session: &mut Session) -> bool {
         let mut keys: Vec<Vec<u8>> = Vec::new();
-        let wanted = |key: &[u8]| self.request.as_ref().is_none_or(|pattern| pattern.matches(key));
+        let is_named = |key: &[u8]| self.request.as_ref().is_none_or(|pattern| pattern.matches(key));
+        let is_about_lists = !self.shown().values;
+        let wanted = |key: &[u8]| is_about_lists || is_named(key);
         let mut looked_at = 0;
         let scanned = session.scan(self.database, self.cursor, STEP, |key| {
             looked_at += 1;
@@ -57,7 +66,9 @@ impl Showing {
         });
         self.looked_at += looked_at;
         let shown = scanned.and_then(|cursor| {
-            keys.iter().try_for_each(|key| session.show_existing(self.database, key)).map(|()| cursor)
+            keys.iter()
+                .try_for_each(|key| session.show_existing(self.database, key, self.shown()))
+                .map(|()| cursor)
         });
         match shown {
             Ok(cursor) if cursor != 0 && self.looked_at < KEYS => self.cursor = cursor,

@@ -127,6 +127,7 @@ impl DictionaryTender {
                 now,
                 reads: &|| self.reads(),
                 population: &|wanted| self.population(wanted),
+                nodes: &|| self.store.list_totals().inner_nodes,
                 clock: &*self.clock,
                 changes: &self.store.changes,
             });

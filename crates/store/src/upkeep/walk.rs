@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use tracing::{debug, warn};
 
+use crate::quicklist::node::NodeId;
 use crate::session::{Anew, Session, StoreError};
 use crate::store::Store;
 
@@ -16,6 +17,10 @@ pub(super) struct Walk {
     review: u64,
     /// Where it is, if it is under way.
     place: Option<Place>,
+    /// Keys of that place that are still to be looked at, the next cursor, and where in the list of the last key it goes on.
+    left: Vec<Vec<u8>>,
+    cursor: u64,
+    part: Option<NodeId>,
     /// When it was last at an end, or had to stop, in Unix milliseconds; and how long it rests then, in milliseconds.
     stopped_at: u64,
     rest: u64,
@@ -73,7 +78,8 @@ impl Walk {
         }
         self.rest = 0;
         match self.look_from(place, session) {
-            Ok(cursor) => self.go_on(place, cursor, store.databases(), now),
+            Ok(()) if self.left.is_empty() => self.go_on(place, store.databases(), now),
+            Ok(()) => true,
             Err(error) => {
                 self.stop(&error, now);
                 false
@@ -88,15 +94,33 @@ impl Walk {
         }
     }
 
-    fn look_from(&mut self, place: Place, session: &mut Session) -> Result<u64, StoreError> {
-        let mut keys: Vec<Vec<u8>> = Vec::new();
-        let cursor = session.scan(place.database, place.cursor, STEP, |key| keys.push(key.to_vec()))?;
-        keys.iter().try_for_each(|key| self.look_at(place.database, key, session)).map(|()| cursor)
+    /// Looks at the next keys, or at what is left of them. Some nodes of a long list are enough for a step.
+    fn look_from(&mut self, place: Place, session: &mut Session) -> Result<(), StoreError> {
+        if self.left.is_empty() {
+            let left = &mut self.left;
+            self.cursor = session.scan(place.database, place.cursor, STEP, |key| left.push(key.to_vec()))?;
+        }
+        while let Some(key) = self.left.pop() {
+            let looked = self.look_at(place.database, &key, session);
+            let is_done = looked.is_ok() && self.part.is_none();
+            if !is_done {
+                self.left.push(key);
+            }
+            if looked? || !is_done {
+                break;
+            }
+        }
+        Ok(())
     }
 
-    fn look_at(&mut self, database: usize, key: &[u8], session: &mut Session) -> Result<(), StoreError> {
-        match session.encode_anew(database, key) {
+    /// Says whether that is enough for a step.
+    fn look_at(&mut self, database: usize, key: &[u8], session: &mut Session) -> Result<bool, StoreError> {
+        match session.encode_anew(database, key, &mut self.part) {
             Ok(Anew::Encoded) => self.has_worked = true,
+            Ok(Anew::EncodedNodes) => {
+                self.has_worked = true;
+                return Ok(true);
+            }
             Ok(Anew::Missing(number)) => {
                 if self.missing.insert(number) {
                     warn!(
@@ -110,14 +134,15 @@ impl Walk {
             // The value stays as it is; whoever reads it is told.
             Err(error @ (StoreError::Unreadable { .. } | StoreError::Damaged { .. })) => {
                 debug!(%error, "a value cannot be encoded anew");
+                self.part = None;
             }
             Err(error) => return Err(error),
         }
-        Ok(())
+        Ok(false)
     }
 
-    fn go_on(&mut self, place: Place, cursor: u64, databases: usize, now: u64) -> bool {
-        self.place = place.next(cursor, databases);
+    fn go_on(&mut self, place: Place, databases: usize, now: u64) -> bool {
+        self.place = place.next(self.cursor, databases);
         if self.place.is_none() {
             let is_in_vain = !std::mem::take(&mut self.has_worked);
             self.last_rest = if is_in_vain { 2 * self.last_rest } else { 0 }.clamp(LEAST_REST, MOST_REST);

@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "not every test file uses everything")]
 
 pub mod alike;
+#[cfg(feature = "zstd")]
+pub mod events;
 
 use std::sync::Arc;
 

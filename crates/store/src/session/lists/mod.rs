@@ -2,7 +2,9 @@
 //! packs what is to be packed afterwards.
 //!
 //! - `read`: looking, `change`: changing, `nodes`: nodes to records and back
+//! - `anew`: nodes that are to have another dictionary
 
+mod anew;
 mod change;
 mod nodes;
 mod read;
@@ -40,7 +42,12 @@ impl Default for ListSettings {
 }
 
 impl ListSettings {
-    fn layout(&self) -> Layout {
+    /// How nodes between the ends are compressed, if they are.
+    pub(crate) fn node_codec(&self) -> Option<Choice> {
+        self.compress_codec.filter(|_| self.compress_depth > 0)
+    }
+
+    pub(super) fn layout(&self) -> Layout {
         let depth = if self.compress_codec.is_some() { self.compress_depth } else { 0 };
         Layout { fill: self.max_listpack_size, depth }
     }
@@ -59,6 +66,10 @@ pub struct ListStats {
     pub compressed_nodes: usize,
     /// The codec of the first of these.
     pub codec: Option<&'static str>,
+    /// How many of the compressed nodes need a dictionary.
+    pub dictionary_nodes: usize,
+    /// The number of the one that the most of them need.
+    pub dictionary: Option<u32>,
     /// Bytes of all nodes, uncompressed.
     pub raw_bytes: u64,
     /// Bytes of all nodes as they are stored.
@@ -76,6 +87,8 @@ impl ListStats {
             nodes: list.node_count(),
             compressed_nodes: list.compressed_count(),
             codec: list.records().next().map(|record| record.codec().name()),
+            dictionary_nodes: list.records().filter(|record| record.dictionary().is_some()).count(),
+            dictionary: list.needs().max_by_key(|(_, nodes)| *nodes).map(|(number, _)| number),
             raw_bytes: list.raw_bytes(),
             stored_bytes: list.raw_bytes() - list.records().map(saved).sum::<u64>(),
             memory: list.memory(),

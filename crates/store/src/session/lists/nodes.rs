@@ -7,7 +7,8 @@ use snugly_listpack::{Listpack, View};
 
 use super::super::{Session, StoreError};
 use super::Nodes;
-use crate::dictionaries::known::Known;
+use crate::dictionaries::KeyPredicate;
+use crate::dictionaries::known::{Known, Version};
 use crate::memory::entry::{self, Access, Entry, EntryRef};
 use crate::memory::entry_allocation_size;
 use crate::memory::keyspace::Place;
@@ -17,7 +18,7 @@ use crate::quicklist::packing::Due;
 use crate::quicklist::reading::{Piece, Source};
 use crate::quicklist::stored::NodeKey;
 use crate::quicklist::{Closed, List, NodeError};
-use crate::store::Store;
+use crate::store::{Settings, Store};
 
 /// For a node that is to wait, at most so many others are packed that have waited: where they are smaller, it takes several
 /// to make room.
@@ -26,13 +27,36 @@ const MOST_PACKED: usize = 8;
 /// The longest listpack that is believed, in bytes.
 const MAX_NODE_LEN: usize = u32::MAX as usize;
 
+/// Bytes beside the record of a node in its allocation: it has no key and does not expire.
+const OVERHEAD: usize = entry::overhead(0, false);
+
+fn version_for<'k>(
+    known: &'k Known,
+    settings: &Settings,
+    excluded: Option<&KeyPredicate>,
+    key: &[u8],
+    len: usize,
+) -> Option<&'k Arc<Version>> {
+    let is_used = settings.lists_use_dictionaries() && excluded.is_none_or(|excluded| !excluded(key));
+    if is_used { known.active_for_node(len) } else { None }
+}
+
 fn record_of(packed: EntryRef<'_>) -> Record<'_> {
     Record::parse(packed.record_bytes()).expect("a node holds a record that was parsed before")
 }
 
 /// Makes a listpack of a packed node.
-fn unpack(decoder: &mut Decoder, known: &Known, packed: EntryRef<'_>) -> Result<Listpack, DecodeError> {
+pub(super) fn unpack(
+    decoder: &mut Decoder,
+    known: &Known,
+    store: &Store,
+    packed: EntryRef<'_>,
+) -> Result<Listpack, DecodeError> {
     let record = record_of(packed);
+    let is_unknown = |number: &u32| known.version(*number).is_none();
+    // Somebody else may have packed it with a dictionary that has come since.
+    let newer = record.dictionary().filter(is_unknown).map(|_| store.dictionaries.known());
+    let known = newer.as_deref().unwrap_or(known);
     let find = |number| known.version(number).map(|version| &**version.dictionary());
     let mut bytes = Vec::new();
     decoder.decode_with(&record, &find, MAX_NODE_LEN, &mut bytes)?;
@@ -47,10 +71,10 @@ pub(super) fn open(
     node: Closed<'_>,
 ) -> Result<Listpack, NodeError> {
     match node {
-        Closed::Packed(entry) => Ok(unpack(decoder, known, entry)?),
+        Closed::Packed(entry) => Ok(unpack(decoder, known, store, entry)?),
         Closed::Stored(key) => {
             let entry = store.load_node(key)?.ok_or(NodeError::Damaged)?;
-            let listpack = unpack(decoder, known, entry.borrow())?;
+            let listpack = unpack(decoder, known, store, entry.borrow())?;
             View::parse(listpack.as_bytes()).map_err(|_| NodeError::Damaged)?;
             Ok(listpack)
         }
@@ -85,12 +109,16 @@ impl Session {
                 if let Some(decoded) = self.store.decoded.get(packed) {
                     return Ok(show(decoded.listpack.view()));
                 }
-                let listpack = unpack(&mut self.decoder, &self.known, packed.borrow())?;
+                let listpack = self.unpacked(packed)?;
                 let result = show(listpack.view());
                 self.store.decoded.keep(packed, listpack);
                 Ok(result)
             }
         }
+    }
+
+    pub(in crate::session) fn unpacked(&mut self, packed: &Entry) -> Result<Listpack, DecodeError> {
+        unpack(&mut self.decoder, &self.known, &self.store, packed.borrow())
     }
 
     /// Reads the nodes from disk that are not in memory, and takes them there if the database of their key is given. `None`
@@ -155,7 +183,7 @@ impl Session {
         let layout = self.settings.lists.layout();
         let mut next = Some(first);
         while let Some(due) = next.take() {
-            let packed = self.packed(&due);
+            let packed = self.packed(key, &due);
             let store = self.store.clone();
             let mut shard = store.keyspace.lock(place.shard);
             let presence = shard.locate(database, place.tag, key, self.now());
@@ -221,16 +249,29 @@ impl Session {
     }
 
     /// What a node is packed to; `None` if that takes no less room.
-    fn packed(&mut self, due: &Due) -> Option<Entry> {
+    fn packed(&mut self, key: &[u8], due: &Due) -> Option<Entry> {
+        self.show_node(key, due);
         let access = Access::written(self.now());
-        let overhead = entry::overhead(0, false);
-        let record = match self.settings.lists.compress_codec {
-            Some(choice) if self.settings.lists.compress_depth > 0 => {
-                self.encoder.encode(choice, due.bytes(), overhead, entry_allocation_size)
-            }
-            _ => Record::identity(due.bytes()),
-        };
-        let takes_less = entry_allocation_size(overhead + record.encoded_len()) < due.memory();
+        let record = self.encode_node(key, due.bytes(), true);
+        let takes_less = entry_allocation_size(OVERHEAD + record.encoded_len()) < due.memory();
         takes_less.then(|| Entry::new(b"", &record, None, access))
+    }
+
+    /// Encodes a node of the list of a key, with the dictionary that is for it if there is one. `is_new` says whether it tells
+    /// something about the nodes that are packed.
+    pub(super) fn encode_node<'a>(&'a mut self, key: &[u8], node: &'a [u8], is_new: bool) -> Record<'a> {
+        let Some(choice) = self.settings.lists.node_codec() else { return Record::identity(node) };
+        let version = version_for(&self.known, &self.settings, self.excluded.as_ref(), key, node.len());
+        let dictionary = version.map(|version| (version.number(), &**version.dictionary()));
+        let record = self.encoder.encode_with(choice, dictionary, node, OVERHEAD, entry_allocation_size);
+        if is_new {
+            version.inspect(|version| version.note(node.len(), record.payload().len()));
+        }
+        record
+    }
+
+    /// The dictionary for a node of so many bytes, if there is one.
+    pub(super) fn node_version(&self, key: &[u8], len: usize) -> Option<&Arc<Version>> {
+        version_for(&self.known, &self.settings, self.excluded.as_ref(), key, len)
     }
 }
