@@ -12,9 +12,10 @@ NODES = ("--list-max-listpack-size", "-2")
 """A node has 8 KiB at most."""
 LZF = "valkey LZF"
 NONE, LZ4, ZSTD = (f"snugly {codec}" for codec in CODECS)
-BASES = {VALKEY: VALKEY, LZF: VALKEY, NONE: NONE, LZ4: NONE, ZSTD: NONE}
+DICTIONARY = f"{ZSTD} + dictionary"
+BASES = {VALKEY: VALKEY, LZF: VALKEY, NONE: NONE, LZ4: NONE, ZSTD: NONE, DICTIONARY: NONE}
 """Each server's own kind without compression."""
-RIVALS = {LZF: VALKEY, NONE: VALKEY, LZ4: LZF, ZSTD: LZF}
+RIVALS = {LZF: VALKEY, NONE: VALKEY, LZ4: LZF, ZSTD: LZF, DICTIONARY: LZF}
 """The Valkey that each is to be compared with; of Valkey with compression, that without."""
 DATA = {"varied": "events", "repetitive": "repetitive"}
 """Elements by what reports call them, and what `snugly bench` generates."""
@@ -26,6 +27,7 @@ def peers(program: str) -> list[Peer]:
         valkey_lists(VALKEY, 0),
         valkey_lists(LZF, DEPTH),
         *(snugly_lists(program, codec) for codec in CODECS),
+        snugly_lists(program, "zstd", DICTIONARY, "yes"),
     ]
 
 
@@ -34,6 +36,7 @@ def valkey_lists(name: str, depth: int) -> Peer:
     return replace(peer, name=name, command=(*peer.command, "--list-compress-depth", str(depth), *NODES))
 
 
-def snugly_lists(program: str, codec: str) -> Peer:
+def snugly_lists(program: str, codec: str, name: str = "", dictionaries: str = "no") -> Peer:
     compressed = ("--list-compress-codec", codec, "--list-compress-depth", str(DEPTH))
-    return configured_snugly_peer(program, f"snugly {codec}", ("--dictionaries", "no", *compressed, *NODES))
+    options = ("--dictionaries", dictionaries, *compressed, *NODES)
+    return configured_snugly_peer(program, name or f"snugly {codec}", options)

@@ -91,7 +91,7 @@ def method(extent: Scale) -> str:
         "asked in turn; shown are medians (lowest to highest), and ratios are medians of each round's ratio, to the "
         "same server without compression, and to Valkey, with LZF where snugly compresses. Processor time is what the "
         "server says in INFO. Memory is by how much used_memory of INFO and the process's anonymous memory grew when "
-        "lists were populated by RPUSH, beside the bytes of all elements. Every element that was read was compared, "
-        "and all lists at the end of each round.",
+        "lists were populated by RPUSH, beside the bytes of all elements; where a dictionary is learned, once that is "
+        "done. Every element that was read was compared, and all lists at the end of each round.",
         WIDTH,
     )

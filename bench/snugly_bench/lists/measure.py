@@ -6,13 +6,18 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from snugly_bench.lists.choices import BASES, DATA
+import valkey
+
+from snugly_bench.lists.choices import BASES, DATA, DICTIONARY
 from snugly_bench.lists.driver import driving
 from snugly_bench.progress import Progress
 from snugly_bench.results import Results
 from snugly_bench.servers.generators import Row
+from snugly_bench.servers.info import info
+from snugly_bench.servers.learning import hurrying, learned
 from snugly_bench.servers.loads import CPU, RATE, SERVER_CORE
-from snugly_bench.servers.peers import Peer, start
+from snugly_bench.servers.peers import Peer, Server, start
+from snugly_bench.servers.process import anonymous_bytes
 
 P50, P99 = "p50 µs", "p99 µs"
 USED, ANONYMOUS, GIVEN = "used_memory", "anonymous memory", "given bytes"
@@ -100,7 +105,7 @@ def measure_round(
                     row = driver.step()
                 results.add(workload(test, data), server, metrics(row))
                 if test == FILLED:
-                    results.add(memory_workload(data), server, memory(row))
+                    results.add(memory_workload(data), server, memory(row, driver.server))
         for driver in drivers:
             with progress.step(1, f"{what}: comparing all of {driver.server.peer.name}"):
                 driver.finish()
@@ -115,10 +120,19 @@ def metrics(row: Row) -> dict[str, float]:
     }
 
 
-def memory(row: Row) -> dict[str, float]:
+def memory(row: Row, server: Server) -> dict[str, float]:
     """By how much it grew when lists were filled, and what they were filled with."""
-    return {
-        GIVEN: float(row["given_bytes"]),
-        USED: float(row["used_memory"]),
-        ANONYMOUS: float(row["anonymous_bytes"]),
-    }
+    given = {GIVEN: float(row["given_bytes"])}
+    grown = {USED: float(row["used_memory"]), ANONYMOUS: float(row["anonymous_bytes"])}
+    if server.peer.name != DICTIONARY:
+        return given | grown
+    with valkey.Valkey(port=server.port) as client, hurrying(client):
+        before = taken(server, client)
+        learned(server, client)
+        after = taken(server, client)
+    return given | {way: grown[way] + after[way] - before[way] for way in grown}
+
+
+def taken(server: Server, client: valkey.Valkey) -> dict[str, float]:
+    """At this moment."""
+    return {USED: info(client, "memory")["used_memory"], ANONYMOUS: anonymous_bytes(server.pid)}

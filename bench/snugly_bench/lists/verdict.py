@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from snugly_bench.lists.choices import BASES, LZ4, LZF, NONE, RIVALS, ZSTD
+from snugly_bench.lists.choices import BASES, DICTIONARY, LZ4, LZF, NONE, RIVALS, ZSTD
 from snugly_bench.lists.measure import ANONYMOUS, GIVEN, P50, P99, TESTS, USED, memory_workload, workload
 from snugly_bench.results import Aim, Results, judge, table
 from snugly_bench.servers.loads import CPU, RATE
@@ -16,7 +16,10 @@ OF_OWN = {
 """The least share of requests that lz4 is to answer of those without compression; it may take as much more time."""
 OF_LZF = {1.6: ("lindex-fixed", "lindex-random"), 2.2: ("lrange-fixed", "lrange-random")}
 """How many times as many requests it is to answer as Valkey with LZF."""
-SMALLER = {"varied": {LZ4: 1.05, ZSTD: 0.75}, "repetitive": {LZ4: 0.9, ZSTD: 0.75}}
+SMALLER = {
+    "varied": {LZ4: 1.05, ZSTD: 0.75, DICTIONARY: 0.6},
+    "repetitive": {LZ4: 0.9, ZSTD: 0.75, DICTIONARY: 0.75},
+}
 """The most memory that each may take of what Valkey with LZF takes."""
 
 
