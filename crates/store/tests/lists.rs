@@ -345,6 +345,9 @@ fn what_all_lists_take_follows_every_change() {
     assert_eq!(totals.nodes, all.iter().map(|list| list.nodes as u64).sum::<u64>());
     assert_eq!(totals.raw_bytes, all.iter().map(|list| list.raw_bytes).sum::<u64>());
     assert_eq!(totals.memory, all.iter().map(|list| list.memory as u64).sum::<u64>());
+    assert_eq!(totals.compressed_nodes, all.iter().map(|list| list.compressed_nodes as u64).sum::<u64>());
+    let saved = totals.compressed_raw_bytes - totals.compressed_bytes;
+    assert_eq!(saved, all.iter().map(|list| list.raw_bytes - list.stored_bytes).sum::<u64>());
     drop(store.flush(Some(1)));
     session.set(0, b"list", b"a", Expiry::Never, Condition::Always).unwrap();
     session.list_pop(0, b"other", End::Left, 1, |_, _| {}).unwrap();

@@ -1,7 +1,7 @@
 //! Lists: how many there are, and what they take before and after compression.
 //!
-//! The sums are the store's, which keeps them with every change; nothing is walked. How many nodes are compressed is told
-//! of one list only (COMPRESSION EXPLAIN).
+//! The sums are the store's, which keeps them with every change; nothing is walked. COMPRESSION EXPLAIN and DEBUG OBJECT
+//! tell the same of one list.
 
 use snugly_store::ListTotals;
 
@@ -33,6 +33,12 @@ const FIGURES: &[Figure<Lists>] = &[
         gauge("list_nodes", "Nodes of these lists")),
     figure("list_original_bytes", |l| l.totals.raw_bytes.into(),
         gauge("list_original_bytes", "Bytes of all their nodes, uncompressed")),
+    figure("list_compressed_nodes", |l| l.totals.compressed_nodes.into(),
+        gauge("list_compressed_nodes", "Nodes in memory that are compressed")),
+    figure("list_compressed_original_bytes", |l| l.totals.compressed_raw_bytes.into(),
+        gauge("list_compressed_original_bytes", "Bytes of these nodes, uncompressed")),
+    figure("list_compressed_bytes", |l| l.totals.compressed_bytes.into(),
+        gauge("list_compressed_bytes", "Bytes of these nodes, compressed")),
     figure("list_memory_bytes", |l| l.totals.memory.into(),
         gauge("list_memory_bytes", "Memory that these lists take, compressed and with all that is around the nodes")),
     figure("list_cache_bytes", |l| l.cached_bytes.into(),

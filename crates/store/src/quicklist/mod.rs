@@ -42,7 +42,7 @@ use crate::memory::allocation_size;
 use crate::memory::entry::EntryRef;
 pub use fill::Fill;
 use needs::Needs;
-use node::{Content, Holding, Node, NodeId};
+use node::{Compressed, Content, Holding, Node, NodeId};
 use stored::{NodeKey, OnDisk};
 
 /// One end of a list.
@@ -135,6 +135,12 @@ pub struct ListTotals {
     pub inner_nodes: u64,
     /// Bytes of all nodes, uncompressed.
     pub raw_bytes: u64,
+    /// How many nodes in memory are compressed.
+    pub compressed_nodes: u64,
+    /// Bytes of these, uncompressed.
+    pub compressed_raw_bytes: u64,
+    /// Bytes of these, compressed.
+    pub compressed_bytes: u64,
     /// Bytes that the lists take in memory, those of their keys not included.
     pub memory: u64,
 }
@@ -147,6 +153,9 @@ impl ListTotals {
             nodes: combine(self.nodes, other.nodes),
             inner_nodes: combine(self.inner_nodes, other.inner_nodes),
             raw_bytes: combine(self.raw_bytes, other.raw_bytes),
+            compressed_nodes: combine(self.compressed_nodes, other.compressed_nodes),
+            compressed_raw_bytes: combine(self.compressed_raw_bytes, other.compressed_raw_bytes),
+            compressed_bytes: combine(self.compressed_bytes, other.compressed_bytes),
             memory: combine(self.memory, other.memory),
         }
     }
@@ -170,6 +179,8 @@ pub(crate) struct Quicklist {
     raw_bytes: u64,
     /// Bytes that the nodes' contents take.
     content_bytes: usize,
+    /// The nodes in memory that are compressed.
+    compressed: Compressed,
     /// Whether it has more than what one small listpack holds, or has had until it became much less. Clients are told, and
     /// nothing else depends on it.
     is_large: bool,
@@ -203,9 +214,9 @@ impl Quicklist {
         self.nodes.len()
     }
 
-    /// How many of them are compressed.
-    pub(crate) fn compressed_count(&self) -> usize {
-        self.records().count()
+    /// Those in memory that are compressed.
+    pub(crate) fn compressed(&self) -> Compressed {
+        self.compressed
     }
 
     /// Bytes of all nodes as listpacks.
@@ -242,6 +253,7 @@ impl Quicklist {
     /// A node's content is another one than before, or is there no more.
     fn account(&mut self, before: Holding, after: Holding) {
         self.content_bytes = self.content_bytes + after.memory - before.memory;
+        self.compressed = self.compressed.exchanged(before.compressed, after.compressed);
         self.needs.moved(before.dictionary, after.dictionary);
     }
 
@@ -253,6 +265,9 @@ impl Quicklist {
             nodes: self.nodes.len() as u64,
             inner_nodes: self.nodes.len().saturating_sub(2) as u64,
             raw_bytes: self.raw_bytes,
+            compressed_nodes: self.compressed.nodes,
+            compressed_raw_bytes: self.compressed.raw_bytes,
+            compressed_bytes: self.compressed.bytes,
             memory: self.memory() as u64,
         }
     }
@@ -352,9 +367,10 @@ impl Quicklist {
     fn remove_nodes(&mut self, range: Range<usize>) {
         let mut gone = Vec::new();
         for node in self.nodes.drain(range) {
-            let Holding { memory, dictionary } = node.holding();
-            self.content_bytes -= memory;
-            self.needs.moved(dictionary, None);
+            let held = node.holding();
+            self.content_bytes -= held.memory;
+            self.compressed = self.compressed.exchanged(held.compressed, Compressed::default());
+            self.needs.moved(held.dictionary, None);
             self.len -= node.len() as u64;
             self.raw_bytes -= node.raw_len() as u64;
             gone.extend((node.row() != 0).then_some(node.row()));

@@ -76,10 +76,19 @@ impl Content {
         }
     }
 
-    fn dictionary(&self) -> Option<u32> {
-        match self {
-            Content::Plain(_) => None,
-            Content::Packed(entry) => entry.borrow().dictionary(),
+    /// The record, if it is compressed.
+    fn record(&self) -> Option<Record<'_>> {
+        let Content::Packed(entry) = self else { return None };
+        let record = Record::parse(entry.borrow().record_bytes());
+        record.ok().filter(|record| record.as_identity().is_none())
+    }
+
+    fn holding(&self) -> Holding {
+        let record = self.record();
+        Holding {
+            memory: self.memory(),
+            dictionary: record.and_then(|record| record.dictionary()),
+            compressed: record.map(Compressed::of).unwrap_or_default(),
         }
     }
 }
@@ -91,6 +100,33 @@ pub(super) struct Holding {
     pub(super) memory: usize,
     /// The number of the dictionary that it needs.
     pub(super) dictionary: Option<u32>,
+    pub(super) compressed: Compressed,
+}
+
+/// Nodes in memory that are compressed.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Compressed {
+    /// How many they are.
+    pub(crate) nodes: u64,
+    /// Their bytes as listpacks.
+    pub(crate) raw_bytes: u64,
+    /// Their bytes compressed.
+    pub(crate) bytes: u64,
+}
+
+impl Compressed {
+    fn of(record: Record<'_>) -> Compressed {
+        Compressed { nodes: 1, raw_bytes: record.raw_len() as u64, bytes: record.payload().len() as u64 }
+    }
+
+    /// With others instead of some of them.
+    pub(super) fn exchanged(self, out: Compressed, into: Compressed) -> Compressed {
+        Compressed {
+            nodes: self.nodes + into.nodes - out.nodes,
+            raw_bytes: self.raw_bytes + into.raw_bytes - out.raw_bytes,
+            bytes: self.bytes + into.bytes - out.bytes,
+        }
+    }
 }
 
 /// Bytes that a counted listpack takes: the counts and the vector are in an allocation of their own.
@@ -211,15 +247,12 @@ impl Node {
     }
 
     pub(super) fn holding(&self) -> Holding {
-        let of = |content: &Content| Holding { memory: content.memory(), dictionary: content.dictionary() };
-        self.content.as_ref().map(of).unwrap_or_default()
+        self.content.as_ref().map(Content::holding).unwrap_or_default()
     }
 
     /// The record, if it is compressed.
     pub(crate) fn record(&self) -> Option<Record<'_>> {
-        let Some(Content::Packed(entry)) = &self.content else { return None };
-        let record = Record::parse(entry.borrow().record_bytes());
-        record.ok().filter(|record| record.as_identity().is_none())
+        self.content.as_ref().and_then(Content::record)
     }
 
     /// The plain listpack, if it is plain.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use snugly_codec::Record;
 
 use super::needs::Needs;
-use super::node::{Content, Holding, Node, NodeId};
+use super::node::{Compressed, Content, Holding, Node, NodeId};
 use super::{List, NodeError, Quicklist};
 use crate::memory::entry::{Access, Entry};
 
@@ -193,6 +193,7 @@ impl Quicklist {
             len: self.len,
             raw_bytes: self.raw_bytes,
             content_bytes: 0,
+            compressed: Compressed::default(),
             is_large: self.is_large,
             needs: Needs::default(),
             due: self.due.clone(),
@@ -285,6 +286,7 @@ impl Quicklist {
                 node.drop_content();
                 freed += held.memory;
                 self.content_bytes -= held.memory;
+                self.compressed = self.compressed.exchanged(held.compressed, Compressed::default());
                 self.needs.moved(held.dictionary, None);
             }
         }

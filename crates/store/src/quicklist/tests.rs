@@ -185,6 +185,11 @@ fn check(subject: &Subject, model: &VecDeque<Vec<u8>>) {
     assert!(*model == subject.elements());
     assert_eq!(list.nodes.iter().map(|node| node.raw_len() as u64).sum::<u64>(), list.raw_bytes());
     assert_eq!(list.nodes.iter().map(|node| node.memory()).sum::<usize>(), list.content_bytes);
+    let compressed: Vec<(usize, usize)> =
+        list.records().map(|record| (record.raw_len(), record.payload().len())).collect();
+    assert_eq!(compressed.len() as u64, list.compressed().nodes);
+    assert_eq!(compressed.iter().map(|(raw, _)| *raw as u64).sum::<u64>(), list.compressed().raw_bytes);
+    assert_eq!(compressed.iter().map(|(_, bytes)| *bytes as u64).sum::<u64>(), list.compressed().bytes);
     assert!(list.nodes.iter().all(|node| node.len() > 0), "a node without elements is removed");
     assert!(list.nodes.iter().zip(list.nodes.iter().skip(1)).all(|(one, next)| one.id() < next.id()));
 }
@@ -238,7 +243,7 @@ fn the_nodes_between_the_ends_are_packed_and_those_at_the_ends_are_not() {
         assert!(packed.iter().enumerate().all(|(index, packed)| *packed == inside.contains(&index)));
         assert!(subject.list.memory() < subject.list.raw_bytes() as usize / 3);
     }
-    assert_eq!(filled(2_000, 0).list.compressed_count(), 0);
+    assert_eq!(filled(2_000, 0).list.compressed().nodes as usize, 0);
 }
 
 #[test]
@@ -263,11 +268,11 @@ fn a_node_that_is_changed_in_the_middle_waits_to_be_packed_and_once_more_if_it_i
     assert_eq!(waiting.len(), 1);
     subject.apply(&Step::Set(1_001, b"other".to_vec()));
     assert!(subject.list.take_newly_edited().is_empty(), "it waits already");
-    assert_eq!(subject.list.compressed_count(), inside - 1);
+    assert_eq!(subject.list.compressed().nodes as usize, inside - 1);
     assert!(subject.list.release_edited(waiting[0].0), "it was changed again");
     assert!(!subject.list.release_edited(waiting[0].0));
     subject.pack();
-    assert_eq!(subject.list.compressed_count(), inside);
+    assert_eq!(subject.list.compressed().nodes as usize, inside);
 }
 
 #[test]
@@ -287,7 +292,7 @@ fn nodes_that_wait_are_packed_in_a_copy_of_the_list() {
     subject.apply(&Step::Set(1_000, b"other".to_vec()));
     subject.list = subject.list.fork(&mut |_| unreachable!("nothing is on disk")).expect("all is in memory");
     subject.pack();
-    assert_eq!(subject.list.compressed_count(), inside);
+    assert_eq!(subject.list.compressed().nodes as usize, inside);
 }
 
 #[test]
@@ -298,7 +303,7 @@ fn a_node_that_does_not_become_smaller_is_tried_once() {
         let element: Vec<u8> = (0..500).map(|_| random.u8(..)).collect();
         subject.apply(&Step::Push(End::Right, element));
     }
-    assert_eq!(subject.list.compressed_count(), 0);
+    assert_eq!(subject.list.compressed().nodes as usize, 0);
     subject.list.review_around(3, subject.layout);
     assert!(subject.list.next_due(subject.layout).is_none());
 }

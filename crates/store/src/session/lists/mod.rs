@@ -11,7 +11,7 @@ mod read;
 
 use std::ops::Range;
 
-use snugly_codec::{Choice, Record};
+use snugly_codec::Choice;
 
 use crate::quicklist::node::Content;
 use crate::quicklist::{Fill, Layout, Quicklist};
@@ -80,17 +80,17 @@ pub struct ListStats {
 
 impl ListStats {
     pub(super) fn of(list: &Quicklist) -> ListStats {
-        let saved = |record: Record<'_>| record.raw_len() as u64 - record.payload().len() as u64;
+        let compressed = list.compressed();
         ListStats {
             elements: list.len(),
             is_large: list.is_large(),
             nodes: list.node_count(),
-            compressed_nodes: list.compressed_count(),
+            compressed_nodes: compressed.nodes as usize,
             codec: list.records().next().map(|record| record.codec().name()),
             dictionary_nodes: list.records().filter(|record| record.dictionary().is_some()).count(),
             dictionary: list.needs().max_by_key(|(_, nodes)| *nodes).map(|(number, _)| number),
             raw_bytes: list.raw_bytes(),
-            stored_bytes: list.raw_bytes() - list.records().map(saved).sum::<u64>(),
+            stored_bytes: list.raw_bytes() - compressed.raw_bytes + compressed.bytes,
             memory: list.memory(),
         }
     }
