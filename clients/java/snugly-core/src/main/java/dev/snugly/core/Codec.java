@@ -1,0 +1,380 @@
+package dev.snugly.core;
+
+import dev.snugly.core.UndecodableException.Kind;
+import java.nio.BufferOverflowException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+
+/**
+ * Encodes and decodes values as a {@link CompressionConfiguration} says, for any number of threads:
+ * for clients, caching libraries and tools.
+ *
+ * <pre>{@code
+ * Codec codec = new Codec(CompressionConfiguration.defaults());
+ * byte[] stored = codec.encode(page);
+ * byte[] again = codec.decode(stored);
+ * }</pre>
+ */
+public final class Codec {
+  /** Shorter values are sent as they are, whatever the configuration: numbers are shorter. */
+  public static final int LEAST_COMPRESSED = 32;
+
+  /** A payload with any backend is at most this longer than the value, and a 255th of it. */
+  private static final int MOST_OVERHEAD = 64 + Envelope.HEADER_BYTES;
+
+  private final CompressionConfiguration configuration;
+  private final CompressionBackend backend;
+  private final int threshold;
+  private final Dictionaries dictionaries;
+  private final Counters counters = new Counters();
+
+  /**
+   * A codec of its own, with the configuration's dictionary if it has one.
+   *
+   * @param configuration {@code enabled(false)} is the same as the backend {@code NONE}: nothing is
+   *     compressed, everything is read
+   * @throws ConfigurationException for a configuration with {@code catalogue(true)}, which is for
+   *     clients
+   */
+  public Codec(CompressionConfiguration configuration) {
+    this(configuration, given(configuration));
+  }
+
+  /**
+   * A codec with dictionaries that somebody looks after.
+   *
+   * @param configuration how to encode and decode
+   * @param dictionaries what is at hand
+   */
+  public Codec(CompressionConfiguration configuration, Dictionaries dictionaries) {
+    this.configuration = configuration;
+    this.dictionaries = dictionaries;
+    backend = configuration.enabled() ? configuration.backend() : CompressionBackend.NONE;
+    threshold = Math.max(configuration.minCompressionSize(), LEAST_COMPRESSED);
+  }
+
+  private static Dictionaries given(CompressionConfiguration configuration) {
+    if (configuration.catalogue()) {
+      throw new ConfigurationException(
+          "the configuration has catalogue(true), which only clients can read: give a dictionary");
+    }
+    return configuration.dictionary().map(Dictionaries::of).orElse(Dictionaries.NONE);
+  }
+
+  /** Returns how this codec encodes and decodes. */
+  public CompressionConfiguration configuration() {
+    return configuration;
+  }
+
+  /** Returns what this codec has counted since it was made. */
+  public Statistics statistics() {
+    return counters.snapshot();
+  }
+
+  /**
+   * Returns the room that {@link #encode(ByteBuffer, byte[], ByteBuffer)} needs.
+   *
+   * @param size a value's length, in bytes
+   * @return the most that it can become, in bytes
+   * @throws IllegalArgumentException for a value for which no buffer can be large enough
+   */
+  public static int maxEncodedSize(int size) {
+    long most = mostEncoded(size);
+    if (size < 0 || most > CompressionConfiguration.MOST_MAX_DECOMPRESSED_SIZE) {
+      throw new IllegalArgumentException("no buffer has room for a value of " + size + " bytes");
+    }
+    return (int) most;
+  }
+
+  private static long mostEncoded(int size) {
+    return (long) size + size / 255 + MOST_OVERHEAD;
+  }
+
+  /**
+   * As {@link #encode(byte[], byte[])}, for a value whose key nobody knows.
+   *
+   * @param value any bytes
+   * @return the bytes to store
+   */
+  public byte[] encode(byte[] value) {
+    return encode(value, null);
+  }
+
+  /**
+   * Encodes a value. Never fails: what cannot be compressed is returned as it is, and counted.
+   *
+   * @param value any bytes
+   * @param key the value's key, which decides about dictionaries, or null
+   * @return the bytes to store: an envelope, or {@code value} itself where that gains nothing
+   */
+  public byte[] encode(byte[] value, byte[] key) {
+    ByteBuffer bytes = ByteBuffer.wrap(value).order(ByteOrder.LITTLE_ENDIAN);
+    Workspace workspace = Workspaces.acquire();
+    try {
+      ByteBuffer made = encode(workspace, bytes, key, null);
+      if (made == null) {
+        return value;
+      }
+      int start = made.arrayOffset();
+      return Arrays.copyOfRange(made.array(), start, start + made.limit());
+    } finally {
+      workspace.release();
+    }
+  }
+
+  /**
+   * Encodes a value from one buffer to another, heap or direct. Never fails: what cannot be
+   * compressed is copied as it is, and counted.
+   *
+   * @param value any bytes, from its position to its limit, to which the position moves
+   * @param key the value's key, which decides about dictionaries, or null
+   * @param target where the bytes to store are put; its position moves behind them
+   * @throws BufferOverflowException if the target has less room than {@link #maxEncodedSize} says
+   */
+  public void encode(ByteBuffer value, byte[] key, ByteBuffer target) {
+    if (target.remaining() < mostEncoded(value.remaining())) {
+      throw new BufferOverflowException();
+    }
+    ByteBuffer room = target.slice().order(ByteOrder.LITTLE_ENDIAN);
+    Workspace workspace = Workspaces.acquire();
+    try {
+      ByteBuffer made = encode(workspace, reachable(value), key, room);
+      if (made == null) {
+        target.put(value);
+      } else {
+        target.position(target.position() + made.limit());
+        value.position(value.limit());
+      }
+    } finally {
+      workspace.release();
+    }
+  }
+
+  /** The same bytes, little-endian, direct or with an array. */
+  private static ByteBuffer reachable(ByteBuffer buffer) {
+    if (buffer.isDirect() || buffer.hasArray()) {
+      return buffer.slice().order(ByteOrder.LITTLE_ENDIAN);
+    }
+    byte[] copy = new byte[buffer.remaining()];
+    buffer.get(buffer.position(), copy);
+    return ByteBuffer.wrap(copy).order(ByteOrder.LITTLE_ENDIAN);
+  }
+
+  /**
+   * The value's envelope, from 0 to the limit of the target or, without one, of a buffer of the
+   * workspace; null if the value is to be sent as it is.
+   */
+  private ByteBuffer encode(Workspace workspace, ByteBuffer value, byte[] key, ByteBuffer target) {
+    long started = workspace.isTimed() ? System.nanoTime() : 0;
+    int size = value.remaining();
+    int marked = Envelope.backendOf(value);
+    ByteBuffer made;
+    Encoding encoding = Encoding.IDENTITY;
+    if (marked < 0) {
+      Dictionary dictionary = dictionaryFor(size, key);
+      encoding = encodingOf(backend, dictionary);
+      made = encodeIfWorthIt(workspace, encoding, dictionary, value, target);
+    } else if (configuration.existingEnvelopes() == ExistingEnvelopes.KEEP
+        && Envelope.isWellFormed(value, marked, configuration.maxDecompressedSize())) {
+      counters.increment(workspace, Counter.SKIPPED_COMPRESSED);
+      made = null;
+    } else {
+      encoding = backend == CompressionBackend.LZ4 ? Encoding.LZ4 : Encoding.ZSTD;
+      made = attempt(workspace, encoding, null, value, target);
+    }
+    counters.encoded(
+        workspace,
+        made == null ? Encoding.IDENTITY : encoding,
+        size,
+        made == null ? size : made.limit());
+    if (started != 0) {
+      count(workspace, Counter.ENCODE_NANOSECONDS, started);
+    }
+    return made;
+  }
+
+  private Dictionary dictionaryFor(int size, byte[] key) {
+    return backend == CompressionBackend.ZSTD && size >= threshold
+        ? dictionaries.forKey(key)
+        : null;
+  }
+
+  private static Encoding encodingOf(CompressionBackend backend, Dictionary dictionary) {
+    return switch (backend) {
+      case ZSTD -> dictionary == null ? Encoding.ZSTD : Encoding.ZSTD_DICTIONARY;
+      case LZ4 -> Encoding.LZ4;
+      case NONE -> Encoding.IDENTITY;
+    };
+  }
+
+  private ByteBuffer encodeIfWorthIt(
+      Workspace workspace,
+      Encoding encoding,
+      Dictionary dictionary,
+      ByteBuffer value,
+      ByteBuffer target) {
+    int size = value.remaining();
+    if (encoding == Encoding.IDENTITY) {
+      return null;
+    }
+    if (size < threshold) {
+      counters.increment(workspace, Counter.SKIPPED_SMALL);
+      return null;
+    }
+    if (size > configuration.maxDecompressedSize()) {
+      counters.increment(workspace, Counter.SKIPPED_LARGE);
+      return null;
+    }
+    ByteBuffer made = attempt(workspace, encoding, dictionary, value, target);
+    if (made != null && made.limit() >= size) {
+      counters.increment(workspace, Counter.SKIPPED_NO_GAIN);
+      return null;
+    }
+    return made;
+  }
+
+  /** The envelope, even if it is longer than the value; null if that fails, which is counted. */
+  private ByteBuffer attempt(
+      Workspace workspace,
+      Encoding encoding,
+      Dictionary dictionary,
+      ByteBuffer value,
+      ByteBuffer target) {
+    boolean isChosen = backend != CompressionBackend.NONE;
+    int level =
+        isChosen ? configuration.compressionLevel() : CompressionBackend.ZSTD.defaultLevel();
+    try {
+      ByteBuffer room =
+          target != null ? target : workspace.scratch(maxEncodedSize(value.remaining()));
+      Envelope.putHeader(room, encoding);
+      int payload =
+          encoding == Encoding.LZ4
+              ? Lz4.compress(workspace, level, value, room)
+              : Zstd.compress(workspace, level, configuration.checksum(), dictionary, value, room);
+      return room.limit(Envelope.HEADER_BYTES + payload);
+    } catch (RuntimeException | OutOfMemoryError error) {
+      counters.increment(workspace, Counter.ENCODE_FAILURES);
+      return null;
+    }
+  }
+
+  /**
+   * As {@link #decode(byte[], byte[])}, for a value whose key nobody knows.
+   *
+   * @param stored what a server has
+   * @return the value
+   * @throws UndecodableException for an envelope that cannot be read
+   */
+  public byte[] decode(byte[] stored) {
+    return decode(stored, null);
+  }
+
+  /**
+   * Decodes what is stored.
+   *
+   * @param stored what a server has
+   * @param key where it was read from, for the message of an error, or null
+   * @return the value: {@code stored} itself if that is no envelope
+   * @throws UndecodableException for an envelope that cannot be read
+   */
+  public byte[] decode(byte[] stored, byte[] key) {
+    ByteBuffer bytes = ByteBuffer.wrap(stored).order(ByteOrder.LITTLE_ENDIAN);
+    byte[] value = decode(bytes, stored, key);
+    return value == null ? stored : value;
+  }
+
+  /**
+   * Decodes what is stored in a buffer, heap or direct.
+   *
+   * @param stored what a server has, from its position to its limit; both stay
+   * @param key where it was read from, for the message of an error, or null
+   * @return the value, in an array of its own: {@code stored} itself if that is no envelope
+   * @throws UndecodableException for an envelope that cannot be read
+   */
+  public ByteBuffer decode(ByteBuffer stored, byte[] key) {
+    byte[] value = decode(reachable(stored), null, key);
+    return value == null ? stored : ByteBuffer.wrap(value);
+  }
+
+  /** The value, or null if what is stored is the value. */
+  private byte[] decode(ByteBuffer bytes, byte[] stored, byte[] key) {
+    try {
+      try {
+        return attempt(bytes);
+      } catch (Fault fault) {
+        if (fault.kind != Kind.DICTIONARY_MISSING) {
+          throw fault;
+        }
+        counters.increment(Counter.DICTIONARY_MISSES);
+        if (!dictionaries.fetch(fault.dictionary)) {
+          throw fault;
+        }
+        return attempt(bytes);
+      }
+    } catch (Fault fault) {
+      counters.increment(Counter.DECODE_FAILURES);
+      if (configuration.onUndecodable() == OnUndecodable.RAW) {
+        return null;
+      }
+      throw new UndecodableException(fault, key, stored != null ? stored : copy(bytes));
+    }
+  }
+
+  private byte[] attempt(ByteBuffer bytes) throws Fault {
+    Workspace workspace = Workspaces.acquire();
+    try {
+      long started = workspace.isTimed() ? System.nanoTime() : 0;
+      int backend = Envelope.backendOf(bytes);
+      byte[] value = null;
+      Encoding encoding = Encoding.IDENTITY;
+      if (backend >= 0) {
+        encoding = Encoding.ofBackend(backend);
+        value = restored(workspace, bytes, encoding);
+      }
+      int size = bytes.remaining();
+      counters.decoded(workspace, encoding, size, value == null ? size : value.length);
+      if (started != 0) {
+        count(workspace, Counter.DECODE_NANOSECONDS, started);
+      }
+      return value;
+    } finally {
+      workspace.release();
+    }
+  }
+
+  private byte[] restored(Workspace workspace, ByteBuffer bytes, Encoding encoding) throws Fault {
+    int payload = bytes.position() + Envelope.HEADER_BYTES;
+    int limit = configuration.maxDecompressedSize();
+    if (encoding == null) {
+      throw Fault.unknownBackend();
+    }
+    if (encoding == Encoding.LZ4) {
+      return Lz4.decompress(bytes, payload, limit);
+    }
+    ZstdFrame frame = ZstdFrame.header(bytes, payload);
+    if (encoding == Encoding.ZSTD_DICTIONARY && frame.dictionary == 0) {
+      throw Fault.corrupt("it does not say which dictionary it needs");
+    }
+    long reach = frame.reach(bytes);
+    Dictionary dictionary = null;
+    if (encoding == Encoding.ZSTD_DICTIONARY) {
+      dictionary = dictionaries.find(frame.dictionary);
+      if (dictionary == null) {
+        throw Fault.dictionaryMissing(frame.dictionary);
+      }
+    }
+    return Zstd.decompress(workspace, bytes, payload, frame, reach, dictionary, limit);
+  }
+
+  private void count(Workspace workspace, Counter counter, long started) {
+    long elapsed = System.nanoTime() - started;
+    counters.add(workspace, counter, Encoding.IDENTITY, elapsed * Workspace.TIMED);
+  }
+
+  private static byte[] copy(ByteBuffer bytes) {
+    byte[] copy = new byte[bytes.remaining()];
+    bytes.get(bytes.position(), copy);
+    return copy;
+  }
+}

@@ -1,0 +1,430 @@
+package dev.snugly.core;
+
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * How a client compresses. Names and defaults are those of Valkey GLIDE where it has them.
+ *
+ * <p>It is immutable. {@link #defaults()} is zstd, level 3, for strings from 64 bytes on.
+ */
+public final class CompressionConfiguration {
+  /** The least that {@code minCompressionSize} may be, in bytes. */
+  public static final int LEAST_MIN_COMPRESSION_SIZE = 6;
+
+  /** The default of {@code maxDecompressedSize}, in bytes: what Redis and Valkey store at most. */
+  public static final int DEFAULT_MAX_DECOMPRESSED_SIZE = 512 << 20;
+
+  /** The most that {@code maxDecompressedSize} may be, in bytes: the longest array. */
+  public static final int MOST_MAX_DECOMPRESSED_SIZE = Integer.MAX_VALUE - 8;
+
+  /** The default of {@code dictionaryPrefix}. */
+  public static final String DEFAULT_DICTIONARY_PREFIX = "{snugly}";
+
+  private static final Duration LEAST_REFRESH = Duration.ofMillis(100);
+  private static final Duration MOST_REFRESH = Duration.ofDays(1);
+
+  private final boolean enabled;
+  private final CompressionBackend backend;
+  private final int compressionLevel;
+  private final int minCompressionSize;
+  private final int maxDecompressedSize;
+  private final ExistingEnvelopes existingEnvelopes;
+  private final boolean checksum;
+  private final OnUndecodable onUndecodable;
+  private final Set<ValueType> valueTypes;
+  private final Dictionary dictionary;
+  private final boolean catalogue;
+  private final String dictionaryPrefix;
+  private final Duration dictionaryRefresh;
+  private final Path dictionaryFolder;
+  private final List<String> dictionaryExclude;
+
+  private CompressionConfiguration(Builder builder) {
+    enabled = builder.enabled;
+    backend = builder.backend;
+    compressionLevel =
+        builder.compressionLevel == null ? backend.defaultLevel() : builder.compressionLevel;
+    minCompressionSize = builder.minCompressionSize;
+    maxDecompressedSize = builder.maxDecompressedSize;
+    existingEnvelopes = builder.existingEnvelopes;
+    checksum = builder.checksum;
+    onUndecodable = builder.onUndecodable;
+    valueTypes = Collections.unmodifiableSet(builder.valueTypes.clone());
+    dictionary = builder.dictionary;
+    catalogue = builder.catalogue;
+    dictionaryPrefix = builder.dictionaryPrefix;
+    dictionaryRefresh = builder.dictionaryRefresh;
+    dictionaryFolder = builder.dictionaryFolder;
+    dictionaryExclude = List.copyOf(builder.dictionaryExclude);
+  }
+
+  /** Returns all defaults. */
+  public static CompressionConfiguration defaults() {
+    return builder().build();
+  }
+
+  /** Returns a builder that begins with all defaults. */
+  public static Builder builder() {
+    return new Builder();
+  }
+
+  /** Whether there is any compression; false is the same as no configuration at all. */
+  public boolean enabled() {
+    return enabled;
+  }
+
+  /** Returns what new values are compressed with. */
+  public CompressionBackend backend() {
+    return backend;
+  }
+
+  /** Returns the level, the backend's default where none was given. */
+  public int compressionLevel() {
+    return compressionLevel;
+  }
+
+  /** Returns the length below which values are sent as they are, in bytes. */
+  public int minCompressionSize() {
+    return minCompressionSize;
+  }
+
+  /** Returns the length over which values are neither compressed nor decoded, in bytes. */
+  public int maxDecompressedSize() {
+    return maxDecompressedSize;
+  }
+
+  /** Returns what becomes of values that are envelopes already. */
+  public ExistingEnvelopes existingEnvelopes() {
+    return existingEnvelopes;
+  }
+
+  /** Whether zstd frames carry a checksum of the value. */
+  public boolean checksum() {
+    return checksum;
+  }
+
+  /** Returns what a reader gets for what cannot be read. */
+  public OnUndecodable onUndecodable() {
+    return onUndecodable;
+  }
+
+  /** Returns whose values are compressed. */
+  public Set<ValueType> valueTypes() {
+    return valueTypes;
+  }
+
+  /** Returns the dictionary that all values are written with, if one was given. */
+  public Optional<Dictionary> dictionary() {
+    return Optional.ofNullable(dictionary);
+  }
+
+  /** Whether values are written with the dictionaries that lie beside the data. */
+  public boolean catalogue() {
+    return catalogue;
+  }
+
+  /** Returns what the keys of dictionaries begin with. */
+  public String dictionaryPrefix() {
+    return dictionaryPrefix;
+  }
+
+  /** Returns how often the catalogue is read, and how long a new dictionary is not used. */
+  public Duration dictionaryRefresh() {
+    return dictionaryRefresh;
+  }
+
+  /** Returns where copies of fetched dictionaries are kept, if they are. */
+  public Optional<Path> dictionaryFolder() {
+    return Optional.ofNullable(dictionaryFolder);
+  }
+
+  /** Returns globs of keys whose values are written without a dictionary. */
+  public List<String> dictionaryExclude() {
+    return dictionaryExclude;
+  }
+
+  /** Collects settings; {@link #build()} checks them. */
+  public static final class Builder {
+    private boolean enabled = true;
+    private CompressionBackend backend = CompressionBackend.ZSTD;
+    private Integer compressionLevel;
+    private int minCompressionSize = 64;
+    private int maxDecompressedSize = DEFAULT_MAX_DECOMPRESSED_SIZE;
+    private ExistingEnvelopes existingEnvelopes = ExistingEnvelopes.KEEP;
+    private boolean checksum;
+    private OnUndecodable onUndecodable = OnUndecodable.RAISE;
+    private EnumSet<ValueType> valueTypes = EnumSet.of(ValueType.STRINGS);
+    private Dictionary dictionary;
+    private boolean catalogue;
+    private String dictionaryPrefix = DEFAULT_DICTIONARY_PREFIX;
+    private Duration dictionaryRefresh = Duration.ofSeconds(60);
+    private Path dictionaryFolder;
+    private List<String> dictionaryExclude = List.of();
+
+    private Builder() {}
+
+    /**
+     * Sets whether there is any compression.
+     *
+     * @param enabled false is the same as no configuration at all; default true
+     * @return this
+     */
+    public Builder enabled(boolean enabled) {
+      this.enabled = enabled;
+      return this;
+    }
+
+    /**
+     * Sets what new values are compressed with.
+     *
+     * @param backend default {@link CompressionBackend#ZSTD}
+     * @return this
+     */
+    public Builder backend(CompressionBackend backend) {
+      this.backend = backend;
+      return this;
+    }
+
+    /**
+     * Sets how hard to compress: lower is faster, higher smaller.
+     *
+     * @param level zstd -131072 to 22, default 3; lz4 -128 to 12, default 0
+     * @return this
+     */
+    public Builder compressionLevel(int level) {
+      this.compressionLevel = level;
+      return this;
+    }
+
+    /**
+     * Sets the length below which values are sent as they are. Values under 32 bytes always are.
+     *
+     * @param bytes from 6; default 64
+     * @return this
+     */
+    public Builder minCompressionSize(int bytes) {
+      this.minCompressionSize = bytes;
+      return this;
+    }
+
+    /**
+     * Sets the length over which values are neither compressed nor decoded.
+     *
+     * @param bytes from 1; default 512 MiB
+     * @return this
+     */
+    public Builder maxDecompressedSize(int bytes) {
+      this.maxDecompressedSize = bytes;
+      return this;
+    }
+
+    /**
+     * Sets what becomes of values that are envelopes already.
+     *
+     * @param existingEnvelopes default {@link ExistingEnvelopes#KEEP}
+     * @return this
+     */
+    public Builder existingEnvelopes(ExistingEnvelopes existingEnvelopes) {
+      this.existingEnvelopes = existingEnvelopes;
+      return this;
+    }
+
+    /**
+     * Sets whether zstd frames carry a checksum of the value, 4 bytes.
+     *
+     * @param checksum default false
+     * @return this
+     */
+    public Builder checksum(boolean checksum) {
+      this.checksum = checksum;
+      return this;
+    }
+
+    /**
+     * Sets what a reader gets for what cannot be read.
+     *
+     * @param onUndecodable default {@link OnUndecodable#RAISE}
+     * @return this
+     */
+    public Builder onUndecodable(OnUndecodable onUndecodable) {
+      this.onUndecodable = onUndecodable;
+      return this;
+    }
+
+    /**
+     * Sets whose values are compressed.
+     *
+     * @param valueTypes some of them; default strings only
+     * @return this
+     */
+    public Builder valueTypes(Collection<ValueType> valueTypes) {
+      this.valueTypes = EnumSet.noneOf(ValueType.class);
+      this.valueTypes.addAll(valueTypes);
+      return this;
+    }
+
+    /**
+     * Sets one dictionary that all values are written with, whatever their keys: zstd only. Clients
+     * put it beside the data. What others wrote with a dictionary is read in any case.
+     *
+     * @param dictionary null, the default, for none
+     * @return this
+     */
+    public Builder dictionary(Dictionary dictionary) {
+      this.dictionary = dictionary;
+      return this;
+    }
+
+    /**
+     * Sets whether values are written with the dictionaries that lie beside the data: zstd only.
+     *
+     * @param catalogue default false
+     * @return this
+     */
+    public Builder catalogue(boolean catalogue) {
+      this.catalogue = catalogue;
+      return this;
+    }
+
+    /**
+     * Sets what the keys of dictionaries begin with.
+     *
+     * @param prefix not empty; default {@code {snugly}}, whose hash tag keeps them in one slot
+     * @return this
+     */
+    public Builder dictionaryPrefix(String prefix) {
+      this.dictionaryPrefix = prefix;
+      return this;
+    }
+
+    /**
+     * Sets how often the catalogue is read, and how long after it was published a dictionary is
+     * used first: the same for all of a fleet.
+     *
+     * @param refresh from 100 ms to a day; default 60 seconds
+     * @return this
+     */
+    public Builder dictionaryRefresh(Duration refresh) {
+      this.dictionaryRefresh = refresh;
+      return this;
+    }
+
+    /**
+     * Sets a folder in which copies of fetched dictionaries are kept.
+     *
+     * @param folder null, the default, for none
+     * @return this
+     */
+    public Builder dictionaryFolder(Path folder) {
+      this.dictionaryFolder = folder;
+      return this;
+    }
+
+    /**
+     * Sets globs of keys, as those of KEYS, whose values are written without a dictionary.
+     *
+     * @param globs default none
+     * @return this
+     */
+    public Builder dictionaryExclude(List<String> globs) {
+      this.dictionaryExclude = new ArrayList<>(globs);
+      return this;
+    }
+
+    /**
+     * Makes the configuration.
+     *
+     * @return what was set
+     * @throws ConfigurationException for a setting that may not be; the message says what may
+     */
+    public CompressionConfiguration build() {
+      given("backend", backend);
+      given("existingEnvelopes", existingEnvelopes);
+      given("onUndecodable", onUndecodable);
+      given("dictionaryPrefix", dictionaryPrefix);
+      given("dictionaryRefresh", dictionaryRefresh);
+      if (compressionLevel != null) {
+        inRange(
+            "compressionLevel",
+            compressionLevel,
+            backend.lowestLevel(),
+            backend.highestLevel(),
+            "for " + backend + " ");
+      }
+      inRange(
+          "minCompressionSize",
+          minCompressionSize,
+          LEAST_MIN_COMPRESSION_SIZE,
+          MOST_MAX_DECOMPRESSED_SIZE,
+          "");
+      inRange("maxDecompressedSize", maxDecompressedSize, 1, MOST_MAX_DECOMPRESSED_SIZE, "");
+      if (valueTypes.isEmpty()) {
+        throw new ConfigurationException(
+            "valueTypes is empty: give some of ValueType, or enabled(false)");
+      }
+      checkDictionaries();
+      return new CompressionConfiguration(this);
+    }
+
+    private void checkDictionaries() {
+      if (dictionary != null && catalogue) {
+        throw new ConfigurationException(
+            "there is a dictionary, and the catalogue is to choose one: give one of both");
+      }
+      if ((dictionary != null || catalogue) && backend != CompressionBackend.ZSTD) {
+        throw new ConfigurationException(
+            "dictionaries go with the backend zstd only, and this is "
+                + backend
+                + ": choose zstd, or no dictionary");
+      }
+      if (dictionaryPrefix.isEmpty()) {
+        throw new ConfigurationException("dictionaryPrefix is empty: give some text");
+      }
+      if (dictionaryRefresh.compareTo(LEAST_REFRESH) < 0
+          || dictionaryRefresh.compareTo(MOST_REFRESH) > 0) {
+        throw new ConfigurationException(
+            "dictionaryRefresh is "
+                + dictionaryRefresh
+                + ": it is a time from "
+                + LEAST_REFRESH
+                + " to "
+                + MOST_REFRESH);
+      }
+      for (String glob : dictionaryExclude) {
+        if (!StandardCharsets.UTF_8.newEncoder().canEncode(glob)) {
+          throw new ConfigurationException("dictionaryExclude has a glob that is no text: " + glob);
+        }
+      }
+    }
+
+    private static void given(String name, Object value) {
+      if (value == null) {
+        throw new ConfigurationException(name + " is null: leave it out for the default");
+      }
+    }
+
+    private static void inRange(String name, int value, int lowest, int highest, String whose) {
+      if (value < lowest || value > highest) {
+        throw new ConfigurationException(
+            name
+                + " is "
+                + value
+                + ": "
+                + whose
+                + "it is a number from "
+                + lowest
+                + " to "
+                + highest);
+      }
+    }
+  }
+}

@@ -1,0 +1,65 @@
+package dev.snugly.core;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+
+/**
+ * What one codec has counted.
+ *
+ * <p>Whoever holds a {@link Workspace} has a row of numbers to itself, so that counting takes no
+ * atomic operation; the last row is for all others.
+ */
+final class Counters {
+  private static final VarHandle CELLS = MethodHandles.arrayElementVarHandle(long[].class);
+
+  private final long[][] rows = new long[Workspaces.COUNT + 1][Counter.CELLS];
+
+  /** Counts for the holder of a workspace. */
+  void add(Workspace holder, Counter counter, Encoding encoding, long amount) {
+    long[] row = rows[holder.index];
+    int cell = counter.cell(encoding);
+    if (holder.index == Workspaces.COUNT) {
+      CELLS.getAndAdd(row, cell, amount);
+    } else {
+      CELLS.setOpaque(row, cell, row[cell] + amount);
+    }
+  }
+
+  /** Counts one for the holder of a workspace. */
+  void increment(Workspace holder, Counter counter) {
+    add(holder, counter, Encoding.IDENTITY, 1);
+  }
+
+  /** Counts one for anybody. */
+  void increment(Counter counter) {
+    CELLS.getAndAdd(rows[Workspaces.COUNT], counter.cell(Encoding.IDENTITY), 1L);
+  }
+
+  /** Counts a value that is stored. */
+  void encoded(Workspace holder, Encoding encoding, int bytesIn, int bytesOut) {
+    add(holder, Counter.ENCODED_VALUES, encoding, 1);
+    add(holder, Counter.ENCODED_BYTES_IN, encoding, bytesIn);
+    add(holder, Counter.ENCODED_BYTES_OUT, encoding, bytesOut);
+  }
+
+  /** Counts a value that was read back. */
+  void decoded(Workspace holder, Encoding encoding, int bytesIn, int bytesOut) {
+    add(holder, Counter.DECODED_VALUES, encoding, 1);
+    add(holder, Counter.DECODED_BYTES_IN, encoding, bytesIn);
+    add(holder, Counter.DECODED_BYTES_OUT, encoding, bytesOut);
+    if (encoding == Encoding.ZSTD_DICTIONARY) {
+      increment(holder, Counter.DICTIONARY_HITS);
+    }
+  }
+
+  /** Returns the numbers of this moment. */
+  Statistics snapshot() {
+    long[] sums = new long[Counter.CELLS];
+    for (long[] row : rows) {
+      for (int cell = 0; cell < sums.length; cell++) {
+        sums[cell] += (long) CELLS.getOpaque(row, cell);
+      }
+    }
+    return new Statistics(sums);
+  }
+}

@@ -1,0 +1,103 @@
+package dev.snugly.core;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/**
+ * What the first bytes of an envelope say, true or not.
+ *
+ * @param backend the backend's number, from 0 to 255
+ * @param encoding how the payload is encoded; empty for a backend that this version does not know
+ * @param size the length that is claimed for the value, in bytes, unsigned; zstd frames need not
+ *     claim one
+ * @param dictionary the ID of the dictionary that is needed, from 1 to 2^32 - 1
+ */
+public record Envelope(
+    int backend, Optional<Encoding> encoding, OptionalLong size, OptionalLong dictionary) {
+
+  /** What is in front of the payload, in bytes. */
+  public static final int HEADER_BYTES = 5;
+
+  /** Where the backend's number is. */
+  static final int BACKEND_AT = 4;
+
+  /** Magic and version, as they are read in little-endian order. */
+  private static final int START = 0x00_02_01_00;
+
+  /**
+   * Looks at stored bytes without decoding them.
+   *
+   * @param stored what a server has
+   * @return what the envelope says of itself; empty if the bytes are no envelope
+   */
+  public static Optional<Envelope> inspect(byte[] stored) {
+    ByteBuffer bytes = ByteBuffer.wrap(stored).order(ByteOrder.LITTLE_ENDIAN);
+    int backend = backendOf(bytes);
+    if (backend < 0) {
+      return Optional.empty();
+    }
+    Optional<Encoding> encoding = Optional.ofNullable(Encoding.ofBackend(backend));
+    OptionalLong size = OptionalLong.empty();
+    OptionalLong dictionary = OptionalLong.empty();
+    try {
+      if (encoding.isPresent() && encoding.get() == Encoding.LZ4) {
+        size = OptionalLong.of(Lz4.claimedSize(bytes, HEADER_BYTES));
+      } else if (encoding.isPresent()) {
+        ZstdFrame frame = ZstdFrame.header(bytes, HEADER_BYTES);
+        size = frame.claimsSize ? OptionalLong.of(frame.contentSize) : size;
+        dictionary =
+            frame.dictionary != 0
+                ? OptionalLong.of(Integer.toUnsignedLong(frame.dictionary))
+                : dictionary;
+      }
+    } catch (Fault damaged) {
+      // It says nothing then.
+    }
+    return Optional.of(new Envelope(backend, encoding, size, dictionary));
+  }
+
+  /**
+   * Returns the backend's number if the bytes between position and limit count as an envelope, else
+   * -1: then 00 01 02 is the start of somebody's own data. The buffer is little-endian.
+   */
+  static int backendOf(ByteBuffer value) {
+    int start = value.position();
+    if (value.limit() - start < HEADER_BYTES || value.getInt(start) != START) {
+      return -1;
+    }
+    int backend = Byte.toUnsignedInt(value.get(start + BACKEND_AT));
+    boolean counts = (backend >= 0x01 && backend <= 0x1F) || (backend >= 0x80 && backend <= 0x9F);
+    return counts ? backend : -1;
+  }
+
+  /**
+   * Whether an envelope of this backend starts as it must; the rest is seen only by decoding it.
+   */
+  static boolean isWellFormed(ByteBuffer value, int backend, int maxDecompressedSize) {
+    Encoding encoding = Encoding.ofBackend(backend);
+    if (encoding == null) {
+      return false;
+    }
+    int payload = value.position() + HEADER_BYTES;
+    try {
+      if (encoding == Encoding.LZ4) {
+        long claimed = Lz4.claimedSize(value, payload);
+        return claimed <= maxDecompressedSize && claimed <= Lz4.reach(value, payload);
+      }
+      ZstdFrame frame = ZstdFrame.header(value, payload);
+      return encoding == Encoding.ZSTD || frame.dictionary != 0;
+    } catch (Fault damaged) {
+      return false;
+    }
+  }
+
+  /** Puts the header of this encoding's envelopes at the position, which moves behind it. */
+  static void putHeader(ByteBuffer target, Encoding encoding) {
+    int start = target.position();
+    target.putInt(start, START);
+    target.put(start + BACKEND_AT, (byte) encoding.backend);
+    target.position(start + HEADER_BYTES);
+  }
+}

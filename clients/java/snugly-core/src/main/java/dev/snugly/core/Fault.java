@@ -1,0 +1,56 @@
+package dev.snugly.core;
+
+import dev.snugly.core.UndecodableException.Kind;
+
+/** What is wrong with an envelope, before anybody has said where it was. */
+final class Fault extends Exception {
+  private static final long serialVersionUID = 1L;
+
+  final Kind kind;
+
+  /** The ID of the dictionary that is missing, or 0. */
+  final int dictionary;
+
+  private Fault(Kind kind, String why, int dictionary, Throwable cause) {
+    // Nobody sees this one's own stack.
+    super(why, cause, false, false);
+    this.kind = kind;
+    this.dictionary = dictionary;
+  }
+
+  static Fault corrupt(String why) {
+    return new Fault(Kind.CORRUPT, why, 0, null);
+  }
+
+  static Fault corrupt(String why, Throwable cause) {
+    return new Fault(Kind.CORRUPT, why, 0, cause);
+  }
+
+  static Fault unknownBackend() {
+    return new Fault(
+        Kind.UNKNOWN_BACKEND,
+        "its backend is unknown: a newer client may have written it",
+        0,
+        null);
+  }
+
+  static Fault tooLarge(String what, long limit) {
+    return new Fault(
+        Kind.TOO_LARGE,
+        what + ", and at most " + limit + " are accepted: see maxDecompressedSize",
+        0,
+        null);
+  }
+
+  static Fault dictionaryMissing(int id) {
+    return new Fault(
+        Kind.DICTIONARY_MISSING,
+        "it needs the dictionary " + Integer.toUnsignedString(id) + ", which is not at hand",
+        id,
+        null);
+  }
+
+  static Fault outOfMemory(long size, Throwable cause) {
+    return new Fault(Kind.OUT_OF_MEMORY, "there is no memory for " + size + " bytes", 0, cause);
+  }
+}

@@ -1,0 +1,37 @@
+package dev.snugly.core;
+
+/**
+ * The workspaces of the process: a fixed number, for any number of threads.
+ *
+ * <p>They are not kept by thread, since a million virtual threads would have one each. A thread
+ * tries the one that its number points to and then the next ones, so threads that are few find
+ * their own again. Who finds all of them in use gets one that is thrown away.
+ */
+final class Workspaces {
+  /** How many there are: a power of two, so many that processors never wait for each other. */
+  static final int COUNT =
+      Integer.highestOneBit(2 * Math.max(Runtime.getRuntime().availableProcessors(), 2));
+
+  private static final Workspace[] ALL = new Workspace[COUNT];
+
+  static {
+    for (int index = 0; index < COUNT; index++) {
+      ALL[index] = new Workspace(index);
+    }
+  }
+
+  private Workspaces() {}
+
+  /** Gives the caller a workspace of its own, to be {@link Workspace#release() released} soon. */
+  @SuppressWarnings("deprecation") // threadId() came with Java 19
+  static Workspace acquire() {
+    int home = (int) Thread.currentThread().getId();
+    for (int offset = 0; offset < COUNT; offset++) {
+      Workspace workspace = ALL[(home + offset) & (COUNT - 1)];
+      if (workspace.tryAcquire()) {
+        return workspace;
+      }
+    }
+    return new Workspace(COUNT);
+  }
+}

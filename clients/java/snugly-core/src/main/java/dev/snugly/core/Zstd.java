@@ -1,0 +1,160 @@
+package dev.snugly.core;
+
+import com.github.luben.zstd.ZstdCompressCtx;
+import com.github.luben.zstd.ZstdDecompressCtx;
+import com.github.luben.zstd.ZstdException;
+import java.nio.ByteBuffer;
+
+/** zstd: one frame a value, in one call, with a context that is used again. */
+final class Zstd {
+  private Zstd() {}
+
+  /**
+   * Compresses the bytes between position and limit to the position of the target, and returns how
+   * many bytes they have become. Positions stay. Both buffers are direct or have an array.
+   *
+   * @throws RuntimeException that of the library
+   */
+  static int compress(
+      Workspace workspace,
+      int level,
+      boolean checksum,
+      Dictionary dictionary,
+      ByteBuffer value,
+      ByteBuffer target) {
+    int size = value.remaining();
+    ZstdCompressCtx context = workspace.compressor(level, checksum, dictionary);
+    try {
+      if (value.hasArray() && target.hasArray()) {
+        return context.compressByteArray(
+            target.array(),
+            target.arrayOffset() + target.position(),
+            target.remaining(),
+            value.array(),
+            value.arrayOffset() + value.position(),
+            size);
+      }
+      if (value.isDirect() && target.isDirect()) {
+        return context.compressDirectByteBuffer(
+            target, target.position(), target.remaining(), value, value.position(), size);
+      }
+      return compressMixed(workspace, context, value, target);
+    } catch (RuntimeException error) {
+      workspace.discardCompressors();
+      throw error;
+    } finally {
+      workspace.compressed(size, level);
+    }
+  }
+
+  /** The library wants both in arrays or both direct. */
+  private static int compressMixed(
+      Workspace workspace, ZstdCompressCtx context, ByteBuffer value, ByteBuffer target) {
+    int size = value.remaining();
+    if (target.hasArray()) {
+      byte[] copy = new byte[size];
+      value.get(value.position(), copy);
+      return context.compressByteArray(
+          target.array(),
+          target.arrayOffset() + target.position(),
+          target.remaining(),
+          copy,
+          0,
+          size);
+    }
+    byte[] room = workspace.scratch(Codec.maxEncodedSize(size)).array();
+    int written =
+        context.compressByteArray(
+            room, 0, room.length, value.array(), value.arrayOffset() + value.position(), size);
+    target.put(target.position(), room, 0, written);
+    return written;
+  }
+
+  /**
+   * The value in the one frame between {@code start} and the limit.
+   *
+   * @param dictionary the one that the frame needs, or null
+   */
+  static byte[] decompress(
+      Workspace workspace,
+      ByteBuffer bytes,
+      int start,
+      ZstdFrame frame,
+      long reach,
+      Dictionary dictionary,
+      int limit)
+      throws Fault {
+    ZstdDecompressCtx context = workspace.decompressor(dictionary);
+    if (!frame.claimsSize) {
+      return decompressUnclaimed(workspace, context, bytes, start, reach, limit);
+    }
+    if (Long.compareUnsigned(frame.contentSize, limit) > 0) {
+      String claim = Long.toUnsignedString(frame.contentSize);
+      throw Fault.tooLarge("it claims " + claim + " bytes", limit);
+    }
+    if (frame.contentSize > reach) {
+      throw Fault.corrupt(
+          "it claims " + frame.contentSize + " bytes and cannot hold more than " + reach);
+    }
+    byte[] value = room(frame.contentSize);
+    int size;
+    try {
+      size = decompress(context, bytes, start, value, value.length);
+    } catch (ZstdException error) {
+      throw Fault.corrupt(error.getMessage(), error);
+    }
+    // libzstd does not even look at the blocks of a frame that claims nothing.
+    if (size != value.length || (size == 0 && reach > 0)) {
+      throw Fault.corrupt("it claims " + value.length + " bytes and holds others");
+    }
+    return value;
+  }
+
+  private static byte[] decompressUnclaimed(
+      Workspace workspace,
+      ZstdDecompressCtx context,
+      ByteBuffer bytes,
+      int start,
+      long reach,
+      int limit)
+      throws Fault {
+    int most = (int) Math.min(reach, limit);
+    byte[] room;
+    try {
+      room = workspace.scratch(most).array();
+    } catch (OutOfMemoryError error) {
+      throw Fault.outOfMemory(most, error);
+    }
+    int size;
+    try {
+      size = decompress(context, bytes, start, room, most);
+    } catch (ZstdException error) {
+      boolean isFull =
+          error.getErrorCode() == com.github.luben.zstd.Zstd.errDstSizeTooSmall() && reach > limit;
+      throw isFull
+          ? Fault.tooLarge("it holds more than " + limit + " bytes", limit)
+          : Fault.corrupt(error.getMessage(), error);
+    }
+    byte[] value = room(size);
+    System.arraycopy(room, 0, value, 0, size);
+    return value;
+  }
+
+  private static int decompress(
+      ZstdDecompressCtx context, ByteBuffer bytes, int start, byte[] target, int room) {
+    int size = bytes.limit() - start;
+    return bytes.isDirect()
+        ? context.decompressDirectByteBufferToByteArray(target, 0, room, bytes, start, size)
+        : context.decompressByteArray(
+            target, 0, room, bytes.array(), bytes.arrayOffset() + start, size);
+  }
+
+  /** An array of a size that is within the limit and within reach. */
+  static byte[] room(long size) throws Fault {
+    try {
+      return new byte[(int) size];
+    } catch (OutOfMemoryError error) {
+      throw Fault.outOfMemory(size, error);
+    }
+  }
+}

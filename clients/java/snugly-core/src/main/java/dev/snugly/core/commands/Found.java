@@ -1,0 +1,33 @@
+package dev.snugly.core.commands;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/** What a pattern found in a command. Positions count from the command's name at 0. */
+final class Found {
+  static final Found NOTHING = new Found();
+
+  final List<Integer> keys = new ArrayList<>();
+
+  /** Positions of values. */
+  final List<Integer> values = new ArrayList<>();
+
+  /** For each value the position of its key. */
+  final List<Integer> keysOfValues = new ArrayList<>();
+
+  final List<Integer> compared = new ArrayList<>();
+
+  /** The options that were given. */
+  final Set<String> options = new HashSet<>();
+
+  boolean hasOneOf(Set<String> some) {
+    for (String option : some) {
+      if (options.contains(option)) {
+        return true;
+      }
+    }
+    return false;
+  }
+}

@@ -1,0 +1,158 @@
+package dev.snugly.core.commands;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import dev.snugly.core.CommandRefusedException;
+import dev.snugly.core.ValueType;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.BinaryOperator;
+
+/** What becomes of one command, for a client that compresses certain types of values. */
+public final class Row {
+  /** No writer encodes a value that is shorter, in bytes, so the server may compare it. */
+  private static final int COMPARABLE_BYTES = 32;
+
+  /** Matches are remembered for commands of up to so many words. */
+  private static final int REMEMBERED_WORDS = 16;
+
+  private final String name;
+  private final boolean carriesValues;
+  private final List<Refusal> refusals = new ArrayList<>();
+  private final String comparison;
+  private final Items items;
+  private final Map<String, Items> options = new HashMap<>();
+  private final Shape shape;
+  private final Set<String> with;
+  private final Set<String> without;
+
+  /** What was found in commands of so many words, where all of them are alike. */
+  private final Found[] remembered;
+
+  /** A rule: the command is refused if one of these options is given, or always without any. */
+  private record Refusal(Set<String> options, String message) {}
+
+  Row(String name, JsonObject row, Set<ValueType> types, JsonObject table, Shapes shapes) {
+    this.name = name;
+    carriesValues = row.has("type") && isAmong(row.get("type"), types);
+    JsonArray rules = row.has("refuse") ? row.getAsJsonArray("refuse") : new JsonArray();
+    for (JsonElement each : rules) {
+      JsonObject rule = each.getAsJsonObject();
+      if (rule.getAsJsonArray("types").asList().stream().anyMatch(type -> isAmong(type, types))) {
+        String reason = rule.get("reason").getAsString();
+        refusals.add(new Refusal(Items.words(rule.getAsJsonArray("with")), message(table, reason)));
+      }
+    }
+    comparison = message(table, "compare");
+    items = row.has("arguments") ? Items.of(row.getAsJsonArray("arguments")) : rest();
+    if (row.has("options")) {
+      JsonObject named = row.getAsJsonObject("options");
+      named.keySet().forEach(each -> options.put(each, Items.of(named.getAsJsonArray(each))));
+    }
+    JsonObject reply =
+        carriesValues && row.has("reply") ? row.getAsJsonObject("reply") : new JsonObject();
+    shape = reply.has("shape") ? shapes.named(reply.get("shape").getAsString()) : null;
+    with = Items.words(reply.getAsJsonArray("with"));
+    without = Items.words(reply.getAsJsonArray("without"));
+    Items fixed = items.withoutTail();
+    boolean hasTail = fixed.items().size() < items.items().size();
+    int upTo = hasTail ? 1 + fixed.items().size() : REMEMBERED_WORDS;
+    remembered = new Found[fixed.areByLength() ? upTo + 1 : 0];
+  }
+
+  private static boolean isAmong(JsonElement type, Set<ValueType> types) {
+    return types.contains(ValueType.valueOf(type.getAsString().toUpperCase(Locale.ROOT)));
+  }
+
+  private static Items rest() {
+    return new Items(List.of(new Items.Item(Items.Kind.REST, Set.of(), null)));
+  }
+
+  private String message(JsonObject table, String reason) {
+    return table
+        .get("message")
+        .getAsString()
+        .replace("{command}", name)
+        .replace("{reason}", table.getAsJsonObject("reasons").get(reason).getAsString());
+  }
+
+  boolean carriesValues() {
+    return carriesValues;
+  }
+
+  boolean mayBeRefused() {
+    return !refusals.isEmpty();
+  }
+
+  /**
+   * What to send for a command, and what to do with its reply.
+   *
+   * @param words the command's name and its arguments
+   * @param encode of a value and its key makes what is sent
+   * @return the request
+   * @throws CommandRefusedException if the command must not be sent
+   */
+  public Request request(List<byte[]> words, BinaryOperator<byte[]> encode) {
+    Found found = find(words);
+    refuse(words, found);
+    if (!carriesValues) {
+      return new Request(words, null, List.of());
+    }
+    List<byte[]> sent = words;
+    if (!found.values.isEmpty()) {
+      sent = new ArrayList<>(words);
+      for (int index = 0; index < found.values.size(); index++) {
+        int position = found.values.get(index);
+        byte[] key = words.get(found.keysOfValues.get(index));
+        sent.set(position, encode.apply(words.get(position), key));
+      }
+    }
+    boolean isShaped =
+        shape != null && (with.isEmpty() || found.hasOneOf(with)) && !found.hasOneOf(without);
+    return new Request(sent, isShaped ? shape : null, keys(words, found));
+  }
+
+  private static List<byte[]> keys(List<byte[]> words, Found found) {
+    List<byte[]> keys = new ArrayList<>(found.keys.size());
+    found.keys.forEach(position -> keys.add(words.get(position)));
+    return keys;
+  }
+
+  private Found find(List<byte[]> words) {
+    int count = words.size();
+    if (count >= remembered.length) {
+      return Match.of(items, options, words);
+    }
+    Found found = remembered[count];
+    if (found == null) {
+      found = Match.of(items, options, words);
+      remembered[count] = found;
+    }
+    return found;
+  }
+
+  private void refuse(List<byte[]> words, Found found) {
+    for (Refusal rule : refusals) {
+      if (rule.options.isEmpty() || found.hasOneOf(rule.options)) {
+        throw new CommandRefusedException(rule.message, name);
+      }
+    }
+    if (carriesValues) {
+      for (int position : found.compared) {
+        if (!isComparable(words.get(position))) {
+          throw new CommandRefusedException(comparison, name);
+        }
+      }
+    }
+  }
+
+  private static boolean isComparable(byte[] word) {
+    boolean isMarked = word.length >= 3 && word[0] == 0 && word[1] == 1 && word[2] == 2;
+    return word.length < COMPARABLE_BYTES && !isMarked;
+  }
+}

@@ -1,0 +1,255 @@
+package dev.snugly.core;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.google.gson.JsonObject;
+import dev.snugly.testing.Vectors;
+import java.nio.BufferOverflowException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+
+/** What a codec does besides what the vectors and the properties say. */
+class CodecTest {
+  private static final byte[] PAGE = "<p>hello</p>".repeat(500).getBytes(UTF_8);
+
+  @Test
+  void countsWhatItDoesUnderTheNamesOfTheOtherClients() {
+    Codec codec = new Codec(CompressionConfiguration.defaults());
+    byte[] stored = codec.encode(PAGE);
+    codec.encode("short".getBytes(UTF_8));
+    codec.encode(Vectors.noise(1, 1000));
+    codec.encode(stored);
+    codec.decode(stored);
+    codec.decode(PAGE);
+    assertThrows(UndecodableException.class, () -> codec.decode(new byte[] {0, 1, 2, 0, 3}));
+    Map<String, Long> counted = codec.statistics().asMap();
+    Map<String, Long> wanted =
+        Map.ofEntries(
+            Map.entry("encodedValuesZstd", 1L),
+            Map.entry("encodedBytesInZstd", (long) PAGE.length),
+            Map.entry("encodedBytesOutZstd", (long) stored.length),
+            Map.entry("encodedValuesIdentity", 3L),
+            Map.entry("encodedBytesOutIdentity", 5L + 1000 + stored.length),
+            Map.entry("skippedSmall", 1L),
+            Map.entry("skippedNoGain", 1L),
+            Map.entry("skippedCompressed", 1L),
+            Map.entry("decodedValuesZstd", 1L),
+            Map.entry("decodedBytesOutZstd", (long) PAGE.length),
+            Map.entry("decodedValuesIdentity", 1L),
+            Map.entry("decodeFailures", 1L),
+            Map.entry("encodedValuesZstdDictionary", 0L));
+    wanted.forEach((name, number) -> assertEquals(number, counted.get(name), name));
+    assertEquals(4, codec.statistics().total(Counter.ENCODED_VALUES));
+  }
+
+  @Test
+  void countsAreCompleteWhenManyThreadsCount() throws Exception {
+    Codec codec = new Codec(CompressionConfiguration.defaults());
+    int threads = 4 * Workspaces.COUNT;
+    ExecutorService executor = Executors.newFixedThreadPool(threads);
+    try {
+      List<Callable<Void>> tasks = new ArrayList<>();
+      for (int task = 0; task < threads; task++) {
+        tasks.add(
+            () -> {
+              for (int round = 0; round < 200; round++) {
+                assertArrayEquals(PAGE, codec.decode(codec.encode(PAGE)));
+              }
+              return null;
+            });
+      }
+      for (Future<Void> done : executor.invokeAll(tasks)) {
+        done.get();
+      }
+    } finally {
+      executor.shutdownNow();
+    }
+    assertEquals(200L * threads, codec.statistics().of(Counter.ENCODED_VALUES, Encoding.ZSTD));
+    assertEquals(200L * threads, codec.statistics().of(Counter.DECODED_VALUES, Encoding.ZSTD));
+  }
+
+  @Test
+  void whoFindsAllWorkspacesInUseStillGetsOne() {
+    List<Workspace> held = new ArrayList<>();
+    try {
+      for (int count = 0; count < Workspaces.COUNT; count++) {
+        held.add(Workspaces.acquire());
+      }
+      Codec codec = new Codec(CompressionConfiguration.defaults());
+      assertArrayEquals(PAGE, codec.decode(codec.encode(PAGE)));
+      assertEquals(1, codec.statistics().of(Counter.DECODED_VALUES, Encoding.ZSTD));
+    } finally {
+      held.forEach(Workspace::release);
+    }
+  }
+
+  @Test
+  void aDisabledCodecCompressesNothingAndReadsEverything() {
+    Codec off = new Codec(CompressionConfiguration.builder().enabled(false).build());
+    assertSame(PAGE, off.encode(PAGE));
+    byte[] stored = new Codec(CompressionConfiguration.defaults()).encode(PAGE);
+    assertArrayEquals(PAGE, off.decode(stored));
+  }
+
+  @Test
+  void whatCountsAsAnEnvelopeIsEncodedEvenWithoutABackend() {
+    Codec none =
+        new Codec(CompressionConfiguration.builder().backend(CompressionBackend.NONE).build());
+    byte[] forged = {0, 1, 2, 0, 3, 7};
+    assertArrayEquals(forged, none.decode(none.encode(forged)));
+  }
+
+  @Test
+  void anErrorNamesKeyBackendAndSize() {
+    Codec codec = new Codec(CompressionConfiguration.defaults());
+    byte[] stored = {0, 1, 2, 0, 3, 7, 7};
+    byte[] key = {'a', '"', (byte) 0xFF};
+    UndecodableException error =
+        assertThrows(UndecodableException.class, () -> codec.decode(stored, key));
+    assertEquals(
+        "cannot decode an envelope of 7 bytes, backend 03, at key \"a\\x22\\xff\": its backend is"
+            + " unknown: a newer client may have written it",
+        error.getMessage());
+    assertEquals(3, error.backend());
+    assertArrayEquals(key, error.key().orElseThrow());
+  }
+
+  @Test
+  void rawGivesTheStoredBytes() {
+    Codec codec =
+        new Codec(CompressionConfiguration.builder().onUndecodable(OnUndecodable.RAW).build());
+    byte[] stored = {0, 1, 2, 0, 3};
+    assertSame(stored, codec.decode(stored));
+    assertEquals(1, codec.statistics().total(Counter.DECODE_FAILURES));
+  }
+
+  @Test
+  void valuesOverTheLimitAreSentAsTheyAre() {
+    Codec codec = new Codec(CompressionConfiguration.builder().maxDecompressedSize(100).build());
+    assertSame(PAGE, codec.encode(PAGE));
+    assertEquals(1, codec.statistics().total(Counter.SKIPPED_LARGE));
+  }
+
+  @Test
+  void aTargetWithoutRoomIsRefusedBeforeAnythingIsWritten() {
+    Codec codec = new Codec(CompressionConfiguration.defaults());
+    ByteBuffer target = ByteBuffer.allocate(PAGE.length);
+    ByteBuffer value = ByteBuffer.wrap(PAGE);
+    assertThrows(BufferOverflowException.class, () -> codec.encode(value, null, target));
+    assertEquals(0, target.position());
+    assertEquals(0, value.position());
+    assertThrows(IllegalArgumentException.class, () -> Codec.maxEncodedSize(Integer.MAX_VALUE));
+  }
+
+  @Test
+  void aLargeValueAtAHighLevelIsReadBack() {
+    byte[] large = Vectors.noise(3, 300_000);
+    System.arraycopy(PAGE, 0, large, 100_000, PAGE.length);
+    Codec codec = new Codec(CompressionConfiguration.builder().compressionLevel(19).build());
+    for (int round = 0; round < 2; round++) {
+      assertArrayEquals(large, codec.decode(codec.encode(large)));
+    }
+  }
+
+  @Test
+  void valuesWithADictionaryAndWithoutTakeTurns() {
+    Dictionary dictionary = profiles();
+    Codec with = new Codec(CompressionConfiguration.builder().dictionary(dictionary).build());
+    Codec without = new Codec(CompressionConfiguration.defaults());
+    byte[] value =
+        "{\"name\": \"name-62\", \"email\": \"email-63\", \"city\": \"city-64\", \"plan\": 1}"
+            .getBytes(UTF_8);
+    for (int round = 0; round < 3; round++) {
+      byte[] stored = with.encode(value);
+      Envelope envelope = Envelope.inspect(stored).orElseThrow();
+      assertEquals(0x81, envelope.backend());
+      assertEquals(OptionalLong.of(dictionary.id()), envelope.dictionary());
+      assertArrayEquals(value, with.decode(stored));
+      assertArrayEquals(PAGE, without.decode(without.encode(PAGE)));
+      UndecodableException missing =
+          assertThrows(UndecodableException.class, () -> without.decode(stored));
+      assertEquals(UndecodableException.Kind.DICTIONARY_MISSING, missing.kind());
+      assertEquals(dictionary.id(), missing.dictionary());
+      assertTrue(missing.getMessage().contains(Integer.toString(dictionary.id())));
+    }
+    assertEquals(3, with.statistics().total(Counter.DICTIONARY_HITS));
+    assertEquals(3, without.statistics().total(Counter.DICTIONARY_MISSES));
+    assertEquals(3, without.statistics().total(Counter.DECODE_FAILURES));
+  }
+
+  @Test
+  void aDictionaryThatIsFetchedIsUsed() {
+    Dictionary dictionary = profiles();
+    AtomicReference<Dictionary> atHand = new AtomicReference<>();
+    Dictionaries fetching =
+        new Dictionaries() {
+          @Override
+          public Dictionary forKey(byte[] key) {
+            return null;
+          }
+
+          @Override
+          public Dictionary find(int id) {
+            return atHand.get();
+          }
+
+          @Override
+          public boolean fetch(int id) {
+            atHand.set(dictionary);
+            return id == dictionary.id();
+          }
+        };
+    byte[] value =
+        "{\"name\": \"name-62\", \"email\": \"email-63\", \"city\": \"city-64\"}   ..."
+            .getBytes(UTF_8);
+    byte[] stored =
+        new Codec(CompressionConfiguration.builder().dictionary(dictionary).build()).encode(value);
+    Codec reader = new Codec(CompressionConfiguration.defaults(), fetching);
+    assertArrayEquals(value, reader.decode(stored));
+    assertArrayEquals(value, reader.decode(stored));
+    assertEquals(1, reader.statistics().total(Counter.DICTIONARY_MISSES));
+    assertEquals(2, reader.statistics().total(Counter.DICTIONARY_HITS));
+    assertEquals(0, reader.statistics().total(Counter.DECODE_FAILURES));
+  }
+
+  @Test
+  void inspectSaysWhatTheFirstBytesSay() {
+    byte[] stored = new Codec(CompressionConfiguration.defaults()).encode(PAGE);
+    assertEquals(
+        Optional.of(
+            new Envelope(
+                1, Optional.of(Encoding.ZSTD), OptionalLong.of(PAGE.length), OptionalLong.empty())),
+        Envelope.inspect(stored));
+    assertFalse(Envelope.inspect(PAGE).isPresent());
+    Envelope unknown = Envelope.inspect(new byte[] {0, 1, 2, 0, (byte) 0x9F}).orElseThrow();
+    assertEquals(0x9F, unknown.backend());
+    assertTrue(unknown.encoding().isEmpty() && unknown.size().isEmpty());
+  }
+
+  @Test
+  void aCodecWithoutAClientKnowsNoCatalogue() {
+    CompressionConfiguration catalogue = CompressionConfiguration.builder().catalogue(true).build();
+    assertThrows(ConfigurationException.class, () -> new Codec(catalogue));
+  }
+
+  private static Dictionary profiles() {
+    JsonObject named = Vectors.read("envelopes.json").getAsJsonObject("dictionaries");
+    return Dictionary.of(Vectors.expand(named.getAsJsonObject("profiles").get("bytes")));
+  }
+}

@@ -1,0 +1,68 @@
+package dev.snugly.core;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.Test;
+
+/** Which settings may be, and what is said of those that may not. */
+class CompressionConfigurationTest {
+  @Test
+  void theDefaultsAreThoseOfGlide() {
+    CompressionConfiguration defaults = CompressionConfiguration.defaults();
+    assertEquals(CompressionBackend.ZSTD, defaults.backend());
+    assertEquals(3, defaults.compressionLevel());
+    assertEquals(64, defaults.minCompressionSize());
+    assertEquals(512 << 20, defaults.maxDecompressedSize());
+    assertEquals(Set.of(ValueType.STRINGS), defaults.valueTypes());
+    assertEquals(
+        0,
+        CompressionConfiguration.builder()
+            .backend(CompressionBackend.LZ4)
+            .build()
+            .compressionLevel());
+  }
+
+  @Test
+  void whatIsOutOfRangeIsRefusedWithTheRange() {
+    assertEquals(
+        "compressionLevel is 23: for zstd it is a number from -131072 to 22",
+        refused(builder -> builder.compressionLevel(23)));
+    assertEquals(
+        "compressionLevel is 13: for lz4 it is a number from -128 to 12",
+        refused(builder -> builder.backend(CompressionBackend.LZ4).compressionLevel(13)));
+    assertEquals(
+        "minCompressionSize is 5: it is a number from 6 to 2147483639",
+        refused(builder -> builder.minCompressionSize(5)));
+    assertEquals(
+        "maxDecompressedSize is 0: it is a number from 1 to 2147483639",
+        refused(builder -> builder.maxDecompressedSize(0)));
+    assertEquals(
+        "dictionaryRefresh is PT0.05S: it is a time from PT0.1S to PT24H",
+        refused(builder -> builder.dictionaryRefresh(Duration.ofMillis(50))));
+  }
+
+  @Test
+  void whatDoesNotGoTogetherIsRefused() {
+    assertEquals(
+        "dictionaries go with the backend zstd only, and this is lz4: choose zstd, or no dictionary",
+        refused(builder -> builder.backend(CompressionBackend.LZ4).catalogue(true)));
+    assertEquals(
+        "valueTypes is empty: give some of ValueType, or enabled(false)",
+        refused(builder -> builder.valueTypes(List.of())));
+    assertEquals(
+        "dictionaryPrefix is empty: give some text",
+        refused(builder -> builder.dictionaryPrefix("")));
+    assertEquals(
+        "backend is null: leave it out for the default", refused(builder -> builder.backend(null)));
+  }
+
+  private static String refused(UnaryOperator<CompressionConfiguration.Builder> set) {
+    CompressionConfiguration.Builder builder = set.apply(CompressionConfiguration.builder());
+    return assertThrows(ConfigurationException.class, builder::build).getMessage();
+  }
+}

@@ -1,0 +1,6 @@
+/**
+ * What the tests of the other modules need: the vectors of the specification, and real servers.
+ *
+ * <p>It must not know anything of what is tested.
+ */
+package dev.snugly.testing;
