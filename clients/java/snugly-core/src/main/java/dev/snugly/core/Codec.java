@@ -73,6 +73,15 @@ public final class Codec {
   }
 
   /**
+   * Counts one for what was done for this codec elsewhere: dictionaries that were fetched, say.
+   *
+   * @param counter one that has no number for each encoding
+   */
+  public void count(Counter counter) {
+    counters.increment(counter);
+  }
+
+  /**
    * Returns the room that {@link #encode(ByteBuffer, byte[], ByteBuffer)} needs.
    *
    * @param size a value's length, in bytes
