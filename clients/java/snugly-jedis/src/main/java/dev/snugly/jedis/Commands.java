@@ -1,0 +1,142 @@
+package dev.snugly.jedis;
+
+import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.Statistics;
+import dev.snugly.core.UndecodableException;
+import dev.snugly.core.catalogue.DictionaryServer;
+import dev.snugly.core.client.Compressor;
+import dev.snugly.core.commands.Request;
+import dev.snugly.core.commands.Restorer;
+import dev.snugly.core.commands.Row;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
+import redis.clients.jedis.Builder;
+import redis.clients.jedis.BuilderFactory;
+import redis.clients.jedis.CommandArguments;
+import redis.clients.jedis.CommandObject;
+import redis.clients.jedis.args.Rawable;
+import redis.clients.jedis.args.RawableFactory;
+import redis.clients.jedis.executors.CommandExecutor;
+import redis.clients.jedis.util.KeyValue;
+
+/** The commands of one client, rewritten so that their values are compressed and restored. */
+final class Commands implements AutoCloseable {
+  private final boolean isEnabled;
+  private final Compressor compressor;
+
+  /** How the values of replies are restored; maps are lists of the library's own pairs. */
+  private final Restorer restorer =
+      new Restorer() {
+        @Override
+        public byte[] value(byte[] stored, byte[] key) {
+          return restored(stored, key);
+        }
+
+        @Override
+        public Map.Entry<Object, Object> entry(Object key, Object value) {
+          return new KeyValue<>(key, value);
+        }
+      };
+
+  Commands(CompressionConfiguration configuration, Supplier<? extends DictionaryServer> servers) {
+    isEnabled = configuration.enabled();
+    compressor = new Compressor(configuration, servers);
+  }
+
+  Statistics statistics() {
+    return compressor.statistics();
+  }
+
+  /** Whether commands of this name have values, or are refused. */
+  boolean areTouched(Rawable name) {
+    return row(name) != null;
+  }
+
+  private Row row(Rawable name) {
+    return isEnabled ? compressor.row(name.getRaw()) : null;
+  }
+
+  /** The bytes to send for a value. */
+  byte[] encoded(byte[] value, byte[] key) {
+    return compressor.codec().encode(value, key);
+  }
+
+  /** The value of stored bytes, which may be null. */
+  byte[] restored(byte[] stored, byte[] key) {
+    if (stored == null) {
+      return null;
+    }
+    try {
+      return compressor.codec().decode(stored, key);
+    } catch (UndecodableException error) {
+      throw new UndecodableReplyException(error);
+    }
+  }
+
+  /**
+   * Executes a command. The reply is restored when its connection is free again, since a dictionary
+   * may have to be fetched for that.
+   */
+  <T> T execute(CommandObject<T> command, CommandExecutor plain) {
+    CommandArguments arguments = command.getArguments();
+    Row row = row(arguments.getCommand());
+    if (row == null) {
+      return plain.executeCommand(command);
+    }
+    Request request = compressor.request(row, words(arguments));
+    CommandArguments sent = new EncodedArguments(arguments, rawables(request.words()));
+    if (!request.isRestored()) {
+      return plain.executeCommand(new CommandObject<>(sent, command.getBuilder()));
+    }
+    Object reply = plain.executeCommand(new CommandObject<>(sent, BuilderFactory.RAW_OBJECT));
+    return command.getBuilder().build(request.restore(reply, restorer));
+  }
+
+  /** The command for a pipeline or a transaction, whose reply is restored when it is asked for. */
+  <T> CommandObject<T> deferred(CommandObject<T> command) {
+    CommandArguments arguments = command.getArguments();
+    Row row = row(arguments.getCommand());
+    if (row == null) {
+      return command;
+    }
+    Request request = compressor.request(row, words(arguments));
+    CommandArguments sent = new EncodedArguments(arguments, rawables(request.words()));
+    Builder<T> builder = command.getBuilder();
+    if (!request.isRestored()) {
+      return new CommandObject<>(sent, builder);
+    }
+    Builder<T> restoring =
+        new Builder<>() {
+          @Override
+          public T build(Object reply) {
+            return builder.build(request.restore(reply, restorer));
+          }
+
+          @Override
+          public String toString() {
+            return builder.toString();
+          }
+        };
+    return new CommandObject<>(sent, restoring);
+  }
+
+  private static List<byte[]> words(CommandArguments arguments) {
+    List<byte[]> words = new ArrayList<>(arguments.size());
+    arguments.forEach(each -> words.add(each.getRaw()));
+    return words;
+  }
+
+  private static List<Rawable> rawables(List<byte[]> words) {
+    List<Rawable> rawables = new ArrayList<>(words.size());
+    words.forEach(each -> rawables.add(RawableFactory.from(each)));
+    return rawables;
+  }
+
+  /** Ends the thread that looks after dictionaries, if there is one. */
+  @Override
+  public void close() {
+    compressor.close();
+  }
+}

@@ -1,0 +1,259 @@
+package dev.snugly.jedis;
+
+import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.Statistics;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import redis.clients.jedis.AbstractTransaction;
+import redis.clients.jedis.BinaryJedisShardedPubSub;
+import redis.clients.jedis.ClusterCommandObjects;
+import redis.clients.jedis.CommandObjects;
+import redis.clients.jedis.Connection;
+import redis.clients.jedis.ConnectionPool;
+import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.JedisClientConfig;
+import redis.clients.jedis.JedisShardedPubSub;
+import redis.clients.jedis.Protocol.Command;
+import redis.clients.jedis.RedisClusterClient;
+import redis.clients.jedis.RedisProtocol;
+import redis.clients.jedis.UnifiedJedis;
+import redis.clients.jedis.builders.ClusterClientBuilder;
+import redis.clients.jedis.csc.Cache;
+import redis.clients.jedis.params.MSetExParams;
+import redis.clients.jedis.providers.ConnectionProvider;
+
+/**
+ * A client for a cluster that compresses: {@link RedisClusterClient} with the same commands and
+ * settings, commands over several slots included. Where dictionaries are used the pool of each node
+ * must have room for one more connection.
+ */
+public final class SnuglyRedisClusterClient extends UnifiedJedis {
+  private final Commands commands;
+  private final RedisClusterClient plain;
+
+  private SnuglyRedisClusterClient(
+      Commands commands,
+      RedisClusterClient plain,
+      CompressingExecutor executor,
+      ConnectionProvider provider,
+      JedisClientConfig config,
+      Cache cache) {
+    super(executor, provider, config, cache);
+    this.commands = commands;
+    this.plain = plain;
+  }
+
+  /**
+   * Returns Jedis's own builder, for a client that compresses.
+   *
+   * @param configuration how to compress
+   */
+  public static ClusterClientBuilder<SnuglyRedisClusterClient> builder(
+      CompressionConfiguration configuration) {
+    return new Builder(configuration);
+  }
+
+  /** Returns what this client has counted. */
+  public Statistics statistics() {
+    return commands.statistics();
+  }
+
+  @Override
+  protected CommandObjects newCommandObjects(RedisProtocol protocol) {
+    return new ClusterCommandObjects(protocol);
+  }
+
+  @Override
+  public CompressingPipeline pipelined() {
+    return new CompressingPipeline(commands, plain.pipelined(), commandObjects);
+  }
+
+  @Override
+  public AbstractTransaction transaction(boolean doMulti) {
+    return new CompressingTransaction(commands, plain.transaction(doMulti), commandObjects);
+  }
+
+  // What follows may have keys in several slots, which Jedis's own client splits up.
+
+  @Override
+  public List<byte[]> mget(byte[]... keys) {
+    List<byte[]> stored = plain.mget(keys);
+    if (!commands.areTouched(Command.MGET)) {
+      return stored;
+    }
+    List<byte[]> values = new ArrayList<>(stored.size());
+    for (byte[] each : stored) {
+      values.add(commands.restored(each, keys[values.size()]));
+    }
+    return values;
+  }
+
+  @Override
+  public List<String> mget(String... keys) {
+    List<String> values = new ArrayList<>(keys.length);
+    for (byte[] each : mget(bytes(keys))) {
+      values.add(each == null ? null : new String(each, StandardCharsets.UTF_8));
+    }
+    return values;
+  }
+
+  @Override
+  public String mset(byte[]... keysvalues) {
+    return plain.mset(encoded(Command.MSET, keysvalues));
+  }
+
+  @Override
+  public String mset(String... keysvalues) {
+    return mset(bytes(keysvalues));
+  }
+
+  @Override
+  public boolean msetex(MSetExParams params, byte[]... keysvalues) {
+    return plain.msetex(params, encoded(Command.MSETEX, keysvalues));
+  }
+
+  @Override
+  public boolean msetex(MSetExParams params, String... keysvalues) {
+    return msetex(params, bytes(keysvalues));
+  }
+
+  private byte[][] encoded(Command command, byte[][] keysvalues) {
+    byte[][] sent = keysvalues.clone();
+    if (commands.areTouched(command)) {
+      for (int at = 1; at < sent.length; at += 2) {
+        sent[at] = commands.encoded(keysvalues[at], keysvalues[at - 1]);
+      }
+    }
+    return sent;
+  }
+
+  private static byte[][] bytes(String... texts) {
+    byte[][] bytes = new byte[texts.length][];
+    for (int index = 0; index < texts.length; index++) {
+      bytes[index] = texts[index].getBytes(StandardCharsets.UTF_8);
+    }
+    return bytes;
+  }
+
+  @Override
+  public long del(String... keys) {
+    return plain.del(keys);
+  }
+
+  @Override
+  public long del(byte[]... keys) {
+    return plain.del(keys);
+  }
+
+  @Override
+  public long exists(String... keys) {
+    return plain.exists(keys);
+  }
+
+  @Override
+  public long exists(byte[]... keys) {
+    return plain.exists(keys);
+  }
+
+  @Override
+  public long touch(String... keys) {
+    return plain.touch(keys);
+  }
+
+  @Override
+  public long touch(byte[]... keys) {
+    return plain.touch(keys);
+  }
+
+  @Override
+  public long unlink(String... keys) {
+    return plain.unlink(keys);
+  }
+
+  @Override
+  public long unlink(byte[]... keys) {
+    return plain.unlink(keys);
+  }
+
+  // What only clients of clusters have.
+
+  /** Returns the pools of all nodes, by host and port. */
+  public Map<String, ConnectionPool> getClusterNodes() {
+    return plain.getClusterNodes();
+  }
+
+  /**
+   * Returns a connection of the pool of a node, which does not compress.
+   *
+   * @param slot one of the node's slots
+   */
+  public Connection getConnectionFromSlot(int slot) {
+    return plain.getConnectionFromSlot(slot);
+  }
+
+  /** Reads anew which node has which slots. */
+  public void refreshClusterTopology() {
+    plain.refreshClusterTopology();
+  }
+
+  /** SPUBLISH; messages are not compressed. */
+  public long spublish(String channel, String message) {
+    return plain.spublish(channel, message);
+  }
+
+  /** SPUBLISH; messages are not compressed. */
+  public long spublish(byte[] channel, byte[] message) {
+    return plain.spublish(channel, message);
+  }
+
+  /** SSUBSCRIBE. */
+  public void ssubscribe(JedisShardedPubSub pubSub, String... channels) {
+    plain.ssubscribe(pubSub, channels);
+  }
+
+  /** SSUBSCRIBE. */
+  public void ssubscribe(BinaryJedisShardedPubSub pubSub, byte[]... channels) {
+    plain.ssubscribe(pubSub, channels);
+  }
+
+  private static final class Builder extends ClusterClientBuilder<SnuglyRedisClusterClient> {
+    private final CompressionConfiguration configuration;
+    private Set<HostAndPort> nodes = Collections.emptySet();
+
+    Builder(CompressionConfiguration configuration) {
+      this.configuration = configuration;
+    }
+
+    @Override
+    public ClusterClientBuilder<SnuglyRedisClusterClient> nodes(Set<HostAndPort> nodes) {
+      this.nodes = nodes;
+      return super.nodes(nodes);
+    }
+
+    @Override
+    protected SnuglyRedisClusterClient createClient() {
+      Commands commands =
+          new Commands(configuration, () -> ClientServer.of(commandExecutor, connectionProvider));
+      RedisClusterClient plain =
+          RedisClusterClient.builder()
+              .nodes(nodes)
+              .clientConfig(clientConfig)
+              .connectionProvider(connectionProvider)
+              .commandExecutor(commandExecutor)
+              .cache(cache)
+              .commandFlags(getCommandFlags())
+              .build();
+      return new SnuglyRedisClusterClient(
+          commands,
+          plain,
+          new CompressingExecutor(commands, commandExecutor),
+          connectionProvider,
+          clientConfig,
+          cache);
+    }
+  }
+}

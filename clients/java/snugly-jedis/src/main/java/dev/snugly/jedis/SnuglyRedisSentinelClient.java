@@ -1,0 +1,74 @@
+package dev.snugly.jedis;
+
+import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.Statistics;
+import redis.clients.jedis.AbstractTransaction;
+import redis.clients.jedis.JedisClientConfig;
+import redis.clients.jedis.UnifiedJedis;
+import redis.clients.jedis.builders.SentinelClientBuilder;
+import redis.clients.jedis.csc.Cache;
+import redis.clients.jedis.providers.ConnectionProvider;
+
+/**
+ * A client for servers that sentinels watch, which compresses: {@link
+ * redis.clients.jedis.RedisSentinelClient} with the same commands and settings. Where dictionaries
+ * are used its pool must have room for one more connection.
+ */
+public final class SnuglyRedisSentinelClient extends UnifiedJedis {
+  private final Commands commands;
+
+  private SnuglyRedisSentinelClient(
+      Commands commands,
+      CompressingExecutor executor,
+      ConnectionProvider provider,
+      JedisClientConfig config,
+      Cache cache) {
+    super(executor, provider, config, cache);
+    this.commands = commands;
+  }
+
+  /**
+   * Returns Jedis's own builder, for a client that compresses.
+   *
+   * @param configuration how to compress
+   */
+  public static SentinelClientBuilder<SnuglyRedisSentinelClient> builder(
+      CompressionConfiguration configuration) {
+    return new Builder(configuration);
+  }
+
+  /** Returns what this client has counted. */
+  public Statistics statistics() {
+    return commands.statistics();
+  }
+
+  @Override
+  public CompressingPipeline pipelined() {
+    return new CompressingPipeline(commands, super.pipelined(), commandObjects);
+  }
+
+  @Override
+  public AbstractTransaction transaction(boolean doMulti) {
+    return new CompressingTransaction(commands, super.transaction(doMulti), commandObjects);
+  }
+
+  private static final class Builder extends SentinelClientBuilder<SnuglyRedisSentinelClient> {
+    private final CompressionConfiguration configuration;
+
+    Builder(CompressionConfiguration configuration) {
+      this.configuration = configuration;
+    }
+
+    @Override
+    protected SnuglyRedisSentinelClient createClient() {
+      Commands commands =
+          new Commands(configuration, () -> ClientServer.of(commandExecutor, connectionProvider));
+      return new SnuglyRedisSentinelClient(
+          commands,
+          new CompressingExecutor(commands, commandExecutor),
+          connectionProvider,
+          clientConfig,
+          cache);
+    }
+  }
+}

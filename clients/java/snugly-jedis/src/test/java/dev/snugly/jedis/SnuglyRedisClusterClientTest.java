@@ -1,0 +1,144 @@
+package dev.snugly.jedis;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.snugly.core.CommandRefusedException;
+import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.Dictionary;
+import dev.snugly.core.Envelope;
+import dev.snugly.testing.Cluster;
+import dev.snugly.testing.Vectors;
+import dev.snugly.testing.Waiting;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.RedisClusterClient;
+import redis.clients.jedis.Response;
+
+/** A client of a cluster of three nodes. */
+class SnuglyRedisClusterClientTest {
+  private static final String PAGE = "<p>hello</p>".repeat(100);
+
+  private static Cluster cluster;
+
+  private SnuglyRedisClusterClient cache;
+  private RedisClusterClient plain;
+
+  @BeforeAll
+  static void start() {
+    cluster = Cluster.start(3);
+  }
+
+  @AfterAll
+  static void stop() {
+    if (cluster != null) {
+      cluster.close();
+    }
+  }
+
+  @BeforeEach
+  void connect() {
+    cluster.flush();
+    cache = client(CompressionConfiguration.defaults());
+    plain = RedisClusterClient.builder().nodes(nodes()).build();
+  }
+
+  @AfterEach
+  void close() {
+    cache.close();
+    plain.close();
+  }
+
+  @Test
+  void valuesAreCompressedOnEveryNode() {
+    for (int number = 0; number < 20; number++) {
+      cache.set("page:" + number, PAGE + number);
+    }
+    for (int number = 0; number < 20; number++) {
+      assertTrue(isEnvelope("page:" + number));
+      assertEquals(PAGE + number, cache.get("page:" + number));
+    }
+    assertThrows(CommandRefusedException.class, () -> cache.append("page:1", "more"));
+  }
+
+  @Test
+  void commandsOverSeveralSlotsAreSplitAsEver() {
+    assertEquals("OK", cache.mset("a", PAGE, "b", PAGE + "b", "c", "short"));
+    assertTrue(isEnvelope("a") && isEnvelope("b"));
+    assertEquals(Arrays.asList(PAGE, null, PAGE + "b", "short"), cache.mget("a", "none", "b", "c"));
+    assertEquals(3, cache.exists("a", "b", "c", "none"));
+    assertEquals(3, cache.touch("a", "b", "c"));
+    assertEquals(1, cache.unlink("c"));
+    assertEquals(2, cache.del("a", "b", "c"));
+  }
+
+  @Test
+  void pipelinesReachEveryNode() {
+    List<Response<String>> responses = new ArrayList<>();
+    try (CompressingPipeline pipeline = cache.pipelined()) {
+      for (int number = 0; number < 20; number++) {
+        pipeline.set("page:" + number, PAGE + number);
+        responses.add(pipeline.get("page:" + number));
+      }
+      pipeline.sync();
+      for (int number = 0; number < 20; number++) {
+        assertEquals(PAGE + number, responses.get(number).get());
+      }
+    }
+    assertTrue(isEnvelope("page:7"));
+  }
+
+  @Test
+  void aDictionaryIsPutOnItsNodeAndReadFromEveryOther() {
+    Dictionary dictionary =
+        Dictionary.of(
+            Vectors.expand(
+                Vectors.read("envelopes.json")
+                    .getAsJsonObject("dictionaries")
+                    .getAsJsonObject("profiles")
+                    .get("bytes")));
+    String user =
+        "{\"name\": \"name-7\", \"email\": \"email-8\", \"city\": \"city-9\", \"plan\": \"plan-3\"}";
+    try (SnuglyRedisClusterClient writer =
+        client(
+            CompressionConfiguration.builder()
+                .dictionary(dictionary)
+                .dictionaryRefresh(Duration.ofMillis(600))
+                .build())) {
+      for (String key : List.of("user:1", "user:2", "user:3", "user:4")) {
+        Waiting.until(
+            "it is used",
+            () -> {
+              writer.set(key, user);
+              byte[] stored = plain.get(key.getBytes(StandardCharsets.UTF_8));
+              return Envelope.inspect(stored).map(Envelope::backend).orElse(0) == 0x81;
+            });
+      }
+    }
+    assertEquals(
+        List.of(user, user, user, user), cache.mget("user:1", "user:2", "user:3", "user:4"));
+  }
+
+  private static SnuglyRedisClusterClient client(CompressionConfiguration configuration) {
+    return SnuglyRedisClusterClient.builder(configuration).nodes(nodes()).build();
+  }
+
+  private static Set<HostAndPort> nodes() {
+    return Set.of(new HostAndPort("127.0.0.1", cluster.nodes().get(0).port()));
+  }
+
+  private boolean isEnvelope(String key) {
+    return Envelope.inspect(plain.get(key.getBytes(StandardCharsets.UTF_8))).isPresent();
+  }
+}
