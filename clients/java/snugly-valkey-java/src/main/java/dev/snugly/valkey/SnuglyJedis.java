@@ -1,0 +1,153 @@
+package dev.snugly.valkey;
+
+import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.Statistics;
+import dev.snugly.core.catalogue.DictionaryServer;
+import io.valkey.AbstractTransaction;
+import io.valkey.ClusterCommandObjects;
+import io.valkey.ClusterPipeline;
+import io.valkey.CommandObjects;
+import io.valkey.HostAndPort;
+import io.valkey.JedisClientConfig;
+import io.valkey.JedisCluster;
+import io.valkey.Pipeline;
+import io.valkey.UnifiedJedis;
+import io.valkey.executors.ClusterCommandExecutor;
+import io.valkey.executors.CommandExecutor;
+import io.valkey.executors.DefaultCommandExecutor;
+import io.valkey.providers.ClusterConnectionProvider;
+import io.valkey.providers.ConnectionProvider;
+import io.valkey.providers.PooledConnectionProvider;
+import io.valkey.providers.SentineledConnectionProvider;
+import java.time.Duration;
+import java.util.Set;
+import java.util.function.Supplier;
+
+/**
+ * A client that compresses: {@link io.valkey.JedisPooled}, {@link io.valkey.JedisCluster} or {@link
+ * io.valkey.JedisSentineled} with the same commands, as its connections are provided.
+ *
+ * <pre>{@code
+ * try (SnuglyJedis cache =
+ *     SnuglyJedis.pooled(
+ *         new HostAndPort("localhost", 6379),
+ *         DefaultJedisClientConfig.builder().build(),
+ *         CompressionConfiguration.defaults())) {
+ *   cache.set("page:1", page);
+ * }
+ * }</pre>
+ */
+public final class SnuglyJedis extends UnifiedJedis {
+  private final Commands commands;
+
+  private SnuglyJedis(
+      Commands commands,
+      CommandExecutor plain,
+      ConnectionProvider provider,
+      CommandObjects commandObjects) {
+    super(new CompressingExecutor(commands, plain), provider, commandObjects);
+    this.commands = commands;
+  }
+
+  /**
+   * Returns a client for one server, as {@link io.valkey.JedisPooled}.
+   *
+   * @param server where it listens
+   * @param config how to connect
+   * @param configuration how to compress
+   */
+  public static SnuglyJedis pooled(
+      HostAndPort server, JedisClientConfig config, CompressionConfiguration configuration) {
+    return of(new PooledConnectionProvider(server, config), configuration);
+  }
+
+  /**
+   * Returns a client for a cluster, as {@link JedisCluster}. Where dictionaries are used the pool
+   * of each node must have room for one more connection.
+   *
+   * @param nodes some of its nodes
+   * @param config how to connect
+   * @param configuration how to compress
+   */
+  public static SnuglyJedis cluster(
+      Set<HostAndPort> nodes, JedisClientConfig config, CompressionConfiguration configuration) {
+    return of(new ClusterConnectionProvider(nodes, config), configuration);
+  }
+
+  /**
+   * Returns a client for servers that sentinels watch, as {@link io.valkey.JedisSentineled}. Where
+   * dictionaries are used its pool must have room for one more connection.
+   *
+   * @param primary the name under which the sentinels know the server
+   * @param config how to connect to it
+   * @param sentinels where they listen
+   * @param sentinelConfig how to connect to them
+   * @param configuration how to compress
+   */
+  public static SnuglyJedis sentineled(
+      String primary,
+      JedisClientConfig config,
+      Set<HostAndPort> sentinels,
+      JedisClientConfig sentinelConfig,
+      CompressionConfiguration configuration) {
+    return of(
+        new SentineledConnectionProvider(primary, config, sentinels, sentinelConfig),
+        configuration);
+  }
+
+  /**
+   * Returns a client whose connections somebody else provides. It closes them.
+   *
+   * @param provider of one server, or of one that sentinels name; or, for a cluster, a {@link
+   *     ClusterConnectionProvider}
+   * @param configuration how to compress
+   */
+  public static SnuglyJedis of(
+      ConnectionProvider provider, CompressionConfiguration configuration) {
+    boolean isCluster = provider instanceof ClusterConnectionProvider;
+    CommandExecutor plain =
+        isCluster
+            ? clusterExecutor((ClusterConnectionProvider) provider)
+            : new DefaultCommandExecutor(provider);
+    Supplier<DictionaryServer> servers = () -> ClientServer.of(plain, provider);
+    return new SnuglyJedis(
+        new Commands(configuration, servers),
+        plain,
+        provider,
+        isCluster ? new ClusterCommandObjects() : new CommandObjects());
+  }
+
+  private static CommandExecutor clusterExecutor(ClusterConnectionProvider provider) {
+    int attempts = JedisCluster.DEFAULT_MAX_ATTEMPTS;
+    Duration patience = Duration.ofMillis((long) attempts * JedisCluster.DEFAULT_TIMEOUT);
+    return new ClusterCommandExecutor(provider, attempts, patience);
+  }
+
+  /** Returns what this client has counted. */
+  public Statistics statistics() {
+    return commands.statistics();
+  }
+
+  @Override
+  public CompressingPipeline pipelined() {
+    return new CompressingPipeline(
+        commands,
+        provider instanceof ClusterConnectionProvider cluster
+            ? new ClusterPipeline(cluster, (ClusterCommandObjects) commandObjects)
+            : new Pipeline(provider.getConnection(), true),
+        commandObjects);
+  }
+
+  /**
+   * Begins a transaction.
+   *
+   * @throws UnsupportedOperationException in a cluster, as {@link JedisCluster} does
+   */
+  @Override
+  public AbstractTransaction transaction(boolean doMulti) {
+    if (provider instanceof ClusterConnectionProvider) {
+      throw new UnsupportedOperationException("valkey-java has no transactions in clusters");
+    }
+    return new CompressingTransaction(commands, super.transaction(doMulti), commandObjects);
+  }
+}
