@@ -141,10 +141,14 @@ final class ZstdFrame {
   }
 
   private static long littleEndian(ByteBuffer bytes, int at, int length) {
-    long number = 0;
-    for (int index = length - 1; index >= 0; index--) {
-      number = number << 8 | Byte.toUnsignedLong(bytes.get(at + index));
-    }
-    return number;
+    return switch (length) {
+      case 0 -> 0;
+      case 1 -> Byte.toUnsignedLong(bytes.get(at));
+      case 2 -> Short.toUnsignedLong(bytes.getShort(at));
+      case 3 ->
+          Short.toUnsignedLong(bytes.getShort(at)) | Byte.toUnsignedLong(bytes.get(at + 2)) << 16;
+      case 4 -> Integer.toUnsignedLong(bytes.getInt(at));
+      default -> bytes.getLong(at);
+    };
   }
 }
