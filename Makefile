@@ -2,10 +2,10 @@
 # all that must be there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-rust test-minimal test-clients test-python test-go test-valkey-py test-kills test-deps lint \
-	format deny command-documentation \
-	fuzz fuzz-smoke bench bench-clients bench-sizes bench-smoke bench-mixed bench-dictionaries \
-	bench-adaptive bench-lists bench-codec bench-protocol clean
+.PHONY: help run demo test test-rust test-minimal test-clients test-python test-go test-java test-valkey-py \
+	test-kills test-deps lint format deny command-documentation \
+	fuzz fuzz-smoke fuzz-java bench bench-clients bench-sizes bench-smoke bench-mixed bench-dictionaries \
+	bench-adaptive bench-lists bench-codec bench-protocol bench-java clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -19,6 +19,11 @@ BENCH = PYTHONPATH=bench $(BIN)/python -m snugly_bench
 # Builds the Python package where it is and installs it into .venv.
 MATURIN = VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --locked --manifest-path clients/python/Cargo.toml
 PARSERS := target/python-parsers
+# Empty where there is no Maven: the Java library is left out then.
+MVN := $(shell command -v mvn)
+MAVEN := $(MVN) --batch-mode --quiet --file clients/java
+JAVA_FORMATTER := com.spotify.fmt:fmt-maven-plugin
+JAVA_FUZZED := EnvelopeFuzzTest CatalogueFuzzTest
 VALKEY_PY := target/valkey-py-tests
 # How long each fuzz target runs in `make fuzz`, in seconds.
 FUZZ_SECONDS ?= 600
@@ -39,7 +44,7 @@ demo: $(VENV)/installed ## load real values through a real client, and see what 
 	cargo build --release --locked --package snugly
 	$(BENCH) demo --program $(PROGRAM) $(ARGS)
 
-test: test-rust test-minimal test-clients test-python test-go ## run all tests
+test: test-rust test-minimal test-clients test-python test-go $(if $(MVN),test-java) ## run all tests
 
 test-rust: $(VENV)/installed ## the Rust tests
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) cargo test --locked --workspace
@@ -67,6 +72,12 @@ test-go: $(VENV)/installed ## the Go module, with real clients, servers, a clust
 	$(WITH_GO) SNUGLY_BIN=$(CURDIR)/target/debug/snugly SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) \
 		SNUGLY_PYTHON=$(abspath $(BIN))/python $(MAKE) --no-print-directory -C clients/go test
 
+test-java: $(VENV)/installed ## the Java library, with real servers, a cluster, GLIDE and the Python package; needs Maven
+	cargo build --locked --package snugly
+	$(MATURIN) --quiet
+	SNUGLY_BIN=$(CURDIR)/target/debug/snugly SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) \
+		SNUGLY_PYTHON=$(abspath $(BIN))/python $(MAVEN) test $(ARGS)
+
 test-valkey-py: $(VENV)/installed ## valkey-py's own tests with the classes of the Python package; about five minutes
 	$(MATURIN) --quiet
 	$(BIN)/pip install --quiet --target $(VALKEY_PY) --upgrade --no-deps \
@@ -92,6 +103,7 @@ lint: $(VENV)/installed ## formatters and linters, changing nothing
 	cd clients/python && $(abspath $(BIN))/mypy
 	$(MAKE) --no-print-directory -C tests/clients lint
 	$(WITH_GO) $(MAKE) --no-print-directory -C clients/go lint
+	$(if $(MVN),$(MAVEN) -Pfuzz,benchmark $(JAVA_FORMATTER):check test-compile)
 
 format: $(VENV)/installed ## format everything
 	cargo fmt --all
@@ -99,6 +111,7 @@ format: $(VENV)/installed ## format everything
 	$(BIN)/ruff format .
 	$(MAKE) --no-print-directory -C tests/clients format
 	$(WITH_GO) $(MAKE) --no-print-directory -C clients/go format
+	$(if $(MVN),$(MAVEN) -Pfuzz,benchmark $(JAVA_FORMATTER):format)
 
 command-documentation: $(VENV)/installed ## ask valkey-server what it tells of the commands that there are, after adding some
 	cargo build --locked --package snugly
@@ -124,6 +137,13 @@ fuzz: ## fuzz every parser of foreign bytes, FUZZ_SECONDS each
 
 fuzz-smoke: ## fuzz for a few seconds each
 	$(MAKE) fuzz FUZZ_SECONDS=5
+	$(if $(MVN),$(MAKE) fuzz-java)
+
+fuzz-java: ## fuzz the parsers of the Java library, ten seconds each; needs Maven
+	set -e; for target in $(JAVA_FUZZED); do \
+		JAZZER_FUZZ=1 $(MAVEN) -Pfuzz --projects fuzz --also-make test -Dtest=$$target \
+			-Dsurefire.failIfNoSpecifiedTests=false; \
+	done
 
 bench: $(VENV)/installed ## measure beside valkey-server and memcached; about twenty minutes
 	cargo build --release --locked --package snugly
@@ -171,10 +191,16 @@ bench-codec: ## what the codec costs over bare contexts
 bench-protocol: ## what parsing and replying cost
 	cargo bench --locked --package snugly-protocol
 
+bench-java: ## what the Java codec costs beside bare libraries and GZIP; narrow it with JMH's ARGS="-p size=1024 encode"
+	$(MAVEN) -Pbenchmark -DskipTests package
+	java -cp "clients/java/benchmark/target/classes:clients/java/snugly-core/target/classes:$$(cat \
+		clients/java/benchmark/target/class-path)" org.openjdk.jmh.Main $(ARGS)
+
 clean: ## remove everything that was built
 	cargo clean
 	rm -rf $(VENV) crates/*/fuzz/target clients/python/python/snugly/*.so
 	$(MAKE) --no-print-directory -C tests/clients clean
+	rm -rf clients/java/target clients/java/*/target
 
 $(VENV)/installed: tests/requirements.txt bench/requirements.txt
 	$(PYTHON) -m venv $(VENV)

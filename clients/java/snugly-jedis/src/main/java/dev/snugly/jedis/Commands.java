@@ -1,5 +1,6 @@
 package dev.snugly.jedis;
 
+import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Statistics;
 import dev.snugly.core.UndecodableException;
@@ -43,6 +44,10 @@ final class Commands implements AutoCloseable {
   Commands(CompressionConfiguration configuration, Supplier<? extends DictionaryServer> servers) {
     isEnabled = configuration.enabled();
     compressor = new Compressor(configuration, servers);
+  }
+
+  Codec codec() {
+    return compressor.codec();
   }
 
   Statistics statistics() {

@@ -1,5 +1,6 @@
 package dev.snugly.jedis;
 
+import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Statistics;
 import redis.clients.jedis.AbstractTransaction;
@@ -43,6 +44,11 @@ public final class SnuglyRedisClient extends UnifiedJedis {
   public static StandaloneClientBuilder<SnuglyRedisClient> builder(
       CompressionConfiguration configuration) {
     return new Builder(configuration);
+  }
+
+  /** Returns what encodes and decodes this client's values, for metrics and tools. */
+  public Codec codec() {
+    return commands.codec();
   }
 
   /** Returns what this client has counted. */

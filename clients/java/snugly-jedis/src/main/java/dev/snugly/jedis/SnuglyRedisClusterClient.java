@@ -1,5 +1,6 @@
 package dev.snugly.jedis;
 
+import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Statistics;
 import java.nio.charset.StandardCharsets;
@@ -55,6 +56,11 @@ public final class SnuglyRedisClusterClient extends UnifiedJedis {
   public static ClusterClientBuilder<SnuglyRedisClusterClient> builder(
       CompressionConfiguration configuration) {
     return new Builder(configuration);
+  }
+
+  /** Returns what encodes and decodes this client's values, for metrics and tools. */
+  public Codec codec() {
+    return commands.codec();
   }
 
   /** Returns what this client has counted. */

@@ -1,5 +1,6 @@
 package dev.snugly.valkey;
 
+import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Statistics;
 import dev.snugly.core.catalogue.DictionaryServer;
@@ -121,6 +122,11 @@ public final class SnuglyJedis extends UnifiedJedis {
     int attempts = JedisCluster.DEFAULT_MAX_ATTEMPTS;
     Duration patience = Duration.ofMillis((long) attempts * JedisCluster.DEFAULT_TIMEOUT);
     return new ClusterCommandExecutor(provider, attempts, patience);
+  }
+
+  /** Returns what encodes and decodes this client's values, for metrics and tools. */
+  public Codec codec() {
+    return commands.codec();
   }
 
   /** Returns what this client has counted. */
