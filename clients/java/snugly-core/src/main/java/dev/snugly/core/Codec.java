@@ -3,8 +3,6 @@ package dev.snugly.core;
 import dev.snugly.core.UndecodableException.Kind;
 import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
-import java.util.Arrays;
 
 /**
  * Encodes and decodes values as a {@link CompressionConfiguration} says, for any number of threads:
@@ -118,15 +116,10 @@ public final class Codec {
    * @return the bytes to store: an envelope, or {@code value} itself where that gains nothing
    */
   public byte[] encode(byte[] value, byte[] key) {
-    ByteBuffer bytes = ByteBuffer.wrap(value).order(ByteOrder.LITTLE_ENDIAN);
     Workspace workspace = Workspaces.acquire();
     try {
-      ByteBuffer made = encode(workspace, bytes, key, null);
-      if (made == null) {
-        return value;
-      }
-      int start = made.arrayOffset();
-      return Arrays.copyOfRange(made.array(), start, start + made.limit());
+      int length = encode(workspace, ByteBuffer.wrap(value), key, null);
+      return length < 0 ? value : workspace.made(length);
     } finally {
       workspace.release();
     }
@@ -145,14 +138,13 @@ public final class Codec {
     if (target.remaining() < mostEncoded(value.remaining())) {
       throw new BufferOverflowException();
     }
-    ByteBuffer room = target.slice().order(ByteOrder.LITTLE_ENDIAN);
     Workspace workspace = Workspaces.acquire();
     try {
-      ByteBuffer made = encode(workspace, reachable(value), key, room);
-      if (made == null) {
+      int length = encode(workspace, reachable(value), key, target);
+      if (length < 0) {
         target.put(value);
       } else {
-        target.position(target.position() + made.limit());
+        target.position(target.position() + length);
         value.position(value.limit());
       }
     } finally {
@@ -160,47 +152,39 @@ public final class Codec {
     }
   }
 
-  /** The same bytes, little-endian, direct or with an array. */
+  /** The same bytes, direct or with an array. */
   private static ByteBuffer reachable(ByteBuffer buffer) {
-    if (buffer.isDirect() || buffer.hasArray()) {
-      return buffer.slice().order(ByteOrder.LITTLE_ENDIAN);
-    }
-    byte[] copy = new byte[buffer.remaining()];
-    buffer.get(buffer.position(), copy);
-    return ByteBuffer.wrap(copy).order(ByteOrder.LITTLE_ENDIAN);
+    return buffer.isDirect() || buffer.hasArray() ? buffer : ByteBuffer.wrap(copy(buffer));
   }
 
   /**
-   * The value's envelope, from 0 to the limit of the target or, without one, of a buffer of the
-   * workspace; null if the value is to be sent as it is.
+   * Puts the value's envelope at the position of the target or, without one, into the room of the
+   * workspace. Returns its length, or -1 if the value is to be sent as it is. Positions stay.
    */
-  private ByteBuffer encode(Workspace workspace, ByteBuffer value, byte[] key, ByteBuffer target) {
+  private int encode(Workspace workspace, ByteBuffer value, byte[] key, ByteBuffer target) {
     long started = workspace.isTimed() ? System.nanoTime() : 0;
     int size = value.remaining();
     int marked = Envelope.backendOf(value);
-    ByteBuffer made;
+    int length;
     Encoding encoding = Encoding.IDENTITY;
     if (marked < 0) {
       Dictionary dictionary = dictionaryFor(size, key);
       encoding = encodingOf(backend, dictionary);
-      made = encodeIfWorthIt(workspace, encoding, dictionary, value, target);
+      length = encodeIfWorthIt(workspace, encoding, dictionary, value, target);
     } else if (configuration.existingEnvelopes() == ExistingEnvelopes.KEEP
         && Envelope.isWellFormed(value, marked, configuration.maxDecompressedSize())) {
       counters.increment(workspace, Counter.SKIPPED_COMPRESSED);
-      made = null;
+      length = -1;
     } else {
       encoding = backend == CompressionBackend.LZ4 ? Encoding.LZ4 : Encoding.ZSTD;
-      made = attempt(workspace, encoding, null, value, target);
+      length = attempt(workspace, encoding, null, value, target);
     }
     counters.encoded(
-        workspace,
-        made == null ? Encoding.IDENTITY : encoding,
-        size,
-        made == null ? size : made.limit());
+        workspace, length < 0 ? Encoding.IDENTITY : encoding, size, length < 0 ? size : length);
     if (started != 0) {
       count(workspace, Counter.ENCODE_NANOSECONDS, started);
     }
-    return made;
+    return length;
   }
 
   private Dictionary dictionaryFor(int size, byte[] key) {
@@ -217,7 +201,7 @@ public final class Codec {
     };
   }
 
-  private ByteBuffer encodeIfWorthIt(
+  private int encodeIfWorthIt(
       Workspace workspace,
       Encoding encoding,
       Dictionary dictionary,
@@ -225,26 +209,26 @@ public final class Codec {
       ByteBuffer target) {
     int size = value.remaining();
     if (encoding == Encoding.IDENTITY) {
-      return null;
+      return -1;
     }
     if (size < threshold) {
       counters.increment(workspace, Counter.SKIPPED_SMALL);
-      return null;
+      return -1;
     }
     if (size > configuration.maxDecompressedSize()) {
       counters.increment(workspace, Counter.SKIPPED_LARGE);
-      return null;
+      return -1;
     }
-    ByteBuffer made = attempt(workspace, encoding, dictionary, value, target);
-    if (made != null && made.limit() >= size) {
+    int length = attempt(workspace, encoding, dictionary, value, target);
+    if (length >= size) {
       counters.increment(workspace, Counter.SKIPPED_NO_GAIN);
-      return null;
+      return -1;
     }
-    return made;
+    return length;
   }
 
-  /** The envelope, even if it is longer than the value; null if that fails, which is counted. */
-  private ByteBuffer attempt(
+  /** The length of the envelope, even if that is more than the value's; -1 if it fails. */
+  private int attempt(
       Workspace workspace,
       Encoding encoding,
       Dictionary dictionary,
@@ -254,17 +238,18 @@ public final class Codec {
     int level =
         isChosen ? configuration.compressionLevel() : CompressionBackend.ZSTD.defaultLevel();
     try {
-      ByteBuffer room =
-          target != null ? target : workspace.scratch(maxEncodedSize(value.remaining()));
-      Envelope.putHeader(room, encoding);
-      int payload =
-          encoding == Encoding.LZ4
-              ? Lz4.compress(workspace, level, value, room)
-              : Zstd.compress(workspace, level, configuration.checksum(), dictionary, value, room);
-      return room.limit(Envelope.HEADER_BYTES + payload);
+      ByteBuffer room = target != null ? target : workspace.room(maxEncodedSize(value.remaining()));
+      int at = target != null ? target.position() : 0;
+      Envelope.putHeader(room, at, encoding);
+      int payload = at + Envelope.HEADER_BYTES;
+      return Envelope.HEADER_BYTES
+          + (encoding == Encoding.LZ4
+              ? Lz4.compress(workspace, level, value, room, payload)
+              : Zstd.compress(
+                  workspace, level, configuration.checksum(), dictionary, value, room, payload));
     } catch (RuntimeException | OutOfMemoryError error) {
       counters.increment(workspace, Counter.ENCODE_FAILURES);
-      return null;
+      return -1;
     }
   }
 
@@ -288,8 +273,7 @@ public final class Codec {
    * @throws UndecodableException for an envelope that cannot be read
    */
   public byte[] decode(byte[] stored, byte[] key) {
-    ByteBuffer bytes = ByteBuffer.wrap(stored).order(ByteOrder.LITTLE_ENDIAN);
-    byte[] value = decode(bytes, stored, key);
+    byte[] value = decode(ByteBuffer.wrap(stored), stored, key);
     return value == null ? stored : value;
   }
 

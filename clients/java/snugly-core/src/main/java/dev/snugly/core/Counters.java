@@ -16,8 +16,10 @@ final class Counters {
 
   /** Counts for the holder of a workspace. */
   void add(Workspace holder, Counter counter, Encoding encoding, long amount) {
-    long[] row = rows[holder.index];
-    int cell = counter.cell(encoding);
+    add(holder, rows[holder.index], counter.cell(encoding), amount);
+  }
+
+  private static void add(Workspace holder, long[] row, int cell, long amount) {
     if (holder.index == Workspaces.COUNT) {
       CELLS.getAndAdd(row, cell, amount);
     } else {

@@ -1,7 +1,6 @@
 package dev.snugly.core;
 
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -33,7 +32,7 @@ public record Envelope(
    * @return what the envelope says of itself; empty if the bytes are no envelope
    */
   public static Optional<Envelope> inspect(byte[] stored) {
-    ByteBuffer bytes = ByteBuffer.wrap(stored).order(ByteOrder.LITTLE_ENDIAN);
+    ByteBuffer bytes = ByteBuffer.wrap(stored);
     int backend = backendOf(bytes);
     if (backend < 0) {
       return Optional.empty();
@@ -60,11 +59,11 @@ public record Envelope(
 
   /**
    * Returns the backend's number if the bytes between position and limit count as an envelope, else
-   * -1: then 00 01 02 is the start of somebody's own data. The buffer is little-endian.
+   * -1: then 00 01 02 is the start of somebody's own data.
    */
   static int backendOf(ByteBuffer value) {
     int start = value.position();
-    if (value.limit() - start < HEADER_BYTES || value.getInt(start) != START) {
+    if (value.limit() - start < HEADER_BYTES || LittleEndian.getInt(value, start) != START) {
       return -1;
     }
     int backend = Byte.toUnsignedInt(value.get(start + BACKEND_AT));
@@ -93,11 +92,9 @@ public record Envelope(
     }
   }
 
-  /** Puts the header of this encoding's envelopes at the position, which moves behind it. */
-  static void putHeader(ByteBuffer target, Encoding encoding) {
-    int start = target.position();
-    target.putInt(start, START);
-    target.put(start + BACKEND_AT, (byte) encoding.backend);
-    target.position(start + HEADER_BYTES);
+  /** Puts the header of this encoding's envelopes at a place. */
+  static void putHeader(ByteBuffer target, int at, Encoding encoding) {
+    LittleEndian.putInt(target, at, START);
+    target.put(at + BACKEND_AT, (byte) encoding.backend);
   }
 }

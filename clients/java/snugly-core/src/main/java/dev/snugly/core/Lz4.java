@@ -62,26 +62,19 @@ final class Lz4 {
   }
 
   /**
-   * Compresses the bytes between position and limit to the position of the target, which is
-   * little-endian, and returns how many bytes they have become. Positions stay.
+   * Compresses the bytes between position and limit to a place in the target, and returns how many
+   * bytes they have become. Positions stay.
    *
    * @throws RuntimeException that of the library
    */
-  static int compress(Workspace workspace, int level, ByteBuffer value, ByteBuffer target) {
-    int start = target.position();
+  static int compress(Workspace workspace, int level, ByteBuffer value, ByteBuffer target, int at) {
     int size = value.remaining();
-    target.putInt(start, size);
-    int written =
-        workspace
+    LittleEndian.putInt(target, at, size);
+    int block = at + LENGTH_BYTES;
+    return LENGTH_BYTES
+        + workspace
             .lz4(level)
-            .compress(
-                value,
-                value.position(),
-                size,
-                target,
-                start + LENGTH_BYTES,
-                target.limit() - start - LENGTH_BYTES);
-    return LENGTH_BYTES + written;
+            .compress(value, value.position(), size, target, block, target.limit() - block);
   }
 
   /** The length that a payload claims for its value, in bytes. */
@@ -89,7 +82,7 @@ final class Lz4 {
     if (bytes.limit() - payload < LENGTH_BYTES) {
       throw Fault.corrupt("the length is cut off");
     }
-    return Integer.toUnsignedLong(bytes.getInt(payload));
+    return Integer.toUnsignedLong(LittleEndian.getInt(bytes, payload));
   }
 
   /** The most that a payload can decode to, in bytes. */

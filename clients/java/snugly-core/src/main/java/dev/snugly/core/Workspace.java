@@ -5,7 +5,7 @@ import com.github.luben.zstd.ZstdDecompressCtx;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
+import java.util.Arrays;
 import java.util.Objects;
 import net.jpountz.lz4.LZ4Compressor;
 
@@ -46,6 +46,7 @@ final class Workspace {
   // Not the first operation, which makes the contexts.
   private int untilTimed = TIMED / 2;
   private ByteBuffer scratch = ByteBuffer.allocate(0);
+  private ByteBuffer room;
 
   private Compressing compressing;
   // Contexts of their own, so that what is without a dictionary never sees one.
@@ -67,6 +68,7 @@ final class Workspace {
 
   /** Gives it back. */
   void release() {
+    room = null;
     if (index == Workspaces.COUNT) {
       close();
     } else {
@@ -83,16 +85,27 @@ final class Workspace {
     return true;
   }
 
-  /** A little-endian heap buffer of at least this size, empty, whose content is anything. */
+  /** A heap buffer of at least this size, from 0 on, whose content is anything. */
   ByteBuffer scratch(int size) {
     if (size > MAX_KEPT_SCRATCH) {
-      return ByteBuffer.allocate(size).order(ByteOrder.LITTLE_ENDIAN);
+      return ByteBuffer.allocate(size);
     }
     if (scratch.capacity() < size) {
-      int capacity = Math.max(Integer.highestOneBit(size - 1) << 1, 1 << 12);
-      scratch = ByteBuffer.allocate(capacity).order(ByteOrder.LITTLE_ENDIAN);
+      scratch = ByteBuffer.allocate(Math.max(Integer.highestOneBit(size - 1) << 1, 1 << 12));
     }
-    return scratch.clear();
+    return scratch;
+  }
+
+  /** The room for an envelope that is to be an array of its own. */
+  ByteBuffer room(int size) {
+    room = scratch(size);
+    return room;
+  }
+
+  /** What was written to the room, so many bytes. */
+  byte[] made(int length) {
+    int start = room.arrayOffset();
+    return Arrays.copyOfRange(room.array(), start, start + length);
   }
 
   /** The context for zstd at this level, with or without a dictionary. */

@@ -10,8 +10,8 @@ final class Zstd {
   private Zstd() {}
 
   /**
-   * Compresses the bytes between position and limit to the position of the target, and returns how
-   * many bytes they have become. Positions stay. Both buffers are direct or have an array.
+   * Compresses the bytes between position and limit to a place in the target, and returns how many
+   * bytes they have become. Positions stay. Both buffers are direct or have an array.
    *
    * @throws RuntimeException that of the library
    */
@@ -21,24 +21,27 @@ final class Zstd {
       boolean checksum,
       Dictionary dictionary,
       ByteBuffer value,
-      ByteBuffer target) {
+      ByteBuffer target,
+      int at) {
+    int start = value.position();
     int size = value.remaining();
+    int room = target.limit() - at;
     ZstdCompressCtx context = workspace.compressor(level, checksum, dictionary);
     try {
-      if (value.hasArray() && target.hasArray()) {
-        return context.compressByteArray(
-            target.array(),
-            target.arrayOffset() + target.position(),
-            target.remaining(),
-            value.array(),
-            value.arrayOffset() + value.position(),
-            size);
-      }
       if (value.isDirect() && target.isDirect()) {
-        return context.compressDirectByteBuffer(
-            target, target.position(), target.remaining(), value, value.position(), size);
+        return context.compressDirectByteBuffer(target, at, room, value, start, size);
       }
-      return compressMixed(workspace, context, value, target);
+      // The library wants both in arrays or both direct.
+      byte[] from = value.isDirect() ? copy(value) : value.array();
+      int fromAt = value.isDirect() ? 0 : value.arrayOffset() + start;
+      if (target.hasArray()) {
+        int to = target.arrayOffset() + at;
+        return context.compressByteArray(target.array(), to, room, from, fromAt, size);
+      }
+      byte[] draft = workspace.scratch(Codec.maxEncodedSize(size)).array();
+      int written = context.compressByteArray(draft, 0, draft.length, from, fromAt, size);
+      target.put(at, draft, 0, written);
+      return written;
     } catch (RuntimeException error) {
       workspace.discardCompressors();
       throw error;
@@ -47,27 +50,10 @@ final class Zstd {
     }
   }
 
-  /** The library wants both in arrays or both direct. */
-  private static int compressMixed(
-      Workspace workspace, ZstdCompressCtx context, ByteBuffer value, ByteBuffer target) {
-    int size = value.remaining();
-    if (target.hasArray()) {
-      byte[] copy = new byte[size];
-      value.get(value.position(), copy);
-      return context.compressByteArray(
-          target.array(),
-          target.arrayOffset() + target.position(),
-          target.remaining(),
-          copy,
-          0,
-          size);
-    }
-    byte[] room = workspace.scratch(Codec.maxEncodedSize(size)).array();
-    int written =
-        context.compressByteArray(
-            room, 0, room.length, value.array(), value.arrayOffset() + value.position(), size);
-    target.put(target.position(), room, 0, written);
-    return written;
+  private static byte[] copy(ByteBuffer value) {
+    byte[] copy = new byte[value.remaining()];
+    value.get(value.position(), copy);
+    return copy;
   }
 
   /**

@@ -51,13 +51,13 @@ final class ZstdFrame {
     this.end = end;
   }
 
-  /** Reads the header of the frame that lies from {@code start} to the limit, little-endian. */
+  /** Reads the header of the frame that lies from {@code start} to the limit. */
   static ZstdFrame header(ByteBuffer bytes, int start) throws Fault {
     int limit = bytes.limit();
     if (limit - start < 5) {
       throw Fault.corrupt(CUT);
     }
-    if (bytes.getInt(start) != MAGIC) {
+    if (LittleEndian.getInt(bytes, start) != MAGIC) {
       throw Fault.corrupt("no zstd frame starts here");
     }
     int descriptor = bytes.get(start + 4);
@@ -78,9 +78,9 @@ final class ZstdFrame {
       window = window(Byte.toUnsignedInt(bytes.get(at)));
       at++;
     }
-    int dictionary = (int) littleEndian(bytes, at, dictionaryBytes);
+    int dictionary = (int) LittleEndian.get(bytes, at, dictionaryBytes);
     at += dictionaryBytes;
-    long contentSize = littleEndian(bytes, at, sizeBytes) + (sizeBytes == 2 ? 256 : 0);
+    long contentSize = LittleEndian.get(bytes, at, sizeBytes) + (sizeBytes == 2 ? 256 : 0);
     at += sizeBytes;
     boolean hasChecksum = (descriptor & 0b100) != 0;
     return new ZstdFrame(
@@ -106,7 +106,7 @@ final class ZstdFrame {
       if (limit - at < BLOCK_HEADER_BYTES) {
         throw Fault.corrupt(CUT);
       }
-      int block = (int) littleEndian(bytes, at, BLOCK_HEADER_BYTES);
+      int block = (int) LittleEndian.get(bytes, at, BLOCK_HEADER_BYTES);
       at += BLOCK_HEADER_BYTES;
       isLast = (block & 1) != 0;
       int size = block >>> 3;
@@ -138,17 +138,5 @@ final class ZstdFrame {
     }
     long base = 1L << log;
     return base + base / 8 * (descriptor & 0b111);
-  }
-
-  private static long littleEndian(ByteBuffer bytes, int at, int length) {
-    return switch (length) {
-      case 0 -> 0;
-      case 1 -> Byte.toUnsignedLong(bytes.get(at));
-      case 2 -> Short.toUnsignedLong(bytes.getShort(at));
-      case 3 ->
-          Short.toUnsignedLong(bytes.getShort(at)) | Byte.toUnsignedLong(bytes.get(at + 2)) << 16;
-      case 4 -> Integer.toUnsignedLong(bytes.getInt(at));
-      default -> bytes.getLong(at);
-    };
   }
 }
