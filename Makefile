@@ -5,7 +5,7 @@
 .PHONY: help run demo test test-rust test-minimal test-clients test-python test-go test-java test-valkey-py \
 	test-kills test-deps lint format deny command-documentation \
 	fuzz fuzz-smoke fuzz-java bench bench-clients bench-sizes bench-smoke bench-mixed bench-dictionaries \
-	bench-adaptive bench-lists bench-codec bench-protocol bench-java clean
+	bench-adaptive bench-lists bench-codec bench-protocol bench-java bench-java-overhead clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -23,6 +23,8 @@ PARSERS := target/python-parsers
 MVN := $(shell command -v mvn)
 MAVEN := $(MVN) --batch-mode --quiet --file clients/java
 JAVA_FORMATTER := com.spotify.fmt:fmt-maven-plugin
+JAVADOC := org.apache.maven.plugins:maven-javadoc-plugin:javadoc
+JAVA_BENCHMARK = clients/java/benchmark/target/classes:$$(cat clients/java/benchmark/target/class-path)
 JAVA_FUZZED := EnvelopeFuzzTest CatalogueFuzzTest
 VALKEY_PY := target/valkey-py-tests
 # How long each fuzz target runs in `make fuzz`, in seconds.
@@ -103,7 +105,7 @@ lint: $(VENV)/installed ## formatters and linters, changing nothing
 	cd clients/python && $(abspath $(BIN))/mypy
 	$(MAKE) --no-print-directory -C tests/clients lint
 	$(WITH_GO) $(MAKE) --no-print-directory -C clients/go lint
-	$(if $(MVN),$(MAVEN) -Pfuzz,benchmark $(JAVA_FORMATTER):check test-compile)
+	$(if $(MVN),$(MAVEN) -Pfuzz,benchmark $(JAVA_FORMATTER):check test-compile $(JAVADOC))
 
 format: $(VENV)/installed ## format everything
 	cargo fmt --all
@@ -193,8 +195,11 @@ bench-protocol: ## what parsing and replying cost
 
 bench-java: ## what the Java codec costs beside bare libraries and GZIP; narrow it with JMH's ARGS="-p size=1024 encode"
 	$(MAVEN) -Pbenchmark -DskipTests package
-	java -cp "clients/java/benchmark/target/classes:clients/java/snugly-core/target/classes:$$(cat \
-		clients/java/benchmark/target/class-path)" org.openjdk.jmh.Main $(ARGS)
+	java -cp "$(JAVA_BENCHMARK)" org.openjdk.jmh.Main $(ARGS)
+
+bench-java-overhead: ## the same beside bare zstd-jni alone, in processor time; ARGS="3 json 512 1024 8192"
+	$(MAVEN) -Pbenchmark -DskipTests package
+	java -cp "$(JAVA_BENCHMARK)" dev.snugly.benchmark.Overhead $(ARGS)
 
 clean: ## remove everything that was built
 	cargo clean
