@@ -1,0 +1,64 @@
+package dev.snugly.lettuce;
+
+import io.lettuce.core.output.CommandOutput;
+import io.lettuce.core.protocol.CommandWrapper;
+import io.lettuce.core.protocol.RedisCommand;
+import io.netty.buffer.ByteBuf;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Executor;
+
+/**
+ * A command whose values are encoded, and whose reply is restored before the command itself sees
+ * it. What is sent is made once, so that it is the same bytes after a redirection or a reconnect.
+ */
+final class CompressedCommand<K, V, T> extends CommandWrapper<K, V, T> {
+  /** What is sent, or null for what the command says. */
+  private final List<byte[]> words;
+
+  /** Takes the reply, or null if it has no values. */
+  private final ReplyRecorder<K, V, T> recorder;
+
+  CompressedCommand(
+      RedisCommand<K, V, T> command, List<byte[]> words, ReplyRecorder<K, V, T> recorder) {
+    super(command);
+    this.words = words;
+    this.recorder = recorder;
+  }
+
+  @Override
+  public void encode(ByteBuf buffer) {
+    if (words == null) {
+      super.encode(buffer);
+    } else {
+      Words.write(words, buffer);
+    }
+  }
+
+  @Override
+  public CommandOutput<K, V, T> getOutput() {
+    return recorder == null ? super.getOutput() : recorder;
+  }
+
+  @Override
+  public void complete() {
+    Optional<Executor> elsewhere = recorder == null ? Optional.empty() : recorder.elsewhere();
+    if (elsewhere.isPresent()) {
+      elsewhere.get().execute(this::finish);
+    } else {
+      finish();
+    }
+  }
+
+  private void finish() {
+    if (recorder != null) {
+      try {
+        recorder.deliver();
+      } catch (RuntimeException | OutOfMemoryError error) {
+        completeExceptionally(error);
+        return;
+      }
+    }
+    super.complete();
+  }
+}

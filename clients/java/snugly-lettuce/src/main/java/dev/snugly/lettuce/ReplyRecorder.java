@@ -1,0 +1,253 @@
+package dev.snugly.lettuce;
+
+import dev.snugly.core.commands.Request;
+import io.lettuce.core.codec.RedisCodec;
+import io.lettuce.core.output.CommandOutput;
+import io.lettuce.core.protocol.RedisCommand;
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Executor;
+
+/**
+ * Takes a reply as it comes over the wire, so that its values can be restored at another time and
+ * on another thread, and then tells it to the command's own output as if it came over the wire.
+ */
+final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
+  /** What is told to an output, other than strings. */
+  private interface Event {
+    void tell(CommandOutput<?, ?, ?> output);
+  }
+
+  /** An array, map or set: what it has, from left to right. */
+  private static final class Aggregate extends ArrayList<Object> {
+    private static final long serialVersionUID = 1L;
+    private final transient Event opening;
+
+    Aggregate(Event opening) {
+      this.opening = opening;
+    }
+  }
+
+  private final RedisCommand<K, V, T> command;
+  private final Compressor compressor;
+  private final Request request;
+  private final boolean isQueued;
+
+  private final Deque<Aggregate> open = new ArrayDeque<>();
+  private Compressor.Work work;
+
+  /** The reply: {@code byte[]}, {@link Event}, {@link Aggregate} or null. */
+  private Object reply;
+
+  private boolean hasReply;
+
+  /** Whether the reply is told as it comes, without a copy: it is one string, and no envelope. */
+  private boolean isPassing;
+
+  /**
+   * @param command whose output gets the reply
+   * @param request where values are in the reply, or null for EXEC, whose commands know their own
+   * @param isQueued whether the reply is a part of that of EXEC
+   */
+  ReplyRecorder(
+      RedisCommand<K, V, T> command,
+      RedisCodec<K, V> codec,
+      Compressor compressor,
+      Request request,
+      boolean isQueued) {
+    super(codec, null);
+    this.command = command;
+    this.compressor = compressor;
+    this.request = request;
+    this.isQueued = isQueued;
+    work = compressor.new Work();
+  }
+
+  private CommandOutput<K, V, T> target() {
+    return command.getOutput();
+  }
+
+  /** Who is to {@link #deliver()}, or empty for the event loop. */
+  Optional<Executor> elsewhere() {
+    return hasReply ? work.elsewhere() : Optional.empty();
+  }
+
+  /**
+   * Restores the reply and tells it to the command's output.
+   *
+   * @throws dev.snugly.core.UndecodableException for a value that cannot be read
+   */
+  void deliver() {
+    if (!hasReply) {
+      return;
+    }
+    Object stored = reply;
+    reply = null;
+    hasReply = false;
+    work = compressor.new Work();
+    Object restored = request == null ? stored : request.restore(stored, compressor::restored);
+    tell(stored, restored, 0);
+  }
+
+  private void tell(Object stored, Object restored, int depth) {
+    CommandOutput<K, V, T> target = target();
+    if (stored instanceof Aggregate aggregate) {
+      aggregate.opening.tell(target);
+      List<?> items = (List<?>) restored;
+      for (int index = 0; index < aggregate.size(); index++) {
+        tell(aggregate.get(index), items.get(index), depth + 1);
+      }
+    } else if (stored instanceof Event event) {
+      event.tell(target);
+    } else {
+      target.set(restored == null ? null : ByteBuffer.wrap((byte[]) restored));
+    }
+    target.complete(depth);
+  }
+
+  private void record(Object item) {
+    if (open.isEmpty()) {
+      reply = item;
+      hasReply = true;
+    } else {
+      open.peek().add(item);
+    }
+  }
+
+  private void begin(Event opening) {
+    Aggregate aggregate = new Aggregate(opening);
+    record(aggregate);
+    open.push(aggregate);
+  }
+
+  private static byte[] copy(ByteBuffer bytes) {
+    byte[] copy = new byte[bytes.remaining()];
+    bytes.get(copy);
+    return copy;
+  }
+
+  @Override
+  public void complete(int depth) {
+    while (open.size() > depth) {
+      open.pop();
+    }
+    if (isPassing && depth == 0) {
+      isPassing = false;
+      target().complete(depth);
+    } else if (isQueued && depth == 0) {
+      deliverQueued();
+    }
+  }
+
+  /** Whoever tells the reply to EXEC asks for this one's result next, so it cannot be later. */
+  private void deliverQueued() {
+    try {
+      deliver();
+    } catch (RuntimeException error) {
+      target().setError(error.getMessage());
+    }
+  }
+
+  @Override
+  public void set(ByteBuffer bytes) {
+    if (bytes == null) {
+      record(null);
+      return;
+    }
+    if (request != null && open.isEmpty() && compressor.isPlain(bytes)) {
+      isPassing = true;
+      target().set(compressor.codec().decode(bytes, null));
+      return;
+    }
+    byte[] stored = copy(bytes);
+    work.add(stored);
+    record(stored);
+  }
+
+  @Override
+  public void setSingle(ByteBuffer bytes) {
+    byte[] line = copy(bytes);
+    record((Event) output -> output.setSingle(ByteBuffer.wrap(line)));
+  }
+
+  @Override
+  public void setBigNumber(ByteBuffer bytes) {
+    byte[] number = copy(bytes);
+    record((Event) output -> output.setBigNumber(ByteBuffer.wrap(number)));
+  }
+
+  @Override
+  public void set(long integer) {
+    record((Event) output -> output.set(integer));
+  }
+
+  @Override
+  public void set(double number) {
+    record((Event) output -> output.set(number));
+  }
+
+  @Override
+  public void set(boolean value) {
+    record((Event) output -> output.set(value));
+  }
+
+  @Override
+  public void multi(int count) {
+    begin(output -> output.multi(count));
+  }
+
+  @Override
+  public void multiArray(int count) {
+    begin(output -> output.multiArray(count));
+  }
+
+  @Override
+  public void multiPush(int count) {
+    begin(output -> output.multiPush(count));
+  }
+
+  @Override
+  public void multiMap(int count) {
+    begin(output -> output.multiMap(count));
+  }
+
+  @Override
+  public void multiSet(int count) {
+    begin(output -> output.multiSet(count));
+  }
+
+  /** An error is told at once: redirections are decided by it. */
+  @Override
+  public void setError(ByteBuffer error) {
+    if (open.isEmpty()) {
+      target().setError(error);
+    } else {
+      byte[] line = copy(error);
+      record((Event) output -> output.setError(ByteBuffer.wrap(line)));
+    }
+  }
+
+  @Override
+  public void setError(String error) {
+    target().setError(error);
+  }
+
+  @Override
+  public boolean hasError() {
+    return target().hasError();
+  }
+
+  @Override
+  public String getError() {
+    return target().getError();
+  }
+
+  @Override
+  public T get() {
+    return target().get();
+  }
+}

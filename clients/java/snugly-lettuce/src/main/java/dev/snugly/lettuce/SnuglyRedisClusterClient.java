@@ -1,0 +1,131 @@
+package dev.snugly.lettuce;
+
+import dev.snugly.core.Codec;
+import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.Statistics;
+import io.lettuce.core.RedisChannelWriter;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.StatefulRedisConnectionImpl;
+import io.lettuce.core.cluster.ClusterPushHandler;
+import io.lettuce.core.cluster.RedisClusterClient;
+import io.lettuce.core.cluster.StatefulRedisClusterConnectionImpl;
+import io.lettuce.core.cluster.api.StatefulRedisClusterConnection;
+import io.lettuce.core.codec.RedisCodec;
+import io.lettuce.core.json.JsonParser;
+import io.lettuce.core.protocol.PushHandler;
+import io.lettuce.core.resource.ClientResources;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+
+/**
+ * A {@link RedisClusterClient} whose connections compress values, as those of {@link
+ * SnuglyRedisClient} do; those to its nodes, too.
+ */
+public class SnuglyRedisClusterClient extends RedisClusterClient {
+  private final Compressor compressor;
+
+  /**
+   * For subclasses; {@link #create} is for everybody else.
+   *
+   * @param resources null for some of its own, which it shuts down with itself
+   * @param uris some nodes, from which the others are learned
+   * @param compression how to compress
+   */
+  protected SnuglyRedisClusterClient(
+      ClientResources resources, Iterable<RedisURI> uris, LettuceCompression compression) {
+    super(resources, uris);
+    compressor =
+        new Compressor(
+            compression, () -> new LettuceDictionaryServer(SnuglyRedisClusterClient.this::plain));
+  }
+
+  /**
+   * Makes a client with resources of its own.
+   *
+   * @param uris some nodes, from which the others are learned
+   * @param compression how to compress
+   * @return a client, to be {@link #shutdown()}
+   */
+  public static SnuglyRedisClusterClient create(
+      Iterable<RedisURI> uris, LettuceCompression compression) {
+    return new SnuglyRedisClusterClient(null, uris, compression);
+  }
+
+  /**
+   * Makes a client with the defaults of {@link LettuceCompression}, and resources of its own.
+   *
+   * @param uri as of {@link RedisURI#create(String)}
+   * @param configuration how to compress
+   * @return a client, to be {@link #shutdown()}
+   */
+  public static SnuglyRedisClusterClient create(
+      String uri, CompressionConfiguration configuration) {
+    return create(List.of(RedisURI.create(uri)), LettuceCompression.of(configuration));
+  }
+
+  /**
+   * Makes a client with resources that are shared.
+   *
+   * @param resources not shut down with the client
+   * @param uris some nodes, from which the others are learned
+   * @param compression how to compress
+   * @return a client, to be {@link #shutdown()}
+   */
+  public static SnuglyRedisClusterClient create(
+      ClientResources resources, Iterable<RedisURI> uris, LettuceCompression compression) {
+    return new SnuglyRedisClusterClient(resources, uris, compression);
+  }
+
+  /** Returns what all connections of this client have counted. */
+  public Statistics statistics() {
+    return compressor.codec().statistics();
+  }
+
+  /** Returns what encodes and decodes, for meters. */
+  public Codec codec() {
+    return compressor.codec();
+  }
+
+  private LettuceDictionaryServer.Opened plain() {
+    StatefulRedisClusterConnection<byte[], byte[]> connection =
+        connect(LettuceDictionaryServer.PLAIN);
+    return new LettuceDictionaryServer.Opened(connection, connection.sync());
+  }
+
+  private boolean compresses(RedisCodec<?, ?> codec) {
+    return codec != LettuceDictionaryServer.PLAIN && compressor.isEnabled();
+  }
+
+  @Override
+  protected <K, V> StatefulRedisConnectionImpl<K, V> newStatefulRedisConnection(
+      RedisChannelWriter writer,
+      PushHandler pushHandler,
+      RedisCodec<K, V> codec,
+      Duration timeout,
+      Supplier<JsonParser> parser) {
+    return compresses(codec)
+        ? new CompressedConnection<>(compressor, writer, pushHandler, codec, timeout, parser)
+        : super.newStatefulRedisConnection(writer, pushHandler, codec, timeout, parser);
+  }
+
+  @Override
+  protected <V, K> StatefulRedisClusterConnectionImpl<K, V> newStatefulRedisClusterConnection(
+      RedisChannelWriter writer,
+      ClusterPushHandler pushHandler,
+      RedisCodec<K, V> codec,
+      Duration timeout,
+      Supplier<JsonParser> parser) {
+    return compresses(codec)
+        ? new CompressedClusterConnection<>(compressor, writer, pushHandler, codec, timeout, parser)
+        : super.newStatefulRedisClusterConnection(writer, pushHandler, codec, timeout, parser);
+  }
+
+  @Override
+  public CompletableFuture<Void> shutdownAsync(long quietPeriod, long timeout, TimeUnit unit) {
+    compressor.close();
+    return super.shutdownAsync(quietPeriod, timeout, unit);
+  }
+}
