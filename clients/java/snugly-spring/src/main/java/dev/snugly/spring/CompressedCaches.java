@@ -1,0 +1,57 @@
+package dev.snugly.spring;
+
+import dev.snugly.core.Codec;
+import java.nio.ByteBuffer;
+import org.springframework.boot.cache.autoconfigure.RedisCacheManagerBuilderCustomizer;
+import org.springframework.core.Ordered;
+import org.springframework.core.annotation.Order;
+import org.springframework.data.redis.cache.RedisCacheConfiguration;
+import org.springframework.data.redis.cache.RedisCacheManager.RedisCacheManagerBuilder;
+import org.springframework.data.redis.serializer.RedisElementReader;
+import org.springframework.data.redis.serializer.RedisElementWriter;
+import org.springframework.data.redis.serializer.RedisSerializationContext.SerializationPair;
+
+/** Compresses the values of all caches, whatever serializes them. */
+@Order(Ordered.LOWEST_PRECEDENCE) // After customizers that choose serializers.
+final class CompressedCaches implements RedisCacheManagerBuilderCustomizer {
+  private final Codec codec;
+
+  CompressedCaches(Codec codec) {
+    this.codec = codec;
+  }
+
+  @Override
+  public void customize(RedisCacheManagerBuilder builder) {
+    builder.cacheDefaults(compressed(builder.cacheDefaults()));
+    for (String name : builder.getConfiguredCaches()) {
+      builder
+          .getCacheConfigurationFor(name)
+          .ifPresent(each -> builder.withCacheConfiguration(name, compressed(each)));
+    }
+  }
+
+  private RedisCacheConfiguration compressed(RedisCacheConfiguration configuration) {
+    return configuration.serializeValuesWith(compressed(configuration.getValueSerializationPair()));
+  }
+
+  private <T> SerializationPair<T> compressed(SerializationPair<T> pair) {
+    return new SerializationPair<>() {
+      @Override
+      public RedisElementReader<T> getReader() {
+        return stored ->
+            pair.read(ByteBuffer.wrap(SnuglyRedisSerializer.restored(bytes(stored), codec)));
+      }
+
+      @Override
+      public RedisElementWriter<T> getWriter() {
+        return value -> ByteBuffer.wrap(codec.encode(bytes(pair.write(value))));
+      }
+    };
+  }
+
+  private static byte[] bytes(ByteBuffer buffer) {
+    byte[] bytes = new byte[buffer.remaining()];
+    buffer.get(bytes);
+    return bytes;
+  }
+}

@@ -1,0 +1,77 @@
+package dev.snugly.spring;
+
+import dev.snugly.core.Codec;
+import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.lettuce.LettuceCompression;
+import dev.snugly.lettuce.SnuglyRedisClient;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.cache.autoconfigure.RedisCacheManagerBuilderCustomizer;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.data.redis.cache.RedisCacheManager;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+
+/**
+ * Compresses in applications of Spring Boot as the properties {@code snugly.*} say: the values of
+ * caches, or with {@code snugly.connections} all values of strings. An application that has a
+ * {@link CompressionConfiguration} of its own has that instead of the properties'.
+ */
+@AutoConfiguration(
+    beforeName = {
+      "org.springframework.boot.data.redis.autoconfigure.DataRedisAutoConfiguration",
+      "org.springframework.boot.cache.autoconfigure.CacheAutoConfiguration"
+    })
+@ConditionalOnBooleanProperty(name = "snugly.enabled", matchIfMissing = true)
+@EnableConfigurationProperties(SnuglyProperties.class)
+public class SnuglyAutoConfiguration {
+  /** Called by Spring. */
+  public SnuglyAutoConfiguration() {}
+
+  @Bean
+  @ConditionalOnMissingBean
+  CompressionConfiguration snuglyCompression(SnuglyProperties properties) {
+    return properties.configuration();
+  }
+
+  /** Where connections compress, caches need not. */
+  @Configuration(proxyBeanMethods = false)
+  @ConditionalOnClass({RedisCacheManagerBuilderCustomizer.class, RedisCacheManager.class})
+  @ConditionalOnBooleanProperty(
+      name = "snugly.connections",
+      havingValue = false,
+      matchIfMissing = true)
+  static class Caches {
+    @Bean
+    @ConditionalOnMissingBean
+    Codec snuglyCodec(CompressionConfiguration configuration) {
+      return new Codec(configuration);
+    }
+
+    @Bean
+    @ConditionalOnBooleanProperty(name = "snugly.caches", matchIfMissing = true)
+    RedisCacheManagerBuilderCustomizer snuglyCaches(Codec codec) {
+      return new CompressedCaches(codec);
+    }
+  }
+
+  @Configuration(proxyBeanMethods = false)
+  @ConditionalOnClass({SnuglyRedisClient.class, LettuceConnectionFactory.class})
+  @ConditionalOnBooleanProperty(name = "snugly.connections")
+  static class Connections {
+    @Bean
+    static CompressedConnections snuglyConnections(
+        ObjectProvider<CompressionConfiguration> configuration,
+        ObjectProvider<SnuglyProperties> properties) {
+      return new CompressedConnections(
+          () ->
+              LettuceCompression.builder(configuration.getObject())
+                  .readGzip(properties.getObject().readGzip())
+                  .build());
+    }
+  }
+}

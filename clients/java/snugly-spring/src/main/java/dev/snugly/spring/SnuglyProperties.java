@@ -1,0 +1,71 @@
+package dev.snugly.spring;
+
+import dev.snugly.core.CompressionBackend;
+import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.ExistingEnvelopes;
+import dev.snugly.core.OnUndecodable;
+import dev.snugly.core.ValueType;
+import java.util.Set;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.PropertyMapper;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+import org.springframework.util.unit.DataSize;
+
+/**
+ * What is read from the properties of an application; what is left out has the default.
+ *
+ * @param enabled Whether values are compressed and restored at all.
+ * @param caches Whether the values of caches of Spring Cache are compressed.
+ * @param connections Whether all connections of Lettuce compress by commands, which includes those
+ *     of caches.
+ * @param readGzip Whether connections restore values that are GZIP files.
+ * @param backend What new values are compressed with: zstd, lz4 or none. Default zstd.
+ * @param compressionLevel How hard to compress: lower is faster, higher smaller. Default 3 for
+ *     zstd, 0 for lz4.
+ * @param minCompressionSize The length below which values are sent as they are. Default 64 bytes.
+ * @param maxDecompressedSize The length over which values are neither compressed nor decoded.
+ *     Default 512 MB.
+ * @param existingEnvelopes What becomes of values that are envelopes already: keep or wrap. Default
+ *     keep.
+ * @param checksum Whether zstd frames carry a checksum of the value. Default false.
+ * @param onUndecodable What a reader gets for what cannot be read: raise or raw. Default raise.
+ * @param valueTypes Whose values connections compress. Default strings.
+ * @param catalogue Whether connections write with the dictionaries that lie beside the data.
+ *     Default false.
+ */
+@ConfigurationProperties("snugly")
+public record SnuglyProperties(
+    @DefaultValue("true") boolean enabled,
+    @DefaultValue("true") boolean caches,
+    @DefaultValue("false") boolean connections,
+    @DefaultValue("false") boolean readGzip,
+    CompressionBackend backend,
+    Integer compressionLevel,
+    DataSize minCompressionSize,
+    DataSize maxDecompressedSize,
+    ExistingEnvelopes existingEnvelopes,
+    Boolean checksum,
+    OnUndecodable onUndecodable,
+    Set<ValueType> valueTypes,
+    Boolean catalogue) {
+  /** The configuration that these say. */
+  CompressionConfiguration configuration() {
+    CompressionConfiguration.Builder builder = CompressionConfiguration.builder();
+    PropertyMapper map = PropertyMapper.get();
+    map.from(enabled).to(builder::enabled);
+    map.from(backend).to(builder::backend);
+    map.from(compressionLevel).to(builder::compressionLevel);
+    map.from(minCompressionSize).as(SnuglyProperties::bytes).to(builder::minCompressionSize);
+    map.from(maxDecompressedSize).as(SnuglyProperties::bytes).to(builder::maxDecompressedSize);
+    map.from(existingEnvelopes).to(builder::existingEnvelopes);
+    map.from(checksum).to(builder::checksum);
+    map.from(onUndecodable).to(builder::onUndecodable);
+    map.from(valueTypes).to(builder::valueTypes);
+    map.from(catalogue).to(builder::catalogue);
+    return builder.build();
+  }
+
+  private static int bytes(DataSize size) {
+    return (int) Math.min(size.toBytes(), CompressionConfiguration.MOST_MAX_DECOMPRESSED_SIZE);
+  }
+}

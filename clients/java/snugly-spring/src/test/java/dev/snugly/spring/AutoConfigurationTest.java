@@ -1,0 +1,342 @@
+package dev.snugly.spring;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.snugly.core.Codec;
+import dev.snugly.core.CommandRefusedException;
+import dev.snugly.core.CompressionBackend;
+import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.Counter;
+import dev.snugly.core.Encoding;
+import dev.snugly.core.Envelope;
+import dev.snugly.testing.Cluster;
+import dev.snugly.testing.Connection;
+import dev.snugly.testing.Server;
+import dev.snugly.testing.Waiting;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
+import java.util.zip.GZIPOutputStream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.Banner;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.boot.cache.autoconfigure.RedisCacheManagerBuilderCustomizer;
+import org.springframework.cache.annotation.Cacheable;
+import org.springframework.cache.annotation.EnableCaching;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.data.redis.cache.RedisCacheConfiguration;
+import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.core.ReactiveStringRedisTemplate;
+import org.springframework.data.redis.core.RedisOperations;
+import org.springframework.data.redis.core.SessionCallback;
+import org.springframework.data.redis.core.StringRedisTemplate;
+import org.springframework.data.redis.serializer.RedisSerializationContext.SerializationPair;
+import org.springframework.data.redis.serializer.RedisSerializer;
+
+/** Applications of Spring Boot with a real server. */
+class AutoConfigurationTest {
+  private static final String PAGE = "<p>a page of some length</p>".repeat(40);
+
+  private static Server server;
+
+  private final List<ConfigurableApplicationContext> applications = new ArrayList<>();
+  private Connection plain;
+
+  /** What caches its results. */
+  static class Pages {
+    private final AtomicInteger made = new AtomicInteger();
+
+    public int made() {
+      return made.get();
+    }
+
+    @Cacheable("pages")
+    public String page(int number) {
+      made.incrementAndGet();
+      return number + PAGE;
+    }
+
+    @Cacheable("texts")
+    public String text(int number) {
+      made.incrementAndGet();
+      return number + PAGE;
+    }
+  }
+
+  @Configuration(proxyBeanMethods = false)
+  @EnableAutoConfiguration
+  @EnableCaching
+  static class Application {
+    @Bean
+    Pages pages() {
+      return new Pages();
+    }
+
+    @Bean
+    RedisCacheManagerBuilderCustomizer texts() {
+      return builder ->
+          builder.withCacheConfiguration(
+              "texts",
+              RedisCacheConfiguration.defaultCacheConfig()
+                  .serializeValuesWith(SerializationPair.fromSerializer(RedisSerializer.string())));
+    }
+  }
+
+  @Configuration(proxyBeanMethods = false)
+  static class WithLz4 {
+    @Bean
+    CompressionConfiguration compression() {
+      return CompressionConfiguration.builder().backend(CompressionBackend.LZ4).build();
+    }
+  }
+
+  @BeforeAll
+  static void start() {
+    server = Server.valkey();
+  }
+
+  @AfterAll
+  static void stop() {
+    if (server != null) {
+      server.close();
+    }
+  }
+
+  @BeforeEach
+  void connect() {
+    plain = server.connect();
+    plain.command("FLUSHALL");
+  }
+
+  @AfterEach
+  void close() {
+    applications.forEach(ConfigurableApplicationContext::close);
+    plain.close();
+  }
+
+  private ConfigurableApplicationContext run(String... properties) {
+    return run(List.of(Application.class), properties);
+  }
+
+  private ConfigurableApplicationContext run(List<Class<?>> sources, String... properties) {
+    ConfigurableApplicationContext application =
+        new SpringApplicationBuilder(sources.toArray(new Class<?>[0]))
+            .web(WebApplicationType.NONE)
+            .bannerMode(Banner.Mode.OFF)
+            .logStartupInfo(false)
+            .properties("spring.data.redis.port=" + server.port())
+            .properties(properties)
+            .run();
+    applications.add(application);
+    return application;
+  }
+
+  /** What is stored; caches write some time after they were asked to. */
+  private byte[] stored(String key) {
+    Waiting.until(key + " is stored", () -> plain.bytes("GET", key) != null);
+    return plain.bytes("GET", key);
+  }
+
+  private Encoding encodingAt(String key) {
+    return Envelope.inspect(stored(key))
+        .map(it -> it.encoding().orElseThrow())
+        .orElse(Encoding.IDENTITY);
+  }
+
+  @Test
+  void cachesAreCompressedWithoutAnySetting() {
+    ConfigurableApplicationContext application = run();
+    Pages pages = application.getBean(Pages.class);
+    pages.page(1);
+    pages.text(2);
+    assertEquals(Encoding.ZSTD, encodingAt("pages::1"));
+    assertEquals(Encoding.ZSTD, encodingAt("texts::2"));
+    assertEquals(1 + PAGE, pages.page(1));
+    assertEquals(2 + PAGE, pages.text(2));
+    assertEquals(2, pages.made());
+    Codec codec = application.getBean(Codec.class);
+    assertEquals(2 + PAGE, new String(codec.decode(stored("texts::2")), UTF_8));
+    assertEquals(2, codec.statistics().total(Counter.ENCODED_VALUES));
+    application.getBean(StringRedisTemplate.class).opsForValue().set("page", PAGE);
+    assertEquals(PAGE, plain.text("GET", "page"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"snugly.enabled=false", "snugly.caches=false"})
+  void cachesAreLeftAloneWhereThatIsChosen(String property) {
+    run(property).getBean(Pages.class).text(1);
+    assertArrayEquals((1 + PAGE).getBytes(UTF_8), stored("texts::1"));
+  }
+
+  @Test
+  void propertiesSayHow() {
+    run("snugly.backend=lz4", "snugly.compression-level=3", "snugly.min-compression-size=1KB")
+        .getBean(Pages.class)
+        .text(1);
+    assertEquals(Encoding.LZ4, encodingAt("texts::1"));
+    run("snugly.min-compression-size=2KB").getBean(Pages.class).text(2);
+    assertEquals(Encoding.IDENTITY, encodingAt("texts::2"));
+    Exception error = assertThrows(Exception.class, () -> run("snugly.compression-level=99"));
+    assertTrue(
+        Stream.iterate((Throwable) error, each -> each != null, Throwable::getCause)
+            .anyMatch(each -> String.valueOf(each.getMessage()).contains("compressionLevel is 99")),
+        error::toString);
+  }
+
+  @Test
+  void aConfigurationOfTheApplicationsOwnIsUsed() {
+    run(List.of(Application.class, WithLz4.class)).getBean(Pages.class).text(1);
+    assertEquals(Encoding.LZ4, encodingAt("texts::1"));
+  }
+
+  @Test
+  void connectionsCompressByCommandsWhereThatIsChosen() {
+    ConfigurableApplicationContext application = run("snugly.connections=true");
+    SnuglyLettuceConnectionFactory factory =
+        assertInstanceOf(
+            SnuglyLettuceConnectionFactory.class,
+            application.getBean(RedisConnectionFactory.class));
+    StringRedisTemplate template = application.getBean(StringRedisTemplate.class);
+    template.opsForValue().multiSet(Map.of("a", PAGE, "b", "short"));
+    assertEquals(Encoding.ZSTD, encodingAt("a"));
+    assertEquals(List.of(PAGE, "short"), template.opsForValue().multiGet(List.of("a", "b")));
+    template.opsForSet().add("set", PAGE);
+    assertEquals(1L, plain.command("SISMEMBER", "set", PAGE));
+    assertEquals(3, template.opsForValue().increment("number", 3));
+    Exception refused =
+        assertThrows(Exception.class, () -> template.opsForValue().append("a", "more"));
+    assertTrue(
+        Stream.iterate((Throwable) refused, each -> each != null, Throwable::getCause)
+            .anyMatch(CommandRefusedException.class::isInstance),
+        refused::toString);
+    Pages pages = application.getBean(Pages.class);
+    pages.page(1);
+    assertEquals(Encoding.ZSTD, encodingAt("pages::1"));
+    assertEquals(1 + PAGE, pages.page(1));
+    assertEquals(1, pages.made());
+    assertEquals(2, factory.statistics().of(Counter.ENCODED_VALUES, Encoding.ZSTD));
+  }
+
+  @Test
+  void pipelinesTransactionsAndReactiveTemplatesAreRestored() {
+    ConfigurableApplicationContext application = run("snugly.connections=true");
+    StringRedisTemplate template = application.getBean(StringRedisTemplate.class);
+    SessionCallback<Object> commands =
+        new SessionCallback<>() {
+          @Override
+          @SuppressWarnings("unchecked") // The template's types are those of its operations.
+          public <K, V> Object execute(RedisOperations<K, V> operations) {
+            RedisOperations<String, String> texts = (RedisOperations<String, String>) operations;
+            texts.opsForValue().set("page", PAGE);
+            texts.opsForValue().get("page");
+            return null;
+          }
+        };
+    assertEquals(PAGE, template.executePipelined(commands).get(1));
+    SessionCallback<List<Object>> transaction =
+        new SessionCallback<>() {
+          @Override
+          public <K, V> List<Object> execute(RedisOperations<K, V> operations) {
+            operations.multi();
+            commands.execute(operations);
+            return operations.exec();
+          }
+        };
+    assertEquals(PAGE, template.execute(transaction).get(1));
+    ReactiveStringRedisTemplate reactive = application.getBean(ReactiveStringRedisTemplate.class);
+    assertEquals(PAGE, reactive.opsForValue().get("page").block());
+  }
+
+  @Test
+  void connectionsToAClusterCompress() {
+    try (Cluster cluster = Cluster.start(3)) {
+      ConfigurableApplicationContext application =
+          run(
+              "snugly.connections=true",
+              "spring.data.redis.cluster.nodes=127.0.0.1:" + cluster.nodes().get(0).port());
+      StringRedisTemplate template = application.getBean(StringRedisTemplate.class);
+      template.opsForValue().multiSet(Map.of("a", PAGE, "b", PAGE, "c", PAGE));
+      assertEquals(
+          List.of(PAGE, PAGE, PAGE), template.opsForValue().multiGet(List.of("a", "b", "c")));
+      SnuglyLettuceConnectionFactory factory =
+          application.getBean(SnuglyLettuceConnectionFactory.class);
+      assertEquals(3, factory.statistics().of(Counter.ENCODED_VALUES, Encoding.ZSTD));
+      application.close();
+    }
+  }
+
+  @Test
+  void aSentinelNamesThePrimary() {
+    try (Server sentinel = Server.sentinel(server)) {
+      ConfigurableApplicationContext application =
+          run(
+              "snugly.connections=true",
+              "spring.data.redis.sentinel.master=cache",
+              "spring.data.redis.sentinel.nodes=127.0.0.1:" + sentinel.port());
+      application.getBean(StringRedisTemplate.class).opsForValue().set("page", PAGE);
+      assertEquals(Encoding.ZSTD, encodingAt("page"));
+      application.close();
+    }
+  }
+
+  @Test
+  void aPrimaryAndItsReplicasAreConnectedToAsBefore() {
+    StringRedisTemplate template =
+        run(
+                "snugly.connections=true",
+                "spring.data.redis.masterreplica.nodes=127.0.0.1:" + server.port())
+            .getBean(StringRedisTemplate.class);
+    template.opsForValue().set("page", PAGE);
+    assertEquals(PAGE, template.opsForValue().get("page"));
+    assertEquals(Encoding.ZSTD, encodingAt("page"));
+  }
+
+  @Test
+  void connectionsReadGzipFilesWhereThatIsChosen() throws IOException {
+    ByteArrayOutputStream file = new ByteArrayOutputStream();
+    try (GZIPOutputStream gzip = new GZIPOutputStream(file)) {
+      gzip.write(PAGE.getBytes(UTF_8));
+    }
+    plain.command("SET", "old", file.toByteArray());
+    StringRedisTemplate template =
+        run("snugly.connections=true", "snugly.read-gzip=true").getBean(StringRedisTemplate.class);
+    assertEquals(PAGE, template.opsForValue().get("old"));
+  }
+
+  @Test
+  void settingsOfTheReplacedFactoryStay() {
+    ConfigurableApplicationContext application =
+        run(
+            "snugly.connections=true",
+            "spring.data.redis.database=3",
+            "spring.data.redis.client-name=shop",
+            "spring.data.redis.timeout=7s");
+    SnuglyLettuceConnectionFactory factory =
+        application.getBean(SnuglyLettuceConnectionFactory.class);
+    application.getBean(StringRedisTemplate.class).opsForValue().set("page", PAGE);
+    assertEquals(3, factory.getDatabase());
+    assertEquals(7000, factory.getTimeout());
+    assertTrue(plain.text("CLIENT", "LIST").contains("name=shop"));
+    plain.command("SELECT", 3);
+    assertEquals(Encoding.ZSTD, encodingAt("page"));
+  }
+}
