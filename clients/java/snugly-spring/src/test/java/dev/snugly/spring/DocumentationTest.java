@@ -1,0 +1,17 @@
+package dev.snugly.spring;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import dev.snugly.testing.Documentation;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What the documentation shows compiles. */
+class DocumentationTest {
+  @Test
+  void theExamplesCompile(@TempDir Path folder) {
+    assertEquals(List.of("WithSpring"), Documentation.compile("dev.snugly.spring.", folder));
+  }
+}
