@@ -5,7 +5,7 @@
 .PHONY: help run demo test test-rust test-minimal test-clients test-python test-go test-java test-valkey-py \
 	test-kills test-deps lint format deny command-documentation \
 	fuzz fuzz-smoke fuzz-java bench bench-clients bench-sizes bench-smoke bench-mixed bench-dictionaries \
-	bench-adaptive bench-lists bench-codec bench-protocol bench-java bench-java-overhead clean
+	bench-adaptive bench-lists bench-codec bench-protocol bench-java bench-java-codec bench-java-overhead clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -22,6 +22,8 @@ PARSERS := target/python-parsers
 # Empty where there is no Maven: the Java library is left out then.
 MVN := $(shell command -v mvn)
 MAVEN := $(MVN) --batch-mode --quiet --file clients/java
+# Builds the programs that measure Java, and lists the libraries that they need.
+BENCH_JAVA = $(MAVEN) -Pbenchmark --projects benchmark --also-make -DskipTests package
 JAVA_FORMATTER := com.spotify.fmt:fmt-maven-plugin
 JAVADOC := org.apache.maven.plugins:maven-javadoc-plugin:javadoc
 JAVA_BENCHMARK = clients/java/benchmark/target/classes:$$(cat clients/java/benchmark/target/class-path)
@@ -78,7 +80,7 @@ test-java: $(VENV)/installed ## the Java library, with real servers, a cluster, 
 	cargo build --locked --package snugly
 	$(MATURIN) --quiet
 	SNUGLY_BIN=$(CURDIR)/target/debug/snugly SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) \
-		SNUGLY_PYTHON=$(abspath $(BIN))/python $(MAVEN) test $(ARGS)
+		SNUGLY_PYTHON=$(abspath $(BIN))/python $(MAVEN) -Pbenchmark test $(ARGS)
 
 test-valkey-py: $(VENV)/installed ## valkey-py's own tests with the classes of the Python package; about five minutes
 	$(MATURIN) --quiet
@@ -170,6 +172,9 @@ bench-smoke: ## see that every benchmark runs, with tiny numbers
 	$(MAKE) bench-lists ARGS="--quick --output target/bench-smoke"
 	$(MAKE) bench-clients ARGS="--smoke --dictionary --output target/bench-smoke"
 	$(MAKE) bench-sizes ARGS="--smoke --output target/bench-smoke"
+	$(if $(MVN),$(MAKE) bench-java ARGS="--minimal --dataSize 4000 --concurrentTasks '1 8' --link 'direct 1gbit' \
+		--data json --resultsFile target/bench-smoke/java.json")
+	$(if $(MVN),$(MAKE) bench-java-codec ARGS="-f 0 -wi 0 -i 1 -r 10ms -p size=512 -p level=zstd:3 -p values=json -e Direct")
 
 bench-dictionaries: $(VENV)/installed ## what dictionaries that the server learns save and cost, for other values; twenty minutes
 	cargo build --release --locked --package snugly
@@ -193,13 +198,17 @@ bench-codec: ## what the codec costs over bare contexts
 bench-protocol: ## what parsing and replying cost
 	cargo bench --locked --package snugly-protocol
 
-bench-java: ## what the Java codec costs beside bare libraries and GZIP; narrow it with JMH's ARGS="-p size=1024 encode"
-	$(MAVEN) -Pbenchmark -DskipTests package
+bench-java: $(VENV)/installed ## clients for Java beside GLIDE, with and without compression; needs Maven; ARGS="--help" has options
+	$(BENCH_JAVA)
+	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) java $(ARGS)
+
+bench-java-codec: ## what the Java codec costs beside bare libraries and GZIP; narrow it with JMH's ARGS="-p size=1024 encode"
+	$(BENCH_JAVA)
 	java -cp "$(JAVA_BENCHMARK)" org.openjdk.jmh.Main $(ARGS)
 
 bench-java-overhead: ## the same beside bare zstd-jni alone, in processor time; ARGS="3 json 512 1024 8192"
-	$(MAVEN) -Pbenchmark -DskipTests package
-	java -cp "$(JAVA_BENCHMARK)" dev.snugly.benchmark.Overhead $(ARGS)
+	$(BENCH_JAVA)
+	java -cp "$(JAVA_BENCHMARK)" dev.snugly.benchmark.codec.Overhead $(ARGS)
 
 clean: ## remove everything that was built
 	cargo clean

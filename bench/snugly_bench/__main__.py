@@ -9,6 +9,7 @@ from types import FrameType
 
 COMMANDS = {
     "clients": ("snugly_bench.clients.command", "client libraries beside each other, with and without compression"),
+    "java": ("snugly_bench.java.command", "client libraries for Java beside each other, with and without compression"),
     "sizes": ("snugly_bench.sizes.command", "what compression saves and costs by size and type of value"),
     "report": ("snugly_bench.report.command", "draw the report of a run again"),
     "servers": ("snugly_bench.servers.compare", "snugly beside valkey-server and memcached"),

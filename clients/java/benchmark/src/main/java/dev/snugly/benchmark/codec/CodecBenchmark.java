@@ -1,4 +1,4 @@
-package dev.snugly.benchmark;
+package dev.snugly.benchmark.codec;
 
 import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionBackend;

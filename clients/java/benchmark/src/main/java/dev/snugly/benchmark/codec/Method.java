@@ -1,4 +1,4 @@
-package dev.snugly.benchmark;
+package dev.snugly.benchmark.codec;
 
 import com.github.luben.zstd.Zstd;
 import com.github.luben.zstd.ZstdCompressCtx;

@@ -1,4 +1,4 @@
-package dev.snugly.benchmark;
+package dev.snugly.benchmark.codec;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;

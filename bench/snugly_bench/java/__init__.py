@@ -1,0 +1,1 @@
+"""Client libraries for Java: runs the program that measures them on a server of its own."""

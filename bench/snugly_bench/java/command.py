@@ -1,0 +1,53 @@
+"""`java`: client libraries for Java beside each other, with and without compression: `make bench-java`.
+
+Starts a valkey-server, and has the program in clients/java/benchmark measure it; all other options are those of that
+program, which `--help` shows. With `--port`, the server that listens there is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from snugly_bench.machine import machine
+from snugly_bench.servers.peers import find_program, start, valkey_peer
+
+MAIN = "dev.snugly.benchmark.Main"
+RESULTS = "bench-results/java.json"
+
+
+def parse_arguments(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """What is for us, and what is for the program."""
+    parser = argparse.ArgumentParser(prog="snugly_bench java", add_help=False, allow_abbrev=False)
+    parser.add_argument("--module", type=Path, default=Path("clients/java/benchmark"))
+    parser.add_argument("--port")
+    parser.add_argument("--resultsFile", default=RESULTS)
+    return parser.parse_known_args(words)
+
+
+def program(module: Path) -> list[str]:
+    """How the program is run that Maven has built."""
+    built = module / "target" / "class-path"
+    if not built.is_file():
+        raise SystemExit(f"{built} is not there: build it with `make bench-java`")
+    java = find_program("java", "install a JDK, 17 or later")
+    return [java, "-cp", f"{module / 'target' / 'classes'}:{built.read_text().strip()}", MAIN]
+
+
+def main(words: list[str]) -> None:
+    arguments, others = parse_arguments(words)
+    command = [*program(arguments.module), *others, "--resultsFile", arguments.resultsFile]
+    if {"--help", "-h"} & set(others):
+        sys.exit(subprocess.run(command, check=False).returncode)
+    with ExitStack() as afterwards:
+        if arguments.port is None:
+            peer = valkey_peer()
+            print(f"# Java clients\n\n{machine()}. {peer.version}.\n", flush=True)
+            command += ["--host", "127.0.0.1", "--port", str(afterwards.enter_context(start(peer)).port)]
+        else:
+            command += ["--port", arguments.port]
+        code = subprocess.run(command, check=False).returncode
+    sys.exit(code)

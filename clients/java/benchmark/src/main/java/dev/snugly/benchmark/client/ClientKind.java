@@ -1,0 +1,71 @@
+package dev.snugly.benchmark.client;
+
+import dev.snugly.jedis.SnuglyRedisClient;
+import dev.snugly.lettuce.LettuceCompression;
+import glide.api.BaseClient;
+import io.lettuce.core.AbstractRedisClient;
+import java.util.Locale;
+import redis.clients.jedis.UnifiedJedis;
+
+/** What can be measured: a library, with compression or without. */
+public enum ClientKind {
+  /** Valkey GLIDE without compression. */
+  GLIDE(null, BaseClient.class, Glide::plain),
+  /** Valkey GLIDE with its own compression: zstd, level 3, from 64 bytes on. */
+  GLIDE_COMPRESSED(GLIDE, BaseClient.class, Glide::compressed),
+  /** Lettuce as it comes. */
+  LETTUCE(null, AbstractRedisClient.class, Lettuce::plain),
+  /** Lettuce with snugly's compression, all defaults: the same as GLIDE's. */
+  LETTUCE_SNUGLY(LETTUCE, LettuceCompression.class, Lettuce::compressed),
+  /** Jedis as it comes, with as many connections as there are tasks. */
+  JEDIS(null, UnifiedJedis.class, Jedis::plain),
+  /** Jedis with snugly's compression, all defaults: the same as GLIDE's. */
+  JEDIS_SNUGLY(JEDIS, SnuglyRedisClient.class, Jedis::compressed);
+
+  private interface Opener {
+    Client open(Endpoint endpoint) throws Exception;
+  }
+
+  private final ClientKind uncompressed;
+  private final Class<?> library;
+
+  @SuppressWarnings("ImmutableEnumChecker") // a function of a library above
+  private final Opener opener;
+
+  ClientKind(ClientKind uncompressed, Class<?> library, Opener opener) {
+    this.uncompressed = uncompressed == null ? this : uncompressed;
+    this.library = library;
+    this.opener = opener;
+  }
+
+  /** Returns the same library without compression. */
+  public ClientKind uncompressed() {
+    return uncompressed;
+  }
+
+  /** Whether it compresses. */
+  public boolean isCompressed() {
+    return uncompressed != this;
+  }
+
+  /** Returns the name of the archive that the library comes in, which has its version. */
+  public String archive() {
+    String path = library.getProtectionDomain().getCodeSource().getLocation().getPath();
+    return path.substring(path.lastIndexOf('/') + 1);
+  }
+
+  /**
+   * Connects.
+   *
+   * @throws Exception whatever the library throws
+   */
+  public Client open(Endpoint endpoint) throws Exception {
+    return opener.open(endpoint);
+  }
+
+  /** Returns the name as it is given and shown, such as {@code glide_compressed}. */
+  @Override
+  public String toString() {
+    return name().toLowerCase(Locale.ROOT);
+  }
+}

@@ -1,0 +1,27 @@
+package dev.snugly.benchmark.client;
+
+import java.time.Duration;
+
+/**
+ * Where to connect, and how.
+ *
+ * @param host of the server, or of one node of a cluster
+ * @param port of it
+ * @param tls whether to use TLS, with the certificates that the machine trusts
+ * @param cluster whether it is a cluster
+ * @param tasks how many threads will ask at once
+ */
+public record Endpoint(String host, int port, boolean tls, boolean cluster, int tasks) {
+  /** How long an answer may take: a link may be slow, and a thousand tasks share it. */
+  static final Duration PATIENCE = Duration.ofMinutes(1);
+
+  /** Returns the same server behind a relay on loopback. */
+  public Endpoint behind(int relay) {
+    return new Endpoint("127.0.0.1", relay, tls, cluster, tasks);
+  }
+
+  /** Returns the same server for another number of threads. */
+  public Endpoint withTasks(int number) {
+    return new Endpoint(host, port, tls, cluster, number);
+  }
+}

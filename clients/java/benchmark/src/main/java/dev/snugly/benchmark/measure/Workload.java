@@ -1,0 +1,21 @@
+package dev.snugly.benchmark.measure;
+
+import dev.snugly.benchmark.link.Rate;
+
+/**
+ * What results are kept under.
+ *
+ * @param data the name of the values
+ * @param dataSize bytes of each value
+ * @param tasks threads that have one request under way each
+ * @param clientCount client objects that the tasks use in turn
+ * @param link what is between the clients and the server
+ */
+public record Workload(String data, int dataSize, int tasks, int clientCount, Rate link) {
+  /** Returns it as the workloads of the other benchmarks are written. */
+  @Override
+  public String toString() {
+    return "data=%s size=%d tasks=%d clients=%d link=%s"
+        .formatted(data, dataSize, tasks, clientCount, link);
+  }
+}

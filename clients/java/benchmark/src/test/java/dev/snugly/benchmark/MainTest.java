@@ -1,0 +1,136 @@
+package dev.snugly.benchmark;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import dev.snugly.benchmark.client.ClientKind;
+import dev.snugly.testing.Cluster;
+import dev.snugly.testing.Connection;
+import dev.snugly.testing.Server;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The whole program, with real servers. */
+class MainTest {
+  private static final long NOT_COMPRESSED = 4000;
+
+  @TempDir private Path folder;
+  private final StringWriter told = new StringWriter();
+  private final StringWriter errors = new StringWriter();
+
+  private int run(Stream<String> words) {
+    return Main.line()
+        .setOut(new PrintWriter(told))
+        .setErr(new PrintWriter(errors))
+        .execute(words.toArray(String[]::new));
+  }
+
+  private int minimal(int port, String... more) {
+    List<String> words = new ArrayList<>(List.of("--minimal", "--host", "127.0.0.1"));
+    words.addAll(List.of("--port", Integer.toString(port), "--data", "json"));
+    words.addAll(List.of("--resultsFile", folder.resolve("results.json").toString()));
+    Collections.addAll(words, more);
+    return run(words.stream());
+  }
+
+  private List<JsonObject> records() throws IOException {
+    String text = Files.readString(folder.resolve("results.json"));
+    return JsonParser.parseString(text).getAsJsonArray().asList().stream()
+        .map(JsonElement::getAsJsonObject)
+        .toList();
+  }
+
+  @Test
+  void everyClientIsMeasuredInEveryWorkloadAndNothingIsLeftOnTheServer() throws IOException {
+    try (Server server = Server.valkey();
+        Connection connection = server.connect()) {
+      connection.command("SET", "not ours", "stays");
+      int code =
+          minimal(
+              server.port(),
+              "--dataSize",
+              "100",
+              "--concurrentTasks",
+              "1 8",
+              "--link",
+              "direct 1gbit");
+      assertEquals(0, code, errors::toString);
+      assertEquals(2 * 2 * ClientKind.values().length, records().size());
+      for (JsonObject each : records()) {
+        assertTrue(each.get("tps").getAsDouble() > 0, each::toString);
+        assertTrue(each.get("get_existing_p99_latency").getAsDouble() > 0, each::toString);
+      }
+      assertEquals(1L, connection.command("DBSIZE"));
+    }
+  }
+
+  @Test
+  void whoCompressesStoresLess() throws IOException {
+    try (Server server = Server.valkey()) {
+      int code = minimal(server.port(), "--concurrentTasks", "2", "--dataSize", "4000");
+      assertEquals(0, code, errors::toString);
+      for (JsonObject each : records()) {
+        ClientKind client =
+            ClientKind.valueOf(each.get("client").getAsString().toUpperCase(Locale.ROOT));
+        long stored = Math.round(each.get("stored_bytes").getAsDouble());
+        assertEquals(client.isCompressed(), stored < NOT_COMPRESSED / 2, each::toString);
+        assertEquals(!client.isCompressed(), stored == NOT_COMPRESSED, each::toString);
+      }
+    }
+  }
+
+  @Test
+  void aClusterIsMeasuredWithEveryClient() throws IOException {
+    try (Cluster cluster = Cluster.start(3)) {
+      int port = cluster.nodes().get(0).port();
+      int code =
+          minimal(
+              port,
+              "--clusterModeEnabled",
+              "--dataSize",
+              "4000",
+              "--concurrentTasks",
+              "4",
+              "--clientCount",
+              "2");
+      assertEquals(0, code, errors::toString);
+      assertEquals(ClientKind.values().length, records().size());
+      records().forEach(each -> assertTrue(each.get("is_cluster").getAsBoolean()));
+      for (Server node : cluster.nodes()) {
+        try (Connection connection = node.connect()) {
+          assertEquals(0L, connection.command("DBSIZE"));
+        }
+      }
+    }
+  }
+
+  @Test
+  void wrongOptionsEndWithTwoAndFailedMeasurementsWithOne() {
+    assertEquals(2, run(Stream.of("--clients", "nobody")));
+    assertTrue(errors.toString().contains("none of"), errors::toString);
+    // Nobody listens there.
+    assertEquals(1, minimal(1, "--clients", "jedis"));
+    assertTrue(errors.toString().contains("The measurement failed"), errors::toString);
+  }
+
+  @Test
+  void helpNamesEveryOption() {
+    assertEquals(0, run(Stream.of("--help")));
+    for (String option : List.of("--clients", "--minimal", "--link", "--resultsFile")) {
+      assertTrue(told.toString().contains(option), told::toString);
+    }
+  }
+}
