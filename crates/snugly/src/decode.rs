@@ -4,6 +4,7 @@
 //! error, so that the output can be piped on.
 
 mod json;
+mod messagepack;
 
 use std::error::Error;
 use std::fmt;
@@ -50,7 +51,7 @@ struct Options {
     #[arg(long, conflicts_with = "pretty")]
     raw: bool,
 
-    /// Lay out JSON for reading, as is done on a terminal anyway
+    /// Lay out JSON for reading, and MessagePack as JSON, as is done on a terminal anyway
     #[arg(long)]
     pretty: bool,
 
@@ -79,11 +80,18 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     }
     let (value, description) = restore(&options, &mut stored)?;
     eprintln!("{description}");
-    if options.info {
-        return Ok(());
-    }
-    let pretty = options.pretty || std::io::stdout().is_terminal();
-    match pretty.then(|| json::pretty(&value)).flatten() {
+    let pretty = !options.info && (options.pretty || std::io::stdout().is_terminal());
+    let text = match messagepack::to_json(&value) {
+        Some(json) => {
+            let shown = pretty.then(|| json::pretty(json.as_bytes())).flatten();
+            eprintln!("the value is MessagePack{}", if shown.is_some() { ", shown as JSON" } else { "" });
+            shown
+        }
+        None if pretty => json::pretty(&value),
+        None => None,
+    };
+    match text {
+        _ if options.info => Ok(()),
         Some(text) => print(text.as_bytes()),
         None => print(&value),
     }
@@ -252,7 +260,14 @@ const FOREIGN_FORMATS: &[(&[u8], &str)] = &[
     (&[0x1f, 0x8b], "gzip: gunzip restores it"),
 ];
 
+/// What the cache of the Go package stores where there is nothing; a byte that begins neither JSON nor MessagePack.
+const NOT_FOUND: &[u8] = &[0xc1];
+
 fn describe_plain(bytes: &[u8]) -> String {
+    if bytes == NOT_FOUND {
+        return "plain: what the cache of snugly's Go package remembers of something that does not exist"
+            .to_owned();
+    }
     let format = FOREIGN_FORMATS.iter().find(|(magic, _)| bytes.starts_with(magic));
     match format {
         Some((_, format)) => format!("plain, no envelope, but it looks like {format}"),

@@ -67,6 +67,7 @@ fn plain_values_are_shown_as_they_are_and_foreign_formats_are_named() {
         (b"\x1f\x8b\x08\x00", "gzip"),
         (b"\x00\x01\x02\x03\x04", "plain: no envelope"),
         (b"", "plain: no envelope"),
+        (b"\xc1", "does not exist"),
     ] {
         let output = snugly(&["decode"], value);
         assert_eq!(output.stdout, value);
@@ -131,6 +132,26 @@ fn a_file_is_read_json_is_laid_out_on_request_and_info_prints_no_value() {
     let info = snugly(&["decode", "--info", path], b"");
     assert_eq!(info.stdout, b"");
     assert!(stderr(&info).contains("% saved"), "{}", stderr(&info));
+}
+
+#[test]
+fn messagepack_in_an_envelope_is_shown_as_json() {
+    let record = b"\x82\xa4name\xa3Ada\xa4tags\x91\xa3one";
+    let value = [&[0xdc, 0, 40], &record.repeat(40)[..]].concat();
+    let stored = in_envelope("zstd", &value);
+    let shown = snugly(&["decode", "--pretty"], &stored);
+    assert!(
+        stdout(&shown).starts_with("[\n  {\n    \"name\": \"Ada\",\n    \"tags\": [\n"),
+        "{}",
+        stdout(&shown)
+    );
+    assert!(stderr(&shown).contains("the value is MessagePack, shown as JSON"), "{}", stderr(&shown));
+
+    let piped = snugly(&["decode"], &stored);
+    assert_eq!(piped.stdout, value, "exact where nothing else is asked for");
+    let told = snugly(&["decode", "--info"], &stored);
+    assert_eq!(told.stdout, b"");
+    assert!(stderr(&told).contains("the value is MessagePack\n"), "{}", stderr(&told));
 }
 
 #[test]

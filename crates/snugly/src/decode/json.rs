@@ -2,8 +2,11 @@
 
 use serde::de::IgnoredAny;
 
+/// Each level of nesting indents every line: some megabytes of brackets would become gigabytes.
+const MAX_BYTES: usize = 256 << 20;
+
 /// The same JSON over several lines, every number, string and duplicate key as it was; `None` if it is not one JSON
-/// document.
+/// document, is nested deeper than 127 levels, or would take more than 256 MiB.
 pub(super) fn pretty(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(bytes).ok()?;
     serde_json::from_str::<IgnoredAny>(text).ok()?;
@@ -11,6 +14,9 @@ pub(super) fn pretty(bytes: &[u8]) -> Option<String> {
     let mut depth = 0;
     let mut rest = text.trim_ascii_start();
     while let Some(first) = rest.chars().next() {
+        if out.len() > MAX_BYTES {
+            return None;
+        }
         let taken = if first == '"' { string_length(rest) } else { first.len_utf8() };
         let (token, tail) = rest.split_at(taken);
         rest = tail.trim_ascii_start();
@@ -80,6 +86,16 @@ mod tests {
         assert_eq!(pretty(compact).as_deref(), Some(expected));
         assert_eq!(pretty(expected.as_bytes()).as_deref(), Some(expected));
         assert_eq!(pretty(b"\"word\"").as_deref(), Some("\"word\""));
+    }
+
+    #[test]
+    fn what_would_become_too_long_is_left_alone() {
+        let nested = |elements: usize| {
+            let zeros = vec!["0"; elements].join(",");
+            format!("{}{zeros}{}", "[".repeat(120), "]".repeat(120))
+        };
+        assert!(pretty(nested(1_000).as_bytes()).is_some());
+        assert_eq!(pretty(nested(2_000_000).as_bytes()), None);
     }
 
     #[test]
