@@ -1,0 +1,90 @@
+package cache
+
+import (
+	"math"
+	"testing"
+
+	"snugly.dev/go/benchmark/layout"
+)
+
+// told is a choice that was told the costs of so many values.
+func told(values int, costs map[Codec]float64) *choice {
+	choice := newChoice(Balanced, true)
+	tell(choice, values, costs)
+	return choice
+}
+
+func tell(choice *choice, values int, costs map[Codec]float64) {
+	for range values {
+		row := new([len(codecs)]float64)
+		for codec, cost := range costs {
+			row[codec] = cost
+		}
+		choice.mu.Lock()
+		choice.measured(row)
+	}
+}
+
+func TestAutoTakesTheCodecThatCostsTheLeast(t *testing.T) {
+	for _, best := range []Codec{JSON, Msgp, JSONZstd, MsgpZstd} {
+		costs := map[Codec]float64{JSON: 100, Msgp: 100, JSONZstd: 100, MsgpZstd: 100}
+		costs[best] = 50
+		if got := told(1, costs).now(); got != best {
+			t.Errorf("%v was chosen, not %v", got, best)
+		}
+	}
+}
+
+func TestAutoStaysWithACodecThatIsHardlyWorseAndFollowsTheData(t *testing.T) {
+	choice := told(10, map[Codec]float64{JSON: 100, Msgp: 100, JSONZstd: 90, MsgpZstd: 100})
+	tell(choice, 1000, map[Codec]float64{JSON: 100, Msgp: 89, JSONZstd: 90, MsgpZstd: 100})
+	if choice.now() != JSONZstd {
+		t.Errorf("%v was chosen for a gain of a hundredth", choice.now())
+	}
+	tell(choice, 200, map[Codec]float64{JSON: 100, Msgp: 40, JSONZstd: 90, MsgpZstd: 100})
+	if choice.now() != Msgp {
+		t.Errorf("%v is still in use for data that has changed", choice.now())
+	}
+}
+
+func TestAutoMeasuresTheFirstValuesAndThenFew(t *testing.T) {
+	choice := newChoice(Balanced, true)
+	measured := 0
+	for range 10 * measuredLater {
+		if choice.isDue() {
+			measured++
+			choice.measured(nil)
+		}
+	}
+	if measured != measuredFirst+10 {
+		t.Errorf("%d of %d values were measured", measured, 10*measuredLater)
+	}
+}
+
+func TestAutoCompressesPagesOfRecordsForMemoryAndLeavesSmallValuesAlone(t *testing.T) {
+	pages := newTestCoder[layout.Layouts](t, Options{Codec: Auto, Goal: Memory})
+	records := layout.Records(100)
+	for range measuredFirst {
+		encoded(t, pages, &records)
+	}
+	if !codecs[pages.now()].compresses {
+		t.Errorf("%v was chosen for pages of records", pages.now())
+	}
+	numbers := newTestCoder[int](t, Options{Codec: Auto})
+	number := 7
+	if got := string(encoded(t, numbers, &number)); got != "7" {
+		t.Errorf("a number is stored as %q", got)
+	}
+	if numbers.form.hasMsgp() || len(numbers.choice.candidates) != 2 {
+		t.Error("a type without generated code has a choice of JSON only")
+	}
+}
+
+func TestAutoStoresWhatJSONCannotSayAsMessagePack(t *testing.T) {
+	coder := newTestCoder[profile](t, Options{Codec: Auto})
+	value := profile{Score: math.Inf(1)}
+	read := decoded(t, coder, encoded(t, coder, &value))
+	if !math.IsInf(read.Score, 1) {
+		t.Errorf("%v was read", read.Score)
+	}
+}

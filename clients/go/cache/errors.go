@@ -1,0 +1,79 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var (
+	// ErrMiss is for a key that is not in the cache.
+	ErrMiss = errors.New("not in the cache")
+	// ErrNotFound is for something that does not exist. Loaders return it, or an error that wraps it, and for
+	// Options.NegativeTTL the cache does then.
+	ErrNotFound = errors.New("does not exist")
+	// ErrClosed is for a load after Close.
+	ErrClosed = errors.New("the cache is closed")
+)
+
+// DecodeError is an entry that cannot be read.
+type DecodeError struct {
+	// Key is where it is, as the server knows it.
+	Key string
+	// Stored is what is there.
+	Stored []byte
+	// Err is what is wrong with it: an *envelope.UndecodableError, or an error of the codec.
+	Err error
+}
+
+// Error says what could not be read, and why.
+func (e *DecodeError) Error() string {
+	return fmt.Sprintf("cannot read the entry of %d bytes at key %q: %v", len(e.Stored), e.Key, e.Err)
+}
+
+// Unwrap returns what is wrong with the entry.
+func (e *DecodeError) Unwrap() error { return e.Err }
+
+// EncodeError is a value that has no form in JSON or MessagePack, such as a channel or, in JSON, a NaN.
+type EncodeError struct {
+	// Key is where it was to be stored, as the server knows it.
+	Key string
+	// Err is the error of the codec.
+	Err error
+}
+
+// Error says what could not be stored, and why.
+func (e *EncodeError) Error() string {
+	return fmt.Sprintf("cannot encode the value for key %q: %v", e.Key, e.Err)
+}
+
+// Unwrap returns the error of the codec.
+func (e *EncodeError) Unwrap() error { return e.Err }
+
+// OptionError is an option with a value that it cannot have.
+type OptionError struct {
+	// Option is its name.
+	Option string
+	// Value is what was given.
+	Value any
+	// Allowed is what may be given, in words.
+	Allowed string
+}
+
+// Error says what was given, and what is allowed.
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("%s is %v: %s", e.Option, e.Value, e.Allowed)
+}
+
+// TypeError is a type whose values cannot be stored as MessagePack, or not as safely as they should be.
+type TypeError struct {
+	// Type is its name.
+	Type string
+	// Problems says what is wrong and what to do, a line for each field.
+	Problems []string
+}
+
+// Error says what is wrong with which field, and what to do.
+func (e *TypeError) Error() string {
+	return fmt.Sprintf("%s cannot be stored as MessagePack: %s", e.Type, strings.Join(e.Problems, "; "))
+}

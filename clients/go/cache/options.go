@@ -1,0 +1,138 @@
+package cache
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"snugly.dev/go/envelope"
+)
+
+// Goal is what Auto makes the best of: what a saved byte may cost. The names are those of the server.
+type Goal string
+
+const (
+	// Memory saves bytes at almost any price: up to 500 ns for each.
+	Memory Goal = "memory"
+	// Balanced spends up to 20 ns on a saved byte.
+	Balanced Goal = "balanced"
+	// Speed spends up to 5 ns on a saved byte.
+	Speed Goal = "speed"
+)
+
+// prices has what a saved byte may cost under each goal, in nanoseconds.
+var prices = map[Goal]float64{Memory: 500, Balanced: 20, Speed: 5}
+
+const (
+	// DefaultJitter is that of Options.Jitter.
+	DefaultJitter = 0.1
+	// NoJitter is for entries that live exactly as long as Options.TTL says.
+	NoJitter = -1.0
+	// DefaultLoadTimeout is that of Options.LoadTimeout.
+	DefaultLoadTimeout = 30 * time.Second
+	// DefaultRetryAfter is that of Options.RetryAfter.
+	DefaultRetryAfter = time.Second
+	// DefaultMaxRevalidations is that of Options.MaxRevalidations.
+	DefaultMaxRevalidations = 16
+)
+
+// Options is how a cache works. TTL must be given; zero is the default of all others.
+type Options struct {
+	// Prefix comes before each key, as in user: for the entries user:123. Default: nothing.
+	Prefix string
+	// Version comes before the prefix, as in v2:user:123, if it is not 0. Processes with another version neither see
+	// nor change these entries: raise it when entries of the old type must not be read as the new one.
+	Version int
+	// OldVersions are those that other processes still use while a new one is rolled out. Set and Delete remove their
+	// entries too, so that they do not serve what has changed. 0 is for entries without a version.
+	OldVersions []int
+
+	// Codec is how entries are written. Default: Auto.
+	Codec Codec
+	// Goal is what Auto chooses for. Default: Balanced.
+	Goal Goal
+	// PlainJSON makes the cache begin with WritePlainJSON(true).
+	PlainJSON bool
+	// Envelope compresses for JSONZstd and MsgpZstd, and reads for all. Default: one with the default options of
+	// package envelope, which is zstd at level 3 for values from 64 bytes on.
+	Envelope *envelope.Codec
+
+	// TTL is how long an entry is fresh, at least a millisecond, or NoExpiry.
+	TTL time.Duration
+	// Jitter is the share of TTL by which each entry lives shorter, at random up to it, so that what was stored
+	// together does not expire together: from 0 to 1, default DefaultJitter, or NoJitter.
+	Jitter float64
+	// Stale is how much longer GetOrLoad serves an entry while it loads a new one in the background. Default: not at
+	// all.
+	Stale time.Duration
+	// NegativeTTL is how long the cache remembers that something does not exist, with the same jitter. Default: not at
+	// all.
+	NegativeTTL time.Duration
+
+	// LoadTimeout is how long a loader may take: its context ends then. Default: DefaultLoadTimeout.
+	LoadTimeout time.Duration
+	// RetryAfter is how long an entry that could not be loaded anew in the background is left alone. Default:
+	// DefaultRetryAfter.
+	RetryAfter time.Duration
+	// MaxRevalidations is how many entries are loaded in the background at a time; further ones are left to later
+	// readers. Default: DefaultMaxRevalidations.
+	MaxRevalidations int
+	// OnError gets the errors that nobody else gets: a backend or an entry that failed when a value was loaded instead,
+	// a value that could not be stored, a load in the background that failed. It is called by the goroutine that met
+	// the error, so it must be quick and for any number of goroutines. Default: they are only counted.
+	OnError func(key string, err error)
+}
+
+// withDefaults fills in what is not given. It returns an *OptionError for what cannot be.
+func (o Options) withDefaults() (Options, error) {
+	fill(&o.Goal, Balanced)
+	fill(&o.Jitter, DefaultJitter)
+	fill(&o.LoadTimeout, DefaultLoadTimeout)
+	fill(&o.RetryAfter, DefaultRetryAfter)
+	fill(&o.MaxRevalidations, DefaultMaxRevalidations)
+	if o.Jitter == NoJitter {
+		o.Jitter = 0
+	}
+	if o.OnError == nil {
+		o.OnError = func(string, error) {}
+	}
+	o.OldVersions = slices.Clone(o.OldVersions)
+	for _, rule := range []struct {
+		option  string
+		value   any
+		holds   bool
+		allowed string
+	}{
+		{"Version", o.Version, o.Version >= 0, "it is a number from 0"},
+		{"OldVersions", o.OldVersions, !slices.Contains(o.OldVersions, o.Version), "the cache's own version is none of them"},
+		{"Codec", o.Codec, int(o.Codec) < len(codecs), codecsAllowed},
+		{"Goal", fmt.Sprintf("%q", o.Goal), prices[o.Goal] > 0, "choose memory, balanced or speed"},
+		{"TTL", o.TTL, o.TTL >= time.Millisecond || o.TTL == NoExpiry, "it is at least a millisecond, or NoExpiry"},
+		{"Jitter", o.Jitter, o.Jitter >= 0 && o.Jitter <= 1, "it is a share from 0 to 1, or NoJitter"},
+		{"Stale", o.Stale, o.Stale >= 0, "it is not negative"},
+		{"Stale", o.Stale, o.Stale == 0 || o.TTL != NoExpiry, "without TTL nothing becomes stale"},
+		{"NegativeTTL", o.NegativeTTL, o.NegativeTTL == 0 || o.NegativeTTL >= time.Millisecond, "it is at least a millisecond, or 0"},
+		{"LoadTimeout", o.LoadTimeout, o.LoadTimeout > 0, "it is positive"},
+		{"RetryAfter", o.RetryAfter, o.RetryAfter > 0, "it is positive"},
+		{"MaxRevalidations", o.MaxRevalidations, o.MaxRevalidations > 0, "it is at least 1"},
+	} {
+		if !rule.holds {
+			return o, &OptionError{rule.option, rule.value, rule.allowed}
+		}
+	}
+	if o.Envelope == nil {
+		standard, err := envelope.New(envelope.Options{})
+		if err != nil {
+			return o, err
+		}
+		o.Envelope = standard
+	}
+	return o, nil
+}
+
+func fill[T comparable](option *T, value T) {
+	var zero T
+	if *option == zero {
+		*option = value
+	}
+}
