@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help run demo test test-rust test-minimal test-clients test-python test-go test-java test-valkey-py \
 	test-kills test-deps lint format deny command-documentation \
-	fuzz fuzz-smoke fuzz-java bench bench-clients bench-sizes bench-smoke bench-mixed bench-dictionaries \
+	fuzz fuzz-smoke fuzz-java bench bench-clients bench-go bench-sizes bench-smoke bench-mixed bench-dictionaries \
 	bench-adaptive bench-lists bench-codec bench-protocol bench-java bench-java-codec bench-java-overhead clean
 
 PYTHON ?= python3
@@ -158,6 +158,11 @@ bench-clients: $(VENV)/installed ## measure client libraries beside each other; 
 	$(MATURIN) --release --quiet
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) clients --program $(PROGRAM) $(ARGS)
 
+bench-go: $(VENV)/installed ## codecs of Go values beside what was published, and the hook of go-redis beside the bare client
+	cargo build --release --locked --package snugly
+	$(WITH_GO) SNUGLY_BIN=$(CURDIR)/$(PROGRAM) SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) \
+		$(MAKE) --no-print-directory -C clients/go bench
+
 bench-sizes: $(VENV)/installed ## what compression in a client saves and costs by size and type of value, and what to choose
 	cargo build --release --locked --package snugly
 	$(MATURIN) --release --quiet
@@ -175,6 +180,7 @@ bench-smoke: ## see that every benchmark runs, with tiny numbers
 	$(if $(MVN),$(MAKE) bench-java ARGS="--minimal --dataSize 4000 --concurrentTasks '1 8' --link 'direct 1gbit' \
 		--data json --resultsFile target/bench-smoke/java.json")
 	$(if $(MVN),$(MAKE) bench-java-codec ARGS="-f 0 -wi 0 -i 1 -r 10ms -p size=512 -p level=zstd:3 -p values=json -e Direct")
+	$(MAKE) bench-go BENCH_GO=quick
 
 bench-dictionaries: $(VENV)/installed ## what dictionaries that the server learns save and cost, for other values; twenty minutes
 	cargo build --release --locked --package snugly

@@ -3,7 +3,9 @@
 // Command benchmark measures what compression costs in a client of go-redis: operations a second with the hook, by those
 // without it in the same run, and the processor time that the client takes for one.
 //
-//	go run ./benchmark -address localhost:6379 [-seconds 1] [-rounds 7]
+//	go run ./benchmark [-address localhost:6379] [-seconds 1] [-rounds 7]
+//
+// Without an address it starts the valkey-server that SNUGLY_VALKEY_SERVER names.
 //
 // Each round measures every way for so many seconds, in another order; the ratio is the median of those of the rounds. The
 // server's keys beginning with benchmark: are overwritten.
@@ -28,6 +30,7 @@ import (
 	"snugly.dev/go/compression"
 	"snugly.dev/go/envelope"
 	"snugly.dev/go/goredis"
+	"snugly.dev/go/internal/servers"
 )
 
 // values is how many values and keys there are.
@@ -57,7 +60,7 @@ var operations = []operation{
 }
 
 func main() {
-	address := flag.String("address", "localhost:6379", "the server to measure with")
+	address := flag.String("address", "", "the server to measure with; one of its own without this")
 	seconds := flag.Float64("seconds", 1, "how long each way is measured in a round")
 	rounds := flag.Int("rounds", 7, "how many rounds there are")
 	profile := flag.String("cpuprofile", "", "where a profile of the processor's time is written")
@@ -68,6 +71,14 @@ func main() {
 		check(err)
 		check(pprof.StartCPUProfile(file))
 		defer pprof.StopCPUProfile()
+	}
+	if *address == "" {
+		started, stop, isHere := servers.ForExamples()
+		if !isHere {
+			log.Fatal("there is no valkey-server: set SNUGLY_VALKEY_SERVER, or give an address")
+		}
+		defer stop()
+		*address = started
 	}
 	ways := open(*address, *only)
 	fmt.Printf("%-5s %10s  %-6s %12s %8s %10s\n", "", "goroutines", "hook", "operations/s", "of bare", "CPU")

@@ -225,6 +225,19 @@ func (c *Cache[T]) lifetime(ttl, stale time.Duration) time.Duration {
 	return max(ttl-shorter, time.Millisecond) + stale
 }
 
+// Encode gives what Set would store for a value now: for tools that measure or move entries. It returns an *EncodeError for
+// a value that has no form in the codec.
+func (c *Cache[T]) Encode(key string, value T) ([]byte, error) { return c.encode(c.Key(key), &value) }
+
+// Decode gives the value of what Set of any cache of the type has stored. It returns a *DecodeError for what cannot be
+// read, and ErrNotFound for what says that something does not exist.
+func (c *Cache[T]) Decode(ctx context.Context, key string, stored []byte) (value T, err error) {
+	if isNotFound(stored) {
+		return value, ErrNotFound
+	}
+	return c.codec.decode(ctx, c.Key(key), stored)
+}
+
 // Statistics is what the cache has counted since it was made. That of the envelopes is Options.Envelope's.
 func (c *Cache[T]) Statistics() Statistics { return c.counted.snapshot() }
 

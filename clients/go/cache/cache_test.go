@@ -9,8 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"snugly.dev/go/benchmark/layout"
+	"snugly.dev/go/compression"
 	"snugly.dev/go/envelope"
+	"snugly.dev/go/goredis"
 )
 
 var ctx = context.Background()
@@ -168,13 +172,48 @@ func TestPlainJSONIsWrittenWhilePeopleDebug(t *testing.T) {
 	}
 }
 
-func TestWhatAHookCompressesOnTheWayIsReadToo(t *testing.T) {
+func TestAHookBelowTheCacheChangesNothingForIt(t *testing.T) {
 	on := onValkey(t)
-	codec := must[*envelope.Codec](t)(envelope.New(envelope.Options{Backend: envelope.LZ4}))
-	check(t, on.raw.Set(ctx, "page", codec.Encode(nil, []byte(`[{"ID":1,"Status":2}]`+strings.Repeat(" ", 200))), 0).Err())
-	pages := newCache[layout.Layouts](t, on, Options{})
-	if got := must[layout.Layouts](t)(pages.Get(ctx, "page")); len(got) != 1 || got[0].Status != 2 {
-		t.Errorf("%v came back", got)
+	hooked := redis.NewClient(&redis.Options{Addr: on.raw.(*redis.Client).Options().Addr})
+	defer func() { _ = hooked.Close() }()
+	compressor := must[*compression.Compressor](t)(goredis.Compress(hooked, compression.Options{Backend: envelope.LZ4}))
+	defer compressor.Close()
+	want := layout.Records(20)
+	for _, codec := range fixed {
+		pages := newCache[layout.Layouts](t, goredis.Backend(hooked), Options{Codec: codec, Prefix: codec.String()})
+		check(t, pages.Set(ctx, "page", want))
+		if got := must[layout.Layouts](t)(pages.Get(ctx, "page")); !slices.Equal(got, want) {
+			t.Errorf("%v: %v came back", codec, got)
+		}
+		stored := []byte(must[string](t)(on.raw.Get(ctx, pages.Key("page")).Result()))
+		header, isEnvelope := envelope.Inspect(stored)
+		name := map[bool]string{true: "zstd", false: "lz4"}[codecs[codec].compresses]
+		if !isEnvelope || header.Name != name {
+			t.Errorf("%v is stored under %q", codec, header.Name)
+		}
+		// Without the hook: the envelope holds the value itself, not another envelope.
+		if got := must[layout.Layouts](t)(pages.Decode(ctx, "page", stored)); !slices.Equal(got, want) {
+			t.Errorf("%v: %v is stored", codec, got)
+		}
+	}
+}
+
+func TestWhatEncodeGivesIsWhatSetStoresAndDecodeReads(t *testing.T) {
+	on := onValkey(t)
+	for _, codec := range fixed {
+		pages := newCache[layout.Layouts](t, on, Options{Codec: codec})
+		want := layout.Records(20)
+		stored := must[[]byte](t)(pages.Encode("page", want))
+		check(t, pages.Set(ctx, "page", want))
+		if got := must[string](t)(on.raw.Get(ctx, "page").Result()); got != string(stored) {
+			t.Errorf("%v stores something else", codec)
+		}
+		if got := must[layout.Layouts](t)(pages.Decode(ctx, "page", stored)); !slices.Equal(got, want) {
+			t.Errorf("%v: %v was read", codec, got)
+		}
+		if _, err := pages.Decode(ctx, "page", []byte{notFound}); !errors.Is(err, ErrNotFound) {
+			t.Error(err)
+		}
 	}
 }
 

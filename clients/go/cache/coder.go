@@ -55,12 +55,11 @@ func (c *coder[T]) encodeAs(codec Codec, at string, value *T) ([]byte, error) {
 		stored, err := c.form.append(nil, value, row.isMsgp)
 		return stored, encodeError(at, err)
 	}
-	buffer := buffers.Get().(*[]byte)
-	plain, err := c.form.append((*buffer)[:0], value, row.isMsgp)
-	defer func() { release(buffer, plain) }()
+	plain, free, err := c.plain(value, row.isMsgp)
 	if err != nil {
 		return nil, encodeError(at, err)
 	}
+	defer free()
 	// An envelope is made in room for the whole value, most of which it does not take.
 	room := buffers.Get().(*[]byte)
 	enveloped, isEncoded := c.envelope.AppendEnvelope((*room)[:0], at, plain)
@@ -69,6 +68,17 @@ func (c *coder[T]) encodeAs(codec Codec, at string, value *T) ([]byte, error) {
 		return bytes.Clone(plain), nil
 	}
 	return bytes.Clone(enveloped), nil
+}
+
+// plain gives a value that is to be compressed, in memory that is to be freed.
+func (c *coder[T]) plain(value *T, asMsgp bool) (plain []byte, free func(), err error) {
+	if !asMsgp {
+		plain, err = c.form.append(nil, value, false)
+		return plain, func() {}, err
+	}
+	buffer := buffers.Get().(*[]byte)
+	plain, err = c.form.append((*buffer)[:0], value, true)
+	return plain, func() { release(buffer, plain) }, err
 }
 
 func encodeError(at string, err error) error {

@@ -42,22 +42,28 @@ func Example() {
 
 	users, err := cache.New[User](goredis.Backend(client), cache.Options{Prefix: "user:", Version: 2, TTL: time.Hour})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer users.Close()
 
-	err = users.Set(ctx, "123", User{ID: 123, Name: "Ada", Emails: []string{"ada@example.com"}})
+	err = users.Set(ctx, "123", User{ID: 123, Name: "Ada"}) // at the key v2:user:123
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	user, err := users.Get(ctx, "123")
 	fmt.Println(users.Key("123"), user.Name, err)
 
 	_, err = users.Get(ctx, "124")
 	fmt.Println(errors.Is(err, cache.ErrMiss))
+
+	user, err = users.GetOrLoad(ctx, "124", func(ctx context.Context) (User, error) {
+		return User{ID: 124, Name: "Grace"}, nil // from the database
+	})
+	fmt.Println(user.Name, err)
 	// Output:
 	// v2:user:123 Ada <nil>
 	// true
+	// Grace <nil>
 }
 
 // With valkey-go everything is the same but the backend.
@@ -150,8 +156,8 @@ func ExampleNew_fromPlainJSON() {
 	fmt.Println(client.Get(ctx, "old:1").Val(), err)
 	// Output:
 	// Ada <nil>
-	// 84a26964 <nil>
-	// {"ID":1,"Name":"Ada","Emails":null,"Country":""} <nil>
+	// 83a26964 <nil>
+	// {"ID":1,"Name":"Ada","Emails":null} <nil>
 }
 
 // A type that MessagePack would drop something of, or store under names that change with the code, is refused.

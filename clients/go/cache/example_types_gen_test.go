@@ -9,9 +9,9 @@ import (
 // MarshalMsg implements msgp.Marshaler
 func (z *User) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
-	// map header, size 4
+	// map header, size 3
 	// string "id"
-	o = append(o, 0x84, 0xa2, 0x69, 0x64)
+	o = append(o, 0x83, 0xa2, 0x69, 0x64)
 	o = msgp.AppendInt64(o, z.ID)
 	// string "name"
 	o = append(o, 0xa4, 0x6e, 0x61, 0x6d, 0x65)
@@ -22,9 +22,6 @@ func (z *User) MarshalMsg(b []byte) (o []byte, err error) {
 	for za0001 := range z.Emails {
 		o = msgp.AppendString(o, z.Emails[za0001])
 	}
-	// string "country"
-	o = append(o, 0xa7, 0x63, 0x6f, 0x75, 0x6e, 0x74, 0x72, 0x79)
-	o = msgp.AppendString(o, z.Country)
 	return
 }
 
@@ -77,12 +74,6 @@ func (z *User) UnmarshalMsg(bts []byte) (o []byte, err error) {
 					return
 				}
 			}
-		case "country":
-			z.Country, bts, err = msgp.ReadStringBytes(bts)
-			if err != nil {
-				err = msgp.WrapError(err, "Country")
-				return
-			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -101,6 +92,5 @@ func (z *User) Msgsize() (s int) {
 	for za0001 := range z.Emails {
 		s += msgp.StringPrefixSize + len(z.Emails[za0001])
 	}
-	s += 8 + msgp.StringPrefixSize + len(z.Country)
 	return
 }

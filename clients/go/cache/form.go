@@ -3,7 +3,6 @@ package cache
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 
 	"github.com/tinylib/msgp/msgp"
@@ -29,6 +28,7 @@ type form[T any] struct {
 	// marshal and unmarshal are for MessagePack, nil for a type without generated code.
 	marshal   func(dst []byte, value *T) ([]byte, error)
 	unmarshal func(stored []byte, value *T) (rest []byte, err error)
+	guard     guard
 }
 
 // msgpCode is what github.com/tinylib/msgp generates for a type, or rather for the pointer to it.
@@ -42,6 +42,7 @@ func newForm[T any]() form[T] {
 		return form[T]{
 			marshal:   func(dst []byte, value *T) ([]byte, error) { return any(value).(msgpCode).MarshalMsg(dst) },
 			unmarshal: func(stored []byte, value *T) ([]byte, error) { return any(value).(msgpCode).UnmarshalMsg(stored) },
+			guard:     newGuard(reflect.TypeFor[T]()),
 		}
 	}
 	kind := reflect.TypeFor[T]()
@@ -63,6 +64,7 @@ func newForm[T any]() form[T] {
 			*value = reflect.New(kind.Elem()).Interface().(T)
 			return any(*value).(msgpCode).UnmarshalMsg(stored)
 		},
+		guard: newGuard(kind),
 	}
 }
 
@@ -72,7 +74,7 @@ func (f form[T]) hasMsgp() bool { return f.marshal != nil }
 func (f form[T]) append(dst []byte, value *T, asMsgp bool) ([]byte, error) {
 	if !asMsgp {
 		text, err := json.Marshal(value)
-		if err != nil || len(dst) == 0 && cap(dst) == 0 {
+		if err != nil || dst == nil {
 			return text, err
 		}
 		return append(dst, text...), nil
@@ -102,15 +104,10 @@ func (f form[T]) parse(stored []byte) (value T, err error) {
 }
 
 func (f form[T]) parseMsgp(stored []byte, value *T) error {
-	// Generated code reserves as many elements as an array claims; this sees that they are there.
-	rest, err := msgp.Skip(stored)
-	if err != nil {
-		return fmt.Errorf("it is cut or damaged MessagePack: %w", err)
+	if err := f.guard(stored); err != nil {
+		return err
 	}
-	if len(rest) > 0 {
-		return errTrailing
-	}
-	rest, err = f.unmarshal(stored, value)
+	rest, err := f.unmarshal(stored, value)
 	if err == nil && len(rest) > 0 {
 		return errTrailing
 	}

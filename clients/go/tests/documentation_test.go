@@ -17,7 +17,7 @@ func TestTheCodeInTheDocumentationIsThatOfExamples(t *testing.T) {
 	documentation, err := os.ReadFile("../../../docs/go.md")
 	ok(t, err)
 	var examples strings.Builder
-	for _, path := range []string{"../envelope/example_test.go", "../goredis/example_test.go", "../valkeygo/example_test.go"} {
+	for _, path := range []string{"../cache/example_test.go", "../cache/example_types_test.go", "../envelope/example_test.go", "../goredis/example_test.go", "../valkeygo/example_test.go"} {
 		content, err := os.ReadFile(path)
 		ok(t, err)
 		examples.WriteString(indentation.ReplaceAllString(string(content), ""))

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"testing"
+
+	"snugly.dev/go/cache"
+	"snugly.dev/go/envelope"
+)
+
+// What JSON and msgp take is the same everywhere, and shows that the records are; zstd's may differ between versions of
+// the library, but must not be more than was published, without the envelope.
+func TestPagesTakeNoMoreThanWasPublished(t *testing.T) {
+	all, err := allPages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range all {
+		want := published[page.codec].bytes
+		switch page.codec {
+		case cache.JSON, cache.Msgp:
+			if page.bytes != want {
+				t.Errorf("%v takes %d bytes, not %d", page.codec, page.bytes, want)
+			}
+		default:
+			if page.bytes-envelope.HeaderLen > want {
+				t.Errorf("%v takes %d bytes, and not %d at most", page.codec, page.bytes-envelope.HeaderLen, want)
+			}
+		}
+	}
+}
+
+func TestAllPartsRun(t *testing.T) {
+	var names []string
+	for _, part := range parts {
+		names = append(names, part.name)
+	}
+	if err := run(settings{rounds: 1, records: 20, trained: 300}, names); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(settings{}, []string{"nonsense"}); err == nil {
+		t.Error("a part that there is not was measured")
+	}
+}
+
+func TestTheBytesOfValuesAreThoseThatAreNoNames(t *testing.T) {
+	if got := valueBytes([]byte(`{"a":12,"b":{"c":true,"d":"x"}}`)); got != len(`12`+`true`+`"x"`) {
+		t.Errorf("%d bytes", got)
+	}
+}
+
+func BenchmarkPage(b *testing.B) {
+	all, err := allPages()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, page := range all {
+		b.Run(page.codec.String()+"/encode", func(b *testing.B) { repeat(b, page.encode) })
+		b.Run(page.codec.String()+"/decode", func(b *testing.B) { repeat(b, page.decode) })
+	}
+}
+
+func BenchmarkRecord(b *testing.B) {
+	all, err := steps()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, step := range all {
+		b.Run(step.name, func(b *testing.B) { repeat(b, step.run) })
+	}
+}
+
+func repeat(b *testing.B, run func()) {
+	b.ReportAllocs()
+	for range b.N {
+		run()
+	}
+}
