@@ -19,9 +19,16 @@ type backend struct {
 	// isStarted says whether a payload starts as it must; no value may be longer than the limit, in bytes.
 	isStarted func(payload []byte, limit int) bool
 	// newCompressor makes what writes payloads; nil for what is written only where another backend was chosen.
-	newCompressor func(level int, checksum bool) (compressor, error)
+	newCompressor func(effort) (compressor, error)
 	// decompress appends the value of a payload whose extent was found to be good. On a fault, dst is of no use.
 	decompress func(dst, payload []byte, found extent, limit int, dictionary *Dictionary) (value []byte, kind Kind, fault string)
+}
+
+// effort is what compressors of a backend differ by. Not all of it is for every backend.
+type effort struct {
+	level    int
+	checksum bool
+	window   int
 }
 
 // compressor writes payloads, for any number of goroutines.

@@ -34,7 +34,7 @@ func New(options Options) (*Codec, error) {
 	}
 	codec := &Codec{options: options, counted: new(Statistics)}
 	if chosen != nil {
-		made, err := chosen.newCompressor(options.Level, options.Checksum)
+		made, err := chosen.newCompressor(options.effort())
 		if err != nil {
 			return nil, err
 		}
@@ -46,7 +46,7 @@ func New(options Options) (*Codec, error) {
 		if other == chosen || other.newCompressor == nil {
 			continue
 		}
-		made, err := other.newCompressor(other.defaultLevel, options.Checksum)
+		made, err := other.newCompressor(effort{other.defaultLevel, options.Checksum, options.Window})
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +137,7 @@ func (c *Codec) writerFor(key string) writer {
 	if dictionary == nil {
 		return c.writer
 	}
-	made, err := dictionary.compressor(dictionaryUse{c.options.Level, c.options.Checksum})
+	made, err := dictionary.compressor(c.options.effort())
 	if err != nil {
 		return c.writer
 	}

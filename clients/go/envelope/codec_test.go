@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand"
 	"strings"
 	"sync"
 	"testing"
@@ -28,6 +29,8 @@ func TestOptionsOutOfRangeAreRefusedWithWhatIsAllowed(t *testing.T) {
 		{envelope.Options{Level: -131073}, "Level is -131073: for zstd it is a number from -131072 to 22"},
 		{envelope.Options{Backend: envelope.LZ4, Level: 13}, "Level is 13: for lz4 it is a number from -128 to 12"},
 		{envelope.Options{Backend: envelope.LZ4, Level: -129}, "Level is -129: for lz4 it is a number from -128 to 12"},
+		{envelope.Options{Window: 1000}, "Window is 1000: it is a power of 2, a number of bytes from 1024 to"},
+		{envelope.Options{Window: 16 << 20}, "Window is 16777216: it is a power of 2"},
 		{envelope.Options{MinCompressionSize: 5}, "MinCompressionSize is 5: it is a number of bytes from 6 to"},
 		{envelope.Options{MaxDecompressedSize: -1}, "MaxDecompressedSize is -1: it is a number of bytes from 1 to"},
 		{envelope.Options{ExistingEnvelopes: "lose"}, `ExistingEnvelopes is "lose": choose one of ["keep" "wrap"]`},
@@ -64,6 +67,7 @@ func drawOptions(t *rapid.T) envelope.Options {
 		Backend:            rapid.SampledFrom([]envelope.Backend{envelope.Zstd, envelope.LZ4, envelope.None}).Draw(t, "backend"),
 		Level:              rapid.SampledFrom([]int{-3, 0, 1, 3, 7}).Draw(t, "level"),
 		MinCompressionSize: rapid.IntRange(6, 200).Draw(t, "least"),
+		Window:             1 << rapid.IntRange(10, 23).Draw(t, "window"),
 		ExistingEnvelopes:  rapid.SampledFrom([]envelope.ExistingEnvelopes{envelope.Keep, envelope.Wrap}).Draw(t, "existing"),
 		Checksum:           rapid.Bool().Draw(t, "checksum"),
 	}
@@ -75,6 +79,22 @@ func drawValue(t *rapid.T) []byte {
 	times := rapid.SampledFrom([]int{1, 1, 2, 10, 1000}).Draw(t, "times")
 	start := rapid.SampledFrom([]string{"", "", "\x00\x01\x02", "\x00\x01\x02\x00\x01", "\x00\x01\x02\x00\x02", "\x00\x01\x02\x00\x81", "\x00\x01\x02\x00\x1f"}).Draw(t, "start")
 	return append([]byte(start), bytes.Repeat(unit, times)...)
+}
+
+func TestWithASmallWindowLongValuesComeBackToo(t *testing.T) {
+	value := bytes.Repeat([]byte("what repeats and repeats"), 200_000)
+	rand.New(rand.NewSource(1)).Shuffle(len(value), func(i, j int) { value[i], value[j] = value[j], value[i] })
+	for _, length := range []int{64 << 10, 1<<20 - 1, 1 << 20, 1<<20 + 1, len(value)} {
+		codec, err := envelope.New(envelope.Options{Window: 1 << 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored := codec.Encode(nil, value[:length])
+		back, err := codec.Decode(nil, stored)
+		if err != nil || !bytes.Equal(back, value[:length]) || !envelope.Is(stored) {
+			t.Errorf("of %d bytes %d came back: %v", length, len(back), err)
+		}
+	}
 }
 
 func TestWhatIsReadIsWhatWasWritten(t *testing.T) {

@@ -28,13 +28,7 @@ type Dictionary struct {
 	bytes       []byte
 	id          uint32
 	decoders    *decoders
-	compressors sync.Map // From dictionaryUse to *zstdCompressor.
-}
-
-// dictionaryUse is what contexts for writing with a dictionary differ by.
-type dictionaryUse struct {
-	level    int
-	checksum bool
+	compressors sync.Map // From effort to *zstdCompressor.
 }
 
 // LoadDictionary loads a full zstd dictionary, of which it keeps a copy. It returns a *DictionaryError for what is none,
@@ -70,11 +64,11 @@ func (d *Dictionary) ID() uint32 { return d.id }
 func (d *Dictionary) Bytes() []byte { return d.bytes }
 
 // compressor gives what writes with this dictionary, made once.
-func (d *Dictionary) compressor(use dictionaryUse) (*zstdCompressor, error) {
+func (d *Dictionary) compressor(use effort) (*zstdCompressor, error) {
 	if made, ok := d.compressors.Load(use); ok {
 		return made.(*zstdCompressor), nil
 	}
-	made, err := newZstdWith(use.level, use.checksum, d.bytes)
+	made, err := newZstdWith(use, d.bytes)
 	if err != nil {
 		return nil, err
 	}

@@ -28,8 +28,8 @@ type lz4Compressor struct {
 	contexts sync.Pool
 }
 
-func newLZ4(level int, _ bool) (compressor, error) {
-	return &lz4Compressor{sync.Pool{New: func() any { return newBlockCompressor(level) }}}, nil
+func newLZ4(use effort) (compressor, error) {
+	return &lz4Compressor{sync.Pool{New: func() any { return newBlockCompressor(use.level) }}}, nil
 }
 
 func newBlockCompressor(level int) blockCompressor {

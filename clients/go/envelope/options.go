@@ -3,6 +3,7 @@ package envelope
 import (
 	"fmt"
 	"math"
+	"math/bits"
 )
 
 // Backend is what new values are compressed with. Every codec reads all of them.
@@ -44,6 +45,10 @@ const (
 	// Valkey store.
 	DefaultMaxDecompressedSize = 512 << 20
 
+	// DefaultWindow is that of Options.Window, in bytes.
+	DefaultWindow = 1 << 20
+
+	leastWindow, mostWindow = 1 << 10, 8 << 20
 	leastMinCompressionSize = 6
 	// No value shorter than this is compressed, whatever the option: numbers stay numbers.
 	leastCompressed = 32
@@ -66,6 +71,10 @@ type Options struct {
 	MaxDecompressedSize int
 	// ExistingEnvelopes is what becomes of values that are envelopes: Keep (default) or Wrap.
 	ExistingEnvelopes ExistingEnvelopes
+	// Window is how far back zstd looks for what repeats, in bytes: a power of 2 from 1 KiB to 8 MiB. Default 1 MiB. With
+	// a smaller one a codec needs less memory for long values, and most of these become larger; but pages of records that
+	// are computed alike may become smaller.
+	Window int
 	// Checksum makes zstd frames carry a checksum of the value, 4 bytes.
 	Checksum bool
 	// OnUndecodable is what becomes of envelopes that cannot be read: Raise (default) or Raw.
@@ -79,6 +88,7 @@ func (o Options) withDefaults() (Options, *backend, error) {
 	fill(&o.Backend, Zstd)
 	fill(&o.MinCompressionSize, DefaultMinCompressionSize)
 	fill(&o.MaxDecompressedSize, DefaultMaxDecompressedSize)
+	fill(&o.Window, DefaultWindow)
 	fill(&o.ExistingEnvelopes, Keep)
 	fill(&o.OnUndecodable, Raise)
 	writer := (*backend)(nil)
@@ -105,9 +115,15 @@ func (o Options) withDefaults() (Options, *backend, error) {
 	if o.MaxDecompressedSize < 1 || o.MaxDecompressedSize > mostBytes {
 		return o, nil, inRange("MaxDecompressedSize", o.MaxDecompressedSize, 1)
 	}
+	if o.Window < leastWindow || o.Window > mostWindow || bits.OnesCount(uint(o.Window)) != 1 {
+		allowed := fmt.Sprintf("it is a power of 2, a number of bytes from %d to %d", leastWindow, mostWindow)
+		return o, nil, &OptionError{"Window", o.Window, allowed}
+	}
 	o.MinCompressionSize = max(o.MinCompressionSize, leastCompressed)
 	return o, writer, nil
 }
+
+func (o Options) effort() effort { return effort{o.Level, o.Checksum, o.Window} }
 
 func fill[T comparable](option *T, value T) {
 	var zero T

@@ -24,28 +24,28 @@ var zstdLevels = [...]zstdLevel{
 	{-131072, zstd.SpeedFastest, 64},
 }
 
-// zstdWindow is how far back matches are looked for, and with that what a context keeps of long values, in bytes.
-const zstdWindow = 1 << 20
+// oneSegment is the longest value whose frame is one segment, in bytes.
+const oneSegment = 1 << 20
 
 // decodedOverAlloc is what the library wants behind a value to decode with its fastest code, in bytes.
 const decodedOverAlloc = 16
 
 type zstdCompressor struct {
-	// Values that fit into the window are one segment, so that every frame has its content size. Longer ones are not,
+	// Values up to 1 MiB are one segment, so that every frame has its content size. Longer ones are not,
 	// so that nobody needs memory for all of them to decode one.
 	short, long *zstd.Encoder
 }
 
-func newZstd(level int, checksum bool) (compressor, error) { return newZstdWith(level, checksum, nil) }
+func newZstd(use effort) (compressor, error) { return newZstdWith(use, nil) }
 
-func newZstdWith(level int, checksum bool, dictionary []byte) (*zstdCompressor, error) {
-	at := slices.IndexFunc(zstdLevels[:], func(row zstdLevel) bool { return level >= row.from })
+func newZstdWith(use effort, dictionary []byte) (*zstdCompressor, error) {
+	at := slices.IndexFunc(zstdLevels[:], func(row zstdLevel) bool { return use.level >= row.from })
 	row := zstdLevels[at]
 	options := []zstd.EOption{
 		zstd.WithEncoderLevel(row.level),
-		zstd.WithEncoderCRC(checksum),
+		zstd.WithEncoderCRC(use.checksum),
 		zstd.WithEncoderConcurrency(min(runtime.GOMAXPROCS(0), row.most)),
-		zstd.WithWindowSize(zstdWindow),
+		zstd.WithWindowSize(use.window),
 		zstd.WithLowerEncoderMem(true),
 		zstd.WithZeroFrames(true),
 	}
@@ -64,7 +64,7 @@ func newZstdWith(level int, checksum bool, dictionary []byte) (*zstdCompressor, 
 }
 
 func (c *zstdCompressor) encoder(length int) *zstd.Encoder {
-	if length <= zstdWindow {
+	if length <= oneSegment {
 		return c.short
 	}
 	return c.long

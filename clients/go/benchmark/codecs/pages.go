@@ -28,19 +28,37 @@ const (
 	standard = 3
 )
 
+// smallWindow is how far back zstd looks in a second try, in bytes: what is like a record is near it.
+const smallWindow = 32 << 10
+
 // page is how a page of a thousand records is stored under a codec.
 type page struct {
 	codec          cache.Codec
+	window         int
 	bytes          int
 	encode, decode func()
+}
+
+func (p page) name() string {
+	if p.window == envelope.DefaultWindow {
+		return p.codec.String()
+	}
+	return fmt.Sprintf("%v, window of %s bytes", p.codec, count(p.window))
 }
 
 // allPages has a page under each codec, JSON first.
 func allPages() ([]page, error) {
 	var all []page
 	records := layout.Records(1000)
-	for _, codec := range []cache.Codec{cache.JSON, cache.Msgp, cache.JSONZstd, cache.MsgpZstd} {
-		pages, err := newCache[layout.Layouts](codec, fastest, nil)
+	for _, row := range []page{
+		{codec: cache.JSON, window: envelope.DefaultWindow},
+		{codec: cache.Msgp, window: envelope.DefaultWindow},
+		{codec: cache.JSONZstd, window: envelope.DefaultWindow},
+		{codec: cache.MsgpZstd, window: envelope.DefaultWindow},
+		{codec: cache.JSONZstd, window: smallWindow},
+		{codec: cache.MsgpZstd, window: smallWindow},
+	} {
+		pages, err := newCache[layout.Layouts](row.codec, envelope.Options{Level: fastest, Window: row.window})
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +67,7 @@ func allPages() ([]page, error) {
 			return nil, err
 		}
 		all = append(all, page{
-			codec:  codec,
+			codec: row.codec, window: row.window,
 			bytes:  len(stored),
 			encode: func() { _, _ = pages.Encode("page", records) },
 			decode: func() { _, _ = pages.Decode(context.Background(), "page", stored) },
@@ -73,7 +91,7 @@ func pages(how settings) error {
 		"", "bytes", "published", "encode", "x", "allocations", "published", "x", "decode", "x", "allocations")
 	for at, page := range all {
 		before := published[page.codec]
-		table.row(page.codec.String(), count(page.bytes), count(before.bytes),
+		table.row(page.name(), count(page.bytes), count(before.bytes),
 			nanoseconds(encoding[at].nanoseconds), ratio(encoding[at].nanoseconds/encoding[0].nanoseconds), fmt.Sprint(encoding[at].allocations),
 			nanoseconds(before.nanoseconds), ratio(before.nanoseconds/published[cache.JSON].nanoseconds),
 			nanoseconds(decoding[at].nanoseconds), ratio(decoding[at].nanoseconds/decoding[0].nanoseconds), fmt.Sprint(decoding[at].allocations))
@@ -86,11 +104,7 @@ func pages(how settings) error {
 }
 
 // newCache makes a cache that is only used to encode and decode.
-func newCache[T any](codec cache.Codec, level int, dictionary *envelope.Dictionary) (*cache.Cache[T], error) {
-	options := envelope.Options{Level: level}
-	if dictionary != nil {
-		options.Dictionaries = envelope.Only(dictionary)
-	}
+func newCache[T any](codec cache.Codec, options envelope.Options) (*cache.Cache[T], error) {
 	compressing, err := envelope.New(options)
 	if err != nil {
 		return nil, err

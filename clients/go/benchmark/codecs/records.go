@@ -56,7 +56,11 @@ func measureRecords(how settings, table table, rows []recordsRow) error {
 	sizes := make([]int, len(rows))
 	var encoders, decoders []func()
 	for at, row := range rows {
-		records, err := newCache[layout.Layout](row.codec, row.level, row.dictionary)
+		options := envelope.Options{Level: row.level}
+		if row.dictionary != nil {
+			options.Dictionaries = envelope.Only(row.dictionary)
+		}
+		records, err := newCache[layout.Layout](row.codec, options)
 		if err != nil {
 			return err
 		}
