@@ -67,7 +67,7 @@ func drawOptions(t *rapid.T) envelope.Options {
 		Backend:            rapid.SampledFrom([]envelope.Backend{envelope.Zstd, envelope.LZ4, envelope.None}).Draw(t, "backend"),
 		Level:              rapid.SampledFrom([]int{-3, 0, 1, 3, 7}).Draw(t, "level"),
 		MinCompressionSize: rapid.IntRange(6, 200).Draw(t, "least"),
-		Window:             1 << rapid.IntRange(10, 23).Draw(t, "window"),
+		Window:             rapid.SampledFrom([]int{0, 1 << 10, 32 << 10}).Draw(t, "window"),
 		ExistingEnvelopes:  rapid.SampledFrom([]envelope.ExistingEnvelopes{envelope.Keep, envelope.Wrap}).Draw(t, "existing"),
 		Checksum:           rapid.Bool().Draw(t, "checksum"),
 	}
