@@ -207,17 +207,6 @@ func migrating(t *testing.T, cluster *servers.Cluster, slot int) (owner, importi
 	return owner, importing
 }
 
-// moved has another node own an empty slot, which clients do not know.
-func moved(t *testing.T, cluster *servers.Cluster, slot int) (importing string) {
-	t.Helper()
-	owner, importing := migrating(t, cluster, slot)
-	id := servers.Ask(t, importing, "CLUSTER", "MYID")
-	for _, address := range []string{importing, owner} {
-		servers.Ask(t, address, "CLUSTER", "SETSLOT", strconv.Itoa(slot), "NODE", id)
-	}
-	return importing
-}
-
 // expectAnswered fails the test if a node has not answered with an error of this kind.
 func expectAnswered(t *testing.T, address, kind string) {
 	t.Helper()
@@ -271,8 +260,9 @@ func TestWhatIsSentAgainIsEncodedOnce(t *testing.T) {
 			key := "moved:" + name
 			client := knowing(t, key)
 			owner := ownerOf(cluster, slotOf(t, cluster, key))
+			importing := another(cluster, owner)
+			cluster.Give(t, slotOf(t, cluster, key), key, importing)
 			servers.Ask(t, owner, "CONFIG", "RESETSTAT")
-			importing := moved(t, cluster, slotOf(t, cluster, key))
 			send(t, client, key)
 			expectAnswered(t, owner, "MOVED")
 			expectOnce(t, storedAt(t, importing, key), page(1))

@@ -351,11 +351,8 @@ func TestAClusterIsCompressed(t *testing.T) {
 		ok(t, err)
 		owner := cluster.Addresses[slot*3/16384]
 		other := cluster.Addresses[(slot*3/16384+1)%3]
-		id := servers.Ask(t, other, "CLUSTER", "MYID")
+		cluster.Give(t, slot, "moved", other)
 		servers.Ask(t, owner, "CONFIG", "RESETSTAT")
-		for _, address := range []string{other, owner} {
-			servers.Ask(t, address, "CLUSTER", "SETSLOT", strconv.Itoa(slot), "NODE", id)
-		}
 		ok(t, client.Do(ctx, client.B().Set().Key("moved").Value(page(1)).Build()).Error())
 		is(t, page(1))(client.Do(ctx, client.B().Get().Key("moved").Build()).ToString())
 		expectOnce(t, servers.Ask(t, other, "GET", "moved"), page(1))

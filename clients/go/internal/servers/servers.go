@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -109,6 +110,26 @@ func Ask(t testing.TB, address string, command ...string) string {
 		t.Fatalf("%v: %v", command, err)
 	}
 	return reply
+}
+
+// Give has a node own the empty slot of a key, and waits until all nodes of the cluster say so.
+func (c *Cluster) Give(t testing.TB, slot int, key, owner string) {
+	t.Helper()
+	id := Ask(t, owner, "CLUSTER", "MYID")
+	// The new owner goes first: the others believe it.
+	addresses := slices.DeleteFunc(slices.Clone(c.Addresses), func(address string) bool { return address == owner })
+	for _, address := range append([]string{owner}, addresses...) {
+		Ask(t, address, "CLUSTER", "SETSLOT", strconv.Itoa(slot), "NODE", id)
+	}
+	Eventually(t, "the nodes do not agree on the owner of a slot", func() bool {
+		for _, address := range addresses {
+			if _, err := ask(address, []string{"EXISTS", key}); err == nil || !strings.Contains(err.Error(), owner) {
+				return false
+			}
+		}
+		_, err := ask(owner, []string{"EXISTS", key})
+		return err == nil
+	})
 }
 
 // Eventually waits until something is so.
