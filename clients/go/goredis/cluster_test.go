@@ -261,7 +261,7 @@ func TestWhatIsSentAgainIsEncodedOnce(t *testing.T) {
 			client := knowing(t, key)
 			owner := ownerOf(cluster, slotOf(t, cluster, key))
 			importing := another(cluster, owner)
-			cluster.Give(t, slotOf(t, cluster, key), key, importing)
+			cluster.Give(t, slotOf(t, cluster, key), key, owner, importing)
 			servers.Ask(t, owner, "CONFIG", "RESETSTAT")
 			send(t, client, key)
 			expectAnswered(t, owner, "MOVED")
@@ -276,10 +276,7 @@ func TestWhatIsSentAgainIsEncodedOnce(t *testing.T) {
 			send(t, client, key)
 			expectAnswered(t, owner, "ASK")
 			// The importing node gives it up only when the slot is its own.
-			id := servers.Ask(t, importing, "CLUSTER", "MYID")
-			for _, address := range []string{importing, owner} {
-				servers.Ask(t, address, "CLUSTER", "SETSLOT", strconv.Itoa(slot), "NODE", id)
-			}
+			cluster.Give(t, slot, key, owner, importing)
 			expectOnce(t, storedAt(t, importing, key), page(1))
 		})
 	}

@@ -351,7 +351,7 @@ func TestAClusterIsCompressed(t *testing.T) {
 		ok(t, err)
 		owner := cluster.Addresses[slot*3/16384]
 		other := cluster.Addresses[(slot*3/16384+1)%3]
-		cluster.Give(t, slot, "moved", other)
+		cluster.Give(t, slot, "moved", owner, other)
 		servers.Ask(t, owner, "CONFIG", "RESETSTAT")
 		ok(t, client.Do(ctx, client.B().Set().Key("moved").Value(page(1)).Build()).Error())
 		is(t, page(1))(client.Do(ctx, client.B().Get().Key("moved").Build()).ToString())

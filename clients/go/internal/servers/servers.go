@@ -112,24 +112,39 @@ func Ask(t testing.TB, address string, command ...string) string {
 	return reply
 }
 
-// Give has a node own the empty slot of a key, and waits until all nodes of the cluster say so.
-func (c *Cluster) Give(t testing.TB, slot int, key, owner string) {
+// Give has a node own the slot of a key, which another has had, and waits until all nodes of the cluster say so.
+func (c *Cluster) Give(t testing.TB, slot int, key, from, to string) {
 	t.Helper()
-	id := Ask(t, owner, "CLUSTER", "MYID")
-	// The new owner goes first: the others believe it.
-	addresses := slices.DeleteFunc(slices.Clone(c.Addresses), func(address string) bool { return address == owner })
-	for _, address := range append([]string{owner}, addresses...) {
-		Ask(t, address, "CLUSTER", "SETSLOT", strconv.Itoa(slot), "NODE", id)
+	number := strconv.Itoa(slot)
+	// Two nodes with the same epoch would argue about their slots.
+	Eventually(t, "the nodes do not agree on the epoch", c.hasOneEpoch(t))
+	// Whoever imports a slot gets an epoch with it that the others believe, and so goes first.
+	Ask(t, to, "CLUSTER", "SETSLOT", number, "IMPORTING", Ask(t, from, "CLUSTER", "MYID"))
+	others := slices.DeleteFunc(slices.Clone(c.Addresses), func(address string) bool { return address == to })
+	for _, address := range append([]string{to}, others...) {
+		Ask(t, address, "CLUSTER", "SETSLOT", number, "NODE", Ask(t, to, "CLUSTER", "MYID"))
 	}
 	Eventually(t, "the nodes do not agree on the owner of a slot", func() bool {
-		for _, address := range addresses {
-			if _, err := ask(address, []string{"EXISTS", key}); err == nil || !strings.Contains(err.Error(), owner) {
+		for _, address := range others {
+			if _, err := ask(address, []string{"EXISTS", key}); err == nil || !strings.Contains(err.Error(), to) {
 				return false
 			}
 		}
-		_, err := ask(owner, []string{"EXISTS", key})
-		return err == nil
+		_, err := ask(to, []string{"EXISTS", key})
+		return err == nil && c.hasOneEpoch(t)()
 	})
+}
+
+// hasOneEpoch tells whether all nodes know of the same epoch.
+func (c *Cluster) hasOneEpoch(t testing.TB) func() bool {
+	epoch := func(address string) string {
+		_, found, _ := strings.Cut(Ask(t, address, "CLUSTER", "INFO"), "cluster_current_epoch:")
+		epoch, _, _ := strings.Cut(found, "\r\n")
+		return epoch
+	}
+	return func() bool {
+		return !slices.ContainsFunc(c.Addresses, func(address string) bool { return epoch(address) != epoch(c.Addresses[0]) })
+	}
 }
 
 // Eventually waits until something is so.
