@@ -4,8 +4,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help run demo test test-rust test-minimal test-clients test-python test-go test-java test-valkey-py \
 	test-kills test-deps lint format deny command-documentation \
-	fuzz fuzz-smoke fuzz-java bench bench-clients bench-go bench-sizes bench-smoke bench-mixed bench-dictionaries \
-	bench-adaptive bench-lists bench-codec bench-protocol bench-java bench-java-codec bench-java-overhead clean
+	fuzz fuzz-smoke fuzz-java bench bench-clients bench-go bench-glide bench-sizes bench-smoke bench-mixed \
+	bench-dictionaries bench-adaptive bench-lists bench-codec bench-protocol bench-java bench-java-codec \
+	bench-java-overhead clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -162,6 +163,9 @@ bench-go: $(VENV)/installed ## codecs of Go values beside what was published, an
 	cargo build --release --locked --package snugly
 	$(WITH_GO) SNUGLY_BIN=$(CURDIR)/$(PROGRAM) SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) \
 		$(MAKE) --no-print-directory -C clients/go bench
+
+bench-glide: $(VENV)/installed ## go-redis with the hook beside Valkey GLIDE's client for Go, which is downloaded; ARGS="-rounds 3"
+	$(WITH_GO) SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(MAKE) --no-print-directory -C clients/go bench-glide
 
 bench-sizes: $(VENV)/installed ## what compression in a client saves and costs by size and type of value, and what to choose
 	cargo build --release --locked --package snugly
