@@ -65,6 +65,11 @@ def debugged(connection: Connection, key: str) -> str:
     return told.text.decode()
 
 
+def await_dictionary(connection: Connection) -> None:
+    """Waits until nodes need one."""
+    waiting.until(lambda: dictionaries(connection, "dictionary_records") > 0, seconds=120)
+
+
 def test_lists_shrink_by_themselves_and_come_back_byte_for_byte(start: Start) -> None:
     with start(*ZSTD).connect() as connection:
         push_all(connection, "list")
@@ -135,7 +140,7 @@ def test_a_kill_leaves_no_node_without_its_dictionary(tmp_path: Path, durability
                     connection.command("RENAME", key, f"before:{key}")
                     push_all(connection, key)
                 if kill % 2 == 0:
-                    waiting.until(lambda c=connection: dictionaries(c, "dictionary_records") > 0, seconds=120)
+                    await_dictionary(connection)
             # At any point of sampling, training, adoption, and encoding anew.
             time.sleep(rng.uniform(0, 1.5))
             server.process.send_signal(signal.SIGKILL)
