@@ -123,7 +123,7 @@ def test_strings_and_lists_that_are_compressed_otherwise_have_nothing_to_do_with
 @pytest.mark.parametrize("durability", ["fsync", "batched"])
 def test_a_kill_leaves_no_node_without_its_dictionary(tmp_path: Path, durability: str) -> None:
     folder, rng = tmp_path / "store", random.Random(durability)
-    options = ["--storage", str(folder), "--durability", durability, "--max-memory", "1mb", *ZSTD]
+    options = ["--storage", str(folder), "--durability", durability, *ZSTD]
     seen = 0
     for kill in range(6):
         with servers.snugly(*options) as server:

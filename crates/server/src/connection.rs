@@ -93,7 +93,8 @@ impl Connection {
         let stream = Arc::new(stream);
         let info = server.clients().enter(stream.clone(), address, local_address);
         if server.stopping.load(Ordering::SeqCst) {
-            info.stop_reading();
+            // Whoever stops the server may have counted its clients already, and would not end this one.
+            info.kill();
         }
         let client = Client::new(info, configuration.password.is_empty());
         Some(Connection {
