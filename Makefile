@@ -108,7 +108,7 @@ lint: $(VENV)/installed ## formatters and linters, changing nothing
 	cd clients/python && $(abspath $(BIN))/mypy
 	$(MAKE) --no-print-directory -C tests/clients lint
 	$(WITH_GO) $(MAKE) --no-print-directory -C clients/go lint
-	$(if $(MVN),$(MAVEN) -Pfuzz,benchmark $(JAVA_FORMATTER):check test-compile $(JAVADOC))
+	$(if $(MVN),$(MAVEN) -Pfuzz -Pbenchmark $(JAVA_FORMATTER):check test-compile $(JAVADOC))
 
 format: $(VENV)/installed ## format everything
 	cargo fmt --all
@@ -116,7 +116,7 @@ format: $(VENV)/installed ## format everything
 	$(BIN)/ruff format .
 	$(MAKE) --no-print-directory -C tests/clients format
 	$(WITH_GO) $(MAKE) --no-print-directory -C clients/go format
-	$(if $(MVN),$(MAVEN) -Pfuzz,benchmark $(JAVA_FORMATTER):format)
+	$(if $(MVN),$(MAVEN) -Pfuzz -Pbenchmark $(JAVA_FORMATTER):format)
 
 command-documentation: $(VENV)/installed ## ask valkey-server what it tells of the commands that there are, after adding some
 	cargo build --locked --package snugly
