@@ -62,7 +62,7 @@ impl Quicklist {
             let before = node.holding();
             node.keep(Content::Packed(packed));
             let (after, row) = (node.holding(), node.forget_row());
-            self.account(before, after);
+            self.contents.exchange(before, after);
             self.note_gone(row);
         }
         is_it

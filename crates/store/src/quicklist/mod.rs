@@ -169,6 +169,26 @@ impl ListTotals {
     }
 }
 
+/// What the contents of a list's nodes are together.
+#[derive(Default)]
+struct Contents {
+    /// Bytes that they take in memory.
+    bytes: usize,
+    /// Those that are compressed.
+    compressed: Compressed,
+    /// The dictionaries that they need.
+    needs: Needs,
+}
+
+impl Contents {
+    /// A node's content is another one than before, or came, or is there no more.
+    fn exchange(&mut self, before: Holding, after: Holding) {
+        self.bytes = self.bytes + after.memory - before.memory;
+        self.compressed = self.compressed.exchanged(before.compressed, after.compressed);
+        self.needs.moved(before.dictionary, after.dictionary);
+    }
+}
+
 /// The elements of a list, in nodes.
 #[derive(Default)]
 pub(crate) struct Quicklist {
@@ -177,15 +197,10 @@ pub(crate) struct Quicklist {
     len: u64,
     /// Bytes of all nodes as listpacks.
     raw_bytes: u64,
-    /// Bytes that the nodes' contents take.
-    content_bytes: usize,
-    /// The nodes in memory that are compressed.
-    compressed: Compressed,
+    contents: Contents,
     /// Whether it has more than what one small listpack holds, or has had until it became much less. Clients are told, and
     /// nothing else depends on it.
     is_large: bool,
-    /// The dictionaries that nodes in memory need.
-    needs: Needs,
     /// Nodes that are to be packed now.
     due: Vec<NodeId>,
     /// Nodes that wait to be packed from this change on.
@@ -216,7 +231,7 @@ impl Quicklist {
 
     /// Those in memory that are compressed.
     pub(crate) fn compressed(&self) -> Compressed {
-        self.compressed
+        self.contents.compressed
     }
 
     /// Bytes of all nodes as listpacks.
@@ -236,25 +251,18 @@ impl Quicklist {
         allocation_size(around)
             + allocation_size(self.nodes.capacity() * size_of::<Node>())
             + allocation_size(self.due.capacity() * size_of::<NodeId>())
-            + self.needs.memory()
-            + self.content_bytes
+            + self.contents.needs.memory()
+            + self.contents.bytes
     }
 
     /// The dictionaries that nodes in memory need, by number, and how many nodes that are.
     pub(crate) fn needs(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.needs.iter()
+        self.contents.needs.iter()
     }
 
     /// By how much these numbers have grown since the shard was told the last time.
     pub(crate) fn take_untold_needs(&mut self) -> Vec<(u32, i32)> {
-        self.needs.take_untold()
-    }
-
-    /// A node's content is another one than before, or is there no more.
-    fn account(&mut self, before: Holding, after: Holding) {
-        self.content_bytes = self.content_bytes + after.memory - before.memory;
-        self.compressed = self.compressed.exchanged(before.compressed, after.compressed);
-        self.needs.moved(before.dictionary, after.dictionary);
+        self.contents.needs.take_untold()
     }
 
     /// What this one takes.
@@ -265,9 +273,9 @@ impl Quicklist {
             nodes: self.nodes.len() as u64,
             inner_nodes: self.nodes.len().saturating_sub(2) as u64,
             raw_bytes: self.raw_bytes,
-            compressed_nodes: self.compressed.nodes,
-            compressed_raw_bytes: self.compressed.raw_bytes,
-            compressed_bytes: self.compressed.bytes,
+            compressed_nodes: self.contents.compressed.nodes,
+            compressed_raw_bytes: self.contents.compressed.raw_bytes,
+            compressed_bytes: self.contents.compressed.bytes,
             memory: self.memory() as u64,
         }
     }
@@ -296,7 +304,7 @@ impl Quicklist {
         let node = &mut self.nodes[index];
         let before = (node.memory(), node.len() as u64, node.raw_len() as u64);
         let result = node.change(change);
-        self.content_bytes = self.content_bytes + node.memory() - before.0;
+        self.contents.bytes = self.contents.bytes + node.memory() - before.0;
         self.len = self.len + node.len() as u64 - before.1;
         self.raw_bytes = self.raw_bytes + node.raw_len() as u64 - before.2;
         let row = node.forget_row();
@@ -314,7 +322,7 @@ impl Quicklist {
         let before = node.holding();
         node.keep(Content::Plain(listpack));
         let after = node.holding();
-        self.account(before, after);
+        self.contents.exchange(before, after);
         Ok(())
     }
 
@@ -350,7 +358,7 @@ impl Quicklist {
     fn insert_node(&mut self, index: usize, listpack: Listpack) {
         let id = self.id_between(index);
         let node = Node::new(id, listpack);
-        self.content_bytes += node.memory();
+        self.contents.bytes += node.memory();
         self.len += node.len() as u64;
         self.raw_bytes += node.raw_len() as u64;
         if self.nodes.len() == self.nodes.capacity() {
@@ -368,9 +376,7 @@ impl Quicklist {
         let mut gone = Vec::new();
         for node in self.nodes.drain(range) {
             let held = node.holding();
-            self.content_bytes -= held.memory;
-            self.compressed = self.compressed.exchanged(held.compressed, Compressed::default());
-            self.needs.moved(held.dictionary, None);
+            self.contents.exchange(held, Holding::default());
             self.len -= node.len() as u64;
             self.raw_bytes -= node.raw_len() as u64;
             gone.extend((node.row() != 0).then_some(node.row()));

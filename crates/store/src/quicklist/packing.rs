@@ -61,7 +61,7 @@ impl Quicklist {
             let before = node.holding();
             node.pack(packed);
             let after = node.holding();
-            self.account(before, after);
+            self.contents.exchange(before, after);
         }
     }
 

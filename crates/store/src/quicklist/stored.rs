@@ -9,9 +9,8 @@ use std::sync::Arc;
 
 use snugly_codec::Record;
 
-use super::needs::Needs;
-use super::node::{Compressed, Content, Holding, Node, NodeId};
-use super::{List, NodeError, Quicklist};
+use super::node::{Content, Holding, Node, NodeId};
+use super::{Contents, List, NodeError, Quicklist};
 use crate::memory::entry::{Access, Entry};
 
 /// The key of a node's record: `list u64 | row u64`, big-endian.
@@ -192,10 +191,8 @@ impl Quicklist {
             nodes: self.nodes.clone(),
             len: self.len,
             raw_bytes: self.raw_bytes,
-            content_bytes: 0,
-            compressed: Compressed::default(),
+            contents: Contents::default(),
             is_large: self.is_large,
-            needs: Needs::default(),
             due: self.due.clone(),
             newly_edited: Vec::new(),
             on_disk: None,
@@ -209,7 +206,7 @@ impl Quicklist {
             }
             copy.nodes[index].forget_row();
             let holding = copy.nodes[index].holding();
-            copy.account(Holding::default(), holding);
+            copy.contents.exchange(Holding::default(), holding);
         }
         // Whoever has the copy counts all of it.
         copy.take_untold_needs();
@@ -285,9 +282,7 @@ impl Quicklist {
                 let held = node.holding();
                 node.drop_content();
                 freed += held.memory;
-                self.content_bytes -= held.memory;
-                self.compressed = self.compressed.exchanged(held.compressed, Compressed::default());
-                self.needs.moved(held.dictionary, None);
+                self.contents.exchange(held, Holding::default());
             }
         }
         freed
@@ -300,7 +295,7 @@ impl Quicklist {
         if node.content().is_none() {
             node.keep(content);
             let holding = node.holding();
-            self.account(Holding::default(), holding);
+            self.contents.exchange(Holding::default(), holding);
         }
     }
 }

@@ -184,7 +184,7 @@ fn check(subject: &Subject, model: &VecDeque<Vec<u8>>) {
     assert_eq!((list.len(), list.is_empty()), (model.len() as u64, model.is_empty()));
     assert!(*model == subject.elements());
     assert_eq!(list.nodes.iter().map(|node| node.raw_len() as u64).sum::<u64>(), list.raw_bytes());
-    assert_eq!(list.nodes.iter().map(|node| node.memory()).sum::<usize>(), list.content_bytes);
+    assert_eq!(list.nodes.iter().map(|node| node.memory()).sum::<usize>(), list.contents.bytes);
     let compressed: Vec<(usize, usize)> =
         list.records().map(|record| (record.raw_len(), record.payload().len())).collect();
     assert_eq!(compressed.len() as u64, list.compressed().nodes);
