@@ -149,6 +149,15 @@ def test_an_idle_client_is_told_wherever_it_is_served(server: Server) -> None:
         client.close()
 
 
+def test_a_broadcast_does_not_come_between_the_answers_to_requests_that_take_long(server: Server) -> None:
+    with server.connect(3) as client:
+        client.command("RPUSH", "list", *range(200_000))
+        assert client.command("CLIENT", "TRACKING", "ON", "BCAST") == OK
+        seen = run(client, ["SET", "key", "1"], *[["LPOS", "list", "absent"]] * 30, ["PING"])
+        assert seen == [b"+OK\r\n", *[b"_\r\n"] * 30, b"+PONG\r\n"]
+        assert client.read() == invalidated(b"key")
+
+
 def test_a_key_that_expires_is_told(server: Server) -> None:
     with server.connect(3) as reader, server.connect(3) as listener:
         assert listener.command("CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "k") == OK

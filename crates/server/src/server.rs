@@ -514,8 +514,10 @@ async fn keep_house(server: Arc<Server>) {
     loop {
         tokio::time::sleep(HOUSEKEEPING_EVERY).await;
         let started = Instant::now();
-        server.store.expire_due(system_time(), EXPIRED_AT_ONCE);
-        server.interest.broadcast();
+        // Only then: other changes are told behind the requests that made them.
+        if server.store.expire_due(system_time(), EXPIRED_AT_ONCE) > 0 {
+            server.interest.broadcast();
+        }
         let expired = Instant::now();
         server.store.defragment(DEFRAGMENTED_AT_ONCE);
         server.latency.note(Event::ExpireCycle, expired - started);
