@@ -9,15 +9,16 @@ use rmp::decode as read;
 /// What is nested deeper is left alone: less than the 127 levels of JSON that can be laid out.
 const MAX_DEPTH: usize = 100;
 
-/// A map or array in MessagePack as compact JSON; `None` if the bytes are anything else, if something follows them, if
-/// they are nested deeper than 100 levels, or if a map or array is a key.
+/// A map or array in MessagePack as compact JSON, or a number below 128 in its long form, which is how the Go client's
+/// cache writes it alone; `None` if the bytes are anything else, if something follows them, if they are nested deeper than
+/// 100 levels, or if a map or array is a key.
 ///
 /// JSON has less than MessagePack. Keys that are no text become the text of their JSON; bytes, and text that is not
 /// UTF-8, `"0x"` and their hexadecimal digits; times RFC 3339; numbers that JSON does not have `"NaN"`, `"inf"` and
 /// `"-inf"`; other extensions `{"extension": TYPE, "data": "0x..."}`.
 pub(super) fn to_json(bytes: &[u8]) -> Option<String> {
     let first = Marker::from_u8(*bytes.first()?);
-    if !is_container(first) {
+    if !is_container(first) && !is_small_number(bytes) {
         return None;
     }
     let mut reader = Reader { rest: bytes, json: String::new() };
@@ -28,6 +29,11 @@ pub(super) fn to_json(bytes: &[u8]) -> Option<String> {
 fn is_container(marker: Marker) -> bool {
     use Marker::{Array16, Array32, FixArray, FixMap, Map16, Map32};
     matches!(marker, FixArray(_) | Array16 | Array32 | FixMap(_) | Map16 | Map32)
+}
+
+/// Text in UTF-8 never has these two bytes. Other numbers look like text, or like any binary value.
+fn is_small_number(bytes: &[u8]) -> bool {
+    matches!(bytes, [0xcc, 0..=127])
 }
 
 struct Reader<'a> {
@@ -254,6 +260,13 @@ mod tests {
     }
 
     #[test]
+    fn a_small_number_in_its_long_form_is_shown() {
+        for (bytes, expected) in [([0xcc, 0x05], "5"), ([0xcc, 0x00], "0"), ([0xcc, 0x7f], "127")] {
+            assert_eq!(to_json(&bytes).as_deref(), Some(expected), "{bytes:02x?}");
+        }
+    }
+
+    #[test]
     fn what_is_no_map_or_array_or_not_all_of_it_is_left_alone() {
         for other in [
             &b""[..],
@@ -261,6 +274,9 @@ mod tests {
             b"text",
             "é".as_bytes(),
             &[0xc0],
+            &[0xcc],
+            &[0xcc, 0x81],               // U+0301 in UTF-8
+            &[0xcc, 0x05, 0x05],         // something follows
             &[0x90, 0xc0],               // something follows
             &[0x91, 0xc1],               // never used
             &[0x92, 0x01],               // cut
