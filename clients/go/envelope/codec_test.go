@@ -97,6 +97,23 @@ func TestWithASmallWindowLongValuesComeBackToo(t *testing.T) {
 	}
 }
 
+func TestValuesOfFewBytesAreCompressedThoughNothingRepeats(t *testing.T) {
+	random := rand.New(rand.NewSource(1))
+	digits := make([]byte, 1000)
+	for at := range digits {
+		digits[at] = "0123456789abcdef"[random.Intn(16)]
+	}
+	for _, level := range []int{1, 3, 4, 6, 10} {
+		codec, err := envelope.New(envelope.Options{Level: level})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stored := codec.Encode(nil, digits); len(stored) > 600 {
+			t.Errorf("at level %d %d digits take %d bytes", level, len(digits), len(stored))
+		}
+	}
+}
+
 func TestWhatIsReadIsWhatWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		options := drawOptions(t)
@@ -193,6 +210,33 @@ func TestADictionaryThatIsNotAtHandIsFetched(t *testing.T) {
 	wanted := fmt.Sprintf(`cannot decode an envelope of %d bytes, backend 81, at key "user:1": it needs the dictionary %d, which is not at hand: no way to the server`, len(stored), dictionary.ID())
 	if !errors.Is(err, broken) || err.Error() != wanted {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheDictionaryThatAnEnvelopeNeedsIsTold(t *testing.T) {
+	dictionary := load(t, readReaderVectors(t).Dictionaries["profiles"].Bytes)
+	with := codec(t, envelope.Options{Dictionaries: envelope.Only(dictionary)}).Encode(nil, page)
+	for stored, wanted := range map[string]uint32{
+		string(with):     dictionary.ID(),
+		string(with[:6]): 0, // Cut off.
+		string(codec(t, envelope.Options{}).Encode(nil, page)): 0,
+		string(page): 0,
+		"":           0,
+	} {
+		if got := envelope.Needs([]byte(stored)); got != wanted {
+			t.Errorf("%.10q: got %d, wanted %d", stored, got, wanted)
+		}
+	}
+}
+
+func TestOnlyNilIsNoDictionary(t *testing.T) {
+	dictionary := load(t, readReaderVectors(t).Dictionaries["profiles"].Bytes)
+	stored := codec(t, envelope.Options{Dictionaries: envelope.Only(dictionary)}).Encode(nil, page)
+	without := codec(t, envelope.Options{Dictionaries: envelope.Only(nil)})
+	_, err := without.Decode(nil, stored)
+	expectKind(t, err, envelope.DictionaryMissing)
+	if value, err := without.Decode(nil, without.Encode(nil, page)); err != nil || !bytes.Equal(value, page) {
+		t.Errorf("got %d bytes and %v", len(value), err)
 	}
 }
 

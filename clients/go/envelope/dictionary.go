@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"sync"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/zstd"
@@ -28,7 +27,7 @@ type Dictionary struct {
 	bytes       []byte
 	id          uint32
 	decoders    *decoders
-	compressors sync.Map // From effort to *zstdCompressor.
+	compressors zstdCompressors
 }
 
 // LoadDictionary loads a full zstd dictionary, of which it keeps a copy. It returns a *DictionaryError for what is none,
@@ -63,17 +62,18 @@ func (d *Dictionary) ID() uint32 { return d.id }
 // Bytes is the dictionary as it is stored. It must not be changed.
 func (d *Dictionary) Bytes() []byte { return d.bytes }
 
-// compressor gives what writes with this dictionary, made once.
+// Needs is the ID of the dictionary that an envelope is read with; 0 if it needs none, or is no envelope.
+func Needs(stored []byte) uint32 {
+	if !Is(stored) || stored[len(magic)] != numberDictionary {
+		return 0
+	}
+	header, _ := parseFrameHeader(stored[HeaderLen:])
+	return header.dictionary
+}
+
+// compressor gives what writes with this dictionary.
 func (d *Dictionary) compressor(use effort) (*zstdCompressor, error) {
-	if made, ok := d.compressors.Load(use); ok {
-		return made.(*zstdCompressor), nil
-	}
-	made, err := newZstdWith(use, d.bytes)
-	if err != nil {
-		return nil, err
-	}
-	kept, _ := d.compressors.LoadOrStore(use, made)
-	return kept.(*zstdCompressor), nil
+	return d.compressors.with(use, d.bytes)
 }
 
 // Dictionaries is where a codec has its dictionaries from. All methods are for any number of goroutines.
@@ -87,7 +87,7 @@ type Dictionaries interface {
 	Fetch(ctx context.Context, id uint32) (*Dictionary, error)
 }
 
-// Only has one dictionary, whatever the key.
+// Only has one dictionary, whatever the key; nil for none.
 func Only(dictionary *Dictionary) Dictionaries { return only{dictionary} }
 
 type only struct{ dictionary *Dictionary }
@@ -95,7 +95,7 @@ type only struct{ dictionary *Dictionary }
 func (o only) For(string) *Dictionary { return o.dictionary }
 
 func (o only) AtHand(id uint32) *Dictionary {
-	if o.dictionary.id != id {
+	if o.dictionary == nil || o.dictionary.id != id {
 		return nil
 	}
 	return o.dictionary

@@ -2,7 +2,6 @@ package envelope
 
 import (
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -13,15 +12,16 @@ import (
 type zstdLevel struct {
 	from  int // The least level of the format.
 	level zstd.EncoderLevel
-	most  int // How many contexts there may be: each takes up to 1, 2, 9 and 35 MB.
+	most  int // How many contexts there may be for values up to 1 MiB, and as many for longer ones.
 }
 
-// The table of spec/envelope.md, the highest levels first.
+// The table of spec/envelope.md, the highest levels first. A level of the library stands for those at which the zstd in C
+// takes about as long.
 var zstdLevels = [...]zstdLevel{
 	{10, zstd.SpeedBestCompression, 4},
-	{6, zstd.SpeedBetterCompression, 16},
-	{3, zstd.SpeedDefault, 64},
-	{-131072, zstd.SpeedFastest, 64},
+	{6, zstd.SpeedBetterCompression, 8},
+	{4, zstd.SpeedDefault, 16},
+	{-131072, zstd.SpeedFastest, 32},
 }
 
 // oneSegment is the longest value whose frame is one segment, in bytes.
@@ -30,21 +30,27 @@ const oneSegment = 1 << 20
 // decodedOverAlloc is what the library wants behind a value to decode with its fastest code, in bytes.
 const decodedOverAlloc = 16
 
+// plainCompressors are for frames without a dictionary.
+var plainCompressors zstdCompressors
+
 type zstdCompressor struct {
 	// Values up to 1 MiB are one segment, so that every frame has its content size. Longer ones are not,
 	// so that nobody needs memory for all of them to decode one.
-	short, long *zstd.Encoder
+	short, long *contexts
 }
 
-func newZstd(use effort) (compressor, error) { return newZstdWith(use, nil) }
+func newZstd(use effort) (compressor, error) { return plainCompressors.with(use, nil) }
 
-func newZstdWith(use effort, dictionary []byte) (*zstdCompressor, error) {
-	at := slices.IndexFunc(zstdLevels[:], func(row zstdLevel) bool { return use.level >= row.from })
-	row := zstdLevels[at]
+func rowOf(level int) *zstdLevel {
+	return &zstdLevels[slices.IndexFunc(zstdLevels[:], func(row zstdLevel) bool { return level >= row.from })]
+}
+
+func newZstdCompressor(row *zstdLevel, use effort, dictionary []byte) (*zstdCompressor, error) {
 	options := []zstd.EOption{
 		zstd.WithEncoderLevel(row.level),
+		// Otherwise the fastest level leaves values in which nothing repeats as they are: hexadecimal digits, for one.
+		zstd.WithAllLitEntropyCompression(true),
 		zstd.WithEncoderCRC(use.checksum),
-		zstd.WithEncoderConcurrency(min(runtime.GOMAXPROCS(0), row.most)),
 		zstd.WithWindowSize(use.window),
 		zstd.WithLowerEncoderMem(true),
 		zstd.WithZeroFrames(true),
@@ -52,34 +58,48 @@ func newZstdWith(use effort, dictionary []byte) (*zstdCompressor, error) {
 	if dictionary != nil {
 		options = append(options, zstd.WithEncoderDict(dictionary))
 	}
-	long, err := zstd.NewWriter(nil, options...)
+	short := append(slices.Clip(options), zstd.WithSingleSegment(true))
+	made := &zstdCompressor{newContexts(row.most, short...), newContexts(row.most, options...)}
+	// Options and dictionaries that cannot be are found here.
+	encoder, err := made.short.take()
 	if err != nil {
 		return nil, err
 	}
-	short, err := zstd.NewWriter(nil, append(options, zstd.WithSingleSegment(true))...)
-	if err != nil {
-		return nil, err
-	}
-	return &zstdCompressor{short, long}, nil
+	made.short.leave(encoder)
+	return made, nil
 }
 
-func (c *zstdCompressor) encoder(length int) *zstd.Encoder {
+func (c *zstdCompressor) contexts(length int) *contexts {
 	if length <= oneSegment {
 		return c.short
 	}
 	return c.long
 }
 
-func (c *zstdCompressor) bound(length int) int { return c.encoder(length).MaxEncodedSize(length) }
+func (c *zstdCompressor) bound(length int) int {
+	contexts := c.contexts(length)
+	encoder, err := contexts.take()
+	if err != nil {
+		return 0
+	}
+	defer contexts.leave(encoder)
+	return encoder.MaxEncodedSize(length)
+}
 
 func (c *zstdCompressor) compress(dst, value []byte, room int) (compressed []byte, ok bool) {
-	// The library panics where it cannot go on.
+	contexts := c.contexts(len(value))
+	encoder, err := contexts.take()
+	if err != nil {
+		return dst, false
+	}
 	defer func() {
+		contexts.leave(encoder)
+		// The library panics where it cannot go on.
 		if recover() != nil {
 			compressed, ok = dst, false
 		}
 	}()
-	compressed = c.encoder(len(value)).EncodeAll(value, slices.Grow(dst, min(room, c.bound(len(value)))))
+	compressed = encoder.EncodeAll(value, slices.Grow(dst, min(room, encoder.MaxEncodedSize(len(value)))))
 	if len(compressed)-len(dst) > room {
 		return compressed[:len(dst)], true
 	}
