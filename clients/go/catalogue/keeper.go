@@ -13,15 +13,8 @@ import (
 )
 
 const (
-	// A missing dictionary is waited for for so many rounds: within one its holders put it back. At least a second.
-	patience      = 1.5
-	leastPatience = time.Second
-	firstPause    = 20 * time.Millisecond
-	longestPause  = 500 * time.Millisecond
-	// One that was not found is not looked for again for so many rounds. At least a second.
-	missing = 2
-	// mostMissing is how many such are remembered, and how many warnings.
-	mostMissing = 1000
+	// mostWarned is how many warnings are remembered.
+	mostWarned = 1000
 	// longestWait is for a server that says nothing.
 	longestWait = 10 * time.Second
 )
@@ -33,18 +26,18 @@ type Keeper struct {
 	server  Server
 	folder  folder
 	shelf   *shelf
+	search  *search
 
 	isAwake             atomic.Bool
 	isOff               atomic.Bool // Dictionaries are not to be had, for want of permission.
 	fetched, hasPutBack atomic.Uint64
 
-	mutex    sync.Mutex // Guards what follows, and changes of the shelf.
-	isClosed bool
-	closing  chan struct{}
-	ended    chan struct{} // Closed when the goroutine that was started last has ended; nil if there was none.
-	fetching map[uint32]*fetch
-	missing  map[uint32]time.Time
-	warned   map[string]bool
+	ctx     context.Context // Ends with the keeper.
+	end     context.CancelFunc
+	keeping sync.WaitGroup // The goroutine that looks after dictionaries.
+
+	mutex  sync.Mutex // Guards what follows, changes of the shelf, and that nothing begins after the end.
+	warned map[string]bool
 
 	// These are for the goroutine that looks after dictionaries.
 	due       time.Time // When the catalogue is to be read again.
@@ -52,20 +45,16 @@ type Keeper struct {
 	isNotKept bool // Whether keeping them was refused.
 }
 
-// fetch is a dictionary that is being looked for.
-type fetch struct{ done chan struct{} }
-
 // NewKeeper makes a keeper that asks a server. It returns an *envelope.OptionError for an option that cannot be.
 func NewKeeper(server Server, options Options) (*Keeper, error) {
 	options, err := options.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	keeper := &Keeper{
-		options: options, server: server, folder: folder(options.Folder), closing: make(chan struct{}),
-		fetching: map[uint32]*fetch{}, missing: map[uint32]time.Time{}, warned: map[string]bool{},
-	}
+	keeper := &Keeper{options: options, server: server, folder: folder(options.Folder), warned: map[string]bool{}}
+	keeper.ctx, keeper.end = context.WithCancel(context.Background())
 	keeper.shelf = newShelf(&keeper.options)
+	keeper.search = newSearch(keeper.ctx, server, options.round(), keeper.look)
 	return keeper, nil
 }
 
@@ -90,25 +79,19 @@ func (k *Keeper) AtHand(id uint32) *envelope.Dictionary {
 // Fetch gets a dictionary from the server, once for all who wait for it, and returns nil if it is not there. It takes up
 // to one and a half rounds, or as long as ctx allows.
 func (k *Keeper) Fetch(ctx context.Context, id uint32) (*envelope.Dictionary, error) {
-	k.mutex.Lock()
-	if found := k.shelf.atHand(id); found != nil || k.isOff.Load() || k.isClosed || time.Now().Before(k.missing[id]) {
-		k.mutex.Unlock()
-		return found, nil
+	if err := k.FetchAll(ctx, id); err != nil {
+		return nil, err
 	}
-	running := k.fetching[id]
-	if running == nil {
-		running = &fetch{make(chan struct{})}
-		k.fetching[id] = running
-		// Who stops waiting does not stop others.
-		go k.fetch(id, running)
+	return k.AtHand(id), nil
+}
+
+// FetchAll is Fetch for several at a time, so that those which are not there take no longer than one does. They are at
+// hand then, or known not to be there. The error is that of ctx.
+func (k *Keeper) FetchAll(ctx context.Context, ids ...uint32) error {
+	if k.isOff.Load() {
+		return nil
 	}
-	k.mutex.Unlock()
-	select {
-	case <-running.done:
-		return k.AtHand(id), nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return k.search.wait(ctx, ids...)
 }
 
 // Fetched is how many dictionaries were fetched, from the server or the folder.
@@ -120,15 +103,10 @@ func (k *Keeper) PutBack() uint64 { return k.hasPutBack.Load() }
 // Close ends looking after dictionaries, and waits for that. What is at hand stays there.
 func (k *Keeper) Close() {
 	k.mutex.Lock()
-	if !k.isClosed {
-		k.isClosed = true
-		close(k.closing)
-	}
-	ended := k.ended
+	k.end()
 	k.mutex.Unlock()
-	if ended != nil {
-		<-ended
-	}
+	k.search.close()
+	k.keeping.Wait()
 }
 
 // wake begins to look after dictionaries, unless somebody does.
@@ -138,26 +116,17 @@ func (k *Keeper) wake() {
 	}
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	if !k.isClosed {
-		k.ended = make(chan struct{})
-		go k.keep(k.ended)
+	if k.ctx.Err() == nil {
+		k.keeping.Add(1)
+		go k.keep()
 	}
 }
 
 // keep looks after dictionaries, round after round.
-func (k *Keeper) keep(ended chan struct{}) {
-	defer close(ended)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		select {
-		case <-k.closing:
-		case <-ctx.Done():
-		}
-		cancel()
-	}()
+func (k *Keeper) keep() {
+	defer k.keeping.Done()
 	for {
-		if errors.Is(k.round(ctx), ErrClosed) {
+		if errors.Is(k.round(k.ctx), ErrClosed) {
 			k.isAwake.Store(false)
 			return
 		}
@@ -165,7 +134,7 @@ func (k *Keeper) keep(ended chan struct{}) {
 			return
 		}
 		select {
-		case <-ctx.Done():
+		case <-k.ctx.Done():
 			return
 		case <-time.After(k.options.round()):
 		}
@@ -317,48 +286,16 @@ func (k *Keeper) note(id uint32, isThere bool) {
 	k.change(func(shelf *shelf, now time.Duration) { shelf.allow(isThere && !shelf.isForgotten(id), now) })
 }
 
-// fetch looks for a dictionary for a while.
-func (k *Keeper) fetch(id uint32, running *fetch) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	isFound := k.find(ctx, id)
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	if isFound {
-		delete(k.missing, id)
-	} else {
-		k.rememberMissing(id)
+// look looks for a dictionary that somebody waits for.
+func (k *Keeper) look(ctx context.Context, way Server, id uint32) (isFound, isHopeless bool) {
+	if k.isOff.Load() {
+		return false, true
 	}
-	delete(k.fetching, id)
-	close(running.done)
-}
-
-func (k *Keeper) find(ctx context.Context, id uint32) bool {
-	way, end := k.server.Aside()
-	defer end()
-	until := time.Now().Add(max(time.Duration(patience*float64(k.options.round())), leastPatience))
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		isFound, err := k.try(ctx, way, id)
-		if isFound || k.isOff.Load() || errors.Is(err, ErrClosed) || time.Now().After(until) {
-			return isFound
-		}
-		select {
-		case <-k.closing:
-			return false
-		case <-time.After(pause):
-		}
+	if k.shelf.atHand(id) != nil {
+		return true, false
 	}
-}
-
-// rememberMissing notes that there is no use in looking for a dictionary for some time.
-func (k *Keeper) rememberMissing(id uint32) {
-	for other, until := range k.missing {
-		if len(k.missing) < mostMissing && time.Now().Before(until) {
-			break
-		}
-		delete(k.missing, other)
-	}
-	k.missing[id] = time.Now().Add(max(missing*k.options.round(), leastPatience))
+	isFound, err := k.try(ctx, way, id)
+	return isFound, k.isOff.Load() || errors.Is(err, ErrClosed)
 }
 
 // try looks for a dictionary, and takes it to hand.
@@ -411,7 +348,7 @@ func (k *Keeper) warn(what string, err error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	text := what + ": " + err.Error()
-	if k.warned[text] || len(k.warned) >= mostMissing {
+	if k.warned[text] || len(k.warned) >= mostWarned {
 		return
 	}
 	k.warned[text] = true

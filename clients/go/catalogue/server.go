@@ -17,7 +17,7 @@ type Server interface {
 	// SetNX writes a value without expiry if the key is not there, and tells whether it did.
 	SetNX(ctx context.Context, key string, value []byte) (bool, error)
 	// Aside returns another way there that waits for nothing which those who use the client may hold, such as the only
-	// connection of its pool, and what closes it.
+	// connection of its pool, and what closes it, which may be called twice, and while a command waits.
 	Aside() (way Server, end func())
 }
 

@@ -1,14 +1,15 @@
 package compression
 
 import (
+	"slices"
+
 	"snugly.dev/go/catalogue"
 	"snugly.dev/go/envelope"
-	"snugly.dev/go/internal/commands"
 )
 
 // Compressor is the compression of one client, for any number of goroutines.
 type Compressor struct {
-	table  *commands.Table
+	types  []ValueType
 	codec  *envelope.Codec
 	keeper *catalogue.Keeper
 }
@@ -31,7 +32,7 @@ func New(server catalogue.Server, options Options) (*Compressor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Compressor{commands.New(types), codec, keeper}, nil
+	return &Compressor{types, codec, keeper}, nil
 }
 
 // Codec encodes and decodes values as the client does.
@@ -40,8 +41,8 @@ func (c *Compressor) Codec() *envelope.Codec { return c.codec }
 // Dictionaries has the dictionaries of the client.
 func (c *Compressor) Dictionaries() *catalogue.Keeper { return c.keeper }
 
-// Row is what becomes of the command of a name in any case; nil for one that is none of our business.
-func (c *Compressor) Row(name string) *commands.Row { return c.table.Row(name) }
+// ValueTypes is whose values are compressed.
+func (c *Compressor) ValueTypes() []ValueType { return slices.Clone(c.types) }
 
 // Statistics is what was counted since the client compresses.
 func (c *Compressor) Statistics() envelope.Statistics {

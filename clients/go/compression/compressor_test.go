@@ -3,6 +3,7 @@ package compression_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -55,6 +56,28 @@ func TestAnErrorNamesTheKeyAndLeavesWhatIsStored(t *testing.T) {
 	var undecodable *envelope.UndecodableError
 	if !errors.As(err, &undecodable) || undecodable.Key != "user:1" || undecodable.Kind != envelope.UnknownBackend || restored != stored {
 		t.Errorf("got %q and %v", restored, err)
+	}
+}
+
+func TestApplicationsCanNameEveryTypeThatTheyMeet(t *testing.T) {
+	met := []reflect.Type{reflect.TypeFor[compression.RefusedError](), reflect.TypeFor[compression.ValueType]()}
+	compressor := reflect.TypeFor[*compression.Compressor]()
+	for at := range compressor.NumMethod() {
+		method := compressor.Method(at).Type
+		for at := range method.NumIn() {
+			met = append(met, method.In(at))
+		}
+		for at := range method.NumOut() {
+			met = append(met, method.Out(at))
+		}
+	}
+	for _, each := range met {
+		if each.Kind() == reflect.Pointer || each.Kind() == reflect.Slice {
+			each = each.Elem()
+		}
+		if strings.Contains(each.PkgPath(), "/internal/") {
+			t.Errorf("%v is of %s", each, each.PkgPath())
+		}
 	}
 }
 

@@ -8,22 +8,20 @@ import (
 
 	"snugly.dev/go/catalogue"
 	"snugly.dev/go/envelope"
-	"snugly.dev/go/internal/commands"
 )
 
 // ValueType is whose values are compressed.
-type ValueType = commands.ValueType
+type ValueType string
 
 // The types of values.
 const (
-	Strings = commands.Strings
-	Hashes  = commands.Hashes
-	Lists   = commands.Lists
-	Streams = commands.Streams
+	Strings ValueType = "strings"
+	Hashes  ValueType = "hashes"
+	Lists   ValueType = "lists"
+	Streams ValueType = "streams"
 )
 
-// RefusedError is a command that the server would run on compressed bytes. It has not been sent.
-type RefusedError = commands.RefusedError
+var valueTypes = []ValueType{Strings, Hashes, Lists, Streams}
 
 // Options is how a client compresses. The zero value has all defaults. Names and defaults are those of Valkey GLIDE where
 // it has them.
@@ -91,8 +89,8 @@ func (o *Options) valueTypes() ([]ValueType, error) {
 		return []ValueType{Strings}, nil
 	}
 	for _, each := range o.ValueTypes {
-		if !slices.Contains(commands.Types, each) {
-			return nil, &envelope.OptionError{Option: "ValueTypes", Value: o.ValueTypes, Allowed: fmt.Sprintf("choose some of %q", commands.Types)}
+		if !slices.Contains(valueTypes, each) {
+			return nil, &envelope.OptionError{Option: "ValueTypes", Value: o.ValueTypes, Allowed: fmt.Sprintf("choose some of %q", valueTypes)}
 		}
 	}
 	return o.ValueTypes, nil

@@ -2,6 +2,7 @@ package compression
 
 import (
 	"context"
+	"iter"
 	"sync"
 	"unsafe"
 
@@ -39,6 +40,27 @@ func (c *Compressor) Restore(ctx context.Context, key, stored string) (string, e
 	}
 	// Nobody else has these bytes.
 	return unsafe.String(unsafe.SliceData(value), len(value)), nil
+}
+
+// IsDictionaryMissing tells whether a value that was stored needs a dictionary that is not at hand.
+func (c *Compressor) IsDictionaryMissing(stored string) bool {
+	id := envelope.Needs(bytesOf(stored))
+	return id != 0 && c.keeper.AtHand(id) == nil
+}
+
+// Gather fetches the dictionaries that some values of one reply need and that are not at hand, all at once: restored one
+// after another, the values would wait for each dictionary in turn. It takes as long as ctx allows at most.
+func (c *Compressor) Gather(ctx context.Context, stored iter.Seq[string]) {
+	var missing []uint32
+	for each := range stored {
+		if c.IsDictionaryMissing(each) {
+			missing = append(missing, envelope.Needs(bytesOf(each)))
+		}
+	}
+	// Restoring does the same for one, and has the error.
+	if len(missing) > 1 {
+		_ = c.keeper.FetchAll(ctx, missing...)
+	}
 }
 
 // IsEnvelope tells whether something stored may be an envelope.
