@@ -1,13 +1,16 @@
 package goredis_test
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
 	"snugly.dev/go/compression"
+	"snugly.dev/go/envelope"
 	"snugly.dev/go/goredis"
 	"snugly.dev/go/internal/servers"
 )
@@ -53,5 +56,30 @@ func TestAutomaticPipelinesAreCompressed(t *testing.T) {
 				same(t, after.Zstd.DecodedValues-before.Zstd.DecodedValues, uint64(160))
 			})
 		}
+	}
+}
+
+// TestPipelinesThatAreSentBeforeHooksSeeThemAreRefused: commands that are refused would be executed.
+func TestPipelinesThatAreSentBeforeHooksSeeThemAreRefused(t *testing.T) {
+	fullDuplex := redis.AutoPipelineOptions{}
+	field := reflect.ValueOf(&fullDuplex).Elem().FieldByName("FullDuplex")
+	if !field.IsValid() {
+		t.Skip("this version of go-redis has none")
+	}
+	field.SetBool(true)
+	for name, client := range map[string]redis.UniversalClient{
+		"one server": redis.NewClient(&redis.Options{AutoPipelineOptions: &fullDuplex}),
+		"a sentinel": redis.NewFailoverClient(&redis.FailoverOptions{AutoPipelineOptions: &fullDuplex}),
+		"a cluster":  redis.NewClusterClient(&redis.ClusterOptions{AutoPipelineOptions: &fullDuplex}),
+		"universal":  redis.NewUniversalClient(&redis.UniversalOptions{AutoPipelineOptions: &fullDuplex}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer client.Close()
+			_, err := goredis.Compress(client, compression.Options{})
+			var refused *envelope.OptionError
+			if !errors.As(err, &refused) || refused.Option != "AutoPipelineOptions.FullDuplex" {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }

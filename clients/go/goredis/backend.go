@@ -6,13 +6,16 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"snugly.dev/go/envelope"
 )
 
 // CacheBackend keeps the entries of package cache with go-redis.
 type CacheBackend struct{ client redis.UniversalClient }
 
 // Backend makes a client of one server, a cluster or a ring, made by a sentinel or not, the backend of a cache. It does
-// not need the hook; with it, too, entries are compressed once.
+// not need the hook; with it, too, entries are compressed once. What the hook cannot restore is given as it is stored, for
+// the cache to say so.
 func Backend(client redis.UniversalClient) CacheBackend { return CacheBackend{client} }
 
 // Get returns what is stored under a key, nil if nothing is.
@@ -81,28 +84,37 @@ func (b CacheBackend) Delete(ctx context.Context, keys []string) error {
 }
 
 // pipelined sends commands for one key each, which a cluster and a ring take to where the keys are. That there is no
-// such key is no error.
+// such key, or no such value in what is stored, is no error.
 func (b CacheBackend) pipelined(ctx context.Context, commands func(redis.Pipeliner)) error {
 	sent, err := b.client.Pipelined(ctx, func(pipeline redis.Pipeliner) error {
 		commands(pipeline)
 		return nil
 	})
-	if err == nil || !errors.Is(err, redis.Nil) {
+	if !isAboutOneEntry(err) {
 		return err
 	}
 	for _, command := range sent {
-		if err := command.Err(); err != nil && !errors.Is(err, redis.Nil) {
+		if err := command.Err(); !isAboutOneEntry(err) {
 			return err
 		}
 	}
 	return nil
 }
 
+// isAboutOneEntry is for what stored makes no error.
+func isAboutOneEntry(err error) bool {
+	undecodable := (*envelope.UndecodableError)(nil)
+	return err == nil || errors.Is(err, redis.Nil) || errors.As(err, &undecodable)
+}
+
 func stored(get *redis.StringCmd) ([]byte, error) {
 	value, err := get.Bytes()
+	undecodable := (*envelope.UndecodableError)(nil)
 	switch {
 	case errors.Is(err, redis.Nil):
 		return nil, nil
+	case errors.As(err, &undecodable):
+		return undecodable.Stored, nil
 	case err == nil && value == nil:
 		return []byte{}, nil
 	}

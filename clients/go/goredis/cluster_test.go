@@ -1,12 +1,11 @@
 package goredis_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -16,31 +15,11 @@ import (
 	"snugly.dev/go/internal/servers"
 )
 
-// slotOf asks a cluster for the slot of a key.
-func slotOf(t *testing.T, cluster *servers.Cluster, key string) int {
+// ownerOf is the node whose share has the slot of a key.
+func ownerOf(t *testing.T, cluster *servers.Cluster, key string) string {
 	t.Helper()
-	slot, err := strconv.Atoi(servers.Ask(t, cluster.Addresses[0], "CLUSTER", "KEYSLOT", key))
-	ok(t, err)
-	return slot
-}
-
-// ownerOf is the node whose share has a slot, as NewCluster deals them.
-func ownerOf(cluster *servers.Cluster, slot int) string {
-	nodes := len(cluster.Addresses)
-	for at := range nodes {
-		if slot < (at+1)*16384/nodes {
-			return cluster.Addresses[at]
-		}
-	}
-	return ""
-}
-
-// another is a node that is not this one.
-func another(cluster *servers.Cluster, address string) string {
-	if cluster.Addresses[0] != address {
-		return cluster.Addresses[0]
-	}
-	return cluster.Addresses[1]
+	owner, _ := cluster.Owner(cluster.Slot(t, key))
+	return owner
 }
 
 // storedAt is what one node holds, read without any client library.
@@ -67,7 +46,7 @@ func TestAClusterIsCompressed(t *testing.T) {
 		for number := range 20 {
 			key := fmt.Sprintf("single:%d", number)
 			ok(t, client.Set(ctx, key, page(number), 0).Err())
-			expectOnce(t, storedAt(t, ownerOf(cluster, slotOf(t, cluster, key)), key), page(number))
+			expectOnce(t, storedAt(t, ownerOf(t, cluster, key), key), page(number))
 			got := client.Get(ctx, key)
 			same(t, good(t, got.Val(), got.Err()), page(number))
 		}
@@ -132,7 +111,7 @@ func TestAClusterIsCompressed(t *testing.T) {
 			})
 			return err
 		}, "watched"))
-		expectOnce(t, storedAt(t, ownerOf(cluster, slotOf(t, cluster, "watched")), "watched"), page(2))
+		expectOnce(t, storedAt(t, ownerOf(t, cluster, "watched"), "watched"), page(2))
 	})
 
 	t.Run("refused commands", func(t *testing.T) {
@@ -147,8 +126,8 @@ func TestAClusterIsCompressed(t *testing.T) {
 
 	t.Run("a value that cannot be read, which is asked for once", func(t *testing.T) {
 		client := open(t, compression.Options{})
-		owner := ownerOf(cluster, slotOf(t, cluster, "damaged"))
-		servers.Ask(t, owner, "SET", "damaged", "\x00\x01\x02\x00\x01damage")
+		owner := ownerOf(t, cluster, "damaged")
+		servers.Ask(t, owner, "SET", "damaged", damaged)
 		servers.Ask(t, owner, "CONFIG", "RESETSTAT")
 		var undecodable *envelope.UndecodableError
 		if err := client.Get(ctx, "damaged").Err(); !errors.As(err, &undecodable) {
@@ -180,7 +159,7 @@ func TestAClusterIsCompressed(t *testing.T) {
 			ok(t, client.Set(ctx, "known", page(1), 0).Err())
 		})
 		ok(t, client.Set(ctx, "known", page(2), 0).Err())
-		expectOnce(t, storedAt(t, ownerOf(cluster, slotOf(t, cluster, "known")), "known"), page(2))
+		expectOnce(t, storedAt(t, ownerOf(t, cluster, "known"), "known"), page(2))
 	})
 
 	t.Run("values that are wrapped are wrapped once", func(t *testing.T) {
@@ -196,23 +175,31 @@ func encoded(t *testing.T, value string) []byte {
 	return good(t, codec, err).Encode(nil, []byte(value))
 }
 
-// migrating has a slot in the middle of a move: its owner answers ASK for keys that it does not have.
-func migrating(t *testing.T, cluster *servers.Cluster, slot int) (owner, importing string) {
-	t.Helper()
-	owner = ownerOf(cluster, slot)
-	importing = another(cluster, owner)
-	number := strconv.Itoa(slot)
-	servers.Ask(t, importing, "CLUSTER", "SETSLOT", number, "IMPORTING", servers.Ask(t, owner, "CLUSTER", "MYID"))
-	servers.Ask(t, owner, "CLUSTER", "SETSLOT", number, "MIGRATING", servers.Ask(t, importing, "CLUSTER", "MYID"))
-	return owner, importing
-}
-
 // expectAnswered fails the test if a node has not answered with an error of this kind.
 func expectAnswered(t *testing.T, address, kind string) {
 	t.Helper()
 	if answered := servers.Ask(t, address, "INFO", "errorstats"); !strings.Contains(answered, "errorstat_"+kind) {
 		t.Errorf("no %s was answered, but %q", kind, answered)
 	}
+}
+
+// exchange writes several values in one batch, each command but the first reading what the one before has written, and
+// leaves the first page.
+func exchange(t *testing.T, batch func(context.Context, func(redis.Pipeliner) error) ([]redis.Cmder, error), key string) {
+	t.Helper()
+	var setGet *redis.StatusCmd
+	var do *redis.Cmd
+	var getSet, got *redis.StringCmd
+	_, err := batch(ctx, func(pipe redis.Pipeliner) error {
+		pipe.Set(ctx, key, page(4), 0)
+		setGet = pipe.SetArgs(ctx, key, page(3), redis.SetArgs{Get: true})
+		do = pipe.Do(ctx, "set", key, page(2), "get")
+		getSet = pipe.GetSet(ctx, key, page(1))
+		got = pipe.Get(ctx, key)
+		return nil
+	})
+	ok(t, err)
+	same(t, []any{setGet.Val(), do.Val(), getSet.Val(), got.Val()}, []any{page(4), page(3), page(2), page(1)})
 }
 
 func TestWhatIsSentAgainIsEncodedOnce(t *testing.T) {
@@ -225,24 +212,10 @@ func TestWhatIsSentAgainIsEncodedOnce(t *testing.T) {
 			same(t, client.Get(ctx, key).Val(), page(1))
 		},
 		"a pipeline": func(t *testing.T, client *redis.ClusterClient, key string) {
-			var got *redis.StringCmd
-			_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-				pipe.Set(ctx, key, page(1), 0)
-				got = pipe.Get(ctx, key)
-				return nil
-			})
-			ok(t, err)
-			same(t, got.Val(), page(1))
+			exchange(t, client.Pipelined, key)
 		},
 		"a transaction": func(t *testing.T, client *redis.ClusterClient, key string) {
-			var got *redis.StringCmd
-			_, err := client.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
-				pipe.Set(ctx, key, page(1), 0)
-				got = pipe.Get(ctx, key)
-				return nil
-			})
-			ok(t, err)
-			same(t, got.Val(), page(1))
+			exchange(t, client.TxPipelined, key)
 		},
 	}
 	cluster := servers.NewCluster(t, 3)
@@ -259,9 +232,9 @@ func TestWhatIsSentAgainIsEncodedOnce(t *testing.T) {
 		t.Run("after MOVED, "+name, func(t *testing.T) {
 			key := "moved:" + name
 			client := knowing(t, key)
-			owner := ownerOf(cluster, slotOf(t, cluster, key))
-			importing := another(cluster, owner)
-			cluster.Give(t, slotOf(t, cluster, key), key, owner, importing)
+			slot := cluster.Slot(t, key)
+			owner, importing := cluster.Owner(slot)
+			cluster.Give(t, slot, key, owner, importing)
 			servers.Ask(t, owner, "CONFIG", "RESETSTAT")
 			send(t, client, key)
 			expectAnswered(t, owner, "MOVED")
@@ -270,8 +243,9 @@ func TestWhatIsSentAgainIsEncodedOnce(t *testing.T) {
 		t.Run("after ASK, "+name, func(t *testing.T) {
 			key := "asked:" + name
 			client := knowing(t, key)
-			slot := slotOf(t, cluster, key)
-			owner, importing := migrating(t, cluster, slot)
+			slot := cluster.Slot(t, key)
+			owner, importing := cluster.Owner(slot)
+			cluster.Migrate(t, slot, owner, importing)
 			servers.Ask(t, owner, "CONFIG", "RESETSTAT")
 			send(t, client, key)
 			expectAnswered(t, owner, "ASK")
@@ -279,27 +253,6 @@ func TestWhatIsSentAgainIsEncodedOnce(t *testing.T) {
 			cluster.Give(t, slot, key, owner, importing)
 			expectOnce(t, storedAt(t, importing, key), page(1))
 		})
-	}
-}
-
-func TestWhatIsSentAgainAfterALostConnectionIsEncodedOnce(t *testing.T) {
-	made := open(t, servers.Valkey(t), compression.Options{ExistingEnvelopes: envelope.Wrap}, func(settings *redis.Options) {
-		settings.PoolSize = 1
-	})
-	for name, send := range map[string]func(key string) error{
-		"single": func(key string) error { return made.client.Set(ctx, key, page(1), 0).Err() },
-		"pipeline": func(key string) error {
-			_, err := made.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-				pipe.Set(ctx, key, page(1), 0)
-				return nil
-			})
-			return err
-		},
-	} {
-		ok(t, made.client.Ping(ctx).Err())
-		ok(t, made.plain.Do(ctx, "client", "kill", "type", "normal", "skipme", "yes").Err())
-		ok(t, send(name))
-		expectStored(t, made.plain, name, page(1))
 	}
 }
 
@@ -330,16 +283,4 @@ func TestARingIsCompressed(t *testing.T) {
 		same(t, tx.Get(ctx, "key:1").Val(), page(1))
 		return nil
 	}, "key:1"))
-}
-
-func TestAClientOfASentinelIsCompressed(t *testing.T) {
-	primary := servers.Valkey(t)
-	sentinel := servers.Sentinel(t, primary)
-	client := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "primary", SentinelAddrs: []string{sentinel}})
-	compressor, err := goredis.Compress(client, compression.Options{})
-	ok(t, err)
-	t.Cleanup(func() { client.Close(); compressor.Close() })
-	ok(t, client.Set(ctx, "key", page(1), time.Minute).Err())
-	same(t, client.Get(ctx, "key").Val(), page(1))
-	expectOnce(t, storedAt(t, primary, "key"), page(1))
 }

@@ -3,17 +3,28 @@ package goredis
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
 
 	"snugly.dev/go/catalogue"
 	"snugly.dev/go/compression"
+	"snugly.dev/go/envelope"
+	"snugly.dev/go/internal/commands"
 )
 
 // Compress makes a client compress: a *redis.Client (also one made by NewFailoverClient), *redis.ClusterClient or
 // *redis.Ring. It is called once for each client, before the client is used. It returns an *envelope.OptionError for an
-// option that cannot be, and an error for another kind of client.
+// option that cannot be, also one of the client, and an error for another kind of client.
+//
+// A client whose AutoPipelineOptions have FullDuplex is refused, since go-redis then sends commands before hooks see them:
+// values would go out uncompressed, and refused commands be executed. A client that compresses must not be given that
+// option later either (AutoPipelineWithOptions, AsyncAutoPipelineWithOptions).
+//
+// Other hooks are to be added before, and see commands and replies as the application does. Those that are added later to a
+// *redis.Client see what is sent and what is stored, and commands whose values are encoded with a type of this package in
+// the place of go-redis's.
 //
 // The compressor that it returns counts, and looks after dictionaries if there are some, until it or the client is closed.
 func Compress(client redis.UniversalClient, options compression.Options) (*compression.Compressor, error) {
@@ -21,11 +32,17 @@ func Compress(client redis.UniversalClient, options compression.Options) (*compr
 	if err != nil {
 		return nil, err
 	}
+	if isFullDuplex(kind.automatic) {
+		return nil, &envelope.OptionError{
+			Option: "AutoPipelineOptions.FullDuplex", Value: true,
+			Allowed: "it is off for a client that compresses, as go-redis sends commands before hooks see them with it",
+		}
+	}
 	compressor, err := compression.New(kind.server, options)
 	if err != nil {
 		return nil, err
 	}
-	kind.add(&hook{compressor})
+	kind.add(&hook{compressor, commands.New(compressor.ValueTypes())})
 	return compressor, nil
 }
 
@@ -33,6 +50,8 @@ func Compress(client redis.UniversalClient, options compression.Options) (*compr
 type kind struct {
 	// server is the way to dictionaries.
 	server catalogue.Server
+	// automatic is how the client makes pipelines of single commands, if it was told.
+	automatic *redis.AutoPipelineOptions
 	// add adds a hook to every connection pool of the client: values are encoded where commands are sent, so that
 	// whatever sends them again starts with what the application gave.
 	add func(hook redis.Hook)
@@ -41,13 +60,23 @@ type kind struct {
 func kindOf(client redis.UniversalClient) (kind, error) {
 	switch client := client.(type) {
 	case *redis.Client:
-		return kind{newNodeServer(client), client.AddHook}, nil
+		return kind{newNodeServer(client), client.Options().AutoPipelineOptions, client.AddHook}, nil
 	case *redis.ClusterClient:
-		return kind{clusterServer{client}, func(hook redis.Hook) { addToNodes(client, hook) }}, nil
+		return kind{clusterServer{client}, client.Options().AutoPipelineOptions, func(hook redis.Hook) { addToNodes(client, hook) }}, nil
 	case *redis.Ring:
-		return kind{server{client}, func(hook redis.Hook) { addToNodes(client, hook) }}, nil
+		return kind{server{client}, nil, func(hook redis.Hook) { addToNodes(client, hook) }}, nil
 	}
 	return kind{}, fmt.Errorf("goredis: a %T cannot be compressed: give a *redis.Client, *redis.ClusterClient or *redis.Ring", client)
+}
+
+// isFullDuplex tells whether automatic pipelines write commands at once. go-redis before 9.23 never does, and has no field
+// for it.
+func isFullDuplex(options *redis.AutoPipelineOptions) bool {
+	if options == nil {
+		return false
+	}
+	field := reflect.ValueOf(options).Elem().FieldByName("FullDuplex")
+	return field.IsValid() && field.Bool()
 }
 
 // nodes is a client that has one of its own for each node.

@@ -25,6 +25,9 @@ func page(number int) string {
 	return strings.Repeat(fmt.Sprintf(`{"page": %d, "hello": "world"}`, number), 40)
 }
 
+// damaged is an envelope that cannot be read.
+const damaged = "\x00\x01\x02\x00\x01damage"
+
 var everything = compression.Options{ValueTypes: []compression.ValueType{
 	compression.Strings, compression.Hashes, compression.Lists, compression.Streams,
 }}
@@ -137,6 +140,26 @@ type marshaled struct{ text string }
 
 func (m marshaled) MarshalBinary() ([]byte, error) { return []byte(m.text), nil }
 
+func TestWordsAndKeysAreReadWhateverTheirType(t *testing.T) {
+	made := open(t, servers.Valkey(t), compression.Options{})
+	one, many := 1, uint16(1)
+	for number, count := range []any{
+		1, int8(1), int16(1), int32(1), int64(1), uint(1), uint8(1), uint16(1), uint32(1), uint64(1), float32(1), 1.0,
+		time.Duration(1), &one, &many, "1", []byte("1"), marshaled{"1"},
+	} {
+		key := fmt.Sprintf("%d:%T", number, count)
+		ok(t, made.client.Do(ctx, "msetex", count, key, page(number), "ex", 60).Err())
+		expectStored(t, made.plain, key, page(number))
+	}
+	ok(t, made.plain.Set(ctx, "7", damaged, 0).Err())
+	var undecodable *envelope.UndecodableError
+	for _, key := range []any{7, uint8(7), marshaled{"7"}} {
+		if err := made.client.Do(ctx, "get", key).Err(); !errors.As(err, &undecodable) || undecodable.Key != "7" {
+			t.Errorf("%T: got %v", key, err)
+		}
+	}
+}
+
 func TestNumbersStayNumbers(t *testing.T) {
 	made := open(t, servers.Valkey(t), compression.Options{})
 	ok(t, made.client.Set(ctx, "counter", 41, 0).Err())
@@ -159,6 +182,7 @@ func TestValuesOfOtherTypesAreCompressedIfThatIsWanted(t *testing.T) {
 		expectOnce(t, plain.HGet(ctx, "hash", "three").Val(), page(3))
 		all := map[string]string{"one": page(1), "two": "short", "three": page(3)}
 		same(t, client.HGetAll(ctx, "hash").Val(), all)
+		same(t, fieldsOf(client.Do(ctx, "hgetall", "hash").Val()), all)
 		same(t, client.HGet(ctx, "hash", "one").Val(), page(1))
 		same(t, client.HMGet(ctx, "hash", "one", "none").Val(), []any{page(1), nil})
 		values := client.HVals(ctx, "hash").Val()
@@ -212,6 +236,22 @@ func inPairs(pairs []string) map[string]string {
 	return made
 }
 
+// fieldsOf are the fields of a hash in a reply to Do, which is a map or an array.
+func fieldsOf(reply any) map[string]string {
+	pairs := []string{}
+	switch reply := reply.(type) {
+	case map[any]any:
+		for field, value := range reply {
+			pairs = append(pairs, field.(string), value.(string))
+		}
+	case []any:
+		for _, each := range reply {
+			pairs = append(pairs, each.(string))
+		}
+	}
+	return inPairs(pairs)
+}
+
 func TestOtherTypesPassAsTheyAreByDefault(t *testing.T) {
 	made := open(t, servers.Valkey(t), compression.Options{})
 	ok(t, made.client.HSet(ctx, "hash", "field", page(1)).Err())
@@ -263,6 +303,39 @@ func TestWatchedTransactions(t *testing.T) {
 	expectStored(t, made.plain, "key", page(2))
 }
 
+func TestRepliesOfManyValuesAreReadWithoutAllocatingForEach(t *testing.T) {
+	made := open(t, servers.Valkey(t), everything)
+	const values = 100
+	keys := make([]string, values)
+	for number := range keys {
+		keys[number] = fmt.Sprintf("key:%d", number)
+		ok(t, made.plain.Set(ctx, keys[number], "short", 0).Err())
+		ok(t, made.plain.RPush(ctx, "list", "short").Err())
+	}
+	for name, read := range map[string]func(client *redis.Client) error{
+		"MGET":   func(client *redis.Client) error { return client.MGet(ctx, keys...).Err() },
+		"LRANGE": func(client *redis.Client) error { return client.LRange(ctx, "list", 0, -1).Err() },
+	} {
+		allocations := func(client *redis.Client) float64 {
+			return testing.AllocsPerRun(100, func() { ok(t, read(client)) })
+		}
+		if more := allocations(made.client) - allocations(made.plain); more > values/2 {
+			t.Errorf("%s of %d values: %v allocations more", name, values, more)
+		}
+	}
+}
+
+func TestAReplyWithoutAnEnvelopeIsReadWithoutAllocatingMore(t *testing.T) {
+	made := open(t, servers.Valkey(t), everything)
+	ok(t, made.plain.Set(ctx, "key", "short", 0).Err())
+	allocations := func(client *redis.Client) float64 {
+		return testing.AllocsPerRun(200, func() { ok(t, client.Get(ctx, "key").Err()) })
+	}
+	if more := allocations(made.client) - allocations(made.plain); more > 0 {
+		t.Errorf("GET: %v allocations more", more)
+	}
+}
+
 func TestRefusedCommandsAreNotSent(t *testing.T) {
 	made := open(t, servers.Valkey(t), compression.Options{})
 	client := made.client
@@ -303,6 +376,62 @@ func TestRefusedCommandsAreNotSent(t *testing.T) {
 	same(t, made.plain.Exists(ctx, "transaction").Val(), int64(0))
 }
 
+func TestOfAWrittenOutTransactionWithARefusedCommandNothingIsRun(t *testing.T) {
+	eachProtocol(t, servers.Valkey(t), compression.Options{}, func(t *testing.T, made opened) {
+		conn := made.client.Conn()
+		defer conn.Close()
+		ok(t, conn.Do(ctx, "multi").Err())
+		ok(t, conn.Set(ctx, "key", page(1), 0).Err())
+		expectRefused(t, conn.Append(ctx, "key", "more").Err())
+		ok(t, conn.Set(ctx, "key", page(2), 0).Err())
+		expectRefused(t, conn.Do(ctx, "exec").Err())
+		same(t, made.plain.Exists(ctx, "key").Val(), int64(0))
+		same(t, conn.Do(ctx, "Exec").Err().Error(), "ERR EXEC without MULTI")
+
+		// What was refused before a transaction, or in one that was ended, or on another connection, does not count.
+		other := made.client.Conn()
+		defer other.Close()
+		ok(t, other.Do(ctx, "multi").Err())
+		expectRefused(t, other.Append(ctx, "key", "more").Err())
+		ok(t, conn.Do(ctx, "MULTI").Err())
+		expectRefused(t, conn.Append(ctx, "key", "more").Err())
+		ok(t, conn.Do(ctx, "discard").Err())
+		expectRefused(t, conn.Append(ctx, "key", "more").Err())
+		ok(t, conn.Do(ctx, "multi").Err())
+		ok(t, conn.Set(ctx, "key", page(3), 0).Err())
+		ok(t, conn.Do(ctx, "exec").Err())
+		expectStored(t, made.plain, "key", page(3))
+		expectRefused(t, other.Do(ctx, "exec").Err())
+	})
+}
+
+// denying is a circuit breaker that lets nothing through while it is open.
+type denying struct{ isOpen bool }
+
+func (d *denying) Allow() error {
+	if d.isOpen {
+		return errors.New("denied")
+	}
+	return nil
+}
+
+func (d *denying) ReportResult(error) {}
+
+func TestATransactionThatCouldNotBeDiscardedIsNotRunLater(t *testing.T) {
+	var limiter denying
+	made := open(t, servers.Valkey(t), compression.Options{}, func(settings *redis.Options) { settings.Limiter = &limiter })
+	conn := made.client.Conn()
+	defer conn.Close()
+	ok(t, conn.Do(ctx, "multi").Err())
+	ok(t, conn.Set(ctx, "key", page(1), 0).Err())
+	expectRefused(t, conn.Append(ctx, "key", "more").Err())
+	limiter.isOpen = true
+	expectRefused(t, conn.Do(ctx, "exec").Err())
+	limiter.isOpen = false
+	expectRefused(t, conn.Do(ctx, "exec").Err())
+	same(t, made.plain.Exists(ctx, "key").Val(), int64(0))
+}
+
 func expectRefused(t *testing.T, err error) {
 	t.Helper()
 	var refused *compression.RefusedError
@@ -325,7 +454,6 @@ func TestWhatTheCallerGaveIsNeverChanged(t *testing.T) {
 func TestAValueThatCannotBeReadIsAnErrorOfItsCommand(t *testing.T) {
 	address := servers.Valkey(t)
 	made := open(t, address, compression.Options{})
-	damaged := "\x00\x01\x02\x00\x01damage"
 	ok(t, made.plain.MSet(ctx, "damaged", damaged, "good", "value").Err())
 	err := made.client.Get(ctx, "damaged").Err()
 	var undecodable *envelope.UndecodableError
@@ -351,19 +479,30 @@ func TestAValueThatCannotBeReadIsAnErrorOfItsCommand(t *testing.T) {
 }
 
 func TestAClientSideCacheHoldsCompressedValuesThatAreRestoredOnEachHit(t *testing.T) {
-	made := open(t, servers.Valkey(t), everything, func(settings *redis.Options) {
+	options := everything
+	options.ExistingEnvelopes = envelope.Wrap
+	made := open(t, servers.Valkey(t), options, func(settings *redis.Options) {
 		settings.Protocol, settings.ClientSideCacheConfig = 3, &redis.ClientSideCacheConfig{}
 	})
-	ok(t, made.plain.FlushAll(ctx).Err())
-	ok(t, made.client.Set(ctx, "key", page(1), 0).Err())
-	ok(t, made.client.HSet(ctx, "hash", "field", page(2)).Err())
-	for range 3 {
-		same(t, made.client.Get(ctx, "key").Val(), page(1))
-		same(t, made.client.HGetAll(ctx, "hash").Val(), map[string]string{"field": page(2)})
-		same(t, made.client.MGet(ctx, "key").Val(), []any{page(1)})
-	}
-	if made.client.CSCStats().Hits == 0 {
-		t.Error("nothing came from the cache")
+	// A value that is an envelope itself: what was restored before it was kept would be restored once more.
+	inner := string(encoded(t, page(1)))
+	ok(t, made.client.Set(ctx, "key", inner, 0).Err())
+	ok(t, made.client.HSet(ctx, "hash", "field", inner).Err())
+	for name, read := range map[string]func() any{
+		"GET":     func() any { return made.client.Get(ctx, "key").Val() },
+		"MGET":    func() any { return made.client.MGet(ctx, "key").Val()[0] },
+		"HGET":    func() any { return made.client.HGet(ctx, "hash", "field").Val() },
+		"HGETALL": func() any { return made.client.HGetAll(ctx, "hash").Val()["field"] },
+		"HMGET":   func() any { return made.client.HMGet(ctx, "hash", "field").Val()[0] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			same(t, read(), inner)
+			before := made.client.CSCStats().Hits
+			for range 3 {
+				same(t, read(), inner)
+			}
+			same(t, made.client.CSCStats().Hits-before, uint64(3))
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -12,7 +13,10 @@ import (
 )
 
 // hook compresses what passes through the client of one server.
-type hook struct{ compressor *compression.Compressor }
+type hook struct {
+	compressor *compression.Compressor
+	table      *commands.Table
+}
 
 // errNotSent is for the commands of a transaction of which another one is refused.
 var errNotSent = errors.New("not sent: another command of the transaction is refused because compression is on")
@@ -20,17 +24,19 @@ var errNotSent = errors.New("not sent: another command of the transaction is ref
 // DialHook changes nothing.
 func (h *hook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook is for single commands.
+// ProcessHook is for single commands. It is called at least once for each client, Conn and Tx.
 func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	var within transaction
 	return func(ctx context.Context, command redis.Cmder) error {
 		sent, restoration, err := h.request(command)
 		if err != nil {
+			within.refuse(err)
 			return err
 		}
-		if err := next(ctx, sent); err != nil {
+		if err := within.process(ctx, next, sent); err != nil {
 			return err
 		}
-		return restoration.restore(ctx, h.compressor, command)
+		return h.restoreOne(ctx, command, restoration)
 	}
 }
 
@@ -84,13 +90,23 @@ func (h *hook) requests(batch []redis.Cmder) (requests []request, refused error)
 	return requests, refused
 }
 
+// restoreOne restores the reply of a single command. Within ProcessHook, its closures would be allocated for each command.
+func (h *hook) restoreOne(ctx context.Context, command redis.Cmder, wanted restoration) error {
+	return wanted.restore(command, restoring(ctx, h.compressor, func(text restoreText) { _ = wanted.restore(command, text) }))
+}
+
 // restore restores the replies of a batch, and returns the first error.
 func (h *hook) restore(ctx context.Context, requests []request) (failed error) {
-	for _, each := range requests {
-		if each.refused != nil || each.restoration.shape == nil || each.command.Err() != nil {
-			continue
+	answered := slices.DeleteFunc(requests, func(each request) bool {
+		return each.refused != nil || each.restoration.shape == nil || each.command.Err() != nil
+	})
+	text := restoring(ctx, h.compressor, func(text restoreText) {
+		for _, each := range answered {
+			_ = each.restoration.restore(each.command, text)
 		}
-		if err := each.restoration.restore(ctx, h.compressor, each.command); err != nil {
+	})
+	for _, each := range answered {
+		if err := each.restoration.restore(each.command, text); err != nil {
 			each.command.SetErr(err)
 			if failed == nil {
 				failed = err
@@ -123,13 +139,13 @@ func (h *hook) request(command redis.Cmder) (redis.Cmder, restoration, error) {
 	if len(arguments) == 0 {
 		return command, restoration{}, nil
 	}
-	row := h.compressor.Row(arguments.Text(0))
+	row := h.table.Row(arguments.Text(0))
 	if row == nil {
 		return command, restoration{}, nil
 	}
 	found := commands.Find(row, arguments)
-	if refused := commands.Refusal(row, arguments, found); refused != nil {
-		return nil, restoration{}, refused
+	if message := commands.Refusal(row, arguments, found); message != "" {
+		return nil, restoration{}, &compression.RefusedError{Command: row.Name, Message: message}
 	}
 	if !row.CarriesValues() {
 		return command, restoration{}, nil

@@ -34,11 +34,13 @@ func isUnfit(command redis.Cmder) bool {
 }
 
 // restore restores the values in the reply that a command has got. Raw replies stay as they are.
-func (r *restoration) restore(ctx context.Context, compressor *compression.Compressor, command redis.Cmder) error {
+func (r *restoration) restore(command redis.Cmder, text restoreText) error {
 	if r.shape == nil {
 		return nil
 	}
-	text := func(stored, key string) (string, error) { return compressor.Restore(ctx, key, stored) }
+	if sent, isEncoded := command.(*encoded); isEncoded {
+		command = sent.Cmder
+	}
 	switch command := command.(type) {
 	case *redis.StringCmd:
 		value, err := text(command.Val(), r.key())
@@ -54,11 +56,16 @@ func (r *restoration) restore(ctx context.Context, compressor *compression.Compr
 		}
 		command.SetVal(value)
 	case *redis.Cmd:
-		return r.walk(&slot{command.Val(), func(value any) { command.SetVal(value) }}, text)
+		reply := command.Val()
+		err := r.walk(&reply, text)
+		command.SetVal(reply)
+		return err
 	case *redis.SliceCmd:
-		return r.walk(&slot{command.Val(), nil}, text)
+		var reply any = command.Val()
+		return r.walk(&reply, text)
 	case *redis.StringSliceCmd:
-		return r.walk(&slot{command.Val(), nil}, text)
+		var reply any = command.Val()
+		return r.walk(&reply, text)
 	case *redis.MapStringStringCmd:
 		return restoreFields(command.Val(), r.key(), text)
 	case *redis.KeyValueSliceCmd:
@@ -88,8 +95,26 @@ func (r *restoration) restore(ctx context.Context, compressor *compression.Compr
 	return nil
 }
 
-// restore gives the value of what was stored at a key.
+// restoreText gives the value of what was stored at a key.
 type restoreText func(stored, key string) (string, error)
+
+// restoring gives the values of the replies that see shows. When it meets the first that needs a dictionary which is not at
+// hand, it has those of all fetched together.
+func restoring(ctx context.Context, compressor *compression.Compressor, see func(text restoreText)) restoreText {
+	isGathered := false
+	return func(stored, key string) (string, error) {
+		if !isGathered && compressor.IsDictionaryMissing(stored) {
+			isGathered = true
+			compressor.Gather(ctx, func(yield func(stored string) bool) {
+				see(func(stored, _ string) (string, error) {
+					yield(stored)
+					return stored, nil
+				})
+			})
+		}
+		return compressor.Restore(ctx, key, stored)
+	}
+}
 
 // restoreEach restores so many texts, each in its place.
 func restoreEach(count int, key string, text restoreText, place func(at int) *string) error {
@@ -133,54 +158,83 @@ func restoreMessages(messages []redis.XMessage, key string, text restoreText) er
 }
 
 // walk restores what the shape finds in a reply.
-func (r *restoration) walk(reply *slot, text restoreText) error {
+func (r *restoration) walk(reply *any, text restoreText) error {
 	keys := make([]string, len(r.keys))
 	for at, place := range r.keys {
 		keys[at] = r.arguments.Text(place)
 	}
-	return r.shape.Walk(reply, keys, func(reply commands.Reply, key string) error {
+	return r.shape.Walk(part{reply}, keys, func(reply commands.Reply, key string) error {
 		stored, _ := reply.Text()
 		value, err := text(stored, key)
 		if err != nil {
 			return err
 		}
-		if found := reply.(*slot); found.set != nil {
-			found.set(value)
+		if value != stored {
+			reply.(slot).put(value)
 		}
 		return nil
 	})
 }
 
-// slot is a reply, or a part of one, and how something else is put in its place.
-type slot struct {
-	reply any
-	set   func(value any)
+// slot is a part of a reply in whose place a value can be put.
+type slot interface {
+	commands.Reply
+	put(value string)
 }
 
+// part is a reply, or an element of an array. It is one pointer, so that there is nothing to allocate for each.
+type part struct{ place *any }
+
+func (p part) put(value string) { *p.place = value }
+
 // Text gives a bulk string.
-func (s *slot) Text() (string, bool) {
-	text, isText := s.reply.(string)
+func (p part) Text() (string, bool) {
+	text, isText := (*p.place).(string)
 	return text, isText
 }
 
 // Elements are those of an array, or the keys and values of a map.
-func (s *slot) Elements() (elements []commands.Reply, isMap, isArray bool) {
-	switch reply := s.reply.(type) {
+func (p part) Elements() (elements []commands.Reply, isMap, isArray bool) {
+	switch reply := (*p.place).(type) {
 	case []any:
-		for at, element := range reply {
-			elements = append(elements, &slot{element, func(value any) { reply[at] = value }})
+		elements = make([]commands.Reply, len(reply))
+		for at := range reply {
+			elements[at] = part{&reply[at]}
 		}
 		return elements, false, true
 	case []string:
-		for at, element := range reply {
-			elements = append(elements, &slot{element, func(value any) { reply[at] = value.(string) }})
+		elements = make([]commands.Reply, len(reply))
+		for at := range reply {
+			elements[at] = textPart{&reply[at]}
 		}
 		return elements, false, true
 	case map[any]any:
 		for key, element := range reply {
-			elements = append(elements, &slot{key, nil}, &slot{element, func(value any) { reply[key] = value }})
+			elements = append(elements, part{&key}, field{part{&element}, reply, key})
 		}
 		return elements, true, false
 	}
 	return nil, false, false
 }
+
+// textPart is an element of a slice of texts.
+type textPart struct{ place *string }
+
+func (t textPart) put(value string) { *t.place = value }
+
+// Text is the text.
+func (t textPart) Text() (string, bool) { return *t.place, true }
+
+// Elements are none.
+func (t textPart) Elements() (elements []commands.Reply, isMap, isArray bool) {
+	return nil, false, false
+}
+
+// field is a value of a map.
+type field struct {
+	part
+	of  map[any]any
+	key any
+}
+
+func (f field) put(value string) { f.of[f.key] = value }

@@ -3,6 +3,7 @@ package goredis
 import (
 	"bytes"
 	"encoding"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -21,19 +22,16 @@ func (a arguments) Len() int { return len(a) }
 
 // Text is what is sent for one, if it can be a word or a key.
 func (a arguments) Text(at int) string {
-	switch argument := a[at].(type) {
-	case string:
-		return argument
-	case []byte:
-		return textOf(argument)
-	case *string:
-		if argument != nil {
-			return *argument
-		}
-	case int:
-		return strconv.Itoa(argument)
-	case int64:
-		return strconv.FormatInt(argument, 10)
+	if content, isContent := valueOf(a[at]); isContent {
+		return textOf(content)
+	}
+	switch number := reflect.Indirect(reflect.ValueOf(a[at])); {
+	case number.CanInt():
+		return strconv.FormatInt(number.Int(), 10)
+	case number.CanUint():
+		return strconv.FormatUint(number.Uint(), 10)
+	case number.CanFloat():
+		return strconv.FormatFloat(number.Float(), 'f', -1, 64)
 	}
 	return ""
 }

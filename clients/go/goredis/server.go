@@ -79,6 +79,7 @@ type nodeServer struct {
 func newNodeServer(client *redis.Client) *nodeServer {
 	options := *client.Options()
 	options.PoolSize, options.MinIdleConns, options.MaxIdleConns, options.MaxActiveConns = 1, 0, 0, 0
+	options.ContextTimeoutEnabled = true
 	options.ClientSideCacheConfig, options.ClientSideCache = nil, nil
 	options.PushNotificationProcessor = nil
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}

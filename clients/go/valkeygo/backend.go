@@ -2,16 +2,20 @@ package valkeygo
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/valkey-io/valkey-go"
+
+	"snugly.dev/go/envelope"
 )
 
 // CacheBackend keeps the entries of package cache with valkey-go.
 type CacheBackend struct{ client valkey.Client }
 
 // Backend makes a client, of one server or a cluster, the backend of a cache. It may be one that compresses or not: its
-// entries are compressed once.
+// entries are compressed once. What a client that compresses cannot restore is given as it is stored, for the cache to say
+// so.
 func Backend(client valkey.Client) CacheBackend { return CacheBackend{client} }
 
 // Get returns what is stored under a key, nil if nothing is.
@@ -82,11 +86,14 @@ func (b CacheBackend) set(key string, value []byte, ttl time.Duration) valkey.Co
 
 func stored(reply valkey.ValkeyResult) ([]byte, error) {
 	value, err := reply.AsBytes()
-	if valkey.IsValkeyNil(err) {
+	undecodable := (*envelope.UndecodableError)(nil)
+	switch {
+	case valkey.IsValkeyNil(err):
 		return nil, nil
-	}
-	if err == nil && value == nil {
-		value = []byte{}
+	case errors.As(err, &undecodable):
+		return undecodable.Stored, nil
+	case err == nil && value == nil:
+		return []byte{}, nil
 	}
 	return value, err
 }

@@ -13,10 +13,16 @@ import (
 // Client is a client that compresses. It takes the place of the one that it was made from, which sees compressed values.
 type Client struct {
 	valkey.Client
-	compressor *compression.Compressor
+	compressor compressing
 }
 
 var _ valkey.Client = (*Client)(nil)
+
+// compressing is what a client compresses with.
+type compressing struct {
+	*compression.Compressor
+	table *commands.Table
+}
 
 // Compress makes a client that compresses from one that does not, of one server, a Sentinel or a cluster. It returns an
 // *envelope.OptionError for an option that cannot be.
@@ -28,11 +34,11 @@ func Compress(client valkey.Client, options compression.Options) (*Client, error
 	if err != nil {
 		return nil, err
 	}
-	return &Client{client, compressor}, nil
+	return &Client{client, compressing{compressor, commands.New(compressor.ValueTypes())}}, nil
 }
 
 // Compressor counts what passed, and has the client's dictionaries.
-func (c *Client) Compressor() *compression.Compressor { return c.compressor }
+func (c *Client) Compressor() *compression.Compressor { return c.compressor.Compressor }
 
 // Close closes the client that this was made from, too.
 func (c *Client) Close() {
@@ -46,7 +52,9 @@ func (c *Client) Do(ctx context.Context, command valkey.Completed) valkey.Valkey
 	if err != nil {
 		return failed(err)
 	}
-	return restoration.restore(ctx, c.compressor, c.Client.Do(ctx, sent))
+	result := c.Client.Do(ctx, sent)
+	restoration.gather(ctx, c.compressor, result)
+	return restoration.restore(ctx, c.compressor, result)
 }
 
 // DoMulti is that of a valkey.Client.
@@ -60,21 +68,32 @@ func (c *Client) DoCache(ctx context.Context, command valkey.Cacheable, ttl time
 	if err != nil {
 		return failed(err)
 	}
-	return restoration.restore(ctx, c.compressor, c.Client.DoCache(ctx, command, ttl))
+	result := c.Client.DoCache(ctx, command, ttl)
+	restoration.gather(ctx, c.compressor, result)
+	return restoration.restore(ctx, c.compressor, result)
 }
 
 // DoMultiCache is that of a valkey.Client.
 func (c *Client) DoMultiCache(ctx context.Context, multi ...valkey.CacheableTTL) []valkey.ValkeyResult {
-	restorations := make([]restoration, len(multi))
+	results := make([]valkey.ValkeyResult, len(multi))
+	sent := make([]valkey.CacheableTTL, 0, len(multi))
+	places := make([]int, 0, len(multi))
+	restorations := make([]restoration, 0, len(multi))
 	for at, each := range multi {
-		var err error
-		if restorations[at], err = c.cached(each.Cmd); err != nil {
-			return allFailed(len(multi), err)
+		wanted, err := c.cached(each.Cmd)
+		if err != nil {
+			results[at] = failed(err)
+			continue
 		}
+		sent, places, restorations = append(sent, each), append(places, at), append(restorations, wanted)
 	}
-	results := c.Client.DoMultiCache(ctx, multi...)
-	for at := range results {
-		results[at] = restorations[at].restore(ctx, c.compressor, results[at])
+	if len(sent) == 0 {
+		return results
+	}
+	received := c.Client.DoMultiCache(ctx, sent...)
+	gather(ctx, c.compressor, messagesOf(received), restorations)
+	for at, result := range received {
+		results[places[at]] = restorations[at].restore(ctx, c.compressor, result)
 	}
 	return results
 }
@@ -108,7 +127,7 @@ func (c *Client) DoMultiStream(ctx context.Context, multi ...valkey.Completed) v
 func (c *Client) streamed(command valkey.Completed) (valkey.Completed, error) {
 	sent, restoration, err := request(c.compressor, c.Client, command)
 	if err == nil && restoration.shape != nil {
-		row := c.compressor.Row(command.Commands()[0])
+		row := c.compressor.table.Row(command.Commands()[0])
 		err = &compression.RefusedError{Command: row.Name, Message: row.Name + " as a stream is refused because compression is on: values are not restored in streams; use Do"}
 	}
 	return sent, err
@@ -137,11 +156,12 @@ func (c *Client) Nodes() map[string]valkey.Client {
 // core is what sends commands.
 type core interface {
 	B() valkey.Builder
+	Do(ctx context.Context, command valkey.Completed) valkey.ValkeyResult
 	DoMulti(ctx context.Context, multi ...valkey.Completed) []valkey.ValkeyResult
 }
 
 // doMulti sends several commands, which may begin or end a transaction.
-func doMulti(ctx context.Context, compressor *compression.Compressor, client core, multi []valkey.Completed, within *transaction) []valkey.ValkeyResult {
+func doMulti(ctx context.Context, compressor compressing, client core, multi []valkey.Completed, within *transaction) []valkey.ValkeyResult {
 	results := make([]valkey.ValkeyResult, len(multi))
 	sent := make([]valkey.Completed, 0, len(multi))
 	places := make([]int, 0, len(multi))
@@ -149,30 +169,43 @@ func doMulti(ctx context.Context, compressor *compression.Compressor, client cor
 	isTransaction := within.isOpen
 	var refused error
 	for at, command := range multi {
-		isTransaction = isTransaction || isNamed(command, "MULTI")
 		each, wanted, err := request(compressor, client, command)
 		if err != nil {
 			results[at], refused = failed(err), err
 			continue
 		}
+		isTransaction = isTransaction || wanted.boundary == commands.Begins
 		sent, places, restorations = append(sent, each), append(places, at), append(restorations, wanted)
 	}
-	if refused != nil && isTransaction {
-		// A part of a transaction is never run.
+	// A part of a transaction is never run.
+	switch first := firstBoundary(restorations); {
+	case refused != nil && isTransaction:
+		within.refuse(refused)
+		if first != commands.None {
+			within.discard(ctx, client)
+		}
 		return allFailed(len(multi), refused)
-	}
-	if len(sent) == 0 {
+	case within.refused != nil && first == commands.Runs:
+		return allFailed(len(multi), within.discard(ctx, client))
+	case len(sent) == 0:
 		return results
 	}
-	for at, result := range client.DoMulti(ctx, sent...) {
+	received := client.DoMulti(ctx, sent...)
+	gather(ctx, compressor, messagesOf(received), restorations)
+	for at, result := range received {
 		results[places[at]] = within.restore(ctx, compressor, restorations[at], result)
 	}
 	return results
 }
 
-func isNamed(command valkey.Completed, name string) bool {
-	words := command.Commands()
-	return len(words) > 0 && commands.IsName(words[0], name)
+// firstBoundary is what commands do first to a transaction.
+func firstBoundary(wanted []restoration) commands.Boundary {
+	for _, each := range wanted {
+		if each.boundary != commands.None {
+			return each.boundary
+		}
+	}
+	return commands.None
 }
 
 func allFailed(count int, err error) []valkey.ValkeyResult {

@@ -6,14 +6,14 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 
-	"snugly.dev/go/compression"
+	"snugly.dev/go/internal/commands"
 )
 
 // dedicated is a client that has a connection for itself, and with that may begin a transaction in one call and end it in
 // another.
 type dedicated struct {
 	valkey.DedicatedClient
-	compressor *compression.Compressor
+	compressor compressing
 	mutex      sync.Mutex
 	within     transaction
 }
@@ -26,9 +26,16 @@ func (c *Client) dedicated(inner valkey.DedicatedClient) valkey.DedicatedClient 
 func (d *dedicated) Do(ctx context.Context, command valkey.Completed) valkey.ValkeyResult {
 	sent, restoration, err := request(d.compressor, d.DedicatedClient, command)
 	if err != nil {
+		d.refuse(err)
 		return failed(err)
 	}
+	if restoration.boundary == commands.Runs {
+		if refused := d.discard(ctx); refused != nil {
+			return failed(refused)
+		}
+	}
 	result := d.DedicatedClient.Do(ctx, sent)
+	restoration.gather(ctx, d.compressor, result)
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	return d.within.restore(ctx, d.compressor, restoration, result)
@@ -41,24 +48,54 @@ func (d *dedicated) DoMulti(ctx context.Context, multi ...valkey.Completed) []va
 	return doMulti(ctx, d.compressor, d.DedicatedClient, multi, &d.within)
 }
 
+func (d *dedicated) refuse(err error) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.within.refuse(err)
+}
+
+func (d *dedicated) discard(ctx context.Context) error {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	return d.within.discard(ctx, d.DedicatedClient)
+}
+
 // transaction is what was queued since MULTI: what is to be done with the elements of EXEC's reply.
 type transaction struct {
-	isOpen bool
-	queued []restoration
+	isOpen  bool
+	queued  []restoration
+	refused error // Why it must not be run; nil if it may be.
+}
+
+// refuse notes that a command of the transaction was refused, if there is one.
+func (t *transaction) refuse(err error) {
+	if t.isOpen && t.refused == nil {
+		t.refused = err
+	}
+}
+
+// discard ends a transaction of which a command was refused, and returns why that was; nil if none was.
+func (t *transaction) discard(ctx context.Context, client core) error {
+	refused := t.refused
+	// Where the server has not answered, the transaction may still be open.
+	if refused != nil && client.Do(ctx, client.B().Discard().Build()).NonValkeyError() == nil {
+		*t = transaction{}
+	}
+	return refused
 }
 
 // restore restores the values in the reply to a command, now or with EXEC.
-func (t *transaction) restore(ctx context.Context, compressor *compression.Compressor, wanted restoration, result valkey.ValkeyResult) valkey.ValkeyResult {
+func (t *transaction) restore(ctx context.Context, compressor compressing, wanted restoration, result valkey.ValkeyResult) valkey.ValkeyResult {
 	if result.Error() != nil {
-		t.isOpen = t.isOpen && wanted.boundary == none
+		t.isOpen = t.isOpen && wanted.boundary == commands.None
 		return result
 	}
 	switch {
-	case wanted.boundary == begins:
+	case wanted.boundary == commands.Begins:
 		*t = transaction{isOpen: true}
-	case wanted.boundary == ends:
+	case wanted.boundary == commands.Ends:
 		*t = transaction{}
-	case wanted.boundary == runs && t.isOpen:
+	case wanted.boundary == commands.Runs && t.isOpen:
 		queued := t.queued
 		*t = transaction{}
 		return restoreEach(ctx, compressor, queued, result)
@@ -76,12 +113,17 @@ func isQueued(result valkey.ValkeyResult) bool {
 }
 
 // restoreEach restores the values in the reply to EXEC, whose elements are replies.
-func restoreEach(ctx context.Context, compressor *compression.Compressor, queued []restoration, result valkey.ValkeyResult) valkey.ValkeyResult {
+func restoreEach(ctx context.Context, compressor compressing, queued []restoration, result valkey.ValkeyResult) valkey.ValkeyResult {
 	reply := messageOf(&result)
 	if markingOf(reply) != marksArray || len(elementsOf(reply)) != len(queued) {
 		return result
 	}
 	elements := append([]valkey.ValkeyMessage(nil), elementsOf(reply)...)
+	messages := make([]*valkey.ValkeyMessage, len(elements))
+	for at := range elements {
+		messages[at] = &elements[at]
+	}
+	gather(ctx, compressor, messages, queued)
 	for at := range elements {
 		if err := queued[at].restoreMessage(ctx, compressor, &elements[at]); err != nil {
 			return failed(err)

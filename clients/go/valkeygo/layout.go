@@ -82,6 +82,14 @@ func messageOf(result *valkey.ValkeyResult) *valkey.ValkeyMessage {
 	return at[valkey.ValkeyMessage](result, fields.resultMessage)
 }
 
+func messagesOf(results []valkey.ValkeyResult) []*valkey.ValkeyMessage {
+	messages := make([]*valkey.ValkeyMessage, len(results))
+	for at := range results {
+		messages[at] = messageOf(&results[at])
+	}
+	return messages
+}
+
 // failed is a result that is an error.
 func failed(err error) (result valkey.ValkeyResult) {
 	*at[error](&result, fields.resultErr) = err

@@ -6,7 +6,6 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 
-	"snugly.dev/go/compression"
 	"snugly.dev/go/internal/commands"
 )
 
@@ -16,7 +15,7 @@ type restoration struct {
 	shape    *commands.Shape // nil if there is nothing to be done.
 	key      string          // The first key.
 	keys     []string        // All keys, where elements of the reply belong to them.
-	boundary boundary
+	boundary commands.Boundary
 }
 
 func newRestoration(shape *commands.Shape, found commands.Found, words arguments) restoration {
@@ -32,8 +31,16 @@ func newRestoration(shape *commands.Shape, found commands.Found, words arguments
 	return made
 }
 
-// restore restores the values in a result, which may be shared: what is changed is a copy.
-func (r restoration) restore(ctx context.Context, compressor *compression.Compressor, result valkey.ValkeyResult) valkey.ValkeyResult {
+// gather has the dictionaries at hand that a reply needs which comes alone.
+func (r restoration) gather(ctx context.Context, compressor compressing, result valkey.ValkeyResult) {
+	if r.shape != nil && !r.shape.IsValue() {
+		gather(ctx, compressor, []*valkey.ValkeyMessage{messageOf(&result)}, []restoration{r})
+	}
+}
+
+// restore restores the values in a result, which may be shared: what is changed is a copy. The dictionaries of the result,
+// or of all that came with it, are gathered before.
+func (r restoration) restore(ctx context.Context, compressor compressing, result valkey.ValkeyResult) valkey.ValkeyResult {
 	if r.shape == nil || result.Error() != nil {
 		return result
 	}
@@ -44,7 +51,7 @@ func (r restoration) restore(ctx context.Context, compressor *compression.Compre
 }
 
 // restoreMessage restores the values in a reply. The message is the caller's own, but its elements may be shared.
-func (r restoration) restoreMessage(ctx context.Context, compressor *compression.Compressor, message *valkey.ValkeyMessage) error {
+func (r restoration) restoreMessage(ctx context.Context, compressor compressing, message *valkey.ValkeyMessage) error {
 	if r.shape == nil {
 		return nil
 	}
@@ -68,6 +75,33 @@ func (r restoration) restoreMessage(ctx context.Context, compressor *compression
 	return r.shape.Walk(reply{message}, keys, func(value commands.Reply, key string) error {
 		return restore(value.(reply).message, key)
 	})
+}
+
+// gather has the dictionaries at hand that several replies need, each with what is to be done with it.
+func gather(ctx context.Context, compressor compressing, messages []*valkey.ValkeyMessage, restorations []restoration) {
+	compressor.Gather(ctx, func(yield func(stored string) bool) {
+		for at, message := range messages {
+			if restorations[at].shape != nil && !eachText(message, yield) {
+				return
+			}
+		}
+	})
+}
+
+// eachText yields all texts in a reply, values or not.
+func eachText(message *valkey.ValkeyMessage, yield func(text string) bool) bool {
+	switch markingOf(message) {
+	case marksText:
+		return yield(textOf(message))
+	case marksArray, marksSet, marksMap:
+		elements := elementsOf(message)
+		for at := range elements {
+			if !eachText(&elements[at], yield) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // reply is a message that nobody else has.

@@ -19,43 +19,19 @@ func (a arguments) Len() int { return len(a) }
 // Text is one of them.
 func (a arguments) Text(at int) string { return a[at] }
 
-// boundary is what a command does to a transaction.
-type boundary int
-
-const (
-	none boundary = iota
-	begins
-	runs
-	ends
-)
-
-var boundaries = []struct {
-	name string
-	boundary
-}{{"MULTI", begins}, {"EXEC", runs}, {"DISCARD", ends}, {"RESET", ends}}
-
-func boundaryOf(name string) boundary {
-	for _, each := range boundaries {
-		if commands.IsName(name, each.name) {
-			return each.boundary
-		}
-	}
-	return none
-}
-
 // look tells where a command has values, and what is to be done with its reply. It returns a *compression.RefusedError
 // for a command that must not be sent.
-func look(compressor *compression.Compressor, words arguments) (row *commands.Row, found commands.Found, wanted restoration, err error) {
+func look(compressor compressing, words arguments) (row *commands.Row, found commands.Found, wanted restoration, err error) {
 	if len(words) == 0 {
 		return nil, found, wanted, nil
 	}
-	row = compressor.Row(words[0])
+	row = compressor.table.Row(words[0])
 	if row == nil {
-		return nil, found, restoration{boundary: boundaryOf(words[0])}, nil
+		return nil, found, restoration{boundary: commands.BoundaryOf(words[0])}, nil
 	}
 	found = commands.Find(row, words)
-	if refused := commands.Refusal(row, words, found); refused != nil {
-		return row, found, wanted, refused
+	if message := commands.Refusal(row, words, found); message != "" {
+		return row, found, wanted, &compression.RefusedError{Command: row.Name, Message: message}
 	}
 	if shape := row.Shape(found); shape != nil && row.CarriesValues() {
 		wanted = newRestoration(shape, found, words)
@@ -67,7 +43,7 @@ func look(compressor *compression.Compressor, words arguments) (row *commands.Ro
 type builder interface{ B() valkey.Builder }
 
 // request is what is sent for a command, and what is to be done with its reply. The command itself is never changed.
-func request(compressor *compression.Compressor, client builder, command valkey.Completed) (valkey.Completed, restoration, error) {
+func request(compressor compressing, client builder, command valkey.Completed) (valkey.Completed, restoration, error) {
 	words := arguments(command.Commands())
 	row, found, wanted, err := look(compressor, words)
 	if err != nil || row == nil || !row.CarriesValues() || len(found.Values) == 0 {

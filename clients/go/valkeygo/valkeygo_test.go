@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -189,39 +188,6 @@ func TestSeveralCommandsAtOnce(t *testing.T) {
 	})
 }
 
-func TestDedicatedClients(t *testing.T) {
-	eachProtocol(t, compression.Options{}, func(t *testing.T, client *valkeygo.Client, plain valkey.Client) {
-		ok(t, client.Dedicated(func(own valkey.DedicatedClient) error {
-			b := own.B()
-			ok(t, own.Do(ctx, b.Set().Key("key").Value(page(1)).Build()).Error())
-			ok(t, own.Do(ctx, b.Watch().Key("key").Build()).Error())
-			is(t, page(1))(own.Do(ctx, b.Get().Key("key").Build()).ToString())
-			// A transaction over several calls.
-			ok(t, own.Do(ctx, b.Multi().Build()).Error())
-			ok(t, own.Do(ctx, b.Set().Key("key").Value(page(2)).Get().Build()).Error())
-			expectRefused(t, own.Do(ctx, b.Append().Key("key").Value("more").Build()).Error())
-			for _, result := range own.DoMulti(ctx, b.Incr().Key("counter").Build(), b.Mget().Key("key", "none").Build()) {
-				ok(t, result.Error())
-			}
-			replies, err := own.Do(ctx, b.Exec().Build()).ToArray()
-			ok(t, err)
-			is(t, page(1))(replies[0].ToString())
-			is(t, int64(1))(replies[1].AsInt64())
-			is(t, []string{page(2), ""})(replies[2].AsStrSlice())
-			is(t, page(2))(own.Do(ctx, b.Get().Key("key").Build()).ToString())
-			ok(t, own.Do(ctx, b.Multi().Build()).Error())
-			ok(t, own.Do(ctx, b.Get().Key("key").Build()).Error())
-			ok(t, own.Do(ctx, b.Discard().Build()).Error())
-			is(t, page(2))(own.Do(ctx, b.Get().Key("key").Build()).ToString())
-			return nil
-		}))
-		expectStored(t, plain, "key", page(2))
-		own, release := client.Dedicate()
-		defer release()
-		is(t, page(2))(own.Do(ctx, own.B().Get().Key("key").Build()).ToString())
-	})
-}
-
 func TestACacheHoldsCompressedValuesThatAreRestoredOnEachHit(t *testing.T) {
 	client, plain := open(t, everything, valkey.ClientOption{InitAddress: []string{servers.Valkey(t)}})
 	for number := range 3 {
@@ -255,6 +221,10 @@ func TestRefusedCommandsAreNotSent(t *testing.T) {
 	expectRefused(t, client.Do(ctx, client.B().Append().Key("key").Value("more").Build()).Error())
 	expectRefused(t, client.DoCache(ctx, client.B().Strlen().Key("key").Cache(), time.Minute).Error())
 	expectRefused(t, client.DoMultiCache(ctx, valkey.CT(client.B().Strlen().Key("key").Cache(), time.Minute))[0].Error())
+	cached := client.DoMultiCache(ctx, valkey.CT(client.B().Strlen().Key("key").Cache(), time.Minute), valkey.CT(client.B().Get().Key("key").Cache(), time.Minute))
+	expectRefused(t, cached[0].Error())
+	is(t, page(1))(cached[1].ToString())
+	same(t, len(client.DoMultiCache(ctx)), 0)
 	stream := client.DoStream(ctx, client.B().Get().Key("key").Build())
 	expectRefused(t, stream.Error())
 	streams := client.DoMultiStream(ctx, client.B().Get().Key("key").Build())
@@ -319,59 +289,6 @@ func TestDictionariesAreReadAndUsed(t *testing.T) {
 	})
 }
 
-func TestAClusterIsCompressed(t *testing.T) {
-	cluster := servers.NewCluster(t, 3)
-	client, plain := open(t, compression.Options{ExistingEnvelopes: envelope.Wrap}, valkey.ClientOption{InitAddress: cluster.Addresses})
-	values := map[string]string{}
-	for number := range 20 {
-		values[fmt.Sprint("key:", number)] = page(number)
-	}
-	for key, err := range valkey.MSet(client, ctx, values) {
-		if err != nil {
-			t.Errorf("%s: %v", key, err)
-		}
-	}
-	read, err := valkey.MGet(client, ctx, []string{"key:1", "key:2", "key:3"})
-	ok(t, err)
-	for number := 1; number <= 3; number++ {
-		message := read[fmt.Sprint("key:", number)]
-		is(t, page(number))(message.ToString())
-		expectStored(t, plain, fmt.Sprint("key:", number), page(number))
-	}
-	ok(t, client.Dedicated(func(own valkey.DedicatedClient) error {
-		is(t, page(1))(own.Do(ctx, own.B().Get().Key("key:1").Build()).ToString())
-		return nil
-	}))
-	for _, node := range client.Nodes() {
-		expectRefused(t, node.Do(ctx, node.B().Append().Key("key:1").Value("more").Build()).Error())
-	}
-
-	t.Run("once, after MOVED", func(t *testing.T) {
-		slot, err := strconv.Atoi(servers.Ask(t, cluster.Addresses[0], "CLUSTER", "KEYSLOT", "moved"))
-		ok(t, err)
-		owner := cluster.Addresses[slot*3/16384]
-		other := cluster.Addresses[(slot*3/16384+1)%3]
-		cluster.Give(t, slot, "moved", owner, other)
-		servers.Ask(t, owner, "CONFIG", "RESETSTAT")
-		ok(t, client.Do(ctx, client.B().Set().Key("moved").Value(page(1)).Build()).Error())
-		is(t, page(1))(client.Do(ctx, client.B().Get().Key("moved").Build()).ToString())
-		expectOnce(t, servers.Ask(t, other, "GET", "moved"), page(1))
-		if answered := servers.Ask(t, owner, "INFO", "errorstats"); !strings.Contains(answered, "errorstat_MOVED") {
-			t.Errorf("no MOVED was answered, but %q", answered)
-		}
-	})
-}
-
-func TestAClientOfASentinelIsCompressed(t *testing.T) {
-	sentinel := servers.Sentinel(t, servers.Valkey(t))
-	client, plain := open(t, compression.Options{}, valkey.ClientOption{
-		InitAddress: []string{sentinel}, Sentinel: valkey.SentinelOption{MasterSet: "primary"},
-	})
-	ok(t, client.Do(ctx, client.B().Set().Key("key").Value(page(1)).Build()).Error())
-	is(t, page(1))(client.Do(ctx, client.B().Get().Key("key").Build()).ToString())
-	expectStored(t, plain, "key", page(1))
-}
-
 func TestSnuglysOwnServerTakesWhatIsCompressed(t *testing.T) {
 	client, plain := open(t, compression.Options{}, valkey.ClientOption{InitAddress: []string{servers.Snugly(t)}})
 	ok(t, client.Do(ctx, client.B().Set().Key("key").Value(page(1)).Build()).Error())
@@ -393,4 +310,11 @@ func TestTheExampleRuns(t *testing.T) {
 	ExampleCompress()
 	_, plain := open(t, compression.Options{}, valkey.ClientOption{InitAddress: []string{address}})
 	expectStored(t, plain, "page:1", "<html>"+strings.Repeat("<p>hello</p>", 500))
+}
+
+func exists(t testing.TB, plain valkey.Client, key string) bool {
+	t.Helper()
+	count, err := plain.Do(ctx, plain.B().Exists().Key(key).Build()).AsInt64()
+	ok(t, err)
+	return count > 0
 }

@@ -13,20 +13,6 @@ import (
 	"strings"
 )
 
-// ValueType is whose values are compressed.
-type ValueType string
-
-// The types of values.
-const (
-	Strings ValueType = "strings"
-	Hashes  ValueType = "hashes"
-	Lists   ValueType = "lists"
-	Streams ValueType = "streams"
-)
-
-// Types are all types of values.
-var Types = []ValueType{Strings, Hashes, Lists, Streams}
-
 // A module holds only what is below it, so this is a copy; a test compares it with the file of the specification.
 //
 //go:embed commands.json
@@ -42,7 +28,7 @@ type tableDocument struct {
 }
 
 type rowDocument struct {
-	Type      ValueType
+	Type      string
 	Arguments []json.RawMessage
 	Options   map[string][]json.RawMessage
 	Reply     struct {
@@ -50,7 +36,7 @@ type rowDocument struct {
 		With, Without []string
 	}
 	Refuse []struct {
-		Types  []ValueType
+		Types  []string
 		With   []string
 		Reason string
 	}
@@ -61,8 +47,12 @@ type Table struct {
 	rows map[string]*Row
 }
 
-// New makes the table for some types of values. The document is read here and never again.
-func New(types []ValueType) *Table {
+// New makes the table for some types of values, by their names in the table. The document is read here and never again.
+func New[T ~string](types []T) *Table {
+	names := make([]string, len(types))
+	for at, each := range types {
+		names[at] = string(each)
+	}
 	var read tableDocument
 	if err := json.Unmarshal(document, &read); err != nil {
 		panic(fmt.Sprintf("the command table cannot be read: %v", err))
@@ -70,7 +60,7 @@ func New(types []ValueType) *Table {
 	shapes := compileShapes(read.Shapes)
 	table := &Table{map[string]*Row{}}
 	for name, each := range read.Commands {
-		row := newRow(name, each, types, &read, shapes)
+		row := newRow(name, each, names, &read, shapes)
 		if row.carriesValues || len(row.refusals) > 0 {
 			table.rows[name] = row
 		}
@@ -119,7 +109,7 @@ type refusal struct {
 	message string
 }
 
-func newRow(name string, from rowDocument, types []ValueType, table *tableDocument, shapes map[string]*Shape) *Row {
+func newRow(name string, from rowDocument, types []string, table *tableDocument, shapes map[string]*Shape) *Row {
 	row := &Row{Name: name, carriesValues: slices.Contains(types, from.Type)}
 	row.arguments = newPattern(from.Arguments, from.Options)
 	message := func(reason string) string {
@@ -127,7 +117,7 @@ func newRow(name string, from rowDocument, types []ValueType, table *tableDocume
 	}
 	row.comparison = message("compare")
 	for _, rule := range from.Refuse {
-		if slices.ContainsFunc(rule.Types, func(each ValueType) bool { return slices.Contains(types, each) }) {
+		if slices.ContainsFunc(rule.Types, func(each string) bool { return slices.Contains(types, each) }) {
 			row.refusals = append(row.refusals, refusal{row.arguments.mask(rule.With), message(rule.Reason)})
 		}
 	}
@@ -149,33 +139,22 @@ func (r *Row) Shape(found Found) *Shape {
 	return r.shape
 }
 
-// RefusedError is a command that the server would run on compressed bytes. It has not been sent.
-type RefusedError struct {
-	// Command is its name in capitals.
-	Command string
-	// Message says why, as every client does.
-	Message string
-}
-
-// Error is the message.
-func (e *RefusedError) Error() string { return e.Message }
-
-// Refusal tells why a command must not be sent, given what was found in its arguments; nil if it may be.
-func Refusal[A Arguments](row *Row, args A, found Found) *RefusedError {
+// Refusal tells why a command must not be sent, given what was found in its arguments; empty if it may be.
+func Refusal[A Arguments](row *Row, args A, found Found) (message string) {
 	for _, rule := range row.refusals {
 		if rule.with == 0 || rule.with&found.given != 0 {
-			return &RefusedError{row.Name, rule.message}
+			return rule.message
 		}
 	}
 	if !row.carriesValues {
-		return nil
+		return ""
 	}
 	for _, at := range found.compared {
 		if !isComparable(args.Text(at)) {
-			return &RefusedError{row.Name, row.comparison}
+			return row.comparison
 		}
 	}
-	return nil
+	return ""
 }
 
 // isComparable tells whether no writer ever encodes such a value, so that the server may compare it.

@@ -12,6 +12,7 @@ func ForExamples() (address string, stop func(), isHere bool) {
 	main := &outside{}
 	defer func() {
 		if recover() == errSkipped {
+			main.end()
 			address, stop, isHere = "", nil, false
 		}
 	}()

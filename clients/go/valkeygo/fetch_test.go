@@ -1,0 +1,78 @@
+package valkeygo_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/valkey-io/valkey-go"
+
+	"snugly.dev/go/compression"
+	"snugly.dev/go/envelope"
+	"snugly.dev/go/internal/servers"
+	"snugly.dev/go/internal/vectors"
+	"snugly.dev/go/valkeygo"
+)
+
+// another is a dictionary that no other number has.
+func another(t testing.TB, number uint32) *envelope.Dictionary {
+	t.Helper()
+	var read struct {
+		Dictionaries map[string]struct{ Bytes vectors.Bytes }
+	}
+	vectors.Read(t, "vectors/envelopes.json", &read)
+	content := bytes.Clone(read.Dictionaries["profiles"].Bytes)
+	binary.LittleEndian.PutUint32(content[len(content)-4:], number)
+	binary.LittleEndian.PutUint32(content[4:], envelope.DictionaryID(content[8:]))
+	made, err := envelope.LoadDictionary(content)
+	ok(t, err)
+	return made
+}
+
+func TestTheDictionariesThatOneReplyNeedsAreFetchedTogether(t *testing.T) {
+	const value = `{"name": "name-1", "email": "email-2", "city": "city-3", "country": "country-4"}`
+	settings := valkey.ClientOption{InitAddress: []string{servers.Valkey(t)}}
+	// Each way of reading two keys.
+	ways := map[string]func(ctx context.Context, client *valkeygo.Client, first, second string){
+		"MGET": func(ctx context.Context, client *valkeygo.Client, first, second string) {
+			client.Do(ctx, client.B().Mget().Key(first, second).Build())
+		},
+		"several commands": func(ctx context.Context, client *valkeygo.Client, first, second string) {
+			client.DoMulti(ctx, client.B().Get().Key(first).Build(), client.B().Get().Key(second).Build())
+		},
+		"several that are cached": func(ctx context.Context, client *valkeygo.Client, first, second string) {
+			client.DoMultiCache(ctx, valkey.CT(client.B().Get().Key(first).Cache(), time.Minute), valkey.CT(client.B().Get().Key(second).Cache(), time.Minute))
+		},
+		"a transaction": func(ctx context.Context, client *valkeygo.Client, first, second string) {
+			client.DoMulti(ctx, client.B().Multi().Build(), client.B().Get().Key(first).Build(), client.B().Get().Key(second).Build(), client.B().Exec().Build())
+		},
+	}
+	number := uint32(0)
+	for name, read := range ways {
+		t.Run(name, func(t *testing.T) {
+			// Nobody sees the end of a fetch of what is not there.
+			client, plain := open(t, compression.Options{DictionaryRefresh: time.Hour}, settings)
+			never, published := another(t, number), another(t, number+1)
+			number += 2
+			for key, dictionary := range map[string]*envelope.Dictionary{"never": never, "published": published} {
+				codec, err := envelope.New(envelope.Options{Dictionaries: envelope.Only(dictionary)})
+				ok(t, err)
+				ok(t, plain.Do(ctx, plain.B().Set().Key(key).Value(string(codec.Encode(nil, []byte(value)))).Build()).Error())
+			}
+			key := fmt.Sprintf("{snugly}:dict:%d", published.ID())
+			ok(t, plain.Do(ctx, plain.B().Set().Key(key).Value(string(published.Bytes())).Build()).Error())
+			waiting, leave := context.WithCancel(ctx)
+			left := make(chan struct{})
+			go func() { read(waiting, client, "never", "published"); close(left) }()
+			servers.Eventually(t, "the second waits for the first", func() bool {
+				return client.Compressor().Statistics().DictionariesFetched == 1
+			})
+			leave()
+			<-left
+			is(t, value)(client.Do(ctx, client.B().Get().Key("published").Build()).ToString())
+		})
+	}
+}
