@@ -8,7 +8,8 @@ import (
 // Backend is where entries are kept: a client of Redis, Valkey or snugly. goredis.Backend and valkeygo.Backend make one.
 //
 // It gets the full keys of the server. A time to live of [NoExpiry] is for a key that does not expire; the others are
-// positive and may be rounded to milliseconds. What it is given and what it returns is never changed by either side.
+// positive and may be rounded to milliseconds. What it is given and what it returns is never changed by either side. A
+// client that restores values itself returns as it is stored what it cannot restore.
 type Backend interface {
 	// Get returns what is stored under a key, nil if nothing is.
 	Get(ctx context.Context, key string) (stored []byte, err error)

@@ -63,8 +63,8 @@ func (c *Cache[T]) Key(key string) string { return c.prefix + key }
 // Entries of all codecs are still read.
 func (c *Cache[T]) WritePlainJSON(plain bool) { c.plainJSON.Store(plain) }
 
-// Close ends the loads that still run and waits for them; their callers get ErrClosed. Later loads get it as well. The
-// backend stays open.
+// Close ends the loads that still run, whose callers get ErrClosed, and waits for them and for what is being stored. Later
+// loads get ErrClosed as well. The backend stays open.
 func (c *Cache[T]) Close() {
 	c.close(ErrClosed)
 	c.loads.close()
@@ -127,14 +127,20 @@ func (c *Cache[T]) Set(ctx context.Context, key string, value T) error {
 	return c.SetFor(ctx, key, value, c.options.TTL)
 }
 
-// SetFor stores a value that is fresh for a time of its own, with the jitter of all, or with NoExpiry.
+// SetFor stores a value that is fresh for a time of its own, with the jitter of all, or with NoExpiry. It returns an
+// *OptionError for another time under a millisecond, and the errors of Set.
 func (c *Cache[T]) SetFor(ctx context.Context, key string, value T, ttl time.Duration) error {
+	if !isTTL(ttl) {
+		return &OptionError{"TTL", ttl, ttlAllowed}
+	}
 	at := c.Key(key)
 	stored, err := c.encode(at, &value)
 	if err != nil {
 		return err
 	}
-	c.loads.overtake(key)
+	if err := c.loads.overtake(ctx, key); err != nil {
+		return err
+	}
 	c.counted.sets.Add(1)
 	if err := c.backend.Set(ctx, at, stored, c.lifetime(ttl, c.options.Stale)); err != nil {
 		return err
@@ -160,8 +166,8 @@ func (c *Cache[T]) SetMany(ctx context.Context, values map[string]T) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	for _, key := range keys {
-		c.loads.overtake(key)
+	if err := c.loads.overtake(ctx, keys...); err != nil {
+		return err
 	}
 	c.counted.sets.Add(uint64(len(keys)))
 	if err := c.backend.SetMany(ctx, c.withPrefix(keys), stored, ttls); err != nil {
@@ -171,13 +177,13 @@ func (c *Cache[T]) SetMany(ctx context.Context, values map[string]T) error {
 }
 
 // Delete removes entries, and what the cache remembers of things that do not exist. A load of this cache that is under
-// way for one of the keys will not store what it has read before.
+// way for one of the keys will not store what it has read before; one that is just storing is waited for.
 func (c *Cache[T]) Delete(ctx context.Context, keys ...string) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	for _, key := range keys {
-		c.loads.overtake(key)
+	if err := c.loads.overtake(ctx, keys...); err != nil {
+		return err
 	}
 	return c.backend.Delete(ctx, append(c.withPrefix(keys), c.inFormer(keys)...))
 }
@@ -263,7 +269,7 @@ func newCoder[T any](options Options) (coder[T], error) {
 	}
 	made := coder[T]{form: form, envelope: options.Envelope, codec: options.Codec}
 	if options.Codec == Auto {
-		made.choice = newChoice(options.Goal, form.hasMsgp())
+		made.choice, made.trials = newChoice(options.Goal, form.hasMsgp()), options.Envelope.ForTrials()
 	}
 	return made, nil
 }

@@ -55,6 +55,7 @@ func TestManyValuesComeAndGoTogether(t *testing.T) {
 		if _, err := numbers.GetOrLoad(ctx, "nothing", func(context.Context) (int, error) { return 0, ErrNotFound }); !errors.Is(err, ErrNotFound) {
 			t.Fatal(err)
 		}
+		awaitStored(t, numbers)
 		got, err := numbers.GetMany(ctx, "1", "2", "3", "4", "nothing", "unreadable")
 		if !maps.Equal(got, values) {
 			t.Errorf("%v came back", got)
@@ -113,6 +114,20 @@ func TestEntriesLiveForTheirTimeLessTheJitter(t *testing.T) {
 	})
 }
 
+func TestTimesToLiveThatCannotBeStoreNothing(t *testing.T) {
+	on := onValkey(t)
+	numbers := newCache[int](t, on, Options{Codec: JSON})
+	for _, ttl := range []time.Duration{0, -time.Hour, -time.Millisecond, time.Millisecond - 1} {
+		failure := (*OptionError)(nil)
+		if err := numbers.SetFor(ctx, "n", 1, ttl); !errors.As(err, &failure) || failure.Option != "TTL" || failure.Value != ttl {
+			t.Errorf("%v: %v", ttl, err)
+		}
+	}
+	if got := numbers.Statistics(); on.raw.Exists(ctx, "n").Val() != 0 || got.Sets != 0 {
+		t.Errorf("%+v was counted", got)
+	}
+}
+
 func TestVersionsLiveSideBySideAndWritesReachTheOldOnes(t *testing.T) {
 	on := onValkey(t)
 	before := newCache[int](t, on, Options{Prefix: "user:", Codec: JSON})
@@ -138,6 +153,7 @@ func TestVersionsLiveSideBySideAndWritesReachTheOldOnes(t *testing.T) {
 		t.Errorf("a new version sees an old entry: %v", err)
 	}
 	must[int](t)(third.GetOrLoad(ctx, "1", func(context.Context) (int, error) { return 3, nil }))
+	awaitStored(t, third)
 	isGone("load", false)
 	check(t, third.Set(ctx, "1", 3))
 	isGone("Set", true)
@@ -258,6 +274,9 @@ func TestErrorsOfTheBackendAreReturned(t *testing.T) {
 }
 
 func TestOptionsThatCannotBeAreRefused(t *testing.T) {
+	if _, err := New[int](nil, Options{TTL: NoExpiry, Version: 1, OldVersions: []int{0, -3}}); err == nil {
+		t.Error("there is a version -3")
+	}
 	for option, options := range map[string]Options{
 		"TTL":              {},
 		"Version":          {TTL: NoExpiry, Version: -1},
@@ -268,6 +287,7 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 		"Stale":            {TTL: NoExpiry, Stale: time.Second},
 		"NegativeTTL":      {TTL: NoExpiry, NegativeTTL: -1},
 		"LoadTimeout":      {TTL: NoExpiry, LoadTimeout: -1},
+		"BackendTimeout":   {TTL: NoExpiry, BackendTimeout: -1},
 		"RetryAfter":       {TTL: NoExpiry, RetryAfter: -1},
 		"MaxRevalidations": {TTL: NoExpiry, MaxRevalidations: -1},
 	} {

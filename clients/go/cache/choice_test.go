@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"snugly.dev/go/benchmark/layout"
+	"snugly.dev/go/envelope"
 )
 
 // told is a choice that was told the costs of so many values.
@@ -86,5 +87,24 @@ func TestAutoStoresWhatJSONCannotSayAsMessagePack(t *testing.T) {
 	read := decoded(t, coder, encoded(t, coder, &value))
 	if !math.IsInf(read.Score, 1) {
 		t.Errorf("%v was read", read.Score)
+	}
+}
+
+func TestWhatIsOnlyMeasuredIsNotCounted(t *testing.T) {
+	codec, err := envelope.New(envelope.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	coder := newTestCoder[layout.Layouts](t, Options{Envelope: codec})
+	records := layout.Records(100)
+	for range 2 * measuredFirst {
+		encoded(t, coder, &records)
+	}
+	counted := codec.Statistics()
+	if counted.Zstd.DecodedValues+counted.None.DecodedValues != 0 {
+		t.Errorf("nothing was read, and %+v was counted", counted)
+	}
+	if counted.Zstd.EncodedValues+counted.None.EncodedValues > 2*measuredFirst {
+		t.Errorf("%d values were written, and %+v was counted", 2*measuredFirst, counted)
 	}
 }

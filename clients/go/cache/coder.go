@@ -14,7 +14,8 @@ type coder[T any] struct {
 	form     form[T]
 	envelope *envelope.Codec
 	codec    Codec
-	choice   *choice // Of Auto, else nil.
+	choice   *choice         // Of Auto, else nil.
+	trials   *envelope.Codec // As envelope, for what Auto only measures.
 }
 
 // buffers are for what is not stored: values before they are compressed, and envelopes before their length is known.
@@ -55,11 +56,12 @@ func (c *coder[T]) encodeAs(codec Codec, at string, value *T) ([]byte, error) {
 		stored, err := c.form.append(nil, value, row.isMsgp)
 		return stored, encodeError(at, err)
 	}
-	plain, free, err := c.plain(value, row.isMsgp)
+	buffer := buffers.Get().(*[]byte)
+	plain, err := c.form.append((*buffer)[:0], value, row.isMsgp)
 	if err != nil {
 		return nil, encodeError(at, err)
 	}
-	defer free()
+	defer func() { release(buffer, plain) }()
 	// An envelope is made in room for the whole value, most of which it does not take.
 	room := buffers.Get().(*[]byte)
 	enveloped, isEncoded := c.envelope.AppendEnvelope((*room)[:0], at, plain)
@@ -68,17 +70,6 @@ func (c *coder[T]) encodeAs(codec Codec, at string, value *T) ([]byte, error) {
 		return bytes.Clone(plain), nil
 	}
 	return bytes.Clone(enveloped), nil
-}
-
-// plain gives a value that is to be compressed, in memory that is to be freed.
-func (c *coder[T]) plain(value *T, asMsgp bool) (plain []byte, free func(), err error) {
-	if !asMsgp {
-		plain, err = c.form.append(nil, value, false)
-		return plain, func() {}, err
-	}
-	buffer := buffers.Get().(*[]byte)
-	plain, err = c.form.append((*buffer)[:0], value, true)
-	return plain, func() { release(buffer, plain) }, err
 }
 
 func encodeError(at string, err error) error {
@@ -105,6 +96,14 @@ func (c *coder[T]) decode(ctx context.Context, at string, stored []byte) (value 
 	return value, nil
 }
 
+// decodeCopy is decode for what others read, too: the value shares no memory with it.
+func (c *coder[T]) decodeCopy(ctx context.Context, at string, stored []byte) (value T, err error) {
+	if len(stored) > 0 && stored[0] >= leastMsgp {
+		stored = bytes.Clone(stored)
+	}
+	return c.decode(ctx, at, stored)
+}
+
 // measure encodes and decodes a value with every codec that Auto may choose.
 func (c *coder[T]) measure(at string, value *T, readsForEachWrite float64) {
 	costs := new([len(codecs)]float64)
@@ -125,13 +124,14 @@ func (c *coder[T]) measure(at string, value *T, readsForEachWrite float64) {
 }
 
 func (c *coder[T]) measureOnce(codec Codec, at string, value *T, readsForEachWrite float64) (cost float64, err error) {
+	trial := coder[T]{form: c.form, envelope: c.trials}
 	started := time.Now()
-	stored, err := c.encodeAs(codec, at, value)
+	stored, err := trial.encodeAs(codec, at, value)
 	if err != nil {
 		return 0, err
 	}
 	encoded := time.Now()
-	if _, err := c.decode(context.Background(), at, stored); err != nil {
+	if _, err := trial.decode(context.Background(), at, stored); err != nil {
 		return 0, err
 	}
 	decoded := time.Now()

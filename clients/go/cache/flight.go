@@ -14,15 +14,18 @@ type flights[T any] struct {
 	running  sync.WaitGroup
 }
 
-// flight is one load.
+// flight is one load: others wait for it until it is done, and what it has got is stored until it is settled.
 type flight[T any] struct {
-	waiting int // Callers, under flights.mu.
 	cancel  context.CancelCauseFunc
-	done    chan struct{}
-	outcome outcome[T] // Once done is closed.
+	outcome outcome[T]    // Once done is closed.
+	done    chan struct{} // Closed when the outcome is known.
+	settled chan struct{} // Closed when nothing of it is stored any more.
 
-	storing   sync.Mutex // Held while the value is stored.
-	overtaken bool       // Under storing: the value must not be stored.
+	// Under flights.mu.
+	waiting     int // Callers. Those who get the outcome do not leave, so it is 0 for a load that nobody wanted any more.
+	isDone      bool
+	isStoring   bool
+	isOvertaken bool // The value must not be stored.
 }
 
 // outcome is what became of a load.
@@ -50,7 +53,7 @@ func (f *flights[T]) enter(ctx, closing context.Context, key string, run func(co
 	}
 	loading, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(closing, func() { cancel(context.Cause(closing)) })
-	current = &flight[T]{waiting: 1, cancel: cancel, done: make(chan struct{})}
+	current = &flight[T]{waiting: 1, cancel: cancel, done: make(chan struct{}), settled: make(chan struct{})}
 	if f.inFlight == nil {
 		f.inFlight = map[string]*flight[T]{}
 	}
@@ -61,7 +64,7 @@ func (f *flights[T]) enter(ctx, closing context.Context, key string, run func(co
 		defer cancel(nil)
 		defer stop()
 		// Also when a loader ends its goroutine.
-		defer f.land(key, current)
+		defer f.settle(key, current)
 		run(loading, current)
 	}()
 	return current, false, nil
@@ -71,30 +74,59 @@ func (f *flights[T]) enter(ctx, closing context.Context, key string, run func(co
 func (f *flights[T]) wait(ctx context.Context, key string, current *flight[T]) (outcome[T], error) {
 	select {
 	case <-current.done:
-		return current.outcome, nil
 	case <-ctx.Done():
-		f.leave(key, current)
-		return outcome[T]{}, context.Cause(ctx)
+		if f.leave(key, current) {
+			return outcome[T]{}, context.Cause(ctx)
+		}
 	}
+	return current.outcome, nil
 }
 
-// leave ends a load that nobody waits for any more. Whoever wants the key from now on begins another.
-func (f *flights[T]) leave(key string, current *flight[T]) {
+// leave is for a caller who does not wait any more; it returns false if the outcome is there. A load that nobody waits for
+// ends, and whoever wants the key from now on begins another.
+func (f *flights[T]) leave(key string, current *flight[T]) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if current.isDone {
+		return false
+	}
 	current.waiting--
-	if current.waiting > 0 {
-		return
+	if current.waiting == 0 {
+		current.cancel(context.Canceled)
+		f.remove(key, current)
 	}
-	current.cancel(context.Canceled)
-	f.remove(key, current)
+	return true
 }
 
-func (f *flights[T]) land(key string, current *flight[T]) {
+// land gives the outcome of a load to all who wait, before it is stored: they need not wait for that. It tells whether it
+// is to be stored, which settle ends, or whether that was overtaken.
+func (f *flights[T]) land(current *flight[T]) (mayStore, isOvertaken bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	current.isStoring = !current.isOvertaken && current.waiting > 0
+	current.finish()
+	return current.isStoring, current.isOvertaken
+}
+
+// settle ends a load, and once more does nothing.
+func (f *flights[T]) settle(key string, current *flight[T]) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	current.finish()
 	f.remove(key, current)
-	close(current.done)
+	select {
+	case <-current.settled:
+	default:
+		close(current.settled)
+	}
+}
+
+// finish needs the lock.
+func (f *flight[T]) finish() {
+	if !f.isDone {
+		f.isDone = true
+		close(f.done)
+	}
 }
 
 // remove needs the lock.
@@ -104,18 +136,38 @@ func (f *flights[T]) remove(key string, current *flight[T]) {
 	}
 }
 
-// overtake sees that a load that is under way for a key stores nothing from now on: what it reads may be older than what
-// its caller is about to do. It waits if the load is just storing.
-func (f *flights[T]) overtake(key string) {
-	f.mu.Lock()
-	current := f.inFlight[key]
-	delete(f.inFlight, key)
-	f.mu.Unlock()
-	if current != nil {
-		current.storing.Lock()
-		current.overtaken = true
-		current.storing.Unlock()
+// overtake sees that loads that are under way for keys store nothing from now on: what they read may be older than what
+// the caller is about to do. It waits for those that are just storing; if ctx ends first, it returns the cause.
+func (f *flights[T]) overtake(ctx context.Context, keys ...string) error {
+	for {
+		storing := f.overtakeNow(keys)
+		if storing == nil {
+			return nil
+		}
+		select {
+		case <-storing.settled:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
+}
+
+// overtakeNow returns a load that is just storing; nil if none is, and then those of all keys have been overtaken at the
+// same moment. One that is storing stays in flight until it is settled, so that all who overtake it wait.
+func (f *flights[T]) overtakeNow(keys []string) (storing *flight[T]) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, key := range keys {
+		switch current := f.inFlight[key]; {
+		case current == nil:
+		case current.isStoring:
+			storing = current
+		default:
+			current.isOvertaken = true
+			f.remove(key, current)
+		}
+	}
+	return storing
 }
 
 // close refuses loads from now on, and waits for those under way.

@@ -73,11 +73,7 @@ func (f form[T]) hasMsgp() bool { return f.marshal != nil }
 // append appends a value as MessagePack or JSON.
 func (f form[T]) append(dst []byte, value *T, asMsgp bool) ([]byte, error) {
 	if !asMsgp {
-		text, err := json.Marshal(value)
-		if err != nil || dst == nil {
-			return text, err
-		}
-		return append(dst, text...), nil
+		return appendJSON(dst, value)
 	}
 	start := len(dst)
 	dst, err := f.marshal(dst, value)
@@ -86,6 +82,27 @@ func (f form[T]) append(dst []byte, value *T, asMsgp bool) ([]byte, error) {
 		dst = append(dst[:start], msgpUint8, dst[start])
 	}
 	return dst, err
+}
+
+// appendJSON appends what json.Marshal makes, which would be copied once more if dst is there already.
+func appendJSON(dst []byte, value any) ([]byte, error) {
+	if dst == nil {
+		return json.Marshal(value)
+	}
+	text := sink(dst)
+	if err := json.NewEncoder(&text).Encode(value); err != nil {
+		return dst, err
+	}
+	// The encoder ends a text with a newline.
+	return text[:len(text)-1], nil
+}
+
+// sink is a slice to which is written at its end.
+type sink []byte
+
+func (s *sink) Write(written []byte) (int, error) {
+	*s = append(*s, written...)
+	return len(written), nil
 }
 
 // parse reads a value in either form. The value may share memory with the bytes, if generated code is told to.

@@ -31,12 +31,14 @@ var errLoaderExited = errors.New("the loader has ended its goroutine")
 // GetOrLoad returns the value of a key; if there is none, the one that load returns, which is stored.
 //
 // Of those who miss the same key at the same time in this cache, one calls its loader, and the others wait for it and get
-// a copy of their own. A stale entry is returned at once, and loaded anew in the background. What load finds not to
-// exist is ErrNotFound here, for the next callers too if Options.NegativeTTL is set.
+// a copy of their own; what has no form in the codec cannot be copied, so each loads it. A stale entry is returned at
+// once, and loaded anew in the background. What load finds not to exist is ErrNotFound here, for the next callers too if
+// Options.NegativeTTL is set.
 //
-// The cache being broken is no reason to fail: if the backend fails or the entry cannot be read, the value is loaded, and
-// if it cannot be stored, it is returned nevertheless; Options.OnError gets the errors. The errors of load are returned
-// as they are. If ctx ends first, its cause is returned, and the load goes on for the others who wait.
+// The cache being broken is no reason to fail: if the backend fails, or does not answer for Options.BackendTimeout, or the
+// entry cannot be read, the value is loaded. It is returned at once, and stored in the background; if it cannot be,
+// Options.OnError gets the error, as it gets the others. The errors of load are returned as they are. If ctx ends first,
+// its cause is returned, and the load goes on for the others who wait.
 func (c *Cache[T]) GetOrLoad(ctx context.Context, key string, load Loader[T]) (value T, err error) {
 	at := c.Key(key)
 	found, err := c.look(ctx, at)
@@ -74,12 +76,25 @@ func (c *Cache[T]) GetOrLoad(ctx context.Context, key string, load Loader[T]) (v
 		panic(loaded.panicked)
 	case isJoined:
 		c.counted.loadsJoined.Add(1)
-		if loaded.err == nil && loaded.stored != nil {
-			// A copy, as the value may have pointers, and the others may change what these point to.
-			return c.codec.decode(ctx, at, loaded.stored)
-		}
+		return c.copied(ctx, at, loaded, load)
 	}
 	return loaded.value, loaded.err
+}
+
+// copied gives a copy of what another has loaded: a value may have pointers, and others may change what these point to.
+// What has no form in the codec cannot be copied, and is loaded once more.
+func (c *Cache[T]) copied(ctx context.Context, at string, loaded outcome[T], load Loader[T]) (value T, err error) {
+	switch {
+	case loaded.err != nil:
+		return value, loaded.err
+	case loaded.stored != nil:
+		return c.codec.decodeCopy(ctx, at, loaded.stored)
+	}
+	own := c.call(ctx, load)
+	if own.panicked != nil {
+		panic(own.panicked)
+	}
+	return own.value, own.err
 }
 
 // entry is what was found at a key.
@@ -90,13 +105,30 @@ type entry struct {
 
 // look asks the backend for an entry, and for its age where that matters.
 func (c *Cache[T]) look(ctx context.Context, at string) (found entry, err error) {
-	if c.options.Stale == 0 {
-		found.stored, err = c.backend.Get(ctx, at)
-		return found, err
+	err = c.inTime(ctx, func(ctx context.Context) error {
+		if c.options.Stale == 0 {
+			found.stored, err = c.backend.Get(ctx, at)
+			return err
+		}
+		stored, ttl, err := c.backend.GetWithTTL(ctx, at)
+		isStale := ttl != NoExpiry && ttl <= c.options.Stale && !isNotFound(stored)
+		found = entry{stored, isStale && stored != nil}
+		return err
+	})
+	return found, err
+}
+
+// inTime asks something of the backend that is to take no longer than Options.BackendTimeout.
+func (c *Cache[T]) inTime(ctx context.Context, ask func(ctx context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, c.options.BackendTimeout)
+	defer cancel()
+	err := ask(limited)
+	// Clients look at the deadline themselves and may be a little early.
+	isLate := limited.Err() != nil || errors.Is(err, context.DeadlineExceeded)
+	if err != nil && isLate && ctx.Err() == nil {
+		return fmt.Errorf("Options.BackendTimeout of %v is over: %w", c.options.BackendTimeout, err)
 	}
-	stored, ttl, err := c.backend.GetWithTTL(ctx, at)
-	isStale := ttl != NoExpiry && ttl <= c.options.Stale && !isNotFound(stored)
-	return entry{stored, isStale && stored != nil}, err
+	return err
 }
 
 // run is a load: it leaves the outcome in own. Unless isEnough is nil, it looks once more at what is stored, as the load
@@ -105,7 +137,10 @@ func (c *Cache[T]) run(ctx context.Context, key string, load Loader[T], own *fli
 	own.outcome.err = errLoaderExited
 	var found entry
 	if isEnough != nil {
-		found, _ = c.look(ctx, c.Key(key))
+		var err error
+		if found, err = c.look(ctx, c.Key(key)); err != nil && ctx.Err() == nil {
+			c.backendFailed(key, err)
+		}
 		if isEnough(found) && c.take(ctx, key, own, found) {
 			return
 		}
@@ -118,9 +153,7 @@ func (c *Cache[T]) run(ctx context.Context, key string, load Loader[T], own *fli
 	switch loaded := &own.outcome; {
 	case errors.Is(loaded.err, ErrNotFound):
 		c.storeNotFound(ctx, key, own, found.stored != nil)
-	case loaded.err != nil || loaded.panicked != nil:
-		c.counted.loadFailures.Add(1)
-	default:
+	case loaded.err == nil && loaded.panicked == nil:
 		c.storeLoaded(ctx, key, own)
 	}
 }
@@ -131,7 +164,7 @@ func (c *Cache[T]) take(ctx context.Context, key string, own *flight[T], found e
 		own.outcome = outcome[T]{err: ErrNotFound}
 		return true
 	}
-	value, err := c.codec.decode(ctx, c.Key(key), found.stored)
+	value, err := c.codec.decodeCopy(ctx, c.Key(key), found.stored)
 	if err == nil {
 		own.outcome = outcome[T]{value: value, stored: found.stored}
 	}
@@ -143,9 +176,13 @@ func (c *Cache[T]) call(ctx context.Context, load Loader[T]) (loaded outcome[T])
 	c.counted.loads.Add(1)
 	ctx, cancel := context.WithTimeoutCause(ctx, c.options.LoadTimeout, fmt.Errorf("Options.LoadTimeout of %v is over: %w", c.options.LoadTimeout, context.DeadlineExceeded))
 	defer cancel()
+	defer context.AfterFunc(c.closing, cancel)()
 	defer func() {
 		if value := recover(); value != nil {
 			loaded.panicked = &LoaderPanic{value, debug.Stack()}
+		}
+		if loaded.panicked != nil || loaded.err != nil && !errors.Is(loaded.err, ErrNotFound) {
+			c.counted.loadFailures.Add(1)
 		}
 	}()
 	loaded.err = errLoaderExited
@@ -163,7 +200,7 @@ func (c *Cache[T]) storeLoaded(ctx context.Context, key string, own *flight[T]) 
 		return
 	}
 	own.outcome.stored = stored
-	c.store(key, own, func(at string) error {
+	c.store(ctx, key, own, func(ctx context.Context, at string) error {
 		return c.backend.Set(ctx, at, stored, c.lifetime(c.options.TTL, c.options.Stale))
 	})
 }
@@ -173,7 +210,7 @@ func (c *Cache[T]) storeNotFound(ctx context.Context, key string, own *flight[T]
 	if c.options.NegativeTTL == 0 && !hasEntry {
 		return
 	}
-	c.store(key, own, func(at string) error {
+	c.store(ctx, key, own, func(ctx context.Context, at string) error {
 		if c.options.NegativeTTL == 0 {
 			return c.backend.Delete(ctx, []string{at})
 		}
@@ -181,15 +218,20 @@ func (c *Cache[T]) storeNotFound(ctx context.Context, key string, own *flight[T]
 	})
 }
 
-// store does so unless a Set or Delete of the key has overtaken the load.
-func (c *Cache[T]) store(key string, own *flight[T], do func(at string) error) {
-	own.storing.Lock()
-	defer own.storing.Unlock()
-	if own.overtaken {
+// store hands the outcome out and does so, unless a Set or Delete of the key has overtaken the load or nobody waits for it
+// any more. What is loaded is stored even if the cache is closed meanwhile.
+func (c *Cache[T]) store(ctx context.Context, key string, own *flight[T], do func(ctx context.Context, at string) error) {
+	mayStore, isOvertaken := c.loads.land(own)
+	if isOvertaken {
 		c.counted.loadsOvertaken.Add(1)
+	}
+	if !mayStore {
 		return
 	}
-	if err := do(c.Key(key)); err != nil {
+	err := c.inTime(context.WithoutCancel(ctx), func(ctx context.Context) error { return do(ctx, c.Key(key)) })
+	// Before OnError, which may delete the entry.
+	c.loads.settle(key, own)
+	if err != nil {
 		c.backendFailed(key, err)
 	}
 }

@@ -38,6 +38,16 @@ func (s *source) load(ctx context.Context) (int, error) {
 	return call, nil
 }
 
+// awaitStored waits until all that was loaded is stored, for which those who load do not wait.
+func awaitStored[T any](t *testing.T, cache *Cache[T]) {
+	t.Helper()
+	servers.Eventually(t, "loads are still under way", func() bool {
+		cache.loads.mu.Lock()
+		defer cache.loads.mu.Unlock()
+		return len(cache.loads.inFlight) == 0
+	})
+}
+
 func TestAMissIsLoadedOnceAndThenFound(t *testing.T) {
 	onEach(t, func(t *testing.T, on deployment) {
 		numbers := newCache[int](t, on, Options{Codec: JSON, Stale: time.Minute})
@@ -46,6 +56,7 @@ func TestAMissIsLoadedOnceAndThenFound(t *testing.T) {
 			if got := must[int](t)(numbers.GetOrLoad(ctx, "n", from.load)); got != 1 {
 				t.Errorf("%d was loaded", got)
 			}
+			awaitStored(t, numbers)
 		}
 		if got := must[string](t)(on.raw.Get(ctx, "n").Result()); got != "1" {
 			t.Errorf("%q is stored", got)
@@ -113,6 +124,9 @@ func TestTwoProcessesThatRaceLoadOnceEachAtMost(t *testing.T) {
 			}()
 		}
 		all.Wait()
+		for _, each := range caches {
+			awaitStored(t, each)
+		}
 		if calls.Load() < 1 || calls.Load() > 2 {
 			t.Errorf("two caches have loaded %d times", calls.Load())
 		}
@@ -185,6 +199,7 @@ func TestWhatDoesNotExistIsRememberedIfThatIsWanted(t *testing.T) {
 				if !errors.Is(err, ErrNotFound) {
 					t.Error(err)
 				}
+				awaitStored(t, numbers)
 			}
 			if calls.Load() != row.calls {
 				t.Errorf("with a NegativeTTL of %v it was loaded %d times", row.ttl, calls.Load())
@@ -358,6 +373,38 @@ func TestALoadThatNobodyWaitsForEnds(t *testing.T) {
 	}
 }
 
+func TestWhatIsLoadedAfterEverybodyHasLeftIsNotStored(t *testing.T) {
+	on := onValkey(t)
+	numbers := newCache[int](t, on, Options{Codec: JSON, OnError: func(_ string, err error) { t.Error(err) }})
+	began, gate := make(chan struct{}), make(chan struct{})
+	leaving, leave := context.WithCancelCause(ctx)
+	go func() { <-began; leave(errDown) }()
+	_, err := numbers.GetOrLoad(leaving, "n", func(context.Context) (int, error) {
+		close(began)
+		<-gate
+		return 1, nil
+	})
+	if !errors.Is(err, errDown) {
+		t.Error(err)
+	}
+	check(t, numbers.Set(ctx, "n", 2))
+	close(gate)
+	numbers.Close()
+	if got := on.raw.Get(ctx, "n").Val(); got != "2" {
+		t.Errorf("%q is stored", got)
+	}
+}
+
+func TestOnErrorMayDeleteWhatCouldNotBeStored(t *testing.T) {
+	// Writes are refused but DEL, as there is no memory.
+	raw := goRedisTo(t, servers.Valkey(t, "--maxmemory", "1"))
+	deleted := make(chan error, 1)
+	var numbers *Cache[int]
+	numbers = newCache[int](t, goredis.Backend(raw), Options{Codec: JSON, OnError: func(key string, _ error) { deleted <- numbers.Delete(ctx, key) }})
+	must[int](t)(numbers.GetOrLoad(ctx, "n", (&source{}).load))
+	check(t, <-deleted)
+}
+
 func TestALoadThatTakesTooLongEnds(t *testing.T) {
 	numbers := newCache[int](t, onValkey(t), Options{Codec: JSON, LoadTimeout: 10 * time.Millisecond})
 	_, err := numbers.GetOrLoad(ctx, "n", func(ctx context.Context) (int, error) {
@@ -399,6 +446,7 @@ func TestWhatIsWrittenDuringALoadIsNotOverwrittenByIt(t *testing.T) {
 		if value := <-got; value != 1 {
 			t.Errorf("%s: who waited gets %d", what, value)
 		}
+		numbers.Close()
 		if now := on.raw.Get(ctx, "n").Val(); now != after {
 			t.Errorf("%s: %q became %q", what, after, now)
 		}
@@ -416,6 +464,7 @@ func TestAnEntryThatCannotBeReadIsLoadedAndReplaced(t *testing.T) {
 	if got := must[int](t)(numbers.GetOrLoad(ctx, "n", (&source{}).load)); got != 1 {
 		t.Errorf("%d was loaded", got)
 	}
+	awaitStored(t, numbers)
 	failure := (*DecodeError)(nil)
 	if !errors.As(*told.Load(), &failure) || on.raw.Get(ctx, "n").Val() != "1" {
 		t.Errorf("%v was told, %q is stored", *told.Load(), on.raw.Get(ctx, "n").Val())
@@ -437,7 +486,9 @@ func TestABrokenBackendDoesNotBreakLoads(t *testing.T) {
 		if got := must[int](t)(numbers.GetOrLoad(ctx, "n", from.load)); got != call+1 {
 			t.Errorf("%d was loaded", got)
 		}
+		awaitStored(t, numbers)
 	}
+	numbers.Close()
 	if got := numbers.Statistics(); got.BackendFailures != 4 || told.Load() != 4 {
 		t.Errorf("%+v was counted, %d errors told", got, told.Load())
 	}

@@ -30,6 +30,8 @@ const (
 	NoJitter = -1.0
 	// DefaultLoadTimeout is that of Options.LoadTimeout.
 	DefaultLoadTimeout = 30 * time.Second
+	// DefaultBackendTimeout is that of Options.BackendTimeout.
+	DefaultBackendTimeout = time.Second
 	// DefaultRetryAfter is that of Options.RetryAfter.
 	DefaultRetryAfter = time.Second
 	// DefaultMaxRevalidations is that of Options.MaxRevalidations.
@@ -71,6 +73,10 @@ type Options struct {
 
 	// LoadTimeout is how long a loader may take: its context ends then. Default: DefaultLoadTimeout.
 	LoadTimeout time.Duration
+	// BackendTimeout is how long GetOrLoad lets the backend look for an entry before the value is loaded, and store the
+	// value then, for which no caller waits: the contexts end then. A client that does not look at its context, as
+	// go-redis without ContextTimeoutEnabled while it reads, takes timeouts of its own. Default: DefaultBackendTimeout.
+	BackendTimeout time.Duration
 	// RetryAfter is how long an entry that could not be loaded anew in the background is left alone. Default:
 	// DefaultRetryAfter.
 	RetryAfter time.Duration
@@ -88,6 +94,7 @@ func (o Options) withDefaults() (Options, error) {
 	fill(&o.Goal, Balanced)
 	fill(&o.Jitter, DefaultJitter)
 	fill(&o.LoadTimeout, DefaultLoadTimeout)
+	fill(&o.BackendTimeout, DefaultBackendTimeout)
 	fill(&o.RetryAfter, DefaultRetryAfter)
 	fill(&o.MaxRevalidations, DefaultMaxRevalidations)
 	if o.Jitter == NoJitter {
@@ -105,14 +112,16 @@ func (o Options) withDefaults() (Options, error) {
 	}{
 		{"Version", o.Version, o.Version >= 0, "it is a number from 0"},
 		{"OldVersions", o.OldVersions, !slices.Contains(o.OldVersions, o.Version), "the cache's own version is none of them"},
+		{"OldVersions", o.OldVersions, len(o.OldVersions) == 0 || slices.Min(o.OldVersions) >= 0, "they are numbers from 0"},
 		{"Codec", o.Codec, int(o.Codec) < len(codecs), codecsAllowed},
 		{"Goal", fmt.Sprintf("%q", o.Goal), prices[o.Goal] > 0, "choose memory, balanced or speed"},
-		{"TTL", o.TTL, o.TTL >= time.Millisecond || o.TTL == NoExpiry, "it is at least a millisecond, or NoExpiry"},
+		{"TTL", o.TTL, isTTL(o.TTL), ttlAllowed},
 		{"Jitter", o.Jitter, o.Jitter >= 0 && o.Jitter <= 1, "it is a share from 0 to 1, or NoJitter"},
 		{"Stale", o.Stale, o.Stale >= 0, "it is not negative"},
 		{"Stale", o.Stale, o.Stale == 0 || o.TTL != NoExpiry, "without TTL nothing becomes stale"},
 		{"NegativeTTL", o.NegativeTTL, o.NegativeTTL == 0 || o.NegativeTTL >= time.Millisecond, "it is at least a millisecond, or 0"},
 		{"LoadTimeout", o.LoadTimeout, o.LoadTimeout > 0, "it is positive"},
+		{"BackendTimeout", o.BackendTimeout, o.BackendTimeout > 0, "it is positive"},
 		{"RetryAfter", o.RetryAfter, o.RetryAfter > 0, "it is positive"},
 		{"MaxRevalidations", o.MaxRevalidations, o.MaxRevalidations > 0, "it is at least 1"},
 	} {
@@ -129,6 +138,10 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	return o, nil
 }
+
+const ttlAllowed = "it is at least a millisecond, or NoExpiry"
+
+func isTTL(ttl time.Duration) bool { return ttl >= time.Millisecond || ttl == NoExpiry }
 
 func fill[T comparable](option *T, value T) {
 	var zero T

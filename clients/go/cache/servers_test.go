@@ -26,9 +26,16 @@ func goRedisTo(t testing.TB, address string) *redis.Client {
 	return client
 }
 
-func valkeyGoTo(t testing.TB, address string) valkey.Client {
+func clusterTo(t testing.TB, addresses []string) *redis.ClusterClient {
 	t.Helper()
-	client, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{address}, DisableCache: true})
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addresses})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func valkeyGoTo(t testing.TB, addresses ...string) valkey.Client {
+	t.Helper()
+	client, err := valkey.NewClient(valkey.ClientOption{InitAddress: addresses, DisableCache: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,13 +64,12 @@ func onEach(t *testing.T, test func(*testing.T, deployment)) {
 	t.Run("valkey", both(func(t testing.TB) string { return servers.Valkey(t) }))
 	t.Run("snugly", both(func(t testing.TB) string { return servers.Snugly(t) }))
 	t.Run("cluster", func(t *testing.T) {
-		// One node has all slots, and refuses commands that touch two of them.
-		address := servers.NewCluster(t, 1).Addresses[0]
-		raw := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{address}})
-		t.Cleanup(func() { _ = raw.Close() })
+		addresses := servers.NewCluster(t, 3).Addresses
+		raw := clusterTo(t, addresses)
 		t.Run("go-redis", func(t *testing.T) { test(t, deployment{goredis.Backend(raw), raw}) })
-		raw.FlushAll(context.Background())
-		t.Run("valkey-go", func(t *testing.T) { test(t, deployment{valkeygo.Backend(valkeyGoTo(t, address)), raw}) })
+		err := raw.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return node.FlushAll(ctx).Err() })
+		check(t, err)
+		t.Run("valkey-go", func(t *testing.T) { test(t, deployment{valkeygo.Backend(valkeyGoTo(t, addresses...)), raw}) })
 	})
 }
 
