@@ -22,14 +22,14 @@ var published = map[cache.Codec]struct {
 	cache.MsgpZstd: {27_517, 300_849},
 }
 
-// The levels of zstd: the one that was published, and the default.
+// The levels of zstd: the one that was published, which is also what the default stands for, and a stronger one.
 const (
 	fastest  = 1
-	standard = 3
+	stronger = 6
 )
 
 // smallWindow is how far back zstd looks in a second try, in bytes: what is like a record is near it.
-const smallWindow = 32 << 10
+const smallWindow = 64 << 10
 
 // page is how a page of a thousand records is stored under a codec.
 type page struct {

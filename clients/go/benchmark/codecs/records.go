@@ -24,7 +24,7 @@ func records(how settings) error {
 		}
 		rows := []recordsRow{{form.alone, fastest, nil}, {form.compressed, fastest, nil}}
 		if dictionary != nil {
-			rows = append(rows, recordsRow{form.compressed, fastest, dictionary}, recordsRow{form.compressed, standard, dictionary})
+			rows = append(rows, recordsRow{form.compressed, fastest, dictionary}, recordsRow{form.compressed, stronger, dictionary})
 		}
 		if err := measureRecords(how, table, rows); err != nil {
 			return err

@@ -16,8 +16,8 @@ import (
 	"snugly.dev/go/internal/servers"
 )
 
-// dictionaryBytes is the size that is asked for. With twice as much, records took 3 % less.
-const dictionaryBytes = "16384"
+// dictionaryBytes is the size that is asked for. With a quarter of it, records took 4 % more.
+const dictionaryBytes = "65536"
 
 // trainedOn lets snugly train a dictionary, from so many records in a server, as people do. It returns nil where there is no
 // valkey-server, or where SNUGLY_BIN does not name snugly.
