@@ -3,6 +3,8 @@ package dev.snugly.core;
 import dev.snugly.core.UndecodableException.Kind;
 import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
+import java.nio.ReadOnlyBufferException;
+import java.util.Arrays;
 
 /**
  * Encodes and decodes values as a {@link CompressionConfiguration} says, for any number of threads:
@@ -22,8 +24,12 @@ public final class Codec {
   private static final int MOST_OVERHEAD = 64 + Envelope.HEADER_BYTES;
 
   private final CompressionConfiguration configuration;
-  private final CompressionBackend backend;
   private final int threshold;
+
+  /** What new values become that are written without a dictionary. */
+  private final Encoding plain;
+
+  private final int level;
   private final Dictionaries dictionaries;
   private final Counters counters = new Counters();
 
@@ -48,8 +54,20 @@ public final class Codec {
   public Codec(CompressionConfiguration configuration, Dictionaries dictionaries) {
     this.configuration = configuration;
     this.dictionaries = dictionaries;
-    backend = configuration.enabled() ? configuration.backend() : CompressionBackend.NONE;
     threshold = Math.max(configuration.minCompressionSize(), LEAST_COMPRESSED);
+    plain = configuration.enabled() ? plain(configuration.backend()) : Encoding.IDENTITY;
+    level =
+        plain == Encoding.IDENTITY
+            ? CompressionBackend.ZSTD.defaultLevel()
+            : configuration.compressionLevel();
+  }
+
+  private static Encoding plain(CompressionBackend backend) {
+    return switch (backend) {
+      case ZSTD -> Encoding.ZSTD;
+      case LZ4 -> Encoding.LZ4;
+      case NONE -> Encoding.IDENTITY;
+    };
   }
 
   private static Dictionaries given(CompressionConfiguration configuration) {
@@ -118,8 +136,8 @@ public final class Codec {
   public byte[] encode(byte[] value, byte[] key) {
     Workspace workspace = Workspaces.acquire();
     try {
-      int length = encode(workspace, ByteBuffer.wrap(value), key, null);
-      return length < 0 ? value : workspace.made(length);
+      int length = encode(workspace, Bytes.of(value, value.length), key, null);
+      return length < 0 ? value : Arrays.copyOf(workspace.scratch(length), length);
     } finally {
       workspace.release();
     }
@@ -133,14 +151,18 @@ public final class Codec {
    * @param key the value's key, which decides about dictionaries, or null
    * @param target where the bytes to store are put; its position moves behind them
    * @throws BufferOverflowException if the target has less room than {@link #maxEncodedSize} says
+   * @throws ReadOnlyBufferException if the target cannot be written to
    */
   public void encode(ByteBuffer value, byte[] key, ByteBuffer target) {
+    if (target.isReadOnly()) {
+      throw new ReadOnlyBufferException();
+    }
     if (target.remaining() < mostEncoded(value.remaining())) {
       throw new BufferOverflowException();
     }
     Workspace workspace = Workspaces.acquire();
     try {
-      int length = encode(workspace, reachable(value), key, target);
+      int length = encode(workspace, Bytes.of(value), key, Bytes.of(target));
       if (length < 0) {
         target.put(value);
       } else {
@@ -152,31 +174,26 @@ public final class Codec {
     }
   }
 
-  /** The same bytes, direct or with an array. */
-  private static ByteBuffer reachable(ByteBuffer buffer) {
-    return buffer.isDirect() || buffer.hasArray() ? buffer : ByteBuffer.wrap(copy(buffer));
-  }
-
   /**
-   * Puts the value's envelope at the position of the target or, without one, into the room of the
-   * workspace. Returns its length, or -1 if the value is to be sent as it is. Positions stay.
+   * Puts the value's envelope at the start of the target or, without one, of the workspace's
+   * scratch. Returns its length, or -1 if the value is to be sent as it is.
    */
-  private int encode(Workspace workspace, ByteBuffer value, byte[] key, ByteBuffer target) {
+  private int encode(Workspace workspace, Bytes value, byte[] key, Bytes target) {
     long started = workspace.isTimed() ? System.nanoTime() : 0;
-    int size = value.remaining();
+    int size = value.size();
     int marked = Envelope.backendOf(value);
     int length;
     Encoding encoding = Encoding.IDENTITY;
     if (marked < 0) {
-      Dictionary dictionary = dictionaryFor(size, key);
-      encoding = encodingOf(backend, dictionary);
+      Dictionary dictionary = dictionaryFor(workspace, size, key);
+      encoding = dictionary == null ? plain : Encoding.ZSTD_DICTIONARY;
       length = encodeIfWorthIt(workspace, encoding, dictionary, value, target);
     } else if (configuration.existingEnvelopes() == ExistingEnvelopes.KEEP
         && Envelope.isWellFormed(value, marked, configuration.maxDecompressedSize())) {
       counters.increment(workspace, Counter.SKIPPED_COMPRESSED);
       length = -1;
     } else {
-      encoding = backend == CompressionBackend.LZ4 ? Encoding.LZ4 : Encoding.ZSTD;
+      encoding = plain == Encoding.LZ4 ? Encoding.LZ4 : Encoding.ZSTD;
       length = attempt(workspace, encoding, null, value, target);
     }
     counters.encoded(
@@ -187,27 +204,21 @@ public final class Codec {
     return length;
   }
 
-  private Dictionary dictionaryFor(int size, byte[] key) {
-    return backend == CompressionBackend.ZSTD && size >= threshold
-        ? dictionaries.forKey(key)
-        : null;
-  }
-
-  private static Encoding encodingOf(CompressionBackend backend, Dictionary dictionary) {
-    return switch (backend) {
-      case ZSTD -> dictionary == null ? Encoding.ZSTD : Encoding.ZSTD_DICTIONARY;
-      case LZ4 -> Encoding.LZ4;
-      case NONE -> Encoding.IDENTITY;
-    };
+  private Dictionary dictionaryFor(Workspace workspace, int size, byte[] key) {
+    if (plain != Encoding.ZSTD || size < threshold) {
+      return null;
+    }
+    try {
+      return dictionaries.forKey(key);
+    } catch (RuntimeException | OutOfMemoryError error) {
+      counters.increment(workspace, Counter.ENCODE_FAILURES);
+      return null;
+    }
   }
 
   private int encodeIfWorthIt(
-      Workspace workspace,
-      Encoding encoding,
-      Dictionary dictionary,
-      ByteBuffer value,
-      ByteBuffer target) {
-    int size = value.remaining();
+      Workspace workspace, Encoding encoding, Dictionary dictionary, Bytes value, Bytes target) {
+    int size = value.size();
     if (encoding == Encoding.IDENTITY) {
       return -1;
     }
@@ -229,28 +240,25 @@ public final class Codec {
 
   /** The length of the envelope, even if that is more than the value's; -1 if it fails. */
   private int attempt(
-      Workspace workspace,
-      Encoding encoding,
-      Dictionary dictionary,
-      ByteBuffer value,
-      ByteBuffer target) {
-    boolean isChosen = backend != CompressionBackend.NONE;
-    int level =
-        isChosen ? configuration.compressionLevel() : CompressionBackend.ZSTD.defaultLevel();
+      Workspace workspace, Encoding encoding, Dictionary dictionary, Bytes value, Bytes target) {
     try {
-      ByteBuffer room = target != null ? target : workspace.room(maxEncodedSize(value.remaining()));
-      int at = target != null ? target.position() : 0;
-      Envelope.putHeader(room, at, encoding);
-      int payload = at + Envelope.HEADER_BYTES;
+      Bytes room = target != null ? target : scratch(workspace, value.size());
+      Envelope.putHeader(room, room.start, encoding);
+      int payload = room.start + Envelope.HEADER_BYTES;
       return Envelope.HEADER_BYTES
           + (encoding == Encoding.LZ4
               ? Lz4.compress(workspace, level, value, room, payload)
               : Zstd.compress(
                   workspace, level, configuration.checksum(), dictionary, value, room, payload));
-    } catch (RuntimeException | OutOfMemoryError error) {
+    } catch (RuntimeException | OutOfMemoryError | LinkageError error) {
       counters.increment(workspace, Counter.ENCODE_FAILURES);
       return -1;
     }
+  }
+
+  private static Bytes scratch(Workspace workspace, int size) {
+    byte[] scratch = workspace.scratch(maxEncodedSize(size));
+    return Bytes.of(scratch, scratch.length);
   }
 
   /**
@@ -273,7 +281,7 @@ public final class Codec {
    * @throws UndecodableException for an envelope that cannot be read
    */
   public byte[] decode(byte[] stored, byte[] key) {
-    byte[] value = decode(ByteBuffer.wrap(stored), stored, key);
+    byte[] value = decode(Bytes.of(stored, stored.length), stored, key);
     return value == null ? stored : value;
   }
 
@@ -286,12 +294,12 @@ public final class Codec {
    * @throws UndecodableException for an envelope that cannot be read
    */
   public ByteBuffer decode(ByteBuffer stored, byte[] key) {
-    byte[] value = decode(reachable(stored), null, key);
+    byte[] value = decode(Bytes.of(stored), null, key);
     return value == null ? stored : ByteBuffer.wrap(value);
   }
 
   /** The value, or null if what is stored is the value. */
-  private byte[] decode(ByteBuffer bytes, byte[] stored, byte[] key) {
+  private byte[] decode(Bytes bytes, byte[] stored, byte[] key) {
     try {
       try {
         return attempt(bytes);
@@ -310,11 +318,11 @@ public final class Codec {
       if (configuration.onUndecodable() == OnUndecodable.RAW) {
         return null;
       }
-      throw new UndecodableException(fault, key, stored != null ? stored : copy(bytes));
+      throw new UndecodableException(fault, key, stored != null ? stored : bytes.copy());
     }
   }
 
-  private byte[] attempt(ByteBuffer bytes) throws Fault {
+  private byte[] attempt(Bytes bytes) throws Fault {
     Workspace workspace = Workspaces.acquire();
     try {
       long started = workspace.isTimed() ? System.nanoTime() : 0;
@@ -325,7 +333,7 @@ public final class Codec {
         encoding = Encoding.ofBackend(backend);
         value = restored(workspace, bytes, encoding);
       }
-      int size = bytes.remaining();
+      int size = bytes.size();
       counters.decoded(workspace, encoding, size, value == null ? size : value.length);
       if (started != 0) {
         count(workspace, Counter.DECODE_NANOSECONDS, started);
@@ -336,8 +344,8 @@ public final class Codec {
     }
   }
 
-  private byte[] restored(Workspace workspace, ByteBuffer bytes, Encoding encoding) throws Fault {
-    int payload = bytes.position() + Envelope.HEADER_BYTES;
+  private byte[] restored(Workspace workspace, Bytes bytes, Encoding encoding) throws Fault {
+    int payload = bytes.start + Envelope.HEADER_BYTES;
     int limit = configuration.maxDecompressedSize();
     if (encoding == null) {
       throw Fault.unknownBackend();
@@ -363,11 +371,5 @@ public final class Codec {
   private void count(Workspace workspace, Counter counter, long started) {
     long elapsed = System.nanoTime() - started;
     counters.add(workspace, counter, Encoding.IDENTITY, elapsed * Workspace.TIMED);
-  }
-
-  private static byte[] copy(ByteBuffer bytes) {
-    byte[] copy = new byte[bytes.remaining()];
-    bytes.get(bytes.position(), copy);
-    return copy;
   }
 }

@@ -43,19 +43,14 @@ public enum Counter {
   DICTIONARIES_PUT_BACK(
       false, "dictionaries that were not in the server any more and were put back");
 
+  /** How many have a number for each encoding; they come first. */
+  private static final int PER_ENCODING = DECODED_BYTES_OUT.ordinal() + 1;
+
+  /** Where the numbers that all encodings share begin, less their first ordinal. */
+  private static final int SHARED = (Encoding.values().length - 1) * PER_ENCODING;
+
   /** How many numbers there are. */
-  static final int CELLS;
-
-  private static final int[] FIRST_CELLS = new int[values().length];
-
-  static {
-    int cells = 0;
-    for (Counter counter : values()) {
-      FIRST_CELLS[counter.ordinal()] = cells;
-      cells += counter.isPerEncoding ? Encoding.values().length : 1;
-    }
-    CELLS = cells;
-  }
+  static final int CELLS = SHARED + values().length;
 
   private final boolean isPerEncoding;
   private final String help;
@@ -81,8 +76,11 @@ public enum Counter {
     return name().toLowerCase(Locale.ROOT);
   }
 
-  /** Returns where the number for this encoding is; the encoding counts only if each has one. */
+  /**
+   * Returns where the number for this encoding is; the encoding counts only if each has one. Those
+   * of one encoding lie side by side, so that counting a value touches one place in memory.
+   */
   int cell(Encoding encoding) {
-    return FIRST_CELLS[ordinal()] + (isPerEncoding ? encoding.ordinal() : 0);
+    return ordinal() + (isPerEncoding ? encoding.ordinal() * PER_ENCODING : SHARED);
   }
 }

@@ -39,19 +39,23 @@ final class Counters {
 
   /** Counts a value that is stored. */
   void encoded(Workspace holder, Encoding encoding, int bytesIn, int bytesOut) {
-    add(holder, Counter.ENCODED_VALUES, encoding, 1);
-    add(holder, Counter.ENCODED_BYTES_IN, encoding, bytesIn);
-    add(holder, Counter.ENCODED_BYTES_OUT, encoding, bytesOut);
+    value(holder, Counter.ENCODED_VALUES.cell(encoding), bytesIn, bytesOut);
   }
 
   /** Counts a value that was read back. */
   void decoded(Workspace holder, Encoding encoding, int bytesIn, int bytesOut) {
-    add(holder, Counter.DECODED_VALUES, encoding, 1);
-    add(holder, Counter.DECODED_BYTES_IN, encoding, bytesIn);
-    add(holder, Counter.DECODED_BYTES_OUT, encoding, bytesOut);
+    value(holder, Counter.DECODED_VALUES.cell(encoding), bytesIn, bytesOut);
     if (encoding == Encoding.ZSTD_DICTIONARY) {
       increment(holder, Counter.DICTIONARY_HITS);
     }
+  }
+
+  /** Counts a value and its bytes, whose numbers follow that of values. */
+  private void value(Workspace holder, int cell, int bytesIn, int bytesOut) {
+    long[] row = rows[holder.index];
+    add(holder, row, cell, 1);
+    add(holder, row, cell + 1, bytesIn);
+    add(holder, row, cell + 2, bytesOut);
   }
 
   /** Returns the numbers of this moment. */

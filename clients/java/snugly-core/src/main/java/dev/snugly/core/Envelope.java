@@ -1,6 +1,5 @@
 package dev.snugly.core;
 
-import java.nio.ByteBuffer;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -32,7 +31,7 @@ public record Envelope(
    * @return what the envelope says of itself; empty if the bytes are no envelope
    */
   public static Optional<Envelope> inspect(byte[] stored) {
-    ByteBuffer bytes = ByteBuffer.wrap(stored);
+    Bytes bytes = Bytes.of(stored, stored.length);
     int backend = backendOf(bytes);
     if (backend < 0) {
       return Optional.empty();
@@ -58,15 +57,16 @@ public record Envelope(
   }
 
   /**
-   * Returns the backend's number if the bytes between position and limit count as an envelope, else
-   * -1: then 00 01 02 is the start of somebody's own data.
+   * Returns the backend's number if the bytes count as an envelope, else -1: then 00 01 02 is the
+   * start of somebody's own data.
    */
-  static int backendOf(ByteBuffer value) {
-    int start = value.position();
-    if (value.limit() - start < HEADER_BYTES || LittleEndian.getInt(value, start) != START) {
+  static int backendOf(Bytes value) {
+    int start = value.start;
+    // The first byte alone, which is cheaper to read, tells most values from envelopes.
+    if (value.size() < HEADER_BYTES || value.get(start) != 0 || value.getInt(start) != START) {
       return -1;
     }
-    int backend = Byte.toUnsignedInt(value.get(start + BACKEND_AT));
+    int backend = value.get(start + BACKEND_AT);
     boolean counts = (backend >= 0x01 && backend <= 0x1F) || (backend >= 0x80 && backend <= 0x9F);
     return counts ? backend : -1;
   }
@@ -74,12 +74,12 @@ public record Envelope(
   /**
    * Whether an envelope of this backend starts as it must; the rest is seen only by decoding it.
    */
-  static boolean isWellFormed(ByteBuffer value, int backend, int maxDecompressedSize) {
+  static boolean isWellFormed(Bytes value, int backend, int maxDecompressedSize) {
     Encoding encoding = Encoding.ofBackend(backend);
     if (encoding == null) {
       return false;
     }
-    int payload = value.position() + HEADER_BYTES;
+    int payload = value.start + HEADER_BYTES;
     try {
       if (encoding == Encoding.LZ4) {
         long claimed = Lz4.claimedSize(value, payload);
@@ -93,8 +93,8 @@ public record Envelope(
   }
 
   /** Puts the header of this encoding's envelopes at a place. */
-  static void putHeader(ByteBuffer target, int at, Encoding encoding) {
-    LittleEndian.putInt(target, at, START);
-    target.put(at + BACKEND_AT, (byte) encoding.backend);
+  static void putHeader(Bytes target, int at, Encoding encoding) {
+    target.putInt(at, START);
+    target.put(at + BACKEND_AT, encoding.backend);
   }
 }

@@ -62,36 +62,38 @@ final class Lz4 {
   }
 
   /**
-   * Compresses the bytes between position and limit to a place in the target, and returns how many
-   * bytes they have become. Positions stay.
+   * Compresses a value to a place in the target, and returns how many bytes it has become.
    *
    * @throws RuntimeException that of the library
    */
-  static int compress(Workspace workspace, int level, ByteBuffer value, ByteBuffer target, int at) {
-    int size = value.remaining();
-    LittleEndian.putInt(target, at, size);
+  static int compress(Workspace workspace, int level, Bytes value, Bytes target, int at) {
+    int size = value.size();
+    target.putInt(at, size);
     int block = at + LENGTH_BYTES;
+    int room = target.end - block;
+    LZ4Compressor compressor = workspace.lz4(level);
+    boolean areArrays = value.array != null && target.array != null;
     return LENGTH_BYTES
-        + workspace
-            .lz4(level)
-            .compress(value, value.position(), size, target, block, target.limit() - block);
+        + (areArrays
+            ? compressor.compress(value.array, value.start, size, target.array, block, room)
+            : compressor.compress(value.buffer(), value.start, size, target.buffer(), block, room));
   }
 
   /** The length that a payload claims for its value, in bytes. */
-  static long claimedSize(ByteBuffer bytes, int payload) throws Fault {
-    if (bytes.limit() - payload < LENGTH_BYTES) {
+  static long claimedSize(Bytes bytes, int payload) throws Fault {
+    if (bytes.end - payload < LENGTH_BYTES) {
       throw Fault.corrupt("the length is cut off");
     }
-    return Integer.toUnsignedLong(LittleEndian.getInt(bytes, payload));
+    return Integer.toUnsignedLong(bytes.getInt(payload));
   }
 
   /** The most that a payload can decode to, in bytes. */
-  static long reach(ByteBuffer bytes, int payload) {
-    return MOST_OF_A_BYTE * (bytes.limit() - payload - LENGTH_BYTES);
+  static long reach(Bytes bytes, int payload) {
+    return MOST_OF_A_BYTE * (bytes.end - payload - LENGTH_BYTES);
   }
 
-  /** The value in the payload between {@code payload} and the limit. */
-  static byte[] decompress(ByteBuffer bytes, int payload, int limit) throws Fault {
+  /** The value in the payload between {@code payload} and the end. */
+  static byte[] decompress(Bytes bytes, int payload, int limit) throws Fault {
     long claimed = claimedSize(bytes, payload);
     if (claimed > limit) {
       throw Fault.tooLarge("it claims " + claimed + " bytes", limit);
@@ -100,12 +102,9 @@ final class Lz4 {
       throw Fault.corrupt("it claims " + claimed + " bytes, which its block cannot hold");
     }
     byte[] value = Zstd.room(claimed);
-    int block = payload + LENGTH_BYTES;
     int size;
     try {
-      size =
-          DECOMPRESSOR.decompress(
-              bytes, block, bytes.limit() - block, ByteBuffer.wrap(value), 0, value.length);
+      size = decompress(bytes, payload + LENGTH_BYTES, value);
     } catch (LZ4Exception error) {
       throw Fault.corrupt(error.getMessage(), error);
     }
@@ -113,5 +112,13 @@ final class Lz4 {
       throw Fault.corrupt("it claims " + claimed + " bytes and holds " + size);
     }
     return value;
+  }
+
+  private static int decompress(Bytes bytes, int block, byte[] value) {
+    int size = bytes.end - block;
+    return bytes.array != null
+        ? DECOMPRESSOR.decompress(bytes.array, block, size, value, 0, value.length)
+        : DECOMPRESSOR.decompress(
+            bytes.direct, block, size, ByteBuffer.wrap(value), 0, value.length);
   }
 }

@@ -4,8 +4,6 @@ import com.github.luben.zstd.ZstdCompressCtx;
 import com.github.luben.zstd.ZstdDecompressCtx;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.nio.ByteBuffer;
-import java.util.Arrays;
 import java.util.Objects;
 import net.jpountz.lz4.LZ4Compressor;
 
@@ -26,9 +24,13 @@ final class Workspace {
   private static final int MAX_KEPT_VALUE = 16 << 20;
   private static final int LARGE_VALUE = 64 << 10;
 
-  /** One operation in so many is timed, and stands for all of them. */
-  static final int TIMED = 64;
+  /**
+   * One operation in so many is timed, and stands for all of them. A prime, so that encoding and
+   * decoding that take turns are both timed.
+   */
+  static final int TIMED = 61;
 
+  private static final byte[] NOTHING = {};
   private static final VarHandle BUSY;
 
   static {
@@ -45,8 +47,7 @@ final class Workspace {
   private boolean busy;
   // Not the first operation, which makes the contexts.
   private int untilTimed = TIMED / 2;
-  private ByteBuffer scratch = ByteBuffer.allocate(0);
-  private ByteBuffer room;
+  private byte[] scratch = NOTHING;
 
   private Compressing compressing;
   // Contexts of their own, so that what is without a dictionary never sees one.
@@ -68,7 +69,9 @@ final class Workspace {
 
   /** Gives it back. */
   void release() {
-    room = null;
+    if (scratch.length > MAX_KEPT_SCRATCH) {
+      scratch = NOTHING;
+    }
     if (index == Workspaces.COUNT) {
       close();
     } else {
@@ -85,27 +88,13 @@ final class Workspace {
     return true;
   }
 
-  /** A heap buffer of at least this size, from 0 on, whose content is anything. */
-  ByteBuffer scratch(int size) {
-    if (size > MAX_KEPT_SCRATCH) {
-      return ByteBuffer.allocate(size);
-    }
-    if (scratch.capacity() < size) {
-      scratch = ByteBuffer.allocate(Math.max(Integer.highestOneBit(size - 1) << 1, 1 << 12));
+  /** An array of at least this size, whose content is anything until it is released. */
+  byte[] scratch(int size) {
+    if (scratch.length < size) {
+      boolean isKept = size <= MAX_KEPT_SCRATCH;
+      scratch = new byte[isKept ? Math.max(Integer.highestOneBit(size - 1) << 1, 1 << 12) : size];
     }
     return scratch;
-  }
-
-  /** The room for an envelope that is to be an array of its own. */
-  ByteBuffer room(int size) {
-    room = scratch(size);
-    return room;
-  }
-
-  /** What was written to the room, so many bytes. */
-  byte[] made(int length) {
-    int start = room.arrayOffset();
-    return Arrays.copyOfRange(room.array(), start, start + length);
   }
 
   /** The context for zstd at this level, with or without a dictionary. */
@@ -153,6 +142,7 @@ final class Workspace {
       decompressingWith = new ZstdDecompressCtx();
     }
     if (!Objects.equals(decompressingDictionary, dictionary)) {
+      decompressingDictionary = null;
       decompressingWith.loadDict(dictionary.decompressing());
       decompressingDictionary = dictionary;
     }

@@ -3,15 +3,13 @@ package dev.snugly.core;
 import com.github.luben.zstd.ZstdCompressCtx;
 import com.github.luben.zstd.ZstdDecompressCtx;
 import com.github.luben.zstd.ZstdException;
-import java.nio.ByteBuffer;
 
 /** zstd: one frame a value, in one call, with a context that is used again. */
 final class Zstd {
   private Zstd() {}
 
   /**
-   * Compresses the bytes between position and limit to a place in the target, and returns how many
-   * bytes they have become. Positions stay. Both buffers are direct or have an array.
+   * Compresses a value to a place in the target, and returns how many bytes it has become.
    *
    * @throws RuntimeException that of the library
    */
@@ -20,27 +18,25 @@ final class Zstd {
       int level,
       boolean checksum,
       Dictionary dictionary,
-      ByteBuffer value,
-      ByteBuffer target,
+      Bytes value,
+      Bytes target,
       int at) {
-    int start = value.position();
-    int size = value.remaining();
-    int room = target.limit() - at;
-    ZstdCompressCtx context = workspace.compressor(level, checksum, dictionary);
+    int size = value.size();
     try {
-      if (value.isDirect() && target.isDirect()) {
-        return context.compressDirectByteBuffer(target, at, room, value, start, size);
-      }
+      ZstdCompressCtx context = workspace.compressor(level, checksum, dictionary);
       // The library wants both in arrays or both direct.
-      byte[] from = value.isDirect() ? copy(value) : value.array();
-      int fromAt = value.isDirect() ? 0 : value.arrayOffset() + start;
-      if (target.hasArray()) {
-        int to = target.arrayOffset() + at;
-        return context.compressByteArray(target.array(), to, room, from, fromAt, size);
+      if (value.direct != null && target.direct != null) {
+        return context.compressDirectByteBuffer(
+            target.direct, at, target.end - at, value.direct, value.start, size);
       }
-      byte[] draft = workspace.scratch(Codec.maxEncodedSize(size)).array();
+      byte[] from = value.array != null ? value.array : value.copy();
+      int fromAt = value.array != null ? value.start : 0;
+      if (target.array != null) {
+        return context.compressByteArray(target.array, at, target.end - at, from, fromAt, size);
+      }
+      byte[] draft = workspace.scratch(Codec.maxEncodedSize(size));
       int written = context.compressByteArray(draft, 0, draft.length, from, fromAt, size);
-      target.put(at, draft, 0, written);
+      target.direct.put(at, draft, 0, written);
       return written;
     } catch (RuntimeException error) {
       workspace.discardCompressors();
@@ -50,20 +46,14 @@ final class Zstd {
     }
   }
 
-  private static byte[] copy(ByteBuffer value) {
-    byte[] copy = new byte[value.remaining()];
-    value.get(value.position(), copy);
-    return copy;
-  }
-
   /**
-   * The value in the one frame between {@code start} and the limit.
+   * The value in the one frame between {@code start} and the end.
    *
    * @param dictionary the one that the frame needs, or null
    */
   static byte[] decompress(
       Workspace workspace,
-      ByteBuffer bytes,
+      Bytes bytes,
       int start,
       ZstdFrame frame,
       long reach,
@@ -97,17 +87,12 @@ final class Zstd {
   }
 
   private static byte[] decompressUnclaimed(
-      Workspace workspace,
-      ZstdDecompressCtx context,
-      ByteBuffer bytes,
-      int start,
-      long reach,
-      int limit)
+      Workspace workspace, ZstdDecompressCtx context, Bytes bytes, int start, long reach, int limit)
       throws Fault {
     int most = (int) Math.min(reach, limit);
     byte[] room;
     try {
-      room = workspace.scratch(most).array();
+      room = workspace.scratch(most);
     } catch (OutOfMemoryError error) {
       throw Fault.outOfMemory(most, error);
     }
@@ -127,12 +112,11 @@ final class Zstd {
   }
 
   private static int decompress(
-      ZstdDecompressCtx context, ByteBuffer bytes, int start, byte[] target, int room) {
-    int size = bytes.limit() - start;
-    return bytes.isDirect()
-        ? context.decompressDirectByteBufferToByteArray(target, 0, room, bytes, start, size)
-        : context.decompressByteArray(
-            target, 0, room, bytes.array(), bytes.arrayOffset() + start, size);
+      ZstdDecompressCtx context, Bytes bytes, int start, byte[] target, int room) {
+    int size = bytes.end - start;
+    return bytes.array != null
+        ? context.decompressByteArray(target, 0, room, bytes.array, start, size)
+        : context.decompressDirectByteBufferToByteArray(target, 0, room, bytes.direct, start, size);
   }
 
   /** An array of a size that is within the limit and within reach. */

@@ -1,7 +1,5 @@
 package dev.snugly.core;
 
-import java.nio.ByteBuffer;
-
 /**
  * The structure of a zstd frame (RFC 8878, section 3.1.1), read without decoding it.
  *
@@ -51,13 +49,13 @@ final class ZstdFrame {
     this.end = end;
   }
 
-  /** Reads the header of the frame that lies from {@code start} to the limit. */
-  static ZstdFrame header(ByteBuffer bytes, int start) throws Fault {
-    int limit = bytes.limit();
+  /** Reads the header of the frame that lies from {@code start} to the end. */
+  static ZstdFrame header(Bytes bytes, int start) throws Fault {
+    int limit = bytes.end;
     if (limit - start < 5) {
       throw Fault.corrupt(CUT);
     }
-    if (LittleEndian.getInt(bytes, start) != MAGIC) {
+    if (bytes.getInt(start) != MAGIC) {
       throw Fault.corrupt("no zstd frame starts here");
     }
     int descriptor = bytes.get(start + 4);
@@ -75,12 +73,12 @@ final class ZstdFrame {
     }
     long window = 0;
     if (!isSingleSegment) {
-      window = window(Byte.toUnsignedInt(bytes.get(at)));
+      window = window(bytes.get(at));
       at++;
     }
-    int dictionary = (int) LittleEndian.get(bytes, at, dictionaryBytes);
+    int dictionary = (int) bytes.number(at, dictionaryBytes);
     at += dictionaryBytes;
-    long contentSize = LittleEndian.get(bytes, at, sizeBytes) + (sizeBytes == 2 ? 256 : 0);
+    long contentSize = bytes.number(at, sizeBytes) + (sizeBytes == 2 ? 256 : 0);
     at += sizeBytes;
     boolean hasChecksum = (descriptor & 0b100) != 0;
     return new ZstdFrame(
@@ -96,9 +94,9 @@ final class ZstdFrame {
    * Walks over the blocks: returns the most that the frame can decode to, in bytes, if it is all
    * there and nothing follows it.
    */
-  long reach(ByteBuffer bytes) throws Fault {
+  long reach(Bytes bytes) throws Fault {
     long maxBlock = Long.compareUnsigned(window, MAX_BLOCK) < 0 ? window : MAX_BLOCK;
-    int limit = bytes.limit();
+    int limit = bytes.end;
     int at = end;
     long reach = 0;
     boolean isLast = false;
@@ -106,7 +104,7 @@ final class ZstdFrame {
       if (limit - at < BLOCK_HEADER_BYTES) {
         throw Fault.corrupt(CUT);
       }
-      int block = (int) LittleEndian.get(bytes, at, BLOCK_HEADER_BYTES);
+      int block = (int) bytes.number(at, BLOCK_HEADER_BYTES);
       at += BLOCK_HEADER_BYTES;
       isLast = (block & 1) != 0;
       int size = block >>> 3;

@@ -8,10 +8,10 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.google.gson.JsonObject;
 import dev.snugly.testing.Vectors;
 import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
+import java.nio.ReadOnlyBufferException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -158,6 +158,29 @@ class CodecTest {
   }
 
   @Test
+  void aTargetThatCannotBeWrittenToIsRefused() {
+    Codec codec = new Codec(CompressionConfiguration.defaults());
+    ByteBuffer value = ByteBuffer.wrap(PAGE);
+    int room = Codec.maxEncodedSize(PAGE.length);
+    for (ByteBuffer target : List.of(ByteBuffer.allocate(room), ByteBuffer.allocateDirect(room))) {
+      ByteBuffer readOnly = target.asReadOnlyBuffer();
+      assertThrows(ReadOnlyBufferException.class, () -> codec.encode(value, null, readOnly));
+      assertEquals(0, readOnly.position());
+      assertEquals(0, value.position());
+    }
+  }
+
+  @Test
+  void aScratchOfAnyLengthLeavesTheNextValueAlone() {
+    Codec codec = new Codec(CompressionConfiguration.defaults());
+    for (int length : new int[] {PAGE.length, 3 << 20, PAGE.length, 1 << 20, 5 << 20}) {
+      byte[] value = new byte[length];
+      System.arraycopy(PAGE, 0, value, 0, PAGE.length);
+      assertArrayEquals(value, codec.decode(codec.encode(value)));
+    }
+  }
+
+  @Test
   void aLargeValueAtAHighLevelIsReadBack() {
     byte[] large = Vectors.noise(3, 300_000);
     System.arraycopy(PAGE, 0, large, 100_000, PAGE.length);
@@ -243,13 +266,35 @@ class CodecTest {
   }
 
   @Test
+  void aFailingChoiceOfDictionariesDoesNotKeepValuesFromBeingWritten() {
+    Codec codec =
+        new Codec(
+            CompressionConfiguration.defaults(),
+            new Dictionaries() {
+              @Override
+              public Dictionary forKey(byte[] key) {
+                throw new IllegalStateException("no dictionary today");
+              }
+
+              @Override
+              public Dictionary find(int id) {
+                return null;
+              }
+            });
+    byte[] value = "again and ".repeat(20).getBytes(UTF_8);
+    byte[] stored = codec.encode(value);
+    assertTrue(stored.length < value.length);
+    assertArrayEquals(value, codec.decode(stored));
+    assertEquals(1, codec.statistics().total(Counter.ENCODE_FAILURES));
+  }
+
+  @Test
   void aCodecWithoutAClientKnowsNoCatalogue() {
     CompressionConfiguration catalogue = CompressionConfiguration.builder().catalogue(true).build();
     assertThrows(ConfigurationException.class, () -> new Codec(catalogue));
   }
 
   private static Dictionary profiles() {
-    JsonObject named = Vectors.read("envelopes.json").getAsJsonObject("dictionaries");
-    return Dictionary.of(Vectors.expand(named.getAsJsonObject("profiles").get("bytes")));
+    return Dictionary.of(Vectors.dictionary("profiles"));
   }
 }

@@ -144,8 +144,7 @@ class VectorsTest {
     JsonObject dictionaries = ENVELOPES.getAsJsonObject("dictionaries");
     for (String name : dictionaries.keySet()) {
       JsonObject each = dictionaries.getAsJsonObject(name);
-      assertEquals(
-          each.get("id").getAsInt(), Dictionary.of(Vectors.expand(each.get("bytes"))).id());
+      assertEquals(each.get("id").getAsInt(), dictionary(name).id());
     }
   }
 
@@ -221,8 +220,7 @@ class VectorsTest {
   }
 
   private static Dictionary dictionary(String name) {
-    JsonObject named = ENVELOPES.getAsJsonObject("dictionaries").getAsJsonObject(name);
-    return Dictionary.of(Vectors.expand(named.get("bytes")));
+    return Dictionary.of(Vectors.dictionary(name));
   }
 
   private static Dictionaries reading(Map<Integer, Dictionary> dictionaries) {

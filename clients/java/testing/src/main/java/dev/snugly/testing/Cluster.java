@@ -4,11 +4,13 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A real cluster of valkey-servers without replicas. */
+/** A real cluster of valkey-servers, without replicas but for one that a test adds. */
 public final class Cluster implements AutoCloseable {
   private static final int SLOTS = 16384;
 
   private final List<Server> nodes = new ArrayList<>();
+  private final List<Integer> buses = new ArrayList<>();
+  private final List<Server> replicas = new ArrayList<>();
 
   private Cluster() {}
 
@@ -29,11 +31,9 @@ public final class Cluster implements AutoCloseable {
   }
 
   private void form(int count) {
-    List<Integer> buses = new ArrayList<>();
     for (int number = 0; number < count; number++) {
-      int bus = Server.freePort();
-      buses.add(bus);
-      nodes.add(Server.valkey("--cluster-enabled", "yes", "--cluster-port", Integer.toString(bus)));
+      buses.add(Server.freePort());
+      nodes.add(node(buses.get(number)));
     }
     for (int number = 0; number < count; number++) {
       try (Connection connection = nodes.get(number).connect()) {
@@ -41,8 +41,7 @@ public final class Cluster implements AutoCloseable {
         connection.command(
             "CLUSTER", "ADDSLOTSRANGE", SLOTS * number / count, SLOTS * (number + 1) / count - 1);
         for (int other = 0; other < number; other++) {
-          connection.command(
-              "CLUSTER", "MEET", "127.0.0.1", nodes.get(other).port(), buses.get(other));
+          meet(connection, other);
         }
       }
     }
@@ -56,6 +55,91 @@ public final class Cluster implements AutoCloseable {
       String info = new String(connection.bytes("CLUSTER", "INFO"), StandardCharsets.UTF_8);
       List<?> rows = (List<?>) connection.command("CLUSTER", "SLOTS");
       return info.contains("cluster_state:ok") && rows.size() == count;
+    }
+  }
+
+  private static Server node(int bus) {
+    return Server.valkey("--cluster-enabled", "yes", "--cluster-port", Integer.toString(bus));
+  }
+
+  private void meet(Connection connection, int node) {
+    connection.command("CLUSTER", "MEET", "127.0.0.1", nodes.get(node).port(), buses.get(node));
+  }
+
+  /** Adds a replica of the first node; every node knows it when this returns. */
+  public Server addReplica() {
+    Server replica = node(Server.freePort());
+    replicas.add(replica);
+    String primary = id(0);
+    try (Connection connection = replica.connect()) {
+      meet(connection, 0);
+      Waiting.until(
+          "it knows the primary", () -> connection.text("CLUSTER", "NODES").contains(primary));
+      connection.command("CLUSTER", "REPLICATE", primary);
+      Waiting.until(
+          "it has the primary's values",
+          () -> connection.text("INFO", "replication").contains("master_link_status:up"));
+    }
+    for (Server node : nodes) {
+      try (Connection connection = node.connect()) {
+        Waiting.until("every node names it to clients", () -> namesAReplica(connection));
+      }
+    }
+    return replica;
+  }
+
+  private static boolean namesAReplica(Connection connection) {
+    List<?> rows = (List<?>) connection.command("CLUSTER", "SLOTS");
+    return rows.stream().anyMatch(row -> ((List<?>) row).size() > 3); // Start, end, primary.
+  }
+
+  /** Returns the slot of a key. */
+  public int slot(String key) {
+    try (Connection connection = nodes.get(0).connect()) {
+      return ((Long) connection.command("CLUSTER", "KEYSLOT", key)).intValue();
+    }
+  }
+
+  /** Returns the number of the node that has a slot, before any was moved. */
+  public int owner(int slot) {
+    return ((slot + 1) * nodes.size() - 1) / SLOTS;
+  }
+
+  /**
+   * Gives an empty slot to another node: its owner of before answers MOVED.
+   *
+   * @param slot which one
+   * @param to the number of the node
+   */
+  public void move(int slot, int to) {
+    String id = id(to);
+    setSlot(to, slot, "NODE", id); // At first, so that no other one says it is its own.
+    for (int at = 0; at < nodes.size(); at++) {
+      setSlot(at, slot, "NODE", id);
+    }
+  }
+
+  /**
+   * Begins to move a slot and does not end: for keys that are not there its owner answers ASK.
+   *
+   * @param slot which one
+   * @param from the number of its owner
+   * @param to the number of the other node
+   */
+  public void beginToMove(int slot, int from, int to) {
+    setSlot(to, slot, "IMPORTING", id(from));
+    setSlot(from, slot, "MIGRATING", id(to));
+  }
+
+  private void setSlot(int at, int slot, String state, String id) {
+    try (Connection connection = nodes.get(at).connect()) {
+      connection.command("CLUSTER", "SETSLOT", slot, state, id);
+    }
+  }
+
+  private String id(int node) {
+    try (Connection connection = nodes.get(node).connect()) {
+      return connection.text("CLUSTER", "MYID");
     }
   }
 
@@ -75,6 +159,7 @@ public final class Cluster implements AutoCloseable {
 
   @Override
   public void close() {
+    replicas.forEach(Server::close);
     nodes.forEach(Server::close);
   }
 }

@@ -12,7 +12,6 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.Assumptions;
 
 /** A real server on a free port of loopback, which is ended when this is closed. */
 public final class Server implements AutoCloseable {
@@ -22,10 +21,13 @@ public final class Server implements AutoCloseable {
   private final Path folder;
   private final int port;
 
-  private Server(int port, List<String> command) {
+  /**
+   * @param folder where it runs, which is removed with everything in it when it has ended
+   */
+  private Server(int port, Path folder, List<String> command) {
     this.port = port;
+    this.folder = folder;
     try {
-      folder = Files.createTempDirectory("snugly-test-");
       process =
           new ProcessBuilder(command)
               .directory(folder.toFile())
@@ -45,35 +47,33 @@ public final class Server implements AutoCloseable {
 
   /**
    * Starts a valkey-server, which the environment variable {@code SNUGLY_VALKEY_SERVER} names.
-   * Tests that need one are skipped without it.
+   * Without it the test fails, or is skipped: see {@link Needed}.
    *
    * @param options what its command line has besides
    */
   public static Server valkey(String... options) {
-    return valkey(freePort(), options);
+    return inMemory(Needed.program("SNUGLY_VALKEY_SERVER"), options);
   }
 
-  static Server valkey(int port, String... options) {
+  /** Starts a server of Valkey's or Redis's kind, which keeps nothing on disk. */
+  static Server inMemory(String program, String... options) {
+    int port = freePort();
     List<String> command = new ArrayList<>();
-    command.add(program("SNUGLY_VALKEY_SERVER"));
+    command.add(program);
     command.addAll(List.of("--port", Integer.toString(port), "--bind", "127.0.0.1"));
     command.addAll(List.of("--save", "", "--appendonly", "no"));
     command.addAll(List.of(options));
-    return new Server(port, command);
+    return new Server(port, folder(), command);
   }
 
   /** Starts snugly's server, which the environment variable {@code SNUGLY_BIN} names. */
   public static Server snugly() {
+    String program = Needed.program("SNUGLY_BIN");
     int port = freePort();
     return new Server(
         port,
-        List.of(
-            program("SNUGLY_BIN"),
-            "serve",
-            "--bind",
-            "127.0.0.1",
-            "--port",
-            Integer.toString(port)));
+        folder(),
+        List.of(program, "serve", "--bind", "127.0.0.1", "--port", Integer.toString(port)));
   }
 
   /**
@@ -82,24 +82,27 @@ public final class Server implements AutoCloseable {
    * @param primary the server
    */
   public static Server sentinel(Server primary) {
+    String program = Needed.program("SNUGLY_VALKEY_SERVER");
     int port = freePort();
+    Path folder = folder();
     try {
-      Path settings = Files.createTempFile("snugly-sentinel-", ".conf");
       Files.writeString(
-          settings,
+          folder.resolve("sentinel.conf"),
           "port %d\nbind 127.0.0.1\nsentinel monitor cache 127.0.0.1 %d 1\n"
               .formatted(port, primary.port()));
-      return new Server(
-          port, List.of(program("SNUGLY_VALKEY_SERVER"), settings.toString(), "--sentinel"));
     } catch (IOException error) {
       throw new UncheckedIOException(error);
     }
+    return new Server(port, folder, List.of(program, "sentinel.conf", "--sentinel"));
   }
 
-  private static String program(String variable) {
-    String program = System.getenv(variable);
-    Assumptions.assumeTrue(program != null, () -> "no server: set " + variable);
-    return program;
+  /** Makes a folder for files of a test, to be removed. */
+  static Path folder() {
+    try {
+      return Files.createTempDirectory("snugly-test-");
+    } catch (IOException error) {
+      throw new UncheckedIOException(error);
+    }
   }
 
   /** Returns a port that nobody listens on. */
@@ -148,13 +151,18 @@ public final class Server implements AutoCloseable {
       if (!process.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS)) {
         process.destroyForcibly().waitFor();
       }
-      try (Stream<Path> paths = Files.walk(folder)) {
-        for (Path path : paths.sorted(Comparator.reverseOrder()).toList()) {
-          Files.delete(path);
-        }
-      }
+      remove(folder);
     } catch (InterruptedException error) {
       Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Removes a folder with everything in it. */
+  static void remove(Path folder) {
+    try (Stream<Path> paths = Files.walk(folder)) {
+      for (Path path : paths.sorted(Comparator.reverseOrder()).toList()) {
+        Files.delete(path);
+      }
     } catch (IOException error) {
       throw new UncheckedIOException(error);
     }

@@ -34,6 +34,16 @@ public final class Vectors {
     }
   }
 
+  /**
+   * Returns the bytes of a dictionary that vectors are encoded with.
+   *
+   * @param name as in the head of {@code envelopes.json}, such as {@code profiles}
+   */
+  public static byte[] dictionary(String name) {
+    JsonObject dictionaries = read("envelopes.json").getAsJsonObject("dictionaries");
+    return expand(dictionaries.getAsJsonObject(name).get("bytes"));
+  }
+
   /** Returns the objects of an array. */
   public static List<JsonObject> objects(JsonElement array) {
     List<JsonObject> objects = new ArrayList<>();

@@ -4,7 +4,6 @@ import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Counter;
 import dev.snugly.core.Dictionaries;
 import dev.snugly.core.Dictionary;
-import java.lang.System.Logger.Level;
 import java.lang.ref.WeakReference;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -26,7 +25,7 @@ public final class Keeper implements Dictionaries, AutoCloseable {
   private final Upkeep upkeep;
   private final boolean writes;
   private final Supplier<? extends DictionaryServer> servers;
-  private final Map<Integer, CompletableFuture<Boolean>> fetching = new ConcurrentHashMap<>();
+  private final Map<Integer, CompletableFuture<Outcome>> fetching = new ConcurrentHashMap<>();
   private final CountDownLatch closed = new CountDownLatch(1);
   private volatile boolean isKeeping;
 
@@ -90,39 +89,59 @@ public final class Keeper implements Dictionaries, AutoCloseable {
     if (closed.getCount() == 0) {
       return false;
     }
-    CompletableFuture<Boolean> own = new CompletableFuture<>();
-    CompletableFuture<Boolean> other = fetching.putIfAbsent(id, own);
-    if (other != null) {
-      return other.join();
+    CompletableFuture<Outcome> own = new CompletableFuture<>();
+    Outcome outcome = Outcome.INTERRUPTED;
+    while (outcome == Outcome.INTERRUPTED) {
+      CompletableFuture<Outcome> other = fetching.putIfAbsent(id, own);
+      if (other == null) {
+        return lookForAll(id, own) == Outcome.FOUND;
+      }
+      outcome = other.join();
     }
-    boolean isFound = false;
+    return outcome == Outcome.FOUND;
+  }
+
+  /** What came of looking for a dictionary; those who wait for an interrupted thread look again. */
+  private enum Outcome {
+    FOUND,
+    MISSING,
+    INTERRUPTED
+  }
+
+  private Outcome lookForAll(int id, CompletableFuture<Outcome> told) {
+    Outcome outcome = Outcome.MISSING;
     try {
-      isFound = atHand.find(id) != null || (!upkeep.isMissing(id) && look(id));
+      outcome = look(id);
     } finally {
       fetching.remove(id);
-      own.complete(isFound);
+      told.complete(outcome);
     }
-    return isFound;
+    return outcome;
   }
 
-  private boolean look(int id) {
+  private Outcome look(int id) {
+    if (atHand.find(id) != null) {
+      return Outcome.FOUND;
+    }
+    if (upkeep.isMissing(id)) {
+      return Outcome.MISSING;
+    }
     try (DictionaryServer server = servers.get()) {
-      return upkeep.find(id, server);
+      return upkeep.find(id, server) ? Outcome.FOUND : Outcome.MISSING;
     } catch (InterruptedException error) {
       Thread.currentThread().interrupt();
-      return false;
+      return Outcome.INTERRUPTED;
     } catch (RuntimeException error) {
       unexpected(error);
-      return false;
+      return Outcome.MISSING;
     }
   }
 
-  private static void unexpected(RuntimeException error) {
-    System.getLogger("dev.snugly")
-        .log(Level.WARNING, "dictionaries could not be looked after; it is tried again", error);
+  private void unexpected(Throwable error) {
+    upkeep.warn("dictionaries could not be looked after; it is tried again: " + error, error);
   }
 
-  /** Begins to look after dictionaries, unless somebody does. */
+  /** Begins to look after dictionaries, unless somebody does, or as soon as it can be done. */
   private void begin() {
     if (isKeeping) {
       return;
@@ -131,10 +150,14 @@ public final class Keeper implements Dictionaries, AutoCloseable {
       if (isKeeping || closed.getCount() == 0) {
         return;
       }
-      Thread thread = new Thread(new Care(this), "snugly-dictionaries");
-      thread.setDaemon(true);
-      thread.start();
-      isKeeping = true;
+      try {
+        Thread thread = new Thread(new Care(this), "snugly-dictionaries");
+        thread.setDaemon(true);
+        thread.start();
+        isKeeping = true;
+      } catch (RuntimeException | OutOfMemoryError error) {
+        unexpected(error);
+      }
     }
   }
 
@@ -170,8 +193,8 @@ public final class Keeper implements Dictionaries, AutoCloseable {
           pause = keeper.upkeep.interval().toNanos();
           try {
             keeper.upkeep.round(server);
-          } catch (RuntimeException error) {
-            unexpected(error);
+          } catch (RuntimeException | OutOfMemoryError error) {
+            keeper.unexpected(error);
           }
         }
       } catch (InterruptedException ended) {

@@ -305,9 +305,14 @@ final class Upkeep {
   }
 
   /** Logs a warning, each once. */
-  void warn(String message) {
+  private void warn(String message) {
+    warn(message, null);
+  }
+
+  /** Logs a warning and what caused it, or null, each once by its message. */
+  void warn(String message, Throwable cause) {
     if (warned.size() < MOST_REMEMBERED && warned.add(message)) {
-      LOGGER.log(Level.WARNING, message);
+      LOGGER.log(Level.WARNING, message, cause);
     }
   }
 }

@@ -3,6 +3,8 @@ package dev.snugly.core.client;
 import dev.snugly.core.Codec;
 import dev.snugly.core.CommandRefusedException;
 import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.Counter;
+import dev.snugly.core.Envelope;
 import dev.snugly.core.Statistics;
 import dev.snugly.core.catalogue.DictionaryServer;
 import dev.snugly.core.catalogue.Keeper;
@@ -10,6 +12,7 @@ import dev.snugly.core.commands.CommandTable;
 import dev.snugly.core.commands.Request;
 import dev.snugly.core.commands.Row;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.function.Supplier;
 
 /**
@@ -64,6 +67,30 @@ public final class Compressor implements AutoCloseable {
    */
   public Request request(Row row, List<byte[]> words) {
     return row.request(words, codec::encode);
+  }
+
+  /**
+   * Says whether restoring a value would wait for its dictionary.
+   *
+   * @param envelope what the value is stored as
+   * @return true if it is written with a dictionary that is not at hand
+   */
+  public boolean needsFetch(Envelope envelope) {
+    OptionalLong id = envelope.dictionary();
+    return id.isPresent() && keeper.find((int) id.getAsLong()) == null;
+  }
+
+  /**
+   * Gets a dictionary that is not at hand, and waits for it. After one that is not found, restoring
+   * a value with it fails at once.
+   *
+   * @param id its ID
+   */
+  public void fetch(long id) {
+    // One that is not found is counted by whoever restores a value with it.
+    if (keeper.fetch((int) id)) {
+      codec.count(Counter.DICTIONARY_MISSES);
+    }
   }
 
   /** Ends the thread that looks after dictionaries, if there is one. */

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.BinaryOperator;
 
 /** What becomes of one command, for a client that compresses certain types of values. */
@@ -32,7 +33,7 @@ public final class Row {
   private final Set<String> without;
 
   /** What was found in commands of so many words, where all of them are alike. */
-  private final Found[] remembered;
+  private final AtomicReferenceArray<Found> remembered;
 
   /** A rule: the command is refused if one of these options is given, or always without any. */
   private record Refusal(Set<String> options, String message) {}
@@ -62,7 +63,7 @@ public final class Row {
     Items fixed = items.withoutTail();
     boolean hasTail = fixed.items().size() < items.items().size();
     int upTo = hasTail ? 1 + fixed.items().size() : REMEMBERED_WORDS;
-    remembered = new Found[fixed.areByLength() ? upTo + 1 : 0];
+    remembered = new AtomicReferenceArray<>(fixed.areByLength() ? upTo + 1 : 0);
   }
 
   private static boolean isAmong(JsonElement type, Set<ValueType> types) {
@@ -125,13 +126,13 @@ public final class Row {
 
   private Found find(List<byte[]> words) {
     int count = words.size();
-    if (count >= remembered.length) {
+    if (count >= remembered.length()) {
       return Match.of(items, options, words);
     }
-    Found found = remembered[count];
+    Found found = remembered.get(count);
     if (found == null) {
       found = Match.of(items, options, words);
-      remembered[count] = found;
+      remembered.set(count, found);
     }
     return found;
   }

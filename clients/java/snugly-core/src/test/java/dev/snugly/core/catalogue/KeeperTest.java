@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.google.gson.JsonObject;
 import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Counter;
@@ -135,6 +134,26 @@ class KeeperTest {
   }
 
   @Test
+  void whoWaitsForAThreadThatIsInterruptedLooksAgain() throws Exception {
+    Codec reader = codec(settings());
+    long before = misses();
+    Thread first =
+        new Thread(() -> assertThrows(UndecodableException.class, () -> reader.decode(STORED)));
+    first.start();
+    Waiting.until("the first has asked", () -> misses() > before);
+    ExecutorService executor = Executors.newSingleThreadExecutor();
+    try {
+      Future<byte[]> second = executor.submit(() -> reader.decode(STORED));
+      first.interrupt();
+      first.join();
+      putBeside(PROFILES);
+      assertArrayEquals(USER, second.get());
+    } finally {
+      executor.shutdownNow();
+    }
+  }
+
+  @Test
   void aGivenDictionaryIsPutBesideTheDataBeforeItIsUsed() {
     Codec writer = codec(settings().dictionary(PROFILES));
     assertEquals(1, Envelope.inspect(writer.encode(USER, KEY)).orElseThrow().backend());
@@ -237,6 +256,19 @@ class KeeperTest {
   }
 
   @Test
+  void whatIsAtHandIsUsedEvenIfItsCareCannotBegin() {
+    Keeper keeper =
+        new Keeper(
+            settings().dictionary(PROFILES).build(),
+            () -> {
+              throw new IllegalStateException("there is no way to the server");
+            },
+            counter -> {});
+    assertEquals(PROFILES, keeper.find(PROFILES.id()));
+    assertNull(keeper.forKey(KEY));
+  }
+
+  @Test
   void theThreadEndsWithItsKeeper() {
     codec(settings().catalogue(true)).encode(USER, KEY);
     assertTrue(isKept());
@@ -319,8 +351,7 @@ class KeeperTest {
   }
 
   private static Dictionary dictionary(String name) {
-    JsonObject named = Vectors.read("envelopes.json").getAsJsonObject("dictionaries");
-    return Dictionary.of(Vectors.expand(named.getAsJsonObject(name).get("bytes")));
+    return Dictionary.of(Vectors.dictionary(name));
   }
 
   /** A way to the server without a client library. */
