@@ -18,7 +18,7 @@ final class CompressedClusterConnection<K, V> extends StatefulRedisClusterConnec
   private final Dispatcher<K, V> dispatcher;
 
   CompressedClusterConnection(
-      Compressor compressor,
+      Commands commands,
       RedisChannelWriter writer,
       ClusterPushHandler pushHandler,
       RedisCodec<K, V> codec,
@@ -26,7 +26,7 @@ final class CompressedClusterConnection<K, V> extends StatefulRedisClusterConnec
       Supplier<JsonParser> parser) {
     super(writer, pushHandler, codec, timeout, parser);
     // Transactions are for connections of nodes.
-    dispatcher = new Dispatcher<>(compressor, codec, () -> false);
+    dispatcher = new Dispatcher<>(commands, codec, () -> false);
   }
 
   @Override

@@ -28,6 +28,9 @@ final class CompressedCommand<K, V, T> extends CommandWrapper<K, V, T> {
 
   @Override
   public void encode(ByteBuf buffer) {
+    if (recorder != null) {
+      recorder.forget();
+    }
     if (words == null) {
       super.encode(buffer);
     } else {
@@ -35,9 +38,11 @@ final class CompressedCommand<K, V, T> extends CommandWrapper<K, V, T> {
     }
   }
 
+  /** The recorder, unless nobody wants the reply: without an output a command ends when sent. */
   @Override
   public CommandOutput<K, V, T> getOutput() {
-    return recorder == null ? super.getOutput() : recorder;
+    CommandOutput<K, V, T> output = super.getOutput();
+    return recorder == null || output == null ? output : recorder;
   }
 
   @Override
@@ -54,7 +59,7 @@ final class CompressedCommand<K, V, T> extends CommandWrapper<K, V, T> {
     if (recorder != null) {
       try {
         recorder.deliver();
-      } catch (RuntimeException | OutOfMemoryError error) {
+      } catch (RuntimeException | Error error) { // Whoever waits must be told.
         completeExceptionally(error);
         return;
       }

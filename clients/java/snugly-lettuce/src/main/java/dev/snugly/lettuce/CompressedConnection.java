@@ -15,14 +15,14 @@ final class CompressedConnection<K, V> extends StatefulRedisConnectionImpl<K, V>
   private final Dispatcher<K, V> dispatcher;
 
   CompressedConnection(
-      Compressor compressor,
+      Commands commands,
       RedisChannelWriter writer,
       PushHandler pushHandler,
       RedisCodec<K, V> codec,
       Duration timeout,
       Supplier<JsonParser> parser) {
     super(writer, pushHandler, codec, timeout, parser);
-    dispatcher = new Dispatcher<>(compressor, codec, this::isMulti);
+    dispatcher = new Dispatcher<>(commands, codec, this::isMulti);
   }
 
   @Override

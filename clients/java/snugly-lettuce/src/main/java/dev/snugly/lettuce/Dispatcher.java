@@ -23,50 +23,57 @@ final class Dispatcher<K, V> {
     <T> RedisCommand<K, V, T> dispatch(RedisCommand<K, V, T> command);
   }
 
-  private static final Set<String> BEGINS = Set.of(CommandType.MULTI.name());
+  private static final String BEGINS = CommandType.MULTI.name();
   private static final Set<String> ENDS =
       Set.of(CommandType.EXEC.name(), CommandType.DISCARD.name());
 
-  private final Compressor compressor;
+  private final Commands commands;
   private final RedisCodec<K, V> codec;
   private final BooleanSupplier isMulti;
 
   /** What was refused since MULTI, or null. */
   private volatile RuntimeException refused;
 
-  Dispatcher(Compressor compressor, RedisCodec<K, V> codec, BooleanSupplier isMulti) {
-    this.compressor = compressor;
+  Dispatcher(Commands commands, RedisCodec<K, V> codec, BooleanSupplier isMulti) {
+    this.commands = commands;
     this.codec = codec;
     this.isMulti = isMulti;
   }
 
   /** Dispatches a command, prepared. */
   <T> RedisCommand<K, V, T> dispatch(RedisCommand<K, V, T> command, Way<K, V> connection) {
-    if (refused != null && Compressor.isExec(command)) {
-      discard(command, connection);
+    boolean isQueued = isMulti.getAsBoolean();
+    if (isDiscarded(command, isQueued)) {
+      connection.dispatch(discardFor(command));
       return command;
     }
-    return connection.dispatch(prepared(command, isMulti.getAsBoolean()));
+    return connection.dispatch(prepared(command, isQueued));
   }
 
   /** Prepares several commands, which may begin a transaction; none is sent if one is refused. */
-  Collection<RedisCommand<K, V, ?>> prepared(Collection<? extends RedisCommand<K, V, ?>> commands) {
-    List<RedisCommand<K, V, ?>> prepared = new ArrayList<>(commands.size());
+  Collection<RedisCommand<K, V, ?>> prepared(Collection<? extends RedisCommand<K, V, ?>> batch) {
+    List<RedisCommand<K, V, ?>> prepared = new ArrayList<>(batch.size());
     boolean isQueued = isMulti.getAsBoolean();
-    for (RedisCommand<K, V, ?> command : commands) {
-      prepared.add(prepared(command, isQueued));
+    for (RedisCommand<K, V, ?> command : batch) {
+      prepared.add(
+          isDiscarded(command, isQueued) ? discardFor(command) : prepared(command, isQueued));
       String type = command.getType().toString();
-      isQueued = BEGINS.contains(type) || (isQueued && !ENDS.contains(type));
+      isQueued = BEGINS.equals(type) || (isQueued && !ENDS.contains(type));
     }
     return prepared;
   }
 
+  /** Whether a command would run a transaction in which one was refused. */
+  private boolean isDiscarded(RedisCommand<K, V, ?> command, boolean isQueued) {
+    return refused != null && isQueued && Commands.isExec(command);
+  }
+
   private <T> RedisCommand<K, V, T> prepared(RedisCommand<K, V, T> command, boolean isQueued) {
-    if (!isQueued) {
+    if (!isQueued && refused != null) {
       refused = null;
     }
     try {
-      return compressor.prepared(command, codec, isQueued);
+      return commands.prepared(command, codec, isQueued);
     } catch (RuntimeException error) {
       if (isMulti.getAsBoolean()) {
         refused = error;
@@ -75,13 +82,16 @@ final class Dispatcher<K, V> {
     }
   }
 
-  private void discard(RedisCommand<K, V, ?> exec, Way<K, V> connection) {
-    RuntimeException why = refused;
-    refused = null;
-    connection.dispatch(
-        new AsyncCommand<>(new Command<>(CommandType.DISCARD, new StatusOutput<>(codec))));
-    exec.completeExceptionally(
+  /** What is sent in place of EXEC, which fails when that has come back. */
+  private RedisCommand<K, V, String> discardFor(RedisCommand<K, V, ?> exec) {
+    RedisCommandExecutionException aborted =
         new RedisCommandExecutionException(
-            "EXECABORT Transaction discarded because a command was refused: " + why.getMessage()));
+            "EXECABORT Transaction discarded because a command was refused: "
+                + refused.getMessage());
+    refused = null;
+    AsyncCommand<K, V, String> discard =
+        new AsyncCommand<>(new Command<>(CommandType.DISCARD, new StatusOutput<>(codec)));
+    discard.onComplete((status, error) -> exec.completeExceptionally(aborted));
+    return discard;
   }
 }

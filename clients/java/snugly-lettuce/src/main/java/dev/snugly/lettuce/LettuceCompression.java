@@ -3,6 +3,7 @@ package dev.snugly.lettuce;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.ConfigurationException;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.Executor;
 
 /** How a Lettuce client compresses, and where it decompresses. It is immutable. */
@@ -57,9 +58,9 @@ public final class LettuceCompression {
     return eventLoopBytes;
   }
 
-  /** Returns what decodes longer replies. */
-  public Executor decodeExecutor() {
-    return decodeExecutor;
+  /** Returns what decodes longer replies, or empty for threads of each client's own. */
+  public Optional<Executor> decodeExecutor() {
+    return Optional.ofNullable(decodeExecutor);
   }
 
   /** Collects settings. */
@@ -67,7 +68,7 @@ public final class LettuceCompression {
     private final CompressionConfiguration configuration;
     private boolean readGzip;
     private int eventLoopBytes = DEFAULT_EVENT_LOOP_BYTES;
-    private Executor decodeExecutor = Threads.DECODING;
+    private Executor decodeExecutor;
 
     private Builder(CompressionConfiguration configuration) {
       this.configuration = Objects.requireNonNull(configuration, "configuration");
@@ -75,7 +76,8 @@ public final class LettuceCompression {
 
     /**
      * Sets whether values that are GZIP files are restored, as Lettuce's {@code CompressionCodec}
-     * has written them. Nothing is written so. Leave it off where GZIP files are values themselves.
+     * has written them: in the replies to all commands, whatever the types of values that are
+     * compressed. Nothing is written so. Leave it off where GZIP files are values themselves.
      *
      * @param readGzip default false
      * @return this
@@ -87,7 +89,7 @@ public final class LettuceCompression {
 
     /**
      * Sets up to how many bytes, decoded, of one reply are decoded on the event loop. While it
-     * decodes, no other reply of its connections is read.
+     * decodes, no other reply of its connections is read. What does not say its length is longer.
      *
      * @param bytes from 0, with which nothing is decoded there; default 16 KiB
      * @return this
@@ -98,9 +100,9 @@ public final class LettuceCompression {
     }
 
     /**
-     * Sets what decodes longer replies.
+     * Sets what decodes longer replies, for one client or several.
      *
-     * @param executor default some daemon threads for all clients, as many as there are processors
+     * @param executor default daemon threads of each client's own, as many as there are processors
      * @return this
      */
     public Builder decodeExecutor(Executor executor) {

@@ -1,6 +1,5 @@
 package dev.snugly.lettuce;
 
-import dev.snugly.core.commands.Request;
 import io.lettuce.core.codec.RedisCodec;
 import io.lettuce.core.output.CommandOutput;
 import io.lettuce.core.protocol.RedisCommand;
@@ -11,6 +10,7 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Executor;
+import java.util.function.UnaryOperator;
 
 /**
  * Takes a reply as it comes over the wire, so that its values can be restored at another time and
@@ -33,12 +33,12 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
   }
 
   private final RedisCommand<K, V, T> command;
-  private final Compressor compressor;
-  private final Request request;
+  private final Commands commands;
+  private final UnaryOperator<Object> restoring;
   private final boolean isQueued;
 
-  private final Deque<Aggregate> open = new ArrayDeque<>();
-  private Compressor.Work work;
+  private final Deque<Aggregate> open = new ArrayDeque<>(2);
+  private final Commands.Work work;
 
   /** The reply: {@code byte[]}, {@link Event}, {@link Aggregate} or null. */
   private Object reply;
@@ -50,21 +50,21 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
 
   /**
    * @param command whose output gets the reply
-   * @param request where values are in the reply, or null for EXEC, whose commands know their own
+   * @param restoring makes of a reply one with its values: strings are {@code byte[]}, arrays lists
    * @param isQueued whether the reply is a part of that of EXEC
    */
   ReplyRecorder(
       RedisCommand<K, V, T> command,
       RedisCodec<K, V> codec,
-      Compressor compressor,
-      Request request,
+      Commands commands,
+      UnaryOperator<Object> restoring,
       boolean isQueued) {
     super(codec, null);
     this.command = command;
-    this.compressor = compressor;
-    this.request = request;
+    this.commands = commands;
+    this.restoring = restoring;
     this.isQueued = isQueued;
-    work = compressor.new Work();
+    work = commands.new Work();
   }
 
   private CommandOutput<K, V, T> target() {
@@ -79,18 +79,27 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
   /**
    * Restores the reply and tells it to the command's output.
    *
-   * @throws dev.snugly.core.UndecodableException for a value that cannot be read
+   * @throws dev.snugly.core.SnuglyException for a value that cannot be read
    */
   void deliver() {
     if (!hasReply) {
       return;
     }
     Object stored = reply;
+    forget();
+    tell(stored, restoring.apply(stored), 0);
+  }
+
+  /**
+   * Begins anew: a command that is sent again may have got a part of a reply before its connection
+   * was lost.
+   */
+  void forget() {
+    open.clear();
     reply = null;
     hasReply = false;
-    work = compressor.new Work();
-    Object restored = request == null ? stored : request.restore(stored, compressor::restored);
-    tell(stored, restored, 0);
+    isPassing = false;
+    work.clear();
   }
 
   private void tell(Object stored, Object restored, int depth) {
@@ -158,9 +167,9 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
       record(null);
       return;
     }
-    if (request != null && open.isEmpty() && compressor.isPlain(bytes)) {
+    if (open.isEmpty() && commands.isPlain(bytes)) {
       isPassing = true;
-      target().set(compressor.codec().decode(bytes, null));
+      target().set(commands.codec().decode(bytes, null));
       return;
     }
     byte[] stored = copy(bytes);

@@ -28,16 +28,18 @@ import java.util.concurrent.TimeUnit;
  * cache.set("page:1", page);
  * }</pre>
  *
- * <p>Values are encoded on the thread of whoever calls. A command that the server would run on
- * compressed bytes is not sent: calling it throws {@link dev.snugly.core.CommandRefusedException},
- * and a reactive one ends with it. A value that cannot be read makes its command fail with {@link
- * dev.snugly.core.UndecodableException}; within a transaction it is an error reply in its place.
- * What takes long to decode is decoded on other threads than Lettuce's event loop, so its future
- * may end after those of later commands. Connections for publish and subscribe pass everything as
- * it is.
+ * <p>Values are encoded on the thread of whoever calls, which within a callback may be the event
+ * loop: give commands with large values from a thread of your own, as by {@code thenComposeAsync}.
+ * Callbacks of long replies run on the threads that have decoded them and must not block. A command
+ * that the server would run on compressed bytes is not sent: calling it throws {@link
+ * dev.snugly.core.CommandRefusedException}, and a reactive one ends with it. A value that cannot be
+ * read makes its command fail with {@link dev.snugly.core.UndecodableException}; within a
+ * transaction it is an error reply in its place. What takes long to decode is decoded on other
+ * threads than Lettuce's event loop, so its future may end after those of later commands.
+ * Connections for publish and subscribe pass everything as it is.
  */
 public class SnuglyRedisClient extends RedisClient {
-  private final Compressor compressor;
+  private final Commands commands;
 
   /**
    * For subclasses; {@link #create} is for everybody else.
@@ -49,9 +51,7 @@ public class SnuglyRedisClient extends RedisClient {
   protected SnuglyRedisClient(
       ClientResources resources, RedisURI uri, LettuceCompression compression) {
     super(resources, uri);
-    compressor =
-        new Compressor(
-            compression, () -> new LettuceDictionaryServer(SnuglyRedisClient.this::plain));
+    commands = new Commands(compression, SnuglyRedisClient.this::plain);
   }
 
   /**
@@ -91,17 +91,17 @@ public class SnuglyRedisClient extends RedisClient {
 
   /** Returns what all connections of this client have counted. */
   public Statistics statistics() {
-    return compressor.codec().statistics();
+    return commands.statistics();
   }
 
   /** Returns what encodes and decodes, for meters. */
   public Codec codec() {
-    return compressor.codec();
+    return commands.codec();
   }
 
-  private LettuceDictionaryServer.Opened plain() {
-    StatefulRedisConnection<byte[], byte[]> connection = connect(LettuceDictionaryServer.PLAIN);
-    return new LettuceDictionaryServer.Opened(connection, connection.sync());
+  private DictionaryConnection.Opened plain() {
+    StatefulRedisConnection<byte[], byte[]> connection = connect(DictionaryConnection.PLAIN);
+    return new DictionaryConnection.Opened(connection, connection.sync());
   }
 
   @Override
@@ -110,15 +110,15 @@ public class SnuglyRedisClient extends RedisClient {
       PushHandler pushHandler,
       RedisCodec<K, V> codec,
       Duration timeout) {
-    return codec != LettuceDictionaryServer.PLAIN && compressor.isEnabled()
+    return codec != DictionaryConnection.PLAIN && commands.isEnabled()
         ? new CompressedConnection<>(
-            compressor, writer, pushHandler, codec, timeout, getOptions().getJsonParser())
+            commands, writer, pushHandler, codec, timeout, getOptions().getJsonParser())
         : super.newStatefulRedisConnection(writer, pushHandler, codec, timeout);
   }
 
   @Override
   public CompletableFuture<Void> shutdownAsync(long quietPeriod, long timeout, TimeUnit unit) {
-    compressor.close();
+    commands.close();
     return super.shutdownAsync(quietPeriod, timeout, unit);
   }
 }

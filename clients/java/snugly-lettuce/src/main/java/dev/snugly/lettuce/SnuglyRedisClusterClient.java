@@ -25,7 +25,7 @@ import java.util.function.Supplier;
  * SnuglyRedisClient} do; those to its nodes, too.
  */
 public class SnuglyRedisClusterClient extends RedisClusterClient {
-  private final Compressor compressor;
+  private final Commands commands;
 
   /**
    * For subclasses; {@link #create} is for everybody else.
@@ -37,9 +37,7 @@ public class SnuglyRedisClusterClient extends RedisClusterClient {
   protected SnuglyRedisClusterClient(
       ClientResources resources, Iterable<RedisURI> uris, LettuceCompression compression) {
     super(resources, uris);
-    compressor =
-        new Compressor(
-            compression, () -> new LettuceDictionaryServer(SnuglyRedisClusterClient.this::plain));
+    commands = new Commands(compression, SnuglyRedisClusterClient.this::plain);
   }
 
   /**
@@ -81,22 +79,21 @@ public class SnuglyRedisClusterClient extends RedisClusterClient {
 
   /** Returns what all connections of this client have counted. */
   public Statistics statistics() {
-    return compressor.codec().statistics();
+    return commands.statistics();
   }
 
   /** Returns what encodes and decodes, for meters. */
   public Codec codec() {
-    return compressor.codec();
+    return commands.codec();
   }
 
-  private LettuceDictionaryServer.Opened plain() {
-    StatefulRedisClusterConnection<byte[], byte[]> connection =
-        connect(LettuceDictionaryServer.PLAIN);
-    return new LettuceDictionaryServer.Opened(connection, connection.sync());
+  private DictionaryConnection.Opened plain() {
+    StatefulRedisClusterConnection<byte[], byte[]> connection = connect(DictionaryConnection.PLAIN);
+    return new DictionaryConnection.Opened(connection, connection.sync());
   }
 
   private boolean compresses(RedisCodec<?, ?> codec) {
-    return codec != LettuceDictionaryServer.PLAIN && compressor.isEnabled();
+    return codec != DictionaryConnection.PLAIN && commands.isEnabled();
   }
 
   @Override
@@ -107,7 +104,7 @@ public class SnuglyRedisClusterClient extends RedisClusterClient {
       Duration timeout,
       Supplier<JsonParser> parser) {
     return compresses(codec)
-        ? new CompressedConnection<>(compressor, writer, pushHandler, codec, timeout, parser)
+        ? new CompressedConnection<>(commands, writer, pushHandler, codec, timeout, parser)
         : super.newStatefulRedisConnection(writer, pushHandler, codec, timeout, parser);
   }
 
@@ -119,13 +116,13 @@ public class SnuglyRedisClusterClient extends RedisClusterClient {
       Duration timeout,
       Supplier<JsonParser> parser) {
     return compresses(codec)
-        ? new CompressedClusterConnection<>(compressor, writer, pushHandler, codec, timeout, parser)
+        ? new CompressedClusterConnection<>(commands, writer, pushHandler, codec, timeout, parser)
         : super.newStatefulRedisClusterConnection(writer, pushHandler, codec, timeout, parser);
   }
 
   @Override
   public CompletableFuture<Void> shutdownAsync(long quietPeriod, long timeout, TimeUnit unit) {
-    compressor.close();
+    commands.close();
     return super.shutdownAsync(quietPeriod, timeout, unit);
   }
 }

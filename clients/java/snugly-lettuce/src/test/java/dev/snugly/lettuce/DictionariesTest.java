@@ -2,30 +2,39 @@ package dev.snugly.lettuce;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.google.gson.JsonObject;
 import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Counter;
 import dev.snugly.core.Dictionary;
 import dev.snugly.core.Encoding;
+import dev.snugly.core.Envelope;
 import dev.snugly.core.UndecodableException;
 import dev.snugly.testing.Cluster;
 import dev.snugly.testing.Connection;
 import dev.snugly.testing.Server;
 import dev.snugly.testing.Vectors;
 import dev.snugly.testing.Waiting;
+import io.lettuce.core.ClientOptions;
 import io.lettuce.core.RedisFuture;
 import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.api.async.RedisAsyncCommands;
 import io.lettuce.core.api.sync.RedisCommands;
 import io.lettuce.core.cluster.api.sync.RedisAdvancedClusterCommands;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
@@ -36,7 +45,7 @@ import org.junit.jupiter.api.Test;
 
 /** Dictionaries that lie beside the data of real servers. */
 class DictionariesTest {
-  private static final Dictionary PROFILES = dictionary();
+  private static final Dictionary PROFILES = Dictionary.of(Vectors.dictionary("profiles"));
   private static final String USER =
       "{\"name\": \"name-7\", \"email\": \"email-8\", \"city\": \"city-9\", \"status\": \"status-3\"}";
 
@@ -44,11 +53,6 @@ class DictionariesTest {
 
   private SnuglyRedisClient client;
   private Connection plain;
-
-  private static Dictionary dictionary() {
-    JsonObject named = Vectors.read("envelopes.json").getAsJsonObject("dictionaries");
-    return Dictionary.of(Vectors.expand(named.getAsJsonObject("profiles").get("bytes")));
-  }
 
   @BeforeAll
   static void start() {
@@ -116,9 +120,7 @@ class DictionariesTest {
 
   @Test
   void aDictionaryThatIsMissingIsWaitedForWhileOthersGetTheirReplies() throws Exception {
-    byte[] stored =
-        new Codec(CompressionConfiguration.builder().dictionary(PROFILES).build())
-            .encode(USER.getBytes(UTF_8));
+    byte[] stored = stored();
     plain.command("SET", "user:1", stored);
     commands(settings().dictionaryRefresh(Duration.ofMinutes(10)));
     RedisAsyncCommands<String, String> commands = client.connect().async();
@@ -131,10 +133,44 @@ class DictionariesTest {
   }
 
   @Test
+  void aDictionaryOfTheServerIsFetchedWhileManyOthersAreWaitedFor() throws Exception {
+    byte[] stored = stored();
+    commands(settings().dictionaryRefresh(Duration.ofMinutes(10)));
+    RedisAsyncCommands<String, String> commands = client.connect().async();
+    List<RedisFuture<String>> unknown = new ArrayList<>();
+    for (int number = 0; number < 24; number++) {
+      String key = "unknown:" + number;
+      plain.command("SET", key, naming(PROFILES.id() + 1 + number, stored));
+      for (int read = 0; read < 10; read++) {
+        unknown.add(commands.get(key));
+      }
+    }
+    assertEquals("PONG", commands.ping().get(20, TimeUnit.SECONDS));
+    plain.command("SET", dictionaryKey(), PROFILES.bytes());
+    plain.command("SET", "user:1", stored);
+    assertEquals(USER, commands.get("user:1").get(20, TimeUnit.SECONDS));
+    assertFalse(unknown.stream().anyMatch(RedisFuture::isDone));
+    client.shutdown();
+    for (RedisFuture<String> each : unknown) {
+      assertThrows(ExecutionException.class, () -> each.get(20, TimeUnit.SECONDS));
+    }
+  }
+
+  /** The same envelope, which says that another dictionary is needed. */
+  private static byte[] naming(int id, byte[] stored) {
+    byte[] changed = stored.clone();
+    ByteBuffer bytes = ByteBuffer.wrap(changed).order(ByteOrder.LITTLE_ENDIAN);
+    int at = Envelope.HEADER_BYTES;
+    while (bytes.getInt(at) != PROFILES.id()) {
+      at++;
+    }
+    bytes.putInt(at, id);
+    return changed;
+  }
+
+  @Test
   void aDictionaryThatNobodyHasIsAnErrorOfItsCommandAlone() throws Exception {
-    byte[] stored =
-        new Codec(CompressionConfiguration.builder().dictionary(PROFILES).build())
-            .encode(USER.getBytes(UTF_8));
+    byte[] stored = stored();
     plain.command("SET", "user:1", stored);
     commands(settings());
     RedisAsyncCommands<String, String> commands = client.connect().async();
@@ -145,6 +181,103 @@ class DictionariesTest {
     assertEquals(UndecodableException.Kind.DICTIONARY_MISSING, error.kind());
     assertArrayEquals(stored, error.stored());
     assertEquals("PONG", commands.ping().get(20, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void aCallbackMayAskAgainForAValueWhoseDictionaryIsMissing() throws Exception {
+    plain.command("SET", "user:1", stored());
+    commands(settings());
+    RedisAsyncCommands<String, String> commands = client.connect().async();
+    CompletableFuture<Throwable> again =
+        commands
+            .get("user:1")
+            .handle(
+                (user, error) ->
+                    assertThrows(
+                        ExecutionException.class,
+                        () -> commands.get("user:1").get(10, TimeUnit.SECONDS)))
+            .toCompletableFuture()
+            .thenApply(Throwable::getCause);
+    assertInstanceOf(UndecodableException.class, again.get(20, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void aReplyWaitsForItsDictionaryAndNotForCallbacksOfAnother() throws Exception {
+    plain.command("SET", "user:1", stored());
+    client =
+        SnuglyRedisClient.create(
+            RedisURI.create("127.0.0.1", server.port()),
+            LettuceCompression.builder(settings().dictionaryRefresh(Duration.ofMinutes(10)).build())
+                .decodeExecutor(task -> new Thread(task).start())
+                .build());
+    RedisAsyncCommands<String, String> commands = client.connect().async();
+    CountDownLatch released = new CountDownLatch(1);
+    CompletableFuture<Boolean> slow =
+        commands
+            .get("user:1")
+            .thenApply(user -> assertDoesNotThrow(() -> released.await(20, TimeUnit.SECONDS)))
+            .toCompletableFuture();
+    RedisFuture<String> other = commands.get("user:1");
+    assertEquals("PONG", commands.ping().get(20, TimeUnit.SECONDS));
+    plain.command("SET", dictionaryKey(), PROFILES.bytes());
+    assertEquals(USER, other.get(10, TimeUnit.SECONDS));
+    released.countDown();
+    assertTrue(slow.get(20, TimeUnit.SECONDS));
+    assertEquals(1, client.statistics().total(Counter.DICTIONARY_MISSES));
+  }
+
+  @Test
+  void aClientThatIsShutDownWhileItAsksForDictionariesIsQuiet() {
+    plain.command("SET", "user:1", stored());
+    try (Warnings warnings = new Warnings()) {
+      for (int round = 0; round < 20; round++) {
+        commands(settings().catalogue(true)).set("page", Values.PAGE);
+        RedisFuture<String> user = client.connect().async().get("user:1");
+        client.shutdown();
+        assertThrows(ExecutionException.class, () -> user.get(20, TimeUnit.SECONDS));
+      }
+      assertEquals(List.of(), warnings.messages());
+    }
+  }
+
+  @Test
+  void itIsSaidOnceIfNobodyCanBeAskedForDictionaries() {
+    plain.command("SET", "user:1", stored());
+    client = SnuglyRedisClient.create(new RedisURI(), LettuceCompression.of(settings().build()));
+    RedisCommands<String, String> commands =
+        client.connect(RedisURI.create("127.0.0.1", server.port())).sync();
+    try (Warnings warnings = new Warnings()) {
+      assertThrows(UndecodableException.class, () -> commands.get("user:1"));
+      List<String> ours =
+          warnings.messages().stream().filter(each -> each.startsWith("dev.snugly: ")).toList();
+      assertEquals(1, ours.size(), ours.toString());
+      assertTrue(ours.get(0).contains("no connection to ask for dictionaries"), ours.get(0));
+    }
+  }
+
+  @Test
+  void dictionariesAreAskedForOnAnotherConnectionWhenTheirsIsLost() {
+    commands(settings());
+    client.setOptions(ClientOptions.builder().autoReconnect(false).build());
+    RedisCommands<String, String> commands = client.connect().sync();
+    plain.command("SET", "user:1", stored());
+    assertThrows(UndecodableException.class, () -> commands.get("user:1"));
+    plain.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+    plain.command("SET", dictionaryKey(), PROFILES.bytes());
+    Waiting.until("it is found", () -> USER.equals(readAnew("user:1")));
+  }
+
+  private String readAnew(String key) {
+    try (StatefulRedisConnection<String, String> connection = client.connect()) {
+      return connection.sync().get(key);
+    } catch (UndecodableException missing) {
+      return null;
+    }
+  }
+
+  private static byte[] stored() {
+    return new Codec(CompressionConfiguration.builder().dictionary(PROFILES).build())
+        .encode(USER.getBytes(UTF_8));
   }
 
   @Test

@@ -3,9 +3,14 @@ package dev.snugly.lettuce;
 import static dev.snugly.lettuce.Values.PAGE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.testing.Connection;
 import dev.snugly.testing.Server;
 import io.lettuce.core.RedisFuture;
 import io.lettuce.core.RedisURI;
@@ -13,13 +18,24 @@ import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.api.async.RedisAsyncCommands;
 import io.lettuce.core.codec.RedisCodec;
 import io.lettuce.core.codec.StringCodec;
+import io.lettuce.core.protocol.AsyncCommand;
+import io.lettuce.core.protocol.Command;
+import io.lettuce.core.protocol.CommandArgs;
+import io.lettuce.core.protocol.CommandType;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -134,6 +150,98 @@ class EventLoopTest {
   }
 
   @Test
+  void anErrorOnAnotherThreadEndsItsCommand() throws Exception {
+    connect(settings());
+    connection.sync().set("large", LONG);
+    RedisCodec<String, String> broken =
+        RedisCodec.of(
+            StringCodec.UTF8,
+            new StringCodec() {
+              @Override
+              public String decodeValue(ByteBuffer bytes) {
+                throw new UnsatisfiedLinkError("no such library");
+              }
+            });
+    RedisFuture<String> large = client.connect(broken).async().get("large");
+    ExecutionException failed =
+        assertThrows(ExecutionException.class, () -> large.get(20, TimeUnit.SECONDS));
+    assertInstanceOf(UnsatisfiedLinkError.class, failed.getCause());
+  }
+
+  @Test
+  void aCommandWhoseReplyNobodyWantsEndsWhenItIsSent() throws Exception {
+    connect(settings().readGzip(true));
+    AsyncCommand<String, String, Void> silence =
+        new AsyncCommand<>(
+            new Command<>(
+                CommandType.CLIENT, null, new CommandArgs<>(noting).add("REPLY").add("OFF")));
+    connection.dispatch(silence);
+    assertNull(silence.get(20, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void noValueMakesAReplyShorterByWhatItClaims() throws Exception {
+    connect(settings().decodeExecutor(held::add));
+    try (Connection plain = server.connect()) {
+      plain.command("SET", "claiming", claiming(Long.MIN_VALUE));
+    }
+    RedisAsyncCommands<String, String> commands = connection.async();
+    commands.set("large", LONG).get(20, TimeUnit.SECONDS);
+    RedisFuture<?> both = commands.mget("large", "claiming");
+    Runnable decoding = held.poll(20, TimeUnit.SECONDS);
+    assertNotNull(decoding);
+    assertFalse(both.isDone());
+    decoding.run();
+    assertThrows(ExecutionException.class, () -> both.get(20, TimeUnit.SECONDS));
+  }
+
+  /** The start of an envelope of a zstd frame of this many bytes, unsigned. */
+  private static byte[] claiming(long size) {
+    byte[] header = {0, 1, 2, 0, 1, 0x28, (byte) 0xB5, 0x2F, (byte) 0xFD, (byte) 0xC0, 0x58};
+    return ByteBuffer.allocate(header.length + Long.BYTES)
+        .order(ByteOrder.LITTLE_ENDIAN)
+        .put(header)
+        .putLong(size)
+        .array();
+  }
+
+  @Test
+  void whatSaysNoLengthIsNeverDecodedOnTheEventLoop() throws Exception {
+    connect(settings().readGzip(true).decodeExecutor(held::add).eventLoopBytes(Integer.MAX_VALUE));
+    try (Connection plain = server.connect()) {
+      plain.command("SET", "file", gzip(PAGE));
+    }
+    RedisFuture<String> get = connection.async().get("file");
+    Runnable decoding = held.poll(20, TimeUnit.SECONDS);
+    assertNotNull(decoding);
+    decoding.run();
+    assertEquals(PAGE, get.get(20, TimeUnit.SECONDS));
+  }
+
+  private static byte[] gzip(String... parts) throws IOException {
+    ByteArrayOutputStream file = new ByteArrayOutputStream();
+    for (String part : parts) {
+      try (GZIPOutputStream member = new GZIPOutputStream(file)) {
+        member.write(Values.bytes(part));
+      }
+    }
+    return file.toByteArray();
+  }
+
+  @Test
+  void aGzipFileIsNeverExpandedOnTheEventLoopWhateverItsTrailerSays() throws Exception {
+    connect(settings().readGzip(true).decodeExecutor(held::add));
+    try (Connection plain = server.connect()) {
+      plain.command("SET", "file", gzip(LONG, "x"));
+    }
+    RedisFuture<String> get = connection.async().get("file");
+    assertEquals("PONG", connection.async().ping().get(20, TimeUnit.SECONDS));
+    assertFalse(get.isDone());
+    held.poll(20, TimeUnit.SECONDS).run();
+    assertEquals(LONG + "x", get.get(20, TimeUnit.SECONDS));
+  }
+
+  @Test
   void valuesAreEncodedByTheCallerAndLargeOnesDecodedByThreadsOfTheirOwn() throws Exception {
     connect(settings());
     RedisAsyncCommands<String, String> commands = connection.async();
@@ -144,6 +252,52 @@ class EventLoopTest {
     commands.set("small", PAGE).get(20, TimeUnit.SECONDS);
     assertEquals(PAGE, commands.get("small").get(20, TimeUnit.SECONDS));
     assertTrue(decodedOn.remove().startsWith("lettuce-"));
+  }
+
+  @Test
+  void aClientWhoseDecodingThreadsAreAllHeldHoldsUpNoOther() throws Exception {
+    connect(settings());
+    connection.sync().set("large", LONG);
+    CountDownLatch released = new CountDownLatch(1);
+    SnuglyRedisClient other =
+        SnuglyRedisClient.create(RedisURI.create("127.0.0.1", server.port()), settings().build());
+    try {
+      RedisAsyncCommands<String, String> holding = other.connect(holding(released)).async();
+      List<RedisFuture<String>> held = new ArrayList<>();
+      for (int thread = 0; thread < Runtime.getRuntime().availableProcessors(); thread++) {
+        held.add(holding.get("large"));
+      }
+      for (RedisFuture<String> each : held) {
+        assertEquals("holding", decodedOn.poll(20, TimeUnit.SECONDS));
+        assertFalse(each.isDone());
+      }
+      assertEquals(LONG, connection.async().get("large").get(20, TimeUnit.SECONDS));
+      released.countDown();
+      for (RedisFuture<String> each : held) {
+        assertEquals(LONG, each.get(20, TimeUnit.SECONDS));
+      }
+    } finally {
+      released.countDown();
+      other.shutdown();
+    }
+  }
+
+  /** Holds each thread that makes a value of bytes. */
+  private RedisCodec<String, String> holding(CountDownLatch released) {
+    return RedisCodec.of(
+        StringCodec.UTF8,
+        new StringCodec() {
+          @Override
+          public String decodeValue(ByteBuffer bytes) {
+            decodedOn.add("holding");
+            try {
+              released.await();
+            } catch (InterruptedException error) {
+              Thread.currentThread().interrupt();
+            }
+            return super.decodeValue(bytes);
+          }
+        });
   }
 
   @Test

@@ -18,13 +18,7 @@ import java.util.concurrent.TimeUnit;
 /**
  * Measures how long a PING takes beside a GET of 64 MiB on the same connection: without
  * compression, with a codec, which decodes on the event loop, and with a client. It is a program
- * and no test, since nothing about time can be asserted.
- *
- * <pre>
- * mvn -pl snugly-lettuce -am test-compile dependency:build-classpath -Dmdep.outputFile=target/path
- * cd snugly-lettuce/target
- * java -cp "test-classes:classes:$(cat path)" dev.snugly.lettuce.PingLatency
- * </pre>
+ * and no test, since nothing about time can be asserted: {@code make bench-java-ping}.
  */
 final class PingLatency {
   private static final int SIZE = 64 << 20;

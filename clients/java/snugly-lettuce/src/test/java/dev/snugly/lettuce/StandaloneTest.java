@@ -19,7 +19,6 @@ import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Counter;
 import dev.snugly.core.Encoding;
 import dev.snugly.core.OnUndecodable;
-import dev.snugly.core.SnuglyException;
 import dev.snugly.core.UndecodableException;
 import dev.snugly.core.ValueType;
 import dev.snugly.testing.Connection;
@@ -37,8 +36,6 @@ import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.api.async.RedisAsyncCommands;
 import io.lettuce.core.api.sync.RedisCommands;
 import io.lettuce.core.codec.ByteArrayCodec;
-import io.lettuce.core.codec.CompressionCodec;
-import io.lettuce.core.codec.CompressionCodec.CompressionType;
 import io.lettuce.core.codec.RedisCodec;
 import io.lettuce.core.codec.StringCodec;
 import io.lettuce.core.output.ValueOutput;
@@ -328,47 +325,5 @@ class StandaloneTest {
     assertEquals(PAGE, plain.text("GET", "page"));
     assertArrayEquals(DAMAGED, off.get(bytes("damaged")));
     assertEquals(6, off.append(bytes("text"), bytes("append")));
-  }
-
-  @Test
-  void valuesOfLettucesCompressionCodecAreReadWhereThatIsChosen() {
-    RedisCodec<String, String> gzip =
-        CompressionCodec.valueCompressor(StringCodec.UTF8, CompressionType.GZIP);
-    byte[] file = new byte[gzip.encodeValue(PAGE).remaining()];
-    gzip.encodeValue(PAGE).get(file);
-    plain.command("SET", "old", file);
-    byte[] noFile = file.clone();
-    noFile[20] ^= 0x55;
-    plain.command("SET", "no file", noFile);
-    SnuglyRedisClient client =
-        client(
-            LettuceCompression.builder(CompressionConfiguration.defaults()).readGzip(true).build());
-    RedisCommands<byte[], byte[]> moving = client.connect(ByteArrayCodec.INSTANCE).sync();
-    assertArrayEquals(bytes(PAGE), moving.get(bytes("old")));
-    assertArrayEquals(noFile, moving.get(bytes("no file")));
-    moving.set(bytes("new"), bytes(PAGE));
-    assertEquals(Encoding.ZSTD, encodingAt(plain, "new"));
-    RedisCommands<byte[], byte[]> others = clients.get(0).connect(ByteArrayCodec.INSTANCE).sync();
-    assertArrayEquals(file, others.get(bytes("old")));
-  }
-
-  @Test
-  void aGzipFileWithMoreThanIsAcceptedIsAnErrorAndIsNotExpanded() {
-    RedisCodec<String, String> gzip =
-        CompressionCodec.valueCompressor(StringCodec.UTF8, CompressionType.GZIP);
-    ByteBuffer bytes = gzip.encodeValue("x".repeat(1 << 20));
-    byte[] file = new byte[bytes.remaining()];
-    bytes.get(file);
-    plain.command("SET", "bomb", file);
-    RedisCommands<String, String> limited =
-        client(
-                LettuceCompression.builder(
-                        CompressionConfiguration.builder().maxDecompressedSize(1000).build())
-                    .readGzip(true)
-                    .build())
-            .connect()
-            .sync();
-    SnuglyException error = assertThrows(SnuglyException.class, () -> limited.get("bomb"));
-    assertTrue(error.getMessage().contains("maxDecompressedSize"), error.toString());
   }
 }

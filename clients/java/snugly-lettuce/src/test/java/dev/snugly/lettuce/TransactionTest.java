@@ -180,6 +180,25 @@ class TransactionTest {
   }
 
   @Test
+  void nothingOfATransactionRunsIfItsEndIsDispatchedInABatchAfterARefusal() throws Exception {
+    RedisCommands<String, String> commands = connection.sync();
+    commands.multi();
+    commands.set("page", PAGE);
+    assertThrows(CommandRefusedException.class, () -> commands.append("page", "more"));
+    AsyncCommand<String, String, TransactionResult> exec =
+        command(CommandType.EXEC, new MultiOutput<>(StringCodec.UTF8));
+    AsyncCommand<String, String, String> after =
+        command(CommandType.SET, new StatusOutput<>(StringCodec.UTF8), "other", PAGE);
+    connection.dispatch(List.of(exec, after));
+    ExecutionException failed =
+        assertThrows(ExecutionException.class, () -> exec.get(20, TimeUnit.SECONDS));
+    assertTrue(failed.getCause().getMessage().startsWith("EXECABORT"), failed.toString());
+    assertEquals("OK", after.get(20, TimeUnit.SECONDS));
+    assertEquals(0L, plain.command("EXISTS", "page"));
+    assertEquals(PAGE, commands.get("other"));
+  }
+
+  @Test
   void aTransactionThatIsDiscardedLeavesNothingBehind() {
     RedisCommands<String, String> commands = connection.sync();
     commands.multi();

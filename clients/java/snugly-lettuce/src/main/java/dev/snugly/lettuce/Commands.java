@@ -1,0 +1,169 @@
+package dev.snugly.lettuce;
+
+import dev.snugly.core.Codec;
+import dev.snugly.core.Envelope;
+import dev.snugly.core.Statistics;
+import dev.snugly.core.client.Compressor;
+import dev.snugly.core.commands.Request;
+import dev.snugly.core.commands.Row;
+import io.lettuce.core.codec.RedisCodec;
+import io.lettuce.core.protocol.CommandType;
+import io.lettuce.core.protocol.RedisCommand;
+import java.nio.ByteBuffer;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.Executor;
+import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
+
+/**
+ * The commands of one client as they are sent, and the values in their replies as the application
+ * gets them.
+ */
+final class Commands implements AutoCloseable {
+  /**
+   * The size of a value that does not say it, or not so that it can be believed: over any bound.
+   */
+  private static final long UNKNOWN = 1L << 31;
+
+  private final LettuceCompression settings;
+  private final DictionaryConnection dictionaries;
+  private final Compressor compressor;
+  private final Threads threads;
+  private final Gzip gzip;
+
+  /**
+   * @param connect opens a connection whose values are left alone
+   */
+  Commands(LettuceCompression settings, Supplier<DictionaryConnection.Opened> connect) {
+    this.settings = settings;
+    dictionaries = new DictionaryConnection(connect);
+    compressor =
+        new Compressor(settings.configuration(), () -> new LettuceDictionaryServer(dictionaries));
+    threads = new Threads(settings, compressor::fetch);
+    gzip = new Gzip(compressor.codec());
+  }
+
+  Codec codec() {
+    return compressor.codec();
+  }
+
+  Statistics statistics() {
+    return compressor.statistics();
+  }
+
+  boolean isEnabled() {
+    return settings.configuration().enabled();
+  }
+
+  /**
+   * What is to be sent for a command: the command itself if nothing in it is encoded or restored.
+   *
+   * @param ofConnection the codec of its connection
+   * @param isQueued whether the reply comes with that of EXEC
+   * @throws dev.snugly.core.CommandRefusedException if the command must not be sent
+   */
+  <K, V, T> RedisCommand<K, V, T> prepared(
+      RedisCommand<K, V, T> command, RedisCodec<K, V> ofConnection, boolean isQueued) {
+    if (isExec(command)) {
+      // What it replies is restored by the commands that were queued.
+      return recorded(command, null, ofConnection, UnaryOperator.identity(), false);
+    }
+    Row row = compressor.row(command.getType().getBytes());
+    if (row == null) {
+      return settings.readGzip()
+          ? recorded(command, null, ofConnection, gzip::inReply, isQueued)
+          : command;
+    }
+    List<byte[]> words = Words.of(command);
+    Request request = compressor.request(row, words);
+    if (request.isRestored()) {
+      return recorded(
+          command,
+          request.words(),
+          ofConnection,
+          reply -> request.restore(reply, this::restored),
+          isQueued);
+    }
+    return request.words() == words
+        ? command
+        : new CompressedCommand<>(command, request.words(), null);
+  }
+
+  private <K, V, T> RedisCommand<K, V, T> recorded(
+      RedisCommand<K, V, T> command,
+      List<byte[]> words,
+      RedisCodec<K, V> ofConnection,
+      UnaryOperator<Object> restoring,
+      boolean isQueued) {
+    return new CompressedCommand<>(
+        command, words, new ReplyRecorder<>(command, ofConnection, this, restoring, isQueued));
+  }
+
+  static boolean isExec(RedisCommand<?, ?, ?> command) {
+    return command.getType().toString().equals(CommandType.EXEC.name());
+  }
+
+  private byte[] restored(byte[] stored, byte[] key) {
+    byte[] value = codec().decode(stored, key);
+    return value == stored && settings.readGzip() ? gzip.restored(stored, key) : value;
+  }
+
+  /** Whether a string is certainly no encoded value, by its first bytes. */
+  boolean isPlain(ByteBuffer stored) {
+    int start = stored.position();
+    if (stored.remaining() < Envelope.HEADER_BYTES) {
+      return true;
+    }
+    boolean isMarked =
+        stored.get(start) == 0 && stored.get(start + 1) == 1 && stored.get(start + 2) == 2;
+    return !isMarked && !(settings.readGzip() && stored.get(start) == Gzip.FIRST);
+  }
+
+  /** How much there is to do for a reply before the application gets it. */
+  final class Work {
+    private long bytes;
+
+    /** The IDs of dictionaries that are not at hand. */
+    private Set<Long> missing = Set.of();
+
+    /** Begins anew. */
+    void clear() {
+      bytes = 0;
+      missing = Set.of();
+    }
+
+    /** Adds a string of the reply. */
+    void add(byte[] stored) {
+      Optional<Envelope> envelope = Envelope.inspect(stored);
+      if (envelope.isPresent()) {
+        long claimed = envelope.get().size().orElse(UNKNOWN);
+        bytes += Long.compareUnsigned(claimed, UNKNOWN) < 0 ? claimed : UNKNOWN;
+        if (compressor.needsFetch(envelope.get())) {
+          missing = missing.isEmpty() ? new HashSet<>() : missing;
+          missing.add(envelope.get().dictionary().getAsLong());
+        }
+      } else if (settings.readGzip() && Gzip.begins(stored)) {
+        bytes += UNKNOWN;
+      }
+    }
+
+    /** Who is to do it, or empty for the event loop itself. */
+    Optional<Executor> elsewhere() {
+      if (!missing.isEmpty()) {
+        return Optional.of(threads.fetching(missing));
+      }
+      return bytes > settings.eventLoopBytes() ? Optional.of(threads.decoding()) : Optional.empty();
+    }
+  }
+
+  /** Nothing of it uses connections any more when this returns, unless that takes seconds. */
+  @Override
+  public void close() {
+    dictionaries.close();
+    compressor.close();
+    threads.close();
+  }
+}
