@@ -1,15 +1,23 @@
 package dev.snugly.jedis;
 
+import dev.snugly.core.CommandRefusedException;
 import java.util.List;
 import redis.clients.jedis.AbstractTransaction;
 import redis.clients.jedis.CommandObject;
 import redis.clients.jedis.CommandObjects;
 import redis.clients.jedis.Response;
+import redis.clients.jedis.exceptions.JedisDataException;
 
-/** A transaction whose values are compressed. They are restored by {@link #exec()}. */
+/**
+ * A transaction whose values are compressed. They are restored by {@link #exec()}. One in which a
+ * command was refused is discarded then, as a server does it: half of it must not run.
+ */
 final class CompressingTransaction extends AbstractTransaction {
   private final Commands commands;
   private final AbstractTransaction plain;
+
+  /** What was refused since MULTI, or null. */
+  private CommandRefusedException refused;
 
   CompressingTransaction(
       Commands commands, AbstractTransaction plain, CommandObjects commandObjects) {
@@ -20,11 +28,17 @@ final class CompressingTransaction extends AbstractTransaction {
 
   @Override
   protected <T> Response<T> appendCommand(CommandObject<T> command) {
-    return plain.executeCommand(commands.deferred(command));
+    try {
+      return plain.executeCommand(commands.deferred(command));
+    } catch (CommandRefusedException error) {
+      refused = error;
+      throw error;
+    }
   }
 
   @Override
   public void multi() {
+    refused = null;
     plain.multi();
   }
 
@@ -43,13 +57,26 @@ final class CompressingTransaction extends AbstractTransaction {
     return plain.unwatch();
   }
 
+  /**
+   * Runs the transaction.
+   *
+   * @return the results of its commands, or null if what was watched has changed
+   * @throws JedisDataException {@code EXECABORT} if a command was refused: nothing has been run
+   */
   @Override
   public List<Object> exec() {
-    return plain.exec();
+    CommandRefusedException why = refused;
+    if (why == null) {
+      return plain.exec();
+    }
+    discard();
+    throw new JedisDataException(
+        "EXECABORT Transaction discarded because a command was refused: " + why.getMessage(), why);
   }
 
   @Override
   public String discard() {
+    refused = null;
     return plain.discard();
   }
 

@@ -3,12 +3,18 @@ package dev.snugly.jedis;
 import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Statistics;
+import java.net.URI;
 import redis.clients.jedis.AbstractTransaction;
+import redis.clients.jedis.Connection;
+import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.UnifiedJedis;
 import redis.clients.jedis.builders.StandaloneClientBuilder;
 import redis.clients.jedis.csc.Cache;
 import redis.clients.jedis.providers.ConnectionProvider;
+import redis.clients.jedis.providers.PooledConnectionProvider;
+import redis.clients.jedis.util.JedisURIHelper;
+import redis.clients.jedis.util.Pool;
 
 /**
  * A client for one server that compresses: {@link redis.clients.jedis.RedisClient} with the same
@@ -37,6 +43,26 @@ public final class SnuglyRedisClient extends UnifiedJedis {
   }
 
   /**
+   * Returns a client with the defaults of Jedis, as {@link
+   * redis.clients.jedis.RedisClient#create(String)}.
+   *
+   * @param url such as {@code redis://localhost:6379}, or {@code rediss} for TLS
+   * @param configuration how to compress
+   * @throws IllegalArgumentException for a URL of another scheme, or without host or port
+   */
+  public static SnuglyRedisClient create(String url, CompressionConfiguration configuration) {
+    URI uri = URI.create(url);
+    if (!JedisURIHelper.isValid(uri)) {
+      throw new IllegalArgumentException(
+          "the URL names no server: it has a scheme, a host and a port, as redis://localhost:6379");
+    }
+    return builder(configuration)
+        .hostAndPort(JedisURIHelper.getHostAndPort(uri))
+        .clientConfig(DefaultJedisClientConfig.builder(uri).build())
+        .build();
+  }
+
+  /**
    * Returns Jedis's own builder, for a client that compresses.
    *
    * @param configuration how to compress
@@ -54,6 +80,15 @@ public final class SnuglyRedisClient extends UnifiedJedis {
   /** Returns what this client has counted. */
   public Statistics statistics() {
     return commands.statistics();
+  }
+
+  /**
+   * Returns the pool of this client, whose connections do not compress.
+   *
+   * @throws ClassCastException if the builder was given a provider without one
+   */
+  public Pool<Connection> getPool() {
+    return ((PooledConnectionProvider) provider).getPool();
   }
 
   @Override

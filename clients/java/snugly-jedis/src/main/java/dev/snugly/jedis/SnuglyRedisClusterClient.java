@@ -9,9 +9,12 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ExecutorService;
 import redis.clients.jedis.AbstractTransaction;
 import redis.clients.jedis.BinaryJedisShardedPubSub;
 import redis.clients.jedis.ClusterCommandObjects;
+import redis.clients.jedis.CommandKeyArgumentPreProcessor;
+import redis.clients.jedis.CommandObject;
 import redis.clients.jedis.CommandObjects;
 import redis.clients.jedis.Connection;
 import redis.clients.jedis.ConnectionPool;
@@ -24,6 +27,7 @@ import redis.clients.jedis.RedisProtocol;
 import redis.clients.jedis.UnifiedJedis;
 import redis.clients.jedis.builders.ClusterClientBuilder;
 import redis.clients.jedis.csc.Cache;
+import redis.clients.jedis.executors.CommandExecutor;
 import redis.clients.jedis.params.MSetExParams;
 import redis.clients.jedis.providers.ConnectionProvider;
 
@@ -46,6 +50,17 @@ public final class SnuglyRedisClusterClient extends UnifiedJedis {
     super(executor, provider, config, cache);
     this.commands = commands;
     this.plain = plain;
+  }
+
+  /**
+   * Returns a client with the defaults of Jedis, as {@link RedisClusterClient#create(Set)}.
+   *
+   * @param nodes some of the cluster's nodes
+   * @param configuration how to compress
+   */
+  public static SnuglyRedisClusterClient create(
+      Set<HostAndPort> nodes, CompressionConfiguration configuration) {
+    return builder(configuration).nodes(nodes).build();
   }
 
   /**
@@ -78,12 +93,33 @@ public final class SnuglyRedisClusterClient extends UnifiedJedis {
     return new CompressingPipeline(commands, plain.pipelined(), commandObjects);
   }
 
+  /**
+   * Returns a pipeline.
+   *
+   * @param threads read the replies of its nodes; not shut down
+   */
+  public CompressingPipeline pipelined(ExecutorService threads) {
+    return new CompressingPipeline(commands, plain.pipelined(threads), commandObjects);
+  }
+
+  /**
+   * Begins a transaction.
+   *
+   * @throws UnsupportedOperationException as {@link RedisClusterClient} does
+   */
   @Override
   public AbstractTransaction transaction(boolean doMulti) {
     return new CompressingTransaction(commands, plain.transaction(doMulti), commandObjects);
   }
 
-  // What follows may have keys in several slots, which Jedis's own client splits up.
+  // What follows may have keys in several slots, which Jedis's own client splits up, and whose keys
+  // it makes as this one.
+
+  @Override
+  public void setKeyArgumentPreProcessor(CommandKeyArgumentPreProcessor preProcessor) {
+    super.setKeyArgumentPreProcessor(preProcessor);
+    plain.setKeyArgumentPreProcessor(preProcessor);
+  }
 
   @Override
   public List<byte[]> mget(byte[]... keys) {
@@ -187,6 +223,27 @@ public final class SnuglyRedisClusterClient extends UnifiedJedis {
 
   // What only clients of clusters have.
 
+  /**
+   * Reads from a replica, which needs {@code readOnlyForRedisClusterReplicas} of the settings of
+   * Jedis.
+   *
+   * @param command what to read
+   * @return its reply, with its values restored
+   */
+  public <T> T executeCommandToReplica(CommandObject<T> command) {
+    return commands.execute(command, new ReplicaExecutor(plain));
+  }
+
+  /**
+   * Sends a command to every node as it is.
+   *
+   * @param command one without keys
+   * @return the reply of all nodes
+   */
+  public <T> T broadcastCommand(CommandObject<T> command) {
+    return plain.broadcastCommand(command);
+  }
+
   /** Returns the pools of all nodes, by host and port. */
   public Map<String, ConnectionPool> getClusterNodes() {
     return plain.getClusterNodes();
@@ -224,6 +281,17 @@ public final class SnuglyRedisClusterClient extends UnifiedJedis {
   /** SSUBSCRIBE. */
   public void ssubscribe(BinaryJedisShardedPubSub pubSub, byte[]... channels) {
     plain.ssubscribe(pubSub, channels);
+  }
+
+  /** Executes commands at replicas, by a client that it does not own. */
+  private record ReplicaExecutor(RedisClusterClient client) implements CommandExecutor {
+    @Override
+    public <T> T executeCommand(CommandObject<T> command) {
+      return client.executeCommandToReplica(command);
+    }
+
+    @Override
+    public void close() {}
   }
 
   private static final class Builder extends ClusterClientBuilder<SnuglyRedisClusterClient> {

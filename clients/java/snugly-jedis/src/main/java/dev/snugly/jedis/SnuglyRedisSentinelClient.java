@@ -3,12 +3,17 @@ package dev.snugly.jedis;
 import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Statistics;
+import java.util.Map;
 import redis.clients.jedis.AbstractTransaction;
+import redis.clients.jedis.Connection;
+import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.UnifiedJedis;
 import redis.clients.jedis.builders.SentinelClientBuilder;
 import redis.clients.jedis.csc.Cache;
 import redis.clients.jedis.providers.ConnectionProvider;
+import redis.clients.jedis.providers.SentineledConnectionProvider;
+import redis.clients.jedis.util.Pool;
 
 /**
  * A client for servers that sentinels watch, which compresses: {@link
@@ -46,6 +51,20 @@ public final class SnuglyRedisSentinelClient extends UnifiedJedis {
   /** Returns what this client has counted. */
   public Statistics statistics() {
     return commands.statistics();
+  }
+
+  /**
+   * Returns the server that the sentinels name now.
+   *
+   * @throws ClassCastException if the builder was given a provider that asks no sentinels
+   */
+  public HostAndPort getCurrentMaster() {
+    return ((SentineledConnectionProvider) provider).getCurrentMaster();
+  }
+
+  /** Returns the pool of that server; its connections do not compress. */
+  public Map<?, Pool<Connection>> getPrimaryNodesConnectionMap() {
+    return ((SentineledConnectionProvider) provider).getPrimaryNodesConnectionMap();
   }
 
   @Override

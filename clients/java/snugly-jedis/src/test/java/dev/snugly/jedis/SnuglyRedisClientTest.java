@@ -282,6 +282,22 @@ class SnuglyRedisClientTest {
   }
 
   @Test
+  void aClientThatIsMadeByItsUrlHasItsPoolAsJedisHasIt() {
+    try (SnuglyRedisClient cache =
+        SnuglyRedisClient.create(
+            "redis://127.0.0.1:" + server.port() + "/0", CompressionConfiguration.defaults())) {
+      cache.set("page:1", PAGE);
+      assertTrue(isEnvelope(plain.bytes("GET", "page:1")));
+      assertEquals(1, cache.getPool().getNumIdle());
+    }
+    IllegalArgumentException error =
+        assertThrows(
+            IllegalArgumentException.class,
+            () -> SnuglyRedisClient.create("localhost", CompressionConfiguration.defaults()));
+    assertTrue(error.getMessage().contains("redis://localhost:6379"), error.getMessage());
+  }
+
+  @Test
   void aClientThatIsNotEnabledIsAsJedisHasIt() {
     client(CompressionConfiguration.defaults()).set("a", PAGE);
     SnuglyRedisClient off = client(CompressionConfiguration.builder().enabled(false).build());
@@ -396,11 +412,6 @@ class SnuglyRedisClientTest {
   }
 
   private static Dictionary profiles() {
-    return Dictionary.of(
-        Vectors.expand(
-            Vectors.read("envelopes.json")
-                .getAsJsonObject("dictionaries")
-                .getAsJsonObject("profiles")
-                .get("bytes")));
+    return Dictionary.of(Vectors.dictionary("profiles"));
   }
 }

@@ -9,6 +9,8 @@ import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Dictionary;
 import dev.snugly.core.Envelope;
 import dev.snugly.testing.Cluster;
+import dev.snugly.testing.Connection;
+import dev.snugly.testing.Server;
 import dev.snugly.testing.Vectors;
 import dev.snugly.testing.Waiting;
 import java.nio.charset.StandardCharsets;
@@ -17,14 +19,19 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import redis.clients.jedis.CommandObjects;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.RedisClusterClient;
+import redis.clients.jedis.RedisProtocol;
 import redis.clients.jedis.Response;
+import redis.clients.jedis.util.PrefixedKeyArgumentPreProcessor;
 
 /** A client of a cluster of three nodes. */
 class SnuglyRedisClusterClientTest {
@@ -84,6 +91,51 @@ class SnuglyRedisClusterClientTest {
   }
 
   @Test
+  void aPrefixOfKeysHoldsForCommandsOverSeveralSlots() {
+    cache.setKeyArgumentPreProcessor(new PrefixedKeyArgumentPreProcessor("mine:"));
+    cache.set("a", PAGE);
+    cache.mset("b", PAGE + "b", "c", "short");
+    assertTrue(isEnvelope("mine:a") && isEnvelope("mine:b"));
+    assertEquals(List.of(PAGE, PAGE + "b", "short"), cache.mget("a", "b", "c"));
+    assertEquals(3, cache.exists("a", "b", "c"));
+    assertEquals(3, cache.del("a", "b", "c"));
+  }
+
+  @Test
+  void aPipelineIsReadByTheThreadsThatItIsGiven() {
+    ExecutorService threads = Executors.newFixedThreadPool(2);
+    try (CompressingPipeline pipeline = cache.pipelined(threads)) {
+      pipeline.set("a", PAGE);
+      Response<String> a = pipeline.get("a");
+      pipeline.sync();
+      assertEquals(PAGE, a.get());
+    } finally {
+      threads.shutdown();
+    }
+    assertTrue(isEnvelope("a"));
+  }
+
+  @Test
+  void aCommandForEveryNodeReachesEachOfThem() {
+    CommandObjects commands = new CommandObjects(RedisProtocol.RESP2);
+    for (int number = 0; number < 20; number++) {
+      cache.set("page:" + number, PAGE);
+    }
+    cache.broadcastCommand(commands.flushAll());
+    for (Server node : cluster.nodes()) {
+      try (Connection connection = node.connect()) {
+        assertEquals(0L, connection.command("DBSIZE"));
+      }
+    }
+  }
+
+  @Test
+  void transactionsAreUnsupportedAsInJedis() {
+    assertThrows(UnsupportedOperationException.class, plain::multi);
+    assertThrows(UnsupportedOperationException.class, cache::multi);
+  }
+
+  @Test
   void pipelinesReachEveryNode() {
     List<Response<String>> responses = new ArrayList<>();
     try (CompressingPipeline pipeline = cache.pipelined()) {
@@ -101,13 +153,7 @@ class SnuglyRedisClusterClientTest {
 
   @Test
   void aDictionaryIsPutOnItsNodeAndReadFromEveryOther() {
-    Dictionary dictionary =
-        Dictionary.of(
-            Vectors.expand(
-                Vectors.read("envelopes.json")
-                    .getAsJsonObject("dictionaries")
-                    .getAsJsonObject("profiles")
-                    .get("bytes")));
+    Dictionary dictionary = Dictionary.of(Vectors.dictionary("profiles"));
     String user =
         "{\"name\": \"name-7\", \"email\": \"email-8\", \"city\": \"city-9\", \"plan\": \"plan-3\"}";
     try (SnuglyRedisClusterClient writer =
@@ -131,7 +177,7 @@ class SnuglyRedisClusterClientTest {
   }
 
   private static SnuglyRedisClusterClient client(CompressionConfiguration configuration) {
-    return SnuglyRedisClusterClient.builder(configuration).nodes(nodes()).build();
+    return SnuglyRedisClusterClient.create(nodes(), configuration);
   }
 
   private static Set<HostAndPort> nodes() {

@@ -29,6 +29,8 @@ class SnuglyRedisSentinelClientTest {
                 .build()) {
       cache.set("a", PAGE);
       assertEquals(PAGE, cache.get("a"));
+      assertEquals(server.port(), cache.getCurrentMaster().getPort());
+      assertEquals(1, cache.getPrimaryNodesConnectionMap().size());
       try (CompressingPipeline pipeline = cache.pipelined()) {
         Response<String> a = pipeline.get("a");
         pipeline.sync();

@@ -16,6 +16,7 @@ import io.valkey.UnifiedJedis;
 import io.valkey.executors.ClusterCommandExecutor;
 import io.valkey.executors.CommandExecutor;
 import io.valkey.executors.DefaultCommandExecutor;
+import io.valkey.executors.RetryableCommandExecutor;
 import io.valkey.providers.ClusterConnectionProvider;
 import io.valkey.providers.ConnectionProvider;
 import io.valkey.providers.PooledConnectionProvider;
@@ -39,6 +40,10 @@ import java.util.function.Supplier;
  * }</pre>
  */
 public final class SnuglyJedis extends UnifiedJedis {
+  /** For how long {@link JedisCluster} tries a command again by default. */
+  private static final Duration CLUSTER_PATIENCE =
+      Duration.ofMillis((long) JedisCluster.DEFAULT_MAX_ATTEMPTS * JedisCluster.DEFAULT_TIMEOUT);
+
   private final Commands commands;
 
   private SnuglyJedis(
@@ -67,12 +72,18 @@ public final class SnuglyJedis extends UnifiedJedis {
    * of each node must have room for one more connection.
    *
    * @param nodes some of its nodes
-   * @param config how to connect
+   * @param config how to connect; its socket timeout times the attempts is also how long a command
+   *     is tried again
    * @param configuration how to compress
    */
   public static SnuglyJedis cluster(
       Set<HostAndPort> nodes, JedisClientConfig config, CompressionConfiguration configuration) {
-    return of(new ClusterConnectionProvider(nodes, config), configuration);
+    int attempts = JedisCluster.DEFAULT_MAX_ATTEMPTS;
+    return of(
+        new ClusterConnectionProvider(nodes, config),
+        attempts,
+        Duration.ofMillis((long) attempts * config.getSocketTimeoutMillis()),
+        configuration);
   }
 
   /**
@@ -105,23 +116,42 @@ public final class SnuglyJedis extends UnifiedJedis {
    */
   public static SnuglyJedis of(
       ConnectionProvider provider, CompressionConfiguration configuration) {
-    boolean isCluster = provider instanceof ClusterConnectionProvider;
+    return provider instanceof ClusterConnectionProvider
+        ? of(provider, JedisCluster.DEFAULT_MAX_ATTEMPTS, CLUSTER_PATIENCE, configuration)
+        : over(new DefaultCommandExecutor(provider), provider, configuration);
+  }
+
+  /**
+   * Returns the same for a client that tries commands again when a connection is lost, as {@link
+   * UnifiedJedis#UnifiedJedis(ConnectionProvider, int, Duration)} does.
+   *
+   * @param provider as above
+   * @param maxAttempts how often a command is tried, from 1
+   * @param maxTotalRetriesDuration until when it is tried again
+   * @param configuration how to compress
+   */
+  public static SnuglyJedis of(
+      ConnectionProvider provider,
+      int maxAttempts,
+      Duration maxTotalRetriesDuration,
+      CompressionConfiguration configuration) {
     CommandExecutor plain =
-        isCluster
-            ? clusterExecutor((ClusterConnectionProvider) provider)
-            : new DefaultCommandExecutor(provider);
+        provider instanceof ClusterConnectionProvider cluster
+            ? new ClusterCommandExecutor(cluster, maxAttempts, maxTotalRetriesDuration)
+            : new RetryableCommandExecutor(provider, maxAttempts, maxTotalRetriesDuration);
+    return over(plain, provider, configuration);
+  }
+
+  private static SnuglyJedis over(
+      CommandExecutor plain, ConnectionProvider provider, CompressionConfiguration configuration) {
     Supplier<DictionaryServer> servers = () -> ClientServer.of(plain, provider);
     return new SnuglyJedis(
         new Commands(configuration, servers),
         plain,
         provider,
-        isCluster ? new ClusterCommandObjects() : new CommandObjects());
-  }
-
-  private static CommandExecutor clusterExecutor(ClusterConnectionProvider provider) {
-    int attempts = JedisCluster.DEFAULT_MAX_ATTEMPTS;
-    Duration patience = Duration.ofMillis((long) attempts * JedisCluster.DEFAULT_TIMEOUT);
-    return new ClusterCommandExecutor(provider, attempts, patience);
+        provider instanceof ClusterConnectionProvider
+            ? new ClusterCommandObjects()
+            : new CommandObjects());
   }
 
   /** Returns what encodes and decodes this client's values, for metrics and tools. */

@@ -27,9 +27,12 @@ import io.valkey.JedisClientConfig;
 import io.valkey.RedisProtocol;
 import io.valkey.Response;
 import io.valkey.StreamEntryID;
+import io.valkey.exceptions.JedisDataException;
 import io.valkey.params.SetParams;
 import io.valkey.params.XAddParams;
 import io.valkey.params.XReadParams;
+import io.valkey.providers.ConnectionProvider;
+import io.valkey.providers.PooledConnectionProvider;
 import io.valkey.resps.StreamEntry;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -132,6 +135,18 @@ class SnuglyJedisTest {
   }
 
   @Test
+  void aTransactionWithARefusedCommandIsDiscarded() {
+    SnuglyJedis cache = client(RedisProtocol.RESP3, CompressionConfiguration.builder());
+    try (AbstractTransaction transaction = cache.multi()) {
+      transaction.set("a", PAGE);
+      assertThrows(CommandRefusedException.class, () -> transaction.append("a", "more"));
+      JedisDataException error = assertThrows(JedisDataException.class, transaction::exec);
+      assertTrue(error.getMessage().startsWith("EXECABORT"), error.getMessage());
+    }
+    assertEquals(0L, plain.command("DBSIZE"));
+  }
+
+  @Test
   void whatWouldNotWorkIsRefusedAndWhatCannotBeReadIsAnError() {
     SnuglyJedis cache = client(RedisProtocol.RESP2, CompressionConfiguration.builder());
     assertThrows(CommandRefusedException.class, () -> cache.append("a", "more"));
@@ -158,6 +173,18 @@ class SnuglyJedisTest {
         });
     SnuglyJedis reader = client(RedisProtocol.RESP3, CompressionConfiguration.builder());
     assertEquals(USER, reader.get("user:1"));
+  }
+
+  @Test
+  void aCommandIsTriedAgainWhenItsConnectionIsLost() {
+    ConnectionProvider provider =
+        new PooledConnectionProvider(new HostAndPort("127.0.0.1", server.port()), CONFIG);
+    try (SnuglyJedis cache =
+        SnuglyJedis.of(provider, 3, Duration.ofSeconds(20), CompressionConfiguration.defaults())) {
+      cache.set("a", PAGE);
+      plain.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+      assertEquals(PAGE, cache.get("a"));
+    }
   }
 
   @Test
@@ -227,11 +254,6 @@ class SnuglyJedisTest {
   }
 
   private static Dictionary profiles() {
-    return Dictionary.of(
-        Vectors.expand(
-            Vectors.read("envelopes.json")
-                .getAsJsonObject("dictionaries")
-                .getAsJsonObject("profiles")
-                .get("bytes")));
+    return Dictionary.of(Vectors.dictionary("profiles"));
   }
 }
