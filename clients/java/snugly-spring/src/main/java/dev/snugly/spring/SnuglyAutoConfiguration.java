@@ -2,13 +2,20 @@ package dev.snugly.spring;
 
 import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.ConfigurationException;
+import dev.snugly.core.micrometer.SnuglyMetrics;
 import dev.snugly.lettuce.LettuceCompression;
 import dev.snugly.lettuce.SnuglyRedisClient;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Tags;
+import io.micrometer.core.instrument.binder.MeterBinder;
+import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingClass;
 import org.springframework.boot.cache.autoconfigure.RedisCacheManagerBuilderCustomizer;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.context.annotation.Bean;
@@ -72,6 +79,52 @@ public class SnuglyAutoConfiguration {
               LettuceCompression.builder(configuration.getObject())
                   .readGzip(properties.getObject().readGzip())
                   .build());
+    }
+  }
+
+  /** Meters of every codec that is a bean, where Micrometer is. */
+  @Configuration(proxyBeanMethods = false)
+  @ConditionalOnClass(MeterBinder.class)
+  static class CodecMeters {
+    @Bean
+    MeterBinder snuglyCodecMeters(ListableBeanFactory beans) {
+      return registry ->
+          beans.getBeansOfType(Codec.class).forEach((name, codec) -> bind(name, codec, registry));
+    }
+
+    static void bind(String name, Codec codec, MeterRegistry registry) {
+      new SnuglyMetrics(codec, Tags.of("name", name)).bindTo(registry);
+    }
+  }
+
+  /** Meters of every factory of connections that compress and have been started. */
+  @Configuration(proxyBeanMethods = false)
+  @ConditionalOnClass({MeterBinder.class, SnuglyRedisClient.class, LettuceConnectionFactory.class})
+  static class ConnectionMeters {
+    @Bean
+    MeterBinder snuglyConnectionMeters(ListableBeanFactory beans) {
+      return registry ->
+          beans
+              .getBeansOfType(SnuglyLettuceConnectionFactory.class)
+              .forEach(
+                  (name, factory) -> {
+                    if (factory.isRunning()) { // Before it has no codec.
+                      CodecMeters.bind(name, factory.codec(), registry);
+                    }
+                  });
+    }
+  }
+
+  /** Connections that should compress and cannot are an error, and not a cache that grows. */
+  @Configuration(proxyBeanMethods = false)
+  @ConditionalOnMissingClass("dev.snugly.lettuce.SnuglyRedisClient")
+  @ConditionalOnBooleanProperty(name = "snugly.connections")
+  static class NoConnections {
+    NoConnections() {
+      throw new ConfigurationException(
+          "snugly.connections is true, but the artifact snugly-lettuce is missing, by which"
+              + " connections compress: add it, or leave the property out, and caches are"
+              + " compressed with any client");
     }
   }
 }

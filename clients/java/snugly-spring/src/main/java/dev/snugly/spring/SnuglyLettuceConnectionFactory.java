@@ -1,5 +1,6 @@
 package dev.snugly.spring;
 
+import dev.snugly.core.Codec;
 import dev.snugly.core.Statistics;
 import dev.snugly.lettuce.LettuceCompression;
 import dev.snugly.lettuce.SnuglyRedisClient;
@@ -9,6 +10,7 @@ import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.cluster.ClusterClientOptions;
 import io.lettuce.core.cluster.RedisClusterClient;
+import io.lettuce.core.codec.StringCodec;
 import io.lettuce.core.resource.ClientResources;
 import java.util.ArrayList;
 import java.util.List;
@@ -23,6 +25,7 @@ import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactor
  * a server would run on compressed bytes, such as APPEND, is refused before it is sent.
  */
 public class SnuglyLettuceConnectionFactory extends LettuceConnectionFactory {
+  private final boolean isStatic;
   private final LettuceCompression compression;
 
   /**
@@ -37,6 +40,7 @@ public class SnuglyLettuceConnectionFactory extends LettuceConnectionFactory {
       LettuceClientConfiguration clientConfiguration,
       LettuceCompression compression) {
     super(configuration, clientConfiguration);
+    isStatic = RedisConfiguration.isStaticMasterReplicaConfiguration(configuration);
     this.compression = compression;
   }
 
@@ -49,6 +53,17 @@ public class SnuglyLettuceConnectionFactory extends LettuceConnectionFactory {
     return getRequiredNativeClient() instanceof SnuglyRedisClusterClient cluster
         ? cluster.statistics()
         : ((SnuglyRedisClient) getRequiredNativeClient()).statistics();
+  }
+
+  /**
+   * Returns what encodes and decodes for the connections, for metrics and tools.
+   *
+   * @throws IllegalStateException before the factory was started
+   */
+  public Codec codec() {
+    return getRequiredNativeClient() instanceof SnuglyRedisClusterClient cluster
+        ? cluster.codec()
+        : ((SnuglyRedisClient) getRequiredNativeClient()).codec();
   }
 
   @Override
@@ -65,10 +80,18 @@ public class SnuglyLettuceConnectionFactory extends LettuceConnectionFactory {
   }
 
   private SnuglyRedisClient compressing(RedisClient plain, ClientResources shared) {
-    RedisURI uri = (RedisURI) field(plain, "redisURI");
-    SnuglyRedisClient client = SnuglyRedisClient.create(shared, uri, compression);
+    SnuglyRedisClient client = SnuglyRedisClient.create(shared, address(plain), compression);
     client.setOptions(plain.getOptions());
     return client;
+  }
+
+  /** Where dictionaries are: with a primary and replicas at the first, as their client has none. */
+  private RedisURI address(RedisClient plain) {
+    if (!isStatic) {
+      return (RedisURI) field(plain, "redisURI");
+    }
+    Object provider = doCreateConnectionProvider(plain, StringCodec.UTF8);
+    return (RedisURI) ((Iterable<?>) field(provider, "nodes")).iterator().next();
   }
 
   private SnuglyRedisClusterClient compressing(RedisClusterClient plain, ClientResources shared) {
@@ -80,7 +103,7 @@ public class SnuglyLettuceConnectionFactory extends LettuceConnectionFactory {
   }
 
   /** Spring Data Redis asks a client for its address in the same way: there is no other one. */
-  private static Object field(AbstractRedisClient client, String name) {
+  private static Object field(Object client, String name) {
     return new DirectFieldAccessor(client).getPropertyValue(name);
   }
 }

@@ -2,6 +2,7 @@ package dev.snugly.spring;
 
 import dev.snugly.core.CompressionBackend;
 import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.ConfigurationException;
 import dev.snugly.core.ExistingEnvelopes;
 import dev.snugly.core.OnUndecodable;
 import dev.snugly.core.ValueType;
@@ -55,8 +56,12 @@ public record SnuglyProperties(
     map.from(enabled).to(builder::enabled);
     map.from(backend).to(builder::backend);
     map.from(compressionLevel).to(builder::compressionLevel);
-    map.from(minCompressionSize).as(SnuglyProperties::bytes).to(builder::minCompressionSize);
-    map.from(maxDecompressedSize).as(SnuglyProperties::bytes).to(builder::maxDecompressedSize);
+    map.from(minCompressionSize)
+        .as(size -> bytes("min-compression-size", size))
+        .to(builder::minCompressionSize);
+    map.from(maxDecompressedSize)
+        .as(size -> bytes("max-decompressed-size", size))
+        .to(builder::maxDecompressedSize);
     map.from(existingEnvelopes).to(builder::existingEnvelopes);
     map.from(checksum).to(builder::checksum);
     map.from(onUndecodable).to(builder::onUndecodable);
@@ -65,7 +70,13 @@ public record SnuglyProperties(
     return builder.build();
   }
 
-  private static int bytes(DataSize size) {
-    return (int) Math.min(size.toBytes(), CompressionConfiguration.MOST_MAX_DECOMPRESSED_SIZE);
+  private static int bytes(String property, DataSize size) {
+    long bytes = size.toBytes();
+    if (bytes != (int) bytes) {
+      throw new ConfigurationException(
+          "snugly.%s is %d bytes; it may be up to %d"
+              .formatted(property, bytes, CompressionConfiguration.MOST_MAX_DECOMPRESSED_SIZE));
+    }
+    return (int) bytes;
   }
 }

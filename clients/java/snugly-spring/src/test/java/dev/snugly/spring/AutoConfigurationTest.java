@@ -13,7 +13,6 @@ import dev.snugly.core.CompressionBackend;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Counter;
 import dev.snugly.core.Encoding;
-import dev.snugly.core.Envelope;
 import dev.snugly.testing.Cluster;
 import dev.snugly.testing.Connection;
 import dev.snugly.testing.Server;
@@ -32,11 +31,10 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.springframework.boot.Banner;
-import org.springframework.boot.WebApplicationType;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
-import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.cache.autoconfigure.RedisCacheManagerBuilderCustomizer;
 import org.springframework.cache.annotation.Cacheable;
 import org.springframework.cache.annotation.EnableCaching;
@@ -44,6 +42,8 @@ import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.data.redis.cache.RedisCacheConfiguration;
+import org.springframework.data.redis.cache.RedisCacheManager;
+import org.springframework.data.redis.cache.RedisCacheManager.RedisCacheManagerBuilder;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.core.ReactiveStringRedisTemplate;
 import org.springframework.data.redis.core.RedisOperations;
@@ -109,6 +109,21 @@ class AutoConfigurationTest {
     }
   }
 
+  @Configuration(proxyBeanMethods = false)
+  static class WithManager {
+    @Bean
+    RedisCacheManager caches(
+        RedisConnectionFactory connections,
+        ObjectProvider<RedisCacheManagerBuilderCustomizer> customizers) {
+      RedisCacheManagerBuilder caches =
+          RedisCacheManager.builder(connections)
+              .cacheDefaults(
+                  RedisCacheConfiguration.defaultCacheConfig().prefixCacheNameWith("mine:"));
+      customizers.orderedStream().forEach(each -> each.customize(caches));
+      return caches.build();
+    }
+  }
+
   @BeforeAll
   static void start() {
     server = Server.valkey();
@@ -138,14 +153,7 @@ class AutoConfigurationTest {
   }
 
   private ConfigurableApplicationContext run(List<Class<?>> sources, String... properties) {
-    ConfigurableApplicationContext application =
-        new SpringApplicationBuilder(sources.toArray(new Class<?>[0]))
-            .web(WebApplicationType.NONE)
-            .bannerMode(Banner.Mode.OFF)
-            .logStartupInfo(false)
-            .properties("spring.data.redis.port=" + server.port())
-            .properties(properties)
-            .run();
+    ConfigurableApplicationContext application = Applications.run(server, sources, properties);
     applications.add(application);
     return application;
   }
@@ -157,9 +165,7 @@ class AutoConfigurationTest {
   }
 
   private Encoding encodingAt(String key) {
-    return Envelope.inspect(stored(key))
-        .map(it -> it.encoding().orElseThrow())
-        .orElse(Encoding.IDENTITY);
+    return Applications.encodingAt(plain, key);
   }
 
   @Test
@@ -188,6 +194,17 @@ class AutoConfigurationTest {
   }
 
   @Test
+  void aReaderReadsWhatWritersCompressAndCompressesNothing() {
+    run().getBean(Pages.class).text(1);
+    assertEquals(Encoding.ZSTD, encodingAt("texts::1"));
+    Pages reader = run("snugly.backend=none").getBean(Pages.class);
+    assertEquals(1 + PAGE, reader.text(1));
+    assertEquals(0, reader.made());
+    reader.text(2);
+    assertEquals(Encoding.IDENTITY, encodingAt("texts::2"));
+  }
+
+  @Test
   void propertiesSayHow() {
     run("snugly.backend=lz4", "snugly.compression-level=3", "snugly.min-compression-size=1KB")
         .getBean(Pages.class)
@@ -195,11 +212,23 @@ class AutoConfigurationTest {
     assertEquals(Encoding.LZ4, encodingAt("texts::1"));
     run("snugly.min-compression-size=2KB").getBean(Pages.class).text(2);
     assertEquals(Encoding.IDENTITY, encodingAt("texts::2"));
-    Exception error = assertThrows(Exception.class, () -> run("snugly.compression-level=99"));
-    assertTrue(
-        Stream.iterate((Throwable) error, each -> each != null, Throwable::getCause)
-            .anyMatch(each -> String.valueOf(each.getMessage()).contains("compressionLevel is 99")),
-        error::toString);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "snugly.compression-level=99, compressionLevel is 99",
+    "snugly.max-decompressed-size=2GB, max-decompressed-size is 2147483648",
+    "snugly.max-decompressed-size=-1B, maxDecompressedSize is -1",
+    "snugly.min-compression-size=4GB, min-compression-size is 4294967296"
+  })
+  void aPropertyOutOfRangeIsRefused(String property, String message) {
+    Applications.assertFails(message, () -> run(property));
+  }
+
+  @Test
+  void cachesOfAManagerOfTheApplicationsOwnAreCompressedOnceItIsCustomized() {
+    run(List.of(Application.class, WithManager.class)).getBean(Pages.class).page(1);
+    assertEquals(Encoding.ZSTD, encodingAt("mine:pages::1"));
   }
 
   @Test
