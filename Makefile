@@ -6,7 +6,7 @@
 	test-kills test-deps lint format deny command-documentation \
 	fuzz fuzz-smoke fuzz-java bench bench-clients bench-go bench-glide bench-sizes bench-smoke bench-mixed \
 	bench-dictionaries bench-adaptive bench-lists bench-codec bench-protocol bench-java bench-java-codec \
-	bench-java-overhead clean
+	bench-java-overhead bench-java-ping clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -219,6 +219,11 @@ bench-java-codec: ## what the Java codec costs beside bare libraries and GZIP; n
 bench-java-overhead: ## the same beside bare zstd-jni alone, in processor time; ARGS="3 json 512 1024 8192"
 	$(BENCH_JAVA)
 	java -cp "$(JAVA_BENCHMARK)" dev.snugly.benchmark.codec.Overhead $(ARGS)
+
+bench-java-ping: $(VENV)/installed ## how long a PING takes beside a GET of 64 MiB on the same connection of Lettuce; half a minute
+	$(BENCH_JAVA)
+	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) \
+		java -cp "clients/java/snugly-lettuce/target/test-classes:$(JAVA_BENCHMARK)" dev.snugly.lettuce.PingLatency
 
 clean: ## remove everything that was built
 	cargo clean

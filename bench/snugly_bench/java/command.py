@@ -1,7 +1,8 @@
 """`java`: client libraries for Java beside each other, with and without compression: `make bench-java`.
 
 Starts a valkey-server, and has the program in clients/java/benchmark measure it; all other options are those of that
-program, which `--help` shows. With `--port`, the server that listens there is measured.
+program, which `--help` shows. An option that says which server it is has that one measured, and none is started.
+`--tc 1gbit` limits the network in the kernel, where `--link` has a relay for it; this takes root.
 """
 
 from __future__ import annotations
@@ -12,18 +13,21 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+from snugly_bench.java import loopback
 from snugly_bench.machine import machine
 from snugly_bench.servers.peers import find_program, start, valkey_peer
 
 MAIN = "dev.snugly.benchmark.Main"
 RESULTS = "bench-results/java.json"
+ELSEWHERE = {"--host", "--port", "--tls", "--tlsCa", "--clusterModeEnabled"}
+"""Options of the program that only make sense with a server that is there already."""
 
 
 def parse_arguments(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     """What is for us, and what is for the program."""
     parser = argparse.ArgumentParser(prog="snugly_bench java", add_help=False, allow_abbrev=False)
     parser.add_argument("--module", type=Path, default=Path("clients/java/benchmark"))
-    parser.add_argument("--port")
+    parser.add_argument("--tc")
     parser.add_argument("--resultsFile", default=RESULTS)
     return parser.parse_known_args(words)
 
@@ -42,12 +46,19 @@ def main(words: list[str]) -> None:
     command = [*program(arguments.module), *others, "--resultsFile", arguments.resultsFile]
     if {"--help", "-h"} & set(others):
         sys.exit(subprocess.run(command, check=False).returncode)
+    options = {word.partition("=")[0] for word in others}
+    if arguments.tc and options & {"--link", *ELSEWHERE}:
+        raise SystemExit("--tc limits a network with a server of its own: leave out --link, and what names a server")
     with ExitStack() as afterwards:
-        if arguments.port is None:
+        if ELSEWHERE.isdisjoint(options):
+            if arguments.tc:
+                loopback.separate()
             peer = valkey_peer()
             print(f"# Java clients\n\n{machine()}. {peer.version}.\n", flush=True)
-            command += ["--host", "127.0.0.1", "--port", str(afterwards.enter_context(start(peer)).port)]
-        else:
-            command += ["--port", arguments.port]
+            server = afterwards.enter_context(start(peer))
+            if arguments.tc:
+                loopback.limit(arguments.tc, server.port)
+                command += ["--link", f"tc:{arguments.tc}"]
+            command += ["--host", "127.0.0.1", "--port", str(server.port)]
         code = subprocess.run(command, check=False).returncode
     sys.exit(code)

@@ -14,20 +14,21 @@ from snugly_bench.java import command
 
 def built(folder: Path) -> Path:
     """A module as Maven leaves it."""
-    (folder / "target").mkdir()
+    (folder / "target").mkdir(parents=True)
     (folder / "target" / "class-path").write_text("one.jar:two.jar\n")
     return folder
 
 
 def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A `java` that notes what it was asked for, and whether somebody listens at the port, and ends with 3."""
+    """A `java` that notes what it was asked for, and whether somebody listens at the last port, and ends with 3."""
     log = folder / "log"
     java = folder / "java"
     java.write_text(
         f"#!{sys.executable}\n"
         "import pathlib, socket, sys\n"
+        "port = int(sys.argv[-1]) if sys.argv[-1].isdigit() else 0\n"
         "with socket.socket() as probe:\n"
-        '    found = probe.connect_ex(("127.0.0.1", int(sys.argv[-1])))\n'
+        '    found = probe.connect_ex(("127.0.0.1", port))\n'
         f'pathlib.Path({str(log)!r}).write_text("\\n".join([*sys.argv[1:], "refused" if found else "listens"]))\n'
         "sys.exit(3)\n"
     )
@@ -57,10 +58,27 @@ def test_the_program_gets_a_server_and_all_options_that_are_not_ours(
     assert words[-1] == "listens"
 
 
-def test_a_server_that_runs_elsewhere_is_measured_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--host", "10.0.0.5", "--port", "1"],
+        ["--port=1"],
+        ["--host", "10.0.0.5"],
+        ["--tls"],
+        ["--tlsCa", "ca.pem"],
+        ["--clusterModeEnabled"],
+    ],
+)
+def test_a_server_that_runs_elsewhere_is_measured_as_it_is(
+    given: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = stand_in(tmp_path, monkeypatch)
-    given = ["--module", str(built(tmp_path)), "--host", "10.0.0.5", "--port", "1", "--resultsFile", "mine.json"]
     with pytest.raises(SystemExit):
-        command.main(given)
-    words = log.read_text().splitlines()
-    assert words[3:9] == ["--host", "10.0.0.5", "--resultsFile", "mine.json", "--port", "1"]
+        command.main(["--module", str(built(tmp_path)), *given, "--resultsFile", "mine.json"])
+    assert log.read_text().splitlines()[3:] == [*given, "--resultsFile", "mine.json", "refused"]
+
+
+def test_a_limited_network_of_its_own_is_not_for_servers_elsewhere(tmp_path: Path) -> None:
+    for given in (["--host", "10.0.0.5"], ["--link", "direct"]):
+        with pytest.raises(SystemExit, match="leave out"):
+            command.main(["--module", str(built(tmp_path / given[0])), "--tc", "1gbit", *given])

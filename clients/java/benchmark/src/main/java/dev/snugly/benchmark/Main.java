@@ -31,6 +31,9 @@ import picocli.CommandLine.Spec;
           + " that is there, the rest GET of one that is not. Every value that is read is compared.%n"
     })
 public final class Main implements Callable<Integer> {
+  private static final String UNJUDGED =
+      "No aims are judged: nobody was warmed up, so most of this is Java's compiler.\n";
+
   @Spec private CommandSpec spec;
   @Mixin private Options options;
 
@@ -41,7 +44,9 @@ public final class Main implements Callable<Integer> {
 
   /** The command line, which tells failures without their stack. */
   static CommandLine line() {
-    return new CommandLine(new Main()).setExecutionExceptionHandler(Main::fail);
+    return new CommandLine(new Main())
+        .setCaseInsensitiveEnumValuesAllowed(true)
+        .setExecutionExceptionHandler(Main::fail);
   }
 
   private static int fail(Exception error, CommandLine line, ParseResult ignored) {
@@ -60,7 +65,9 @@ public final class Main implements Callable<Integer> {
     Results results = new Run(plan, errors::println).run();
     PrintWriter output = spec.commandLine().getOut();
     output.println(about(plan));
-    output.println(new Report(results).text());
+    Report report = new Report(results);
+    output.println(report.tables());
+    output.println(plan.extent().isWarm() ? report.aims() : UNJUDGED);
     if (options.resultsFile() != null) {
       boolean cluster = plan.endpoint().cluster();
       for (Path path : ResultFiles.write(options.resultsFile(), results, cluster)) {

@@ -1,5 +1,6 @@
 package dev.snugly.benchmark;
 
+import dev.snugly.benchmark.client.Backend;
 import dev.snugly.benchmark.client.ClientKind;
 import dev.snugly.benchmark.client.Endpoint;
 import dev.snugly.benchmark.data.Corpus;
@@ -40,6 +41,13 @@ final class Options {
           "Whom to measure: all, or some of glide, glide_compressed, lettuce, lettuce_snugly, jedis,"
               + " jedis_snugly (default: all).")
   private List<String> clients;
+
+  @Option(
+      names = "--backend",
+      defaultValue = "zstd",
+      description =
+          "What those who compress do it with, at its default level: zstd or lz4 (default: zstd).")
+  private Backend backend;
 
   @Option(
       names = "--data",
@@ -85,7 +93,8 @@ final class Options {
       converter = Link.class,
       description =
           "What is between the clients and the server: direct, or a relay on loopback that transmits"
-              + " so much in each direction, such as \"direct 1gbit 100mbit\" (default: direct).")
+              + " so much in each direction, such as \"direct 1gbit 100mbit\"; tc:1gbit where the system"
+              + " transmits no more already, which is only named in the results (default: direct).")
   private List<Rate> link;
 
   @Option(
@@ -105,6 +114,12 @@ final class Options {
       names = "--tls",
       description = "Use TLS; the server's certificate must be one that the machine trusts.")
   private boolean tls;
+
+  @Option(
+      names = "--tlsCa",
+      paramLabel = "FILE",
+      description = "Use TLS, and trust the certificates of this PEM file instead.")
+  private Path tlsCa;
 
   @Option(names = "--clusterModeEnabled", description = "The server is a node of a cluster.")
   private boolean clusterModeEnabled;
@@ -144,9 +159,17 @@ final class Options {
   Plan plan() {
     check(port <= MOST_PORT, "--port is at most " + MOST_PORT);
     check(
-        !clusterModeEnabled || link.stream().noneMatch(Rate::isLimited),
+        !clusterModeEnabled || link.stream().noneMatch(Rate::relayed),
         "--link cannot stand before a cluster, whose nodes the clients find by themselves: use"
             + " direct");
+    boolean encrypted = tls || tlsCa != null;
+    check(
+        !encrypted || link.stream().noneMatch(Rate::relayed),
+        "--link has the clients connect to 127.0.0.1, which the server's certificate is not for:"
+            + " without --tls, or use direct");
+    check(
+        tlsCa == null || Files.isRegularFile(tlsCa),
+        "--tlsCa has " + tlsCa + ", which is no file: give one with certificates in PEM");
     check(
         data.equals(Corpus.PATTERN)
             || data.equals(Corpus.JSON)
@@ -159,7 +182,8 @@ final class Options {
         concurrentTasks.stream().distinct().toList(),
         clientCount.stream().distinct().toList(),
         link.stream().distinct().toList(),
-        new Endpoint(host, port, tls, clusterModeEnabled, 1),
+        backend,
+        new Endpoint(host, port, encrypted, tlsCa, clusterModeEnabled, 1),
         extent());
   }
 

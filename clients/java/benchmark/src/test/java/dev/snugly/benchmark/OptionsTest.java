@@ -1,16 +1,22 @@
 package dev.snugly.benchmark;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.snugly.benchmark.client.Backend;
 import dev.snugly.benchmark.client.ClientKind;
 import dev.snugly.benchmark.link.Rate;
 import dev.snugly.benchmark.measure.Extent;
 import dev.snugly.benchmark.measure.Plan;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import picocli.CommandLine;
@@ -27,7 +33,7 @@ class OptionsTest {
 
   private static Plan plan(String... words) {
     Program program = new Program();
-    new CommandLine(program).parseArgs(words);
+    new CommandLine(program).setCaseInsensitiveEnumValuesAllowed(true).parseArgs(words);
     return program.options.plan();
   }
 
@@ -41,6 +47,7 @@ class OptionsTest {
     assertEquals("localhost", plan.endpoint().host());
     assertEquals(6379, plan.endpoint().port());
     assertEquals(List.of(Rate.DIRECT), plan.links());
+    assertEquals(Backend.ZSTD, plan.backend());
     assertEquals(Extent.FULL, plan.extent());
   }
 
@@ -63,6 +70,11 @@ class OptionsTest {
   }
 
   @Test
+  void theBackendIsNamedAsInTheResults() {
+    assertEquals(Backend.LZ4, plan("--backend", "lz4").backend());
+  }
+
+  @Test
   void minimalIsAThousandOperationsAndNothingElseMaySayHowMuch() {
     assertEquals(Extent.MINIMAL, plan("--minimal").extent());
     assertThrows(ParameterException.class, () -> plan("--minimal", "--rounds", "2"));
@@ -79,12 +91,14 @@ class OptionsTest {
   @ParameterizedTest
   @CsvSource({
     "--clients, redisson, none of",
+    "--backend, gzip, LZ4",
     "--dataSize, 100 big, no whole number",
     "--concurrentTasks, 0, no whole number",
     "--clientCount, -1, no whole number",
     "--port, 65536, at most 65535",
     "--link, 100mbps, 100mbit",
     "--data, no/such/file, which is no file",
+    "--tlsCa, no/such/file, which is no file",
     "--rounds, 99999999999, no whole number",
   })
   void wrongOptionsAreToldWithWhatIsWrong(String option, String value, String told) {
@@ -97,5 +111,21 @@ class OptionsTest {
   void aClusterIsNotMeasuredBehindALinkThatItsNodesWouldNotBeBehind() {
     assertThrows(ParameterException.class, () -> plan("--clusterModeEnabled", "--link", "100mbit"));
     assertTrue(plan("--clusterModeEnabled").endpoint().cluster());
+  }
+
+  @Test
+  void aCertificateToTrustMeansTls(@TempDir Path folder) throws IOException {
+    Path ca = Files.createFile(folder.resolve("ca.pem"));
+    assertTrue(plan("--tlsCa", ca.toString()).endpoint().tls());
+    assertEquals(ca, plan("--tlsCa", ca.toString()).endpoint().tlsCa());
+    assertFalse(plan().endpoint().tls());
+  }
+
+  @Test
+  void tlsIsNotMeasuredBehindALinkThatTheCertificateIsNotFor() {
+    ParameterException error =
+        assertThrows(ParameterException.class, () -> plan("--tls", "--link", "direct 100mbit"));
+    assertTrue(error.getMessage().contains("certificate"), error.getMessage());
+    assertTrue(plan("--tls", "--link", "direct tc:1gbit").endpoint().tls());
   }
 }

@@ -10,20 +10,21 @@ import redis.clients.jedis.UnifiedJedis;
 /** What can be measured: a library, with compression or without. */
 public enum ClientKind {
   /** Valkey GLIDE without compression. */
-  GLIDE(null, BaseClient.class, Glide::plain),
-  /** Valkey GLIDE with its own compression: zstd, level 3, from 64 bytes on. */
-  GLIDE_COMPRESSED(GLIDE, BaseClient.class, Glide::compressed),
+  GLIDE(null, BaseClient.class, Glide::open),
+  /** Valkey GLIDE with its own compression: at the default level, from 64 bytes on. */
+  GLIDE_COMPRESSED(GLIDE, BaseClient.class, Glide::open),
   /** Lettuce as it comes. */
-  LETTUCE(null, AbstractRedisClient.class, Lettuce::plain),
-  /** Lettuce with snugly's compression, all defaults: the same as GLIDE's. */
-  LETTUCE_SNUGLY(LETTUCE, LettuceCompression.class, Lettuce::compressed),
+  LETTUCE(null, AbstractRedisClient.class, Lettuce::open),
+  /** Lettuce with snugly's compression, which has the same defaults as GLIDE's. */
+  LETTUCE_SNUGLY(LETTUCE, LettuceCompression.class, Lettuce::open),
   /** Jedis as it comes, with as many connections as there are tasks. */
-  JEDIS(null, UnifiedJedis.class, Jedis::plain),
-  /** Jedis with snugly's compression, all defaults: the same as GLIDE's. */
-  JEDIS_SNUGLY(JEDIS, SnuglyRedisClient.class, Jedis::compressed);
+  JEDIS(null, UnifiedJedis.class, Jedis::open),
+  /** Jedis with snugly's compression, which has the same defaults as GLIDE's. */
+  JEDIS_SNUGLY(JEDIS, SnuglyRedisClient.class, Jedis::open);
 
   private interface Opener {
-    Client open(Endpoint endpoint) throws Exception;
+    /** Connects, and compresses with the backend; null for no compression. */
+    Client open(Endpoint endpoint, Backend backend) throws Exception;
   }
 
   private final ClientKind uncompressed;
@@ -57,10 +58,11 @@ public enum ClientKind {
   /**
    * Connects.
    *
+   * @param backend what is used if it compresses
    * @throws Exception whatever the library throws
    */
-  public Client open(Endpoint endpoint) throws Exception {
-    return opener.open(endpoint);
+  public Client open(Endpoint endpoint, Backend backend) throws Exception {
+    return opener.open(endpoint, isCompressed() ? backend : null);
   }
 
   /** Returns the name as it is given and shown, such as {@code glide_compressed}. */

@@ -1,5 +1,7 @@
 package dev.snugly.benchmark.client;
 
+import java.io.IOException;
+import java.security.GeneralSecurityException;
 import java.util.ArrayList;
 import java.util.List;
 import redis.clients.jedis.UnifiedJedis;
@@ -9,9 +11,14 @@ public final class Housekeeping implements AutoCloseable {
   private final UnifiedJedis client;
   private final List<String> written = new ArrayList<>();
 
-  /** Connects. */
-  public Housekeeping(Endpoint endpoint) {
-    client = Jedis.open(endpoint);
+  /**
+   * Connects.
+   *
+   * @throws IOException if the certificates to trust cannot be read
+   * @throws GeneralSecurityException if there are none
+   */
+  public Housekeeping(Endpoint endpoint) throws IOException, GeneralSecurityException {
+    client = Jedis.plain(endpoint);
   }
 
   /** Takes note of keys that will be written. */

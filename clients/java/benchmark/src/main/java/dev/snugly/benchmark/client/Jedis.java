@@ -3,6 +3,8 @@ package dev.snugly.benchmark.client;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.jedis.SnuglyRedisClient;
 import dev.snugly.jedis.SnuglyRedisClusterClient;
+import java.io.IOException;
+import java.security.GeneralSecurityException;
 import java.util.Set;
 import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
@@ -17,27 +19,30 @@ import redis.clients.jedis.builders.StandaloneClientBuilder;
 
 /** Jedis, with a connection for each thread. */
 record Jedis(UnifiedJedis client) implements Client {
-  static Client plain(Endpoint endpoint) {
-    return new Jedis(open(endpoint));
+  static Client open(Endpoint endpoint, Backend backend)
+      throws IOException, GeneralSecurityException {
+    return new Jedis(backend == null ? plain(endpoint) : compressed(endpoint, backend));
   }
 
-  static Client compressed(Endpoint endpoint) {
-    CompressionConfiguration compression = CompressionConfiguration.defaults();
-    return new Jedis(
-        endpoint.cluster()
-            ? cluster(SnuglyRedisClusterClient.builder(compression), endpoint)
-            : standalone(SnuglyRedisClient.builder(compression), endpoint));
+  private static UnifiedJedis compressed(Endpoint endpoint, Backend backend)
+      throws IOException, GeneralSecurityException {
+    CompressionConfiguration compression =
+        CompressionConfiguration.builder().backend(backend.snugly()).build();
+    return endpoint.cluster()
+        ? cluster(SnuglyRedisClusterClient.builder(compression), endpoint)
+        : standalone(SnuglyRedisClient.builder(compression), endpoint);
   }
 
   /** A client of the library itself. */
-  static UnifiedJedis open(Endpoint endpoint) {
+  static UnifiedJedis plain(Endpoint endpoint) throws IOException, GeneralSecurityException {
     return endpoint.cluster()
         ? cluster(RedisClusterClient.builder(), endpoint)
         : standalone(RedisClient.builder(), endpoint);
   }
 
   private static <C extends UnifiedJedis> C cluster(
-      ClusterClientBuilder<C> builder, Endpoint endpoint) {
+      ClusterClientBuilder<C> builder, Endpoint endpoint)
+      throws IOException, GeneralSecurityException {
     return builder
         .nodes(Set.of(address(endpoint)))
         .clientConfig(configuration(endpoint))
@@ -46,7 +51,8 @@ record Jedis(UnifiedJedis client) implements Client {
   }
 
   private static <C extends UnifiedJedis> C standalone(
-      StandaloneClientBuilder<C> builder, Endpoint endpoint) {
+      StandaloneClientBuilder<C> builder, Endpoint endpoint)
+      throws IOException, GeneralSecurityException {
     return builder
         .hostAndPort(address(endpoint))
         .clientConfig(configuration(endpoint))
@@ -58,11 +64,20 @@ record Jedis(UnifiedJedis client) implements Client {
     return new HostAndPort(endpoint.host(), endpoint.port());
   }
 
-  private static JedisClientConfig configuration(Endpoint endpoint) {
+  private static JedisClientConfig configuration(Endpoint endpoint)
+      throws IOException, GeneralSecurityException {
     return DefaultJedisClientConfig.builder()
-        .sslOptions(endpoint.tls() ? SslOptions.defaults() : null)
+        .sslOptions(encryption(endpoint))
         .timeoutMillis((int) Endpoint.PATIENCE.toMillis())
         .build();
+  }
+
+  private static SslOptions encryption(Endpoint endpoint)
+      throws IOException, GeneralSecurityException {
+    if (endpoint.tlsCa() != null) {
+      return Trust.of(endpoint.tlsCa());
+    }
+    return endpoint.tls() ? SslOptions.defaults() : null;
   }
 
   private static ConnectionPoolConfig pool(Endpoint endpoint) {

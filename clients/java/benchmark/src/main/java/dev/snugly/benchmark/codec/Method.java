@@ -76,6 +76,7 @@ interface Method {
     private final ZstdCompressCtx compressing = new ZstdCompressCtx();
     private final ZstdDecompressCtx decompressing = new ZstdDecompressCtx();
     private byte[] room = new byte[0];
+    private int longest;
 
     BareZstd(int level) {
       compressing.setLevel(level);
@@ -83,9 +84,9 @@ interface Method {
 
     @Override
     public byte[] encode(byte[] value) {
-      int most = (int) Zstd.compressBound(value.length);
-      if (room.length < most) {
-        room = new byte[most];
+      if (longest < value.length) {
+        longest = value.length;
+        room = new byte[(int) Zstd.compressBound(longest)];
       }
       int size = compressing.compressByteArray(room, 0, room.length, value, 0, value.length);
       return Arrays.copyOf(room, size);

@@ -19,4 +19,9 @@ public record Extent(int keys, int rounds, Duration warmUp, Duration most, long 
   /** Enough to compare. */
   public static final Extent FULL =
       new Extent(10_000, 3, Duration.ofSeconds(2), Duration.ofSeconds(3), Long.MAX_VALUE);
+
+  /** Whether clients are compared as they are once they run, and not as they start. */
+  public boolean isWarm() {
+    return !warmUp.isZero();
+  }
 }

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.SplittableRandom;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.HdrHistogram.AtomicHistogram;
@@ -25,7 +26,7 @@ final class Load {
   private final int tasks;
   private final Map<Operation, AtomicHistogram> times = new EnumMap<>(Operation.class);
   private final AtomicLong asked = new AtomicLong();
-  private final AtomicReference<Exception> failure = new AtomicReference<>();
+  private final AtomicReference<Throwable> failure = new AtomicReference<>();
 
   Load(List<Client> clients, Keyspace keys, int tasks) {
     this.clients = clients;
@@ -39,7 +40,8 @@ final class Load {
   /**
    * Asks until the time is over or so many operations were asked for.
    *
-   * @throws Exception what the first task that failed threw
+   * @throws Exception what the first task that failed threw; an error of the JVM as the cause of an
+   *     {@link ExecutionException}
    */
   Sample run(Duration most, long operations) throws Exception {
     long started = System.nanoTime();
@@ -55,12 +57,19 @@ final class Load {
       thread.join();
     }
     double seconds = (System.nanoTime() - started) / 1e9;
-    if (failure.get() != null) {
-      throw failure.get();
-    }
+    fail(failure.get());
     Map<Operation, Latency> latencies = new EnumMap<>(Operation.class);
     times.forEach((operation, histogram) -> latencies.put(operation, Latency.of(histogram)));
     return new Sample(seconds, latencies);
+  }
+
+  private static void fail(Throwable found) throws Exception {
+    if (found instanceof Exception exception) {
+      throw exception;
+    }
+    if (found != null) {
+      throw new ExecutionException("a task has ended", found);
+    }
   }
 
   private void ask(SplittableRandom random, long end, long operations) {
@@ -74,7 +83,7 @@ final class Load {
         Client client = clients.get((int) (turn % clients.size()));
         before = ask(client, Operation.any(random), random.nextInt(keys.count()));
       }
-    } catch (Exception error) {
+    } catch (Throwable error) { // an error would end this task alone, and nobody would know
       failure.compareAndSet(null, error);
     }
   }

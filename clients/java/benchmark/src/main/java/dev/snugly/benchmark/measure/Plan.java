@@ -1,5 +1,6 @@
 package dev.snugly.benchmark.measure;
 
+import dev.snugly.benchmark.client.Backend;
 import dev.snugly.benchmark.client.ClientKind;
 import dev.snugly.benchmark.client.Endpoint;
 import dev.snugly.benchmark.link.Rate;
@@ -15,6 +16,7 @@ import java.util.List;
  * @param tasks how many threads ask at once
  * @param clientCounts how many client objects they use
  * @param links what is between the clients and the server
+ * @param backend what those who compress do it with
  * @param endpoint the server
  * @param extent how much
  */
@@ -25,6 +27,7 @@ public record Plan(
     List<Integer> tasks,
     List<Integer> clientCounts,
     List<Rate> links,
+    Backend backend,
     Endpoint endpoint,
     Extent extent) {
   /** The workloads with values of one size. */
@@ -33,7 +36,7 @@ public record Plan(
     for (Rate link : links) {
       for (int clientCount : clientCounts) {
         for (int each : tasks) {
-          found.add(new Workload(name, dataSize, each, clientCount, link));
+          found.add(new Workload(name, dataSize, each, clientCount, link, backend));
         }
       }
     }

@@ -56,7 +56,7 @@ public final class Run {
     progress.accept("filling: %s, %d B".formatted(keys.client(), dataSize));
     housekeeping.add(keys.keys());
     long stored = 0;
-    try (Client client = keys.client().open(plan.endpoint())) {
+    try (Client client = keys.client().open(plan.endpoint(), plan.backend())) {
       for (int number = 0; number < keys.count(); number++) {
         client.set(keys.key(number), keys.value(number));
       }
@@ -73,7 +73,7 @@ public final class Run {
 
   private void measure(Workload workload, Corpus corpus) throws Exception {
     Endpoint endpoint = plan.endpoint().withTasks(workload.tasks());
-    if (!workload.link().isLimited()) {
+    if (!workload.link().relayed()) {
       measure(workload, corpus, endpoint);
       return;
     }
@@ -96,7 +96,7 @@ public final class Run {
     List<Client> clients = new ArrayList<>();
     try {
       for (int count = 0; count < workload.clientCount(); count++) {
-        clients.add(keys.client().open(endpoint));
+        clients.add(keys.client().open(endpoint, plan.backend()));
       }
       Extent extent = plan.extent();
       new Load(clients, keys, workload.tasks()).run(extent.warmUp(), Long.MAX_VALUE);

@@ -1,5 +1,6 @@
 package dev.snugly.benchmark.measure;
 
+import dev.snugly.benchmark.client.Backend;
 import dev.snugly.benchmark.link.Rate;
 
 /**
@@ -10,12 +11,14 @@ import dev.snugly.benchmark.link.Rate;
  * @param tasks threads that have one request under way each
  * @param clientCount client objects that the tasks use in turn
  * @param link what is between the clients and the server
+ * @param backend what those who compress do it with
  */
-public record Workload(String data, int dataSize, int tasks, int clientCount, Rate link) {
+public record Workload(
+    String data, int dataSize, int tasks, int clientCount, Rate link, Backend backend) {
   /** Returns it as the workloads of the other benchmarks are written. */
   @Override
   public String toString() {
-    return "data=%s size=%d tasks=%d clients=%d link=%s"
-        .formatted(data, dataSize, tasks, clientCount, link);
+    return "data=%s size=%d tasks=%d clients=%d link=%s backend=%s"
+        .formatted(data, dataSize, tasks, clientCount, link, backend);
   }
 }

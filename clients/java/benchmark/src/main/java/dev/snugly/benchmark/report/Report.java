@@ -21,11 +21,9 @@ public final class Report {
     this.results = results;
   }
 
-  /** Returns a table for each workload, and one of what was aimed at, in Markdown. */
-  public String text() {
-    String workloads =
-        results.workloads().stream().map(this::section).collect(Collectors.joining("\n"));
-    return workloads + "\n" + aims();
+  /** Returns a table for each workload, in Markdown. */
+  public String tables() {
+    return results.workloads().stream().map(this::section).collect(Collectors.joining("\n"));
   }
 
   /** As String.formatted, the same in every country. */
@@ -53,12 +51,13 @@ public final class Report {
     }
     String title =
         written(
-            "## %s, %,d B; tasks: %,d, clients: %,d, link: %s",
+            "## %s, %,d B; tasks: %,d, clients: %,d, link: %s, backend: %s",
             workload.data(),
             workload.dataSize(),
             workload.tasks(),
             workload.clientCount(),
-            workload.link());
+            workload.link(),
+            workload.backend());
     return title + "\n\n" + table;
   }
 
@@ -86,7 +85,8 @@ public final class Report {
     return written("%s (%+.1f %%)", figure, 100 * (ratio - 1));
   }
 
-  private String aims() {
+  /** Returns a table of what was aimed at, in Markdown. */
+  public String aims() {
     List<Verdict> verdicts = Aim.judge(results);
     if (verdicts.isEmpty()) {
       return written(

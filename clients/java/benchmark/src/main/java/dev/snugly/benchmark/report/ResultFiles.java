@@ -61,6 +61,7 @@ public final class ResultFiles {
           fields.put("stored_bytes", results.stored(workload, client));
           fields.put("is_cluster", cluster);
           fields.put("link", workload.link().toString());
+          fields.put("backend", workload.backend().toString());
           fields.put("num_of_tasks", workload.tasks());
           fields.put("round", round + 1);
           for (Metric metric : Metric.all()) {

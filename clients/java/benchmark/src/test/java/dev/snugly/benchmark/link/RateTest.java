@@ -17,7 +17,16 @@ class RateTest {
     Rate rate = Rate.parse(text);
     assertEquals(bitsPerSecond, rate.bitsPerSecond());
     assertTrue(rate.isLimited());
+    assertTrue(rate.relayed());
     assertEquals(rate, Rate.parse(rate.toString()));
+  }
+
+  @Test
+  void whatTheSystemLimitsIsALimitWithoutARelay() {
+    Rate rate = Rate.parse("tc:1gbit");
+    assertTrue(rate.isLimited());
+    assertFalse(rate.relayed());
+    assertEquals("tc:1gbit", rate.toString());
   }
 
   @Test
@@ -28,7 +37,18 @@ class RateTest {
 
   @ParameterizedTest
   @ValueSource(
-      strings = {"", "100", "mbit", "0mbit", "-1mbit", "1.5gbit", "100mbps", "9999999gbit"})
+      strings = {
+        "",
+        "100",
+        "mbit",
+        "0mbit",
+        "-1mbit",
+        "1.5gbit",
+        "100mbps",
+        "9999999gbit",
+        "tc:",
+        "tc:direct"
+      })
   void anythingElseIsRefusedWithAnExample(String text) {
     Exception error = assertThrows(IllegalArgumentException.class, () -> Rate.parse(text));
     assertTrue(error.getMessage().contains("100mbit"), error.getMessage());

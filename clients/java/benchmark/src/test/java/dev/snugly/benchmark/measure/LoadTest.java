@@ -1,9 +1,11 @@
 package dev.snugly.benchmark.measure;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.snugly.benchmark.client.Backend;
 import dev.snugly.benchmark.client.Client;
 import dev.snugly.benchmark.client.ClientKind;
 import dev.snugly.benchmark.client.Endpoint;
@@ -12,6 +14,8 @@ import dev.snugly.testing.Connection;
 import dev.snugly.testing.Server;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -26,7 +30,9 @@ class LoadTest {
   @BeforeAll
   static void start() throws Exception {
     server = Server.valkey();
-    client = ClientKind.JEDIS.open(new Endpoint("127.0.0.1", server.port(), false, false, TASKS));
+    client =
+        ClientKind.JEDIS.open(
+            new Endpoint("127.0.0.1", server.port(), false, null, false, TASKS), Backend.ZSTD);
   }
 
   @AfterAll
@@ -91,6 +97,36 @@ class LoadTest {
       Exception error = assertThrows(Exception.class, () -> ask(keys, LONG, Long.MAX_VALUE));
       assertTrue(error.getMessage().contains("WRONGTYPE"), error.getMessage());
       connection.command("DEL", keys.missing(3));
+    }
+  }
+
+  @Test
+  void anErrorOfTheJvmInOneTaskFailsTheMeasurementWhateverTheOthersDo() throws Exception {
+    AtomicBoolean thrown = new AtomicBoolean();
+    Keyspace keys = filled();
+    Load load = new Load(List.of(new Failing(client, thrown)), keys, TASKS);
+    Exception error = assertThrows(ExecutionException.class, () -> load.run(LONG, 10_000));
+    assertInstanceOf(StackOverflowError.class, error.getCause());
+  }
+
+  /** A real client, the first GET of which ends with an error of the JVM. */
+  private record Failing(Client client, AtomicBoolean thrown) implements Client {
+    @Override
+    public void set(String key, String value) throws Exception {
+      client.set(key, value);
+    }
+
+    @Override
+    public String get(String key) throws Exception {
+      if (thrown.compareAndSet(false, true)) {
+        throw new StackOverflowError("on purpose");
+      }
+      return client.get(key);
+    }
+
+    @Override
+    public void close() {
+      client.close();
     }
   }
 }

@@ -2,6 +2,7 @@ package dev.snugly.benchmark.measure;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.snugly.benchmark.client.Backend;
 import dev.snugly.benchmark.client.ClientKind;
 import dev.snugly.benchmark.client.Endpoint;
 import dev.snugly.benchmark.link.Rate;
@@ -19,7 +20,8 @@ class PlanTest {
           List.of(1, 10),
           List.of(1, 2),
           List.of(Rate.DIRECT, Rate.parse("1gbit")),
-          new Endpoint("localhost", 6379, false, false, 1),
+          Backend.ZSTD,
+          new Endpoint("localhost", 6379, false, null, false, 1),
           Extent.MINIMAL);
 
   @Test
@@ -37,6 +39,8 @@ class PlanTest {
     List<Workload> workloads = PLAN.workloads("json", 100);
     assertEquals(8, new HashSet<>(workloads).size());
     assertEquals(8, workloads.size());
-    assertEquals("data=json size=100 tasks=1 clients=1 link=direct", workloads.get(0).toString());
+    assertEquals(
+        "data=json size=100 tasks=1 clients=1 link=direct backend=zstd",
+        workloads.get(0).toString());
   }
 }

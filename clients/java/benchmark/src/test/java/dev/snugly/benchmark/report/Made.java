@@ -1,5 +1,6 @@
 package dev.snugly.benchmark.report;
 
+import dev.snugly.benchmark.client.Backend;
 import dev.snugly.benchmark.client.ClientKind;
 import dev.snugly.benchmark.link.Rate;
 import dev.snugly.benchmark.measure.Latency;
@@ -37,6 +38,6 @@ final class Made {
   }
 
   static Workload workload(String data, int size, String link) {
-    return new Workload(data, size, 100, 1, Rate.parse(link));
+    return new Workload(data, size, 100, 1, Rate.parse(link), Backend.ZSTD);
   }
 }

@@ -45,7 +45,7 @@ class ResultFilesTest {
     int columns = lines.get(0).split(",", -1).length;
     lines.forEach(line -> assertEquals(columns, line.split(",", -1).length, line));
     String average =
-        "data=json size=100 tasks=100 clients=1 link=direct,glide_compressed,set_average_latency,"
+        "data=json size=100 tasks=100 clients=1 link=direct backend=zstd,glide_compressed,set_average_latency,"
             + "2,2.50000,2.00000,3.00000,glide,2.50000,2.00000,3.00000,2.0 3.0";
     assertTrue(lines.contains(average), lines::toString);
   }
