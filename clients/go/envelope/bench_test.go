@@ -2,8 +2,10 @@ package envelope_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"snugly.dev/go/envelope"
@@ -51,6 +53,48 @@ func BenchmarkEncode(b *testing.B) {
 		}
 		b.ReportMetric(float64(len(stored))/float64(len(values[0])), "ratio")
 	})
+}
+
+// BenchmarkEncodeKinds is for values that shrink and for those that do not, written by one goroutine and by many.
+func BenchmarkEncodeKinds(b *testing.B) {
+	var short, noise, blocks [][]byte
+	for number := range 64 {
+		random := vectors.Noise(uint64(number), 18)
+		short = append(short, fmt.Appendf(nil, `{"id":%d,"name":"customer %d","token":%q,"at":%d,"active":true}`,
+			number*7919, number, base64.StdEncoding.EncodeToString(random), 1_700_000_000+number*104_729))
+		noise = append(noise, vectors.Noise(uint64(number), 100))
+		blocks = append(blocks, vectors.Noise(uint64(number), 16<<10))
+	}
+	for _, kind := range []struct {
+		name   string
+		values [][]byte
+	}{{"short JSON", short}, {"noise", noise}, {"records", records()}, {"blocks", blocks}} {
+		for _, backend := range []envelope.Backend{envelope.LZ4, envelope.Zstd} {
+			for _, goroutines := range []int{1, 64} {
+				b.Run(fmt.Sprintf("%s/%s/%d", kind.name, backend, goroutines), func(b *testing.B) {
+					encodeInTurn(b, codec(b, envelope.Options{Backend: backend}), kind.values, goroutines)
+				})
+			}
+		}
+	}
+}
+
+// encodeInTurn encodes b.N values, shared out among goroutines.
+func encodeInTurn(b *testing.B, tool *envelope.Codec, values [][]byte, goroutines int) {
+	var all sync.WaitGroup
+	for first := range goroutines {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			stored := make([]byte, 0, 32<<10)
+			for at := first; at < b.N; at += goroutines {
+				stored, _ = tool.AppendEnvelope(stored[:0], "key", values[at%len(values)])
+			}
+		}()
+	}
+	all.Wait()
+	counted := tool.Statistics()
+	b.ReportMetric(float64(counted.None.EncodedValues)/float64(b.N), "as_is")
 }
 
 func BenchmarkDecode(b *testing.B) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"snugly.dev/go/internal/policy"
 )
 
 // Codec encodes and decodes values under one set of options. It is for any number of goroutines.
@@ -15,7 +17,8 @@ type Codec struct {
 	writer  writer
 	// fallbacks are for a value that must be encoded: the chosen backend, and the others with their default levels.
 	fallbacks []writer
-	counted   *Statistics // Changed by atomic additions only.
+	policy    *policy.Policy // Of writer's backend and level; nil to try every value.
+	counted   *Statistics    // Changed by atomic additions only.
 	encoding  stopwatch
 	decoding  stopwatch
 }
@@ -32,7 +35,7 @@ func New(options Options) (*Codec, error) {
 	if err != nil {
 		return nil, err
 	}
-	codec := &Codec{options: options, counted: new(Statistics)}
+	codec := &Codec{options: options, policy: new(policy.Policy), counted: new(Statistics)}
 	if chosen != nil {
 		made, err := chosen.newCompressor(options.effort())
 		if err != nil {
@@ -105,12 +108,21 @@ func (c *Codec) encode(dst []byte, key string, value []byte) (stored []byte, num
 		return dst, 0, &c.counted.SkippedLarge
 	}
 	writer := c.writerFor(key)
+	attempt, reason := c.policy.Consider(value, writer.number == numberDictionary)
+	switch reason {
+	case policy.Compressed:
+		return dst, 0, &c.counted.SkippedCompressed
+	case policy.NoGain:
+		return dst, 0, &c.counted.SkippedNoGain
+	}
 	// The envelope is to be shorter than the value.
 	stored, ok := writer.append(dst, value, len(value)-HeaderLen-1)
-	switch {
-	case !ok:
+	if !ok {
 		return stored, 0, &c.counted.EncodeFailures
-	case len(stored) == len(dst):
+	}
+	gained := len(stored) > len(dst)
+	attempt.Report(gained)
+	if !gained {
 		return stored, 0, &c.counted.SkippedNoGain
 	}
 	return stored, writer.number, nil

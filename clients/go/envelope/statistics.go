@@ -21,7 +21,7 @@ type Statistics struct {
 	SkippedSmall uint64
 	// SkippedLarge counts values left alone because they are longer than Options.MaxDecompressedSize.
 	SkippedLarge uint64
-	// SkippedCompressed counts values left alone because they are envelopes already.
+	// SkippedCompressed counts values left alone because they are compressed already, or look random.
 	SkippedCompressed uint64
 	// SkippedNoGain counts values left alone because compressing them gains nothing.
 	SkippedNoGain uint64
