@@ -37,6 +37,24 @@ func TestAClusterIsCompressed(t *testing.T) {
 	}
 }
 
+func TestAClusterFindsTheNodeAsTheCommandSays(t *testing.T) {
+	cluster := servers.NewCluster(t, 3)
+	client, plain := open(t, compression.Options{}, valkey.ClientOption{InitAddress: cluster.Addresses})
+	b := client.B()
+	// Arguments that are not said to be keys name no slot, so these need not be of one.
+	several := b.Arbitrary("MSET").Args("key:1", page(1), "key:2", page(2)).Build()
+	if _, isReply := valkey.IsValkeyErr(client.Do(ctx, several).Error()); !isReply {
+		t.Error("the server did not complain of two slots")
+	}
+	ok(t, client.Dedicated(func(own valkey.DedicatedClient) error {
+		ok(t, own.Do(ctx, b.Watch().Key("key:1").Build()).Error())
+		own.Do(ctx, b.Arbitrary("SET").Args("key:2", page(2)).Build())
+		return nil
+	}))
+	ok(t, client.Do(ctx, b.Arbitrary("SET").Args("key:3", page(3)).Build().SetSlot("key:3")).Error())
+	expectStored(t, plain, "key:3", page(3))
+}
+
 func TestDedicatedClientsOfAClusterAreCompressed(t *testing.T) {
 	cluster := servers.NewCluster(t, 3)
 	client, plain := open(t, compression.Options{}, valkey.ClientOption{InitAddress: cluster.Addresses})

@@ -1,7 +1,6 @@
 package valkeygo
 
 import (
-	"strings"
 	"unsafe"
 
 	"github.com/valkey-io/valkey-go"
@@ -62,18 +61,16 @@ func request(compressor compressing, client builder, command valkey.Completed) (
 	if changed == nil {
 		return command, wanted, nil
 	}
-	return rebuilt(client.B(), command, changed, found.Keys), wanted, nil
+	return rebuilt(client.B(), command, changed, found.Keys[0]), wanted, nil
 }
 
-// rebuilt is a command with other arguments. Commands with values neither block nor only read.
-func rebuilt(builder valkey.Builder, command valkey.Completed, words arguments, keys []int) valkey.Completed {
-	made := builder.Arbitrary(strings.Clone(words[0]))
-	at := 1
-	for _, key := range keys {
-		made = made.Args(words[at:key]...).Keys(words[key])
-		at = key + 1
+// rebuilt is a command with other arguments, sent to where the command itself would be: the slot is that of its first key
+// if it has one, as arguments need not be said to be keys. Commands with values neither block nor only read.
+func rebuilt(builder valkey.Builder, command valkey.Completed, words arguments, firstKey int) valkey.Completed {
+	built := builder.Arbitrary(words...).Build()
+	if command.Slot() != built.Slot() {
+		built = built.SetSlot(words[firstKey])
 	}
-	built := made.Args(words[at:]...).Build()
 	if command.IsPipe() {
 		built = built.ToPipe()
 	}
