@@ -16,9 +16,10 @@
 //
 // # MessagePack
 //
-// It needs the code that github.com/tinylib/msgp generates for the type:
+// It needs the code that github.com/tinylib/msgp generates for the type, once that is a tool of the application's module
+// (go get -tool github.com/tinylib/msgp):
 //
-//	//go:generate go run github.com/tinylib/msgp
+//	//go:generate go tool msgp
 //	type User struct {
 //		ID   int64  `msg:"id"`
 //		Name string `msg:"name"`

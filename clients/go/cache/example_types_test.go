@@ -1,6 +1,6 @@
 package cache_test
 
-//go:generate go run github.com/tinylib/msgp -o example_types_gen_test.go -tests=false -io=false
+//go:generate go tool msgp -o example_types_gen_test.go -tests=false -io=false
 
 type User struct {
 	ID     int64    `msg:"id"`
