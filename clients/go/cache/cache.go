@@ -28,6 +28,7 @@ type Cache[T any] struct {
 
 // New makes a cache of a type on a backend. It returns an *OptionError for an option that cannot be, and a *TypeError if
 // the codec writes MessagePack and the type is not ready for it; Auto writes MessagePack if the type has generated code.
+// Encode, Decode and what tells of the cache need no backend, which may be nil for them.
 func New[T any](backend Backend, options Options) (*Cache[T], error) {
 	options, err := options.withDefaults()
 	if err != nil {

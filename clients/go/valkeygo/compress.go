@@ -2,6 +2,7 @@ package valkeygo
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/valkey-io/valkey-go"
@@ -25,7 +26,7 @@ type compressing struct {
 }
 
 // Compress makes a client that compresses from one that does not, of one server, a Sentinel or a cluster. It returns an
-// *envelope.OptionError for an option that cannot be.
+// *envelope.OptionError for an option that cannot be, and an error if there is no client.
 func Compress(client valkey.Client, options compression.Options) (*Client, error) {
 	if errLayout != nil {
 		return nil, errLayout
@@ -33,6 +34,9 @@ func Compress(client valkey.Client, options compression.Options) (*Client, error
 	compressor, err := compression.New(server{client}, options)
 	if err != nil {
 		return nil, err
+	}
+	if client == nil {
+		return nil, errors.New("valkeygo: there is no client to compress: give one that valkey.NewClient has made")
 	}
 	return &Client{client, compressing{compressor, commands.New(compressor.ValueTypes())}}, nil
 }

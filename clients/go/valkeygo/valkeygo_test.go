@@ -305,6 +305,12 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
+func TestAClientThatIsNotThereIsRefused(t *testing.T) {
+	if _, err := valkeygo.Compress(nil, compression.Options{}); err == nil {
+		t.Error("it was taken")
+	}
+}
+
 func TestTheExampleRuns(t *testing.T) {
 	address = servers.Valkey(t)
 	ExampleCompress()
