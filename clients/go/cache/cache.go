@@ -142,10 +142,10 @@ func (c *Cache[T]) SetFor(ctx context.Context, key string, value T, ttl time.Dur
 	if err := c.loads.overtake(ctx, key); err != nil {
 		return err
 	}
-	c.counted.sets.Add(1)
 	if err := c.backend.Set(ctx, at, stored, c.lifetime(ttl, c.options.Stale)); err != nil {
 		return err
 	}
+	c.counted.sets.Add(1)
 	return c.forgetFormer(ctx, key)
 }
 
@@ -170,10 +170,10 @@ func (c *Cache[T]) SetMany(ctx context.Context, values map[string]T) error {
 	if err := c.loads.overtake(ctx, keys...); err != nil {
 		return err
 	}
-	c.counted.sets.Add(uint64(len(keys)))
 	if err := c.backend.SetMany(ctx, c.withPrefix(keys), stored, ttls); err != nil {
 		return err
 	}
+	c.counted.sets.Add(uint64(len(keys)))
 	return c.forgetFormer(ctx, keys...)
 }
 

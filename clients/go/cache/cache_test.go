@@ -271,6 +271,9 @@ func TestErrorsOfTheBackendAreReturned(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+	if got := numbers.Statistics().Sets; got != 0 {
+		t.Errorf("%d values were counted that are not stored", got)
+	}
 }
 
 func TestOptionsThatCannotBeAreRefused(t *testing.T) {
