@@ -17,15 +17,33 @@ type flights[T any] struct {
 // flight is one load: others wait for it until it is done, and what it has got is stored until it is settled.
 type flight[T any] struct {
 	cancel  context.CancelCauseFunc
-	outcome outcome[T]    // Once done is closed.
-	done    chan struct{} // Closed when the outcome is known.
-	settled chan struct{} // Closed when nothing of it is stored any more.
+	outcome outcome[T] // Once it is done.
+	done    event      // The outcome is known.
+	settled event      // Nothing of it is stored any more.
 
 	// Under flights.mu.
 	waiting     int // Callers. Those who get the outcome do not leave, so it is 0 for a load that nobody wanted any more.
-	isDone      bool
 	isStoring   bool
 	isOvertaken bool // The value must not be stored.
+}
+
+// event is closed when it has happened.
+type event chan struct{}
+
+func (e event) hasHappened() bool {
+	select {
+	case <-e:
+		return true
+	default:
+		return false
+	}
+}
+
+// happen needs the lock: what has happened does not happen again.
+func (e event) happen() {
+	if !e.hasHappened() {
+		close(e)
+	}
 }
 
 // outcome is what became of a load.
@@ -53,7 +71,7 @@ func (f *flights[T]) enter(ctx, closing context.Context, key string, run func(co
 	}
 	loading, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(closing, func() { cancel(context.Cause(closing)) })
-	current = &flight[T]{waiting: 1, cancel: cancel, done: make(chan struct{}), settled: make(chan struct{})}
+	current = &flight[T]{waiting: 1, cancel: cancel, done: make(event), settled: make(event)}
 	if f.inFlight == nil {
 		f.inFlight = map[string]*flight[T]{}
 	}
@@ -87,7 +105,7 @@ func (f *flights[T]) wait(ctx context.Context, key string, current *flight[T]) (
 func (f *flights[T]) leave(key string, current *flight[T]) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if current.isDone {
+	if current.done.hasHappened() {
 		return false
 	}
 	current.waiting--
@@ -104,7 +122,7 @@ func (f *flights[T]) land(current *flight[T]) (mayStore, isOvertaken bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	current.isStoring = !current.isOvertaken && current.waiting > 0
-	current.finish()
+	current.done.happen()
 	return current.isStoring, current.isOvertaken
 }
 
@@ -112,21 +130,9 @@ func (f *flights[T]) land(current *flight[T]) (mayStore, isOvertaken bool) {
 func (f *flights[T]) settle(key string, current *flight[T]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	current.finish()
+	current.done.happen()
 	f.remove(key, current)
-	select {
-	case <-current.settled:
-	default:
-		close(current.settled)
-	}
-}
-
-// finish needs the lock.
-func (f *flight[T]) finish() {
-	if !f.isDone {
-		f.isDone = true
-		close(f.done)
-	}
+	current.settled.happen()
 }
 
 // remove needs the lock.
