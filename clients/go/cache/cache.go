@@ -132,7 +132,7 @@ func (c *Cache[T]) Set(ctx context.Context, key string, value T) error {
 // *OptionError for another time under a millisecond, and the errors of Set.
 func (c *Cache[T]) SetFor(ctx context.Context, key string, value T, ttl time.Duration) error {
 	if !isTTL(ttl) {
-		return &OptionError{"TTL", ttl, ttlAllowed}
+		return &OptionError{Option: "TTL", Value: ttl, Allowed: ttlAllowed}
 	}
 	at := c.Key(key)
 	stored, err := c.encode(at, &value)

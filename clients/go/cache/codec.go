@@ -48,7 +48,7 @@ func ParseCodec(name string) (Codec, error) {
 			return Codec(codec), nil
 		}
 	}
-	return Auto, &OptionError{"Codec", fmt.Sprintf("%q", name), codecsAllowed}
+	return Auto, &OptionError{Option: "Codec", Value: fmt.Sprintf("%q", name), Allowed: codecsAllowed}
 }
 
 const codecsAllowed = "choose auto, json, msgp, json+zstd or msgp+zstd"

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"snugly.dev/go/envelope"
 )
 
 var (
@@ -50,20 +52,8 @@ func (e *EncodeError) Error() string {
 // Unwrap returns the error of the codec.
 func (e *EncodeError) Unwrap() error { return e.Err }
 
-// OptionError is an option with a value that it cannot have.
-type OptionError struct {
-	// Option is its name.
-	Option string
-	// Value is what was given.
-	Value any
-	// Allowed is what may be given, in words.
-	Allowed string
-}
-
-// Error says what was given, and what is allowed.
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("%s is %v: %s", e.Option, e.Value, e.Allowed)
-}
+// OptionError is an option with a value that it cannot have: that of package envelope.
+type OptionError = envelope.OptionError
 
 // TypeError is a type whose values cannot be stored as MessagePack, or not as safely as they should be.
 type TypeError struct {

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -91,12 +92,12 @@ type Options struct {
 
 // withDefaults fills in what is not given. It returns an *OptionError for what cannot be.
 func (o Options) withDefaults() (Options, error) {
-	fill(&o.Goal, Balanced)
-	fill(&o.Jitter, DefaultJitter)
-	fill(&o.LoadTimeout, DefaultLoadTimeout)
-	fill(&o.BackendTimeout, DefaultBackendTimeout)
-	fill(&o.RetryAfter, DefaultRetryAfter)
-	fill(&o.MaxRevalidations, DefaultMaxRevalidations)
+	o.Goal = cmp.Or(o.Goal, Balanced)
+	o.Jitter = cmp.Or(o.Jitter, DefaultJitter)
+	o.LoadTimeout = cmp.Or(o.LoadTimeout, DefaultLoadTimeout)
+	o.BackendTimeout = cmp.Or(o.BackendTimeout, DefaultBackendTimeout)
+	o.RetryAfter = cmp.Or(o.RetryAfter, DefaultRetryAfter)
+	o.MaxRevalidations = cmp.Or(o.MaxRevalidations, DefaultMaxRevalidations)
 	if o.Jitter == NoJitter {
 		o.Jitter = 0
 	}
@@ -126,7 +127,7 @@ func (o Options) withDefaults() (Options, error) {
 		{"MaxRevalidations", o.MaxRevalidations, o.MaxRevalidations > 0, "it is at least 1"},
 	} {
 		if !rule.holds {
-			return o, &OptionError{rule.option, rule.value, rule.allowed}
+			return o, &OptionError{Option: rule.option, Value: rule.value, Allowed: rule.allowed}
 		}
 	}
 	if o.Envelope == nil {
@@ -142,10 +143,3 @@ func (o Options) withDefaults() (Options, error) {
 const ttlAllowed = "it is at least a millisecond, or NoExpiry"
 
 func isTTL(ttl time.Duration) bool { return ttl >= time.Millisecond || ttl == NoExpiry }
-
-func fill[T comparable](option *T, value T) {
-	var zero T
-	if *option == zero {
-		*option = value
-	}
-}
