@@ -270,8 +270,7 @@ func TestEverythingIsCountedUnderItsName(t *testing.T) {
 	tool.Decode(nil, []byte("short"))
 	tool.Decode(nil, []byte("\x00\x01\x02\x00\x03"))
 	got := map[string]uint64{}
-	counted := tool.Statistics()
-	for name, value := range counted.All() {
+	for name, value := range tool.Statistics().All() {
 		if _, isTwice := got[name]; isTwice {
 			t.Errorf("%s is there twice", name)
 		}

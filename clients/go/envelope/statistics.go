@@ -41,7 +41,7 @@ type Statistics struct {
 }
 
 // All gives all counters and their names.
-func (s *Statistics) All() iter.Seq2[string, uint64] {
+func (s Statistics) All() iter.Seq2[string, uint64] {
 	return func(yield func(string, uint64) bool) {
 		for _, row := range s.rows() {
 			if !yield(row.name, *row.value) {
