@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 )
 
 // Loader gets a value from where it comes from. For something that does not exist it returns ErrNotFound, or an error
@@ -122,9 +123,11 @@ func (c *Cache[T]) look(ctx context.Context, at string) (found entry, err error)
 func (c *Cache[T]) inTime(ctx context.Context, ask func(ctx context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, c.options.BackendTimeout)
 	defer cancel()
+	started := time.Now()
 	err := ask(limited)
-	// Clients look at the deadline themselves and may be a little early.
-	isLate := limited.Err() != nil || errors.Is(err, context.DeadlineExceeded)
+	// Clients look at the deadline themselves and may be a little early; but they have timeouts of their own, too.
+	isAlmostOver := time.Since(started) > c.options.BackendTimeout-c.options.BackendTimeout/10
+	isLate := limited.Err() != nil || errors.Is(err, context.DeadlineExceeded) && isAlmostOver
 	if err != nil && isLate && ctx.Err() == nil {
 		return fmt.Errorf("Options.BackendTimeout of %v is over: %w", c.options.BackendTimeout, err)
 	}

@@ -3,9 +3,12 @@ package cache
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"snugly.dev/go/goredis"
 	"snugly.dev/go/internal/servers"
@@ -131,6 +134,27 @@ func TestAServerThatAnswersNothingHoldsNoLoadUp(t *testing.T) {
 		// In the background, where another look comes first.
 		numbers.revalidate(ctx, "m", from.load)
 		servers.Eventually(t, "nothing is loaded in the background", func() bool { return from.calls.Load() == 2 })
+	}
+}
+
+func TestATimeoutOfTheClientIsNotTakenForThatOfTheCache(t *testing.T) {
+	client := redis.NewClient(&redis.Options{
+		MaxRetries: -1, DialerRetries: 1,
+		Dialer: func(_ context.Context, network, address string) (net.Conn, error) {
+			return net.DialTimeout(network, address, time.Nanosecond)
+		},
+	})
+	defer client.Close()
+	told := make(chan error, 2)
+	numbers := newCache[int](t, goredis.Backend(client), Options{
+		Codec: JSON, BackendTimeout: time.Hour, OnError: func(_ string, err error) { told <- err },
+	})
+	if got := must[int](t)(numbers.GetOrLoad(ctx, "n", (&source{}).load)); got != 1 {
+		t.Errorf("%d was loaded", got)
+	}
+	var timeout net.Error
+	if err := <-told; !errors.As(err, &timeout) || !timeout.Timeout() || strings.Contains(err.Error(), "BackendTimeout") {
+		t.Errorf("got %v", err)
 	}
 }
 
