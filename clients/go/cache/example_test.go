@@ -173,7 +173,7 @@ func ExampleTypeError() {
 
 // Another level, and what else package envelope can be told.
 func ExampleOptions_envelope() {
-	fastest, err := envelope.New(envelope.Options{Level: 1, MinCompressionSize: 256})
+	fastest, err := envelope.New(envelope.Options{CompressionLevel: 1, MinCompressionSize: 256})
 	if err != nil {
 		log.Fatal(err)
 	}

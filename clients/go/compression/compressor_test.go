@@ -83,7 +83,7 @@ func TestApplicationsCanNameEveryTypeThatTheyMeet(t *testing.T) {
 
 func TestOptionsThatCannotBeAreRefusedWithWhatIsAllowed(t *testing.T) {
 	for says, options := range map[string]compression.Options{
-		"Level is 99: for zstd it is a number from -131072 to 22":                     {Level: 99},
+		"CompressionLevel is 99: for zstd it is a number from -131072 to 22":          {CompressionLevel: 99},
 		`ValueTypes is [sets]: choose some of ["strings" "hashes" "lists" "streams"]`: {ValueTypes: []compression.ValueType{"sets"}},
 		`Backend is "lz4": dictionaries go with zstd only`:                            {Backend: envelope.LZ4, UseCatalogue: true},
 		"DictionaryRefresh is 1ns: it is a duration from 100ms to 24h0m0s":            {DictionaryRefresh: 1},

@@ -29,9 +29,9 @@ type Options struct {
 	// Backend is what values are compressed with: envelope.Zstd (default), envelope.LZ4, or envelope.None for readers
 	// that go first in a roll-out.
 	Backend envelope.Backend
-	// Level is the backend's level: zstd -131072 to 22, lz4 -128 to 12; below the default faster, above smaller. 0 is the
-	// default: 3 for zstd, 0 for lz4.
-	Level int
+	// CompressionLevel is the backend's level: zstd -131072 to 22, lz4 -128 to 12; below the default faster, above
+	// smaller. 0 is the default: 3 for zstd, 0 for lz4.
+	CompressionLevel int
 	// MinCompressionSize is the length from which on values are compressed, in bytes, from 6. Default 64. Values under
 	// 32 bytes never are.
 	MinCompressionSize int
@@ -70,7 +70,7 @@ type Options struct {
 
 func (o *Options) forEnvelopes(dictionaries envelope.Dictionaries) envelope.Options {
 	return envelope.Options{
-		Backend: o.Backend, Level: o.Level, MinCompressionSize: o.MinCompressionSize,
+		Backend: o.Backend, CompressionLevel: o.CompressionLevel, MinCompressionSize: o.MinCompressionSize,
 		MaxDecompressedSize: o.MaxDecompressedSize, ExistingEnvelopes: o.ExistingEnvelopes, Checksum: o.Checksum,
 		OnUndecodable: o.OnUndecodable, Dictionaries: dictionaries,
 	}

@@ -34,7 +34,7 @@ func eachTool(b *testing.B, measure func(b *testing.B, tool *envelope.Codec)) {
 		options envelope.Options
 	}{
 		{"none", envelope.Options{Backend: envelope.None}}, {"lz4", envelope.Options{Backend: envelope.LZ4}},
-		{"zstd", envelope.Options{}}, {"zstd 4", envelope.Options{Level: 4}},
+		{"zstd", envelope.Options{}}, {"zstd 4", envelope.Options{CompressionLevel: 4}},
 		{"dictionary", envelope.Options{Dictionaries: envelope.Only(dictionary)}},
 	} {
 		b.Run(each.name, func(b *testing.B) {

@@ -25,10 +25,10 @@ func TestOptionsOutOfRangeAreRefusedWithWhatIsAllowed(t *testing.T) {
 		says    string
 	}{
 		{envelope.Options{Backend: "brotli"}, `Backend is "brotli": choose one of ["zstd" "lz4" "none"]`},
-		{envelope.Options{Level: 23}, "Level is 23: for zstd it is a number from -131072 to 22"},
-		{envelope.Options{Level: -131073}, "Level is -131073: for zstd it is a number from -131072 to 22"},
-		{envelope.Options{Backend: envelope.LZ4, Level: 13}, "Level is 13: for lz4 it is a number from -128 to 12"},
-		{envelope.Options{Backend: envelope.LZ4, Level: -129}, "Level is -129: for lz4 it is a number from -128 to 12"},
+		{envelope.Options{CompressionLevel: 23}, "CompressionLevel is 23: for zstd it is a number from -131072 to 22"},
+		{envelope.Options{CompressionLevel: -131073}, "CompressionLevel is -131073: for zstd it is a number from -131072 to 22"},
+		{envelope.Options{Backend: envelope.LZ4, CompressionLevel: 13}, "CompressionLevel is 13: for lz4 it is a number from -128 to 12"},
+		{envelope.Options{Backend: envelope.LZ4, CompressionLevel: -129}, "CompressionLevel is -129: for lz4 it is a number from -128 to 12"},
 		{envelope.Options{Window: 1000}, "Window is 1000: it is a power of 2, a number of bytes from 1024 to"},
 		{envelope.Options{Window: 16 << 20}, "Window is 16777216: it is a power of 2"},
 		{envelope.Options{MinCompressionSize: 5}, "MinCompressionSize is 5: it is a number of bytes from 6 to"},
@@ -52,7 +52,7 @@ func TestEveryLevelIsTaken(t *testing.T) {
 	long := bytes.Repeat(page, 50)
 	for backend, each := range levels {
 		for _, level := range each {
-			tool := codec(t, envelope.Options{Backend: backend, Level: level})
+			tool := codec(t, envelope.Options{Backend: backend, CompressionLevel: level})
 			stored := tool.Encode(nil, long)
 			if value, err := tool.Decode(nil, stored); err != nil || !bytes.Equal(value, long) || len(stored) > len(long)/2 {
 				t.Errorf("%s level %d: %d bytes, %v", backend, level, len(stored), err)
@@ -65,7 +65,7 @@ func TestEveryLevelIsTaken(t *testing.T) {
 func drawOptions(t *rapid.T) envelope.Options {
 	return envelope.Options{
 		Backend:            rapid.SampledFrom([]envelope.Backend{envelope.Zstd, envelope.LZ4, envelope.None}).Draw(t, "backend"),
-		Level:              rapid.SampledFrom([]int{-3, 0, 1, 3, 7}).Draw(t, "level"),
+		CompressionLevel:   rapid.SampledFrom([]int{-3, 0, 1, 3, 7}).Draw(t, "level"),
 		MinCompressionSize: rapid.IntRange(6, 200).Draw(t, "least"),
 		Window:             rapid.SampledFrom([]int{0, 1 << 10, 32 << 10}).Draw(t, "window"),
 		ExistingEnvelopes:  rapid.SampledFrom([]envelope.ExistingEnvelopes{envelope.Keep, envelope.Wrap}).Draw(t, "existing"),
@@ -104,7 +104,7 @@ func TestValuesOfFewBytesAreCompressedThoughNothingRepeats(t *testing.T) {
 		digits[at] = "0123456789abcdef"[random.Intn(16)]
 	}
 	for _, level := range []int{1, 3, 4, 6, 10} {
-		codec, err := envelope.New(envelope.Options{Level: level})
+		codec, err := envelope.New(envelope.Options{CompressionLevel: level})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestWhatIsReadWithADictionaryIsWhatWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		options := drawOptions(t)
 		options.Backend, options.Dictionaries = envelope.Zstd, envelope.Only(dictionary)
-		options.Level = rapid.SampledFrom([]int{1, 3, 6, 10}).Draw(t, "zstd level")
+		options.CompressionLevel = rapid.SampledFrom([]int{1, 3, 6, 10}).Draw(t, "zstd level")
 		tool, err := envelope.New(options)
 		if err != nil {
 			t.Fatal(err)

@@ -43,7 +43,7 @@ func TestCodecsOfTheSameEffortShareTheirContexts(t *testing.T) {
 	codec(t, envelope.Options{Window: 1 << 18}).Encode(nil, page)
 	taken := allocated(func() {
 		for range 100 {
-			codec(t, envelope.Options{Window: 1 << 18, Level: 2}).Encode(nil, page)
+			codec(t, envelope.Options{Window: 1 << 18, CompressionLevel: 2}).Encode(nil, page)
 		}
 	})
 	if taken > 2<<20 {

@@ -61,9 +61,9 @@ const (
 type Options struct {
 	// Backend is what values are compressed with: Zstd (default), LZ4 or None.
 	Backend Backend
-	// Level is the backend's level: below its default faster, above smaller. 0 is the default: 3 for Zstd, 0 for LZ4.
-	// The libraries for Go have fewer levels than the format; spec/envelope.md says which stand for which.
-	Level int
+	// CompressionLevel is the backend's level: below its default faster, above smaller. 0 is the default: 3 for Zstd, 0
+	// for LZ4. The libraries for Go have fewer levels than the format; spec/envelope.md says which stand for which.
+	CompressionLevel int
 	// MinCompressionSize is the length from which on values are compressed, in bytes, from 6. Default 64. Values under
 	// 32 bytes never are.
 	MinCompressionSize int
@@ -97,10 +97,10 @@ func (o Options) withDefaults() (Options, *backend, error) {
 		if writer == nil {
 			return o, nil, oneOf("Backend", o.Backend, Zstd, LZ4, None)
 		}
-		fill(&o.Level, writer.defaultLevel)
-		if o.Level < writer.leastLevel || o.Level > writer.mostLevel {
+		fill(&o.CompressionLevel, writer.defaultLevel)
+		if o.CompressionLevel < writer.leastLevel || o.CompressionLevel > writer.mostLevel {
 			allowed := fmt.Sprintf("for %s it is a number from %d to %d", o.Backend, writer.leastLevel, writer.mostLevel)
-			return o, nil, &OptionError{"Level", o.Level, allowed}
+			return o, nil, &OptionError{"CompressionLevel", o.CompressionLevel, allowed}
 		}
 	}
 	if o.ExistingEnvelopes != Keep && o.ExistingEnvelopes != Wrap {
@@ -123,7 +123,7 @@ func (o Options) withDefaults() (Options, *backend, error) {
 	return o, writer, nil
 }
 
-func (o Options) effort() effort { return effort{o.Level, o.Checksum, o.Window} }
+func (o Options) effort() effort { return effort{o.CompressionLevel, o.Checksum, o.Window} }
 
 func fill[T comparable](option *T, value T) {
 	var zero T

@@ -152,7 +152,7 @@ func TestAWriterDoesWhatTheVectorSays(t *testing.T) {
 				}
 			}
 			writer := codec(t, envelope.Options{
-				Backend: chosen.Backend, Level: chosen.Level,
+				Backend: chosen.Backend, CompressionLevel: chosen.Level,
 				MinCompressionSize: chosen.MinCompressionSize, ExistingEnvelopes: chosen.ExistingEnvelopes,
 			})
 			stored := writer.Encode([]byte("before"), each.Value)[len("before"):]

@@ -522,7 +522,7 @@ func TestAnotherKindOfClientIsRefused(t *testing.T) {
 	defer client.Close()
 	var refused *envelope.OptionError
 	for _, options := range []compression.Options{
-		{Level: 99}, {ValueTypes: []compression.ValueType{"sets"}}, {Backend: envelope.LZ4, UseCatalogue: true},
+		{CompressionLevel: 99}, {ValueTypes: []compression.ValueType{"sets"}}, {Backend: envelope.LZ4, UseCatalogue: true},
 		{DictionaryRefresh: time.Millisecond},
 	} {
 		if _, err := goredis.Compress(client, options); !errors.As(err, &refused) {

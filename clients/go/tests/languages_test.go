@@ -92,7 +92,7 @@ func TestOtherLanguagesReadWhatGoWrites(t *testing.T) {
 	for _, backend := range []envelope.Backend{envelope.Zstd, envelope.LZ4} {
 		for _, level := range map[envelope.Backend][]int{envelope.Zstd: {0, -5, 7, 19}, envelope.LZ4: {0, -9, 1, 9, 12}}[backend] {
 			t.Run(fmt.Sprint(backend, " ", level), func(t *testing.T) {
-				writer, plain := open(t, address, compression.Options{Backend: backend, Level: level})
+				writer, plain := open(t, address, compression.Options{Backend: backend, CompressionLevel: level})
 				ok(t, plain.FlushAll(ctx).Err())
 				for key, value := range values() {
 					ok(t, writer.Set(ctx, key, value, 0).Err())
@@ -172,7 +172,7 @@ func TestDictionariesAreSharedWithOtherLanguages(t *testing.T) {
 	for _, level := range []int{0, 1, 6, 19} {
 		t.Run(fmt.Sprint("Go writes, level ", level), func(t *testing.T) {
 			address := servers.Valkey(t)
-			writer, plain := open(t, address, compression.Options{Level: level, Dictionary: dictionary, DictionaryRefresh: 200 * time.Millisecond})
+			writer, plain := open(t, address, compression.Options{CompressionLevel: level, Dictionary: dictionary, DictionaryRefresh: 200 * time.Millisecond})
 			servers.Eventually(t, "Go does not write with the dictionary", func() bool {
 				for key, value := range profiles {
 					ok(t, writer.Set(ctx, key, value, 0).Err())

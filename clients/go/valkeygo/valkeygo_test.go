@@ -300,7 +300,7 @@ func TestSnuglysOwnServerTakesWhatIsCompressed(t *testing.T) {
 
 func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 	var refused *envelope.OptionError
-	if _, err := valkeygo.Compress(nil, compression.Options{Level: 99}); !errors.As(err, &refused) {
+	if _, err := valkeygo.Compress(nil, compression.Options{CompressionLevel: 99}); !errors.As(err, &refused) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -58,7 +58,7 @@ func allPages() ([]page, error) {
 		{codec: cache.JSONZstd, window: smallWindow},
 		{codec: cache.MsgpZstd, window: smallWindow},
 	} {
-		pages, err := newCache[layout.Layouts](row.codec, envelope.Options{Level: fastest, Window: row.window})
+		pages, err := newCache[layout.Layouts](row.codec, envelope.Options{CompressionLevel: fastest, Window: row.window})
 		if err != nil {
 			return nil, err
 		}

@@ -56,7 +56,7 @@ func measureRecords(how settings, table table, rows []recordsRow) error {
 	sizes := make([]int, len(rows))
 	var encoders, decoders []func()
 	for at, row := range rows {
-		options := envelope.Options{Level: row.level}
+		options := envelope.Options{CompressionLevel: row.level}
 		if row.dictionary != nil {
 			options.Dictionaries = envelope.Only(row.dictionary)
 		}
