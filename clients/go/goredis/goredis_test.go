@@ -288,6 +288,57 @@ func TestPipelinesAndTransactions(t *testing.T) {
 	})
 }
 
+func TestTransactionsThatAreWrittenOut(t *testing.T) {
+	commands := [][]any{
+		{"multi"}, {"set", "key", page(1)}, {"get", "key"}, {"incr", "counter"}, {"mget", "key", "none"}, {"hset", "hash", "field", page(2)},
+		{"hgetall", "hash"}, {"set", "key", page(3), "get"}, {"exec"},
+	}
+	eachProtocol(t, servers.Valkey(t), everything, func(t *testing.T, made opened) {
+		conn := made.client.Conn()
+		defer conn.Close()
+		for name, send := range map[string]func() *redis.Cmd{
+			"each command a call": func() (last *redis.Cmd) {
+				for _, each := range commands {
+					last = conn.Do(ctx, each...)
+					ok(t, last.Err())
+				}
+				return last
+			},
+			"in a pipeline": func() (last *redis.Cmd) {
+				_, err := made.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+					pipe.Do(ctx, "get", "before")
+					for _, each := range commands {
+						last = pipe.Do(ctx, each...)
+					}
+					return nil
+				})
+				ok(t, err, redis.Nil)
+				return last
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				ok(t, made.plain.Del(ctx, "key", "counter", "hash").Err())
+				reply, err := send().Slice()
+				ok(t, err)
+				same(t, reply[1], page(1))
+				same(t, reply[3], []any{page(1), nil})
+				same(t, fieldsOf(reply[5]), map[string]string{"field": page(2)})
+				same(t, reply[6], page(1))
+				expectStored(t, made.plain, "key", page(3))
+			})
+		}
+		t.Run("with a value that cannot be restored", func(t *testing.T) {
+			ok(t, made.plain.Set(ctx, "damaged", damaged, 0).Err())
+			ok(t, conn.Do(ctx, "multi").Err())
+			ok(t, conn.Do(ctx, "get", "damaged").Err())
+			var undecodable *envelope.UndecodableError
+			if err := conn.Do(ctx, "exec").Err(); !errors.As(err, &undecodable) || undecodable.Key != "damaged" {
+				t.Errorf("got %v", err)
+			}
+		})
+	})
+}
+
 func TestWatchedTransactions(t *testing.T) {
 	made := open(t, servers.Valkey(t), compression.Options{})
 	ok(t, made.client.Set(ctx, "key", page(1), 0).Err())

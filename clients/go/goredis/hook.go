@@ -33,7 +33,8 @@ func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			within.refuse(err)
 			return err
 		}
-		if err := within.process(ctx, next, sent); err != nil {
+		restoration.queued, err = within.process(ctx, next, sent, restoration)
+		if err != nil {
 			return err
 		}
 		return h.restoreOne(ctx, command, restoration)
@@ -97,8 +98,11 @@ func (h *hook) restoreOne(ctx context.Context, command redis.Cmder, wanted resto
 
 // restore restores the replies of a batch, and returns the first error.
 func (h *hook) restore(ctx context.Context, requests []request) (failed error) {
+	for at := range requests {
+		requests[at].restoration.queued = queuedBefore(requests, at)
+	}
 	answered := slices.DeleteFunc(requests, func(each request) bool {
-		return each.refused != nil || each.restoration.shape == nil || each.command.Err() != nil
+		return each.refused != nil || each.restoration.isNothing() || each.command.Err() != nil
 	})
 	text := restoring(ctx, h.compressor, func(text restoreText) {
 		for _, each := range answered {
@@ -150,7 +154,7 @@ func (h *hook) request(command redis.Cmder) (redis.Cmder, restoration, error) {
 	if !row.CarriesValues() {
 		return command, restoration{}, nil
 	}
-	wanted := restoration{row.Shape(found), found.Keys, arguments}
+	wanted := restoration{shape: row.Shape(found), keys: found.Keys, arguments: arguments}
 	if wanted.shape != nil && isUnfit(command) {
 		return nil, restoration{}, &compression.RefusedError{Command: row.Name, Message: unfitMessage}
 	}

@@ -14,7 +14,10 @@ type restoration struct {
 	shape     *commands.Shape // nil if there is nothing to be done.
 	keys      []int
 	arguments arguments
+	queued    []restoration // Of EXEC: what is to be done with each element.
 }
+
+func (r *restoration) isNothing() bool { return r.shape == nil && r.queued == nil }
 
 // key is the first key of the command.
 func (r *restoration) key() string {
@@ -35,13 +38,13 @@ func isUnfit(command redis.Cmder) bool {
 
 // restore restores the values in the reply that a command has got. Raw replies stay as they are.
 func (r *restoration) restore(command redis.Cmder, text restoreText) error {
+	if r.queued != nil {
+		return r.restoreQueued(command, text)
+	}
 	if r.shape == nil {
 		return nil
 	}
-	if sent, isEncoded := command.(*encoded); isEncoded {
-		command = sent.Cmder
-	}
-	switch command := command.(type) {
+	switch command := given(command).(type) {
 	case *redis.StringCmd:
 		value, err := text(command.Val(), r.key())
 		if err != nil {
@@ -91,6 +94,26 @@ func (r *restoration) restore(command redis.Cmder, text restoreText) error {
 	case *redis.XAutoClaimWithDeletedCmd:
 		messages, _, _ := command.Val()
 		return restoreMessages(messages, r.key(), text)
+	}
+	return nil
+}
+
+// restoreQueued restores the reply to EXEC, which has those to the commands that were queued.
+func (r *restoration) restoreQueued(command redis.Cmder, text restoreText) error {
+	exec, isDo := command.(*redis.Cmd)
+	if !isDo {
+		return nil
+	}
+	replies, isArray := exec.Val().([]any)
+	if !isArray || len(replies) != len(r.queued) {
+		return nil
+	}
+	for at := range replies {
+		if queued := &r.queued[at]; queued.shape != nil {
+			if err := queued.walk(&replies[at], text); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

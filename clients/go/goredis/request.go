@@ -47,6 +47,14 @@ type encoded struct {
 	restoration restoration
 }
 
+// given is the command that the application gave.
+func given(command redis.Cmder) redis.Cmder {
+	if sent, isEncoded := command.(*encoded); isEncoded {
+		return sent.Cmder
+	}
+	return command
+}
+
 // Args are the arguments that are sent.
 func (e *encoded) Args() []any { return e.arguments }
 

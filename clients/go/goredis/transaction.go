@@ -15,28 +15,33 @@ import (
 type transaction struct {
 	mutex   sync.Mutex
 	isOpen  bool
-	refused error // The first refusal since MULTI.
+	refused error         // The first refusal since MULTI.
+	queued  []restoration // What is to be done with the elements of EXEC's reply.
 }
 
-// process sends a command. Of a transaction with a refused command nothing is run: in the place of EXEC goes DISCARD, and
-// the refusal is the answer.
-func (t *transaction) process(ctx context.Context, next redis.ProcessHook, command redis.Cmder) error {
+// process sends a command, and returns what is to be done with the elements of its reply, if it is EXEC. Of a transaction
+// with a refused command nothing is run: in the place of EXEC goes DISCARD, and the refusal is the answer.
+func (t *transaction) process(ctx context.Context, next redis.ProcessHook, command redis.Cmder, wanted restoration) (queued []restoration, err error) {
 	switch boundaryOf(command) {
 	case commands.Begins:
 		err := next(ctx, command)
 		if err == nil {
 			t.restart(true)
 		}
-		return err
+		return nil, err
 	case commands.Runs:
 		if refused := t.firstRefusal(); refused != nil {
-			return t.discard(ctx, next, refused)
+			return nil, t.discard(ctx, next, refused)
 		}
-		t.restart(false)
+		return t.restart(false), next(ctx, command)
 	case commands.Ends:
 		t.restart(false)
 	}
-	return next(ctx, command)
+	err = next(ctx, command)
+	if err == nil && isQueued(command) {
+		t.queue(wanted)
+	}
+	return nil, err
 }
 
 // discard ends the transaction. If the server has not answered, it may still be open, and must not be run later either.
@@ -64,11 +69,52 @@ func (t *transaction) firstRefusal() error {
 	return t.refused
 }
 
-// restart forgets what was refused, at the begin and the end of a transaction.
-func (t *transaction) restart(isOpen bool) {
+// queue notes what is to be done with the reply to a command that EXEC runs.
+func (t *transaction) queue(wanted restoration) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	t.isOpen, t.refused = isOpen, nil
+	if t.isOpen {
+		t.queued = append(t.queued, wanted)
+	}
+}
+
+// restart forgets what was refused and queued, at the begin and the end of a transaction, and returns what was queued.
+func (t *transaction) restart(isOpen bool) (queued []restoration) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	queued = t.queued
+	t.isOpen, t.refused, t.queued = isOpen, nil, nil
+	return queued
+}
+
+// isQueued tells whether the reply to a command says that EXEC will run it.
+func isQueued(command redis.Cmder) bool {
+	switch command := given(command).(type) {
+	case *redis.Cmd:
+		return command.Val() == "QUEUED"
+	case *redis.StatusCmd:
+		return command.Val() == "QUEUED"
+	case *redis.StringCmd:
+		return command.Val() == "QUEUED"
+	}
+	return false
+}
+
+// queuedBefore is what is to be done with the elements of the reply to an EXEC that was given with Do, in a batch that has
+// the transaction written out; nil for another command.
+func queuedBefore(requests []request, at int) (queued []restoration) {
+	exec, isDo := requests[at].command.(*redis.Cmd)
+	if !isDo || boundaryOf(exec) != commands.Runs {
+		return nil
+	}
+	first := at
+	for first > 0 && boundaryOf(requests[first-1].command) != commands.Begins {
+		first--
+	}
+	for _, each := range requests[first:at] {
+		queued = append(queued, each.restoration)
+	}
+	return queued
 }
 
 func boundaryOf(command redis.Cmder) commands.Boundary {
