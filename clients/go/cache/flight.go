@@ -126,13 +126,14 @@ func (f *flights[T]) land(current *flight[T]) (mayStore, isOvertaken bool) {
 	return current.isStoring, current.isOvertaken
 }
 
-// settle ends a load, and once more does nothing.
-func (f *flights[T]) settle(key string, current *flight[T]) {
+// settle ends a load, and once more does nothing. It tells whether somebody gets the outcome.
+func (f *flights[T]) settle(key string, current *flight[T]) (isWanted bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	current.done.happen()
 	f.remove(key, current)
 	current.settled.happen()
+	return current.waiting > 0
 }
 
 // remove needs the lock.

@@ -14,7 +14,7 @@ import (
 type Loader[T any] func(ctx context.Context) (T, error)
 
 // LoaderPanic is what GetOrLoad panics with if the loader did: the loader runs in a goroutine of its own, where nobody
-// could recover. In the background it is an error for Options.OnError.
+// could recover. In the background, or when all who waited have left, it is an error for Options.OnError.
 type LoaderPanic struct {
 	// Value is what the loader panicked with.
 	Value any
@@ -65,6 +65,9 @@ func (c *Cache[T]) GetOrLoad(ctx context.Context, key string, load Loader[T]) (v
 	}
 	current, isJoined, err := c.loads.enter(ctx, c.closing, key, func(ctx context.Context, own *flight[T]) {
 		c.run(ctx, key, load, own, isEnough)
+		if panicked := own.outcome.panicked; panicked != nil && !c.loads.settle(key, own) {
+			c.options.OnError(key, panicked)
+		}
 	})
 	if err != nil {
 		return value, err

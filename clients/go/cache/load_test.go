@@ -373,6 +373,24 @@ func TestALoadThatNobodyWaitsForEnds(t *testing.T) {
 	}
 }
 
+func TestAPanicThatNobodyWaitsForIsAnErrorForOnError(t *testing.T) {
+	told := make(chan error, 1)
+	numbers := newCache[int](t, onValkey(t), Options{Codec: JSON, OnError: func(_ string, err error) { told <- err }})
+	waiting, leave := context.WithCancel(ctx)
+	_, err := numbers.GetOrLoad(waiting, "n", func(loading context.Context) (int, error) {
+		leave()
+		<-loading.Done()
+		panic("no row")
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the caller got %v", err)
+	}
+	panicked := (*LoaderPanic)(nil)
+	if err := <-told; !errors.As(err, &panicked) || panicked.Value != "no row" {
+		t.Errorf("OnError got %v", err)
+	}
+}
+
 func TestWhatIsLoadedAfterEverybodyHasLeftIsNotStored(t *testing.T) {
 	on := onValkey(t)
 	numbers := newCache[int](t, on, Options{Codec: JSON, OnError: func(_ string, err error) { t.Error(err) }})
