@@ -46,8 +46,9 @@ type Options struct {
 	// Version comes before the prefix, as in v2:user:123, if it is not 0. Processes with another version neither see
 	// nor change these entries: raise it when entries of the old type must not be read as the new one.
 	Version int
-	// OldVersions are those that other processes still use while a new one is rolled out. Set and Delete remove their
-	// entries too, so that they do not serve what has changed. 0 is for entries without a version.
+	// OldVersions are those that other processes still use while a new one is rolled out. Set, in one more round trip,
+	// and Delete remove their entries too, so that they do not serve what has changed. 0 is for entries without a
+	// version.
 	OldVersions []int
 
 	// Codec is how entries are written. Default: Auto.
