@@ -54,25 +54,23 @@ final class Commands implements AutoCloseable {
     return compressor.statistics();
   }
 
-  /** Whether commands of this name have values, or are refused. */
-  boolean areTouched(Rawable name) {
-    return row(name) != null;
+  /**
+   * What is sent for a command and what becomes of its reply, or null if it passes as it is.
+   *
+   * @throws dev.snugly.core.CommandRefusedException if it must not be sent
+   */
+  Request request(CommandObject<?> command) {
+    CommandArguments arguments = command.getArguments();
+    Row row = isEnabled ? compressor.row(arguments.getCommand().getRaw()) : null;
+    return row == null ? null : compressor.request(row, words(arguments));
   }
 
-  private Row row(Rawable name) {
-    return isEnabled ? compressor.row(name.getRaw()) : null;
+  /** The reply to a command with its values. */
+  Object restored(Request request, Object reply) {
+    return request.restore(reply, restorer);
   }
 
-  /** The bytes to send for a value. */
-  byte[] encoded(byte[] value, byte[] key) {
-    return compressor.codec().encode(value, key);
-  }
-
-  /** The value of stored bytes, which may be null. */
-  byte[] restored(byte[] stored, byte[] key) {
-    if (stored == null) {
-      return null;
-    }
+  private byte[] restored(byte[] stored, byte[] key) {
     try {
       return compressor.codec().decode(stored, key);
     } catch (UndecodableException error) {
@@ -85,29 +83,25 @@ final class Commands implements AutoCloseable {
    * may have to be fetched for that.
    */
   <T> T execute(CommandObject<T> command, CommandExecutor plain) {
-    CommandArguments arguments = command.getArguments();
-    Row row = row(arguments.getCommand());
-    if (row == null) {
+    Request request = request(command);
+    if (request == null) {
       return plain.executeCommand(command);
     }
-    Request request = compressor.request(row, words(arguments));
-    CommandArguments sent = new EncodedArguments(arguments, rawables(request.words()));
+    CommandArguments sent = sent(command, request);
     if (!request.isRestored()) {
       return plain.executeCommand(new CommandObject<>(sent, command.getBuilder()));
     }
     Object reply = plain.executeCommand(new CommandObject<>(sent, BuilderFactory.RAW_OBJECT));
-    return command.getBuilder().build(request.restore(reply, restorer));
+    return command.getBuilder().build(restored(request, reply));
   }
 
   /** The command for a pipeline or a transaction, whose reply is restored when it is asked for. */
   <T> CommandObject<T> deferred(CommandObject<T> command) {
-    CommandArguments arguments = command.getArguments();
-    Row row = row(arguments.getCommand());
-    if (row == null) {
+    Request request = request(command);
+    if (request == null) {
       return command;
     }
-    Request request = compressor.request(row, words(arguments));
-    CommandArguments sent = new EncodedArguments(arguments, rawables(request.words()));
+    CommandArguments sent = sent(command, request);
     Builder<T> builder = command.getBuilder();
     if (!request.isRestored()) {
       return new CommandObject<>(sent, builder);
@@ -116,7 +110,7 @@ final class Commands implements AutoCloseable {
         new Builder<>() {
           @Override
           public T build(Object reply) {
-            return builder.build(request.restore(reply, restorer));
+            return builder.build(restored(request, reply));
           }
 
           @Override
@@ -125,6 +119,10 @@ final class Commands implements AutoCloseable {
           }
         };
     return new CommandObject<>(sent, restoring);
+  }
+
+  private static CommandArguments sent(CommandObject<?> command, Request request) {
+    return new EncodedArguments(command.getArguments(), rawables(request.words()));
   }
 
   private static List<byte[]> words(CommandArguments arguments) {

@@ -3,6 +3,7 @@ package dev.snugly.jedis;
 import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Statistics;
+import dev.snugly.core.commands.Request;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -21,7 +22,6 @@ import redis.clients.jedis.ConnectionPool;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.JedisShardedPubSub;
-import redis.clients.jedis.Protocol.Command;
 import redis.clients.jedis.RedisClusterClient;
 import redis.clients.jedis.RedisProtocol;
 import redis.clients.jedis.UnifiedJedis;
@@ -124,13 +124,12 @@ public final class SnuglyRedisClusterClient extends UnifiedJedis {
   @Override
   public List<byte[]> mget(byte[]... keys) {
     List<byte[]> stored = plain.mget(keys);
-    if (!commands.areTouched(Command.MGET)) {
+    Request request = commands.request(commandObjects.mget(keys));
+    if (request == null) {
       return stored;
     }
-    List<byte[]> values = new ArrayList<>(stored.size());
-    for (byte[] each : stored) {
-      values.add(commands.restored(each, keys[values.size()]));
-    }
+    List<byte[]> values = new ArrayList<>(keys.length);
+    ((List<?>) commands.restored(request, stored)).forEach(each -> values.add((byte[]) each));
     return values;
   }
 
@@ -145,7 +144,7 @@ public final class SnuglyRedisClusterClient extends UnifiedJedis {
 
   @Override
   public String mset(byte[]... keysvalues) {
-    return plain.mset(encoded(Command.MSET, keysvalues));
+    return plain.mset(encoded(commandObjects.mset(keysvalues), 1, keysvalues));
   }
 
   @Override
@@ -155,7 +154,7 @@ public final class SnuglyRedisClusterClient extends UnifiedJedis {
 
   @Override
   public boolean msetex(MSetExParams params, byte[]... keysvalues) {
-    return plain.msetex(params, encoded(Command.MSETEX, keysvalues));
+    return plain.msetex(params, encoded(commandObjects.msetex(params, keysvalues), 2, keysvalues));
   }
 
   @Override
@@ -163,12 +162,17 @@ public final class SnuglyRedisClusterClient extends UnifiedJedis {
     return msetex(params, bytes(keysvalues));
   }
 
-  private byte[][] encoded(Command command, byte[][] keysvalues) {
+  /**
+   * The keys as they were given and the values as they are to be sent.
+   *
+   * @param whole the command if it were not split up, whose keys are those of the server
+   * @param first where its first key is
+   */
+  private byte[][] encoded(CommandObject<?> whole, int first, byte[][] keysvalues) {
+    Request request = commands.request(whole);
     byte[][] sent = keysvalues.clone();
-    if (commands.areTouched(command)) {
-      for (int at = 1; at < sent.length; at += 2) {
-        sent[at] = commands.encoded(keysvalues[at], keysvalues[at - 1]);
-      }
+    for (int at = 1; request != null && at < sent.length; at += 2) {
+      sent[at] = request.words().get(first + at);
     }
     return sent;
   }

@@ -1,5 +1,6 @@
 package dev.snugly.jedis;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -36,6 +37,12 @@ import redis.clients.jedis.util.PrefixedKeyArgumentPreProcessor;
 /** A client of a cluster of three nodes. */
 class SnuglyRedisClusterClientTest {
   private static final String PAGE = "<p>hello</p>".repeat(100);
+  private static final Dictionary PROFILES = Dictionary.of(Vectors.dictionary("profiles"));
+  private static final String USER =
+      "{\"name\": \"name-7\", \"email\": \"email-8\", \"city\": \"city-9\", \"plan\": \"plan-3\"}";
+
+  /** The backend of an envelope whose dictionary lies beside the data. */
+  private static final int WITH_DICTIONARY = 0x81;
 
   private static Cluster cluster;
 
@@ -102,6 +109,36 @@ class SnuglyRedisClusterClientTest {
   }
 
   @Test
+  void anErrorNamesTheKeyOfTheServer() {
+    cache.setKeyArgumentPreProcessor(new PrefixedKeyArgumentPreProcessor("mine:"));
+    plain.set(bytes("mine:damaged"), new byte[] {0, 1, 2, 0, 1, 9, 9, 9, 9});
+    UndecodableReplyException error =
+        assertThrows(UndecodableReplyException.class, () -> cache.mget("a", "damaged"));
+    assertArrayEquals(bytes("mine:damaged"), error.undecodable().key().orElseThrow());
+  }
+
+  @Test
+  void aPrefixOfKeysCountsInTheChoiceOfADictionary() {
+    try (SnuglyRedisClusterClient writer =
+        client(
+            CompressionConfiguration.builder()
+                .dictionary(PROFILES)
+                .dictionaryRefresh(Duration.ofMillis(600))
+                .dictionaryExclude(List.of("mine:excluded:*"))
+                .build())) {
+      writer.setKeyArgumentPreProcessor(new PrefixedKeyArgumentPreProcessor("mine:"));
+      Waiting.until(
+          "it is used",
+          () -> {
+            writer.mset("user:1", USER, "user:2", USER, "excluded:1", PAGE);
+            return backendOf("mine:user:1") == WITH_DICTIONARY;
+          });
+      assertEquals(WITH_DICTIONARY, backendOf("mine:user:2"));
+      assertEquals(1, backendOf("mine:excluded:1"));
+    }
+  }
+
+  @Test
   void aPipelineIsReadByTheThreadsThatItIsGiven() {
     ExecutorService threads = Executors.newFixedThreadPool(2);
     try (CompressingPipeline pipeline = cache.pipelined(threads)) {
@@ -153,27 +190,23 @@ class SnuglyRedisClusterClientTest {
 
   @Test
   void aDictionaryIsPutOnItsNodeAndReadFromEveryOther() {
-    Dictionary dictionary = Dictionary.of(Vectors.dictionary("profiles"));
-    String user =
-        "{\"name\": \"name-7\", \"email\": \"email-8\", \"city\": \"city-9\", \"plan\": \"plan-3\"}";
     try (SnuglyRedisClusterClient writer =
         client(
             CompressionConfiguration.builder()
-                .dictionary(dictionary)
+                .dictionary(PROFILES)
                 .dictionaryRefresh(Duration.ofMillis(600))
                 .build())) {
       for (String key : List.of("user:1", "user:2", "user:3", "user:4")) {
         Waiting.until(
             "it is used",
             () -> {
-              writer.set(key, user);
-              byte[] stored = plain.get(key.getBytes(StandardCharsets.UTF_8));
-              return Envelope.inspect(stored).map(Envelope::backend).orElse(0) == 0x81;
+              writer.set(key, USER);
+              return backendOf(key) == WITH_DICTIONARY;
             });
       }
     }
     assertEquals(
-        List.of(user, user, user, user), cache.mget("user:1", "user:2", "user:3", "user:4"));
+        List.of(USER, USER, USER, USER), cache.mget("user:1", "user:2", "user:3", "user:4"));
   }
 
   private static SnuglyRedisClusterClient client(CompressionConfiguration configuration) {
@@ -185,6 +218,15 @@ class SnuglyRedisClusterClientTest {
   }
 
   private boolean isEnvelope(String key) {
-    return Envelope.inspect(plain.get(key.getBytes(StandardCharsets.UTF_8))).isPresent();
+    return backendOf(key) != 0;
+  }
+
+  /** What the value of a key is encoded with, or 0. */
+  private int backendOf(String key) {
+    return Envelope.inspect(plain.get(bytes(key))).map(Envelope::backend).orElse(0);
+  }
+
+  private static byte[] bytes(String text) {
+    return text.getBytes(StandardCharsets.UTF_8);
   }
 }
