@@ -266,7 +266,7 @@ public final class Codec {
    *
    * @param stored what a server has
    * @return the value
-   * @throws UndecodableException for an envelope that cannot be read
+   * @throws UndecodableException for what cannot be read
    */
   public byte[] decode(byte[] stored) {
     return decode(stored, null);
@@ -277,8 +277,9 @@ public final class Codec {
    *
    * @param stored what a server has
    * @param key where it was read from, for the message of an error, or null
-   * @return the value: {@code stored} itself if that is no envelope
-   * @throws UndecodableException for an envelope that cannot be read
+   * @return the value: {@code stored} itself if that is neither an envelope nor, where these are
+   *     read, a GZIP file
+   * @throws UndecodableException for what cannot be read
    */
   public byte[] decode(byte[] stored, byte[] key) {
     byte[] value = decode(Bytes.of(stored, stored.length), stored, key);
@@ -290,8 +291,9 @@ public final class Codec {
    *
    * @param stored what a server has, from its position to its limit; both stay
    * @param key where it was read from, for the message of an error, or null
-   * @return the value, in an array of its own: {@code stored} itself if that is no envelope
-   * @throws UndecodableException for an envelope that cannot be read
+   * @return the value, in an array of its own: {@code stored} itself if that is neither an envelope
+   *     nor, where these are read, a GZIP file
+   * @throws UndecodableException for what cannot be read
    */
   public ByteBuffer decode(ByteBuffer stored, byte[] key) {
     byte[] value = decode(Bytes.of(stored), null, key);
@@ -332,6 +334,8 @@ public final class Codec {
       if (backend >= 0) {
         encoding = Encoding.ofBackend(backend);
         value = restored(workspace, bytes, encoding);
+      } else if (configuration.readGzip() && Gzip.begins(bytes)) {
+        value = Gzip.decompress(bytes, configuration.maxDecompressedSize());
       }
       int size = bytes.size();
       counters.decoded(workspace, encoding, size, value == null ? size : value.length);

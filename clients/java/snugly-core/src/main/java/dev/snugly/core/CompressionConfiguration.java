@@ -40,6 +40,7 @@ public final class CompressionConfiguration {
   private final ExistingEnvelopes existingEnvelopes;
   private final boolean checksum;
   private final OnUndecodable onUndecodable;
+  private final boolean readGzip;
   private final Set<ValueType> valueTypes;
   private final Dictionary dictionary;
   private final boolean catalogue;
@@ -58,6 +59,7 @@ public final class CompressionConfiguration {
     existingEnvelopes = builder.existingEnvelopes;
     checksum = builder.checksum;
     onUndecodable = builder.onUndecodable;
+    readGzip = builder.readGzip;
     valueTypes = Collections.unmodifiableSet(builder.valueTypes.clone());
     dictionary = builder.dictionary;
     catalogue = builder.catalogue;
@@ -117,6 +119,11 @@ public final class CompressionConfiguration {
     return onUndecodable;
   }
 
+  /** Whether values that are GZIP files are restored, too. */
+  public boolean readGzip() {
+    return readGzip;
+  }
+
   /** Returns whose values are compressed. */
   public Set<ValueType> valueTypes() {
     return valueTypes;
@@ -162,6 +169,7 @@ public final class CompressionConfiguration {
     private ExistingEnvelopes existingEnvelopes = ExistingEnvelopes.KEEP;
     private boolean checksum;
     private OnUndecodable onUndecodable = OnUndecodable.RAISE;
+    private boolean readGzip;
     private EnumSet<ValueType> valueTypes = EnumSet.of(ValueType.STRINGS);
     private Dictionary dictionary;
     private boolean catalogue;
@@ -257,6 +265,20 @@ public final class CompressionConfiguration {
      */
     public Builder onUndecodable(OnUndecodable onUndecodable) {
       this.onUndecodable = onUndecodable;
+      return this;
+    }
+
+    /**
+     * Sets whether values that are GZIP files are restored, as Lettuce's {@code CompressionCodec}
+     * and serializers of applications have written them: in clients in the replies to all commands,
+     * whatever the types of values that are compressed. Nothing is written so. Leave it off where
+     * GZIP files are values themselves.
+     *
+     * @param readGzip default false
+     * @return this
+     */
+    public Builder readGzip(boolean readGzip) {
+      this.readGzip = readGzip;
       return this;
     }
 

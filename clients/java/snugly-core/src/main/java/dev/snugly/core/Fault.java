@@ -2,7 +2,7 @@ package dev.snugly.core;
 
 import dev.snugly.core.UndecodableException.Kind;
 
-/** What is wrong with an envelope, before anybody has said where it was. */
+/** What is wrong with an envelope or a GZIP file, before anybody has said where it was. */
 final class Fault extends Exception {
   private static final long serialVersionUID = 1L;
 
@@ -50,7 +50,7 @@ final class Fault extends Exception {
         null);
   }
 
-  static Fault outOfMemory(long size, Throwable cause) {
-    return new Fault(Kind.OUT_OF_MEMORY, "there is no memory for " + size + " bytes", 0, cause);
+  static Fault outOfMemory(String what, Throwable cause) {
+    return new Fault(Kind.OUT_OF_MEMORY, "there is no memory for " + what, 0, cause);
   }
 }

@@ -1,6 +1,6 @@
 package dev.snugly.core;
 
-/** What a reader gets for an envelope that cannot be read. */
+/** What a reader gets for an envelope or a GZIP file that cannot be read. */
 public enum OnUndecodable {
   /** {@link UndecodableException}. */
   RAISE,

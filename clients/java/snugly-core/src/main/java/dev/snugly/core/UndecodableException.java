@@ -4,13 +4,13 @@ import java.util.Locale;
 import java.util.Optional;
 
 /**
- * A value that was stored compressed and cannot be read. With {@link OnUndecodable#RAW} the stored
- * bytes are returned instead.
+ * A value that was stored compressed, in an envelope or where that is set as a GZIP file, and
+ * cannot be read. With {@link OnUndecodable#RAW} the stored bytes are returned instead.
  */
 public final class UndecodableException extends SnuglyException {
   private static final long serialVersionUID = 1L;
 
-  /** What is wrong with an envelope. */
+  /** What is wrong. */
   public enum Kind {
     /** It counts as an envelope, but its backend is unknown: a newer client may have written it. */
     UNKNOWN_BACKEND,
@@ -40,7 +40,7 @@ public final class UndecodableException extends SnuglyException {
     super(message(fault, key, stored), fault.getCause());
     this.kind = fault.kind;
     this.key = key;
-    this.backend = Byte.toUnsignedInt(stored[Envelope.BACKEND_AT]);
+    this.backend = Gzip.begins(stored) ? -1 : Byte.toUnsignedInt(stored[Envelope.BACKEND_AT]);
     this.stored = stored;
     this.dictionary = fault.dictionary;
   }
@@ -48,9 +48,10 @@ public final class UndecodableException extends SnuglyException {
   private static String message(Fault fault, byte[] key, byte[] stored) {
     return String.format(
         Locale.ROOT,
-        "cannot decode an envelope of %d bytes, backend %02x%s: %s",
+        "cannot decode %s of %d bytes%s%s: %s",
+        Gzip.begins(stored) ? "a GZIP file" : "an envelope",
         stored.length,
-        stored[Envelope.BACKEND_AT],
+        Gzip.begins(stored) ? "" : ", backend %02x".formatted(stored[Envelope.BACKEND_AT]),
         key == null ? "" : ", at key \"" + Printable.of(key) + "\"",
         fault.getMessage());
   }
@@ -65,7 +66,7 @@ public final class UndecodableException extends SnuglyException {
     return Optional.ofNullable(key);
   }
 
-  /** Returns the number of the backend in the envelope, from 0 to 255. */
+  /** Returns the number of the backend in the envelope, from 0 to 255; -1 for a GZIP file. */
   public int backend() {
     return backend;
   }

@@ -94,7 +94,7 @@ final class Zstd {
     try {
       room = workspace.scratch(most);
     } catch (OutOfMemoryError error) {
-      throw Fault.outOfMemory(most, error);
+      throw Fault.outOfMemory(most + " bytes", error);
     }
     int size;
     try {
@@ -124,7 +124,7 @@ final class Zstd {
     try {
       return new byte[(int) size];
     } catch (OutOfMemoryError error) {
-      throw Fault.outOfMemory(size, error);
+      throw Fault.outOfMemory(size + " bytes", error);
     }
   }
 }

@@ -8,11 +8,13 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.snugly.testing.GzipFile;
 import dev.snugly.testing.Vectors;
 import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
 import java.nio.ReadOnlyBufferException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -113,6 +115,71 @@ class CodecTest {
         new Codec(CompressionConfiguration.builder().backend(CompressionBackend.NONE).build());
     byte[] forged = {0, 1, 2, 0, 3, 7};
     assertArrayEquals(forged, none.decode(none.encode(forged)));
+  }
+
+  @Test
+  void aGzipFileIsReadWhereThatIsChosen() {
+    byte[] file = GzipFile.of("one ", "and another");
+    Codec codec = gzipReader(CompressionConfiguration.builder());
+    assertEquals("one and another", new String(codec.decode(file), UTF_8));
+    ByteBuffer direct = ByteBuffer.allocateDirect(file.length + 1).put(1, file).position(1);
+    assertEquals("one and another", UTF_8.decode(codec.decode(direct, null)).toString());
+    assertArrayEquals(PAGE, codec.decode(codec.encode(PAGE)));
+    assertSame(file, new Codec(CompressionConfiguration.defaults()).decode(file));
+  }
+
+  @Test
+  void whatIsNoWholeGzipFileIsAValue() {
+    byte[] file = GzipFile.of("<p>hello</p>".repeat(500));
+    Codec codec = gzipReader(CompressionConfiguration.builder());
+    byte[] otherLength = file.clone();
+    otherLength[file.length - 4] ^= 1;
+    byte[] otherSum = file.clone();
+    otherSum[file.length - 8] ^= 1;
+    byte[] otherMethod = file.clone();
+    otherMethod[2] = 7;
+    for (byte[] value :
+        List.of(
+            otherLength,
+            otherSum,
+            otherMethod,
+            Arrays.copyOf(file, file.length - 1),
+            Arrays.copyOf(file, 3))) {
+      assertSame(value, codec.decode(value));
+    }
+    assertEquals(0, codec.statistics().total(Counter.DECODE_FAILURES));
+  }
+
+  @Test
+  void aGzipFileOfMoreThanIsAcceptedIsAnError() {
+    byte[] bomb = GzipFile.of("x".repeat(1 << 20));
+    byte[] key = "bomb".getBytes(UTF_8);
+    Codec codec = gzipReader(CompressionConfiguration.builder().maxDecompressedSize(1000));
+    UndecodableException error =
+        assertThrows(UndecodableException.class, () -> codec.decode(bomb, key));
+    assertEquals(UndecodableException.Kind.TOO_LARGE, error.kind());
+    assertEquals(-1, error.backend());
+    assertArrayEquals(key, error.key().orElseThrow());
+    assertArrayEquals(bomb, error.stored());
+    assertEquals(
+        "cannot decode a GZIP file of "
+            + bomb.length
+            + " bytes, at key \"bomb\": it holds more than 1000 bytes, and at most 1000 are"
+            + " accepted: see maxDecompressedSize",
+        error.getMessage());
+    assertEquals(1, codec.statistics().total(Counter.DECODE_FAILURES));
+    byte[] most = GzipFile.of("x".repeat(1000));
+    assertEquals(1000, codec.decode(most).length);
+    Codec lenient =
+        gzipReader(
+            CompressionConfiguration.builder()
+                .maxDecompressedSize(1000)
+                .onUndecodable(OnUndecodable.RAW));
+    assertSame(bomb, lenient.decode(bomb));
+  }
+
+  private static Codec gzipReader(CompressionConfiguration.Builder configuration) {
+    return new Codec(configuration.readGzip(true).build());
   }
 
   @Test

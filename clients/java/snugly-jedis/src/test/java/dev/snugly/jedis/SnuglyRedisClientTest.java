@@ -20,6 +20,7 @@ import dev.snugly.core.OnUndecodable;
 import dev.snugly.core.UndecodableException;
 import dev.snugly.core.ValueType;
 import dev.snugly.testing.Connection;
+import dev.snugly.testing.GzipFile;
 import dev.snugly.testing.Server;
 import dev.snugly.testing.Vectors;
 import dev.snugly.testing.Waiting;
@@ -30,6 +31,7 @@ import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -55,9 +57,11 @@ import redis.clients.jedis.exceptions.JedisDataException;
 import redis.clients.jedis.params.GetExParams;
 import redis.clients.jedis.params.ScanParams;
 import redis.clients.jedis.params.SetParams;
+import redis.clients.jedis.params.SortingParams;
 import redis.clients.jedis.params.XAddParams;
 import redis.clients.jedis.params.XReadParams;
 import redis.clients.jedis.resps.StreamEntry;
+import redis.clients.jedis.resps.Tuple;
 
 /** A client of one server: what it sends, and what it gives back. */
 class SnuglyRedisClientTest {
@@ -232,6 +236,56 @@ class SnuglyRedisClientTest {
       assertEquals("OK", transaction.discard());
     }
     assertEquals("1", cache.get("a"));
+  }
+
+  @ParameterizedTest
+  @EnumSource(RedisProtocol.class)
+  void gzipFilesAreReadWhereThatIsChosen(RedisProtocol protocol) {
+    byte[] file = GzipFile.of(PAGE);
+    byte[] envelope = new Codec(CompressionConfiguration.defaults()).encode(PAGE.getBytes(UTF_8));
+    plain.command("SET", "string", file);
+    plain.command("HSET", "hash", "field", file, "other", envelope);
+    plain.command("RPUSH", "list", file);
+    plain.command("SADD", "set", file);
+    plain.command("ZADD", "sorted", "1.5", file);
+    plain.command("XADD", "stream", "*", "field", file);
+    CompressionConfiguration configuration =
+        CompressionConfiguration.builder().readGzip(true).build();
+    SnuglyRedisClient cache = client(configuration, protocol);
+    assertEquals(PAGE, cache.get("string"));
+    assertEquals(PAGE, cache.hgetAll("hash").get("field"));
+    assertArrayEquals(envelope, cache.hget("hash".getBytes(UTF_8), "other".getBytes(UTF_8)));
+    assertEquals(List.of(PAGE), cache.lrange("list", 0, -1));
+    assertEquals(List.of(PAGE), cache.sort("list", new SortingParams().alpha()));
+    assertEquals(Set.of(PAGE), cache.smembers("set"));
+    assertEquals(List.of(new Tuple(PAGE, 1.5)), cache.zrangeWithScores("sorted", 0, -1));
+    assertEquals(PAGE, cache.xrange("stream", "-", "+").get(0).getFields().get("field"));
+    assertEquals(PAGE, cache.eval("return redis.call('GET', KEYS[1])", 1, "string"));
+    assertEquals(2, cache.incrBy("number", 2));
+    try (CompressingPipeline pipeline = cache.pipelined()) {
+      Response<String> string = pipeline.get("string");
+      Response<Set<String>> set = pipeline.smembers("set");
+      pipeline.sync();
+      assertEquals(PAGE, string.get());
+      assertEquals(Set.of(PAGE), set.get());
+    }
+    try (AbstractTransaction transaction = cache.multi()) {
+      transaction.get("string");
+      transaction.hget("hash", "field");
+      assertEquals(List.of(PAGE, PAGE), transaction.exec());
+    }
+  }
+
+  @Test
+  void aGzipFileOfMoreThanIsAcceptedIsAnErrorInItsPlace() {
+    SnuglyRedisClient cache =
+        client(CompressionConfiguration.builder().readGzip(true).maxDecompressedSize(1000).build());
+    plain.command("SADD", "set", GzipFile.of("x".repeat(1 << 20)));
+    UndecodableReplyException error =
+        assertThrows(UndecodableReplyException.class, () -> cache.smembers("set"));
+    assertEquals(UndecodableException.Kind.TOO_LARGE, error.undecodable().kind());
+    cache.set("short", "text");
+    assertEquals("text", cache.get("short"));
   }
 
   @Test

@@ -2,6 +2,7 @@ package dev.snugly.jedis;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -9,8 +10,10 @@ import dev.snugly.core.CommandRefusedException;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Dictionary;
 import dev.snugly.core.Envelope;
+import dev.snugly.core.ValueType;
 import dev.snugly.testing.Cluster;
 import dev.snugly.testing.Connection;
+import dev.snugly.testing.GzipFile;
 import dev.snugly.testing.Server;
 import dev.snugly.testing.Vectors;
 import dev.snugly.testing.Waiting;
@@ -135,6 +138,27 @@ class SnuglyRedisClusterClientTest {
           });
       assertEquals(WITH_DICTIONARY, backendOf("mine:user:2"));
       assertEquals(1, backendOf("mine:excluded:1"));
+    }
+  }
+
+  @Test
+  void gzipFilesAreReadFromSeveralSlotsAndValuesOfOtherTypesAreLeftAlone() {
+    cache.set("envelope", PAGE);
+    byte[] envelope = plain.get(bytes("envelope"));
+    plain.set(bytes("file"), GzipFile.of(PAGE));
+    try (SnuglyRedisClusterClient reader =
+        client(
+            CompressionConfiguration.builder()
+                .readGzip(true)
+                .valueTypes(Set.of(ValueType.HASHES))
+                .build())) {
+      List<byte[]> values = reader.mget(bytes("file"), bytes("none"), bytes("envelope"));
+      assertArrayEquals(bytes(PAGE), values.get(0));
+      assertNull(values.get(1));
+      assertArrayEquals(envelope, values.get(2));
+      reader.mset("a", PAGE, "b", PAGE);
+      assertEquals(0, backendOf("a"));
+      assertEquals("OK", reader.flushAll());
     }
   }
 

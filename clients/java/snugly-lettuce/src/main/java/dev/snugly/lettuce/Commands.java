@@ -2,6 +2,7 @@ package dev.snugly.lettuce;
 
 import dev.snugly.core.Codec;
 import dev.snugly.core.Envelope;
+import dev.snugly.core.Gzip;
 import dev.snugly.core.Statistics;
 import dev.snugly.core.client.Compressor;
 import dev.snugly.core.commands.Request;
@@ -32,7 +33,7 @@ final class Commands implements AutoCloseable {
   private final DictionaryConnection dictionaries;
   private final Compressor compressor;
   private final Threads threads;
-  private final Gzip gzip;
+  private final boolean readGzip;
 
   /**
    * @param connect opens a connection whose values are left alone
@@ -43,7 +44,7 @@ final class Commands implements AutoCloseable {
     compressor =
         new Compressor(settings.configuration(), () -> new LettuceDictionaryServer(dictionaries));
     threads = new Threads(settings, compressor::fetch);
-    gzip = new Gzip(compressor.codec());
+    readGzip = settings.configuration().readGzip();
   }
 
   Codec codec() {
@@ -73,9 +74,7 @@ final class Commands implements AutoCloseable {
     }
     Row row = compressor.row(command.getType().getBytes());
     if (row == null) {
-      return settings.readGzip()
-          ? recorded(command, null, ofConnection, gzip::inReply, isQueued)
-          : command;
+      return command;
     }
     List<byte[]> words = Words.of(command);
     Request request = compressor.request(row, words);
@@ -84,7 +83,7 @@ final class Commands implements AutoCloseable {
           command,
           request.words(),
           ofConnection,
-          reply -> request.restore(reply, this::restored),
+          reply -> request.restore(reply, codec()::decode),
           isQueued);
     }
     return request.words() == words
@@ -106,11 +105,6 @@ final class Commands implements AutoCloseable {
     return command.getType().toString().equals(CommandType.EXEC.name());
   }
 
-  private byte[] restored(byte[] stored, byte[] key) {
-    byte[] value = codec().decode(stored, key);
-    return value == stored && settings.readGzip() ? gzip.restored(stored, key) : value;
-  }
-
   /** Whether a string is certainly no encoded value, by its first bytes. */
   boolean isPlain(ByteBuffer stored) {
     int start = stored.position();
@@ -119,7 +113,7 @@ final class Commands implements AutoCloseable {
     }
     boolean isMarked =
         stored.get(start) == 0 && stored.get(start + 1) == 1 && stored.get(start + 2) == 2;
-    return !isMarked && !(settings.readGzip() && stored.get(start) == Gzip.FIRST);
+    return !isMarked && !(readGzip && Gzip.begins(stored));
   }
 
   /** How much there is to do for a reply before the application gets it. */
@@ -145,7 +139,7 @@ final class Commands implements AutoCloseable {
           missing = missing.isEmpty() ? new HashSet<>() : missing;
           missing.add(envelope.get().dictionary().getAsLong());
         }
-      } else if (settings.readGzip() && Gzip.begins(stored)) {
+      } else if (readGzip && Gzip.begins(stored)) {
         bytes += UNKNOWN;
       }
     }

@@ -12,13 +12,11 @@ public final class LettuceCompression {
   public static final int DEFAULT_EVENT_LOOP_BYTES = 16 << 10;
 
   private final CompressionConfiguration configuration;
-  private final boolean readGzip;
   private final int eventLoopBytes;
   private final Executor decodeExecutor;
 
   private LettuceCompression(Builder builder) {
     configuration = builder.configuration;
-    readGzip = builder.readGzip;
     eventLoopBytes = builder.eventLoopBytes;
     decodeExecutor = builder.decodeExecutor;
   }
@@ -48,11 +46,6 @@ public final class LettuceCompression {
     return configuration;
   }
 
-  /** Whether values that are GZIP files are restored, too. */
-  public boolean readGzip() {
-    return readGzip;
-  }
-
   /** Returns up to how many bytes, decoded, of one reply are decoded on the event loop. */
   public int eventLoopBytes() {
     return eventLoopBytes;
@@ -66,25 +59,11 @@ public final class LettuceCompression {
   /** Collects settings. */
   public static final class Builder {
     private final CompressionConfiguration configuration;
-    private boolean readGzip;
     private int eventLoopBytes = DEFAULT_EVENT_LOOP_BYTES;
     private Executor decodeExecutor;
 
     private Builder(CompressionConfiguration configuration) {
       this.configuration = Objects.requireNonNull(configuration, "configuration");
-    }
-
-    /**
-     * Sets whether values that are GZIP files are restored, as Lettuce's {@code CompressionCodec}
-     * has written them: in the replies to all commands, whatever the types of values that are
-     * compressed. Nothing is written so. Leave it off where GZIP files are values themselves.
-     *
-     * @param readGzip default false
-     * @return this
-     */
-    public Builder readGzip(boolean readGzip) {
-      this.readGzip = readGzip;
-      return this;
     }
 
     /**

@@ -22,8 +22,6 @@ import java.nio.ByteBuffer;
 public final class SnuglyCodec<K, V> implements RedisCodec<K, V>, ToByteBufEncoder<K, V> {
   private final RedisCodec<K, V> inner;
   private final Codec codec;
-  private final boolean readGzip;
-  private final Gzip gzip;
 
   /**
    * A codec around another one.
@@ -34,22 +32,8 @@ public final class SnuglyCodec<K, V> implements RedisCodec<K, V>, ToByteBufEncod
    *     can read
    */
   public SnuglyCodec(RedisCodec<K, V> inner, CompressionConfiguration configuration) {
-    this(inner, LettuceCompression.of(configuration));
-  }
-
-  /**
-   * A codec around another one, which may read what Lettuce's {@code CompressionCodec} has written.
-   *
-   * @param inner makes bytes of keys and values
-   * @param compression how to compress; of what is for clients alone only {@code readGzip} counts
-   * @throws dev.snugly.core.ConfigurationException for {@code catalogue(true)}, which only clients
-   *     can read
-   */
-  public SnuglyCodec(RedisCodec<K, V> inner, LettuceCompression compression) {
     this.inner = inner;
-    codec = new Codec(compression.configuration());
-    readGzip = compression.readGzip();
-    gzip = new Gzip(codec);
+    codec = new Codec(configuration);
   }
 
   /** Returns what this codec has counted. */
@@ -65,20 +49,12 @@ public final class SnuglyCodec<K, V> implements RedisCodec<K, V>, ToByteBufEncod
   /**
    * {@inheritDoc}
    *
-   * @throws dev.snugly.core.UndecodableException for an envelope that cannot be read: its command
-   *     fails with it, and no other
-   * @throws UndecodableGzipException for a GZIP file that is too long, where these are read
+   * @throws dev.snugly.core.UndecodableException for what cannot be read: its command fails with
+   *     it, and no other
    */
   @Override
   public V decodeValue(ByteBuffer bytes) {
-    ByteBuffer value = codec.decode(bytes, null);
-    return inner.decodeValue(
-        readGzip && mayBeGzip(bytes) ? ByteBuffer.wrap(gzip.restored(copy(bytes), null)) : value);
-  }
-
-  /** Whether what is stored may be a file, which is no envelope. */
-  private static boolean mayBeGzip(ByteBuffer stored) {
-    return stored.hasRemaining() && stored.get(stored.position()) == Gzip.FIRST;
+    return inner.decodeValue(codec.decode(bytes, null));
   }
 
   private static byte[] copy(ByteBuffer bytes) {

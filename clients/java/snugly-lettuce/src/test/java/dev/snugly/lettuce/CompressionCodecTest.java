@@ -14,6 +14,7 @@ import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Counter;
 import dev.snugly.core.Encoding;
 import dev.snugly.core.OnUndecodable;
+import dev.snugly.core.UndecodableException;
 import dev.snugly.core.ValueType;
 import dev.snugly.testing.Connection;
 import dev.snugly.testing.Server;
@@ -25,6 +26,7 @@ import io.lettuce.core.RedisCommandExecutionException;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.ScoredValue;
 import io.lettuce.core.ScriptOutputType;
+import io.lettuce.core.SortArgs;
 import io.lettuce.core.TransactionResult;
 import io.lettuce.core.api.sync.RedisCommands;
 import io.lettuce.core.codec.ByteArrayCodec;
@@ -88,7 +90,7 @@ class CompressionCodecTest {
     SnuglyRedisClient client =
         SnuglyRedisClient.create(
             RedisURI.create("127.0.0.1", server.port()),
-            LettuceCompression.builder(configuration.build()).readGzip(true).build());
+            LettuceCompression.of(configuration.readGzip(true).build()));
     clients.add(client);
     return client;
   }
@@ -167,13 +169,18 @@ class CompressionCodecTest {
   }
 
   @Test
+  void theyAreReadFromCommandsThatAreRefusedForOtherTypesOfValues() {
+    old.rpush("list", PAGE, OTHER);
+    RedisCommands<String, String> moving = client(settings()).connect().sync();
+    assertEquals(List.of(PAGE, OTHER), moving.sort("list", SortArgs.Builder.by("nothing")));
+  }
+
+  @Test
   void aCodecReadsThemInItsPlace() {
     old.set("string", PAGE);
     old.sadd("set", OTHER);
     SnuglyCodec<String, String> codec =
-        new SnuglyCodec<>(
-            StringCodec.UTF8,
-            LettuceCompression.builder(settings().build()).readGzip(true).build());
+        new SnuglyCodec<>(StringCodec.UTF8, settings().readGzip(true).build());
     RedisCommands<String, String> moving = clients.get(0).connect(codec).sync();
     assertEquals(PAGE, moving.get("string"));
     assertEquals(Set.of(OTHER), moving.smembers("set"));
@@ -185,12 +192,9 @@ class CompressionCodecTest {
     old.set("bomb", "x".repeat(1 << 20));
     SnuglyCodec<String, String> limited =
         new SnuglyCodec<>(
-            StringCodec.UTF8,
-            LettuceCompression.builder(settings().maxDecompressedSize(1000).build())
-                .readGzip(true)
-                .build());
+            StringCodec.UTF8, settings().maxDecompressedSize(1000).readGzip(true).build());
     RedisCommands<String, String> reader = clients.get(0).connect(limited).sync();
-    assertThrows(UndecodableGzipException.class, () -> reader.get("bomb"));
+    assertThrows(UndecodableException.class, () -> reader.get("bomb"));
     assertEquals(1, limited.statistics().total(Counter.DECODE_FAILURES));
     assertEquals("", reader.get("empty"));
   }
@@ -202,12 +206,12 @@ class CompressionCodecTest {
     byte[] file = plain.bytes("GET", "bomb");
     SnuglyRedisClient client = client(settings().maxDecompressedSize(1000));
     RedisCommands<String, String> limited = client.connect().sync();
-    UndecodableGzipException error =
-        assertThrows(UndecodableGzipException.class, () -> limited.get("bomb"));
+    UndecodableException error =
+        assertThrows(UndecodableException.class, () -> limited.get("bomb"));
     assertTrue(error.getMessage().contains("maxDecompressedSize"), error.toString());
     assertArrayEquals(bytes("bomb"), error.key().orElseThrow());
     assertArrayEquals(file, error.stored());
-    assertThrows(UndecodableGzipException.class, () -> limited.hget("hash", "bomb"));
+    assertThrows(UndecodableException.class, () -> limited.hget("hash", "bomb"));
     assertEquals(2, client.statistics().total(Counter.DECODE_FAILURES));
     limited.multi();
     limited.hget("hash", "bomb");

@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.testing.Connection;
+import dev.snugly.testing.GzipFile;
 import dev.snugly.testing.Server;
 import io.lettuce.core.RedisFuture;
 import io.lettuce.core.RedisURI;
@@ -22,8 +23,6 @@ import io.lettuce.core.protocol.AsyncCommand;
 import io.lettuce.core.protocol.Command;
 import io.lettuce.core.protocol.CommandArgs;
 import io.lettuce.core.protocol.CommandType;
-import java.io.ByteArrayOutputStream;
-import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
@@ -35,7 +34,6 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -106,6 +104,10 @@ class EventLoopTest {
     return LettuceCompression.builder(CompressionConfiguration.defaults());
   }
 
+  private static LettuceCompression.Builder readingGzip() {
+    return LettuceCompression.builder(CompressionConfiguration.builder().readGzip(true).build());
+  }
+
   @BeforeEach
   void clear() {
     held.clear();
@@ -170,7 +172,7 @@ class EventLoopTest {
 
   @Test
   void aCommandWhoseReplyNobodyWantsEndsWhenItIsSent() throws Exception {
-    connect(settings().readGzip(true));
+    connect(readingGzip());
     AsyncCommand<String, String, Void> silence =
         new AsyncCommand<>(
             new Command<>(
@@ -207,9 +209,9 @@ class EventLoopTest {
 
   @Test
   void whatSaysNoLengthIsNeverDecodedOnTheEventLoop() throws Exception {
-    connect(settings().readGzip(true).decodeExecutor(held::add).eventLoopBytes(Integer.MAX_VALUE));
+    connect(readingGzip().decodeExecutor(held::add).eventLoopBytes(Integer.MAX_VALUE));
     try (Connection plain = server.connect()) {
-      plain.command("SET", "file", gzip(PAGE));
+      plain.command("SET", "file", GzipFile.of(PAGE));
     }
     RedisFuture<String> get = connection.async().get("file");
     Runnable decoding = held.poll(20, TimeUnit.SECONDS);
@@ -218,21 +220,11 @@ class EventLoopTest {
     assertEquals(PAGE, get.get(20, TimeUnit.SECONDS));
   }
 
-  private static byte[] gzip(String... parts) throws IOException {
-    ByteArrayOutputStream file = new ByteArrayOutputStream();
-    for (String part : parts) {
-      try (GZIPOutputStream member = new GZIPOutputStream(file)) {
-        member.write(Values.bytes(part));
-      }
-    }
-    return file.toByteArray();
-  }
-
   @Test
   void aGzipFileIsNeverExpandedOnTheEventLoopWhateverItsTrailerSays() throws Exception {
-    connect(settings().readGzip(true).decodeExecutor(held::add));
+    connect(readingGzip().decodeExecutor(held::add));
     try (Connection plain = server.connect()) {
-      plain.command("SET", "file", gzip(LONG, "x"));
+      plain.command("SET", "file", GzipFile.of(LONG, "x"));
     }
     RedisFuture<String> get = connection.async().get("file");
     assertEquals("PONG", connection.async().ping().get(20, TimeUnit.SECONDS));

@@ -72,13 +72,8 @@ public class SnuglyAutoConfiguration {
   static class Connections {
     @Bean
     static CompressedConnections snuglyConnections(
-        ObjectProvider<CompressionConfiguration> configuration,
-        ObjectProvider<SnuglyProperties> properties) {
-      return new CompressedConnections(
-          () ->
-              LettuceCompression.builder(configuration.getObject())
-                  .readGzip(properties.getObject().readGzip())
-                  .build());
+        ObjectProvider<CompressionConfiguration> configuration) {
+      return new CompressedConnections(() -> LettuceCompression.of(configuration.getObject()));
     }
   }
 

@@ -19,7 +19,6 @@ import org.springframework.util.unit.DataSize;
  * @param caches Whether the values of caches of Spring Cache are compressed.
  * @param connections Whether all connections of Lettuce compress by commands, which includes those
  *     of caches.
- * @param readGzip Whether connections restore values that are GZIP files.
  * @param backend What new values are compressed with: zstd, lz4 or none. Default zstd.
  * @param compressionLevel How hard to compress: lower is faster, higher smaller. Default 3 for
  *     zstd, 0 for lz4.
@@ -30,6 +29,7 @@ import org.springframework.util.unit.DataSize;
  *     keep.
  * @param checksum Whether zstd frames carry a checksum of the value. Default false.
  * @param onUndecodable What a reader gets for what cannot be read: raise or raw. Default raise.
+ * @param readGzip Whether values that are GZIP files are restored, too. Default false.
  * @param valueTypes Whose values connections compress. Default strings.
  * @param catalogue Whether connections write with the dictionaries that lie beside the data.
  *     Default false.
@@ -39,7 +39,6 @@ public record SnuglyProperties(
     @DefaultValue("true") boolean enabled,
     @DefaultValue("true") boolean caches,
     @DefaultValue("false") boolean connections,
-    @DefaultValue("false") boolean readGzip,
     CompressionBackend backend,
     Integer compressionLevel,
     DataSize minCompressionSize,
@@ -47,6 +46,7 @@ public record SnuglyProperties(
     ExistingEnvelopes existingEnvelopes,
     Boolean checksum,
     OnUndecodable onUndecodable,
+    Boolean readGzip,
     Set<ValueType> valueTypes,
     Boolean catalogue) {
   /** The configuration that these say. */
@@ -65,6 +65,7 @@ public record SnuglyProperties(
     map.from(existingEnvelopes).to(builder::existingEnvelopes);
     map.from(checksum).to(builder::checksum);
     map.from(onUndecodable).to(builder::onUndecodable);
+    map.from(readGzip).to(builder::readGzip);
     map.from(valueTypes).to(builder::valueTypes);
     map.from(catalogue).to(builder::catalogue);
     return builder.build();

@@ -61,12 +61,12 @@ public final class SnuglyRedisSerializer<T> implements RedisSerializer<T> {
   }
 
   /**
-   * Restores a value: one that is not compressed, too.
+   * Restores a value: one that is not compressed, too, and where the configuration says so a GZIP
+   * file.
    *
    * @param bytes what is stored, or null
    * @return the value, or null
-   * @throws SerializationException for an envelope that cannot be read, and if the other serializer
-   *     throws it
+   * @throws SerializationException for what cannot be read, and if the other serializer throws it
    */
   @Override
   public T deserialize(byte[] bytes) {

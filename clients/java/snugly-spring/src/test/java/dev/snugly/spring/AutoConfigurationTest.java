@@ -15,16 +15,14 @@ import dev.snugly.core.Counter;
 import dev.snugly.core.Encoding;
 import dev.snugly.testing.Cluster;
 import dev.snugly.testing.Connection;
+import dev.snugly.testing.GzipFile;
 import dev.snugly.testing.Server;
 import dev.snugly.testing.Waiting;
-import java.io.ByteArrayOutputStream;
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
-import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -340,15 +338,21 @@ class AutoConfigurationTest {
   }
 
   @Test
-  void connectionsReadGzipFilesWhereThatIsChosen() throws IOException {
-    ByteArrayOutputStream file = new ByteArrayOutputStream();
-    try (GZIPOutputStream gzip = new GZIPOutputStream(file)) {
-      gzip.write(PAGE.getBytes(UTF_8));
-    }
-    plain.command("SET", "old", file.toByteArray());
+  void connectionsReadGzipFilesWhereThatIsChosen() {
+    plain.command("SET", "old", GzipFile.of(PAGE));
     StringRedisTemplate template =
         run("snugly.connections=true", "snugly.read-gzip=true").getBean(StringRedisTemplate.class);
     assertEquals(PAGE, template.opsForValue().get("old"));
+  }
+
+  @Test
+  void cachesReadGzipFilesWhereThatIsChosen() {
+    plain.command("SET", "texts::1", GzipFile.of(PAGE));
+    Pages reader = run("snugly.read-gzip=true").getBean(Pages.class);
+    assertEquals(PAGE, reader.text(1));
+    assertEquals(0, reader.made());
+    reader.text(2);
+    assertEquals(Encoding.ZSTD, encodingAt("texts::2"));
   }
 
   @Test

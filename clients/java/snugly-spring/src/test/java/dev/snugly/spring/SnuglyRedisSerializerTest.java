@@ -12,6 +12,7 @@ import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Counter;
 import dev.snugly.core.UndecodableException;
+import dev.snugly.testing.GzipFile;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.StringLength;
@@ -40,6 +41,21 @@ class SnuglyRedisSerializerTest {
     assertTrue(stored.length < plain.length / 10);
     assertEquals(PAGE, text.deserialize(plain));
     assertEquals(1, codec.statistics().total(Counter.ENCODED_VALUES));
+  }
+
+  @Test
+  void whatASerializerWithGzipWroteIsReadWhereThatIsChosen() {
+    byte[] file = GzipFile.of(PAGE);
+    SnuglyRedisSerializer<String> reader =
+        new SnuglyRedisSerializer<>(
+            RedisSerializer.string(),
+            CompressionConfiguration.builder().readGzip(true).maxDecompressedSize(2000).build());
+    assertEquals(PAGE, reader.deserialize(file));
+    assertEquals(PAGE, reader.deserialize(reader.serialize(PAGE)));
+    byte[] bomb = GzipFile.of("x".repeat(1 << 20));
+    assertThrows(SerializationException.class, () -> reader.deserialize(bomb));
+    assertArrayEquals(
+        file, new SnuglyRedisSerializer<>(RedisSerializer.byteArray(), codec).deserialize(file));
   }
 
   @Test

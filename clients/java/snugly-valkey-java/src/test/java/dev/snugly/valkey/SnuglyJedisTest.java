@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.snugly.core.Codec;
 import dev.snugly.core.CommandRefusedException;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Counter;
@@ -17,6 +18,7 @@ import dev.snugly.core.UndecodableException;
 import dev.snugly.core.ValueType;
 import dev.snugly.testing.Cluster;
 import dev.snugly.testing.Connection;
+import dev.snugly.testing.GzipFile;
 import dev.snugly.testing.Server;
 import dev.snugly.testing.Vectors;
 import dev.snugly.testing.Waiting;
@@ -29,11 +31,13 @@ import io.valkey.Response;
 import io.valkey.StreamEntryID;
 import io.valkey.exceptions.JedisDataException;
 import io.valkey.params.SetParams;
+import io.valkey.params.SortingParams;
 import io.valkey.params.XAddParams;
 import io.valkey.params.XReadParams;
 import io.valkey.providers.ConnectionProvider;
 import io.valkey.providers.PooledConnectionProvider;
 import io.valkey.resps.StreamEntry;
+import io.valkey.resps.Tuple;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -173,6 +177,42 @@ class SnuglyJedisTest {
         });
     SnuglyJedis reader = client(RedisProtocol.RESP3, CompressionConfiguration.builder());
     assertEquals(USER, reader.get("user:1"));
+  }
+
+  @ParameterizedTest
+  @EnumSource(RedisProtocol.class)
+  void gzipFilesAreReadWhereThatIsChosen(RedisProtocol protocol) {
+    byte[] file = GzipFile.of(PAGE);
+    byte[] envelope = new Codec(CompressionConfiguration.defaults()).encode(PAGE.getBytes(UTF_8));
+    plain.command("SET", "string", file);
+    plain.command("HSET", "hash", "field", file, "other", envelope);
+    plain.command("RPUSH", "list", file);
+    plain.command("SADD", "set", file);
+    plain.command("ZADD", "sorted", "1.5", file);
+    plain.command("XADD", "stream", "*", "field", file);
+    SnuglyJedis cache = client(protocol, CompressionConfiguration.builder().readGzip(true));
+    assertEquals(PAGE, cache.get("string"));
+    assertEquals(PAGE, cache.hgetAll("hash").get("field"));
+    assertArrayEquals(envelope, cache.hget("hash".getBytes(UTF_8), "other".getBytes(UTF_8)));
+    assertEquals(List.of(PAGE), cache.lrange("list", 0, -1));
+    assertEquals(List.of(PAGE), cache.sort("list", new SortingParams().alpha()));
+    assertEquals(Set.of(PAGE), cache.smembers("set"));
+    assertEquals(List.of(new Tuple(PAGE, 1.5)), cache.zrangeWithScores("sorted", 0, -1));
+    assertEquals(PAGE, cache.xrange("stream", "-", "+").get(0).getFields().get("field"));
+    assertEquals(PAGE, cache.eval("return redis.call('GET', KEYS[1])", 1, "string"));
+    assertEquals(2, cache.incrBy("number", 2));
+    try (CompressingPipeline pipeline = cache.pipelined()) {
+      Response<String> string = pipeline.get("string");
+      Response<Set<String>> set = pipeline.smembers("set");
+      pipeline.sync();
+      assertEquals(PAGE, string.get());
+      assertEquals(Set.of(PAGE), set.get());
+    }
+    try (AbstractTransaction transaction = cache.multi()) {
+      transaction.get("string");
+      transaction.hget("hash", "field");
+      assertEquals(List.of(PAGE, PAGE), transaction.exec());
+    }
   }
 
   @Test

@@ -34,7 +34,7 @@ public final class Compressor implements AutoCloseable {
       CompressionConfiguration configuration, Supplier<? extends DictionaryServer> servers) {
     keeper = new Keeper(configuration, servers, counter -> codec().count(counter));
     codec = new Codec(configuration, keeper);
-    table = CommandTable.of(configuration.valueTypes());
+    table = CommandTable.of(configuration.valueTypes(), configuration.readGzip());
   }
 
   /** Returns what encodes and decodes. */

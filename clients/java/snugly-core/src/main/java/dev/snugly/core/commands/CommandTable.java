@@ -25,16 +25,26 @@ public final class CommandTable {
   /** The longest name of a command that is looked for, in bytes. */
   private static final int LONGEST_NAME = 32;
 
-  private static final Map<Set<ValueType>, CommandTable> TABLES = new ConcurrentHashMap<>();
+  private static final Map<Readers, CommandTable> TABLES = new ConcurrentHashMap<>();
+
+  /** Clients with the same table. */
+  private record Readers(Set<ValueType> types, boolean readGzip) {}
 
   private final Map<String, Row> rows = new HashMap<>();
   private final Set<String> names = new HashSet<>();
 
-  private CommandTable(Set<ValueType> types, JsonObject table) {
+  /** For commands without a row of their own, or null if they pass as they are. */
+  private final Row others;
+
+  private CommandTable(Readers readers, JsonObject table) {
     Shapes shapes = new Shapes(table.getAsJsonObject("shapes"));
+    Shape unvalued = readers.readGzip ? Shapes::files : null;
+    others =
+        unvalued == null ? null : new Row("", new JsonObject(), Set.of(), table, shapes, unvalued);
     JsonObject commands = table.getAsJsonObject("commands");
     for (String name : commands.keySet()) {
-      Row row = new Row(name, commands.getAsJsonObject(name), types, table, shapes);
+      Row row =
+          new Row(name, commands.getAsJsonObject(name), readers.types, table, shapes, unvalued);
       names.add(name);
       if (row.carriesValues() || row.mayBeRefused()) {
         rows.put(name, row);
@@ -51,11 +61,14 @@ public final class CommandTable {
    * Returns the table for clients that compress values of these types. It is read once.
    *
    * @param types some types of values
+   * @param readGzip whether values that are GZIP files are restored in replies to all other
+   *     commands
    */
-  public static CommandTable of(Set<ValueType> types) {
+  public static CommandTable of(Set<ValueType> types, boolean readGzip) {
     Set<ValueType> key =
         types.isEmpty() ? Set.of() : Collections.unmodifiableSet(EnumSet.copyOf(types));
-    return TABLES.computeIfAbsent(key, each -> new CommandTable(each, read()));
+    return TABLES.computeIfAbsent(
+        new Readers(key, readGzip), each -> new CommandTable(each, read()));
   }
 
   private static JsonObject read() {
@@ -74,9 +87,10 @@ public final class CommandTable {
    */
   public Row row(byte[] name) {
     if (name.length > LONGEST_NAME) {
-      return null;
+      return others;
     }
-    return rows.get(new String(name, StandardCharsets.ISO_8859_1).toUpperCase(Locale.ROOT));
+    return rows.getOrDefault(
+        new String(name, StandardCharsets.ISO_8859_1).toUpperCase(Locale.ROOT), others);
   }
 
   /** Returns the names of all commands that the table knows, in capitals. */

@@ -29,6 +29,10 @@ public final class Row {
   private final Items items;
   private final Map<String, Items> options = new HashMap<>();
   private final Shape shape;
+
+  /** That of replies without values of these types, or null. */
+  private final Shape unvalued;
+
   private final Set<String> with;
   private final Set<String> without;
 
@@ -38,8 +42,15 @@ public final class Row {
   /** A rule: the command is refused if one of these options is given, or always without any. */
   private record Refusal(Set<String> options, String message) {}
 
-  Row(String name, JsonObject row, Set<ValueType> types, JsonObject table, Shapes shapes) {
+  Row(
+      String name,
+      JsonObject row,
+      Set<ValueType> types,
+      JsonObject table,
+      Shapes shapes,
+      Shape unvalued) {
     this.name = name;
+    this.unvalued = unvalued;
     carriesValues = row.has("type") && isAmong(row.get("type"), types);
     JsonArray rules = row.has("refuse") ? row.getAsJsonArray("refuse") : new JsonArray();
     for (JsonElement each : rules) {
@@ -102,7 +113,7 @@ public final class Row {
     Found found = find(words);
     refuse(words, found);
     if (!carriesValues) {
-      return new Request(words, null, List.of());
+      return new Request(words, unvalued, List.of());
     }
     List<byte[]> sent = words;
     if (!found.values.isEmpty()) {

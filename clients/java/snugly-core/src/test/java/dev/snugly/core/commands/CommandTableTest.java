@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.snugly.core.CommandRefusedException;
 import dev.snugly.core.ValueType;
+import dev.snugly.testing.GzipFile;
 import dev.snugly.testing.Vectors;
 import java.io.IOException;
 import java.io.InputStream;
@@ -36,6 +37,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class CommandTableTest {
   private static final Set<ValueType> ALL = EnumSet.allOf(ValueType.class);
   private static final Set<ValueType> STRINGS = Set.of(ValueType.STRINGS);
+  private static final CommandTable TABLE = CommandTable.of(ALL, false);
 
   /** Encoded values are written here as {@code <key:value>}, and restored ones as well. */
   @ParameterizedTest
@@ -59,7 +61,7 @@ class CommandTableTest {
         "XADD s MAXLEN * f 1 | XADD s MAXLEN * f 1",
       })
   void valuesAreEncodedWhereTheyAre(String given, String wanted) {
-    Row row = CommandTable.of(ALL).row(bytes(given.split(" ", -1)[0]));
+    Row row = TABLE.row(bytes(given.split(" ", -1)[0]));
     for (int round = 0; round < 2; round++) {
       List<String> sent = new ArrayList<>();
       row.request(words(given), CommandTableTest::marked).words().forEach(w -> sent.add(text(w)));
@@ -69,7 +71,7 @@ class CommandTableTest {
 
   @Test
   void onlyTheTypesThatAreChosenAreTouched() {
-    CommandTable table = CommandTable.of(STRINGS);
+    CommandTable table = CommandTable.of(STRINGS, false);
     assertNotNull(table.row(bytes("get")));
     for (String name : List.of("HSET", "LPUSH", "XADD", "INCR", "DEL", "EVAL", "NOSUCHCOMMAND")) {
       assertNull(table.row(bytes(name)), name);
@@ -91,7 +93,7 @@ class CommandTableTest {
         "HSTRLEN h f",
       })
   void whatWouldWorkOnCompressedBytesIsRefused(String command) {
-    Row row = CommandTable.of(ALL).row(bytes(command.split(" ", -1)[0]));
+    Row row = TABLE.row(bytes(command.split(" ", -1)[0]));
     CommandRefusedException error =
         assertThrows(
             CommandRefusedException.class,
@@ -105,7 +107,7 @@ class CommandTableTest {
 
   @Test
   void sortIsRefusedOnlyWithWhatWouldReadValues() {
-    Row row = CommandTable.of(STRINGS).row(bytes("SORT"));
+    Row row = CommandTable.of(STRINGS, false).row(bytes("SORT"));
     row.request(words("SORT k BY w LIMIT 0 5"), CommandTableTest::marked);
     assertThrows(
         CommandRefusedException.class,
@@ -141,17 +143,39 @@ class CommandTableTest {
 
   @Test
   void entriesOfALibraryAreMadeByIt() {
-    Request request =
-        CommandTable.of(ALL).row(bytes("HGETALL")).request(words("HGETALL h"), (v, k) -> v);
+    Request request = TABLE.row(bytes("HGETALL")).request(words("HGETALL h"), (v, k) -> v);
     Object reply = request.restore(list(Map.entry(bytes("f"), bytes("1"))), (v, k) -> marked(v, k));
     assertEquals("[f=<h:1>]", show(reply));
+  }
+
+  @Test
+  void gzipFilesAreRestoredInRepliesOfEveryKindWhereTheyAreRead() {
+    CommandTable table = CommandTable.of(STRINGS, true);
+    byte[] file = GzipFile.of("page");
+    byte[] envelope = {0, 1, 2, 0, 1, 7};
+    for (String command : List.of("HGETALL k", "SORT k ALPHA", "NOSUCHCOMMAND k")) {
+      Row row = table.row(bytes(command.split(" ", -1)[0]));
+      Request request = row.request(words(command), (value, key) -> value);
+      assertEquals(words(command).size(), request.words().size());
+      Object reply = list("text", 7L, null, list(file), Map.entry(bytes("f"), file), envelope);
+      assertEquals(
+          "[text, 7, null, [<?:%1$s>], f=<?:%1$s>, %2$s]".formatted(text(file), text(envelope)),
+          show(request.restore(reply, CommandTableTest::marked)));
+    }
+    assertNotNull(table.row(new byte[1000]));
+    Row get = table.row(bytes("GET"));
+    assertEquals(
+        "<k:v>",
+        show(
+            get.request(words("GET k"), (v, k) -> v)
+                .restore(bytes("v"), CommandTableTest::marked)));
   }
 
   @Test
   void theGivenCommandAndReplyStayAsTheyWere() {
     List<byte[]> words = words("MSET a 1 b 2");
     List<byte[]> copy = List.copyOf(words);
-    CommandTable.of(ALL).row(bytes("MSET")).request(words, CommandTableTest::marked);
+    TABLE.row(bytes("MSET")).request(words, CommandTableTest::marked);
     assertEquals(copy, words);
   }
 
@@ -161,14 +185,14 @@ class CommandTableTest {
     try (InputStream packaged = CommandTable.class.getResourceAsStream("commands.json")) {
       assertArrayEquals(wanted, packaged.readAllBytes());
     }
-    assertTrue(CommandTable.of(ALL).names().containsAll(Set.of("SET", "INCR", "DEL", "EXEC")));
-    assertFalse(CommandTable.of(ALL).names().contains("NOSUCHCOMMAND"));
+    assertTrue(TABLE.names().containsAll(Set.of("SET", "INCR", "DEL", "EXEC")));
+    assertFalse(TABLE.names().contains("NOSUCHCOMMAND"));
   }
 
   @Property(tries = 1000)
   void anyArgumentsAreSentOrRefused(@ForAll("commands") List<String> command) {
     List<byte[]> words = command.stream().map(CommandTableTest::bytes).toList();
-    Row row = CommandTable.of(ALL).row(words.get(0));
+    Row row = TABLE.row(words.get(0));
     if (row == null) {
       return;
     }
@@ -182,8 +206,7 @@ class CommandTableTest {
 
   @Provide
   Arbitrary<List<String>> commands() {
-    Arbitrary<String> names =
-        Arbitraries.of(CommandTable.of(ALL).names().stream().sorted().toList());
+    Arbitrary<String> names = Arbitraries.of(TABLE.names().stream().sorted().toList());
     Arbitrary<String> words =
         Arbitraries.of(
             "k", "v", "1", "2", "EX", "GET", "FIELDS", "*", "MAXLEN", "~", "", "IFEQ", "BY", "-1");
@@ -201,7 +224,7 @@ class CommandTableTest {
   }
 
   private static String restored(String command, Object reply) {
-    Row row = CommandTable.of(ALL).row(bytes(command.split(" ", -1)[0]));
+    Row row = TABLE.row(bytes(command.split(" ", -1)[0]));
     Request request = row.request(words(command), (value, key) -> value);
     return show(request.restore(reply, CommandTableTest::marked));
   }
