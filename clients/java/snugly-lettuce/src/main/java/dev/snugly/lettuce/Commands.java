@@ -15,6 +15,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
@@ -23,7 +24,7 @@ import java.util.function.UnaryOperator;
  * The commands of one client as they are sent, and the values in their replies as the application
  * gets them.
  */
-final class Commands implements AutoCloseable {
+final class Commands {
   /**
    * The size of a value that does not say it, or not so that it can be believed: over any bound.
    */
@@ -153,11 +154,10 @@ final class Commands implements AutoCloseable {
     }
   }
 
-  /** Nothing of it uses connections any more when this returns, unless that takes seconds. */
-  @Override
-  public void close() {
-    dictionaries.close();
+  /** Ends when nothing of it uses connections any more, unless that takes seconds. */
+  CompletableFuture<Void> closeAsync() {
+    CompletableFuture<Void> ended = dictionaries.closeAsync();
     compressor.close();
-    threads.close();
+    return ended.thenRun(threads::close);
   }
 }

@@ -6,9 +6,10 @@ import io.lettuce.core.cluster.api.sync.RedisClusterCommands;
 import io.lettuce.core.codec.ByteArrayCodec;
 import io.lettuce.core.codec.RedisCodec;
 import java.lang.System.Logger.Level;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.ReadWriteLock;
-import java.util.concurrent.locks.ReentrantReadWriteLock;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
@@ -16,7 +17,7 @@ import java.util.function.Supplier;
  * The one connection of a client on which dictionaries are asked for, by any number of threads. Its
  * values are left alone. It is opened when it is first needed.
  */
-final class DictionaryConnection implements AutoCloseable {
+final class DictionaryConnection {
   /** The codec of connections that do not compress. */
   static final RedisCodec<byte[], byte[]> PLAIN = new ByteArrayCodec();
 
@@ -35,10 +36,12 @@ final class DictionaryConnection implements AutoCloseable {
 
   private final Supplier<Opened> connect;
 
-  /** Who asks has it to read, so that who has it to write knows that nobody does. */
-  private final ReadWriteLock asking = new ReentrantReadWriteLock();
+  private final AtomicBoolean isClosed = new AtomicBoolean();
 
-  private volatile boolean isClosed;
+  /** The questions that are on their way, and one more until this is closed. */
+  private final AtomicInteger asking = new AtomicInteger(1);
+
+  private final CompletableFuture<Void> ended = new CompletableFuture<>();
   private Opened opened;
   private boolean isWarned;
 
@@ -49,17 +52,20 @@ final class DictionaryConnection implements AutoCloseable {
   /**
    * Asks one question.
    *
-   * @throws RedisException for what fails, and after {@link #close()}
+   * @throws RedisException for what fails, and after {@link #closeAsync()}
    */
   <T> T ask(Function<RedisClusterCommands<byte[], byte[]>, T> question) {
-    asking.readLock().lock();
+    asking.incrementAndGet();
     try {
-      if (isClosed) {
+      if (isClosed.get()) {
         throw new RedisException("the client is shut down");
       }
       return question.apply(commands());
     } finally {
-      asking.readLock().unlock();
+      if (asking.decrementAndGet() == 0) {
+        // Whoever waits for the end interrupts this thread.
+        ended.completeAsync(() -> null);
+      }
     }
   }
 
@@ -76,7 +82,7 @@ final class DictionaryConnection implements AutoCloseable {
   }
 
   private void warn(RuntimeException error) {
-    if (!isWarned && !isClosed) {
+    if (!isWarned && !isClosed.get()) {
       isWarned = true;
       System.getLogger("dev.snugly")
           .log(
@@ -89,22 +95,26 @@ final class DictionaryConnection implements AutoCloseable {
 
   /** Has a connection that is lost opened anew when it is needed, whatever its options are. */
   synchronized void forgetIfLost() {
-    if (opened != null && !isClosed && !opened.connection().isOpen()) {
+    if (opened != null && !isClosed.get() && !opened.connection().isOpen()) {
       opened.connection().close();
       opened = null;
     }
   }
 
-  /** Waits for questions that are on their way, if that is not long. The client ends the rest. */
-  @Override
-  public void close() {
-    isClosed = true;
-    try {
-      if (asking.writeLock().tryLock(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
-        asking.writeLock().unlock();
+  /**
+   * Has no more questions asked. The client closes the connection with all others.
+   *
+   * @return ends when no question is on its way, or if that is long before
+   */
+  CompletableFuture<Void> closeAsync() {
+    if (isClosed.compareAndSet(false, true)) {
+      if (asking.decrementAndGet() == 0) {
+        ended.complete(null);
+      } else {
+        CompletableFuture.delayedExecutor(PATIENCE_SECONDS, TimeUnit.SECONDS)
+            .execute(() -> ended.complete(null));
       }
-    } catch (InterruptedException error) {
-      Thread.currentThread().interrupt();
     }
+    return ended;
   }
 }

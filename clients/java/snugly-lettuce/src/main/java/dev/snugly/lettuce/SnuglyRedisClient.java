@@ -118,7 +118,8 @@ public class SnuglyRedisClient extends RedisClient {
 
   @Override
   public CompletableFuture<Void> shutdownAsync(long quietPeriod, long timeout, TimeUnit unit) {
-    commands.close();
-    return super.shutdownAsync(quietPeriod, timeout, unit);
+    return commands
+        .closeAsync()
+        .thenCompose(ended -> super.shutdownAsync(quietPeriod, timeout, unit));
   }
 }

@@ -28,6 +28,9 @@ import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.api.async.RedisAsyncCommands;
 import io.lettuce.core.api.sync.RedisCommands;
 import io.lettuce.core.cluster.api.sync.RedisAdvancedClusterCommands;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
@@ -237,6 +240,28 @@ class DictionariesTest {
         assertThrows(ExecutionException.class, () -> user.get(20, TimeUnit.SECONDS));
       }
       assertEquals(List.of(), warnings.messages());
+    }
+  }
+
+  @Test
+  void aShutdownHoldsUpNobodyWhileAQuestionForADictionaryIsOnItsWay() throws Exception {
+    plain.command("SET", "user:1", stored());
+    try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
+      client =
+          SnuglyRedisClient.create(
+              RedisURI.create("127.0.0.1", silent.getLocalPort()),
+              LettuceCompression.of(settings().build()));
+      StatefulRedisConnection<String, String> connection =
+          client.connect(RedisURI.create("127.0.0.1", server.port()));
+      RedisFuture<String> user = connection.async().get("user:1");
+      Socket asked = silent.accept();
+      CompletableFuture<Void> shutdown = client.shutdownAsync();
+      assertTrue(connection.isOpen());
+      assertFalse(shutdown.isDone());
+      asked.close();
+      shutdown.get(20, TimeUnit.SECONDS);
+      assertFalse(connection.isOpen());
+      assertThrows(ExecutionException.class, () -> user.get(20, TimeUnit.SECONDS));
     }
   }
 
