@@ -1,5 +1,6 @@
 package dev.snugly.lettuce;
 
+import io.lettuce.core.codec.ByteArrayCodec;
 import io.lettuce.core.codec.RedisCodec;
 import io.lettuce.core.output.CommandOutput;
 import io.lettuce.core.protocol.RedisCommand;
@@ -133,12 +134,6 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
     open.push(aggregate);
   }
 
-  private static byte[] copy(ByteBuffer bytes) {
-    byte[] copy = new byte[bytes.remaining()];
-    bytes.get(copy);
-    return copy;
-  }
-
   @Override
   public void complete(int depth) {
     while (open.size() > depth) {
@@ -172,20 +167,20 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
       target().set(commands.codec().decode(bytes, null));
       return;
     }
-    byte[] stored = copy(bytes);
+    byte[] stored = ByteArrayCodec.INSTANCE.decodeValue(bytes);
     work.add(stored);
     record(stored);
   }
 
   @Override
   public void setSingle(ByteBuffer bytes) {
-    byte[] line = copy(bytes);
+    byte[] line = ByteArrayCodec.INSTANCE.decodeValue(bytes);
     record((Event) output -> output.setSingle(ByteBuffer.wrap(line)));
   }
 
   @Override
   public void setBigNumber(ByteBuffer bytes) {
-    byte[] number = copy(bytes);
+    byte[] number = ByteArrayCodec.INSTANCE.decodeValue(bytes);
     record((Event) output -> output.setBigNumber(ByteBuffer.wrap(number)));
   }
 
@@ -235,7 +230,7 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
     if (open.isEmpty()) {
       target().setError(error);
     } else {
-      byte[] line = copy(error);
+      byte[] line = ByteArrayCodec.INSTANCE.decodeValue(error);
       record((Event) output -> output.setError(ByteBuffer.wrap(line)));
     }
   }

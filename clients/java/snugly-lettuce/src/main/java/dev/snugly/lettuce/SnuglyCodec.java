@@ -3,6 +3,7 @@ package dev.snugly.lettuce;
 import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Statistics;
+import io.lettuce.core.codec.ByteArrayCodec;
 import io.lettuce.core.codec.RedisCodec;
 import io.lettuce.core.codec.ToByteBufEncoder;
 import io.netty.buffer.ByteBuf;
@@ -57,12 +58,6 @@ public final class SnuglyCodec<K, V> implements RedisCodec<K, V>, ToByteBufEncod
     return inner.decodeValue(codec.decode(bytes, null));
   }
 
-  private static byte[] copy(ByteBuffer bytes) {
-    byte[] copy = new byte[bytes.remaining()];
-    bytes.get(copy);
-    return copy;
-  }
-
   @Override
   public ByteBuffer encodeKey(K key) {
     return inner.encodeKey(key);
@@ -70,7 +65,8 @@ public final class SnuglyCodec<K, V> implements RedisCodec<K, V>, ToByteBufEncod
 
   @Override
   public ByteBuffer encodeValue(V value) {
-    return ByteBuffer.wrap(codec.encode(copy(inner.encodeValue(value))));
+    byte[] plain = ByteArrayCodec.INSTANCE.decodeValue(inner.encodeValue(value));
+    return ByteBuffer.wrap(codec.encode(plain));
   }
 
   @Override

@@ -10,6 +10,7 @@ import org.springframework.data.redis.cache.RedisCacheManager.RedisCacheManagerB
 import org.springframework.data.redis.serializer.RedisElementReader;
 import org.springframework.data.redis.serializer.RedisElementWriter;
 import org.springframework.data.redis.serializer.RedisSerializationContext.SerializationPair;
+import org.springframework.data.redis.util.ByteUtils;
 
 /** Compresses the values of all caches, whatever serializes them. */
 @Order(Ordered.LOWEST_PRECEDENCE) // After customizers that choose serializers.
@@ -39,19 +40,14 @@ final class CompressedCaches implements RedisCacheManagerBuilderCustomizer {
       @Override
       public RedisElementReader<T> getReader() {
         return stored ->
-            pair.read(ByteBuffer.wrap(SnuglyRedisSerializer.restored(bytes(stored), codec)));
+            pair.read(
+                ByteBuffer.wrap(SnuglyRedisSerializer.restored(ByteUtils.getBytes(stored), codec)));
       }
 
       @Override
       public RedisElementWriter<T> getWriter() {
-        return value -> ByteBuffer.wrap(codec.encode(bytes(pair.write(value))));
+        return value -> ByteBuffer.wrap(codec.encode(ByteUtils.getBytes(pair.write(value))));
       }
     };
-  }
-
-  private static byte[] bytes(ByteBuffer buffer) {
-    byte[] bytes = new byte[buffer.remaining()];
-    buffer.get(bytes);
-    return bytes;
   }
 }
