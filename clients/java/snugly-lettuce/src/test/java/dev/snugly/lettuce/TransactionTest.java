@@ -27,6 +27,7 @@ import io.lettuce.core.api.reactive.RedisReactiveCommands;
 import io.lettuce.core.api.sync.RedisCommands;
 import io.lettuce.core.codec.StringCodec;
 import io.lettuce.core.output.CommandOutput;
+import io.lettuce.core.output.IntegerOutput;
 import io.lettuce.core.output.MultiOutput;
 import io.lettuce.core.output.StatusOutput;
 import io.lettuce.core.output.ValueOutput;
@@ -34,6 +35,7 @@ import io.lettuce.core.protocol.AsyncCommand;
 import io.lettuce.core.protocol.Command;
 import io.lettuce.core.protocol.CommandArgs;
 import io.lettuce.core.protocol.CommandType;
+import io.lettuce.core.protocol.RedisCommand;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -45,6 +47,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import reactor.core.publisher.Mono;
 
 /** MULTI and EXEC on a real valkey-server. */
 class TransactionTest {
@@ -196,6 +199,42 @@ class TransactionTest {
     assertEquals("OK", after.get(20, TimeUnit.SECONDS));
     assertEquals(0L, plain.command("EXISTS", "page"));
     assertEquals(PAGE, commands.get("other"));
+  }
+
+  @Test
+  void futuresAndPublishersOfATransactionInWhichACommandWasRefusedEndWithTheReason() {
+    connection.sync().multi();
+    RedisAsyncCommands<String, String> async = connection.async();
+    assertThrows(CommandRefusedException.class, () -> async.append("page", "more"));
+    ExecutionException failed =
+        assertThrows(ExecutionException.class, () -> async.exec().get(20, TimeUnit.SECONDS));
+    assertTrue(failed.getCause().getMessage().contains("APPEND is refused"), failed.toString());
+    assertFalse(connection.isMulti());
+    RedisReactiveCommands<String, String> reactive = connection.reactive();
+    reactive.multi().block();
+    assertThrows(CommandRefusedException.class, () -> reactive.append("page", "more").block());
+    Mono<TransactionResult> exec = reactive.exec();
+    RedisCommandExecutionException error =
+        assertThrows(RedisCommandExecutionException.class, exec::block);
+    assertTrue(error.getMessage().startsWith("EXECABORT"), error.getMessage());
+    assertFalse(connection.isMulti());
+  }
+
+  @Test
+  void nothingOfABatchIsSentIfACommandInItIsRefused() {
+    List<RedisCommand<String, String, ?>> batch =
+        List.of(
+            command(CommandType.MULTI, new StatusOutput<>(StringCodec.UTF8)),
+            command(CommandType.SET, new StatusOutput<>(StringCodec.UTF8), "page", PAGE),
+            command(CommandType.APPEND, new IntegerOutput<>(StringCodec.UTF8), "page", "more"),
+            command(CommandType.EXEC, new MultiOutput<>(StringCodec.UTF8)));
+    assertThrows(CommandRefusedException.class, () -> connection.dispatch(batch));
+    assertFalse(connection.isMulti());
+    assertEquals(0L, plain.command("EXISTS", "page"));
+    RedisCommands<String, String> commands = connection.sync();
+    commands.multi();
+    commands.set("page", PAGE);
+    assertEquals("OK", commands.exec().get(0));
   }
 
   @Test

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -71,6 +72,12 @@ class AutoConfigurationTest {
     public String page(int number) {
       made.incrementAndGet();
       return number + PAGE;
+    }
+
+    @Cacheable("pages")
+    public String none(String name) {
+      made.incrementAndGet();
+      return null;
     }
 
     @Cacheable("texts")
@@ -182,6 +189,15 @@ class AutoConfigurationTest {
     assertEquals(2, codec.statistics().total(Counter.ENCODED_VALUES));
     application.getBean(StringRedisTemplate.class).opsForValue().set("page", PAGE);
     assertEquals(PAGE, plain.text("GET", "page"));
+  }
+
+  @Test
+  void aNullThatIsCachedIsReadAsNull() {
+    Pages pages = run().getBean(Pages.class);
+    assertNull(pages.none("x"));
+    stored("pages::x");
+    assertNull(pages.none("x"));
+    assertEquals(1, pages.made());
   }
 
   @ParameterizedTest

@@ -70,6 +70,28 @@ class SnuglyRedisSerializerTest {
   }
 
   @Test
+  void aSerializerMayHaveBytesForNullAndAValueForNoBytes() {
+    RedisSerializer<String> withNull =
+        new RedisSerializer<>() {
+          @Override
+          public byte[] serialize(String value) {
+            return RedisSerializer.string().serialize(value == null ? PAGE : value);
+          }
+
+          @Override
+          public String deserialize(byte[] bytes) {
+            String value = bytes == null ? "absent" : RedisSerializer.string().deserialize(bytes);
+            return PAGE.equals(value) ? null : value;
+          }
+        };
+    SnuglyRedisSerializer<String> serializer = new SnuglyRedisSerializer<>(withNull, codec);
+    byte[] stored = serializer.serialize(null);
+    assertTrue(stored.length < PAGE.length() / 10);
+    assertNull(serializer.deserialize(stored));
+    assertEquals("absent", serializer.deserialize(null));
+  }
+
+  @Test
   void itSaysOfItselfWhatTheOtherSays() {
     assertEquals(String.class, text.getTargetType());
     assertTrue(text.canSerialize(String.class));

@@ -21,10 +21,12 @@ import dev.snugly.testing.Waiting;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
@@ -53,6 +55,10 @@ class KeeperTest {
 
   private final List<Keeper> keepers = new ArrayList<>();
   private final Map<Counter, Integer> counted = new ConcurrentHashMap<>();
+
+  /** The keys that the server was asked for. */
+  private final Set<String> asked = ConcurrentHashMap.newKeySet();
+
   private Connection plain;
 
   @BeforeAll
@@ -256,6 +262,23 @@ class KeeperTest {
   }
 
   @Test
+  void aCopyIsForItsOwnerAloneAndReadInPlaceOfTheServers(@TempDir Path folder) throws IOException {
+    putBeside(PROFILES);
+    String key = "{snugly}:dict:" + PROFILES.id();
+    assertArrayEquals(USER, codec(settings().dictionaryFolder(folder)).decode(STORED));
+    assertTrue(asked.contains(key));
+    assertEquals(
+        "rw-------",
+        PosixFilePermissions.toString(
+            Files.getPosixFilePermissions(folder.resolve(PROFILES.id() + ".zdict"))));
+    closeKeepers();
+    asked.clear();
+    assertArrayEquals(USER, codec(settings().dictionaryFolder(folder)).decode(STORED));
+    closeKeepers();
+    assertFalse(asked.contains(key), asked::toString);
+  }
+
+  @Test
   void whatIsAtHandIsUsedEvenIfItsCareCannotBegin() {
     Keeper keeper =
         new Keeper(
@@ -355,7 +378,7 @@ class KeeperTest {
   }
 
   /** A way to the server without a client library. */
-  private static final class Way implements DictionaryServer {
+  private final class Way implements DictionaryServer {
     private final int port;
     private final String user;
     private Connection connection;
@@ -377,6 +400,7 @@ class KeeperTest {
 
     @Override
     public byte[] get(byte[] key) {
+      asked.add(new String(key, UTF_8));
       return connection().bytes("GET", key);
     }
 
