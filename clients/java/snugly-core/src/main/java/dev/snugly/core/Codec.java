@@ -30,8 +30,15 @@ public final class Codec {
   private final Encoding plain;
 
   private final int level;
+
+  /** One, at most {@link #level}, that finds out cheaply whether a value compresses at all. */
+  private final int probeLevel;
+
   private final Dictionaries dictionaries;
   private final Counters counters = new Counters();
+
+  /** What was worth an attempt: whoever holds a {@link Workspace} has one of these to itself. */
+  private final Policy[] policies = new Policy[Workspaces.COUNT];
 
   /**
    * A codec of its own, with the configuration's dictionary if it has one.
@@ -60,6 +67,7 @@ public final class Codec {
         plain == Encoding.IDENTITY
             ? CompressionBackend.ZSTD.defaultLevel()
             : configuration.compressionLevel();
+    probeLevel = Math.min(level, configuration.backend().probeLevel());
   }
 
   private static Encoding plain(CompressionBackend backend) {
@@ -194,7 +202,7 @@ public final class Codec {
       length = -1;
     } else {
       encoding = plain == Encoding.LZ4 ? Encoding.LZ4 : Encoding.ZSTD;
-      length = attempt(workspace, encoding, null, value, target);
+      length = attempt(workspace, encoding, level, null, value, target);
     }
     counters.encoded(
         workspace, length < 0 ? Encoding.IDENTITY : encoding, size, length < 0 ? size : length);
@@ -230,7 +238,29 @@ public final class Codec {
       counters.increment(workspace, Counter.SKIPPED_LARGE);
       return -1;
     }
-    int length = attempt(workspace, encoding, dictionary, value, target);
+    return encodeIfItShrinks(workspace, encoding, dictionary, value, target);
+  }
+
+  private int encodeIfItShrinks(
+      Workspace workspace, Encoding encoding, Dictionary dictionary, Bytes value, Bytes target) {
+    int size = value.size();
+    Policy policy = policyOf(workspace);
+    Policy.Verdict verdict = policy.consider(value, dictionary != null);
+    if (verdict.skipped != null) {
+      counters.increment(workspace, verdict.skipped);
+      return -1;
+    }
+    // A dictionary has tables for each level: those for a fast one would cost time and memory.
+    boolean isProbed = verdict == Policy.Verdict.DOUBTFUL && dictionary == null;
+    int first = isProbed ? probeLevel : level;
+    int length = attempt(workspace, encoding, first, dictionary, value, target);
+    if (length < 0) {
+      return -1;
+    }
+    policy.report(length < size);
+    if (length < size && first != level) {
+      length = attempt(workspace, encoding, level, dictionary, value, target);
+    }
     if (length >= size) {
       counters.increment(workspace, Counter.SKIPPED_NO_GAIN);
       return -1;
@@ -238,9 +268,25 @@ public final class Codec {
     return length;
   }
 
+  /** The holder's memory, which ends with a workspace that is thrown away. */
+  private Policy policyOf(Workspace holder) {
+    if (holder.index == Workspaces.COUNT) {
+      return new Policy();
+    }
+    if (policies[holder.index] == null) {
+      policies[holder.index] = new Policy();
+    }
+    return policies[holder.index];
+  }
+
   /** The length of the envelope, even if that is more than the value's; -1 if it fails. */
   private int attempt(
-      Workspace workspace, Encoding encoding, Dictionary dictionary, Bytes value, Bytes target) {
+      Workspace workspace,
+      Encoding encoding,
+      int level,
+      Dictionary dictionary,
+      Bytes value,
+      Bytes target) {
     try {
       Bytes room = target != null ? target : scratch(workspace, value.size());
       Envelope.putHeader(room, room.start, encoding);

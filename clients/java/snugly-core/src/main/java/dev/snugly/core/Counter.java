@@ -21,8 +21,9 @@ public enum Counter {
   SKIPPED_SMALL(false, "values left alone because they are shorter than the threshold"),
   /** Values left alone because they are longer than readers accept. */
   SKIPPED_LARGE(false, "values left alone because they are longer than readers accept"),
-  /** Values left alone because they are envelopes already. */
-  SKIPPED_COMPRESSED(false, "values left alone because they are envelopes already"),
+  /** Values left alone because they are compressed already, or look random. */
+  SKIPPED_COMPRESSED(
+      false, "values left alone because they are compressed already, or look random"),
   /** Values left alone because compressing them gains nothing. */
   SKIPPED_NO_GAIN(false, "values left alone because compressing them gains nothing"),
   /** Values left alone because compressing them failed. */
