@@ -122,9 +122,10 @@ fn text_that_starts_like_a_compressed_file_is_compressed() {
 fn random_blocks_that_repeat_are_found_among_those_that_do_not() {
     for algorithm in compressing() {
         let noise: Vec<_> = (0..2_000).map(|seed| random(20_000, seed % 16)).collect();
-        let repeated: Vec<_> = (0..600).map(|seed| random(2_000, seed).repeat(10)).collect();
+        let repeated: Vec<_> = (0..600).map(|seed| random(3_000, seed).repeat(7)).collect();
         let (encoded, _) = encode(choice(algorithm.name()), noise.iter().chain(&repeated));
-        assert!(encoded >= 600 - 257, "{encoded} of 600 found by {}", algorithm.name());
+        // Fewer than all: they do look random.
+        assert!((600 - 257..600).contains(&encoded), "{encoded} of 600 found by {}", algorithm.name());
     }
 }
 
