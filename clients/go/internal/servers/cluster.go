@@ -1,13 +1,13 @@
 package servers
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // Cluster is a cluster of primaries.
@@ -20,18 +20,21 @@ type Cluster struct {
 func NewCluster(t testing.TB, nodes int) *Cluster {
 	t.Helper()
 	cluster := &Cluster{}
+	var first string // The port of the first node's cluster bus.
 	for range nodes {
-		address := "127.0.0.1:" + strconv.Itoa(freeClusterPort(t))
-		startValkey(t, address, "--cluster-enabled", "yes", "--cluster-node-timeout", "5000", "--cluster-require-full-coverage", "no")
-		cluster.Addresses = append(cluster.Addresses, address)
+		var bus string
+		cluster.Addresses = append(cluster.Addresses, valkey(t, func() []string {
+			bus = freePort(t)
+			return []string{"--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-require-full-coverage", "no"}
+		}))
+		first = cmp.Or(first, bus)
 	}
 	for at, address := range cluster.Addresses {
-		first, last := at*16384/nodes, (at+1)*16384/nodes-1
-		Ask(t, address, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(first), strconv.Itoa(last))
+		Ask(t, address, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(at*16384/nodes), strconv.Itoa((at+1)*16384/nodes-1))
 		Ask(t, address, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(at+1))
 		host, port, _ := net.SplitHostPort(cluster.Addresses[0])
 		if at > 0 {
-			Ask(t, address, "CLUSTER", "MEET", host, port)
+			Ask(t, address, "CLUSTER", "MEET", host, port, first)
 		}
 	}
 	for _, address := range cluster.Addresses {
@@ -103,20 +106,5 @@ func (c *Cluster) hasOneEpoch(t testing.TB) func() bool {
 	}
 	return func() bool {
 		return !slices.ContainsFunc(c.Addresses, func(address string) bool { return epoch(address) != epoch(c.Addresses[0]) })
-	}
-}
-
-// freeClusterPort is one whose port of the cluster's bus, 10,000 above, is one as well.
-func freeClusterPort(t testing.TB) int {
-	t.Helper()
-	for {
-		if port := freePort(t); port < 55_000 {
-			return port
-		}
-		port := 20_000 + time.Now().Nanosecond()%10_000
-		if listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			listener.Close()
-			return port
-		}
 	}
 }

@@ -46,6 +46,12 @@ func (o *outside) Skipf(string, ...any) { panic(errSkipped) }
 // Fatal ends the program.
 func (o *outside) Fatal(arguments ...any) { panic(fmt.Sprint(arguments...)) }
 
+// Fatalf ends the program.
+func (o *outside) Fatalf(format string, arguments ...any) { panic(fmt.Sprintf(format, arguments...)) }
+
+// Logf tells nobody.
+func (o *outside) Logf(string, ...any) {}
+
 // TempDir is a folder that end removes.
 func (o *outside) TempDir() string {
 	folder, err := os.MkdirTemp("", "snugly-examples")

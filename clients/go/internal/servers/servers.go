@@ -6,6 +6,7 @@ package servers
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -16,35 +17,35 @@ import (
 	"time"
 )
 
-// longestStart is how long a server may take until it answers.
-const longestStart = 30 * time.Second
+const (
+	// longestStart is how long a server may take until it answers.
+	longestStart = time.Minute
+	// mostStarts is how often a server is started anew that has ended before it answered: another process may take a free
+	// port first.
+	mostStarts = 5
+)
 
 // Valkey starts a valkey-server with some more arguments and returns its address.
 func Valkey(t testing.TB, arguments ...string) string {
 	t.Helper()
-	address := "127.0.0.1:" + strconv.Itoa(freePort(t))
-	startValkey(t, address, arguments...)
-	return address
+	return valkey(t, func() []string { return arguments })
+}
+
+// valkey starts a valkey-server with more arguments, which are others each time that it is started anew.
+func valkey(t testing.TB, more func() []string) string {
+	t.Helper()
+	folder := t.TempDir()
+	return start(t, found(t, "SNUGLY_VALKEY_SERVER", "valkey-server"), func(port string) []string {
+		return append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", folder, "--daemonize", "no"}, more()...)
+	})
 }
 
 // Snugly starts snugly, which keeps nothing on disk, and returns its address.
 func Snugly(t testing.TB) string {
 	t.Helper()
-	port := strconv.Itoa(freePort(t))
-	start(t, found(t, "SNUGLY_BIN", "snugly"), "serve", "--bind", "127.0.0.1", "--port", port)
-	await(t, "127.0.0.1:"+port)
-	return "127.0.0.1:" + port
-}
-
-func startValkey(t testing.TB, address string, arguments ...string) {
-	t.Helper()
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir(), "--daemonize", "no"}, arguments...)
-	start(t, found(t, "SNUGLY_VALKEY_SERVER", "valkey-server"), all...)
-	await(t, address)
+	return start(t, found(t, "SNUGLY_BIN", "snugly"), func(port string) []string {
+		return []string{"serve", "--bind", "127.0.0.1", "--port", port}
+	})
 }
 
 // Ask sends a command over a connection of its own, without any client library, and returns the reply as text. An error
@@ -125,33 +126,70 @@ func found(t testing.TB, variable, name string) string {
 	return path
 }
 
-func start(t testing.TB, program string, arguments ...string) {
+// start starts a server on a free port with the arguments for it, and returns its address once it answers there.
+func start(t testing.TB, program string, arguments func(port string) []string) (address string) {
 	t.Helper()
-	process := exec.Command(program, arguments...)
-	if err := process.Start(); err != nil {
+	for range mostStarts {
+		port := freePort(t)
+		address = "127.0.0.1:" + port
+		process := run(t, program, arguments(port))
+		Eventually(t, "no server at "+address, func() bool { return process.hasEnded() || process.answers(address) })
+		if !process.hasEnded() {
+			return address
+		}
+		t.Logf("%v has ended: %s", process.command.Args, &process.output)
+	}
+	t.Fatalf("%s was started %d times and has always ended before it answered", program, mostStarts)
+	return ""
+}
+
+// process is a server that has been started.
+type process struct {
+	command *exec.Cmd
+	output  bytes.Buffer // Complete once ended is closed.
+	ended   chan struct{}
+}
+
+func run(t testing.TB, program string, arguments []string) *process {
+	t.Helper()
+	made := &process{command: exec.Command(program, arguments...), ended: make(chan struct{})}
+	made.command.Stdout, made.command.Stderr = &made.output, &made.output
+	if err := made.command.Start(); err != nil {
 		t.Fatal(err)
 	}
+	go func() {
+		_ = made.command.Wait()
+		close(made.ended)
+	}()
 	t.Cleanup(func() {
 		// It may have ended by itself.
-		_ = process.Process.Kill()
-		_ = process.Wait()
+		_ = made.command.Process.Kill()
+		<-made.ended
 	})
+	return made
 }
 
-func await(t testing.TB, address string) {
-	t.Helper()
-	Eventually(t, "no server at "+address, func() bool {
-		_, err := ask(address, []string{"PING"})
-		return err == nil
-	})
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
 }
 
-func freePort(t testing.TB) int {
+// answers tells whether it is this process that answers at an address, and not another one that was faster.
+func (p *process) answers(address string) bool {
+	info, err := ask(address, []string{"INFO", "server"})
+	return err == nil && strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", p.command.Process.Pid))
+}
+
+func freePort(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
+	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
 }
