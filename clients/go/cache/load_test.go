@@ -41,11 +41,14 @@ func (s *source) load(ctx context.Context) (int, error) {
 // awaitStored waits until all that was loaded is stored, for which those who load do not wait.
 func awaitStored[T any](t *testing.T, cache *Cache[T]) {
 	t.Helper()
-	servers.Eventually(t, "loads are still under way", func() bool {
-		cache.loads.mu.Lock()
-		defer cache.loads.mu.Unlock()
-		return len(cache.loads.inFlight) == 0
-	})
+	servers.Eventually(t, "loads are still under way", func() bool { return isStored(cache) })
+}
+
+// isStored tells whether no load is under way any more, nor what it has loaded to be stored.
+func isStored[T any](cache *Cache[T]) bool {
+	cache.loads.mu.Lock()
+	defer cache.loads.mu.Unlock()
+	return len(cache.loads.inFlight) == 0
 }
 
 func TestAMissIsLoadedOnceAndThenFound(t *testing.T) {
@@ -281,7 +284,8 @@ func TestAStaleValueOutlivesALoaderThatFailsWhichIsNotAskedAtOnce(t *testing.T) 
 		if got := must[int](t)(numbers.GetOrLoad(ctx, "n", failing)); got != 7 {
 			t.Errorf("%d was served", got)
 		}
-		servers.Eventually(t, "it has not come about that the error was told", func() bool { return told.Load() == 1 && len(numbers.upkeep.room) == 0 })
+		servers.Eventually(t, "it has not come about that the error was told", func() bool { return told.Load() == 1 })
+		awaitStored(t, numbers)
 	}
 	if calls.Load() != 1 {
 		t.Errorf("the loader was asked %d times", calls.Load())
@@ -358,14 +362,14 @@ func TestACallerWhoLeavesDoesNotDisturbTheOthers(t *testing.T) {
 func TestALoadThatNobodyWaitsForEnds(t *testing.T) {
 	numbers := newCache[int](t, onValkey(t), Options{Codec: JSON})
 	ended := make(chan error, 1)
-	leaving, leave := context.WithTimeout(ctx, 20*time.Millisecond)
-	defer leave()
+	leaving, leave := context.WithCancelCause(ctx)
 	_, err := numbers.GetOrLoad(leaving, "n", func(ctx context.Context) (int, error) {
+		leave(errDown)
 		<-ctx.Done()
 		ended <- ctx.Err()
 		return 0, ctx.Err()
 	})
-	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(<-ended, context.Canceled) {
+	if !errors.Is(err, errDown) || !errors.Is(<-ended, context.Canceled) {
 		t.Error(err)
 	}
 	if got := must[int](t)(numbers.GetOrLoad(ctx, "n", (&source{}).load)); got != 1 {
