@@ -62,7 +62,8 @@ func (m *measurer) measure(ctx context.Context, ways []Way, operation operation,
 	return results, nil
 }
 
-// run adds a round to a result. What it reads has been written, read and compared in the same way.
+// run adds a round to a result, in which each goroutine does at least one operation. What it reads has been written, read
+// and compared in the same way.
 func (m *measurer) run(ctx context.Context, client Client, operation operation, goroutines int, into *result) error {
 	stored, err := m.prepare(ctx, client)
 	if err != nil {
@@ -75,9 +76,10 @@ func (m *measurer) run(ctx context.Context, client Client, operation operation, 
 		all.Add(1)
 		go func() {
 			defer all.Done()
-			for number := worker; time.Since(started) < m.duration && errs[worker] == nil; number++ {
+			for number, isOver := worker, false; !isOver; number++ {
 				errs[worker] = operation.do(ctx, client, key(number%values), records()[number%values])
 				counts[worker]++
+				isOver = errs[worker] != nil || time.Since(started) >= m.duration
 			}
 		}()
 	}
