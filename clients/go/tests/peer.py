@@ -30,7 +30,9 @@ def glide_client(backend: str, port: int, _dictionary: str | None) -> glide_sync
         enabled=True, backend=glide_shared.CompressionBackend[backend.upper()]
     )
     address = glide_sync.NodeAddress("127.0.0.1", port)
-    return glide_sync.GlideClient.create(glide_sync.GlideClientConfiguration([address], compression=compression))
+    # GLIDE gives a request 250 ms, which a busy machine can miss.
+    configuration = glide_sync.GlideClientConfiguration([address], compression=compression, request_timeout=60_000)
+    return glide_sync.GlideClient.create(configuration)
 
 
 CLIENTS: dict[str, Callable[[str, int, str | None], snugly.Valkey | glide_sync.GlideClient]] = {

@@ -28,6 +28,10 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** Other clients read what this one writes, and the other way round. */
 class InteropTest {
   private static final String PAGE = "<p>h\u00e9llo</p>".repeat(100);
+
+  /** In milliseconds. GLIDE gives a request 250, which a busy machine can miss. */
+  private static final int PATIENCE = 60_000;
+
   private static final String READ_AND_WRITE =
       """
       import sys
@@ -111,6 +115,7 @@ class InteropTest {
   private static GlideClientConfiguration glide(CompressionBackend backend) {
     return GlideClientConfiguration.builder()
         .address(NodeAddress.builder().host("127.0.0.1").port(server.port()).build())
+        .requestTimeout(PATIENCE)
         .compressionConfiguration(
             glide.api.models.configuration.CompressionConfiguration.builder()
                 .enabled(true)

@@ -35,6 +35,9 @@ class GlideTest {
   /** Longer than what is decoded on the event loop. */
   private static final String LONG = Values.PAGE.repeat(100);
 
+  /** In milliseconds. GLIDE gives a request 250, which a busy machine can miss. */
+  private static final int PATIENCE = 60_000;
+
   private static final Map<String, String> VALUES =
       Map.of("empty", "", "short", "short", "number", "7", "page", Values.PAGE, "long", LONG);
 
@@ -108,6 +111,7 @@ class GlideTest {
       BaseClientConfigurationBuilder<?, ?> settings, Server server, CompressionBackend backend) {
     settings
         .address(NodeAddress.builder().host("127.0.0.1").port(server.port()).build())
+        .requestTimeout(PATIENCE)
         .compressionConfiguration(
             glide.api.models.configuration.CompressionConfiguration.builder()
                 .enabled(true)
