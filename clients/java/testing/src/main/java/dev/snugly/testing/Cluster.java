@@ -9,7 +9,6 @@ public final class Cluster implements AutoCloseable {
   private static final int SLOTS = 16384;
 
   private final List<Server> nodes = new ArrayList<>();
-  private final List<Integer> buses = new ArrayList<>();
   private final List<Server> replicas = new ArrayList<>();
 
   private Cluster() {}
@@ -32,8 +31,7 @@ public final class Cluster implements AutoCloseable {
 
   private void form(int count) {
     for (int number = 0; number < count; number++) {
-      buses.add(Server.freePort());
-      nodes.add(node(buses.get(number)));
+      nodes.add(node());
     }
     for (int number = 0; number < count; number++) {
       try (Connection connection = nodes.get(number).connect()) {
@@ -58,17 +56,25 @@ public final class Cluster implements AutoCloseable {
     }
   }
 
-  private static Server node(int bus) {
-    return Server.valkey("--cluster-enabled", "yes", "--cluster-port", Integer.toString(bus));
+  private static Server node() {
+    return Server.inMemory(
+        Needed.program("SNUGLY_VALKEY_SERVER"),
+        () ->
+            List.of(
+                "--cluster-enabled", "yes", "--cluster-port", Integer.toString(Server.freePort())));
   }
 
   private void meet(Connection connection, int node) {
-    connection.command("CLUSTER", "MEET", "127.0.0.1", nodes.get(node).port(), buses.get(node));
+    Server met = nodes.get(node);
+    try (Connection asking = met.connect()) {
+      List<?> bus = (List<?>) asking.command("CONFIG", "GET", "cluster-port");
+      connection.command("CLUSTER", "MEET", "127.0.0.1", met.port(), bus.get(1));
+    }
   }
 
   /** Adds a replica of the first node; every node knows it when this returns. */
   public Server addReplica() {
-    Server replica = node(Server.freePort());
+    Server replica = node();
     replicas.add(replica);
     String primary = id(0);
     try (Connection connection = replica.connect()) {
@@ -106,16 +112,37 @@ public final class Cluster implements AutoCloseable {
   }
 
   /**
-   * Gives an empty slot to another node: its owner of before answers MOVED.
+   * Gives an empty slot to another node, and returns when all know it: its owner of before answers
+   * MOVED.
    *
    * @param slot which one
    * @param to the number of the node
    */
   public void move(int slot, int to) {
     String id = id(to);
-    setSlot(to, slot, "NODE", id); // At first, so that no other one says it is its own.
+    // Whoever imports a slot gets an epoch with it that the others believe, and so goes first: the
+    // owner of before may just have told them that the slot is its own.
+    setSlot(to, slot, "IMPORTING", id(owner(slot)));
+    setSlot(to, slot, "NODE", id);
     for (int at = 0; at < nodes.size(); at++) {
       setSlot(at, slot, "NODE", id);
+    }
+    Waiting.until(
+        "every node knows the new owner's epoch",
+        () -> nodes.stream().map(node -> epoch(node, id)).distinct().count() == 1);
+  }
+
+  /** The epoch of a node, as another one or itself knows it. */
+  private static String epoch(Server knowing, String id) {
+    try (Connection connection = knowing.connect()) {
+      return connection
+          .text("CLUSTER", "NODES")
+          .lines()
+          .map(line -> line.split(" "))
+          .filter(row -> row[0].equals(id))
+          .map(row -> row[6])
+          .findFirst()
+          .orElseThrow();
     }
   }
 

@@ -23,7 +23,7 @@ public final class EncryptedServer implements AutoCloseable {
   private static final List<String> WITHOUT_TLS =
       List.of("Bad directive", "Failed finding TLS support");
 
-  private final int port = Server.freePort();
+  private int port;
   private final Path folder;
   private final Path clientStore;
   private final Path trustStore;
@@ -39,14 +39,18 @@ public final class EncryptedServer implements AutoCloseable {
       server =
           Server.inMemory(
               program,
-              "--tls-port",
-              Integer.toString(port),
-              "--tls-cert-file",
-              own.certificate().toString(),
-              "--tls-key-file",
-              own.key().toString(),
-              "--tls-ca-cert-file",
-              client.certificate().toString());
+              () -> {
+                port = Server.freePort();
+                return List.of(
+                    "--tls-port",
+                    Integer.toString(port),
+                    "--tls-cert-file",
+                    own.certificate().toString(),
+                    "--tls-key-file",
+                    own.key().toString(),
+                    "--tls-ca-cert-file",
+                    client.certificate().toString());
+              });
     } catch (RuntimeException | Error error) {
       Server.remove(folder);
       throw error;

@@ -11,11 +11,15 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 /** A real server on a free port of loopback, which is ended when this is closed. */
 public final class Server implements AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(20);
+
+  /** How often a server is started anew whose port another process has taken before. */
+  private static final int STARTS = 5;
 
   private final Process process;
   private final Path folder;
@@ -24,12 +28,12 @@ public final class Server implements AutoCloseable {
   /**
    * @param folder where it runs, which is removed with everything in it when it has ended
    */
-  private Server(int port, Path folder, List<String> command) {
+  private Server(int port, Path folder, CommandLine command) {
     this.port = port;
     this.folder = folder;
     try {
       process =
-          new ProcessBuilder(command)
+          new ProcessBuilder(command.with(port, folder))
               .directory(folder.toFile())
               .redirectErrorStream(true)
               .redirectOutput(folder.resolve("log").toFile())
@@ -37,11 +41,33 @@ public final class Server implements AutoCloseable {
     } catch (IOException error) {
       throw new UncheckedIOException(error);
     }
-    try {
-      Waiting.until("it answers PING: " + command, this::answersPing);
-    } catch (RuntimeException | Error error) {
-      close();
-      throw error;
+  }
+
+  /** What the command line of a server is, for a port and a folder. */
+  @FunctionalInterface
+  private interface CommandLine {
+    List<String> with(int port, Path folder) throws IOException;
+  }
+
+  /** Starts a server on a free port, and returns it once it answers there. */
+  private static Server start(CommandLine command) {
+    for (int start = 1; ; start++) {
+      Server server = new Server(freePort(), folder(), command);
+      try {
+        Waiting.until(
+            "it answers at " + server.port, () -> !server.process.isAlive() || server.answers());
+        if (server.process.isAlive()) {
+          return server;
+        }
+        String log = server.log();
+        if (start == STARTS || !log.contains("Address already in use")) {
+          throw new IllegalStateException("it has ended: " + log);
+        }
+      } catch (RuntimeException | Error error) {
+        server.close();
+        throw error;
+      }
+      server.close();
     }
   }
 
@@ -52,28 +78,33 @@ public final class Server implements AutoCloseable {
    * @param options what its command line has besides
    */
   public static Server valkey(String... options) {
-    return inMemory(Needed.program("SNUGLY_VALKEY_SERVER"), options);
+    return inMemory(Needed.program("SNUGLY_VALKEY_SERVER"), () -> List.of(options));
   }
 
-  /** Starts a server of Valkey's or Redis's kind, which keeps nothing on disk. */
-  static Server inMemory(String program, String... options) {
-    int port = freePort();
-    List<String> command = new ArrayList<>();
-    command.add(program);
-    command.addAll(List.of("--port", Integer.toString(port), "--bind", "127.0.0.1"));
-    command.addAll(List.of("--save", "", "--appendonly", "no"));
-    command.addAll(List.of(options));
-    return new Server(port, folder(), command);
+  /**
+   * Starts a server of Valkey's or Redis's kind, which keeps nothing on disk.
+   *
+   * @param options what its command line has besides, which is another each time that it is started
+   *     anew
+   */
+  static Server inMemory(String program, Supplier<List<String>> options) {
+    return start(
+        (port, folder) -> {
+          List<String> command = new ArrayList<>();
+          command.add(program);
+          command.addAll(List.of("--port", Integer.toString(port), "--bind", "127.0.0.1"));
+          command.addAll(List.of("--save", "", "--appendonly", "no"));
+          command.addAll(options.get());
+          return command;
+        });
   }
 
   /** Starts snugly's server, which the environment variable {@code SNUGLY_BIN} names. */
   public static Server snugly() {
     String program = Needed.program("SNUGLY_BIN");
-    int port = freePort();
-    return new Server(
-        port,
-        folder(),
-        List.of(program, "serve", "--bind", "127.0.0.1", "--port", Integer.toString(port)));
+    return start(
+        (port, folder) ->
+            List.of(program, "serve", "--bind", "127.0.0.1", "--port", Integer.toString(port)));
   }
 
   /**
@@ -83,17 +114,14 @@ public final class Server implements AutoCloseable {
    */
   public static Server sentinel(Server primary) {
     String program = Needed.program("SNUGLY_VALKEY_SERVER");
-    int port = freePort();
-    Path folder = folder();
-    try {
-      Files.writeString(
-          folder.resolve("sentinel.conf"),
-          "port %d\nbind 127.0.0.1\nsentinel monitor cache 127.0.0.1 %d 1\n"
-              .formatted(port, primary.port()));
-    } catch (IOException error) {
-      throw new UncheckedIOException(error);
-    }
-    return new Server(port, folder, List.of(program, "sentinel.conf", "--sentinel"));
+    return start(
+        (port, folder) -> {
+          Files.writeString(
+              folder.resolve("sentinel.conf"),
+              "port %d\nbind 127.0.0.1\nsentinel monitor cache 127.0.0.1 %d 1\n"
+                  .formatted(port, primary.port()));
+          return List.of(program, "sentinel.conf", "--sentinel");
+        });
   }
 
   /** Makes a folder for files of a test, to be removed. */
@@ -114,15 +142,12 @@ public final class Server implements AutoCloseable {
     }
   }
 
-  private boolean answersPing() {
-    if (!process.isAlive()) {
-      throw new IllegalStateException("it has ended: " + log());
-    }
+  /** Whether it is this process that answers, and not another one that has taken the port. */
+  private boolean answers() {
     try (Connection connection = connect()) {
-      connection.command("PING");
-      return true;
+      return connection.text("INFO", "server").contains("process_id:" + process.pid() + "\r\n");
     } catch (UncheckedIOException | Connection.ErrorReply error) {
-      return error instanceof Connection.ErrorReply;
+      return false;
     }
   }
 

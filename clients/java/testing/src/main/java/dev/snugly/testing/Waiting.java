@@ -5,7 +5,7 @@ import java.util.function.BooleanSupplier;
 
 /** Waits for what comes some time. */
 public final class Waiting {
-  private static final long PATIENCE = Duration.ofSeconds(30).toNanos();
+  private static final long PATIENCE = Duration.ofMinutes(1).toNanos();
 
   private Waiting() {}
 
@@ -14,7 +14,7 @@ public final class Waiting {
    *
    * @param what it is, for the error
    * @param holds is asked again and again
-   * @throws AssertionError if it does not hold within half a minute
+   * @throws AssertionError if it does not hold within a minute
    */
   public static void until(String what, BooleanSupplier holds) {
     long end = System.nanoTime() + PATIENCE;
