@@ -40,16 +40,21 @@ final class Direction implements AutoCloseable {
 
   private void run() {
     try (selector) {
+      boolean isBusy = false;
       while (!closed) {
         // selectNow() takes the note of wakeup() too, so what that was for is looked at.
         if (selector.selectNow() == 0 && added.isEmpty() && !closed) {
           selector.select();
+          isBusy = false;
+        }
+        // What is here after nothing was moved may have come just now.
+        if (!isBusy) {
           pace.idle(System.nanoTime());
         }
         for (Flow flow = added.poll(); flow != null; flow = added.poll()) {
           flow.register(selector);
         }
-        moveWhatIsReady();
+        isBusy = moveWhatIsReady();
       }
       for (SelectionKey key : selector.keys()) {
         key.channel().close();
@@ -59,17 +64,21 @@ final class Direction implements AutoCloseable {
     }
   }
 
-  private void moveWhatIsReady() {
+  /** Returns whether there was anything to be transmitted. */
+  private boolean moveWhatIsReady() {
+    boolean hasMoved = false;
     Iterator<SelectionKey> ready = selector.selectedKeys().iterator();
     while (ready.hasNext()) {
       Flow flow = (Flow) ready.next().attachment();
       ready.remove();
       int size = flow.read();
       if (size > 0) {
+        hasMoved = true;
         await(pace.remaining(System.nanoTime(), size));
       }
       flow.write();
     }
+    return hasMoved;
   }
 
   private static void await(long nanoseconds) {
