@@ -13,6 +13,7 @@ import io.lettuce.core.protocol.RedisCommand;
 import java.nio.ByteBuffer;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -40,7 +41,7 @@ final class Commands {
    * @param connect opens a connection whose values are left alone
    */
   Commands(LettuceCompression settings, Supplier<DictionaryConnection.Opened> connect) {
-    this.settings = settings;
+    this.settings = Objects.requireNonNull(settings, "compression");
     dictionaries = new DictionaryConnection(connect);
     compressor =
         new Compressor(settings.configuration(), () -> new LettuceDictionaryServer(dictionaries));

@@ -9,6 +9,7 @@ import io.lettuce.core.codec.ToByteBufEncoder;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.PooledByteBufAllocator;
 import java.nio.ByteBuffer;
+import java.util.Objects;
 
 /**
  * A codec that compresses the values of another one, for connections that do nothing but cache.
@@ -33,13 +34,18 @@ public final class SnuglyCodec<K, V> implements RedisCodec<K, V>, ToByteBufEncod
    *     can read
    */
   public SnuglyCodec(RedisCodec<K, V> inner, CompressionConfiguration configuration) {
-    this.inner = inner;
-    codec = new Codec(configuration);
+    this.inner = Objects.requireNonNull(inner, "inner");
+    codec = new Codec(Objects.requireNonNull(configuration, "configuration"));
   }
 
   /** Returns what this codec has counted. */
   public Statistics statistics() {
     return codec.statistics();
+  }
+
+  /** Returns what encodes and decodes, for meters. */
+  public Codec codec() {
+    return codec;
   }
 
   @Override

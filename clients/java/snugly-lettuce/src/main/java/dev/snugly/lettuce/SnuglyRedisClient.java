@@ -39,6 +39,10 @@ import java.util.concurrent.TimeUnit;
  * Connections for publish and subscribe pass everything as it is.
  */
 public class SnuglyRedisClient extends RedisClient {
+  /** For Lettuce's own ways to make a client, which would make one that does not compress. */
+  static final LettuceCompression DEFAULTS =
+      LettuceCompression.of(CompressionConfiguration.defaults());
+
   private final Commands commands;
 
   /**
@@ -87,6 +91,68 @@ public class SnuglyRedisClient extends RedisClient {
   public static SnuglyRedisClient create(
       ClientResources resources, RedisURI uri, LettuceCompression compression) {
     return new SnuglyRedisClient(resources, uri, compression);
+  }
+
+  /**
+   * As {@link RedisClient#create()}, and compresses with all defaults: for connections that are
+   * told where they go. There are no dictionaries then, which are where the client's URI goes.
+   *
+   * @return a client, to be {@link #shutdown()}
+   */
+  public static SnuglyRedisClient create() {
+    return create(new RedisURI());
+  }
+
+  /**
+   * As {@link RedisClient#create(RedisURI)}, and compresses with all defaults.
+   *
+   * @param uri where connections go that are not told another place, and where dictionaries are
+   * @return a client, to be {@link #shutdown()}
+   */
+  public static SnuglyRedisClient create(RedisURI uri) {
+    return create(uri, DEFAULTS);
+  }
+
+  /**
+   * As {@link RedisClient#create(String)}, and compresses with all defaults.
+   *
+   * @param uri as of {@link RedisURI#create(String)}
+   * @return a client, to be {@link #shutdown()}
+   */
+  public static SnuglyRedisClient create(String uri) {
+    return create(RedisURI.create(uri));
+  }
+
+  /**
+   * As {@link RedisClient#create(ClientResources)}, and compresses as {@link #create()} does.
+   *
+   * @param resources not shut down with the client
+   * @return a client, to be {@link #shutdown()}
+   */
+  public static SnuglyRedisClient create(ClientResources resources) {
+    return create(resources, new RedisURI());
+  }
+
+  /**
+   * As {@link RedisClient#create(ClientResources, String)}, and compresses with all defaults.
+   *
+   * @param resources not shut down with the client
+   * @param uri as of {@link RedisURI#create(String)}
+   * @return a client, to be {@link #shutdown()}
+   */
+  public static SnuglyRedisClient create(ClientResources resources, String uri) {
+    return create(resources, RedisURI.create(uri));
+  }
+
+  /**
+   * As {@link RedisClient#create(ClientResources, RedisURI)}, and compresses with all defaults.
+   *
+   * @param resources not shut down with the client
+   * @param uri where connections go that are not told another place, and where dictionaries are
+   * @return a client, to be {@link #shutdown()}
+   */
+  public static SnuglyRedisClient create(ClientResources resources, RedisURI uri) {
+    return create(resources, uri, DEFAULTS);
   }
 
   /** Returns what all connections of this client have counted. */

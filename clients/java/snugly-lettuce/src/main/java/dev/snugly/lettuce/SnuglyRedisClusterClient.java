@@ -8,12 +8,14 @@ import io.lettuce.core.RedisURI;
 import io.lettuce.core.StatefulRedisConnectionImpl;
 import io.lettuce.core.cluster.ClusterPushHandler;
 import io.lettuce.core.cluster.RedisClusterClient;
+import io.lettuce.core.cluster.RedisClusterURIUtil;
 import io.lettuce.core.cluster.StatefulRedisClusterConnectionImpl;
 import io.lettuce.core.cluster.api.StatefulRedisClusterConnection;
 import io.lettuce.core.codec.RedisCodec;
 import io.lettuce.core.json.JsonParser;
 import io.lettuce.core.protocol.PushHandler;
 import io.lettuce.core.resource.ClientResources;
+import java.net.URI;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -55,13 +57,18 @@ public class SnuglyRedisClusterClient extends RedisClusterClient {
   /**
    * Makes a client with the defaults of {@link LettuceCompression}, and resources of its own.
    *
-   * @param uri as of {@link RedisURI#create(String)}
+   * @param uri as of {@link RedisClusterURIUtil#toRedisURIs(URI)}: several hosts have commas
+   *     between them
    * @param configuration how to compress
    * @return a client, to be {@link #shutdown()}
    */
   public static SnuglyRedisClusterClient create(
       String uri, CompressionConfiguration configuration) {
-    return create(List.of(RedisURI.create(uri)), LettuceCompression.of(configuration));
+    return create(uris(uri), LettuceCompression.of(configuration));
+  }
+
+  private static List<RedisURI> uris(String uri) {
+    return RedisClusterURIUtil.toRedisURIs(URI.create(uri));
   }
 
   /**
@@ -75,6 +82,73 @@ public class SnuglyRedisClusterClient extends RedisClusterClient {
   public static SnuglyRedisClusterClient create(
       ClientResources resources, Iterable<RedisURI> uris, LettuceCompression compression) {
     return new SnuglyRedisClusterClient(resources, uris, compression);
+  }
+
+  /**
+   * As {@link RedisClusterClient#create(RedisURI)}, and compresses with all defaults.
+   *
+   * @param uri a node, from which the others are learned
+   * @return a client, to be {@link #shutdown()}
+   */
+  public static SnuglyRedisClusterClient create(RedisURI uri) {
+    return create(List.of(uri));
+  }
+
+  /**
+   * As {@link RedisClusterClient#create(Iterable)}, and compresses with all defaults.
+   *
+   * @param uris some nodes, from which the others are learned
+   * @return a client, to be {@link #shutdown()}
+   */
+  public static SnuglyRedisClusterClient create(Iterable<RedisURI> uris) {
+    return create(uris, SnuglyRedisClient.DEFAULTS);
+  }
+
+  /**
+   * As {@link RedisClusterClient#create(String)}, and compresses with all defaults.
+   *
+   * @param uri as of {@link RedisClusterURIUtil#toRedisURIs(URI)}
+   * @return a client, to be {@link #shutdown()}
+   */
+  public static SnuglyRedisClusterClient create(String uri) {
+    return create(uris(uri));
+  }
+
+  /**
+   * As {@link RedisClusterClient#create(ClientResources, RedisURI)}, and compresses with all
+   * defaults.
+   *
+   * @param resources not shut down with the client
+   * @param uri a node, from which the others are learned
+   * @return a client, to be {@link #shutdown()}
+   */
+  public static SnuglyRedisClusterClient create(ClientResources resources, RedisURI uri) {
+    return create(resources, List.of(uri));
+  }
+
+  /**
+   * As {@link RedisClusterClient#create(ClientResources, String)}, and compresses with all
+   * defaults.
+   *
+   * @param resources not shut down with the client
+   * @param uri as of {@link RedisClusterURIUtil#toRedisURIs(URI)}
+   * @return a client, to be {@link #shutdown()}
+   */
+  public static SnuglyRedisClusterClient create(ClientResources resources, String uri) {
+    return create(resources, uris(uri));
+  }
+
+  /**
+   * As {@link RedisClusterClient#create(ClientResources, Iterable)}, and compresses with all
+   * defaults.
+   *
+   * @param resources not shut down with the client
+   * @param uris some nodes, from which the others are learned
+   * @return a client, to be {@link #shutdown()}
+   */
+  public static SnuglyRedisClusterClient create(
+      ClientResources resources, Iterable<RedisURI> uris) {
+    return create(resources, uris, SnuglyRedisClient.DEFAULTS);
   }
 
   /** Returns what all connections of this client have counted. */
