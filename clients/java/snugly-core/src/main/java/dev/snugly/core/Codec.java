@@ -5,6 +5,7 @@ import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
 import java.nio.ReadOnlyBufferException;
 import java.util.Arrays;
+import java.util.Objects;
 
 /**
  * Encodes and decodes values as a {@link CompressionConfiguration} says, for any number of threads:
@@ -79,7 +80,7 @@ public final class Codec {
   }
 
   private static Dictionaries given(CompressionConfiguration configuration) {
-    if (configuration.catalogue()) {
+    if (Objects.requireNonNull(configuration, "configuration").catalogue()) {
       throw new ConfigurationException(
           "the configuration has catalogue(true), which only clients can read: give a dictionary");
     }

@@ -3,7 +3,6 @@ package dev.snugly.core;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.EnumSet;
@@ -52,15 +51,16 @@ public final class CompressionConfiguration {
   private CompressionConfiguration(Builder builder) {
     enabled = builder.enabled;
     backend = builder.backend;
-    compressionLevel =
-        builder.compressionLevel == null ? backend.defaultLevel() : builder.compressionLevel;
+    compressionLevel = builder.hasLevel() ? builder.compressionLevel : backend.defaultLevel();
     minCompressionSize = builder.minCompressionSize;
     maxDecompressedSize = builder.maxDecompressedSize;
     existingEnvelopes = builder.existingEnvelopes;
     checksum = builder.checksum;
     onUndecodable = builder.onUndecodable;
     readGzip = builder.readGzip;
-    valueTypes = Collections.unmodifiableSet(builder.valueTypes.clone());
+    Set<ValueType> types = EnumSet.noneOf(ValueType.class);
+    types.addAll(builder.valueTypes);
+    valueTypes = Collections.unmodifiableSet(types);
     dictionary = builder.dictionary;
     catalogue = builder.catalogue;
     dictionaryPrefix = builder.dictionaryPrefix;
@@ -170,7 +170,7 @@ public final class CompressionConfiguration {
     private boolean checksum;
     private OnUndecodable onUndecodable = OnUndecodable.RAISE;
     private boolean readGzip;
-    private EnumSet<ValueType> valueTypes = EnumSet.of(ValueType.STRINGS);
+    private Collection<ValueType> valueTypes = Set.of(ValueType.STRINGS);
     private Dictionary dictionary;
     private boolean catalogue;
     private String dictionaryPrefix = DEFAULT_DICTIONARY_PREFIX;
@@ -205,7 +205,8 @@ public final class CompressionConfiguration {
     /**
      * Sets how hard to compress: lower is faster, higher smaller.
      *
-     * @param level zstd -131072 to 22, default 3; lz4 -128 to 12, default 0
+     * @param level zstd -131072 to 22, default 3; lz4 -128 to 12, default 0; any with {@link
+     *     CompressionBackend#NONE}, which has no use for it
      * @return this
      */
     public Builder compressionLevel(int level) {
@@ -289,8 +290,7 @@ public final class CompressionConfiguration {
      * @return this
      */
     public Builder valueTypes(Collection<ValueType> valueTypes) {
-      this.valueTypes = EnumSet.noneOf(ValueType.class);
-      this.valueTypes.addAll(valueTypes);
+      this.valueTypes = valueTypes;
       return this;
     }
 
@@ -358,7 +358,7 @@ public final class CompressionConfiguration {
      * @return this
      */
     public Builder dictionaryExclude(List<String> globs) {
-      this.dictionaryExclude = new ArrayList<>(globs);
+      this.dictionaryExclude = globs;
       return this;
     }
 
@@ -374,7 +374,9 @@ public final class CompressionConfiguration {
       given("onUndecodable", onUndecodable);
       given("dictionaryPrefix", dictionaryPrefix);
       given("dictionaryRefresh", dictionaryRefresh);
-      if (compressionLevel != null) {
+      given("valueTypes", valueTypes);
+      given("dictionaryExclude", dictionaryExclude);
+      if (hasLevel()) {
         inRange(
             "compressionLevel",
             compressionLevel,
@@ -395,6 +397,11 @@ public final class CompressionConfiguration {
       }
       checkDictionaries();
       return new CompressionConfiguration(this);
+    }
+
+    /** Who goes back to NONE changes the backend and nothing else. */
+    private boolean hasLevel() {
+      return compressionLevel != null && backend != CompressionBackend.NONE;
     }
 
     private void checkDictionaries() {

@@ -1,6 +1,7 @@
 package dev.snugly.core;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.time.Duration;
@@ -57,8 +58,33 @@ class CompressionConfigurationTest {
     assertEquals(
         "dictionaryPrefix is empty: give some text",
         refused(builder -> builder.dictionaryPrefix("")));
+  }
+
+  @Test
+  void whatIsNullIsNamed() {
     assertEquals(
         "backend is null: leave it out for the default", refused(builder -> builder.backend(null)));
+    assertEquals(
+        "valueTypes is null: leave it out for the default",
+        refused(builder -> builder.valueTypes(null)));
+    assertEquals(
+        "dictionaryExclude is null: leave it out for the default",
+        refused(builder -> builder.dictionaryExclude(null)));
+    assertEquals(
+        "configuration",
+        assertThrows(NullPointerException.class, () -> new Codec(null)).getMessage());
+  }
+
+  @Test
+  void whoGoesBackToNoCompressionMayLeaveTheLevel() {
+    CompressionConfiguration configuration =
+        CompressionConfiguration.builder()
+            .compressionLevel(9)
+            .backend(CompressionBackend.NONE)
+            .build();
+    byte[] value = new byte[1000];
+    assertSame(value, new Codec(configuration).encode(value));
+    assertEquals(0, configuration.compressionLevel());
   }
 
   private static String refused(UnaryOperator<CompressionConfiguration.Builder> set) {
