@@ -113,8 +113,7 @@ class FactoriesTest {
     assertNamed("compression", () -> SnuglyRedisClusterClient.create(List.of(uri), null));
     assertNamed("configuration", () -> SnuglyRedisClient.create("redis://127.0.0.1", null));
     assertNamed("inner", () -> new SnuglyCodec<>(none, DEFAULTS));
-    assertNamed(
-        "compression", () -> new SnuglyCodec<>(StringCodec.UTF8, (LettuceCompression) null));
+    assertNamed("configuration", () -> new SnuglyCodec<>(StringCodec.UTF8, null));
   }
 
   private static void assertNamed(String what, Runnable left) {

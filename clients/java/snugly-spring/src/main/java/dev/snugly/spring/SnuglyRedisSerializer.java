@@ -3,6 +3,7 @@ package dev.snugly.spring;
 import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.SnuglyException;
+import java.util.Objects;
 import org.springframework.data.redis.serializer.RedisSerializer;
 import org.springframework.data.redis.serializer.SerializationException;
 
@@ -31,8 +32,8 @@ public final class SnuglyRedisSerializer<T> implements RedisSerializer<T> {
    * @param codec compresses them; it may be shared, and counts what it does
    */
   public SnuglyRedisSerializer(RedisSerializer<T> inner, Codec codec) {
-    this.inner = inner;
-    this.codec = codec;
+    this.inner = Objects.requireNonNull(inner, "inner");
+    this.codec = Objects.requireNonNull(codec, "codec");
   }
 
   /**

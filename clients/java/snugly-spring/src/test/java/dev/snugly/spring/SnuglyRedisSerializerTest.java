@@ -105,4 +105,13 @@ class SnuglyRedisSerializerTest {
         assertThrows(SerializationException.class, () -> text.deserialize(damaged));
     assertInstanceOf(UndecodableException.class, error.getCause());
   }
+
+  @Test
+  void whatIsMissingIsNamedWhereItIsLeftOut() {
+    RedisSerializer<String> none = null;
+    assertEquals(
+        "inner",
+        assertThrows(NullPointerException.class, () -> new SnuglyRedisSerializer<>(none, codec))
+            .getMessage());
+  }
 }
