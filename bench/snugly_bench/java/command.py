@@ -22,6 +22,14 @@ RESULTS = "bench-results/java.json"
 ELSEWHERE = {"--host", "--port", "--tls", "--tlsCa", "--clusterModeEnabled"}
 """Options of the program that only make sense with a server that is there already."""
 
+OUR_HELP = f"""
+`make bench-java` starts a valkey-server of its own, unless there is one of
+{", ".join(sorted(ELSEWHERE))}.
+It writes to {RESULTS} by default, and has one more option:
+
+      --tc RATE              Have the kernel limit the network to so much, such as
+                             1gbit, in place of --link: with Linux, root and tc."""
+
 
 def parse_arguments(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     """What is for us, and what is for the program."""
@@ -45,7 +53,9 @@ def main(words: list[str]) -> None:
     arguments, others = parse_arguments(words)
     command = [*program(arguments.module), *others, "--resultsFile", arguments.resultsFile]
     if {"--help", "-h"} & set(others):
-        sys.exit(subprocess.run(command, check=False).returncode)
+        code = subprocess.run(command, check=False).returncode
+        print(OUR_HELP)
+        sys.exit(code)
     options = {word.partition("=")[0] for word in others}
     if arguments.tc and options & {"--link", *ELSEWHERE}:
         raise SystemExit("--tc limits a network with a server of its own: leave out --link, and what names a server")

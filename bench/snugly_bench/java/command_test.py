@@ -78,6 +78,18 @@ def test_a_server_that_runs_elsewhere_is_measured_as_it_is(
     assert log.read_text().splitlines()[3:] == [*given, "--resultsFile", "mine.json", "refused"]
 
 
+def test_help_has_the_options_that_are_ours_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = stand_in(tmp_path, monkeypatch)
+    with pytest.raises(SystemExit):
+        command.main(["--module", str(built(tmp_path)), "--help"])
+    assert "--help" in log.read_text().splitlines()
+    told = capsys.readouterr().out
+    assert "--tc RATE" in told
+    assert command.RESULTS in told
+
+
 def test_a_limited_network_of_its_own_is_not_for_servers_elsewhere(tmp_path: Path) -> None:
     for given in (["--host", "10.0.0.5"], ["--link", "direct"]):
         with pytest.raises(SystemExit, match="leave out"):

@@ -16,13 +16,13 @@ import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.ParseResult;
 import picocli.CommandLine.Spec;
 
 /** The program: measures, prints what was found, and writes it to files. */
 @Command(
     name = "snugly-benchmark",
-    mixinStandardHelpOptions = true,
     sortOptions = false,
     usageHelpAutoWidth = true,
     description = {
@@ -36,6 +36,13 @@ public final class Main implements Callable<Integer> {
 
   @Spec private CommandSpec spec;
   @Mixin private Options options;
+
+  @Option(
+      names = {"-h", "--help"},
+      usageHelp = true,
+      description = "Show this text.")
+  @SuppressWarnings("UnusedVariable") // picocli shows the text by itself.
+  private boolean isHelp;
 
   /** Runs the program, and ends with 2 for wrong options and 1 for a measurement that failed. */
   public static void main(String[] words) {
@@ -61,6 +68,9 @@ public final class Main implements Callable<Integer> {
   @Override
   public Integer call() throws Exception {
     Plan plan = options.plan();
+    if (options.resultsFile() != null) { // Before what takes long.
+      ResultFiles.makeFolder(options.resultsFile());
+    }
     PrintWriter errors = spec.commandLine().getErr();
     Results results = new Run(plan, errors::println).run();
     PrintWriter output = spec.commandLine().getOut();

@@ -35,6 +35,7 @@ final class Options {
   @Option(
       names = "--clients",
       split = BETWEEN,
+      hideParamSyntax = true,
       defaultValue = ALL,
       paramLabel = "NAMES",
       description =
@@ -61,6 +62,7 @@ final class Options {
   @Option(
       names = "--dataSize",
       split = BETWEEN,
+      hideParamSyntax = true,
       defaultValue = "100 4000",
       paramLabel = "NUMBERS",
       converter = Positive.class,
@@ -70,6 +72,7 @@ final class Options {
   @Option(
       names = "--concurrentTasks",
       split = BETWEEN,
+      hideParamSyntax = true,
       defaultValue = "1 10 100 1000",
       paramLabel = "NUMBERS",
       converter = Positive.class,
@@ -79,6 +82,7 @@ final class Options {
   @Option(
       names = "--clientCount",
       split = BETWEEN,
+      hideParamSyntax = true,
       defaultValue = "1",
       paramLabel = "NUMBERS",
       converter = Positive.class,
@@ -88,6 +92,7 @@ final class Options {
   @Option(
       names = "--link",
       split = BETWEEN,
+      hideParamSyntax = true,
       defaultValue = "direct",
       paramLabel = "RATES",
       converter = Link.class,

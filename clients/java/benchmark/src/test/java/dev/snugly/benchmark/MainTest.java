@@ -48,8 +48,10 @@ class MainTest {
   private int minimal(int port, String... more) {
     List<String> words = new ArrayList<>(List.of("--minimal", "--host", "127.0.0.1"));
     words.addAll(List.of("--port", Integer.toString(port), "--data", "json"));
-    words.addAll(List.of("--resultsFile", folder.resolve("results.json").toString()));
     Collections.addAll(words, more);
+    if (!words.contains("--resultsFile")) {
+      words.addAll(List.of("--resultsFile", folder.resolve("results.json").toString()));
+    }
     return run(words.stream());
   }
 
@@ -193,10 +195,19 @@ class MainTest {
   }
 
   @Test
+  void aFolderForTheResultsThatCannotBeIsToldBeforeAnythingIsMeasured() throws IOException {
+    Path file = Files.createFile(folder.resolve("file")).resolve("results.json");
+    assertEquals(1, minimal(1, "--clients", "jedis", "--resultsFile", file.toString()));
+    assertTrue(errors.toString().contains(folder.resolve("file").toString()), errors::toString);
+    assertFalse(errors.toString().contains("filling"), errors::toString);
+  }
+
+  @Test
   void helpNamesEveryOption() {
     assertEquals(0, run(Stream.of("--help")));
     for (String option : List.of("--clients", "--minimal", "--link", "--resultsFile")) {
       assertTrue(told.toString().contains(option), told::toString);
     }
+    assertFalse(told.toString().contains("[\\s"), told::toString);
   }
 }

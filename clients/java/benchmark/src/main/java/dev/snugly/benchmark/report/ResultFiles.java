@@ -29,6 +29,16 @@ public final class ResultFiles {
   private ResultFiles() {}
 
   /**
+   * Makes the folder that the files will be in.
+   *
+   * @param json the path of the JSON
+   * @throws IOException if there can be none
+   */
+  public static void makeFolder(Path json) throws IOException {
+    Files.createDirectories(json.toAbsolutePath().getParent());
+  }
+
+  /**
    * Writes the samples of every round as JSON, with the names that GLIDE's results have, and as
    * CSV, as all benchmarks here do.
    *
@@ -39,8 +49,7 @@ public final class ResultFiles {
   public static List<Path> write(Path json, Results results, boolean cluster) throws IOException {
     String name = json.getFileName().toString();
     Path csv = json.resolveSibling(name.replaceFirst("\\.json$", "") + ".csv");
-    Path folder = json.toAbsolutePath().getParent();
-    Files.createDirectories(folder);
+    makeFolder(json);
     Files.writeString(json, GSON.toJson(records(results, cluster)) + "\n");
     Files.writeString(csv, csv(results));
     return List.of(json, csv);
