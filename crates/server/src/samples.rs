@@ -40,7 +40,7 @@ pub(crate) struct Samples {
     bytes_out: Rate,
     /// Bytes in use when the server started.
     pub(crate) memory_at_start: u64,
-    /// The most bytes in use at any sample.
+    /// The most bytes in use at any sample, or told of between them.
     pub(crate) memory_peak: u64,
 }
 
@@ -57,8 +57,13 @@ impl Samples {
         self.memory_peak = memory.used();
     }
 
-    pub(crate) fn take(&mut self, now: Instant, totals: Totals, memory: Memory) {
+    /// Notes what was in use between two samples.
+    pub(crate) fn note(&mut self, memory: Memory) {
         self.memory_peak = self.memory_peak.max(memory.used());
+    }
+
+    pub(crate) fn take(&mut self, now: Instant, totals: Totals, memory: Memory) {
+        self.note(memory);
         if let Some((at, before)) = self.last {
             let seconds = now.saturating_duration_since(at).as_secs_f64();
             self.commands.add(totals.commands, before.commands, seconds);
@@ -139,5 +144,8 @@ mod tests {
         }
         samples.reset();
         assert_eq!((samples.memory_at_start, samples.memory_peak), (10, 30));
+        samples.note(used(40));
+        samples.take(Instant::now(), Totals::default(), used(20));
+        assert_eq!(samples.memory_peak, 40);
     }
 }

@@ -184,7 +184,8 @@ impl Server {
         });
         server.follow(&server.configuration());
         server.store.exclude_from_dictionaries(server.configuration().excluded_keys());
-        server.samples.lock().start(server.memory());
+        let memory = server.memory();
+        server.samples.lock().start(memory);
         let mut handles = Vec::new();
         let mut joins = Vec::new();
         for number in 0..threads {
@@ -302,9 +303,11 @@ impl Server {
         self.tracks_latency.load(Ordering::Relaxed)
     }
 
-    /// What memory is used for at this moment.
+    /// What memory is used for at this moment. As somebody is told of it, it counts for the peak.
     pub(crate) fn memory(&self) -> Memory {
-        Memory::now((self.allocator.stats)(), &self.store)
+        let memory = Memory::now((self.allocator.stats)(), &self.store);
+        self.samples.lock().note(memory);
+        memory
     }
 
     /// What is known only by looking again and again: rates and the peak of memory.
@@ -314,7 +317,7 @@ impl Server {
 
     fn take_samples(&self) {
         let totals = Totals::of(&self.worker_stats());
-        let memory = self.memory();
+        let memory = Memory::now((self.allocator.stats)(), &self.store);
         self.samples.lock().take(Instant::now(), totals, memory);
     }
 
