@@ -447,7 +447,7 @@ proptest! {
             // Every node has been read from its row. The rows of what was flushed go in the background.
             let mut session = session_at(&subject.store, NOW + subject.seconds * 1_000);
             let nodes = recount(&subject.store, &mut session);
-            let is_counted = (0..1_000).any(|_| {
+            let is_counted = (0..6_000).any(|_| {
                 let is_it = counted(&subject.store) == nodes;
                 std::thread::sleep(Duration::from_millis(if is_it { 0 } else { 10 }));
                 is_it
