@@ -141,7 +141,7 @@ def test_ctrl_c_evaluates_what_was_sampled_and_no_more_was_asked_than_the_rate_a
         began = time.monotonic()
         options = ["--json", "--observe", "0", "--rate", str(rate)]
         with live.started("analyze", url(filled), *options) as process:
-            waiting.until(lambda: live.calls(connection).get("type", 0) - before >= 100, seconds=60)
+            waiting.until(lambda: live.calls(connection).get("type", 0) - before >= 100)
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
         asked, seconds = live.calls(connection)["type"] - before, time.monotonic() - began
@@ -162,7 +162,7 @@ def test_ctrl_c_before_the_first_key_does_not_call_a_server_empty(filled: Server
             return isinstance(clients, bytes) and clients.count(b"cmd=info") == 1
 
         with live.started("analyze", url(filled), "--observe", "60") as process:
-            waiting.until(is_counting, seconds=60)
+            waiting.until(is_counting)
             time.sleep(0.2)  # it may be at the sections before
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
@@ -176,7 +176,7 @@ def test_a_server_that_dies_leaves_the_findings_of_what_was_sampled_until_then()
             live.put_users(connection, 5000)
             options = ["--json", "--observe", "0", "--rate", "200"]
             process = live.started("analyze", url(server), *options)
-            waiting.until(lambda: live.calls(connection).get("type", 0) >= 60, seconds=60)
+            waiting.until(lambda: live.calls(connection).get("type", 0) >= 60)
         server.process.kill()
         with process:
             out, err = process.communicate(timeout=60)
@@ -292,7 +292,8 @@ def test_a_login_that_fails_says_what_to_do(login: str, told: str) -> None:
 
 
 def test_a_server_that_is_not_there_is_a_clear_error() -> None:
-    done = live.run("analyze", f"redis://127.0.0.1:{servers.free_port()}")
+    with servers.reserved_port() as port:
+        done = live.run("analyze", f"redis://127.0.0.1:{port}")
     assert done.returncode == 1
     assert "Connection refused" in done.stderr
     assert "check host and port" in done.stderr
@@ -312,11 +313,15 @@ def test_encrypted_connections_trust_whom_they_are_told_to(tmp_path: Path) -> No
     authority.cert_pem.write_to_path(tmp_path / "authority.pem")
     trustme.CA().cert_pem.write_to_path(tmp_path / "stranger.pem")
     authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(tmp_path / "server.pem")
-    port, pem = servers.free_port(), str(tmp_path / "server.pem")
-    options = ["--tls-port", str(port), "--tls-cert-file", pem, "--tls-key-file", pem, "--tls-auth-clients", "no"]
+    pem = str(tmp_path / "server.pem")
+    options = ["--tls-ca-cert-file", str(tmp_path / "authority.pem"), "--tls-auth-clients", "no"]
+    options += ["--tls-cert-file", pem, "--tls-key-file", pem]
     try:
-        encrypted = servers.redis(*options, "--tls-ca-cert-file", str(tmp_path / "authority.pem"))
-        with encrypted as server, server.connect() as connection:
+        with (
+            servers.reserved_port() as port,
+            servers.redis("--tls-port", str(port), *options) as server,
+            server.connect() as connection,
+        ):
             live.put_users(connection, 10)
             address = f"rediss://127.0.0.1:{port}"
             assert analysis(address, "--ca-file", str(tmp_path / "authority.pem"))["keys"] == 10

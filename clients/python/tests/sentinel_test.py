@@ -25,10 +25,9 @@ PAGE = b"<html><body><p>hello</p></body></html>" * 60
 
 @pytest.fixture(scope="module")
 def sentinel(valkey_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    port = servers.free_port()
     settings: Path = tmp_path_factory.mktemp("sentinel") / "sentinel.conf"
-    settings.write_text(f"port {port}\nbind 127.0.0.1\nsentinel monitor pages 127.0.0.1 {valkey_server.port} 1\n")
-    with servers.running("sentinel", [str(servers.valkey_binary()), str(settings), "--sentinel"], port) as server:
+    settings.write_text(f"bind 127.0.0.1\nsentinel monitor pages 127.0.0.1 {valkey_server.port} 1\n")
+    with servers.serving("sentinel", [str(servers.valkey_binary()), str(settings), "--sentinel"]) as server:
         yield server
 
 

@@ -53,12 +53,11 @@ def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Encrypted]:
     for name in ("server", "client"):
         issued = authority.issue_cert("127.0.0.1", "localhost")
         issued.private_key_and_cert_chain_pem.write_to_path(folder / f"{name}.pem")
-    port = servers.free_port()
-    options = ["--tls-port", str(port), "--tls-ca-cert-file", str(folder / "authority.pem")]
+    options = ["--tls-ca-cert-file", str(folder / "authority.pem")]
     options += ["--tls-cert-file", str(folder / "server.pem"), "--tls-key-file", str(folder / "server.pem")]
     client = {"ssl_ca_certs": "authority", "ssl_certfile": "client", "ssl_keyfile": "client"}
     try:
-        with servers.redis(*options) as server:
+        with servers.reserved_port() as port, servers.redis("--tls-port", str(port), *options) as server:
             yield Encrypted(server, port, {name: str(folder / f"{file}.pem") for name, file in client.items()})
     except servers.NoProgram as error:
         pytest.skip(str(error))
