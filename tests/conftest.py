@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 
 import pytest
 
 import servers
+from info import info
 from resp import Connection
 from servers import Server
 from tested import Start, started, target_name
@@ -32,8 +34,18 @@ def shared_server() -> Iterator[Server]:
 @pytest.fixture
 def server(shared_server: Server) -> Server:
     with shared_server.connect() as connection:
+        be_alone(connection)
         connection.command("FLUSHALL")
     return shared_server
+
+
+def be_alone(connection: Connection) -> None:
+    """Waits until the server has noticed that the clients of the test before have gone, and ends those that are still
+    there: a test that fails leaves some open."""
+    deadline = time.monotonic() + 5
+    while info(connection, "clients", "connected_clients") > 1 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    connection.command("CLIENT", "KILL", "SKIPME", "yes")
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 import dumps
 from resp import Connection, Failure, Other, Simple, encode
 from servers import Server
+from waiting import until
 
 OK = Simple(b"OK")
 each_protocol = pytest.mark.parametrize("protocol", [2, 3], ids=["resp2", "resp3"])
@@ -309,8 +309,7 @@ def test_mistakes_are_answered_as_valkey_answers_them(
 def waits(server: Server, connection: Connection) -> None:
     """Returns once a request of the connection waits for the end of a pause."""
     with server.connect() as observer:
-        while b"blocked_clients:1\r\n" not in text_of(observer.command("INFO", "clients")):
-            time.sleep(0.01)
+        until(lambda: b"blocked_clients:1\r\n" in text_of(observer.command("INFO", "clients")))
         assert connection.pending == b""
 
 
@@ -368,8 +367,7 @@ def test_a_waiting_client_can_be_ended_and_can_go(server: Server) -> None:
         with server.connect() as leaver:
             leaver.send(encode("SET", "a", 1))
             waits(server, leaver)
-        while found(other, "FLAGS", "b"):
-            time.sleep(0.01)
+        until(lambda: not found(other, "FLAGS", "b"))
         other.command("CLIENT", "UNPAUSE")
         assert other.command("GET", "a") is None
 
