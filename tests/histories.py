@@ -1,7 +1,7 @@
 """What clients did to a store that was killed, and whether what a restart brings back is true to it.
 
 A writer has databases of its own and notes each write and when it was answered. It knows commands and what they do to
-keys; it knows nothing of servers, kills and disks.
+keys; it knows nothing of servers, kills and disks. Beside the writers somebody watches how far the disk is.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from info import info
 from resp import Argument, Connection, Failure, Reply, encode
 
 # The value, and when it expires in Unix milliseconds, as PEXPIRETIME says it.
@@ -61,6 +62,28 @@ def scan(connection: Connection, database: int) -> Contents:
         assert isinstance(expiry, int)
         contents[database, key] = (value, expiry)
     return contents
+
+
+@dataclass
+class Commits:
+    """Says how far a store is that commits from time to time, however long a busy machine takes for that."""
+
+    done_before: float = 0.0
+    """What was answered before this is on disk; 0 if nothing is known to be."""
+
+    def watch_until_killed(self, port: int) -> None:
+        """Of two commits that end after a moment, the second begins after it, and has what was answered before."""
+        seen: list[tuple[float, int]] = []
+        try:
+            with Connection(port) as connection:
+                while True:
+                    at = time.monotonic()
+                    commits = info(connection, "disk", "disk_commits")
+                    seen.append((at, commits))
+                    self.done_before = max((at for at, then in seen if then + 2 <= commits), default=0.0)
+                    time.sleep(0.01)
+        except (OSError, EOFError):
+            return
 
 
 @dataclass

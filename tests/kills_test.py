@@ -7,17 +7,16 @@ import random
 import signal
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 import servers
-from histories import Contents, Writer
+from histories import Commits, Contents, Writer
 from info import info
 from mounts import small_disk
 from resp import Connection, Failure, Simple
-from servers import check
+from servers import Server, check
 from threads import in_threads
 from waiting import until, until_written
 
@@ -25,9 +24,6 @@ pytestmark = pytest.mark.snugly_only
 
 KILLS = int(os.environ.get("SNUGLY_KILLS", "10"))
 WRITERS = 4
-COMMIT_INTERVAL = 0.1
-# What a busy machine may add to the interval between a commit's time and its being on disk.
-GRACE = 0.4
 EVERYTHING = {
     "SET": 10.0,
     "SET PXAT": 4,
@@ -56,29 +52,43 @@ def unexpected(failure: Failure) -> None:
 def kill_while_writing(
     options: list[str],
     writers: list[Writer],
-    wait: Callable[[], None],
+    wait: Callable[[Commits], None],
     failures: Callable[[Failure], None] = unexpected,
 ) -> float:
-    """Starts a server, lets the writers write, and kills it once `wait` returns; says when."""
+    """Starts a server, lets the writers write, and kills it once `wait` returns; says until when an answer was a
+    promise."""
     with servers.snugly(*options) as server:
-        killed = 0.0
+        killed, commits = 0.0, Commits()
 
         def kill() -> None:
             nonlocal killed
             try:
-                wait()
+                wait(commits)
             finally:
                 killed = time.monotonic()
                 server.process.send_signal(signal.SIGKILL)
                 server.process.wait()
 
-        in_threads(kill, *(lambda w=writer: w.write_until_killed(server.port, failures) for writer in writers))
-    return killed
+        in_threads(
+            kill,
+            lambda: commits.watch_until_killed(server.port),
+            *(lambda w=writer: w.write_until_killed(server.port, failures) for writer in writers),
+        )
+    return killed if "fsync" in options else commits.done_before
 
 
-def a_moment(random_: random.Random) -> Callable[[], None]:
+def a_moment(random_: random.Random) -> Callable[[Commits], None]:
     seconds = random_.uniform(0.05, 0.6)
-    return lambda: time.sleep(seconds)
+    return lambda _: time.sleep(seconds)
+
+
+def a_promise(commits: Commits) -> None:
+    """Until something is on disk, which a busy machine may not have done in a moment."""
+    until(lambda: commits.done_before > 0)
+
+
+def waits(random_: random.Random) -> list[Callable[[Commits], None]]:
+    return [a_promise, *(a_moment(random_) for _ in range(KILLS - 1))]
 
 
 def scan_all(connection: Connection, writers: list[Writer]) -> list[Contents]:
@@ -86,11 +96,6 @@ def scan_all(connection: Connection, writers: list[Writer]) -> list[Contents]:
     contents = [writer.scan(connection) for writer in writers]
     assert info(connection, "memory", "used_memory_dataset") <= MAX_MEMORY + SOME_VALUES
     return contents
-
-
-def promise(durability: str, killed: float) -> float:
-    """Until when an answer is a promise."""
-    return killed if durability == "fsync" else killed - COMMIT_INTERVAL - GRACE
 
 
 @pytest.mark.parametrize("durability", ["fsync", "batched"])
@@ -101,12 +106,12 @@ def test_a_kill_loses_nothing_that_was_promised(tmp_path: Path, durability: str)
         for database in range(WRITERS)
     ]
     options = ["--storage", str(folder), "--durability", durability, "--max-memory", str(MAX_MEMORY)]
-    for _ in range(KILLS):
-        killed = kill_while_writing(options, writers, a_moment(random_))
+    for wait in waits(random_):
+        promised = kill_while_writing(options, writers, wait)
         check(folder)
         with servers.snugly(*options) as server, server.connect() as connection:
             for writer, found in zip(writers, scan_all(connection, writers), strict=True):
-                writer.verify_order(found, promise(durability, killed))
+                writer.verify_order(found, promised)
 
 
 def test_a_kill_tears_no_change_of_whole_databases_apart(tmp_path: Path) -> None:
@@ -114,12 +119,12 @@ def test_a_kill_tears_no_change_of_whole_databases_apart(tmp_path: Path) -> None
     kinds = EVERYTHING | {"FLUSHDB": 1, "FLUSHALL": 1, "SWAPDB": 2}
     writer = Writer(random.Random(random_.random()), range(4), kinds)
     options = ["--storage", str(folder), "--max-memory", str(MAX_MEMORY)]
-    for _ in range(KILLS):
-        killed = kill_while_writing(options, [writer], a_moment(random_))
+    for wait in waits(random_):
+        promised = kill_while_writing(options, [writer], wait)
         check(folder)
         with servers.snugly(*options) as server, server.connect() as connection:
             (found,) = scan_all(connection, [writer])
-            writer.verify_order(found, promise("batched", killed))
+            writer.verify_order(found, promised)
 
 
 def test_a_kill_in_a_full_cache_leaves_it_inside_its_budget_and_true(tmp_path: Path) -> None:
@@ -139,20 +144,23 @@ def test_a_kill_in_a_full_cache_leaves_it_inside_its_budget_and_true(tmp_path: P
     options += ["--max-disk", str(MAX_DISK), "--max-memory-policy", "allkeys-lru"]
     fill(options, writers)
     for _ in range(KILLS):
-        killed = kill_while_writing(options, writers, a_moment(random_))
+        promised = kill_while_writing(options, writers, a_moment(random_))
         check(folder)
         assert sum(file.stat().st_size for file in folder.iterdir() if file.name != "lock.mdb") <= MAX_DISK
         with servers.snugly(*options) as server, server.connect() as connection:
-            until_nothing_is_evicted(connection)
+            until_nothing_is_evicted(server)
             for writer, found in zip(writers, scan_all(connection, writers), strict=True):
-                writer.verify_keys(found, promise("fsync", killed), may_be_missing=True)
+                writer.verify_keys(found, promised, may_be_missing=True)
 
 
-def until_nothing_is_evicted(connection: Connection) -> None:
-    """What the journal had may be more than the file may hold; it is looked at several times in this while."""
+def until_nothing_is_evicted(server: Server) -> None:
+    """What the journal had may be more than the file may hold: each commit looks at it."""
     evicted = None
-    while evicted != (evicted := info(connection, "disk", "disk_evicted_keys")):
-        time.sleep(0.35)
+    with server.connect() as connection:
+        connection.command("SELECT", WRITERS)
+        while evicted != (evicted := info(connection, "disk", "disk_evicted_keys")):
+            assert connection.command("SET", "another", "commit") == Simple(b"OK")
+            until(lambda: info(connection, "disk", "disk_pending_bytes") == 0)
 
 
 def fill(options: list[str], writers: list[Writer]) -> None:
@@ -163,7 +171,7 @@ def fill(options: list[str], writers: list[Writer]) -> None:
             for number in range(writer.keys):
                 assert connection.command("SET", b"key:%d" % number, random.randbytes(20_000)) == Simple(b"OK")
         until(lambda: info(connection, "stats", "evicted_keys") > 0)
-        until_nothing_is_evicted(connection)
+        until_nothing_is_evicted(server)
         for writer, found in zip(writers, scan_all(connection, writers), strict=True):
             writer.state = found
 
@@ -194,11 +202,11 @@ def test_a_kill_on_a_full_disk_loses_nothing_that_was_promised(tmp_path: Path) -
 
         for _ in range(KILLS):
             enough = refused + random_.randrange(1, 30)
-            killed = kill_while_writing(options, writers, partial(until, lambda: refused >= enough), note)  # noqa: B023
+            promised = kill_while_writing(options, writers, lambda _: until(lambda: refused >= enough), note)  # noqa: B023
             check(folder)
             with servers.snugly(*options) as server, server.connect() as connection:
                 for writer, found in zip(writers, scan_all(connection, writers), strict=True):
-                    writer.verify_keys(found, promise("fsync", killed), may_be_missing=False)
+                    writer.verify_keys(found, promised, may_be_missing=False)
                 delete_half(connection, writers)
                 until_written(server, WRITERS)
 

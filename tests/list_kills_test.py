@@ -6,22 +6,22 @@ import os
 import random
 import signal
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import servers
+from histories import Commits
 from resp import Connection, Failure
-from servers import check
+from servers import Server, check
 from threads import in_threads
+from waiting import until
 
 pytestmark = pytest.mark.snugly_only
 
 KILLS = int(os.environ.get("SNUGLY_KILLS", "6"))
 QUEUES = 4
-COMMIT_INTERVAL = 0.1
-# What a busy machine may add to the interval between a commit's time and its being on disk.
-GRACE = 0.4
 MAX_MEMORY = 2 << 20
 
 
@@ -88,18 +88,25 @@ def test_a_kill_loses_no_push_and_no_pop_that_was_promised(tmp_path: Path, durab
     random_ = random.Random(seed)
     queues = [Queue(number, seed) for number in range(QUEUES)]
     options = ["--storage", str(folder), "--durability", durability, "--max-memory", str(MAX_MEMORY)]
-    for _ in range(KILLS):
+    for number in range(KILLS):
+        commits = Commits()
         with servers.snugly(*options) as server:
 
-            def kill(server: servers.Server = server) -> None:
-                time.sleep(random_.uniform(0.1, 0.8))
+            def kill(server: Server = server, commits: Commits = commits, is_first: bool = number == 0) -> None:
+                if is_first:
+                    until(lambda: commits.done_before > 0)
+                else:
+                    time.sleep(random_.uniform(0.1, 0.8))
                 server.process.send_signal(signal.SIGKILL)
                 server.process.wait()
 
-            in_threads(kill, *(lambda q=queue, p=server.port: q.write_until_killed(p) for queue in queues))
-            killed = time.monotonic()
+            in_threads(
+                kill,
+                partial(commits.watch_until_killed, server.port),
+                *(partial(queue.write_until_killed, server.port) for queue in queues),
+            )
+        promised = time.monotonic() if durability == "fsync" else commits.done_before
         check(folder)
-        promised = killed if durability == "fsync" else killed - COMMIT_INTERVAL - GRACE
         with servers.snugly(*options) as server, server.connect() as connection:
             for queue in queues:
                 queue.verify(connection, promised)
