@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from typing import Any
 
 import glide_shared
@@ -17,6 +16,7 @@ from resp import Argument, Connection, Failure, Reply, Simple, encode
 from servers import Server
 from tested import Start
 from threads import in_threads
+from waiting import until
 
 OK, QUEUED = Simple(b"OK"), Simple(b"QUEUED")
 
@@ -167,10 +167,10 @@ def test_a_watched_key_that_comes_with_another_database_has_changed(server: Serv
 
 def test_a_watched_key_that_expires_has_changed(server: Server, connection: Connection) -> None:
     with server.connect() as other:
-        connection.command("SET", "key", "value", "PX", 50)
-        connection.command("WATCH", "key")
-        while other.command("EXISTS", "key"):
-            time.sleep(0.01)
+        # In one go, so that it is watched before its time has come, however slow the machine is.
+        connection.send(encode("SET", "key", "value", "PX", 200) + encode("WATCH", "key"))
+        assert [connection.read(), connection.read()] == [OK, OK]
+        until(lambda: other.command("EXISTS", "key") == 0)
         connection.command("MULTI")
         assert connection.command("EXEC") is None
         connection.command("WATCH", "key")
@@ -204,11 +204,11 @@ def test_unwatch_forgets(connection: Connection) -> None:
 def test_a_client_that_goes_watches_nothing_more(server: Server) -> None:
     with server.connect() as observer:
         with server.connect() as watcher:
+            until(lambda: b"watching_clients:0\r\n" in info(observer, "clients"))
             watcher.command("WATCH", "a", "b", "a")
             assert b"total_watched_keys:2\r\n" in info(observer, "clients")
             assert b"watching_clients:1\r\n" in info(observer, "clients")
-        while b"watching_clients:0\r\n" not in info(observer, "clients"):
-            time.sleep(0.01)
+        until(lambda: b"watching_clients:0\r\n" in info(observer, "clients"))
         assert b"total_watched_keys:0\r\n" in info(observer, "clients")
 
 
@@ -305,7 +305,8 @@ def test_transactions_over_everything_and_over_single_keys_do_not_wait_for_each_
 
 def test_glide_batches(server: Server) -> None:
     address = glide_shared.NodeAddress("127.0.0.1", server.port)
-    client: Any = glide_sync.GlideClient.create(glide_sync.GlideClientConfiguration([address]))
+    configuration = glide_sync.GlideClientConfiguration([address], request_timeout=60_000)
+    client: Any = glide_sync.GlideClient.create(configuration)
     batch = glide_sync.Batch(is_atomic=True)
     batch.set("a", "1")
     batch.incr("a")
