@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -125,6 +127,8 @@ def test_a_client_that_waits_is_shown_as_blocked(server: Server) -> None:
 def test_every_element_goes_to_one_client(server: Server) -> None:
     """Threads push, and move what they wait for from queue to queue: nothing is lost, doubled, or left lying."""
     count, lock = 400, threading.Lock()
+    # Nobody stops because nothing came for a while, but because those before have, who may be slow.
+    produced, moved = threading.Event(), threading.Event()
     got: list[bytes] = []
 
     def produce(name: int) -> None:
@@ -134,19 +138,34 @@ def test_every_element_goes_to_one_client(server: Server) -> None:
 
     def move(queue: int) -> None:
         with server.connect() as connection:
-            while connection.command("BLMOVE", f"in{queue}", "out", "LEFT", "RIGHT", "1") is not None:
-                pass
+            is_last = False
+            while connection.command("BLMOVE", f"in{queue}", "out", "LEFT", "RIGHT", "0.2") is not None or not is_last:
+                is_last = produced.is_set()
 
     def consume() -> None:
         with server.connect() as connection:
-            while isinstance(reply := connection.command("BLPOP", "none", "out", "1"), list):
-                assert isinstance(reply[1], bytes)
-                with lock:
-                    got.append(reply[1])
+            is_last = False
+            while isinstance(reply := connection.command("BLPOP", "none", "out", "0.2"), list) or not is_last:
+                is_last = moved.is_set()
+                if isinstance(reply, list):
+                    assert isinstance(reply[1], bytes)
+                    with lock:
+                        got.append(reply[1])
+
+    def and_then(event: threading.Event, *jobs: Callable[[], None]) -> Callable[[], None]:
+        """Does these jobs at once, and sets the event."""
+
+        def do() -> None:
+            try:
+                in_threads(*jobs)
+            finally:
+                event.set()
+
+        return do
 
     in_threads(
-        *[lambda name=name: produce(name) for name in range(3)],
-        *[lambda queue=queue: move(queue) for queue in (0, 1, 2, 0)],
+        and_then(produced, *[partial(produce, name) for name in range(3)]),
+        and_then(moved, *[partial(move, queue) for queue in (0, 1, 2, 0)]),
         *[consume for _ in range(4)],
     )
     assert sorted(got) == sorted(b"%d:%d" % (name, number) for name in range(3) for number in range(count))
