@@ -7,6 +7,7 @@ import random
 
 from info import info
 from resp import Connection, encode
+from waiting import until
 
 USERS = 10_000
 
@@ -36,6 +37,15 @@ def batches() -> list[range]:
 def put_users(connection: Connection) -> None:
     for numbers in batches():
         pipeline(connection, [encode("SET", f"user:{number}", user(number)) for number in numbers])
+
+
+def learn_users(connection: Connection) -> None:
+    """Puts the users and has a dictionary learned from all of them at once, so that no other one follows."""
+    connection.command("CONFIG", "SET", "dictionaries", "no")
+    put_users(connection)
+    connection.command("CONFIG", "SET", "dictionaries", "yes")
+    connection.command("DICTIONARY", "TRAIN")
+    until(lambda: dictionaries(connection, "dictionary_records") == USERS)
 
 
 def assert_users(connection: Connection) -> None:

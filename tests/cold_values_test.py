@@ -45,11 +45,12 @@ def packing(connection: Connection, field: str) -> int:
 
 
 def test_what_nobody_uses_takes_less(start: Start) -> None:
-    server = start(*FAST, "--dictionaries", "no")
+    server = start("--dictionary-cpu-percent", "100", "--cold-after", "0", "--dictionaries", "no")
     with server.connect() as connection:
         put_pages(connection)
         before = info(connection, "memory", "used_memory_dataset")
-        waiting.until(lambda: packing(connection, "packing_tries") == PAGES, seconds=60)
+        connection.command("CONFIG", "SET", "cold-after", "1")
+        waiting.until(lambda: packing(connection, "packing_tries") == PAGES)
         assert packing(connection, "packed_records") > PAGES / 2
         after = info(connection, "memory", "used_memory_dataset")
         assert before - after == packing(connection, "packing_saved_bytes") > 0
@@ -68,7 +69,7 @@ def test_clients_are_not_told_of_it(start: Start) -> None:
         connection.command("WATCH", "page:7", "page:8")
         idle = other.command("OBJECT", "IDLETIME", "page:8")
         other.command("CONFIG", "SET", "cold-after", "1")
-        waiting.until(lambda: packing(other, "packing_tries") == PAGES, seconds=60)
+        waiting.until(lambda: packing(other, "packing_tries") == PAGES)
         assert isinstance(idle, int)
         now_idle = other.command("OBJECT", "IDLETIME", "page:8")
         assert isinstance(now_idle, int)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import waiting
-from alike import dictionaries, put_users
+from alike import dictionaries, learn_users
 from alike import user as record
 from resp import Connection, Map
 from tested import Start
@@ -49,7 +49,7 @@ def test_each_kind_of_values_gets_what_suits_it_and_the_server_says_why(start: S
     server = start("--compression", "auto", "--dictionary-cpu-percent", "100")
     with server.connect(protocol) as connection:
         write(connection, 400)
-        waiting.until(lambda: {b"user:*", b"image:*"} <= decisions(connection).keys(), seconds=60)
+        waiting.until(lambda: {b"user:*", b"image:*"} <= decisions(connection).keys())
         found = decisions(connection)
         chosen = found[b"user:*"]["codec"]
         assert chosen in (b"lz4", b"zstd")
@@ -74,12 +74,12 @@ def test_another_goal_is_decided_anew_and_without_auto_nothing_is(start: Start) 
     server = start("--compression", "auto", "--compression-goal", "memory", "--dictionary-cpu-percent", "100")
     with server.connect() as connection:
         write(connection, 300)
-        waiting.until(lambda: b"user:*" in decisions(connection), seconds=60)
+        waiting.until(lambda: b"user:*" in decisions(connection))
         assert decisions(connection)[b"user:*"]["goal"] == b"memory"
         connection.command("CONFIG", "SET", "compression-goal", "speed")
         assert decisions(connection) == {}
         write(connection, 300)
-        waiting.until(lambda: b"user:*" in decisions(connection), seconds=60)
+        waiting.until(lambda: b"user:*" in decisions(connection))
         assert decisions(connection)[b"user:*"]["goal"] == b"speed"
         connection.command("CONFIG", "SET", "compression", "lz4")
         connection.command("SET", "user:1", user(1) * 4)
@@ -104,8 +104,8 @@ def test_what_is_no_goal_is_refused(start: Start) -> None:
 def test_dictionaries_that_are_fixed_are_used_and_none_is_learned(start: Start) -> None:
     server = start("--dictionary-cpu-percent", "100")
     with server.connect() as connection:
-        put_users(connection)
-        waiting.until(lambda: dictionaries(connection, "dictionaries_active") == 1, seconds=60)
+        learn_users(connection)
+        assert dictionaries(connection, "dictionaries_active") == 1
         connection.command("CONFIG", "SET", "dictionaries", "fixed")
         assert "dictionaries are fixed" in str(connection.command("DICTIONARY", "TRAIN"))
         trainings = dictionaries(connection, "dictionary_trainings")

@@ -11,7 +11,7 @@ import pytest
 
 import servers
 import waiting
-from alike import USERS, assert_users, dictionaries, put_users, user
+from alike import USERS, assert_users, dictionaries, learn_users, put_users, user
 from info import info
 from resp import Argument, Connection, Failure, Map, Other, Reply, Simple
 from servers import Server
@@ -31,8 +31,7 @@ def learned() -> Iterator[Server]:
     """A server that has a dictionary for `user:*`."""
     with servers.snugly(*FAST) as server:
         with server.connect() as connection:
-            put_users(connection)
-            waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS, seconds=60)
+            learn_users(connection)
         yield server
 
 
@@ -179,7 +178,7 @@ def test_a_quiet_server_trains_with_the_values_that_are_there(start: Start) -> N
         put_users(connection)
         set_config(connection, "dictionaries", "yes")
         assert connection.command("DICTIONARY", "TRAIN") == 0
-        waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS, seconds=60)
+        waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS)
         assert_users(connection)
         assert connection.command("DICTIONARY", "TRAIN", "user:*") == 1
 
@@ -202,17 +201,17 @@ def test_excluded_keys_are_left_alone_from_the_next_write_on(start: Start) -> No
         assert connection.command("CONFIG", "GET", "dictionary-exclude") == [b"dictionary-exclude", b"session:* user:*"]
         set_config(connection, "dictionary-exclude", "")
         put_users(connection)
-        waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS, seconds=60)
+        waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS)
         set_config(connection, "dictionary-exclude", "user:1*")
         left = sum(not str(number).startswith("1") for number in range(USERS))
-        waiting.until(lambda: dictionaries(connection, "dictionary_records") == left, seconds=60)
+        waiting.until(lambda: dictionaries(connection, "dictionary_records") == left)
         assert_users(connection)
 
 
 def test_switching_off_ends_sampling_and_use_at_once_and_on_begins_them(start: Start) -> None:
     with start(*FAST).connect() as connection:
         put_users(connection)
-        waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS, seconds=60)
+        waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS)
         set_config(connection, "dictionaries", "no")
         connection.command("SET", "user:7", user(7))
         assert dictionaries(connection, "dictionary_records") == USERS - 1
@@ -226,13 +225,13 @@ def test_switching_off_ends_sampling_and_use_at_once_and_on_begins_them(start: S
 def test_the_limit_of_memory_can_be_changed_at_any_time(start: Start) -> None:
     with start(*FAST, "--dictionary-memory", "1mb").connect() as connection:
         put_users(connection)
-        waiting.until(lambda: dictionaries(connection, "dictionary_trainings") > 0, seconds=60)
+        waiting.until(lambda: dictionaries(connection, "dictionary_trainings") > 0)
         assert dictionaries(connection, "dictionary_sample_bytes") <= 1 << 19
         assert dictionaries(connection, "dictionary_bytes") <= 1 << 19
         set_config(connection, "dictionary-memory", "32mb")
         assert dictionaries(connection, "dictionary_max_bytes") == 32 << 20
         connection.command("DICTIONARY", "TRAIN")
-        waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS, seconds=60)
+        waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS)
         set_config(connection, "dictionary-memory", "1mb")
         assert dictionaries(connection, "dictionary_records") == USERS
         assert_users(connection)
@@ -263,7 +262,7 @@ def test_the_share_of_a_processor_is_kept_to(start: Start) -> None:
     server = start(*FAST)
     with server.connect() as connection:
         put_users(connection)
-        waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS, seconds=60)
+        waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS)
         set_config(connection, "dictionary-cpu-percent", 5)
         begun, before = time.monotonic(), learning_seconds(server)
         use_and_disuse(connection, lambda: time.monotonic() < begun + 4)
@@ -283,6 +282,6 @@ def test_a_rest_ends_as_soon_as_more_may_be_taken(start: Start) -> None:
     with start("--dictionary-cpu-percent", "1").connect() as connection:
         put_users(connection)
         # A training of a tenth of a second and more has a rest behind it that the test would not wait for.
-        waiting.until(lambda: dictionaries(connection, "dictionary_trainings") > 0, seconds=60)
+        waiting.until(lambda: dictionaries(connection, "dictionary_trainings") > 0)
         set_config(connection, "dictionary-cpu-percent", 100)
         waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS, seconds=30)

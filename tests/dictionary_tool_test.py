@@ -14,7 +14,7 @@ import pytest
 
 import servers
 import waiting
-from alike import USERS, dictionaries, put_users, user
+from alike import dictionaries, learn_users, user
 from servers import Server
 from tested import Start
 
@@ -26,8 +26,7 @@ def learned() -> Iterator[Server]:
     """A server whose dictionary 1 is for `user:*`."""
     with servers.snugly("--dictionary-cpu-percent", "100") as server:
         with server.connect() as connection:
-            put_users(connection)
-            waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS, seconds=60)
+            learn_users(connection)
         yield server
 
 
@@ -105,7 +104,7 @@ def test_a_dictionary_goes_from_one_server_to_another_and_is_forgotten(
         assert "ratio before: -" in printed(second, "show", "1")
         assert "another one may be learned" in printed(second, "forget", "1")
         assert connection.command("GET", "user:7") == user(7)
-        waiting.until(lambda: dictionaries(connection, "dictionaries") == 0, seconds=60)
+        waiting.until(lambda: dictionaries(connection, "dictionaries") == 0)
         assert connection.command("GET", "user:7") == user(7)
 
 
