@@ -239,8 +239,10 @@ def test_asyncio(server: Server, library: Any, protocol: int) -> None:
 
 
 def glide_configuration(module: Any, server: Server, **options: Any) -> Any:
+    """That of a client as it comes, but for the time after which it gives a request up: a busy machine may take the
+    quarter of a second."""
     address = glide_shared.NodeAddress("127.0.0.1", server.port)
-    return module.GlideClientConfiguration([address], **options)
+    return module.GlideClientConfiguration([address], request_timeout=60_000, **options)
 
 
 @pytest.fixture(params=[glide_shared.ProtocolVersion.RESP2, glide_shared.ProtocolVersion.RESP3], ids=["resp2", "resp3"])

@@ -24,7 +24,7 @@ def test_small_values_that_are_alike_shrink_by_themselves(start: Start) -> None:
     with server.connect() as connection:
         put_users(connection)
         before = info(connection, "memory", "used_memory_dataset")
-        waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS, seconds=60)
+        waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS)
         after = info(connection, "memory", "used_memory_dataset") + dictionaries(connection, "dictionary_bytes")
         assert after < 0.8 * before
         assert_users(connection)
@@ -46,11 +46,11 @@ def test_deleting_everything_ends_them(start: Start) -> None:
     server = start("--dictionary-cpu-percent", "100", "--threads", "4")
     with server.connect() as connection:
         put_users(connection)
-        waiting.until(lambda: dictionaries(connection, "dictionaries_active") == 1, seconds=60)
+        waiting.until(lambda: dictionaries(connection, "dictionaries_active") == 1)
         connection.command("FLUSHALL")
         assert dictionaries(connection, "dictionaries_active") == 0
         assert connection.command("GET", "user:7") is None
-        waiting.until(lambda: dictionaries(connection, "dictionaries") == 0, seconds=60)
+        waiting.until(lambda: dictionaries(connection, "dictionaries") == 0)
 
 
 def test_switched_off_nothing_is_learned(start: Start) -> None:

@@ -67,17 +67,17 @@ def debugged(connection: Connection, key: str) -> str:
 
 def await_dictionary(connection: Connection) -> None:
     """Waits until nodes need one."""
-    waiting.until(lambda: dictionaries(connection, "dictionary_records") > 0, seconds=120)
+    waiting.until(lambda: dictionaries(connection, "dictionary_records") > 0)
 
 
 def test_lists_shrink_by_themselves_and_come_back_byte_for_byte(start: Start) -> None:
     with start(*ZSTD).connect() as connection:
         push_all(connection, "list")
         before = info(connection, "memory", "used_memory_dataset")
-        waiting.until(lambda: encoded(connection, "list"), seconds=60)
+        waiting.until(lambda: encoded(connection, "list"))
         # One that is trained later may take its place.
         connection.command("CONFIG", "SET", "dictionaries", "fixed")
-        waiting.until(lambda: encoded(connection, "list") and len(listed(connection)) == 1, seconds=60)
+        waiting.until(lambda: encoded(connection, "list") and len(listed(connection)) == 1)
         after = info(connection, "memory", "used_memory_dataset") + dictionaries(connection, "dictionary_bytes")
         assert after < 0.9 * before
         assert connection.command("LRANGE", "list", 0, -1) == EVENTS
@@ -101,7 +101,7 @@ def test_lists_shrink_by_themselves_and_come_back_byte_for_byte(start: Start) ->
         assert dictionaries(connection, "dictionaries_active") == 0
         connection.command("RESTORE", "copy", 0, copy)
         assert connection.command("LRANGE", "copy", 0, -1) == EVENTS
-        waiting.until(lambda: not listed(connection), seconds=60)
+        waiting.until(lambda: not listed(connection))
 
 
 def test_strings_and_lists_that_are_compressed_otherwise_have_nothing_to_do_with_it(start: Start) -> None:
@@ -113,7 +113,7 @@ def test_strings_and_lists_that_are_compressed_otherwise_have_nothing_to_do_with
         assert "ql_dictionary" not in debugged(connection, "list")
     with start(*ZSTD, "--compression", "none").connect() as connection:
         push_all(connection, "list")
-        waiting.until(lambda: dictionaries(connection, "dictionaries_active") == 1, seconds=60)
+        waiting.until(lambda: dictionaries(connection, "dictionaries_active") == 1)
         connection.command("SET", LISTS, b"".join(EVENTS[:20]))
         stored = connection.command("OBJECT", "COMPRESSION", LISTS)
         assert isinstance(stored, list)

@@ -114,7 +114,7 @@ def parse(data: bytes | bytearray, at: int = 0) -> tuple[Reply, int]:
 class Connection:
     """One socket; requests go out as given, replies come back as bytes or parsed."""
 
-    def __init__(self, port: int, protocol: int = 2, timeout: float = 20.0) -> None:
+    def __init__(self, port: int, protocol: int = 2, timeout: float = 60.0) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.pending = bytearray()

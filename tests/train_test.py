@@ -154,7 +154,7 @@ def test_fields_of_newer_programs_stay_in_the_catalogue(filled: Server) -> None:
 
 def test_a_replica_has_the_dictionary_before_the_catalogue_names_it(filled: Server) -> None:
     with servers.valkey("--replicaof", f"127.0.0.1 {filled.port}") as replica, replica.connect() as connection:
-        waiting.until(lambda: connection.command("DBSIZE") == USERS, seconds=30)
+        waiting.until(lambda: connection.command("DBSIZE") == USERS)
         identity = published(filled)
         assert connection.command("EXISTS", f"{{snugly}}:dict:{identity}") == 1
         with filled.connect() as primary:

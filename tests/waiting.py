@@ -9,8 +9,11 @@ from resp import Simple
 from servers import Server
 
 
-def until(condition: Callable[[], bool], seconds: float = 10) -> None:
-    """Waits until the condition holds; fails if it does not in time."""
+def until(condition: Callable[[], bool], seconds: float = 180) -> None:
+    """Waits until the condition holds; fails if it does not in time.
+
+    That is enough for a busy machine, which leaves threads of low priority little of it.
+    """
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "what was waited for did not happen"

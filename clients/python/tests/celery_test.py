@@ -42,7 +42,7 @@ def app(valkey_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iter
     try:
         yield app
         worker.terminate()
-        assert worker.wait(timeout=30) == 0, log.read_text()
+        assert worker.wait(timeout=120) == 0, log.read_text()
     finally:
         worker.kill()
     app.close()
@@ -57,7 +57,7 @@ def stored(server: Server, key: str) -> bytes:
 
 def test_a_result_is_stored_compressed_and_awaited(app: Any, valkey_server: Server) -> None:
     result = app.send_task("celery_app.page", [7])
-    assert result.get(timeout=30) == page(7)
+    assert result.get(timeout=120) == page(7)
     envelope = stored(valkey_server, f"celery-task-meta-{result.id}")
     assert envelope.startswith(b"\0\1\2\0\1")
     assert json.loads(snugly.codec.decode(envelope))["result"] == page(7)
@@ -66,13 +66,13 @@ def test_a_result_is_stored_compressed_and_awaited(app: Any, valkey_server: Serv
 
 def test_an_error_arrives_as_what_it_was(app: Any) -> None:
     with pytest.raises(TypeError, match="missing 1 required positional argument"):
-        app.send_task("celery_app.page", []).get(timeout=30)
+        app.send_task("celery_app.page", []).get(timeout=120)
 
 
 def test_the_parts_of_a_chord_are_joined(app: Any) -> None:
     parts = [app.signature("celery_app.page", [number]) for number in range(3)]
     joined = chord(parts, app=app)(app.signature("celery_app.book"))
-    assert joined.get(timeout=30) == book([page(number) for number in range(3)])
+    assert joined.get(timeout=120) == book([page(number) for number in range(3)])
 
 
 def test_a_result_from_before_is_read_and_the_settings_are_taken(valkey_server: Server) -> None:

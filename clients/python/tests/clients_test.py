@@ -242,9 +242,9 @@ def test_scripts_and_messages_pass_untouched(valkey_server: Server) -> None:
         script(["k"], client=pipeline)
         assert pipeline.get("k").execute()[1] == PAGE
         subscriber.subscribe("news")
-        assert subscriber.get_message(timeout=5)["type"] == "subscribe"
+        assert subscriber.get_message(timeout=60)["type"] == "subscribe"
         client.publish("news", PAGE)
-        assert subscriber.get_message(timeout=5)["data"] == PAGE
+        assert subscriber.get_message(timeout=60)["data"] == PAGE
         client.sadd("set", PAGE)
         assert set(client.smembers("set")) == {PAGE}
         client.restore("copy", 0, client.dump("k"))
@@ -265,9 +265,9 @@ def test_messages_pass_untouched_through_asyncio_clients(valkey_server: Server) 
     async def main(client: Any) -> None:
         async with client.pubsub() as subscriber:
             await subscriber.subscribe("news")
-            assert (await subscriber.get_message(timeout=5))["type"] == "subscribe"
+            assert (await subscriber.get_message(timeout=60))["type"] == "subscribe"
             await client.publish("news", PAGE)
-            assert (await subscriber.get_message(timeout=5))["data"] == PAGE
+            assert (await subscriber.get_message(timeout=60))["data"] == PAGE
         await client.aclose()
 
     for protocol in (2, 3):

@@ -237,7 +237,7 @@ def test_no_value_is_wrong_while_a_primary_is_killed_and_its_replica_takes_over(
         until_each_has_worked(clients, CYCLE)
         killed, replica = nodes[0], nodes[PRIMARIES]
         killed.process.kill()
-        until(lambda: is_primary(replica), 30)
+        until(lambda: is_primary(replica))
         until_each_works_again(clients)
         for client in clients:
             client.stop()

@@ -100,7 +100,9 @@ def glides(valkey_server: Server) -> Iterator[dict[str, Any]]:
         made = {}
         for backend in glide_shared.CompressionBackend:
             compression = glide_shared.CompressionConfiguration(enabled=True, backend=backend)
-            configuration = glide_sync.GlideClientConfiguration([address], compression=compression)
+            configuration = glide_sync.GlideClientConfiguration(
+                [address], compression=compression, request_timeout=60_000
+            )
             made[backend.name] = glide_sync.GlideClient.create(configuration)
             stack.callback(made[backend.name].close)
         yield made
