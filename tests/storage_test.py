@@ -6,7 +6,6 @@ import contextlib
 import random
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 
 import servers
 from histories import scan
+from info import info
 from mounts import read_only, small_disk
 from resp import Simple
 from servers import check, snugly_binary
@@ -179,11 +179,14 @@ def test_a_budget_that_is_too_small_is_refused(tmp_path: Path) -> None:
 
 def test_a_store_is_compacted(store: Path) -> None:
     with servers.snugly("--storage", str(store)) as server, server.connect() as connection:
+        before = info(connection, "disk", "disk_used_bytes")
         for number in range(2_000):
             connection.command("SET", f"key:{number}", random.Random(number).randbytes(3_000))
+        until(lambda: info(connection, "disk", "disk_used_bytes") > before + 1_000_000)
         connection.command("FLUSHALL")
         connection.command("SET", "last", "one")
-        time.sleep(0.5)
+        # What was flushed is removed in the background.
+        until(lambda: info(connection, "disk", "disk_used_bytes") < before + 100_000)
     done = subprocess.run([str(snugly_binary()), "compact", str(store)], capture_output=True, text=True, check=True)
     assert "before" in done.stdout
     assert (store / "data.mdb").stat().st_size < 200_000
