@@ -23,7 +23,7 @@ from snugly.transport.wire import WIRE
 from waiting import until
 
 PAGE = b"<html><body><p>hello</p></body></html>" * 50
-LONG = 5000
+LONG = 60_000
 """Milliseconds that nobody waits for."""
 HERE, THERE = "{a}", "{b}"
 """What keys have in common whose slots the second node has at first, and those that the first has."""

@@ -17,7 +17,7 @@ import pytest
 
 import snugly
 import snugly.asyncio
-from keeping import CATALOGUE, READER, REFRESH, all_threads, own_server, write_until
+from keeping import CATALOGUE, PATIENT, READER, REFRESH, all_threads, own_server, write_until
 from kinds import KINDS, Driver
 from published import PAGES, STORED, USERS, WITH_DICTIONARY, dictionary_key, publish, sender, user
 from servers import Server
@@ -111,7 +111,7 @@ def test_an_idle_asyncio_client_puts_back_what_is_gone() -> None:
 
     with own_server() as (server, plain):
         plain.mset({"user:1": STORED, dictionary_key(USERS): USERS.bytes})
-        asyncio.run(asyncio.wait_for(main(server, plain), 20))
+        asyncio.run(asyncio.wait_for(main(server, plain), 60))
 
 
 def abandoned(client: Any, when: str) -> asyncio.AbstractEventLoop:
@@ -143,7 +143,7 @@ def test_after_a_loop_that_was_closed_with_all_it_had_the_next_one_looks_after_d
         plain.mset({"user:1": STORED, dictionary_key(USERS): USERS.bytes})
         client = KIND[name].make(host="127.0.0.1", port=server.port, compression=READER)
         abandoned(client, when)
-        asyncio.run(asyncio.wait_for(main(client, plain), 20))
+        asyncio.run(asyncio.wait_for(main(client, plain), 60))
 
 
 @pytest.mark.parametrize("when", ["between", "while looking"])
@@ -172,7 +172,7 @@ def test_a_loop_that_was_closed_while_a_dictionary_was_waited_for_is_let_go() ->
         assert not reading.done()
 
     with own_server() as (server, plain):
-        client: Any = snugly.asyncio.Valkey(port=server.port, compression=READER)
+        client: Any = snugly.asyncio.Valkey(port=server.port, compression=PATIENT)
         event_loop = asyncio.new_event_loop()
         event_loop.run_until_complete(wait(client, plain))
         assert asyncio.all_tasks(event_loop)
@@ -199,7 +199,7 @@ def test_a_client_that_is_gone_is_looked_after_no_more() -> None:
     with own_server() as (server, plain):
         plain.mset({"user:1": STORED, dictionary_key(USERS): USERS.bytes})
         connected = plain.info("clients")["connected_clients"]
-        asyncio.run(asyncio.wait_for(main(server), 20))
+        asyncio.run(asyncio.wait_for(main(server), 60))
         until(lambda: plain.info("clients")["connected_clients"] == connected)
 
 
@@ -248,6 +248,6 @@ def test_no_event_loop_waits_for_copies_in_a_folder(name: str, files: Files, tmp
 
     with own_server() as (server, plain), files.watched(folder) as done:
         plain.mset({"user:1": STORED, dictionary_key(USERS): USERS.bytes})
-        asyncio.run(asyncio.wait_for(main(server, plain), 20))
+        asyncio.run(asyncio.wait_for(main(server, plain), 60))
         assert {"os.mkdir", "open", "os.rename", "os.remove"} <= {event for event, _ in done}
         assert [event for event, thread in done if thread is threading.current_thread()] == []

@@ -18,6 +18,8 @@ from waiting import until
 
 REFRESH = 0.6
 READER = CompressionConfiguration(dictionary_refresh=REFRESH)
+# Who waits for a missing dictionary as long as a busy machine takes to put it where it belongs.
+PATIENT = CompressionConfiguration(dictionary_refresh=600.0)
 CATALOGUE = CompressionConfiguration(dictionary="catalogue", dictionary_refresh=REFRESH)
 
 
