@@ -192,7 +192,7 @@ def test_memory_figures_fit_together(start: Start) -> None:
     with start().connect() as connection:
         before = {name: int(value) for name, value in fields(connection, "memory").items() if value.isdigit()}
         for number in range(50):
-            connection.command("SET", f"key:{number}", "x" * 100_000)
+            connection.command("SET", f"key:{number}", random.Random(number).randbytes(100_000))
         connection.command("CONFIG", "SET", "maxmemory", "1gb")
         found = fields(connection, "memory")
         after = {name: int(value) for name, value in found.items() if value.isdigit()}

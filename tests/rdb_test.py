@@ -136,6 +136,6 @@ def test_a_file_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -> 
 def refusal(*options: str) -> str:
     """What a server says that does not start."""
     command = [str(servers.snugly_binary()), "serve", "--port", "0", *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode != 0
     return done.stderr

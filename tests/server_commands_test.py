@@ -187,7 +187,7 @@ def test_shutdown_ends_the_server_in_every_mode(start: Start, modes: list[str]) 
     with server.connect() as connection:
         connection.send(encode("SHUTDOWN", *modes))
         assert connection.read_to_end() == b""
-    assert server.process.wait(20) == 0
+    assert server.process.wait(60) == 0
 
 
 @pytest.mark.snugly_only
@@ -196,7 +196,7 @@ def test_shutdown_does_not_wait_for_a_sleeping_connection_for_long(start: Start)
     with server.connect() as sleeper, server.connect() as connection:
         sleeper.send(encode("DEBUG", "SLEEP", 3600))
         connection.send(encode("SHUTDOWN", "NOSAVE"))
-        assert server.process.wait(20) == 0
+        assert server.process.wait(60) == 0
 
 
 def test_an_unknown_subcommand_of_a_stand_in_is_an_error(connection: Connection) -> None:

@@ -58,7 +58,7 @@ def test_more_than_memory_holds_is_read_from_disk(tmp_path: Path) -> None:
 def refused(folder: Path, *options: str) -> str:
     """What `snugly serve` says before it ends with an error."""
     command = [str(snugly_binary()), "serve", "--port", "0", "--storage", str(folder), *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1, done.stderr
     return done.stderr
 
