@@ -30,7 +30,8 @@ MAGIC = b"\x37\xa4\x30\xec"
 
 @pytest.fixture
 def filled() -> Iterator[Server]:
-    with servers.valkey() as server, server.connect() as connection:
+    # A replica that is there need not wait for others before it gets the data.
+    with servers.valkey("--repl-diskless-sync-delay", "0") as server, server.connect() as connection:
         live.put_users(connection, USERS)
         yield server
 
