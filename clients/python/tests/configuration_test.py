@@ -15,7 +15,6 @@ WRONG = [
     ({"compression_level": 23}, "compression_level is 23: for zstd it is a number from -131072 to 22"),
     ({"compression_level": -131073}, "compression_level is -131073: for zstd it is a number from -131072 to 22"),
     ({"backend": "lz4", "compression_level": 13}, "compression_level is 13: for lz4 it is a number from -128 to 12"),
-    ({"backend": "none", "compression_level": 1}, "compression_level is 1: for none it is a number from 0 to 0"),
     ({"backend": "auto", "compression_level": 1}, "compression_level goes with a backend, and 'auto' chooses both"),
     ({"goal": "small"}, "goal is 'small': choose 'memory', 'balanced', 'speed'"),
     ({"dictionary": "auto", "backend": "lz4"}, "dictionary goes with the backends 'zstd' and 'auto' only, and this is"),
@@ -50,6 +49,12 @@ def test_every_level_of_a_backend_is_taken(backend: Any, levels: list[int]) -> N
     for level in levels:
         tool = snugly.codec.Codec(CompressionConfiguration(backend=backend, compression_level=level))
         assert tool.decode(tool.encode(page)) == page
+
+
+def test_compression_ends_with_the_backend_alone() -> None:
+    page = b"<p>hello</p>" * 100
+    tool = snugly.codec.Codec(CompressionConfiguration(backend=CompressionBackend.NONE, compression_level=19))
+    assert tool.encode(page) == page
 
 
 def test_names_may_be_given_for_members() -> None:

@@ -83,9 +83,11 @@ class Codec:
         self.learner = self._learner() if chosen.learns else None
         # Until something is decided.
         backend = CompressionBackend.ZSTD if chosen.backend == CompressionBackend.AUTO else chosen.backend
+        if not chosen.enabled:
+            backend = CompressionBackend.NONE
         self.native = _native.Codec(
-            backend=backend if chosen.enabled else CompressionBackend.NONE,
-            level=chosen.compression_level if chosen.enabled else None,
+            backend=backend,
+            level=None if backend == CompressionBackend.NONE else chosen.compression_level,
             min_compression_size=chosen.min_compression_size,
             max_decompressed_size=chosen.max_decompressed_size,
             wrap=chosen.existing_envelopes == ExistingEnvelopes.WRAP,

@@ -83,6 +83,7 @@ class CompressionConfiguration:
     backend                 `CompressionBackend.ZSTD` (default), `LZ4`, `AUTO` or `NONE`, or its name.
     goal                    What `AUTO` chooses for: `Goal.MEMORY`, `BALANCED` (default) or `SPEED`.
     compression_level       zstd -131072 to 22 (default 3), lz4 -128 to 12 (default 0). Lower is faster, higher smaller.
+                            With `NONE` it is not looked at, so that one setting ends compression.
     min_compression_size    Shorter values are sent as they are, in bytes, from 6. Default 64. Values under 32 bytes
                             always are.
     max_decompressed_size   Longer values are neither compressed nor decoded, in bytes. Default 512 MiB.
@@ -133,7 +134,7 @@ class CompressionConfiguration:
             ("on_undecodable", OnUndecodable),
         ):
             object.__setattr__(self, name, chosen(name, getattr(self, name), kind))
-        if self.compression_level is not None:
+        if self.compression_level is not None and self.backend != CompressionBackend.NONE:
             if self.backend == CompressionBackend.AUTO:
                 raise ConfigurationError("compression_level goes with a backend, and 'auto' chooses both: give a goal")
             lowest, highest, _ = _native.levels(self.backend)

@@ -89,8 +89,10 @@ def explain(client: object, key: str | bytes, value: str | bytes | None = None) 
 
 
 def plainly(codec: str, level: int | None, dictionary: int | None, why: str) -> Explanation:
-    """For what is not chosen. Without a level, it is the codec's own."""
-    if codec != CompressionBackend.NONE and level is None:
+    """For what is not chosen. Without a level, it is the codec's own; what is not compressed has none."""
+    if codec == CompressionBackend.NONE:
+        level = None
+    elif level is None:
         _, _, level = _native.levels(codec)
     return Explanation(None, codec, level, dictionary, None, (), None, f"{codec}: {why}")
 
