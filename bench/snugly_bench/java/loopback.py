@@ -21,7 +21,9 @@ QUANTUM = "60000"
 
 
 def run(program: str, *words: str) -> None:
-    subprocess.run([find_program(program, "install iproute2"), *words], check=True)
+    """The program says itself what is wrong."""
+    if subprocess.run([find_program(program, "install iproute2"), *words], check=False).returncode != 0:
+        raise SystemExit(f"the network was not limited: this failed: {program} {' '.join(words)}")
 
 
 def separate() -> None:

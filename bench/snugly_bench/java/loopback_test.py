@@ -61,3 +61,20 @@ def test_each_direction_is_limited_by_itself_and_nobody_elses_network_is() -> No
     assert 300_000 < sent["1:1"] < 350_000
     assert 200_000 < sent["1:2"] < 250_000
     assert qdiscs() == before
+
+
+WRONG_RATE = """
+from snugly_bench.java import loopback
+loopback.separate()
+loopback.limit("fast", 7684)
+"""
+
+
+@pytest.mark.skipif(not is_allowed(), reason="takes root, and tc with htb")
+def test_a_rate_that_is_none_is_refused_in_words() -> None:
+    shown = subprocess.run(
+        [sys.executable, "-c", WRONG_RATE], check=False, capture_output=True, text=True, env=environment()
+    )
+    assert shown.returncode == 1
+    assert "rate fast" in shown.stderr
+    assert "Traceback" not in shown.stderr
