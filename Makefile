@@ -11,7 +11,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PROGRAM := target/release/snugly
+# How the program is built that is run and measured; empty for the build that the tests have.
+BUILD := --release
+PROGRAM := target/$(if $(BUILD),release,debug)/snugly
 # Where `make run` keeps the store; empty keeps nothing on disk.
 STORAGE ?= snugly-data
 # Where the real valkey-server is that the tests and benchmarks start.
@@ -44,11 +46,11 @@ help: ## show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## build, then serve on 127.0.0.1:7684 and keep everything in STORAGE (flags in ARGS="--max-memory 1gb")
-	cargo build --release --locked --package snugly
+	cargo build $(BUILD) --locked --package snugly
 	$(PROGRAM) serve --storage "$(STORAGE)" $(ARGS)
 
 demo: $(VENV)/installed ## load real values through a real client, and see what each codec saves and costs
-	cargo build --release --locked --package snugly
+	cargo build $(BUILD) --locked --package snugly
 	$(BENCH) demo --program $(PROGRAM) $(ARGS)
 
 test: test-rust test-minimal test-clients test-python test-go $(if $(MVN),test-java) ## run all tests
@@ -95,7 +97,7 @@ test-deps: $(VENV)/installed ## install what the tests need, into .venv
 	@echo "export SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER)"
 
 test-kills: $(VENV)/installed ## kill the server a thousand times in each situation, and look what is lost
-	cargo build --release --locked --package snugly
+	cargo build $(BUILD) --locked --package snugly
 	SNUGLY_BIN=$(CURDIR)/$(PROGRAM) SNUGLY_KILLS=1000 $(BIN)/python -m pytest --quiet tests/kills_test.py
 
 lint: $(VENV)/installed ## formatters and linters, changing nothing
@@ -153,16 +155,16 @@ fuzz-java: ## fuzz the parsers of the Java library, ten seconds each; needs Mave
 	done
 
 bench: $(VENV)/installed ## measure beside valkey-server and memcached; about twenty minutes
-	cargo build --release --locked --package snugly
+	cargo build $(BUILD) --locked --package snugly
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) servers --program $(PROGRAM) $(ARGS)
 
 bench-clients: $(VENV)/installed ## measure client libraries beside each other; ARGS="--quick" takes two minutes, all half an hour
-	cargo build --release --locked --package snugly
-	$(MATURIN) --release --quiet
+	cargo build $(BUILD) --locked --package snugly
+	$(MATURIN) $(BUILD) --quiet
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) clients --program $(PROGRAM) $(ARGS)
 
 bench-go: $(VENV)/installed ## codecs of Go values beside what was published, and the hook of go-redis beside the bare client
-	cargo build --release --locked --package snugly
+	cargo build $(BUILD) --locked --package snugly
 	$(WITH_GO) SNUGLY_BIN=$(CURDIR)/$(PROGRAM) SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) \
 		$(MAKE) --no-print-directory -C clients/go bench
 
@@ -170,11 +172,11 @@ bench-glide: $(VENV)/installed ## go-redis with the hook beside Valkey GLIDE's c
 	$(WITH_GO) SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(MAKE) --no-print-directory -C clients/go bench-glide
 
 bench-sizes: $(VENV)/installed ## what compression in a client saves and costs by size and type of value, and what to choose
-	cargo build --release --locked --package snugly
-	$(MATURIN) --release --quiet
+	cargo build $(BUILD) --locked --package snugly
+	$(MATURIN) $(BUILD) --quiet
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) sizes --program $(PROGRAM) $(ARGS)
 
-bench-smoke: ## see that every benchmark runs, with tiny numbers
+bench-smoke: ## see that every benchmark runs, with tiny numbers; BUILD= takes the program that the tests have built
 	$(MAKE) bench ARGS="--quick --output target/bench-smoke"
 	$(MAKE) demo ARGS="--values 200"
 	$(MAKE) bench-mixed ARGS="--quick"
@@ -189,19 +191,19 @@ bench-smoke: ## see that every benchmark runs, with tiny numbers
 	$(MAKE) bench-go BENCH_GO=quick
 
 bench-dictionaries: $(VENV)/installed ## what dictionaries that the server learns save and cost, for other values; twenty minutes
-	cargo build --release --locked --package snugly
+	cargo build $(BUILD) --locked --package snugly
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) dictionaries --program $(PROGRAM) $(ARGS)
 
 bench-adaptive: $(VENV)/installed ## compression that the server chooses beside each fixed choice, on mixed values; about ten minutes
-	cargo build --release --locked --package snugly
+	cargo build $(BUILD) --locked --package snugly
 	$(BENCH) adaptive --program $(PROGRAM) $(ARGS)
 
 bench-lists: $(VENV)/installed ## lists with each codec beside valkey-server with LZF and without; ARGS="--quick" shows that it runs
-	cargo build --release --locked --package snugly
+	cargo build $(BUILD) --locked --package snugly
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) lists --program $(PROGRAM) $(ARGS)
 
 bench-mixed: $(VENV)/installed ## what reads from disk cost those who find their values in memory; a minute
-	cargo build --release --locked --package snugly
+	cargo build $(BUILD) --locked --package snugly
 	$(BENCH) mixed --program $(PROGRAM) $(ARGS)
 
 bench-codec: ## what the codec costs over bare contexts
