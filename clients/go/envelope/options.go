@@ -1,6 +1,7 @@
 package envelope
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -85,19 +86,19 @@ type Options struct {
 
 // withDefaults fills in what is not given. It returns an *OptionError for what cannot be.
 func (o Options) withDefaults() (Options, *backend, error) {
-	fill(&o.Backend, Zstd)
-	fill(&o.MinCompressionSize, DefaultMinCompressionSize)
-	fill(&o.MaxDecompressedSize, DefaultMaxDecompressedSize)
-	fill(&o.Window, DefaultWindow)
-	fill(&o.ExistingEnvelopes, Keep)
-	fill(&o.OnUndecodable, Raise)
+	o.Backend = cmp.Or(o.Backend, Zstd)
+	o.MinCompressionSize = cmp.Or(o.MinCompressionSize, DefaultMinCompressionSize)
+	o.MaxDecompressedSize = cmp.Or(o.MaxDecompressedSize, DefaultMaxDecompressedSize)
+	o.Window = cmp.Or(o.Window, DefaultWindow)
+	o.ExistingEnvelopes = cmp.Or(o.ExistingEnvelopes, Keep)
+	o.OnUndecodable = cmp.Or(o.OnUndecodable, Raise)
 	writer := (*backend)(nil)
 	if o.Backend != None {
 		writer = backendNamed(o.Backend)
 		if writer == nil {
 			return o, nil, oneOf("Backend", o.Backend, Zstd, LZ4, None)
 		}
-		fill(&o.CompressionLevel, writer.defaultLevel)
+		o.CompressionLevel = cmp.Or(o.CompressionLevel, writer.defaultLevel)
 		if o.CompressionLevel < writer.leastLevel || o.CompressionLevel > writer.mostLevel {
 			allowed := fmt.Sprintf("for %s it is a number from %d to %d", o.Backend, writer.leastLevel, writer.mostLevel)
 			return o, nil, &OptionError{"CompressionLevel", o.CompressionLevel, allowed}
@@ -124,13 +125,6 @@ func (o Options) withDefaults() (Options, *backend, error) {
 }
 
 func (o Options) effort() effort { return effort{o.CompressionLevel, o.Checksum, o.Window} }
-
-func fill[T comparable](option *T, value T) {
-	var zero T
-	if *option == zero {
-		*option = value
-	}
-}
 
 func oneOf[T ~string](option string, value T, allowed ...T) error {
 	return &OptionError{option, fmt.Sprintf("%q", string(value)), fmt.Sprintf("choose one of %q", allowed)}
