@@ -18,10 +18,10 @@ pytestmark = pytest.mark.snugly_only
 
 
 def user(number: int) -> str:
-    name = random.Random(number).randbytes(6).hex()
-    return json.dumps(
-        {"id": number, "name": name, "email": f"{name}@example.com", "country": "Iceland", "theme": "dark"}
-    )
+    """One whose devices resemble each other, so that compression is worth its time on a slow machine as well."""
+    numbers = random.Random(number)
+    devices = [{"device": numbers.randbytes(4).hex(), "country": "Iceland", "theme": "dark"} for _ in range(12)]
+    return json.dumps({"id": number, "devices": devices})
 
 
 def image(number: int) -> bytes:

@@ -9,6 +9,7 @@ import pytest
 import valkey
 
 import servers
+import waiting
 from snugly_bench.corpora import read_lines
 from snugly_bench.dictionaries import cold, data, memory, speed
 from snugly_bench.dictionaries.cold import Moment, figures
@@ -110,5 +111,6 @@ def test_a_server_is_taught_and_left_without_keys_whether_it_learns_or_not() -> 
 
 def test_a_thread_is_called_as_it_is_looked_for() -> None:
     with start(dictionary_snugly_peer(str(servers.snugly_binary()))) as server:
-        names = [path.read_text().strip() for path in Path(f"/proc/{server.pid}/task").glob("*/comm")]
-    assert THREAD in names
+        tasks = Path(f"/proc/{server.pid}/task")
+        # A thread gives itself its name, when it gets to run.
+        waiting.until(lambda: THREAD in {path.read_text().strip() for path in tasks.glob("*/comm")})
