@@ -318,8 +318,9 @@ def test_a_server_that_stops_is_not_healthy(start: Start, admin: int) -> None:
         with server.connect() as other:
             waiting.until(lambda: re.search(rb" obl=[1-9]", clients(other, "get")) is not None)
         server.process.terminate()
-        waiting.until(lambda: request(admin, "GET", "/health") == (503, "stopping"), seconds=4)
-    assert server.process.wait(60) == 0
+        waiting.until(lambda: request(admin, "GET", "/health") == (503, "stopping"))
+        assert server.process.wait(60) == 0
+    assert "closing connections that did not take their last replies" in server.output()
     with pytest.raises(ConnectionRefusedError):
         request(admin, "GET", "/health")
 

@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import time
 
 import pytest
 
@@ -103,12 +102,11 @@ def test_a_signal_ends_it_gracefully_with_clients_connected(start: Start, signum
     with server.connect() as idle, server.connect() as busy:
         busy.send(b"".join(encode("SET", f"key:{number}", "x" * 1000) for number in range(1000)))
         assert busy.read() == Simple(b"OK")
-        started = time.monotonic()
         server.process.send_signal(signum)
         assert server.process.wait(60) == 0
-        assert time.monotonic() - started < 5
         assert idle.read_to_end() == b""
     assert "panicked" not in server.output()
+    assert "did not take their last replies" not in server.output()
     with pytest.raises(ConnectionRefusedError):
         server.connect()
 

@@ -480,7 +480,14 @@ fn accept_until_stopped(
         while server.clients.len() > 0 && Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        server.clients.list().iter().for_each(|client| client.kill());
+        let late = server.clients.list();
+        if !late.is_empty() {
+            warn!(
+                connections = late.len(),
+                "closing connections that did not take their last replies in time"
+            );
+        }
+        late.iter().for_each(|client| client.kill());
     });
 }
 
