@@ -2,9 +2,9 @@
 # all that must be there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-rust test-minimal test-clients test-python test-go test-java test-valkey-py \
-	test-kills test-deps lint format deny command-documentation \
-	fuzz fuzz-smoke fuzz-java bench bench-clients bench-go bench-glide bench-sizes bench-smoke bench-mixed \
+.PHONY: help run demo program package test test-rust test-minimal test-clients test-python test-go test-java \
+	test-valkey-py test-kills test-deps lint lint-rust lint-python lint-clients lint-go lint-java format deny \
+	command-documentation fuzz fuzz-rust fuzz-go fuzz-java fuzz-smoke bench bench-clients bench-go bench-glide bench-sizes bench-smoke bench-mixed \
 	bench-dictionaries bench-adaptive bench-lists bench-codec bench-protocol bench-java bench-java-codec \
 	bench-java-overhead bench-java-ping clean
 
@@ -53,7 +53,14 @@ demo: $(VENV)/installed ## load real values through a real client, and see what 
 	cargo build $(BUILD) --locked --package snugly
 	$(BENCH) demo --program $(PROGRAM) $(ARGS)
 
-test: test-rust test-minimal test-clients test-python test-go $(if $(MVN),test-java) ## run all tests
+# What the tests share is built once, also where make runs several targets at the same time.
+program:
+	cargo build --locked --package snugly
+
+package: $(VENV)/installed
+	$(MATURIN) --quiet
+
+test: test-rust test-clients test-python test-go $(MVN:%=test-java) test-minimal ## run all tests
 
 test-rust: $(VENV)/installed ## the Rust tests
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) cargo test --locked --workspace
@@ -61,29 +68,21 @@ test-rust: $(VENV)/installed ## the Rust tests
 test-minimal: ## the same tests in a build without codecs
 	cargo test --locked --no-default-features --package snugly-codec --package snugly-store --package snugly-server
 
-test-clients: $(VENV)/installed ## real clients, replies compared with valkey-server, the specification, and bench/
-	cargo build --locked --package snugly
-	$(MATURIN) --quiet
+test-clients: program package ## real clients, replies compared with valkey-server, the specification, and bench/
 	SNUGLY_BIN=$(CURDIR)/target/debug/snugly $(BIN)/python -m pytest --quiet $(ARGS)
 
 # The second run ends with 5 if ARGS leave it no test.
-test-python: $(VENV)/installed ## the Python package; what the libraries' parsers can change once more with those in C
-	cargo build --locked --package snugly
-	$(MATURIN) --quiet
+test-python: program package ## the Python package; what the libraries' parsers can change once more with those in C
 	$(BIN)/pip install --quiet --target $(PARSERS) --upgrade --requirement clients/python/tests/parsers.txt
 	cd clients/python && SNUGLY_BIN=$(CURDIR)/target/debug/snugly $(abspath $(BIN))/python -m pytest --quiet $(ARGS)
 	cd clients/python && SNUGLY_BIN=$(CURDIR)/target/debug/snugly PYTHONPATH=$(abspath $(PARSERS)) \
 		$(abspath $(BIN))/python -m pytest --quiet $(PARSERLESS:%=--ignore=tests/%) $(ARGS) || [ $$? = 5 ]
 
-test-go: $(VENV)/installed ## the Go module, with real clients, servers, a cluster, Python and GLIDE, where Go is here
-	cargo build --locked --package snugly
-	$(MATURIN) --quiet
+test-go: program package ## the Go module, with real clients, servers, a cluster, Python and GLIDE, where Go is here
 	$(WITH_GO) SNUGLY_BIN=$(CURDIR)/target/debug/snugly SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) \
 		SNUGLY_PYTHON=$(abspath $(BIN))/python $(MAKE) --no-print-directory -C clients/go test
 
-test-java: $(VENV)/installed ## the Java library, with real servers, a cluster, GLIDE and the Python package; needs Maven
-	cargo build --locked --package snugly
-	$(MATURIN) --quiet
+test-java: program package ## the Java library, with real servers, a cluster, GLIDE and the Python package; needs Maven
 	SNUGLY_BIN=$(CURDIR)/target/debug/snugly SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) \
 		SNUGLY_PYTHON=$(abspath $(BIN))/python $(MAVEN) -Pbenchmark test $(ARGS)
 
@@ -100,19 +99,30 @@ test-kills: $(VENV)/installed ## kill the server a thousand times in each situat
 	cargo build $(BUILD) --locked --package snugly
 	SNUGLY_BIN=$(CURDIR)/$(PROGRAM) SNUGLY_KILLS=1000 $(BIN)/python -m pytest --quiet tests/kills_test.py
 
-lint: $(VENV)/installed ## formatters and linters, changing nothing
+lint: lint-rust lint-python lint-clients lint-go $(MVN:%=lint-java) ## formatters and linters, changing nothing
+
+lint-rust:
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked --no-default-features --package snugly-codec --package snugly-store \
 		--package snugly-server --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --exclude snugly --no-deps --quiet
+
+lint-python: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	cd clients/python && $(abspath $(BIN))/mypy
+
+lint-clients:
 	$(MAKE) --no-print-directory -C tests/clients lint
+
+lint-go:
 	$(WITH_GO) $(MAKE) --no-print-directory -C clients/go lint
-	$(if $(MVN),$(MAVEN) -Pfuzz -Pbenchmark $(JAVA_FORMATTER):check test-compile $(JAVADOC))
+
+# Not beside the other one that uses Maven: two must not fill the same local repository.
+lint-java: lint-clients
+	$(MAVEN) -Pfuzz -Pbenchmark $(JAVA_FORMATTER):check test-compile $(JAVADOC)
 
 format: $(VENV)/installed ## format everything
 	cargo fmt --all
@@ -127,32 +137,36 @@ command-documentation: $(VENV)/installed ## ask valkey-server what it tells of t
 	SNUGLY_BIN=$(CURDIR)/target/debug/snugly $(BIN)/python tests/document_commands.py
 
 deny: ## check the licences and sources of the dependencies
-	cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny@$(CARGO_DENY)
+	cargo deny --version >/dev/null 2>&1 || cargo install --debug --locked cargo-deny@$(CARGO_DENY)
 	cargo deny --log-level error check bans licenses sources
 
-fuzz: ## fuzz every parser of foreign bytes, FUZZ_SECONDS each
-	cargo fuzz --version >/dev/null 2>&1 || cargo install --locked cargo-fuzz@$(CARGO_FUZZ)
+fuzz: fuzz-rust fuzz-go ## fuzz every parser of foreign bytes, FUZZ_SECONDS each
+
+fuzz-rust:
+	cargo fuzz --version >/dev/null 2>&1 || cargo install --debug --locked cargo-fuzz@$(CARGO_FUZZ)
 	set -e; export CFLAGS=-fno-sanitize-address-use-after-scope; \
 	for crate in $(FUZZED); do \
 		targets=$$(cd crates/$$crate && cargo +nightly fuzz list); \
 		for target in $$targets; do \
 			echo "== $$crate: $$target"; \
 			mkdir -p crates/$$crate/fuzz/corpus/$$target crates/$$crate/fuzz/seeds/$$target; \
-			(cd crates/$$crate && cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+			(cd crates/$$crate && cargo +nightly fuzz run --target-dir $(CURDIR)/target/fuzz \
+				$$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
 				-max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096); \
 		done; \
 	done
-	$(WITH_GO) $(MAKE) --no-print-directory -C clients/go fuzz FUZZ_SECONDS=$(FUZZ_SECONDS)
 
-fuzz-smoke: ## fuzz for a few seconds each
-	$(MAKE) fuzz FUZZ_SECONDS=5
-	$(if $(MVN),$(MAKE) fuzz-java)
+fuzz-go:
+	$(WITH_GO) $(MAKE) --no-print-directory -C clients/go fuzz FUZZ_SECONDS=$(FUZZ_SECONDS)
 
 fuzz-java: ## fuzz the parsers of the Java library, ten seconds each; needs Maven
 	set -e; for target in $(JAVA_FUZZED); do \
 		JAZZER_FUZZ=1 $(MAVEN) -Pfuzz --projects fuzz --also-make test -Dtest=$$target \
 			-Dsurefire.failIfNoSpecifiedTests=false; \
 	done
+
+fuzz-smoke: FUZZ_SECONDS := 5
+fuzz-smoke: fuzz-rust fuzz-go $(MVN:%=fuzz-java) ## fuzz for a few seconds each
 
 bench: $(VENV)/installed ## measure beside valkey-server and memcached; about twenty minutes
 	cargo build $(BUILD) --locked --package snugly
@@ -231,7 +245,7 @@ bench-java-ping: $(VENV)/installed ## how long a PING takes beside a GET of 64 M
 
 clean: ## remove everything that was built
 	cargo clean
-	rm -rf $(VENV) crates/*/fuzz/target clients/python/python/snugly/*.so
+	rm -rf $(VENV) clients/python/python/snugly/*.so
 	$(MAKE) --no-print-directory -C tests/clients clean
 	rm -rf clients/java/target clients/java/*/target
 
