@@ -74,9 +74,7 @@ def test_a_large_value_comes_back_byte_for_byte(coded: Server, size: int) -> Non
 
 
 @given(value=st.binary(max_size=2000), repeated=st.integers(1, 50), suffix=st.binary(max_size=10))
-@settings(
-    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_any_value_comes_back_whatever_is_done_to_it(coded: Server, value: bytes, repeated: int, suffix: bytes) -> None:
     whole = value * repeated
     with coded.connect() as connection:

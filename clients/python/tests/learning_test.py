@@ -605,7 +605,7 @@ def test_an_explanation_has_what_was_measured_and_says_why(valkey_server: Server
 MAKERS = st.sampled_from([user, page, noise, article])
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     goal=st.sampled_from([None, *Goal]),
     dictionary=st.sampled_from([None, "catalogue", "auto"]),

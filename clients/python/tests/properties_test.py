@@ -109,7 +109,7 @@ def glides(valkey_server: Server) -> Iterator[dict[str, Any]]:
 
 
 def examples(count: int) -> settings:
-    return settings(max_examples=count, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    return settings(max_examples=count, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @examples(EXAMPLES // 5)

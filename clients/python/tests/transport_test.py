@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import valkey
 import valkey.asyncio
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from valkey.asyncio.retry import Retry as AsyncRetry
 from valkey.backoff import NoBackoff
@@ -168,7 +168,6 @@ ARGUMENTS = st.one_of(st.binary(), st.text(), st.integers(), st.floats(), st.jus
 
 
 @given(st.lists(ARGUMENTS, max_size=5))
-@settings(deadline=None)
 def test_arguments_are_sent_as_valkey_py_sends_them(valkey_server: Server, arguments: list[Any]) -> None:
     script = "return ARGV"
     with snugly.Valkey(port=valkey_server.port) as native, valkey.Valkey(port=valkey_server.port) as plain:
