@@ -1,9 +1,12 @@
 package valkeygo_test
 
 import (
+	"bytes"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/valkey-io/valkey-go"
 
@@ -35,6 +38,35 @@ func TestAClusterIsCompressed(t *testing.T) {
 	for _, node := range client.Nodes() {
 		expectRefused(t, node.Do(ctx, node.B().Append().Key("key:1").Value("more").Build()).Error())
 	}
+}
+
+func TestClosingTheClientOfANodeLeavesTheDictionariesToTheCluster(t *testing.T) {
+	cluster := servers.NewCluster(t, 3)
+	given := another(t, 0)
+	client, plain := open(t, compression.Options{Dictionary: given, DictionaryRefresh: 200 * time.Millisecond}, valkey.ClientOption{InitAddress: cluster.Addresses})
+	key := fmt.Sprintf("{snugly}:dict:%d", given.ID())
+	isThere := func() bool { return exists(t, plain, key) }
+	holder, other := cluster.Owner(cluster.Slot(t, key))
+	nodes := client.Nodes()
+	ok(t, nodes[holder].Do(ctx, client.B().Set().Key(key+":other").Value(page(1)).Build()).Error())
+	servers.Eventually(t, "the dictionary is not put beside the data", isThere)
+
+	nodes[other].Close()
+	ok(t, plain.Do(ctx, plain.B().Del().Key(key).Build()).Error())
+	servers.Eventually(t, "the dictionary is not put back", isThere)
+
+	client.Close()
+	ok(t, plain.Do(ctx, plain.B().Del().Key(key).Build()).Error())
+	_ = nodes[holder].Do(ctx, client.B().Set().Key(key+":other").Value(page(1)).Build()).Error()
+	if isKept() {
+		t.Error("somebody looks after the dictionaries of a client that is closed")
+	}
+}
+
+// isKept tells whether a goroutine looks after dictionaries, of any client.
+func isKept() bool {
+	goroutines := make([]byte, 1<<20)
+	return bytes.Contains(goroutines[:runtime.Stack(goroutines, true)], []byte("catalogue.(*Keeper).keep"))
 }
 
 func TestAClusterFindsTheNodeAsTheCommandSays(t *testing.T) {

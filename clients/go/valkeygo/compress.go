@@ -15,6 +15,7 @@ import (
 type Client struct {
 	valkey.Client
 	compressor compressing
+	isNode     bool // The compressor is that of the client whose node this is.
 }
 
 var _ valkey.Client = (*Client)(nil)
@@ -38,15 +39,17 @@ func Compress(client valkey.Client, options compression.Options) (*Client, error
 	if client == nil {
 		return nil, errors.New("valkeygo: there is no client to compress: give one that valkey.NewClient has made")
 	}
-	return &Client{client, compressing{compressor, commands.New(compressor.ValueTypes())}}, nil
+	return &Client{Client: client, compressor: compressing{compressor, commands.New(compressor.ValueTypes())}}, nil
 }
 
 // Compressor counts what passed, and has the client's dictionaries.
 func (c *Client) Compressor() *compression.Compressor { return c.compressor.Compressor }
 
-// Close closes the client that this was made from, too.
+// Close closes the client that this was made from, too. The client of a node leaves the compressor to those that share it.
 func (c *Client) Close() {
-	c.compressor.Close()
+	if !c.isNode {
+		c.compressor.Close()
+	}
 	c.Client.Close()
 }
 
@@ -148,11 +151,11 @@ func (c *Client) Dedicate() (valkey.DedicatedClient, func()) {
 	return c.dedicated(inner), cancel
 }
 
-// Nodes is that of a valkey.Client.
+// Nodes is that of a valkey.Client. The clients share this one's compressor.
 func (c *Client) Nodes() map[string]valkey.Client {
 	nodes := c.Client.Nodes()
 	for address, node := range nodes {
-		nodes[address] = &Client{node, c.compressor}
+		nodes[address] = &Client{node, c.compressor, true}
 	}
 	return nodes
 }
