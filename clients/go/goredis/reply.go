@@ -32,11 +32,12 @@ const unfitMessage = "GET into a buffer is refused because compression is on: th
 
 // isUnfit tells whether the reply to a command goes where a restored value may not fit.
 func isUnfit(command redis.Cmder) bool {
-	_, isUnfit := command.(*redis.ZeroCopyStringCmd)
+	_, isUnfit := given(command).(*redis.ZeroCopyStringCmd)
 	return isUnfit
 }
 
-// restore restores the values in the reply that a command has got. Raw replies stay as they are.
+// restore restores the values in the reply that a command has got. Raw replies stay as they are, and so do those that were
+// read as something of another shape.
 func (r *restoration) restore(command redis.Cmder, text restoreText) error {
 	if r.queued != nil {
 		return r.restoreQueued(command, text)
@@ -64,6 +65,9 @@ func (r *restoration) restore(command redis.Cmder, text restoreText) error {
 		command.SetVal(reply)
 		return err
 	case *redis.SliceCmd:
+		var reply any = command.Val()
+		return r.walk(&reply, text)
+	case *redis.JSONSliceCmd:
 		var reply any = command.Val()
 		return r.walk(&reply, text)
 	case *redis.StringSliceCmd:
@@ -94,18 +98,27 @@ func (r *restoration) restore(command redis.Cmder, text restoreText) error {
 	case *redis.XAutoClaimWithDeletedCmd:
 		messages, _, _ := command.Val()
 		return restoreMessages(messages, r.key(), text)
+	case *redis.StringSliceSliceCmd:
+		var reply any = listOf(command.Val())
+		return r.walk(&reply, text)
+	case *redis.StringStructMapCmd:
+		return throughList(r, text, command, textsOf, setOf)
+	case *redis.MapStringInterfaceCmd:
+		return throughList(r, text, command, pairsOf[any], mapOf[any])
+	case *redis.MapMapStringInterfaceCmd:
+		return throughList(r, text, command, rowsOf, mapOfRows)
+	case *redis.MapStringStringSliceCmd:
+		return throughList(r, text, command, pairsOfEach[string], mapOfEach[string])
+	case *redis.MapStringInterfaceSliceCmd:
+		return throughList(r, text, command, pairsOfEach[any], mapOfEach[any])
 	}
 	return nil
 }
 
 // restoreQueued restores the reply to EXEC, which has those to the commands that were queued.
 func (r *restoration) restoreQueued(command redis.Cmder, text restoreText) error {
-	exec, isDo := command.(*redis.Cmd)
-	if !isDo {
-		return nil
-	}
-	replies, isArray := exec.Val().([]any)
-	if !isArray || len(replies) != len(r.queued) {
+	replies := repliesOf(command)
+	if len(replies) != len(r.queued) {
 		return nil
 	}
 	for at := range replies {

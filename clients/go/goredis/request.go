@@ -47,12 +47,46 @@ type encoded struct {
 	restoration restoration
 }
 
-// given is the command that the application gave.
+// given is the command of go-redis that reads the reply: the one that the application gave, or that it has embedded in a
+// type of its own, as go-redis lets no other read one.
 func given(command redis.Cmder) redis.Cmder {
 	if sent, isEncoded := command.(*encoded); isEncoded {
-		return sent.Cmder
+		command = sent.Cmder
 	}
-	return command
+	for {
+		inner := embedded(reflect.Indirect(reflect.ValueOf(command)))
+		if inner == nil {
+			return command
+		}
+		command = inner
+	}
+}
+
+var goRedis = reflect.TypeFor[redis.Cmd]().PkgPath()
+
+// embedded is the command that a type outside go-redis embeds; nil for others.
+func embedded(value reflect.Value) redis.Cmder {
+	if value.Kind() != reflect.Struct || value.Type().PkgPath() == goRedis {
+		return nil
+	}
+	for at := range value.NumField() {
+		if !value.Type().Field(at).Anonymous {
+			continue
+		}
+		field := value.Field(at)
+		if field.Kind() == reflect.Struct && field.CanAddr() {
+			field = field.Addr()
+		}
+		if !field.CanInterface() {
+			// A type that is not exported may embed one that is.
+			if inner := embedded(reflect.Indirect(field)); inner != nil {
+				return inner
+			}
+		} else if inner, isCommand := field.Interface().(redis.Cmder); isCommand {
+			return inner
+		}
+	}
+	return nil
 }
 
 // Args are the arguments that are sent.

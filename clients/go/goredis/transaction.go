@@ -100,11 +100,23 @@ func isQueued(command redis.Cmder) bool {
 	return false
 }
 
-// queuedBefore is what is to be done with the elements of the reply to an EXEC that was given with Do, in a batch that has
-// the transaction written out; nil for another command.
+// repliesOf are the elements of the reply to EXEC. There are none in the EXEC that go-redis sends for TxPipelined.
+func repliesOf(command redis.Cmder) []any {
+	switch command := given(command).(type) {
+	case *redis.Cmd:
+		replies, _ := command.Val().([]any)
+		return replies
+	case *redis.SliceCmd:
+		return command.Val()
+	}
+	return nil
+}
+
+// queuedBefore is what is to be done with the elements of the reply to an EXEC, in a batch that has the transaction written
+// out; nil for another command.
 func queuedBefore(requests []request, at int) (queued []restoration) {
-	exec, isDo := requests[at].command.(*redis.Cmd)
-	if !isDo || boundaryOf(exec) != commands.Runs {
+	command := requests[at].command
+	if boundaryOf(command) != commands.Runs || len(repliesOf(command)) == 0 {
 		return nil
 	}
 	first := at
