@@ -24,6 +24,7 @@ func newRestoration(shape *commands.Shape, found commands.Found, words arguments
 		made.key = words[found.Keys[0]]
 	}
 	if shape.IsOfArguments() {
+		made.keys = make([]string, 0, len(found.Keys))
 		for _, at := range found.Keys {
 			made.keys = append(made.keys, words[at])
 		}
@@ -34,7 +35,7 @@ func newRestoration(shape *commands.Shape, found commands.Found, words arguments
 // gather has the dictionaries at hand that a reply needs which comes alone.
 func (r restoration) gather(ctx context.Context, compressor compressing, result valkey.ValkeyResult) {
 	if r.shape != nil && !r.shape.IsValue() {
-		gather(ctx, compressor, []*valkey.ValkeyMessage{messageOf(&result)}, []restoration{r})
+		gather(ctx, compressor, messagesOf([]valkey.ValkeyResult{result}), []restoration{r})
 	}
 }
 
@@ -44,10 +45,18 @@ func (r restoration) restore(ctx context.Context, compressor compressing, result
 	if r.shape == nil || result.Error() != nil {
 		return result
 	}
-	if err := r.restoreMessage(ctx, compressor, messageOf(&result)); err != nil {
+	if r.shape.IsValue() {
+		if err := r.restoreValue(ctx, compressor, messageOf(&result)); err != nil {
+			return failed(err)
+		}
+		return result
+	}
+	// Only what is walked is allocated.
+	walked := result
+	if err := r.restoreMessage(ctx, compressor, messageOf(&walked)); err != nil {
 		return failed(err)
 	}
-	return result
+	return walked
 }
 
 // restoreMessage restores the values in a reply. The message is the caller's own, but its elements may be shared.
@@ -55,26 +64,32 @@ func (r restoration) restoreMessage(ctx context.Context, compressor compressing,
 	if r.shape == nil {
 		return nil
 	}
-	restore := func(message *valkey.ValkeyMessage, key string) error {
-		value, err := compressor.Restore(ctx, key, textOf(message))
-		if err == nil {
-			setText(message, value)
-		}
-		return err
-	}
 	if r.shape.IsValue() {
-		if markingOf(message) != marksText {
-			return nil
-		}
-		return restore(message, r.key)
+		return r.restoreValue(ctx, compressor, message)
 	}
 	keys := r.keys
 	if keys == nil {
 		keys = []string{r.key}
 	}
 	return r.shape.Walk(reply{message}, keys, func(value commands.Reply, key string) error {
-		return restore(value.(reply).message, key)
+		return restoreText(ctx, compressor, value.(reply).message, key)
 	})
+}
+
+// restoreValue restores a reply that is a value.
+func (r restoration) restoreValue(ctx context.Context, compressor compressing, message *valkey.ValkeyMessage) error {
+	if markingOf(message) != marksText {
+		return nil
+	}
+	return restoreText(ctx, compressor, message, r.key)
+}
+
+func restoreText(ctx context.Context, compressor compressing, message *valkey.ValkeyMessage, key string) error {
+	value, err := compressor.Restore(ctx, key, textOf(message))
+	if err == nil {
+		setText(message, value)
+	}
+	return err
 }
 
 // gather has the dictionaries at hand that several replies need, each with what is to be done with it.
@@ -124,8 +139,9 @@ func (r reply) Elements() (elements []commands.Reply, isMap, isArray bool) {
 	}
 	own := slices.Clone(elementsOf(r.message))
 	setElements(r.message, own)
+	elements = make([]commands.Reply, len(own))
 	for at := range own {
-		elements = append(elements, reply{&own[at]})
+		elements[at] = reply{&own[at]}
 	}
 	return elements, isMap, isArray
 }

@@ -318,6 +318,25 @@ func TestTheExampleRuns(t *testing.T) {
 	expectStored(t, plain, "page:1", "<html>"+strings.Repeat("<p>hello</p>", 500))
 }
 
+func TestAReplyWithoutAnEnvelopeIsReadWithoutAllocatingMore(t *testing.T) {
+	client, plain := open(t, compression.Options{}, valkey.ClientOption{InitAddress: []string{servers.Valkey(t)}})
+	ok(t, plain.Do(ctx, plain.B().Set().Key("key").Value("short").Build()).Error())
+	do := func(client valkey.Client) error { return client.Do(ctx, client.B().Get().Key("key").Build()).Error() }
+	doCache := func(client valkey.Client) error {
+		return client.DoCache(ctx, client.B().Get().Key("key").Cache(), time.Hour).Error()
+	}
+	allocations := func(client valkey.Client, read func(valkey.Client) error) float64 {
+		return testing.AllocsPerRun(200, func() { ok(t, read(client)) })
+	}
+	// The first DoCache makes room for what is under way on the connection.
+	if more := allocations(client, doCache) - allocations(plain, doCache); more > 0 {
+		t.Errorf("DoCache: %v allocations more", more)
+	}
+	if more := allocations(client, do) - allocations(plain, do); more > 0 {
+		t.Errorf("Do: %v allocations more", more)
+	}
+}
+
 func exists(t testing.TB, plain valkey.Client, key string) bool {
 	t.Helper()
 	count, err := plain.Do(ctx, plain.B().Exists().Key(key).Build()).AsInt64()
