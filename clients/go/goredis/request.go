@@ -54,6 +54,11 @@ func given(command redis.Cmder) redis.Cmder {
 		command = sent.Cmder
 	}
 	for {
+		switch command.(type) {
+		case *redis.StringCmd, *redis.StatusCmd, *redis.SliceCmd, *redis.Cmd:
+			// Most are, and reflection takes longer.
+			return command
+		}
 		inner := embedded(reflect.Indirect(reflect.ValueOf(command)))
 		if inner == nil {
 			return command

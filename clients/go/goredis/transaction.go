@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -13,8 +14,8 @@ import (
 // transaction is one that an application writes out on a connection of its own: MULTI, commands and EXEC, each a call. There
 // is one for each Conn and Tx, and one for each client, of which nobody expects transactions.
 type transaction struct {
-	mutex   sync.Mutex
-	isOpen  bool
+	isOpen  atomic.Bool
+	mutex   sync.Mutex    // Guards what follows, and changes of isOpen.
 	refused error         // The first refusal since MULTI.
 	queued  []restoration // What is to be done with the elements of EXEC's reply.
 }
@@ -38,7 +39,7 @@ func (t *transaction) process(ctx context.Context, next redis.ProcessHook, comma
 		t.restart(false)
 	}
 	err = next(ctx, command)
-	if err == nil && isQueued(command) {
+	if err == nil && t.isOpen.Load() && isQueued(command) {
 		t.queue(wanted)
 	}
 	return nil, err
@@ -58,7 +59,7 @@ func (t *transaction) discard(ctx context.Context, next redis.ProcessHook, refus
 func (t *transaction) refuse(refused error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	if t.isOpen && t.refused == nil {
+	if t.isOpen.Load() && t.refused == nil {
 		t.refused = refused
 	}
 }
@@ -73,7 +74,7 @@ func (t *transaction) firstRefusal() error {
 func (t *transaction) queue(wanted restoration) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	if t.isOpen {
+	if t.isOpen.Load() {
 		t.queued = append(t.queued, wanted)
 	}
 }
@@ -83,7 +84,8 @@ func (t *transaction) restart(isOpen bool) (queued []restoration) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	queued = t.queued
-	t.isOpen, t.refused, t.queued = isOpen, nil, nil
+	t.isOpen.Store(isOpen)
+	t.refused, t.queued = nil, nil
 	return queued
 }
 
