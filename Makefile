@@ -177,7 +177,7 @@ bench-clients: $(VENV)/installed ## measure client libraries beside each other; 
 	$(MATURIN) $(BUILD) --quiet
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) clients --program $(PROGRAM) $(ARGS)
 
-bench-go: $(VENV)/installed ## codecs of Go values beside what was published, and the hook of go-redis beside the bare client
+bench-go: $(VENV)/installed ## codecs of Go values beside what was published, and go-redis with the hook and without; ARGS="-only hook"
 	cargo build $(BUILD) --locked --package snugly
 	$(WITH_GO) SNUGLY_BIN=$(CURDIR)/$(PROGRAM) SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) \
 		$(MAKE) --no-print-directory -C clients/go bench
@@ -202,7 +202,7 @@ bench-smoke: ## see that every benchmark runs, with tiny numbers; BUILD= takes t
 	$(if $(MVN),$(MAKE) bench-java ARGS="--minimal --dataSize 4000 --concurrentTasks '1 8' --link 'direct 1gbit' \
 		--data json --resultsFile target/bench-smoke/java.json")
 	$(if $(MVN),$(MAKE) bench-java-codec ARGS="-f 0 -wi 0 -i 1 -r 10ms -p size=512 -p level=zstd:3 -p values=json -e Direct")
-	$(MAKE) bench-go BENCH_GO=quick
+	$(MAKE) bench-go ARGS="-rounds 1 -seconds 0.01 -records 50"
 
 bench-dictionaries: $(VENV)/installed ## what dictionaries that the server learns save and cost, for other values; twenty minutes
 	cargo build $(BUILD) --locked --package snugly

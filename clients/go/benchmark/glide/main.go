@@ -11,6 +11,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log"
 	"net"
@@ -34,7 +35,11 @@ var ofGLIDE = comparison.Ratio{Title: "of GLIDE's", Of: func(name comparison.Nam
 }}
 
 func main() {
-	if err := comparison.Run(open, comparison.OfBare, ofGLIDE); err != nil {
+	flags := comparison.NewFlags()
+	flag.Parse()
+	if err := flags.Run(func(settings comparison.Settings) error {
+		return comparison.Run(settings, open, comparison.OfBare, ofGLIDE)
+	}); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -5,61 +5,49 @@ package comparison
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"runtime/pprof"
 	"slices"
 	"time"
 
 	"snugly.dev/go/internal/servers"
 )
 
-// Run is a program that compares the ways that open gives for the address of a server, and prints a table. It reads the
-// flags of the command line, and starts a server where they name none.
-func Run(open func(address string) ([]Way, error), ratios ...Ratio) error {
-	address := flag.String("address", "", "the server to measure with; one of its own without this")
-	seconds := flag.Float64("seconds", 1, "how long each way is measured in a round")
-	rounds := flag.Int("rounds", 7, "how many rounds there are")
-	profile := flag.String("cpuprofile", "", "where a profile of the processor's time is written")
-	only := flag.String("only", "", `the one way that is measured, such as "go-redis lz4"`)
-	flag.Parse()
-	if *rounds < 1 {
-		return errors.New("-rounds must be at least 1")
-	}
-	if *profile != "" {
-		file, err := os.Create(*profile)
-		if err != nil {
-			return err
-		}
-		if err := pprof.StartCPUProfile(file); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
-	}
-	if *address == "" {
+// Settings is how much is measured, and with what.
+type Settings struct {
+	Rounds int
+	// Round is how long each way is measured in a round.
+	Round time.Duration
+	// Address is that of the server to measure with; empty for one that is started.
+	Address string
+	// Way is the name of the one that is measured; empty for all.
+	Way string
+}
+
+// Run compares the ways that open gives for the address of a server, and prints a table.
+func Run(settings Settings, open func(address string) ([]Way, error), ratios ...Ratio) error {
+	if settings.Address == "" {
 		started, stop, isHere := servers.ForExamples()
 		if !isHere {
 			return errors.New("there is no valkey-server: set SNUGLY_VALKEY_SERVER, or give an address")
 		}
 		defer stop()
-		*address = started
+		settings.Address = started
 	}
-	ways, err := open(*address)
+	ways, err := open(settings.Address)
 	if err != nil {
 		return err
 	}
 	for _, way := range ways {
 		defer way.Client.Close()
 	}
-	if *only != "" {
-		at := slices.IndexFunc(ways, func(way Way) bool { return way.String() == *only })
+	if settings.Way != "" {
+		at := slices.IndexFunc(ways, func(way Way) bool { return way.String() == settings.Way })
 		if at < 0 {
-			return fmt.Errorf("there is no way %q; there are %v", *only, names(ways))
+			return fmt.Errorf("there is no way %q; there are %v", settings.Way, names(ways))
 		}
 		ways = ways[at : at+1]
 	}
-	measurer := newMeasurer(*address, *rounds, time.Duration(*seconds*float64(time.Second)))
+	measurer := newMeasurer(settings.Address, settings.Rounds, settings.Round)
 	defer measurer.close()
 	printHeading(ratios)
 	for _, operation := range operations {

@@ -1,4 +1,4 @@
-package main
+package codecs
 
 import (
 	"encoding/json"
@@ -37,7 +37,7 @@ func steps() ([]step, error) {
 }
 
 // record measures one record.
-func record(how settings) error {
+func record(how Settings) error {
 	all, err := steps()
 	if err != nil {
 		return err

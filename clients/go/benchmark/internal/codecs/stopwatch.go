@@ -1,4 +1,4 @@
-package main
+package codecs
 
 import (
 	"slices"
@@ -14,15 +14,15 @@ type measured struct {
 
 // measure runs candidates in turns, so that a machine whose speed changes is the same for all, and gives the median of the
 // rounds for each.
-func measure(how settings, candidates ...func()) []measured {
+func measure(how Settings, candidates ...func()) []measured {
 	times := make([][]float64, len(candidates))
 	results := make([]measured, len(candidates))
 	for at, candidate := range candidates {
-		results[at].allocations = testing.AllocsPerRun(how.rounds, candidate)
+		results[at].allocations = testing.AllocsPerRun(how.Rounds, candidate)
 	}
-	for range how.rounds {
+	for range how.Rounds {
 		for at, candidate := range candidates {
-			times[at] = append(times[at], once(how.round, candidate))
+			times[at] = append(times[at], once(how.Round, candidate))
 		}
 	}
 	for at := range results {

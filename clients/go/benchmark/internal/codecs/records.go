@@ -1,4 +1,4 @@
-package main
+package codecs
 
 import (
 	"context"
@@ -14,11 +14,11 @@ import (
 const firstTrained = 2_000
 
 // records measures the same records one by one, each at a key of its own, with zstd and with a trained dictionary.
-func records(how settings) error {
+func records(how Settings) error {
 	table := newTable("The same records one by one, zstd at its fastest (level 1) where there is nothing else; times in ns for a record",
-		"", "bytes of "+count(how.records), "of zstd's", "encode", "decode")
+		"", "bytes of "+count(how.Records), "of zstd's", "encode", "decode")
 	for _, form := range []struct{ alone, compressed cache.Codec }{{cache.JSON, cache.JSONZstd}, {cache.Msgp, cache.MsgpZstd}} {
-		dictionary, err := trainedOn(form.alone, how.trained)
+		dictionary, err := trainedOn(form.alone, how.trained())
 		if err != nil {
 			return err
 		}
@@ -51,8 +51,8 @@ func (r recordsRow) name() string {
 }
 
 // measureRecords adds rows to a table; the second one is that of zstd alone.
-func measureRecords(how settings, table table, rows []recordsRow) error {
-	values := layout.Records(how.records)
+func measureRecords(how Settings, table table, rows []recordsRow) error {
+	values := layout.Records(how.Records)
 	sizes := make([]int, len(rows))
 	var encoders, decoders []func()
 	for at, row := range rows {
@@ -89,15 +89,15 @@ func measureRecords(how settings, table table, rows []recordsRow) error {
 	encoding, decoding := measure(how, encoders...), measure(how, decoders...)
 	for at, row := range rows {
 		table.row(row.name(), count(sizes[at]), ratio(float64(sizes[at])/float64(sizes[1])),
-			nanoseconds(encoding[at].nanoseconds/float64(how.records)), nanoseconds(decoding[at].nanoseconds/float64(how.records)))
+			nanoseconds(encoding[at].nanoseconds/float64(how.Records)), nanoseconds(decoding[at].nanoseconds/float64(how.Records)))
 	}
 	return nil
 }
 
 // predictable says how much of a record is the same in all, which a dictionary saves, and what is left to say.
-func predictable(how settings) error {
+func predictable(how Settings) error {
 	total, values := 0, 0
-	for _, record := range layout.Records(how.records) {
+	for _, record := range layout.Records(how.Records) {
 		text, err := json.Marshal(record)
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-package main
+package codecs
 
 import (
 	"context"
@@ -77,7 +77,7 @@ func allPages() ([]page, error) {
 }
 
 // pages measures a page of a thousand records at one key, under each codec.
-func pages(how settings) error {
+func pages(how Settings) error {
 	all, err := allPages()
 	if err != nil {
 		return err
