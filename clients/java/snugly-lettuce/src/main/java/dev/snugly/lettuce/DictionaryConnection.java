@@ -1,5 +1,7 @@
 package dev.snugly.lettuce;
 
+import io.lettuce.core.RedisCommandInterruptedException;
+import io.lettuce.core.RedisConnectionException;
 import io.lettuce.core.RedisException;
 import io.lettuce.core.api.StatefulConnection;
 import io.lettuce.core.cluster.api.sync.RedisClusterCommands;
@@ -7,15 +9,18 @@ import io.lettuce.core.codec.ByteArrayCodec;
 import io.lettuce.core.codec.RedisCodec;
 import java.lang.System.Logger.Level;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
  * The one connection of a client on which dictionaries are asked for, by any number of threads. Its
- * values are left alone. It is opened when it is first needed.
+ * values are left alone. It is opened when it is first needed, by the first that needs it for all
+ * others; when that fails, the next one tries again.
  */
 final class DictionaryConnection {
   /** The codec of connections that do not compress. */
@@ -42,8 +47,11 @@ final class DictionaryConnection {
   private final AtomicInteger asking = new AtomicInteger(1);
 
   private final CompletableFuture<Void> ended = new CompletableFuture<>();
-  private Opened opened;
-  private boolean isWarned;
+
+  /** What opens the connection or has opened it; null before the first, and after a failure. */
+  private final AtomicReference<CompletableFuture<Opened>> opening = new AtomicReference<>();
+
+  private final AtomicBoolean isWarned = new AtomicBoolean();
 
   DictionaryConnection(Supplier<Opened> connect) {
     this.connect = connect;
@@ -69,21 +77,39 @@ final class DictionaryConnection {
     }
   }
 
-  private synchronized RedisClusterCommands<byte[], byte[]> commands() {
-    if (opened == null) {
-      try {
-        opened = connect.get();
-      } catch (RuntimeException error) {
-        warn(error);
-        throw error;
-      }
-    }
-    return opened.commands();
+  private RedisClusterCommands<byte[], byte[]> commands() {
+    CompletableFuture<Opened> own = new CompletableFuture<>();
+    CompletableFuture<Opened> other = opening.compareAndExchange(null, own);
+    return (other == null ? openForAll(own) : awaited(other)).commands();
   }
 
-  private void warn(RuntimeException error) {
-    if (!isWarned && !isClosed.get()) {
-      isWarned = true;
+  private Opened openForAll(CompletableFuture<Opened> told) {
+    try {
+      Opened opened = connect.get();
+      told.complete(opened);
+      return opened;
+    } catch (RuntimeException | Error error) {
+      opening.set(null);
+      told.completeExceptionally(error);
+      warn(error);
+      throw error;
+    }
+  }
+
+  private static Opened awaited(CompletableFuture<Opened> opening) {
+    try {
+      return opening.get();
+    } catch (InterruptedException error) {
+      Thread.currentThread().interrupt();
+      throw new RedisCommandInterruptedException(error);
+    } catch (ExecutionException error) {
+      throw new RedisConnectionException(
+          "there is no connection to ask for dictionaries", error.getCause());
+    }
+  }
+
+  private void warn(Throwable error) {
+    if (!isClosed.get() && isWarned.compareAndSet(false, true)) {
       System.getLogger("dev.snugly")
           .log(
               Level.WARNING,
@@ -94,10 +120,14 @@ final class DictionaryConnection {
   }
 
   /** Has a connection that is lost opened anew when it is needed, whatever its options are. */
-  synchronized void forgetIfLost() {
-    if (opened != null && !isClosed.get() && !opened.connection().isOpen()) {
+  void forgetIfLost() {
+    CompletableFuture<Opened> last = opening.get();
+    if (last == null || !last.isDone() || last.isCompletedExceptionally() || isClosed.get()) {
+      return;
+    }
+    Opened opened = last.join();
+    if (!opened.connection().isOpen() && opening.compareAndSet(last, null)) {
       opened.connection().close();
-      opened = null;
     }
   }
 
