@@ -10,6 +10,7 @@ import dev.snugly.testing.Server;
 import java.util.List;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.cache.CacheManager;
 import org.springframework.cache.annotation.EnableCaching;
@@ -19,6 +20,7 @@ import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.jedis.JedisConnectionFactory;
 
 /** Applications with Jedis. It is run with a class path that has no Lettuce. */
+@Tag("without-lettuce")
 class WithoutLettuceTest {
   private static final String PAGE = "<p>a page of some length</p>".repeat(40);
 
