@@ -30,7 +30,7 @@ type Options struct {
 	// that go first in a roll-out.
 	Backend envelope.Backend
 	// CompressionLevel is the backend's level: zstd -131072 to 22, lz4 -128 to 12; below the default faster, above
-	// smaller. 0 is the default: 3 for zstd, 0 for lz4.
+	// smaller. 0 is the default: 3 for zstd, 0 for lz4. With None it is not looked at.
 	CompressionLevel int
 	// MinCompressionSize is the length from which on values are compressed, in bytes, from 6. Default 64. Values under
 	// 32 bytes never are.
@@ -49,10 +49,10 @@ type Options struct {
 	ValueTypes []ValueType
 
 	// UseCatalogue writes values with the dictionaries that the catalogue beside the data has for their keys. It goes
-	// with zstd. What others wrote with dictionaries is read in any case.
+	// with zstd. What others wrote with dictionaries is read in any case. With None it is not looked at.
 	UseCatalogue bool
 	// Dictionary is one that all values are written with, whatever their keys, instead. The client puts it beside the
-	// data, and writes with it while it is there.
+	// data, and writes with it while it is there. With None it is for reading only.
 	Dictionary *envelope.Dictionary
 	// DictionaryPrefix is what the keys of dictionaries begin with. Default "{snugly}".
 	DictionaryPrefix string
@@ -78,7 +78,7 @@ func (o *Options) forEnvelopes(dictionaries envelope.Dictionaries) envelope.Opti
 
 func (o *Options) forCatalogue() catalogue.Options {
 	return catalogue.Options{
-		IsUsed: o.UseCatalogue, Given: o.Dictionary, Prefix: o.DictionaryPrefix, Refresh: o.DictionaryRefresh,
+		IsUsed: o.UseCatalogue && o.Backend != envelope.None, Given: o.Dictionary, Prefix: o.DictionaryPrefix, Refresh: o.DictionaryRefresh,
 		Folder: o.DictionaryFolder, Exclude: o.DictionaryExclude, Logger: o.Logger,
 	}
 }
@@ -96,10 +96,10 @@ func (o *Options) valueTypes() ([]ValueType, error) {
 	return o.ValueTypes, nil
 }
 
-// checkDictionaries refuses dictionaries for a backend that has none.
+// checkDictionaries refuses dictionaries for a backend that has none. Who goes back to None changes nothing else.
 func (o *Options) checkDictionaries() error {
 	uses := o.UseCatalogue || o.Dictionary != nil
-	if uses && o.Backend != envelope.Zstd && o.Backend != "" {
+	if uses && o.Backend == envelope.LZ4 {
 		return &envelope.OptionError{Option: "Backend", Value: fmt.Sprintf("%q", string(o.Backend)), Allowed: "dictionaries go with zstd only"}
 	}
 	return nil

@@ -98,6 +98,25 @@ func TestValuesAreWrittenWithTheDictionariesOfTheCatalogue(t *testing.T) {
 	})
 }
 
+func TestWhoGoesBackToNoCompressionReadsWithDictionariesAndWritesWithout(t *testing.T) {
+	address := servers.Valkey(t)
+	profiles := dictionary(t, "profiles")
+	writer := open(t, address, compression.Options{Dictionary: profiles, DictionaryRefresh: quick})
+	eventuallyWrites(t, writer.client, writer.plain, "user:1", profiles.ID())
+	writer.compressor.Close()
+	ok(t, writer.plain.Del(ctx, keyOf(profiles.ID())).Err())
+	none := open(t, address, compression.Options{Dictionary: profiles, DictionaryRefresh: quick, Backend: envelope.None, CompressionLevel: 9})
+	same(t, none.client.Get(ctx, "user:1").Val(), profile(1))
+	servers.Eventually(t, "it was not put back for others", func() bool { return none.plain.Exists(ctx, keyOf(profiles.ID())).Val() == 1 })
+	publish(t, none.plain, "*", profiles, "")
+	ofCatalogue := open(t, address, compression.Options{UseCatalogue: true, DictionaryRefresh: quick, Backend: envelope.None})
+	same(t, ofCatalogue.client.Get(ctx, "user:1").Val(), profile(1))
+	for _, each := range []redis.Cmdable{none.client, ofCatalogue.client} {
+		ok(t, each.Set(ctx, "user:2", profile(2), 0).Err())
+		same(t, none.plain.Get(ctx, "user:2").Val(), profile(2))
+	}
+}
+
 func TestADictionaryIsUsedOneRefreshAfterItWasPublished(t *testing.T) {
 	address := servers.Valkey(t)
 	profiles := dictionary(t, "profiles")

@@ -112,7 +112,7 @@ pub(crate) struct Dictionaries {
     picture: ArcSwap<Picture>,
     /// The keys whose values are written without, as globs.
     excluded: Vec<Vec<u8>>,
-    /// What is written with whatever the key is, once that is allowed.
+    /// Always at hand, and what is written with whatever the key is, if anything is and once that is allowed.
     given: Option<Arc<Held>>,
     listed: Mutex<Listed>,
     /// Whether values are ever written with a dictionary.
@@ -126,21 +126,21 @@ pub(crate) struct Dictionaries {
 
 #[pymethods]
 impl Dictionaries {
-    /// `given` is written with whatever the key is; without it, what the catalogue says, if `by_catalogue`. `wake` is
-    /// called when dictionaries are used, at most once a second, and at once after `sleep`; whoever gives it says by
-    /// `allow` when `given` may be used. Values whose keys match one of the globs in `excluded` are written without.
+    /// If `writes`, `given` is written with whatever the key is; without it, what the catalogue says. `wake` is called
+    /// when dictionaries are used, at most once a second, and at once after `sleep`; whoever gives it says by `allow`
+    /// when `given` may be written with. Values whose keys match one of the globs in `excluded` are written without.
     #[new]
-    #[pyo3(signature = (given, by_catalogue, excluded, wake))]
+    #[pyo3(signature = (given, writes, excluded, wake))]
     fn new(
         given: Option<&Dictionary>,
-        by_catalogue: bool,
+        writes: bool,
         excluded: Vec<Vec<u8>>,
         wake: Option<Py<PyAny>>,
     ) -> Dictionaries {
         let given = given.map(|given| Arc::new(Held::new(given.0.clone(), 0)));
         let held = given.iter().map(|held| (held.dictionary.id(), held.clone())).collect();
         let is_allowed = given.is_none() || wake.is_none();
-        let used = given.clone().filter(|_| is_allowed);
+        let used = given.clone().filter(|_| writes && is_allowed);
         let selection = used.map_or(Selection::Nothing, Selection::Everything);
         let listed = Listed {
             catalogue: Catalogue::default(),
@@ -151,9 +151,9 @@ impl Dictionaries {
         Dictionaries {
             picture: ArcSwap::from_pointee(Picture { held, selection, active: Vec::new() }),
             excluded,
-            writes: by_catalogue || given.is_some(),
             given,
             listed: Mutex::new(listed),
+            writes,
             clock: AtomicU64::new(1),
             wake,
             made: Instant::now(),
@@ -355,9 +355,9 @@ impl Dictionaries {
         self.clock.fetch_add(1, Ordering::Relaxed);
         let active: &[_] = if listed.is_allowed { &listed.catalogue.active } else { &[] };
         let selection = match &self.given {
-            Some(given) if listed.is_allowed => Selection::Everything(given.clone()),
-            _ if active.is_empty() || !self.writes => Selection::Nothing,
-            _ => {
+            _ if !self.writes || !listed.is_allowed => Selection::Nothing,
+            Some(given) => Selection::Everything(given.clone()),
+            None => {
                 let find = |(pattern, id): (Box<str>, Option<u32>)| {
                     (pattern, id.and_then(|id| held.get(&id)).cloned())
                 };

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import snugly
+from published import STORED, USERS, user
 from snugly import CompressionBackend, CompressionConfiguration
 
 WRONG = [
@@ -53,8 +54,15 @@ def test_every_level_of_a_backend_is_taken(backend: Any, levels: list[int]) -> N
 
 def test_compression_ends_with_the_backend_alone() -> None:
     page = b"<p>hello</p>" * 100
-    tool = snugly.codec.Codec(CompressionConfiguration(backend=CompressionBackend.NONE, compression_level=19))
-    assert tool.encode(page) == page
+    none = CompressionConfiguration(backend=CompressionBackend.NONE, compression_level=19, dictionary="auto")
+    assert snugly.codec.Codec(none).encode(page) == page
+
+
+@pytest.mark.parametrize("settings", [{"backend": "none"}, {"enabled": False}], ids=str)
+def test_without_compression_a_dictionary_is_read_with(settings: dict[str, Any]) -> None:
+    tool = snugly.codec.Codec(CompressionConfiguration(dictionary=USERS, **settings))
+    assert tool.decode(STORED) == user(1)
+    assert tool.encode(user(1)) == user(1)
 
 
 def test_names_may_be_given_for_members() -> None:

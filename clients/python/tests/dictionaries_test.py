@@ -123,6 +123,19 @@ def test_a_given_dictionary_is_used_for_every_key_and_put_beside_the_data(connec
     assert connect(READER)("mget", ["{a}user:1", "{a}page:1"]) == [user(1), user(2)]
 
 
+@pytest.mark.parametrize("dictionary", [USERS, "catalogue", "auto"], ids=["given", "catalogue", "auto"])
+def test_who_goes_back_to_no_compression_reads_with_dictionaries_and_writes_without(
+    dictionary: Any, connect: Connect, plain: Driver
+) -> None:
+    publish(plain, ("user:*", USERS))
+    plain("set", "user:1", STORED)
+    client = connect(CompressionConfiguration(backend="none", dictionary=dictionary, dictionary_refresh=REFRESH))  # type: ignore[arg-type]
+    assert client("get", "user:1") == user(1)
+    client("set", "user:2", user(2))
+    assert plain("get", "user:2") == user(2)
+    assert snugly.explain(client.client, "user:2").dictionary is None
+
+
 # The rules, with one kind of client.
 
 
@@ -638,7 +651,7 @@ def test_of_too_many_dictionaries_the_one_that_was_used_least_recently_is_let_go
         (lambda: CompressionConfiguration(dictionary=7), "None, 'catalogue', 'auto', a Dictionary, or a"),  # type: ignore[arg-type]
         (lambda: CompressionConfiguration(dictionary="/no/such/file"), "/no/such/file cannot be read"),
         (lambda: CompressionConfiguration(dictionary=USERS, backend=CompressionBackend.LZ4), "only.*'lz4'"),
-        (lambda: CompressionConfiguration(dictionary="catalogue", backend=CompressionBackend.NONE), "and 'auto' only"),
+        (lambda: CompressionConfiguration(dictionary="catalogue", backend=CompressionBackend.LZ4), "and 'auto' only"),
         (lambda: CompressionConfiguration(dictionary_refresh=0.0), "from 0.1 to 86400"),
         (lambda: CompressionConfiguration(dictionary_refresh=float("nan")), "from 0.1 to 86400"),
         (lambda: CompressionConfiguration(dictionary_prefix=""), "dictionary_prefix is ''"),

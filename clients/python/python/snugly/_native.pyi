@@ -66,13 +66,13 @@ class Dictionaries:
     """The dictionaries that one client has at hand, and which of them it writes with. Times are seconds since 1970."""
 
     def __new__(
-        cls, given: Dictionary | None, by_catalogue: bool, excluded: list[bytes], wake: Callable[[], None] | None
+        cls, given: Dictionary | None, writes: bool, excluded: list[bytes], wake: Callable[[], None] | None
     ) -> Dictionaries:
-        """`given` is written with whatever the key is; without it, what the catalogue says, if `by_catalogue`.
+        """If `writes`, `given` is written with whatever the key is; without it, what the catalogue says.
 
         Values whose keys match one of the globs in `excluded` are written without. `wake` is called when dictionaries
         are used, at most once a second, and at once after `sleep`; whoever gives it says by `allow` when `given` may be
-        used.
+        written with.
         """
 
     def sleep(self) -> None:

@@ -55,7 +55,7 @@ class Codec:
 
     def __init__(self, configuration: CompressionConfiguration | None = None) -> None:
         chosen = configuration or CompressionConfiguration()
-        if chosen.dictionary in (CATALOGUE, AUTO):
+        if chosen.writes_dictionaries and chosen.dictionary in (CATALOGUE, AUTO):
             raise ConfigurationError(
                 f"dictionary is {chosen.dictionary!r}, which only clients can read: give a Dictionary"
             )
@@ -73,10 +73,10 @@ class Codec:
     def _make(self, configuration: CompressionConfiguration, waker: Waker | None) -> None:
         self.configuration = chosen = configuration
         self._raw = chosen.on_undecodable == OnUndecodable.RAW
-        given = chosen.dictionary if chosen.enabled and isinstance(chosen.dictionary, Dictionary) else None
+        given = chosen.dictionary
         self.dictionaries = _native.Dictionaries(
-            given.native if given is not None else None,
-            chosen.dictionary in (CATALOGUE, AUTO),
+            given.native if isinstance(given, Dictionary) else None,
+            chosen.enabled and chosen.writes_dictionaries,
             list(chosen_globs(chosen.dictionary_exclude)),
             waker,
         )

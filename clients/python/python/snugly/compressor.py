@@ -135,7 +135,7 @@ class Compressor:
         # Known to be untouched: None. Names that are written otherwise are looked up by `_unusual`.
         self._rows: dict[Any, Row | None] = {**dict.fromkeys(table.untouched), **table.rows}
         self._encode_bytes: Callable[[Any, bytes | None], bytes] = self.codec.native.encode
-        self._names_keys = configuration.dictionary is not None or configuration.learns
+        self._names_keys = configuration.writes_dictionaries or configuration.learns
         self._decode_bytes = self.codec.native.decode
         self._decode: Decode = self._decoded_text if text.decodes else self._decoded
 

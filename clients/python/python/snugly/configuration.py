@@ -94,7 +94,7 @@ class CompressionConfiguration:
     dictionary              What values are written with, zstd only: "catalogue" for the dictionaries that lie beside
                             the data, "auto" for the same and to train some from what is written, a `Dictionary` or a
                             path to one for that one, whatever the key. Default None: no dictionary. What others wrote
-                            with one is read in any case.
+                            with one is read in any case. With `NONE` it is for reading only.
     dictionary_prefix       What the keys of dictionaries begin with. Default "{snugly}".
     dictionary_refresh      How often the catalogue is read, in seconds from 0.1 to 86,400, and how long after it was
                             published a dictionary is used first: the same for all of a fleet. Default 60.
@@ -143,7 +143,7 @@ class CompressionConfiguration:
         in_range("max_decompressed_size", self.max_decompressed_size, 1, MOST_BYTES)
         object.__setattr__(self, "value_types", chosen_types(self.value_types))
         object.__setattr__(self, "dictionary", chosen_dictionary(self.dictionary))
-        if self.dictionary is not None and self.backend not in (CompressionBackend.ZSTD, CompressionBackend.AUTO):
+        if self.writes_dictionaries and self.backend not in (CompressionBackend.ZSTD, CompressionBackend.AUTO):
             raise ConfigurationError(
                 f"dictionary goes with the backends 'zstd' and 'auto' only, and this is {str(self.backend)!r}: choose "
                 "one of them, or dictionary=None"
@@ -163,9 +163,14 @@ class CompressionConfiguration:
         in_range("dictionary_memory", self.dictionary_memory, LEAST_MEMORY, MOST_MEMORY)
 
     @property
+    def writes_dictionaries(self) -> bool:
+        """Whether values are written with dictionaries."""
+        return self.dictionary is not None and self.backend != CompressionBackend.NONE
+
+    @property
     def trains(self) -> bool:
         """Whether clients train dictionaries."""
-        return self.dictionary == AUTO
+        return self.writes_dictionaries and self.dictionary == AUTO
 
     @property
     def learns(self) -> bool:

@@ -60,7 +60,7 @@ class Catalogue:
         self.key = _native.catalogue_key(configuration.dictionary_prefix)
         self.lock_key = _native.lock_key(configuration.dictionary_prefix)
         self._codec = codec
-        self._writes = configuration.dictionary is not None
+        self._writes = configuration.writes_dictionaries
         given = configuration.dictionary
         self._given = given.id if isinstance(given, Dictionary) else None
         self._prefix = configuration.dictionary_prefix

@@ -62,7 +62,7 @@ public final class CompressionConfiguration {
     types.addAll(builder.valueTypes);
     valueTypes = Collections.unmodifiableSet(types);
     dictionary = builder.dictionary;
-    catalogue = builder.catalogue;
+    catalogue = builder.catalogue && builder.writes();
     dictionaryPrefix = builder.dictionaryPrefix;
     dictionaryRefresh = builder.dictionaryRefresh;
     dictionaryFolder = builder.dictionaryFolder;
@@ -129,12 +129,15 @@ public final class CompressionConfiguration {
     return valueTypes;
   }
 
-  /** Returns the dictionary that all values are written with, if one was given. */
+  /** Returns the dictionary that values are written and read with, if one was given. */
   public Optional<Dictionary> dictionary() {
     return Optional.ofNullable(dictionary);
   }
 
-  /** Whether values are written with the dictionaries that lie beside the data. */
+  /**
+   * Whether values are written with the dictionaries that lie beside the data: never with {@link
+   * CompressionBackend#NONE}.
+   */
   public boolean catalogue() {
     return catalogue;
   }
@@ -296,7 +299,8 @@ public final class CompressionConfiguration {
 
     /**
      * Sets one dictionary that all values are written with, whatever their keys: zstd only. Clients
-     * put it beside the data. What others wrote with a dictionary is read in any case.
+     * put it beside the data. What others wrote with a dictionary is read in any case. With {@link
+     * CompressionBackend#NONE} it is for reading only.
      *
      * @param dictionary null, the default, for none
      * @return this
@@ -308,6 +312,7 @@ public final class CompressionConfiguration {
 
     /**
      * Sets whether values are written with the dictionaries that lie beside the data: zstd only.
+     * {@link CompressionBackend#NONE} has no use for it.
      *
      * @param catalogue default false
      * @return this
@@ -400,8 +405,12 @@ public final class CompressionConfiguration {
     }
 
     /** Who goes back to NONE changes the backend and nothing else. */
+    private boolean writes() {
+      return backend != CompressionBackend.NONE;
+    }
+
     private boolean hasLevel() {
-      return compressionLevel != null && backend != CompressionBackend.NONE;
+      return compressionLevel != null && writes();
     }
 
     private void checkDictionaries() {
@@ -409,7 +418,7 @@ public final class CompressionConfiguration {
         throw new ConfigurationException(
             "there is a dictionary, and the catalogue is to choose one: give one of both");
       }
-      if ((dictionary != null || catalogue) && backend != CompressionBackend.ZSTD) {
+      if ((dictionary != null || catalogue) && writes() && backend != CompressionBackend.ZSTD) {
         throw new ConfigurationException(
             "dictionaries go with the backend zstd only, and this is "
                 + backend

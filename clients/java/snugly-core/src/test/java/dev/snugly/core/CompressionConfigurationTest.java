@@ -1,9 +1,14 @@
 package dev.snugly.core;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.snugly.testing.Vectors;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
@@ -76,15 +81,32 @@ class CompressionConfigurationTest {
   }
 
   @Test
-  void whoGoesBackToNoCompressionMayLeaveTheLevel() {
+  void whoGoesBackToNoCompressionLeavesTheLevelAndTheCatalogueWhereTheyAre() {
     CompressionConfiguration configuration =
         CompressionConfiguration.builder()
             .compressionLevel(9)
+            .catalogue(true)
             .backend(CompressionBackend.NONE)
             .build();
     byte[] value = new byte[1000];
     assertSame(value, new Codec(configuration).encode(value));
     assertEquals(0, configuration.compressionLevel());
+    assertFalse(configuration.catalogue());
+  }
+
+  @Test
+  void whoGoesBackToNoCompressionReadsWithTheDictionaryAndWritesWithout() {
+    CompressionConfiguration.Builder settings =
+        CompressionConfiguration.builder()
+            .dictionary(Dictionary.of(Vectors.dictionary("profiles")));
+    byte[] value =
+        "{\"name\": \"name-7\", \"email\": \"email-8\", \"city\": \"city-9\", \"status\": \"status-3\"}"
+            .getBytes(UTF_8);
+    byte[] stored = new Codec(settings.build()).encode(value);
+    Codec reader = new Codec(settings.backend(CompressionBackend.NONE).build());
+    assertTrue(Envelope.inspect(stored).orElseThrow().dictionary().isPresent());
+    assertArrayEquals(value, reader.decode(stored));
+    assertSame(value, reader.encode(value));
   }
 
   private static String refused(UnaryOperator<CompressionConfiguration.Builder> set) {

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.snugly.core.Codec;
+import dev.snugly.core.CompressionBackend;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Counter;
 import dev.snugly.core.Dictionary;
@@ -119,6 +120,19 @@ class DictionariesTest {
     client.shutdown();
     assertEquals(USER, commands(settings()).get("user:1"));
     assertEquals(1, client.statistics().total(Counter.DICTIONARIES_FETCHED));
+  }
+
+  @Test
+  void whoGoesBackToNoCompressionReadsWithTheDictionaryAndWritesWithout() {
+    plain.command("SET", "user:1", stored());
+    RedisCommands<String, String> commands =
+        commands(settings().dictionary(PROFILES).backend(CompressionBackend.NONE));
+    assertEquals(USER, commands.get("user:1"));
+    commands.set("user:2", USER);
+    assertEquals(USER, plain.text("GET", "user:2"));
+    Waiting.until("it is put back for others", () -> plain.bytes("GET", dictionaryKey()) != null);
+    commands.set("user:2", USER);
+    assertEquals(USER, plain.text("GET", "user:2"));
   }
 
   @Test

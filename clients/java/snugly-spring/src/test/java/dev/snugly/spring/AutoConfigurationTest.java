@@ -13,11 +13,13 @@ import dev.snugly.core.CommandRefusedException;
 import dev.snugly.core.CompressionBackend;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Counter;
+import dev.snugly.core.Dictionary;
 import dev.snugly.core.Encoding;
 import dev.snugly.testing.Cluster;
 import dev.snugly.testing.Connection;
 import dev.snugly.testing.GzipFile;
 import dev.snugly.testing.Server;
+import dev.snugly.testing.Vectors;
 import dev.snugly.testing.Waiting;
 import java.util.ArrayList;
 import java.util.List;
@@ -54,6 +56,8 @@ import org.springframework.data.redis.serializer.RedisSerializer;
 /** Applications of Spring Boot with a real server. */
 class AutoConfigurationTest {
   private static final String PAGE = "<p>a page of some length</p>".repeat(40);
+  private static final String USER =
+      "{\"name\": \"name-7\", \"email\": \"email-8\", \"city\": \"city-9\", \"status\": \"status-3\"}";
 
   private static Server server;
 
@@ -277,6 +281,25 @@ class AutoConfigurationTest {
     assertEquals(1 + PAGE, pages.page(1));
     assertEquals(1, pages.made());
     assertEquals(2, factory.statistics().of(Counter.ENCODED_VALUES, Encoding.ZSTD));
+  }
+
+  @Test
+  void connectionsGoBackToNoCompressionByTheBackendAloneAndReadWithDictionaries() {
+    Dictionary profiles = Dictionary.of(Vectors.dictionary("profiles"));
+    Codec writer = new Codec(CompressionConfiguration.builder().dictionary(profiles).build());
+    plain.command("SET", "{snugly}:dict:" + profiles.id(), profiles.bytes());
+    plain.command("SET", "user:1", writer.encode(USER.getBytes(UTF_8)));
+    assertEquals(Encoding.ZSTD_DICTIONARY, encodingAt("user:1"));
+    StringRedisTemplate template =
+        run(
+                "snugly.connections=true",
+                "snugly.catalogue=true",
+                "snugly.compression-level=9",
+                "snugly.backend=none")
+            .getBean(StringRedisTemplate.class);
+    assertEquals(USER, template.opsForValue().get("user:1"));
+    template.opsForValue().set("user:2", USER);
+    assertEquals(USER, plain.text("GET", "user:2"));
   }
 
   @Test
