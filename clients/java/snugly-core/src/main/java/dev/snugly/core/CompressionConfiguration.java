@@ -7,8 +7,11 @@ import java.util.Collection;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Function;
+import java.util.stream.Collectors;
 
 /**
  * How a client compresses. Names and defaults are those of Valkey GLIDE where it has them.
@@ -31,6 +34,29 @@ public final class CompressionConfiguration {
   private static final Duration LEAST_REFRESH = Duration.ofMillis(100);
   private static final Duration MOST_REFRESH = Duration.ofDays(1);
 
+  private static final List<Setting> SETTINGS =
+      List.of(
+          new Setting("enabled", it -> it.enabled),
+          new Setting("backend", it -> it.backend),
+          new Setting(
+              "compressionLevel",
+              it -> it.compressionLevel == it.backend.defaultLevel() ? null : it.compressionLevel),
+          new Setting("minCompressionSize", it -> it.minCompressionSize),
+          new Setting("maxDecompressedSize", it -> it.maxDecompressedSize),
+          new Setting("existingEnvelopes", it -> it.existingEnvelopes),
+          new Setting("checksum", it -> it.checksum),
+          new Setting("onUndecodable", it -> it.onUndecodable),
+          new Setting("readGzip", it -> it.readGzip),
+          new Setting("valueTypes", it -> it.valueTypes),
+          new Setting("dictionary", it -> it.dictionary().map(Dictionary::id).orElse(null)),
+          new Setting("catalogue", it -> it.catalogue),
+          new Setting("dictionaryPrefix", it -> it.dictionaryPrefix),
+          new Setting("dictionaryRefresh", it -> it.dictionaryRefresh),
+          new Setting("dictionaryFolder", it -> it.dictionaryFolder),
+          new Setting("dictionaryExclude", it -> it.dictionaryExclude));
+
+  private static final CompressionConfiguration DEFAULTS = builder().build();
+
   private final boolean enabled;
   private final CompressionBackend backend;
   private final int compressionLevel;
@@ -47,6 +73,9 @@ public final class CompressionConfiguration {
   private final Duration dictionaryRefresh;
   private final Path dictionaryFolder;
   private final List<String> dictionaryExclude;
+
+  /** A setting's name and its value, as they are shown. */
+  private record Setting(String name, Function<CompressionConfiguration, Object> of) {}
 
   private CompressionConfiguration(Builder builder) {
     enabled = builder.enabled;
@@ -71,7 +100,7 @@ public final class CompressionConfiguration {
 
   /** Returns all defaults. */
   public static CompressionConfiguration defaults() {
-    return builder().build();
+    return DEFAULTS;
   }
 
   /** Returns a builder that begins with all defaults. */
@@ -160,6 +189,15 @@ public final class CompressionConfiguration {
   /** Returns globs of keys whose values are written without a dictionary. */
   public List<String> dictionaryExclude() {
     return dictionaryExclude;
+  }
+
+  /** Returns the settings that differ from the defaults, on one line; of a dictionary, its ID. */
+  @Override
+  public String toString() {
+    return SETTINGS.stream()
+        .filter(setting -> !Objects.equals(setting.of.apply(this), setting.of.apply(DEFAULTS)))
+        .map(setting -> setting.name + "=" + setting.of.apply(this))
+        .collect(Collectors.joining(", ", "CompressionConfiguration[", "]"));
   }
 
   /** Collects settings; {@link #build()} checks them. */

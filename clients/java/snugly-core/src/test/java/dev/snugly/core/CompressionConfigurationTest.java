@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.snugly.testing.Vectors;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
@@ -107,6 +108,42 @@ class CompressionConfigurationTest {
     assertTrue(Envelope.inspect(stored).orElseThrow().dictionary().isPresent());
     assertArrayEquals(value, reader.decode(stored));
     assertSame(value, reader.encode(value));
+  }
+
+  @Test
+  void itShowsWhatDiffersFromTheDefaults() {
+    assertEquals("CompressionConfiguration[]", CompressionConfiguration.defaults().toString());
+    assertEquals(
+        "CompressionConfiguration[backend=lz4]",
+        CompressionConfiguration.builder().backend(CompressionBackend.LZ4).build().toString());
+    Dictionary profiles = Dictionary.of(Vectors.dictionary("profiles"));
+    assertEquals(
+        "CompressionConfiguration[enabled=false, compressionLevel=9, minCompressionSize=256,"
+            + " maxDecompressedSize=1000, existingEnvelopes=WRAP, checksum=true, onUndecodable=RAW,"
+            + " readGzip=true, valueTypes=[STRINGS, LISTS], dictionary="
+            + profiles.id()
+            + ", dictionaryPrefix={shop}, dictionaryRefresh=PT5S, dictionaryFolder=copies,"
+            + " dictionaryExclude=[session:*]]",
+        CompressionConfiguration.builder()
+            .enabled(false)
+            .compressionLevel(9)
+            .minCompressionSize(256)
+            .maxDecompressedSize(1000)
+            .existingEnvelopes(ExistingEnvelopes.WRAP)
+            .checksum(true)
+            .onUndecodable(OnUndecodable.RAW)
+            .readGzip(true)
+            .valueTypes(Set.of(ValueType.LISTS, ValueType.STRINGS))
+            .dictionary(profiles)
+            .dictionaryPrefix("{shop}")
+            .dictionaryRefresh(Duration.ofSeconds(5))
+            .dictionaryFolder(Path.of("copies"))
+            .dictionaryExclude(List.of("session:*"))
+            .build()
+            .toString());
+    assertEquals(
+        "CompressionConfiguration[catalogue=true]",
+        CompressionConfiguration.builder().catalogue(true).build().toString());
   }
 
   private static String refused(UnaryOperator<CompressionConfiguration.Builder> set) {

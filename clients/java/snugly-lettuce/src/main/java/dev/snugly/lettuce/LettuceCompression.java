@@ -56,6 +56,19 @@ public final class LettuceCompression {
     return Optional.ofNullable(decodeExecutor);
   }
 
+  /** Returns the settings that differ from the defaults, on one line. */
+  @Override
+  public String toString() {
+    StringBuilder text = new StringBuilder("LettuceCompression[").append(configuration);
+    if (eventLoopBytes != DEFAULT_EVENT_LOOP_BYTES) {
+      text.append(", eventLoopBytes=").append(eventLoopBytes);
+    }
+    if (decodeExecutor != null) {
+      text.append(", decodeExecutor=").append(decodeExecutor);
+    }
+    return text.append("]").toString();
+  }
+
   /** Collects settings. */
   public static final class Builder {
     private final CompressionConfiguration configuration;
