@@ -56,6 +56,11 @@ public class SnuglyAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean
     Codec snuglyCodec(CompressionConfiguration configuration) {
+      if (configuration.catalogue()) {
+        throw new ConfigurationException(
+            "catalogue is true, which needs connections that compress: set snugly.connections=true"
+                + " and add the artifact snugly-lettuce, or leave the catalogue out");
+      }
       return new Codec(configuration);
     }
 

@@ -244,6 +244,13 @@ class AutoConfigurationTest {
   }
 
   @Test
+  void theCatalogueIsForConnectionsThatCompress() {
+    Applications.assertFails(
+        "catalogue is true, which needs connections that compress",
+        () -> run("snugly.catalogue=true"));
+  }
+
+  @Test
   void cachesOfAManagerOfTheApplicationsOwnAreCompressedOnceItIsCustomized() {
     run(List.of(Application.class, WithManager.class)).getBean(Pages.class).page(1);
     assertEquals(Encoding.ZSTD, encodingAt("mine:pages::1"));
