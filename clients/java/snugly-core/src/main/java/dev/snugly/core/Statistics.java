@@ -4,6 +4,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /** What was counted up to one moment. */
 public final class Statistics {
@@ -45,10 +46,13 @@ public final class Statistics {
     return Collections.unmodifiableMap(named);
   }
 
-  /** Returns {@link #asMap()} as text. */
+  /** Returns the numbers that are not 0, with the names of {@link #asMap()}, on one line. */
   @Override
   public String toString() {
-    return asMap().toString();
+    return asMap().entrySet().stream()
+        .filter(each -> each.getValue() != 0)
+        .map(Map.Entry::toString)
+        .collect(Collectors.joining(", ", "{", "}"));
   }
 
   private static String camelCase(String name) {

@@ -61,6 +61,15 @@ class CodecTest {
   }
 
   @Test
+  void countsAreShownWithoutThoseThatAreZero() {
+    Codec codec = new Codec(CompressionConfiguration.defaults());
+    assertEquals("{}", codec.statistics().toString());
+    codec.count(Counter.DICTIONARY_MISSES);
+    codec.count(Counter.DICTIONARIES_FETCHED);
+    assertEquals("{dictionaryMisses=1, dictionariesFetched=1}", codec.statistics().toString());
+  }
+
+  @Test
   void countsAreCompleteWhenManyThreadsCount() throws Exception {
     Codec codec = new Codec(CompressionConfiguration.defaults());
     int threads = 4 * Workspaces.COUNT;
