@@ -13,6 +13,7 @@ import dev.snugly.core.commands.Request;
 import dev.snugly.core.commands.Row;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.function.BinaryOperator;
 import java.util.function.Supplier;
 
 /**
@@ -21,6 +22,7 @@ import java.util.function.Supplier;
  */
 public final class Compressor implements AutoCloseable {
   private final Codec codec;
+  private final BinaryOperator<byte[]> encode;
   private final Keeper keeper;
   private final CommandTable table;
 
@@ -34,6 +36,7 @@ public final class Compressor implements AutoCloseable {
       CompressionConfiguration configuration, Supplier<? extends DictionaryServer> servers) {
     keeper = new Keeper(configuration, servers, counter -> codec().count(counter));
     codec = new Codec(configuration, keeper);
+    encode = codec::encode;
     table = CommandTable.of(configuration.valueTypes(), configuration.readGzip());
   }
 
@@ -66,7 +69,7 @@ public final class Compressor implements AutoCloseable {
    * @throws CommandRefusedException if the command must not be sent
    */
   public Request request(Row row, List<byte[]> words) {
-    return row.request(words, codec::encode);
+    return row.request(words, encode);
   }
 
   /**

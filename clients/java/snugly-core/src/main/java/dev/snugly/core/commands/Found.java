@@ -23,6 +23,9 @@ final class Found {
   final Set<String> options = new HashSet<>();
 
   boolean hasOneOf(Set<String> some) {
+    if (options.isEmpty()) {
+      return false;
+    }
     for (String option : some) {
       if (options.contains(option)) {
         return true;

@@ -4,19 +4,26 @@ import java.util.List;
 
 /** What is sent for one command, and what becomes of its reply. */
 public final class Request {
+  private final List<byte[]> given;
   private final List<byte[]> words;
   private final Shape shape;
-  private final List<byte[]> keys;
+  private final Found found;
 
-  Request(List<byte[]> words, Shape shape, List<byte[]> keys) {
+  Request(List<byte[]> given, List<byte[]> words, Shape shape, Found found) {
+    this.given = given;
     this.words = words;
     this.shape = shape;
-    this.keys = keys;
+    this.found = found;
   }
 
   /** Returns the command's name and its arguments, as they are to be sent. */
   public List<byte[]> words() {
     return words;
+  }
+
+  /** Whether anything is to be sent otherwise than it was given. */
+  public boolean isEncoded() {
+    return words != given;
   }
 
   /** Whether the reply may have values. */
@@ -33,7 +40,11 @@ public final class Request {
    * @return the reply with its values; nothing of the given one is changed
    */
   public Object restore(Object reply, Restorer restorer) {
-    byte[] first = keys.isEmpty() ? null : keys.get(0);
-    return shape == null ? reply : shape.apply(reply, restorer, first, keys);
+    return shape == null ? reply : shape.apply(reply, restorer, key(0), this);
+  }
+
+  /** The key in this place among those of the arguments, from 0 on, or null if there are fewer. */
+  byte[] key(int place) {
+    return place < found.keys.size() ? given.get(found.keys.get(place)) : null;
   }
 }

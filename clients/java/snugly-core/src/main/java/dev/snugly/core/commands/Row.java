@@ -105,7 +105,7 @@ public final class Row {
    * What to send for a command, and what to do with its reply.
    *
    * @param words the command's name and its arguments
-   * @param encode of a value and its key makes what is sent
+   * @param encode of a value and its key makes what is sent: the same array for the value as it is
    * @return the request
    * @throws CommandRefusedException if the command must not be sent
    */
@@ -113,26 +113,27 @@ public final class Row {
     Found found = find(words);
     refuse(words, found);
     if (!carriesValues) {
-      return new Request(words, unvalued, List.of());
-    }
-    List<byte[]> sent = words;
-    if (!found.values.isEmpty()) {
-      sent = new ArrayList<>(words);
-      for (int index = 0; index < found.values.size(); index++) {
-        int position = found.values.get(index);
-        byte[] key = words.get(found.keysOfValues.get(index));
-        sent.set(position, encode.apply(words.get(position), key));
-      }
+      return new Request(words, words, unvalued, Found.NOTHING);
     }
     boolean isShaped =
         shape != null && (with.isEmpty() || found.hasOneOf(with)) && !found.hasOneOf(without);
-    return new Request(sent, isShaped ? shape : null, keys(words, found));
+    return new Request(words, encoded(words, found, encode), isShaped ? shape : null, found);
   }
 
-  private static List<byte[]> keys(List<byte[]> words, Found found) {
-    List<byte[]> keys = new ArrayList<>(found.keys.size());
-    found.keys.forEach(position -> keys.add(words.get(position)));
-    return keys;
+  /** The words with their values encoded: the given ones if all values stay as they are. */
+  private static List<byte[]> encoded(
+      List<byte[]> words, Found found, BinaryOperator<byte[]> encode) {
+    List<byte[]> encoded = words;
+    for (int index = 0; index < found.values.size(); index++) {
+      int position = found.values.get(index);
+      byte[] value = words.get(position);
+      byte[] sent = encode.apply(value, words.get(found.keysOfValues.get(index)));
+      if (sent != value) {
+        encoded = encoded == words ? new ArrayList<>(words) : encoded;
+        encoded.set(position, sent);
+      }
+    }
+    return encoded;
   }
 
   private Found find(List<byte[]> words) {

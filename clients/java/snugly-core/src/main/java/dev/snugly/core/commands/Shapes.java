@@ -43,11 +43,11 @@ final class Shapes {
     return at(shape.get("at").getAsInt(), named(shape.get("is").getAsString()), isNamed);
   }
 
-  private static Object value(Object reply, Restorer restorer, byte[] key, List<byte[]> keys) {
+  private static Object value(Object reply, Restorer restorer, byte[] key, Request request) {
     return reply instanceof byte[] stored ? restorer.value(stored, key) : reply;
   }
 
-  private static Object nothing(Object reply, Restorer restorer, byte[] key, List<byte[]> keys) {
+  private static Object nothing(Object reply, Restorer restorer, byte[] key, Request request) {
     return reply;
   }
 
@@ -55,16 +55,16 @@ final class Shapes {
    * GZIP files wherever they are: whoever wrote them did not look at commands. Envelopes are left
    * alone.
    */
-  static Object files(Object reply, Restorer restorer, byte[] key, List<byte[]> keys) {
+  static Object files(Object reply, Restorer restorer, byte[] key, Request request) {
     if (reply instanceof byte[] stored) {
       return Gzip.begins(stored) ? restorer.value(stored, null) : stored;
     }
     if (reply instanceof Map.Entry<?, ?> entry) {
-      return restorer.entry(entry.getKey(), files(entry.getValue(), restorer, key, keys));
+      return restorer.entry(entry.getKey(), files(entry.getValue(), restorer, key, request));
     }
     if (reply instanceof List<?> list) {
       List<Object> restored = new ArrayList<>(list.size());
-      list.forEach(item -> restored.add(files(item, restorer, key, keys)));
+      list.forEach(item -> restored.add(files(item, restorer, key, request)));
       return restored;
     }
     return reply;
@@ -72,15 +72,14 @@ final class Shapes {
 
   /** {@code isOfArguments}: each element belongs to the key of the arguments in its place. */
   private static Shape each(Shape inner, boolean isOfArguments) {
-    return (reply, restorer, key, keys) -> {
+    return (reply, restorer, key, request) -> {
       if (!(reply instanceof List<?> list)) {
-        return inner.apply(reply, restorer, key, keys);
+        return inner.apply(reply, restorer, key, request);
       }
       List<Object> restored = new ArrayList<>(list.size());
       for (Object item : list) {
-        int index = restored.size();
-        byte[] own = isOfArguments ? (index < keys.size() ? keys.get(index) : null) : key;
-        restored.add(inner.apply(item, restorer, own, keys));
+        byte[] own = isOfArguments ? request.key(restored.size()) : key;
+        restored.add(inner.apply(item, restorer, own, request));
       }
       return restored;
     };
@@ -88,22 +87,22 @@ final class Shapes {
 
   /** {@code isNamed}: the key stands in the reply, as element 0. */
   private static Shape at(int position, Shape inner, boolean isNamed) {
-    return (reply, restorer, key, keys) -> {
+    return (reply, restorer, key, request) -> {
       if (!(reply instanceof List<?> list) || list.size() <= position) {
         return reply;
       }
       List<Object> restored = new ArrayList<>(list);
       byte[] own = isNamed ? bytes(list.get(0)) : key;
-      restored.set(position, inner.apply(list.get(position), restorer, own, keys));
+      restored.set(position, inner.apply(list.get(position), restorer, own, request));
       return restored;
     };
   }
 
   /** {@code isNamed}: the key stands in the reply, as the first of the pair. */
   private static Shape pairs(Shape inner, boolean isNamed) {
-    return (reply, restorer, key, keys) -> {
+    return (reply, restorer, key, request) -> {
       Second second =
-          (first, item) -> inner.apply(item, restorer, isNamed ? bytes(first) : key, keys);
+          (first, item) -> inner.apply(item, restorer, isNamed ? bytes(first) : key, request);
       if (reply instanceof Map<?, ?> map) {
         Map<Object, Object> restored = new LinkedHashMap<>();
         map.forEach((first, item) -> restored.put(first, second.of(first, item)));

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -66,6 +67,29 @@ class CommandTableTest {
       List<String> sent = new ArrayList<>();
       row.request(words(given), CommandTableTest::marked).words().forEach(w -> sent.add(text(w)));
       assertEquals(wanted, String.join(" ", sent));
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "GET k | false",
+        "SET k short | false",
+        "SET k longer | true",
+        "SET k longer IFNE | false",
+        "MSET a short b short | false",
+        "MSET a short b longer c short | true",
+      })
+  void aCommandWhoseValuesAllStayAsTheyAreIsNotEncoded(String command, boolean isEncoded) {
+    List<byte[]> words = words(command);
+    Request request =
+        TABLE
+            .row(words.get(0))
+            .request(words, (value, key) -> value.length > 5 ? marked(value, key) : value);
+    assertEquals(isEncoded, request.isEncoded());
+    if (!isEncoded) {
+      assertSame(words, request.words());
     }
   }
 
