@@ -10,6 +10,7 @@ import dev.snugly.core.commands.Request;
 import dev.snugly.core.commands.Restorer;
 import dev.snugly.core.commands.Row;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
@@ -17,8 +18,10 @@ import redis.clients.jedis.Builder;
 import redis.clients.jedis.BuilderFactory;
 import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.CommandObject;
+import redis.clients.jedis.Protocol;
 import redis.clients.jedis.args.Rawable;
 import redis.clients.jedis.args.RawableFactory;
+import redis.clients.jedis.commands.ProtocolCommand;
 import redis.clients.jedis.executors.CommandExecutor;
 import redis.clients.jedis.util.KeyValue;
 
@@ -26,6 +29,11 @@ import redis.clients.jedis.util.KeyValue;
 final class Commands implements AutoCloseable {
   private final boolean isEnabled;
   private final Compressor compressor;
+
+  /**
+   * What is to be done with the commands that the library knows: finding it by name takes longer.
+   */
+  private final Map<Protocol.Command, Row> known = new EnumMap<>(Protocol.Command.class);
 
   /** How the values of replies are restored; maps are lists of the library's own pairs. */
   private final Restorer restorer =
@@ -44,6 +52,9 @@ final class Commands implements AutoCloseable {
   Commands(CompressionConfiguration configuration, Supplier<? extends DictionaryServer> servers) {
     isEnabled = configuration.enabled();
     compressor = new Compressor(configuration, servers);
+    for (Protocol.Command command : Protocol.Command.values()) {
+      known.put(command, compressor.row(command.getRaw()));
+    }
   }
 
   Codec codec() {
@@ -61,8 +72,14 @@ final class Commands implements AutoCloseable {
    */
   Request request(CommandObject<?> command) {
     CommandArguments arguments = command.getArguments();
-    Row row = isEnabled ? compressor.row(arguments.getCommand().getRaw()) : null;
+    Row row = isEnabled ? row(arguments.getCommand()) : null;
     return row == null ? null : compressor.request(row, words(arguments));
+  }
+
+  private Row row(ProtocolCommand command) {
+    return command instanceof Protocol.Command one
+        ? known.get(one)
+        : compressor.row(command.getRaw());
   }
 
   /** The reply to a command with its values. */
@@ -122,12 +139,17 @@ final class Commands implements AutoCloseable {
   }
 
   private static CommandArguments sent(CommandObject<?> command, Request request) {
-    return new EncodedArguments(command.getArguments(), rawables(request.words()));
+    CommandArguments arguments = command.getArguments();
+    return request.isEncoded()
+        ? new EncodedArguments(arguments, rawables(request.words()))
+        : arguments;
   }
 
   private static List<byte[]> words(CommandArguments arguments) {
     List<byte[]> words = new ArrayList<>(arguments.size());
-    arguments.forEach(each -> words.add(each.getRaw()));
+    for (Rawable each : arguments) {
+      words.add(each.getRaw());
+    }
     return words;
   }
 
