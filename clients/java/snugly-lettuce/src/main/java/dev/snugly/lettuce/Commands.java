@@ -9,10 +9,13 @@ import dev.snugly.core.commands.Request;
 import dev.snugly.core.commands.Row;
 import io.lettuce.core.codec.RedisCodec;
 import io.lettuce.core.protocol.CommandType;
+import io.lettuce.core.protocol.ProtocolKeyword;
 import io.lettuce.core.protocol.RedisCommand;
+import io.netty.buffer.ByteBuf;
 import java.nio.ByteBuffer;
+import java.util.EnumMap;
 import java.util.HashSet;
-import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
@@ -37,6 +40,9 @@ final class Commands {
   private final Threads threads;
   private final boolean readGzip;
 
+  /** What is to be done with the commands that Lettuce knows: finding it by name takes longer. */
+  private final Map<CommandType, Row> known = new EnumMap<>(CommandType.class);
+
   /**
    * @param connect opens a connection whose values are left alone
    */
@@ -47,6 +53,9 @@ final class Commands {
         new Compressor(settings.configuration(), () -> new LettuceDictionaryServer(dictionaries));
     threads = new Threads(settings, compressor::fetch);
     readGzip = settings.configuration().readGzip();
+    for (CommandType type : CommandType.values()) {
+      known.put(type, compressor.row(type.getBytes()));
+    }
   }
 
   Codec codec() {
@@ -74,33 +83,35 @@ final class Commands {
       // What it replies is restored by the commands that were queued.
       return recorded(command, null, ofConnection, UnaryOperator.identity(), false);
     }
-    Row row = compressor.row(command.getType().getBytes());
+    Row row = row(command.getType());
     if (row == null) {
       return command;
     }
-    List<byte[]> words = Words.of(command);
+    Words words = Words.of(command);
     Request request = compressor.request(row, words);
-    if (request.isRestored()) {
-      return recorded(
-          command,
-          request.words(),
-          ofConnection,
-          reply -> request.restore(reply, codec()::decode),
-          isQueued);
-    }
-    return request.words() == words
-        ? command
-        : new CompressedCommand<>(command, request.words(), null);
+    ByteBuf encoded = request.isEncoded() ? Words.encoded(request.words()) : words.encoded();
+    return request.isRestored()
+        ? recorded(
+            command,
+            encoded,
+            ofConnection,
+            reply -> request.restore(reply, codec()::decode),
+            isQueued)
+        : new CompressedCommand<>(command, encoded, null);
+  }
+
+  private Row row(ProtocolKeyword type) {
+    return type instanceof CommandType one ? known.get(one) : compressor.row(type.getBytes());
   }
 
   private <K, V, T> RedisCommand<K, V, T> recorded(
       RedisCommand<K, V, T> command,
-      List<byte[]> words,
+      ByteBuf encoded,
       RedisCodec<K, V> ofConnection,
       UnaryOperator<Object> restoring,
       boolean isQueued) {
     return new CompressedCommand<>(
-        command, words, new ReplyRecorder<>(command, ofConnection, this, restoring, isQueued));
+        command, encoded, new ReplyRecorder<>(command, ofConnection, this, restoring, isQueued));
   }
 
   static boolean isExec(RedisCommand<?, ?, ?> command) {
@@ -124,12 +135,6 @@ final class Commands {
 
     /** The IDs of dictionaries that are not at hand. */
     private Set<Long> missing = Set.of();
-
-    /** Begins anew. */
-    void clear() {
-      bytes = 0;
-      missing = Set.of();
-    }
 
     /** Adds a string of the reply. */
     void add(byte[] stored) {

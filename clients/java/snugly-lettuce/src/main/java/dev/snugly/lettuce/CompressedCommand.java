@@ -4,7 +4,6 @@ import io.lettuce.core.output.CommandOutput;
 import io.lettuce.core.protocol.CommandWrapper;
 import io.lettuce.core.protocol.RedisCommand;
 import io.netty.buffer.ByteBuf;
-import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Executor;
 
@@ -14,15 +13,15 @@ import java.util.concurrent.Executor;
  */
 final class CompressedCommand<K, V, T> extends CommandWrapper<K, V, T> {
   /** What is sent, or null for what the command says. */
-  private final List<byte[]> words;
+  private final ByteBuf encoded;
 
   /** Takes the reply, or null if it has no values. */
   private final ReplyRecorder<K, V, T> recorder;
 
   CompressedCommand(
-      RedisCommand<K, V, T> command, List<byte[]> words, ReplyRecorder<K, V, T> recorder) {
+      RedisCommand<K, V, T> command, ByteBuf encoded, ReplyRecorder<K, V, T> recorder) {
     super(command);
-    this.words = words;
+    this.encoded = encoded;
     this.recorder = recorder;
   }
 
@@ -31,10 +30,10 @@ final class CompressedCommand<K, V, T> extends CommandWrapper<K, V, T> {
     if (recorder != null) {
       recorder.forget();
     }
-    if (words == null) {
+    if (encoded == null) {
       super.encode(buffer);
     } else {
-      Words.write(words, buffer);
+      buffer.writeBytes(encoded, encoded.readerIndex(), encoded.readableBytes());
     }
   }
 

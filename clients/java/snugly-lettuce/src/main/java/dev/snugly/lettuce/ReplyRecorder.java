@@ -5,9 +5,7 @@ import io.lettuce.core.codec.RedisCodec;
 import io.lettuce.core.output.CommandOutput;
 import io.lettuce.core.protocol.RedisCommand;
 import java.nio.ByteBuffer;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Executor;
@@ -28,8 +26,16 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
     private static final long serialVersionUID = 1L;
     private final transient Event opening;
 
-    Aggregate(Event opening) {
+    /** What it is an item of, or null. */
+    private final transient Aggregate outer;
+
+    /** How many are open while this is, itself included. */
+    private final int depth;
+
+    Aggregate(Event opening, Aggregate outer) {
       this.opening = opening;
+      this.outer = outer;
+      depth = outer == null ? 1 : outer.depth + 1;
     }
   }
 
@@ -38,15 +44,18 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
   private final UnaryOperator<Object> restoring;
   private final boolean isQueued;
 
-  private final Deque<Aggregate> open = new ArrayDeque<>(2);
-  private final Commands.Work work;
+  /** What the next item belongs to, or null. */
+  private Aggregate open;
+
+  /** What there is to do, or null while the reply has no strings to look at. */
+  private Commands.Work work;
 
   /** The reply: {@code byte[]}, {@link Event}, {@link Aggregate} or null. */
   private Object reply;
 
   private boolean hasReply;
 
-  /** Whether the reply is told as it comes, without a copy: it is one string, and no envelope. */
+  /** Whether the reply is told as it comes, without a copy: it is null, or one plain string. */
   private boolean isPassing;
 
   /**
@@ -65,7 +74,6 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
     this.commands = commands;
     this.restoring = restoring;
     this.isQueued = isQueued;
-    work = commands.new Work();
   }
 
   private CommandOutput<K, V, T> target() {
@@ -74,7 +82,7 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
 
   /** Who is to {@link #deliver()}, or empty for the event loop. */
   Optional<Executor> elsewhere() {
-    return hasReply ? work.elsewhere() : Optional.empty();
+    return hasReply && work != null ? work.elsewhere() : Optional.empty();
   }
 
   /**
@@ -96,11 +104,11 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
    * was lost.
    */
   void forget() {
-    open.clear();
+    open = null;
+    work = null;
     reply = null;
     hasReply = false;
     isPassing = false;
-    work.clear();
   }
 
   private void tell(Object stored, Object restored, int depth) {
@@ -120,24 +128,24 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
   }
 
   private void record(Object item) {
-    if (open.isEmpty()) {
+    if (open == null) {
       reply = item;
       hasReply = true;
     } else {
-      open.peek().add(item);
+      open.add(item);
     }
   }
 
   private void begin(Event opening) {
-    Aggregate aggregate = new Aggregate(opening);
+    Aggregate aggregate = new Aggregate(opening, open);
     record(aggregate);
-    open.push(aggregate);
+    open = aggregate;
   }
 
   @Override
   public void complete(int depth) {
-    while (open.size() > depth) {
-      open.pop();
+    while (open != null && open.depth > depth) {
+      open = open.outer;
     }
     if (isPassing && depth == 0) {
       isPassing = false;
@@ -158,16 +166,19 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
 
   @Override
   public void set(ByteBuffer bytes) {
+    if (open == null && (bytes == null || commands.isPlain(bytes))) {
+      isPassing = true;
+      target().set(bytes == null ? null : commands.codec().decode(bytes, null));
+      return;
+    }
     if (bytes == null) {
       record(null);
       return;
     }
-    if (open.isEmpty() && commands.isPlain(bytes)) {
-      isPassing = true;
-      target().set(commands.codec().decode(bytes, null));
-      return;
-    }
     byte[] stored = ByteArrayCodec.INSTANCE.decodeValue(bytes);
+    if (work == null) {
+      work = commands.new Work();
+    }
     work.add(stored);
     record(stored);
   }
@@ -227,7 +238,7 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
   /** An error is told at once: redirections are decided by it. */
   @Override
   public void setError(ByteBuffer error) {
-    if (open.isEmpty()) {
+    if (open == null) {
       target().setError(error);
     } else {
       byte[] line = ByteArrayCodec.INSTANCE.decodeValue(error);
