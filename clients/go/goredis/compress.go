@@ -2,6 +2,7 @@ package goredis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"sync"
@@ -16,7 +17,7 @@ import (
 
 // Compress makes a client compress: a *redis.Client (also one made by NewFailoverClient), *redis.ClusterClient or
 // *redis.Ring. It is called once for each client, before the client is used. It returns an *envelope.OptionError for an
-// option that cannot be, also one of the client, and an error for another kind of client.
+// option that cannot be, also one of the client, and an error for another kind of client, or for none.
 //
 // A client whose AutoPipelineOptions have FullDuplex is refused, since go-redis then sends commands before hooks see them:
 // values would go out uncompressed, and refused commands be executed. A client that compresses must not be given that
@@ -58,6 +59,9 @@ type kind struct {
 }
 
 func kindOf(client redis.UniversalClient) (kind, error) {
+	if value := reflect.ValueOf(client); !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil() {
+		return kind{}, errors.New("goredis: there is no client to compress: give one that redis.NewClient has made")
+	}
 	switch client := client.(type) {
 	case *redis.Client:
 		return kind{newNodeServer(client), client.Options().AutoPipelineOptions, client.AddHook}, nil

@@ -582,6 +582,14 @@ func TestAnotherKindOfClientIsRefused(t *testing.T) {
 	}
 }
 
+func TestAClientThatIsNotThereIsRefused(t *testing.T) {
+	for _, client := range []redis.UniversalClient{nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil), (*redis.Ring)(nil)} {
+		if _, err := goredis.Compress(client, compression.Options{}); err == nil || !strings.Contains(err.Error(), "no client") {
+			t.Errorf("%T: got %v", client, err)
+		}
+	}
+}
+
 func TestTheExamplesRun(t *testing.T) {
 	address = servers.Valkey(t)
 	ExampleCompress()
