@@ -76,13 +76,17 @@ func (k *Keeper) AtHand(id uint32) *envelope.Dictionary {
 	return found
 }
 
-// Fetch gets a dictionary from the server, once for all who wait for it, and returns nil if it is not there. It takes up
-// to one and a half rounds, or as long as ctx allows.
+// Fetch gets a dictionary from the server, once for all who wait for it. It takes up to one and a half rounds, or as long
+// as ctx allows. The error is that of ctx, or says where the dictionary should have been.
 func (k *Keeper) Fetch(ctx context.Context, id uint32) (*envelope.Dictionary, error) {
 	if err := k.FetchAll(ctx, id); err != nil {
 		return nil, err
 	}
-	return k.AtHand(id), nil
+	found := k.AtHand(id)
+	if found == nil {
+		return nil, fmt.Errorf("nothing could be fetched from the key %q: if it is gone there, store the value anew", k.options.dictionaryKey(id))
+	}
+	return found, nil
 }
 
 // FetchAll is Fetch for several at a time, so that those which are not there take no longer than one does. They are at

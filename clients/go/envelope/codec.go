@@ -261,6 +261,7 @@ func (c *Codec) dictionary(ctx context.Context, id uint32) (*Dictionary, *Undeco
 	atomic.AddUint64(&c.counted.DictionaryMisses, 1)
 	failure := &UndecodableError{Kind: DictionaryMissing, Dictionary: id, Reason: fmt.Sprintf("it needs the dictionary %d, which is not at hand", id)}
 	if c.options.Dictionaries == nil {
+		failure.Reason += ": a client that compresses fetches it, unless the server has lost it; a codec alone needs Options.Dictionaries"
 		return nil, failure
 	}
 	fetched, err := c.options.Dictionaries.Fetch(ctx, id)

@@ -229,6 +229,16 @@ func TestTheDictionaryThatAnEnvelopeNeedsIsTold(t *testing.T) {
 	}
 }
 
+func TestACodecWithoutDictionariesSaysWhatReadsAValueThatNeedsOne(t *testing.T) {
+	dictionary := load(t, readReaderVectors(t).Dictionaries["profiles"].Bytes)
+	stored := codec(t, envelope.Options{Dictionaries: envelope.Only(dictionary)}).Encode(nil, page)
+	_, err := codec(t, envelope.Options{}).Decode(nil, stored)
+	expectKind(t, err, envelope.DictionaryMissing)
+	if !strings.Contains(err.Error(), "a client that compresses fetches it") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestOnlyNilIsNoDictionary(t *testing.T) {
 	dictionary := load(t, readReaderVectors(t).Dictionaries["profiles"].Bytes)
 	stored := codec(t, envelope.Options{Dictionaries: envelope.Only(dictionary)}).Encode(nil, page)

@@ -179,6 +179,9 @@ func TestADictionaryThatIsNotThereIsAnErrorWithItsID(t *testing.T) {
 		if !errors.As(err, &undecodable) || undecodable.Kind != envelope.DictionaryMissing || undecodable.Dictionary != profiles.ID() || undecodable.Key != "user:1" {
 			t.Errorf("%s: got %v", name, err)
 		}
+		if !strings.Contains(err.Error(), fmt.Sprintf("the key %q", keyOf(profiles.ID()))) {
+			t.Errorf("%s: %v does not say where it was looked for", name, err)
+		}
 	}
 	t.Run("until it comes", func(t *testing.T) {
 		ok(t, made.plain.Set(ctx, keyOf(profiles.ID()), profiles.Bytes(), 0).Err())
