@@ -38,8 +38,9 @@ var errLoaderExited = errors.New("the loader has ended its goroutine")
 //
 // The cache being broken is no reason to fail: if the backend fails, or does not answer for Options.BackendTimeout, or the
 // entry cannot be read, the value is loaded. It is returned at once, and stored in the background; if it cannot be,
-// Options.OnError gets the error, as it gets the others. The errors of load are returned as they are. If ctx ends first,
-// its cause is returned, and the load goes on for the others who wait.
+// Options.OnError gets the error, as it gets the others. The errors of load are returned as they are, but that a deadline
+// which is over was Options.LoadTimeout is said before. If ctx ends first, its cause is returned, and the load goes on for
+// the others who wait.
 func (c *Cache[T]) GetOrLoad(ctx context.Context, key string, load Loader[T]) (value T, err error) {
 	at := c.Key(key)
 	found, err := c.look(ctx, at)
@@ -180,7 +181,8 @@ func (c *Cache[T]) take(ctx context.Context, key string, own *flight[T], found e
 // call calls a loader.
 func (c *Cache[T]) call(ctx context.Context, load Loader[T]) (loaded outcome[T]) {
 	c.counted.loads.Add(1)
-	ctx, cancel := context.WithTimeoutCause(ctx, c.options.LoadTimeout, fmt.Errorf("Options.LoadTimeout of %v is over: %w", c.options.LoadTimeout, context.DeadlineExceeded))
+	tooLate := fmt.Errorf("Options.LoadTimeout of %v is over: %w", c.options.LoadTimeout, context.DeadlineExceeded)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.options.LoadTimeout, tooLate)
 	defer cancel()
 	defer context.AfterFunc(c.closing, cancel)()
 	defer func() {
@@ -193,8 +195,12 @@ func (c *Cache[T]) call(ctx context.Context, load Loader[T]) (loaded outcome[T])
 	}()
 	loaded.err = errLoaderExited
 	loaded.value, loaded.err = load(ctx)
-	if loaded.err != nil && c.closing.Err() != nil {
+	switch {
+	case loaded.err == nil:
+	case c.closing.Err() != nil:
 		loaded.err = fmt.Errorf("%w: %w", ErrClosed, loaded.err)
+	case errors.Is(loaded.err, context.DeadlineExceeded) && context.Cause(ctx) == tooLate && !errors.Is(loaded.err, tooLate):
+		loaded.err = fmt.Errorf("Options.LoadTimeout of %v is over: %w", c.options.LoadTimeout, loaded.err)
 	}
 	return loaded
 }

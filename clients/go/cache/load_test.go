@@ -429,11 +429,30 @@ func TestOnErrorMayDeleteWhatCouldNotBeStored(t *testing.T) {
 
 func TestALoadThatTakesTooLongEnds(t *testing.T) {
 	numbers := newCache[int](t, onValkey(t), Options{Codec: JSON, LoadTimeout: 10 * time.Millisecond})
-	_, err := numbers.GetOrLoad(ctx, "n", func(ctx context.Context) (int, error) {
-		<-ctx.Done()
-		return 0, context.Cause(ctx)
-	})
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "LoadTimeout") {
+	for says, why := range map[string]func(context.Context) error{
+		"Options.LoadTimeout of 10ms is over: context deadline exceeded": context.Cause,
+		"Options.LoadTimeout of 10ms is over: query: context deadline exceeded": func(ctx context.Context) error {
+			return fmt.Errorf("query: %w", ctx.Err())
+		},
+		"the table is locked": func(context.Context) error { return errors.New("the table is locked") },
+	} {
+		_, err := numbers.GetOrLoad(ctx, "n", func(ctx context.Context) (int, error) {
+			<-ctx.Done()
+			return 0, why(ctx)
+		})
+		if err == nil || err.Error() != says {
+			t.Errorf("got %v, wanted %s", err, says)
+		}
+		if isLate := strings.HasPrefix(says, "Options"); errors.Is(err, context.DeadlineExceeded) != isLate {
+			t.Errorf("%v is a deadline: %v", err, !isLate)
+		}
+	}
+}
+
+func TestADeadlineOfTheLoadersOwnIsNotTheLoadTimeout(t *testing.T) {
+	numbers := newCache[int](t, onValkey(t), Options{Codec: JSON})
+	_, err := numbers.GetOrLoad(ctx, "n", func(context.Context) (int, error) { return 0, context.DeadlineExceeded })
+	if err != context.DeadlineExceeded {
 		t.Error(err)
 	}
 }
