@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"strconv"
@@ -261,7 +262,7 @@ func newCoder[T any](options Options) (coder[T], error) {
 	form := newForm[T]()
 	kind := reflect.TypeFor[T]()
 	if codecs[options.Codec].isMsgp && !form.hasMsgp() {
-		return coder[T]{}, &TypeError{kind.String(), []string{"it has no generated code: run github.com/tinylib/msgp on it, or choose another codec"}}
+		return coder[T]{}, &TypeError{kind.String(), []string{withoutCode(kind)}}
 	}
 	if form.hasMsgp() && (options.Codec == Auto || codecs[options.Codec].isMsgp) {
 		if err := checkFields(kind); err != nil {
@@ -273,6 +274,17 @@ func newCoder[T any](options Options) (coder[T], error) {
 		made.choice, made.trials = newChoice(options.Goal, form.hasMsgp()), options.Envelope.ForTrials()
 	}
 	return made, nil
+}
+
+// withoutCode says what is wrong with a type that has no generated code, and what to do.
+func withoutCode(kind reflect.Type) string {
+	switch kind.Kind() {
+	case reflect.Slice, reflect.Array, reflect.Map:
+		if kind.Name() == "" {
+			return fmt.Sprintf("it has no name that code could be generated for: give it one, as in type Values %v, run go generate and make a cache of that, or choose another codec", kind)
+		}
+	}
+	return "it has no generated code: run github.com/tinylib/msgp on it, or choose another codec"
 }
 
 func isNotFound(stored []byte) bool { return len(stored) == 1 && stored[0] == notFound }

@@ -67,6 +67,23 @@ func TestFieldsThatTheGeneratedCodeDoesNotKnowAreReported(t *testing.T) {
 	}
 }
 
+func TestATypeWithoutANameIsToldToHaveOne(t *testing.T) {
+	for says, refused := range map[string]error{
+		"as in type Values []cache.profile,":          refusal[[]profile](),
+		"as in type Values map[string]cache.profile,": refusal[map[string]profile](),
+		"it has no generated code":                    refusal[int](),
+	} {
+		if refused == nil || !strings.Contains(refused.Error(), says) {
+			t.Errorf("got %v, wanted %s", refused, says)
+		}
+	}
+}
+
+func refusal[T any]() error {
+	_, err := New[T](nil, Options{TTL: NoExpiry, Codec: Msgp})
+	return err
+}
+
 func TestTypesWithoutGeneratedCodeAreRefusedOnlyByCodecsThatNeedIt(t *testing.T) {
 	type plain struct{ Name string }
 	for codec, isRefused := range map[Codec]bool{Auto: false, JSON: false, JSONZstd: false, Msgp: true, MsgpZstd: true} {
