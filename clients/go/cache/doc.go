@@ -35,8 +35,9 @@
 //
 // A number, a short string, or one struct of a few fields is hardly smaller in any codec: compression begins at 64 bytes,
 // and what a client, a server and a network do for each key costs more than encoding a hundred bytes. Store those with
-// the client alone. Lists and large structs gain the most; many small values that are alike gain with a dictionary
-// (Options.Envelope). How much depends on the data: measure yours with the benchmark that your values are in.
+// the client alone. Lists and large structs gain the most; many small values that are alike gain with a dictionary, which is
+// for clients that compress: with the codecs JSON and Msgp they do that for entries, too. How much depends on the data:
+// measure yours with [Cache.Encode] and [Cache.Decode].
 //
 // # What it knows
 //
