@@ -60,7 +60,7 @@ program:
 package: $(VENV)/installed
 	$(MATURIN) --quiet
 
-test: test-rust test-clients test-python test-go $(MVN:%=test-java) test-minimal ## run all tests
+test: test-clients test-rust test-python test-go $(MVN:%=test-java) test-minimal ## run all tests
 
 test-rust: $(VENV)/installed ## the Rust tests
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) cargo test --locked --workspace
