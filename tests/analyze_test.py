@@ -73,8 +73,11 @@ def test_an_analysis_counts_what_is_there_and_says_what_is_worth_it(filled: Serv
     assert refused["APPEND"]["calls"] == 1
     assert "a part of the compressed bytes" in refused["APPEND"]["reason"]
     assert [row["value_type"] for row in found["traffic"]["opt_in"]] == ["hashes"]
-    assert 'backend="zstd"' in found["advice"]["python"]
-    assert 'dictionary="catalogue"' in found["advice"]["python"]
+    clients = {row["language"]: row["configuration"] for row in found["advice"]["clients"]}
+    assert 'backend="zstd"' in clients["Python"]
+    assert 'dictionary="catalogue"' in clients["Python"]
+    assert "UseCatalogue: true" in clients["Go"]
+    assert ".catalogue(true)" in clients["Java"]
     assert "user:*" in found["advice"]["dictionaries"]
 
 

@@ -8,6 +8,7 @@ use snugly_codec::CodecId;
 use snugly_learning::Goal;
 use snugly_protocol::escape::escape;
 
+use super::clients::{Client, Configuration, clients};
 use crate::live::address::Address;
 use crate::live::catalogue::Dictionaries;
 use crate::live::census;
@@ -112,8 +113,9 @@ pub(super) struct Advice {
     pub(super) saved: i64,
     /// Patterns that are worth a dictionary.
     pub(super) dictionaries: Vec<String>,
-    /// Lines to paste.
-    pub(super) python: String,
+    /// What to paste into applications that compress.
+    pub(super) clients: Vec<Client>,
+    /// How a server is started that does it for them.
     pub(super) serve: String,
 }
 
@@ -356,19 +358,17 @@ fn advise(patterns: &[Pattern], goal: Goal) -> Option<Advice> {
     let saved = chosen.iter().map(|(_, outcome)| outcome.saved).sum();
     let with_dictionary = chosen.iter().filter(|(_, outcome)| outcome.way.dictionary.is_some());
     let dictionaries: Vec<String> = with_dictionary.map(|(pattern, _)| pattern.pattern.clone()).collect();
-    let level = match (codec, level) {
-        ("lz4", 0) | ("zstd", 3) => String::new(),
-        (_, level) => format!(", compression_level={level}"),
-    };
-    let dictionary = if dictionaries.is_empty() { "" } else { r#", dictionary="catalogue""# };
-    let python = format!(
-        r#"snugly.Valkey(..., compression=CompressionConfiguration(backend="{codec}"{level}{dictionary}))"#
-    );
+    let is_default = matches!((codec, level), ("lz4", 0) | ("zstd", 3));
+    let clients = clients(&Configuration {
+        codec,
+        level: (!is_default).then_some(level),
+        catalogue: !dictionaries.is_empty(),
+    });
     let serve = match goal {
         Goal::Balanced => "snugly serve --compression auto".to_owned(),
         goal => format!("snugly serve --compression auto --compression-goal {goal}"),
     };
-    Some(Advice { saved, dictionaries, python, serve })
+    Some(Advice { saved, dictionaries, clients, serve })
 }
 
 fn notes(
@@ -479,11 +479,11 @@ mod tests {
         ];
         let advice = advise(&patterns, Goal::Memory).expect("there is something to save");
         assert_eq!((advice.saved, advice.dictionaries), (80 + 900 - 5, vec!["user:*".to_owned()]));
-        assert_eq!(
-            advice.python,
-            "snugly.Valkey(..., compression=CompressionConfiguration(backend=\"zstd\", compression_level=1, \
-             dictionary=\"catalogue\"))"
-        );
+        assert!(advice.clients.iter().any(|client| {
+            client
+                .configuration
+                .ends_with("(backend=\"zstd\", compression_level=1, dictionary=\"catalogue\"))")
+        }));
         assert_eq!(advice.serve, "snugly serve --compression auto --compression-goal memory");
         assert!(advise(&patterns[2..], Goal::Memory).is_none());
     }

@@ -109,6 +109,11 @@ fn advice(findings: &Findings) -> String {
     let Some(advice) = &findings.advice else {
         return "<p>Nothing here is worth compressing for this goal.</p>\n".to_owned();
     };
+    let configurations: String = advice
+        .clients
+        .iter()
+        .map(|client| format!("{:<7} {}\n", client.language, client.configuration))
+        .collect();
     let trainings: String = advice
         .dictionaries
         .iter()
@@ -116,10 +121,10 @@ fn advice(findings: &Findings) -> String {
         .collect();
     format!(
         "<h2>What to do</h2>\n<p>For the goal {}, this saves <strong>{}</strong>. In clients:</p>\n\
-         <pre>{}\n{}</pre>\n<p>Or in the server, for every client; it chooses and learns by itself:</p>\n<pre>{}</pre>\n",
+         <pre>{}{}</pre>\n<p>Or in the server, for every client; it chooses and learns by itself:</p>\n<pre>{}</pre>\n",
         Escaped(&findings.goal),
         units::saved(advice.saved),
-        Escaped(&advice.python),
+        Escaped(&configurations),
         Escaped(&trainings),
         Escaped(&advice.serve)
     )

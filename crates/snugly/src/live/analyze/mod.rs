@@ -1,8 +1,10 @@
 //! `snugly analyze`: what is in a live server, and what compression in its clients would save and cost.
 //!
 //! - [`findings`]: what was found, as numbers
+//! - [`clients`]: what is to be done about it, in each client's language
 //! - [`text`], [`html`]: the same for people
 
+mod clients;
 mod findings;
 mod html;
 mod text;

@@ -153,7 +153,10 @@ fn advice(findings: &Findings) -> String {
         return "\nnothing here is worth compressing for this goal\n".to_owned();
     };
     let saved = units::saved(advice.saved);
-    let mut text = format!("\nthis saves {saved}. In Python:\n  {}\n", advice.python);
+    let mut text = format!("\nthis saves {saved}. In clients:\n");
+    for client in &advice.clients {
+        let _ = writeln!(text, "  {:<7} {}", client.language, client.configuration);
+    }
     for pattern in &advice.dictionaries {
         let _ = writeln!(text, "  snugly train URL --pattern '{pattern}' --publish");
     }

@@ -236,8 +236,8 @@ fn keep(
     let notes = catalogue::publish(deployment, keys, dictionary, entry)?;
     notes.iter().for_each(|note| eprintln!("warning: {note}"));
     println!(
-        "published as {place}. Clients with dictionary=\"catalogue\" use it for {pattern} after one \
-         dictionary_refresh ({} by default); about {} keys match",
+        "published as {place}. Clients that use the catalogue (dictionary=\"catalogue\" in Python, UseCatalogue in Go, \
+         catalogue in Java) write with it for {pattern} after one refresh ({} by default); about {} keys match",
         indicatif::HumanDuration(Duration::from_secs(60)),
         units::count(population)
     );
