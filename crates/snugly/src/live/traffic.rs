@@ -127,7 +127,7 @@ impl Traffic {
         let table: Table = serde_json::from_str(TABLE).expect("the specification's table can be read");
         let rate = |is_meant: &dyn Fn(&Row) -> bool| {
             let meant = meanwhile.iter().filter(|(name, _)| table.commands.get(*name).is_some_and(is_meant));
-            meant.map(|(_, calls)| *calls as f64).sum::<f64>() / seconds
+            meant.map(|(_, calls)| *calls).sum::<u64>() as f64 / seconds
         };
         let of_strings = |row: &Row| row.kind.as_deref() == Some("strings");
         let used = || all.iter().filter(|(_, calls)| **calls > 0);
@@ -200,6 +200,12 @@ mod tests {
         assert_eq!(parse("cmdstat_get", "calls=7,usec=9,rejected_calls=0"), Some(("GET".to_owned(), 7)));
         assert_eq!(parse("cmdstat_config|get", "calls=1"), Some(("CONFIG|GET".to_owned(), 1)));
         assert_eq!(parse("errorstat_ERR", "count=1"), None);
+    }
+
+    #[test]
+    fn where_nothing_is_called_rates_are_zero() {
+        let traffic = traffic(&[]);
+        assert_eq!(format!("{:.1} {:.1}", traffic.writes_per_second, traffic.reads_per_second), "0.0 0.0");
     }
 
     #[test]
