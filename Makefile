@@ -4,7 +4,8 @@
 .DEFAULT_GOAL := help
 .PHONY: help run demo program package test test-rust test-minimal test-clients test-python test-go test-java \
 	test-valkey-py test-kills test-deps lint lint-rust lint-python lint-clients lint-go lint-java format deny \
-	command-documentation fuzz fuzz-rust fuzz-go fuzz-java fuzz-smoke bench bench-clients bench-go bench-glide bench-sizes bench-smoke bench-mixed \
+	command-documentation fuzz fuzz-rust fuzz-go fuzz-java fuzz-smoke \
+	bench bench-clients bench-go bench-glide bench-sizes bench-smoke bench-mixed \
 	bench-dictionaries bench-adaptive bench-lists bench-codec bench-protocol bench-java bench-java-codec \
 	bench-java-overhead bench-java-ping clean
 
@@ -38,8 +39,8 @@ VALKEY_PY := target/valkey-py-tests
 FUZZ_SECONDS ?= 600
 # Begins what is done in clients/go, where Go is here.
 WITH_GO := command -v go >/dev/null || { echo "there is no Go here: clients/go is left out"; exit 0; };
-# Without make's flags: it cannot share the jobs of several targets at once, and a library that it builds with make would
-# be built with one processor.
+# Cargo gets none of make's flags: it cannot share the jobs of several targets at once, and libraries that it builds with
+# make would get one processor.
 CARGO := MAKEFLAGS= cargo
 FUZZED := catalogue codec protocol store
 CARGO_FUZZ := 0.13.2
@@ -135,8 +136,7 @@ format: $(VENV)/installed ## format everything
 	$(WITH_GO) $(MAKE) --no-print-directory -C clients/go format
 	$(if $(MVN),$(MAVEN) -Pfuzz -Pbenchmark $(JAVA_FORMATTER):format)
 
-command-documentation: $(VENV)/installed ## ask valkey-server what it tells of the commands that there are, after adding some
-	$(CARGO) build --locked --package snugly
+command-documentation: program $(VENV)/installed ## ask valkey-server what it tells of the commands that there are, after adding some
 	SNUGLY_BIN=$(CURDIR)/target/debug/snugly $(BIN)/python tests/document_commands.py
 
 deny: ## check the licences and sources of the dependencies

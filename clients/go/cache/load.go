@@ -181,7 +181,10 @@ func (c *Cache[T]) take(ctx context.Context, key string, own *flight[T], found e
 // call calls a loader.
 func (c *Cache[T]) call(ctx context.Context, load Loader[T]) (loaded outcome[T]) {
 	c.counted.loads.Add(1)
-	tooLate := fmt.Errorf("Options.LoadTimeout of %v is over: %w", c.options.LoadTimeout, context.DeadlineExceeded)
+	over := func(err error) error {
+		return fmt.Errorf("Options.LoadTimeout of %v is over: %w", c.options.LoadTimeout, err)
+	}
+	tooLate := over(context.DeadlineExceeded)
 	ctx, cancel := context.WithTimeoutCause(ctx, c.options.LoadTimeout, tooLate)
 	defer cancel()
 	defer context.AfterFunc(c.closing, cancel)()
@@ -200,7 +203,7 @@ func (c *Cache[T]) call(ctx context.Context, load Loader[T]) (loaded outcome[T])
 	case c.closing.Err() != nil:
 		loaded.err = fmt.Errorf("%w: %w", ErrClosed, loaded.err)
 	case errors.Is(loaded.err, context.DeadlineExceeded) && context.Cause(ctx) == tooLate && !errors.Is(loaded.err, tooLate):
-		loaded.err = fmt.Errorf("Options.LoadTimeout of %v is over: %w", c.options.LoadTimeout, loaded.err)
+		loaded.err = over(loaded.err)
 	}
 	return loaded
 }

@@ -78,8 +78,8 @@ func (o *Options) forEnvelopes(dictionaries envelope.Dictionaries) envelope.Opti
 
 func (o *Options) forCatalogue() catalogue.Options {
 	return catalogue.Options{
-		IsUsed: o.UseCatalogue && o.Backend != envelope.None, Given: o.Dictionary, Prefix: o.DictionaryPrefix, Refresh: o.DictionaryRefresh,
-		Folder: o.DictionaryFolder, Exclude: o.DictionaryExclude, Logger: o.Logger,
+		IsUsed: o.UseCatalogue && o.Backend != envelope.None, Given: o.Dictionary,
+		Prefix: o.DictionaryPrefix, Refresh: o.DictionaryRefresh, Folder: o.DictionaryFolder, Exclude: o.DictionaryExclude, Logger: o.Logger,
 	}
 }
 
