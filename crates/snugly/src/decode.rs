@@ -222,7 +222,9 @@ fn restore(options: &Options, stored: &mut Stored) -> Result<(Vec<u8>, String)> 
         // Only what has come through a file or a pipe; from a server every byte is meant.
         Some(without) if stored.client.is_none() => {
             note = "\nthe line end behind the envelope, which redis-cli adds, was left out";
-            decode(without, &mut value).map_err(|_| error)
+            // Where only the dictionary is missing, the value is whole and its line end no damage.
+            let is_whole = |error: &EnvelopeError| error.name() == "dictionary_missing";
+            decode(without, &mut value).map_err(|other| if is_whole(&other) { other } else { error })
         }
         _ => Err(error),
     });

@@ -53,6 +53,13 @@ fn a_value_that_needs_a_dictionary_finds_it_in_the_servers_catalogue_or_in_a_fil
     let given = snugly(&["decode", "--dictionary", path, "--url", &valkey.url(), "user:7"], b"");
     assert_eq!(stdout(&given), samples[7], "{}", stderr(&given));
 
+    let piped = [&stored[..], b"\n"].concat();
+    let missing = snugly(&["decode"], &piped);
+    assert_eq!(missing.status.code(), Some(3));
+    assert!(stderr(&missing).contains(&format!("dictionary {}", dictionary.id())), "{}", stderr(&missing));
+    let given = snugly(&["decode", "--dictionary", path], &piped);
+    assert_eq!(stdout(&given), samples[7], "{}", stderr(&given));
+
     let key = format!("{{snugly}}:dict:{}", dictionary.id());
     valkey.command(&[b"SET", key.as_bytes(), dictionary.bytes()]);
     let found = snugly(&["decode", "--url", &valkey.url(), "user:7"], b"");
