@@ -106,6 +106,12 @@ impl fmt::Debug for Target {
     }
 }
 
+/// The password where a URL has none: it lies in REDISCLI_AUTH, as for redis-cli and valkey-cli, so that it stands in no
+/// list of processes and no history of a shell.
+pub(crate) fn password_of_environment() -> Option<String> {
+    std::env::var("REDISCLI_AUTH").ok().filter(|password| !password.is_empty())
+}
+
 /// A connection that is logged in and has selected its database.
 pub struct Client {
     socket: TcpStream,
@@ -120,10 +126,10 @@ impl Client {
             "{target} is a memcached server: only `bench memory` can use one"
         );
         let mut client = Self { socket: target.open()?, parser: ReplyParser::default(), input: Vec::new() };
-        if let Some(password) = &target.password {
+        if let Some(password) = target.password.clone().or_else(password_of_environment) {
             let user = target.user.as_deref().unwrap_or("default");
             client
-                .command(&["AUTH", user, password])
+                .command(&["AUTH", user, &password])
                 .with_context(|| format!("cannot log in to {target}"))?;
         }
         if target.database != 0 {

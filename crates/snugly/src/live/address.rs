@@ -10,11 +10,13 @@ use percent_encoding::percent_decode_str;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 use url::Url;
 
+use crate::client::password_of_environment;
+
 /// How to reach a server.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Reach {
     /// The server: redis://[[user]:password@]host[:port][/database], or valkey://, snugly://, rediss:// and valkeys://
-    /// with TLS, or unix:///path?db=0
+    /// with TLS, or unix:///path?db=0. A password may be in REDISCLI_AUTH instead
     pub(crate) url: Address,
 
     /// The server is a node of a cluster: all of it is meant. Found out without this where INFO may be asked
@@ -124,7 +126,7 @@ impl Reach {
     /// A client of the server, or of another node at this address.
     pub(crate) fn client(&self, address: &Address) -> Result<redis::Client> {
         let mut login = RedisConnectionInfo::default().set_skip_set_lib_name().set_db(address.database);
-        if let Some(password) = &address.password {
+        if let Some(password) = address.password.clone().or_else(password_of_environment) {
             login = login.set_password(password);
             if let Some(user) = &address.user {
                 login = login.set_username(user);
