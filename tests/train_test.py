@@ -174,7 +174,7 @@ def test_a_forgotten_dictionary_stays_until_it_is_deleted(filled: Server) -> Non
     identity = published(filled)
     key = f"{{snugly}}:dict:{identity}"
     with filled.connect() as connection:
-        assert "is not used for new values" in live.tool("train", url(filled), "--forget", str(identity))
+        assert "is not used for new values" in live.tool("train", url(filled), "--forget", str(identity), "--yes")
         document = catalogue(connection)
         assert document["active"] == []
         assert [row["id"] for row in document["dictionaries"]] == [identity]

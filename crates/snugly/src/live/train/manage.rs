@@ -57,6 +57,7 @@ pub(super) fn forget(options: &Options, deployment: &mut Deployment, keys: &Keys
     let is_known = entry.is_some() || catalogue.active.iter().any(|row| row.id == id);
     ensure!(is_known, "there is no dictionary {id}: snugly train {} --list", options.reach.url);
     if !options.delete {
+        confirm(options, &format!("End the use of dictionary {id} for new values?"))?;
         catalogue::retire(deployment, keys, id)?;
         return print(&format!(
             "dictionary {id} is not used for new values any more. It stays, so that values that need it can be read; \

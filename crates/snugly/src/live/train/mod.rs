@@ -28,6 +28,9 @@ use super::values::{look_at, needed_dictionaries};
 use super::{catalogue, units};
 use crate::table::lay_out;
 
+/// With fewer values that no dictionary was trained on, what was measured says little.
+const LEAST_HELD_OUT: usize = 50;
+
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("task").required(true).args(["pattern", "list", "forget"]))]
 struct Options {
@@ -148,6 +151,9 @@ fn train(options: &Options, deployment: &mut Deployment, keys: &Keys, pattern: &
     let trial = trial.with_context(|| format!("no dictionary for {pattern}"))?;
     let best = trial.best(sampled.population).context("this build has no zstd, which dictionaries need")?;
     print(&table(&trial, best, sampled.population))?;
+    if let Some(warning) = doubt(trial.held_out) {
+        eprintln!("{warning}");
+    }
     let is_worth_it = tell_worth(&trial, best, sampled.population);
     let population = sampled.population;
     sampled.failure()?;
@@ -186,6 +192,17 @@ fn table(trial: &Trial, best: &Tried, population: u64) -> String {
         trial.trained,
         trial.held_out
     )
+}
+
+/// A warning about figures that stand on few values.
+fn doubt(held_out: usize) -> Option<String> {
+    let is_little = held_out < LEAST_HELD_OUT;
+    is_little.then(|| {
+        format!(
+            "warning: measured with {held_out} values only, so other values may save much less; it takes some \
+             {LEAST_HELD_OUT} and more to trust it"
+        )
+    })
 }
 
 fn tell_worth(trial: &Trial, best: &Tried, population: u64) -> bool {
@@ -279,6 +296,12 @@ fn print(text: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_that_stand_on_few_values_are_doubted() {
+        assert!(doubt(5).is_some_and(|warning| warning.contains("5 values only")));
+        assert_eq!(doubt(LEAST_HELD_OUT), None);
+    }
 
     #[test]
     fn sizes_are_auto_or_what_can_be_trained() {
