@@ -13,7 +13,7 @@ use snugly_learning::{
 
 /// Shorter values are sent as they are, as `min_compression_size` of clients has it.
 pub(crate) const MIN_BYTES: usize = 64;
-/// With fewer values nothing can be said.
+/// With fewer values nothing can be said of a kind.
 pub(crate) const LEAST_SAMPLES: usize = 8;
 /// With fewer values no dictionary is trained.
 const LEAST_FOR_A_DICTIONARY: usize = 32;
@@ -27,6 +27,8 @@ pub(crate) struct Kind {
     pub(crate) population: u64,
     /// How often one is read for each time that it is written.
     pub(crate) reads: f64,
+    /// Whether a dictionary could be used: its keys have a pattern of their own.
+    pub(crate) trains: bool,
 }
 
 /// What was measured of one way to compress.
@@ -63,16 +65,17 @@ pub(crate) fn samples<'a>(values: impl Iterator<Item = (&'a [u8], &'a [u8])>) ->
     .collect()
 }
 
-/// Measures what there is to choose from; nothing if there are too few samples.
+/// Measures what there is to choose from; nothing without samples. Fewer than [`LEAST_SAMPLES`] say something of
+/// themselves only, not of their kind.
 pub(crate) fn evaluate(samples: &[Sample], kind: Kind, goal: Goal) -> Option<Evaluation> {
-    if samples.len() < LEAST_SAMPLES {
+    if samples.is_empty() {
         return None;
     }
     let terms = Terms {
         current: Method { choice: Choice::none(), dictionary: None },
         dictionary: None,
         goal: Some(goal),
-        trains: samples.len() >= LEAST_FOR_A_DICTIONARY,
+        trains: kind.trains && samples.len() >= LEAST_FOR_A_DICTIONARY,
         population: kind.population,
         foreseen: kind.population,
         reads: kind.reads,
@@ -241,7 +244,7 @@ mod tests {
 
     #[test]
     fn small_values_that_are_alike_are_worth_a_dictionary_for_those_who_want_memory() {
-        let kind = Kind { population: 1_000_000, reads: 2.0 };
+        let kind = Kind { population: 1_000_000, reads: 2.0, trains: true };
         let evaluation = evaluate(&users(2_000), kind, Goal::Memory).expect("there are enough");
         let ways = evaluation.ways();
         let names: Vec<&str> = ways.iter().map(|choice| choice.name.as_str()).collect();
@@ -249,7 +252,8 @@ mod tests {
         assert!(ways[evaluation.best()].dictionary.is_some());
         assert_eq!(evaluation.best(), evaluation.best_for(Goal::Memory));
         assert_eq!(ways[0].ratio, 1.0);
-        assert!(evaluate(&users(LEAST_SAMPLES - 1), kind, Goal::Memory).is_none());
+        assert!(evaluate(&users(1), kind, Goal::Memory).is_some(), "one value is tried by itself");
+        assert!(evaluate(&[], kind, Goal::Memory).is_none());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::address::Reach;
 use super::catalogue::Dictionaries;
 use super::census;
 use super::deployment::Deployment;
-use super::evaluation::{self, Evaluation, Kind};
+use super::evaluation::{self, Evaluation, Kind, LEAST_SAMPLES};
 use super::pace::Stop;
 use super::sampling::{self, Found, MAX_VALUE_BYTES, Sampled, Speed, Stored, Wanted};
 use super::values::{Shape, look_at, needed_dictionaries};
@@ -70,11 +70,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         "none" => bail!("{} has no key \"{}\"", options.reach.url, options.key),
         kind => return print(&other_type(&options.key, kind)),
     }
-    let mut text = stored(&mut deployment, &keys, key)?;
-    text.push_str(&told_by_snugly(&mut deployment, key)?);
-    print(&text)?;
+    let asked = Asked::read(&mut deployment, &keys, key)?;
+    print(&(asked.told(key) + &told_by_snugly(&mut deployment, key)?))?;
     let sampled = of_its_kind(&options, &mut deployment, key)?;
-    print(&choices(&options, &mut deployment, &keys, &sampled)?)
+    print(&choices(&options, &mut deployment, &keys, (key, &asked), &sampled)?)
 }
 
 /// What there is to say of a key that is no string.
@@ -88,24 +87,41 @@ fn other_type(key: &str, kind: &str) -> String {
     format!("\"{key}\" is a {kind}: {opt_in}\n")
 }
 
-/// How the value is stored now.
-fn stored(deployment: &mut Deployment, keys: &Keys, key: &[u8]) -> Result<String> {
-    let node = deployment.node_of(key)?;
-    let len: u64 = node.ask(&[b"STRLEN", key])?;
-    let memory: Option<Option<u64>> = node.ask_if_allowed(&[b"MEMORY", &b"USAGE"[..], key])?;
-    let bytes: Vec<u8> = match len > LONGEST {
-        true => node.ask(&[b"GETRANGE", key, b"0", (LONGEST - 1).to_string().as_bytes()])?,
-        false => node.ask::<Option<Vec<u8>>, _>(&[b"GET", key])?.unwrap_or_default(),
-    };
-    let stored = Stored { len, bytes };
-    let needed = needed_dictionaries(std::iter::once(&stored));
-    let dictionaries = catalogue::fetch_all(deployment, keys, &needed)?;
-    let mut text = format!("\"{}\": a string of {}\n", escape(key), units::bytes(len));
-    text.push_str(&shape(&stored, &dictionaries));
-    if let Some(memory) = memory.flatten() {
-        let _ = writeln!(text, "memory of the server: {}, key and overhead included", units::bytes(memory));
+/// The value that was asked for.
+struct Asked {
+    stored: Stored,
+    /// Those that it needs.
+    dictionaries: Dictionaries,
+    /// Bytes of the server's memory, if anybody may know.
+    memory: Option<u64>,
+}
+
+impl Asked {
+    fn read(deployment: &mut Deployment, keys: &Keys, key: &[u8]) -> Result<Asked> {
+        let node = deployment.node_of(key)?;
+        let len: u64 = node.ask(&[b"STRLEN", key])?;
+        let memory: Option<Option<u64>> = node.ask_if_allowed(&[b"MEMORY", &b"USAGE"[..], key])?;
+        let bytes: Vec<u8> = match len > LONGEST {
+            true => node.ask(&[b"GETRANGE", key, b"0", (LONGEST - 1).to_string().as_bytes()])?,
+            false => node.ask::<Option<Vec<u8>>, _>(&[b"GET", key])?.unwrap_or_default(),
+        };
+        let stored = Stored { len, bytes };
+        let needed = needed_dictionaries(std::iter::once(&stored));
+        let dictionaries = catalogue::fetch_all(deployment, keys, &needed)?;
+        Ok(Asked { stored, dictionaries, memory: memory.flatten() })
     }
-    Ok(text)
+
+    /// How it is stored now.
+    fn told(&self, key: &[u8]) -> String {
+        let len = units::bytes(self.stored.len);
+        let mut text = format!("\"{}\": a string of {len}\n", escape(key));
+        text.push_str(&shape(&self.stored, &self.dictionaries));
+        if let Some(memory) = self.memory {
+            let memory = units::bytes(memory);
+            let _ = writeln!(text, "memory of the server: {memory}, key and overhead included");
+        }
+        text
+    }
 }
 
 /// What the bytes are.
@@ -269,14 +285,24 @@ fn of_its_kind(options: &Options, deployment: &mut Deployment, key: &[u8]) -> Re
     Ok(OfItsKind { pattern, found, sampled, population })
 }
 
-/// What each choice would save and cost for its kind, and which one each goal takes.
-fn choices(options: &Options, deployment: &mut Deployment, keys: &Keys, kind: &OfItsKind) -> Result<String> {
+/// What each choice would save and cost for its kind, and which one each goal takes. The value that was asked for is
+/// tried whatever was sampled.
+fn choices(
+    options: &Options,
+    deployment: &mut Deployment,
+    keys: &Keys,
+    (key, asked): (&[u8], &Asked),
+    kind: &OfItsKind,
+) -> Result<String> {
     let stored = || kind.found.iter().filter_map(|found| Some((&found.key, found.value.as_ref()?)));
     let needed = needed_dictionaries(stored().map(|(_, value)| value));
     let dictionaries = catalogue::fetch_all(deployment, keys, &needed)?;
     let values: Vec<(&[u8], Vec<u8>)> =
         stored().filter_map(|(key, value)| Some((&key[..], look_at(value, &dictionaries).value?))).collect();
-    let samples: Vec<Sample> = evaluation::samples(values.iter().map(|(key, value)| (*key, &value[..])));
+    let own = look_at(&asked.stored, &asked.dictionaries).value.map(|value| (key, value));
+    let others = values.iter().filter(|(other, _)| *other != key);
+    let samples: Vec<Sample> =
+        evaluation::samples(own.iter().chain(others).map(|(key, value)| (*key, &value[..])));
     let mut text = format!(
         "\nkind: {}, about {} keys, {} sampled\n",
         escape(&kind.pattern),
@@ -287,13 +313,16 @@ fn choices(options: &Options, deployment: &mut Deployment, keys: &Keys, kind: &O
     kind.sampled.notes.iter().for_each(|note| {
         let _ = writeln!(text, "note: {note}");
     });
-    let terms = Kind { population: kind.population, reads: options.reads };
+    let terms = Kind { population: kind.population, reads: options.reads, trains: true };
     let evaluating = sampling::spinner("evaluating");
     let evaluation = evaluation::evaluate(&samples, terms, Goal::Memory);
     evaluating.finish_and_clear();
     match evaluation {
         Some(evaluation) => text.push_str(&compared(&evaluation)),
-        None => text.push_str("too few of them have 64 bytes and more to say what would be best\n"),
+        None => text.push_str("none of them has 64 bytes and more, so clients would compress none\n"),
+    }
+    if (1..LEAST_SAMPLES).contains(&samples.len()) {
+        let _ = writeln!(text, "measured on {} only: this says little of its kind", samples.len());
     }
     Ok(text)
 }

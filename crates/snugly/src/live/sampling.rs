@@ -22,11 +22,13 @@ const MAX_BYTES: usize = 128 << 20;
 /// So often a second servers are asked, at most, and so many keys at once.
 const BATCHES_EACH_SECOND: u32 = 10;
 const MAX_BATCH: u32 = 500;
+/// Keys that SCAN only walks past, because they do not match, cost a server about so much less than one that is read.
+const WALKED_FOR_ONE_READ: u32 = 100;
 
 /// How fast servers are asked.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Speed {
-    /// Keys that a server looks at for this, a second
+    /// Keys that are read for this, a second; those that do not match are passed a hundred times as fast
     #[arg(long, value_name = "KEYS", default_value = "1000")]
     pub(crate) rate: NonZeroU32,
 }
@@ -168,6 +170,11 @@ fn extrapolated(found: u64, keys: u64, scans: &[Scan]) -> u64 {
     (all as u64).clamp(found, keys.max(found))
 }
 
+/// How many of the keys that SCAN walked were looked at, where only some of those that it gave were taken.
+fn part_looked_at(walked: u64, taken: u64, given: u64) -> u64 {
+    (walked * taken).checked_div(given).unwrap_or(walked)
+}
+
 /// A line on a terminal, and nothing elsewhere.
 fn progress(keys: u64) -> ProgressBar {
     let progress = ProgressBar::new(keys).with_message("sampling");
@@ -227,8 +234,12 @@ impl Sampler<'_> {
 
     /// Looks at the next keys of a server.
     fn step(&mut self, node: &mut Node, scan: &mut Scan) -> Result<()> {
-        let count = (self.speed.rate.get() / BATCHES_EACH_SECOND).clamp(1, MAX_BATCH);
-        self.pace.wait_for(count, self.stop);
+        let count = match self.wanted.pattern {
+            Some(_) => MAX_BATCH,
+            None => (self.speed.rate.get() / BATCHES_EACH_SECOND).clamp(1, MAX_BATCH),
+        };
+        let reads = if self.wanted.pattern.is_some() { count.div_ceil(WALKED_FOR_ONE_READ) } else { count };
+        self.pace.wait_for(reads, self.stop);
         if self.stop.is_set() {
             return Ok(());
         }
@@ -240,11 +251,16 @@ impl Sampler<'_> {
         let (next, mut keys): (u64, Vec<Vec<u8>>) = node.ask(&words)?;
         scan.cursor = next;
         scan.is_complete = next == 0;
-        scan.looked_at += u64::from(count);
+        // SCAN gives about as many as it was asked for; without a pattern the reply tells exactly.
+        let walked = if self.wanted.pattern.is_some() { u64::from(count) } else { keys.len() as u64 };
         keys.retain(|key| !key.starts_with(self.wanted.without) && self.seen.insert(key.clone()));
-        // A server may give more than was asked for.
+        let given = keys.len() as u64;
         keys.truncate((self.wanted.keys - self.found.len() as u64) as usize);
+        scan.looked_at += part_looked_at(walked, keys.len() as u64, given);
         for keys in keys.chunks(count as usize) {
+            if self.wanted.pattern.is_some() {
+                self.pace.wait_for(keys.len() as u32, self.stop);
+            }
             self.look_at(node, keys)?;
         }
         Ok(())
@@ -387,6 +403,13 @@ mod tests {
         // SCAN gives more than it was asked for.
         assert_eq!(extrapolated(150, 120, &[scan(120, 100)]), 150);
         assert_eq!(extrapolated(0, 0, &[scan(0, 0)]), 0);
+    }
+
+    #[test]
+    fn keys_that_were_left_out_of_the_last_batch_do_not_count_as_looked_at() {
+        let scan = Scan { keys: 11_776, looked_at: 200 + part_looked_at(100, 50, 100), ..Scan::default() };
+        assert_eq!(extrapolated(250, 11_776, &[scan]), 11_776);
+        assert_eq!(part_looked_at(100, 0, 0), 100, "nothing matched among them");
     }
 
     #[test]

@@ -39,6 +39,10 @@ struct Refusal {
     reason: String,
 }
 
+/// Commands that `analyze` calls itself and that compressing clients refuse. What earlier runs have called cannot be told
+/// from what applications call, so only calls while it looks count, which is before its own.
+pub(crate) const OWN_COMMANDS: [&str; 2] = ["STRLEN", "GETRANGE"];
+
 /// Calls of commands, by their names in capitals.
 type Calls = BTreeMap<String, u64>;
 
@@ -47,6 +51,8 @@ type Calls = BTreeMap<String, u64>;
 pub(crate) struct Traffic {
     /// Over which time rates were observed, in words.
     pub(crate) observed: String,
+    /// Whether that is all the time since the server was started.
+    pub(crate) is_since_start: bool,
     /// Values written and read by commands on strings, a second. A call counts as one value.
     pub(crate) writes_per_second: f64,
     pub(crate) reads_per_second: f64,
@@ -91,7 +97,8 @@ pub(crate) fn observe(deployment: &mut Deployment, pause: Duration, stop: &Stop)
             "since the server was started, {} ago",
             indicatif::HumanDuration(Duration::from_secs_f64(uptime))
         );
-        return Ok(Some(Traffic::of(&before, &before, uptime.max(1.0), observed)));
+        let traffic = Traffic::of(&before, &before, uptime.max(1.0), observed);
+        return Ok(Some(Traffic { is_since_start: true, ..traffic }));
     }
     let Some(after) = calls(deployment)? else { return Ok(None) };
     let meanwhile = after.iter().map(|(name, calls)| {
@@ -131,7 +138,13 @@ impl Traffic {
         };
         let of_strings = |row: &Row| row.kind.as_deref() == Some("strings");
         let used = || all.iter().filter(|(_, calls)| **calls > 0);
-        let refused = used().flat_map(|(name, calls)| table.refused(name, *calls));
+        let own = |name: &str| OWN_COMMANDS.contains(&name);
+        let counted = |name: &String, calls: u64| {
+            if own(name) { meanwhile.get(name).copied().unwrap_or_default() } else { calls }
+        };
+        let refused = (used().map(|(name, calls)| (name, counted(name, *calls))))
+            .filter(|(_, calls)| *calls > 0)
+            .flat_map(|(name, calls)| table.refused(name, calls));
         let opt_in = used().filter_map(|(name, calls)| {
             let kind = table.commands.get(name)?.kind.clone().filter(|kind| kind != "strings")?;
             Some(OptIn { command: name.clone(), calls: *calls, value_type: kind })
@@ -142,6 +155,7 @@ impl Traffic {
             refused: refused.collect(),
             opt_in: opt_in.collect(),
             observed,
+            is_since_start: false,
         }
     }
 
@@ -218,6 +232,18 @@ mod tests {
             [OptIn { command: "HSET".into(), calls: 70, value_type: "hashes".into() }]
         );
         assert!(traffic.refused.iter().all(|refused| refused.command == "SET" && !refused.with.is_empty()));
+    }
+
+    #[test]
+    fn what_earlier_runs_have_called_is_not_taken_for_use() {
+        let calls = |calls: &[(&str, u64)]| -> Calls {
+            calls.iter().map(|(name, calls)| ((*name).to_owned(), *calls)).collect()
+        };
+        let all = calls(&[("STRLEN", 5_000), ("GETRANGE", 70), ("APPEND", 3)]);
+        let meanwhile = calls(&[("STRLEN", 0), ("GETRANGE", 2), ("APPEND", 0)]);
+        let traffic = Traffic::of(&all, &meanwhile, 5.0, String::new());
+        let told: Vec<_> = traffic.refused.iter().map(|row| (&row.command[..], row.calls)).collect();
+        assert_eq!(told, [("APPEND", 3), ("GETRANGE", 2)]);
     }
 
     #[test]

@@ -13,17 +13,14 @@ use crate::live::address::Address;
 use crate::live::catalogue::Dictionaries;
 use crate::live::census;
 use crate::live::deployment::Deployment;
-use crate::live::evaluation::{self, Kind, MIN_BYTES, Way};
+use crate::live::evaluation::{self, Kind, LEAST_SAMPLES, MIN_BYTES, Way};
 use crate::live::sampling::{Found, MAX_VALUE_BYTES, Sampled};
-use crate::live::traffic::Traffic;
+use crate::live::traffic::{OWN_COMMANDS, Traffic};
 use crate::live::values::{Seen, Shape, look_at};
 
-/// So many patterns are evaluated, those with the most bytes; others are counted only.
+/// So many patterns are evaluated by themselves, those with the most bytes; others are together.
 const EVALUATED: usize = 32;
 const SECONDS_OF_A_DAY: f64 = 86_400.0;
-
-/// Commands that are called here and that compressing clients refuse.
-const OWN_COMMANDS: [&str; 2] = ["STRLEN", "GETRANGE"];
 
 /// What was found. Numbers of keys and bytes are extrapolated from the sample unless they say otherwise.
 #[derive(Serialize)]
@@ -31,6 +28,8 @@ pub(super) struct Findings {
     /// Where and what the server is.
     pub(super) server: String,
     pub(super) software: String,
+    /// Whether the server compresses what clients give it, so that they need not.
+    pub(super) compresses_itself: bool,
     pub(super) nodes: usize,
     /// All keys, and how many of them were sampled.
     pub(super) keys: u64,
@@ -74,6 +73,8 @@ pub(super) struct Group {
 #[derive(Serialize)]
 pub(super) struct Pattern {
     pub(super) pattern: String,
+    /// Whether it stands for many patterns, none of which is judged by itself or has a dictionary.
+    pub(super) is_joined: bool,
     pub(super) keys: u64,
     pub(super) sampled: usize,
     /// The types of its keys.
@@ -163,8 +164,9 @@ pub(super) fn find(
         shapes: groups(&looked, &scale, |looked| {
             Some((0, shape_name(looked.seen.as_ref()?.shape).to_owned()))
         }),
-        advice: advise(&patterns, goal),
-        notes: notes(deployment, sampled, traffic.as_ref(), &looked),
+        advice: if deployment.is_snugly() { None } else { advise(&patterns, goal) },
+        notes: notes(deployment, sampled, traffic.as_ref(), &looked, &patterns),
+        compresses_itself: deployment.is_snugly(),
         patterns,
         traffic,
         goal: goal.to_string(),
@@ -254,12 +256,40 @@ fn patterns(looked: &[Looked<'_>], scale: &Scale, traffic: Option<&Traffic>, goa
             (counted(text, &looked, scale), looked)
         })
         .collect();
-    let weight = |pattern: &Pattern| std::cmp::Reverse((pattern.stored, pattern.keys));
-    patterns.sort_by(|(a, _), (b, _)| weight(a).cmp(&weight(b)).then_with(|| a.pattern.cmp(&b.pattern)));
-    for (pattern, looked) in patterns.iter_mut().take(EVALUATED) {
+    sort(&mut patterns);
+    join_small(&mut patterns, scale);
+    sort(&mut patterns);
+    for (pattern, looked) in patterns.iter_mut() {
         evaluate(pattern, looked, scale, traffic, strings, goal);
     }
     patterns.into_iter().map(|(pattern, _)| pattern).collect()
+}
+
+/// Those with the most bytes first.
+fn sort(patterns: &mut [(Pattern, Vec<&Looked<'_>>)]) {
+    let weight = |pattern: &Pattern| std::cmp::Reverse((pattern.stored, pattern.keys));
+    patterns.sort_by(|(a, _), (b, _)| weight(a).cmp(&weight(b)).then_with(|| a.pattern.cmp(&b.pattern)));
+}
+
+/// Joins the patterns that are too small, or too far down, to be judged by themselves: many small ones may be worth
+/// compressing as a large one is.
+fn join_small(patterns: &mut Vec<(Pattern, Vec<&Looked<'_>>)>, scale: &Scale) {
+    let mut judged = 0;
+    let is_small = |(_, looked): &mut (Pattern, Vec<&Looked<'_>>)| {
+        let strings = looked.iter().filter(|looked| looked.seen.is_some()).count();
+        let is_judged = strings >= LEAST_SAMPLES && judged < EVALUATED;
+        judged += usize::from(is_judged);
+        strings > 0 && !is_judged
+    };
+    let small: Vec<_> = patterns.extract_if(.., is_small).collect();
+    if small.len() < 2 {
+        patterns.extend(small);
+        return;
+    }
+    let name = format!("({} more patterns together)", small.len());
+    let looked: Vec<&Looked<'_>> = small.into_iter().flat_map(|(_, looked)| looked).collect();
+    let joined = Pattern { pattern: name, is_joined: true, ..counted(b"", &looked, scale) };
+    patterns.push((joined, looked));
 }
 
 fn counted(text: &[u8], looked: &[&Looked<'_>], scale: &Scale) -> Pattern {
@@ -275,6 +305,7 @@ fn counted(text: &[u8], looked: &[&Looked<'_>], scale: &Scale) -> Pattern {
     types.dedup();
     Pattern {
         pattern: escape(text),
+        is_joined: false,
         keys: scale.up(looked.len() as u64),
         sampled: looked.len(),
         types,
@@ -303,7 +334,10 @@ fn evaluate(
         .filter_map(|looked| Some((&looked.found.key[..], looked.seen.as_ref()?.value.as_deref()?)));
     let samples = evaluation::samples(values);
     let reads = traffic.map_or(1.0, Traffic::reads_for_each_write);
-    let kind = Kind { population: scale.up(of_pattern as u64), reads };
+    let kind = Kind { population: scale.up(of_pattern as u64), reads, trains: !pattern.is_joined };
+    if samples.len() < LEAST_SAMPLES {
+        return;
+    }
     let Some(evaluation) = evaluation::evaluate(&samples, kind, goal) else { return };
     // What writers would compress, and what they would leave as it is.
     let raw = |looked: &Looked<'_>| {
@@ -354,7 +388,8 @@ fn advise(patterns: &[Pattern], goal: Goal) -> Option<Advice> {
     };
     let best = candidates.iter().max_by(|a, b| worth(a).total_cmp(&worth(b)));
     let &(codec, level) = best.filter(|best| worth(best) > 0.0)?;
-    let chosen = with(&(codec, level));
+    let mut chosen = with(&(codec, level));
+    chosen.retain(|(pattern, _)| pattern.best != Some(0));
     let saved = chosen.iter().map(|(_, outcome)| outcome.saved).sum();
     let with_dictionary = chosen.iter().filter(|(_, outcome)| outcome.way.dictionary.is_some());
     let dictionaries: Vec<String> = with_dictionary.map(|(pattern, _)| pattern.pattern.clone()).collect();
@@ -376,6 +411,7 @@ fn notes(
     sampled: &Sampled,
     traffic: Option<&Traffic>,
     looked: &[Looked<'_>],
+    patterns: &[Pattern],
 ) -> Vec<String> {
     let mut notes: Vec<String> = sampled.notes.iter().cloned().collect();
     let count =
@@ -397,17 +433,22 @@ fn notes(
     }
     match traffic {
         None => notes.push("INFO commandstats may not be asked: costs a day are not known".to_owned()),
-        Some(traffic) if traffic.refused.iter().any(|row| OWN_COMMANDS.contains(&&row.command[..])) => {
+        Some(traffic)
+            if traffic.is_since_start
+                && traffic.refused.iter().any(|row| OWN_COMMANDS.contains(&&row.command[..])) =>
+        {
             notes.push(format!("earlier runs of this count as calls of {}, too", OWN_COMMANDS.join(" and ")));
         }
         Some(_) => {}
     }
-    if deployment.is_snugly() {
-        notes.push(
-            "the server is snugly, which compresses by itself: this is about what clients give it, and INFO \
-             compression tells what it keeps"
-                .to_owned(),
-        );
+    let is_unjudged =
+        |pattern: &&Pattern| pattern.ways.is_empty() && pattern.types.iter().any(|kind| kind == "string");
+    let unjudged: usize = patterns.iter().filter(is_unjudged).map(|pattern| pattern.sampled).sum();
+    if unjudged > 0 {
+        notes.push(format!(
+            "{unjudged} sampled keys were not judged: their values are short, or they are too few; snugly explain tries \
+             a single value"
+        ));
     }
     notes.extend(deployment.eviction_warning());
     notes
@@ -447,6 +488,7 @@ mod tests {
         };
         Pattern {
             pattern: text.to_owned(),
+            is_joined: false,
             keys: 1,
             sampled: 1,
             types: vec!["string".to_owned()],
@@ -478,7 +520,11 @@ mod tests {
             pattern("noise:*", &[none, ("lz4", 0, false, -1), ("zstd", 1, false, -5)], 0),
         ];
         let advice = advise(&patterns, Goal::Memory).expect("there is something to save");
-        assert_eq!((advice.saved, advice.dictionaries), (80 + 900 - 5, vec!["user:*".to_owned()]));
+        let left_alone_is_not_counted = 80 + 900;
+        assert_eq!(
+            (advice.saved, advice.dictionaries),
+            (left_alone_is_not_counted, vec!["user:*".to_owned()])
+        );
         assert!(advice.clients.iter().any(|client| {
             client
                 .configuration

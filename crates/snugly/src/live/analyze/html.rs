@@ -106,6 +106,11 @@ fn table(titles: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 fn advice(findings: &Findings) -> String {
+    if findings.compresses_itself {
+        return "<p>The server compresses all of this by itself: clients need not, and INFO compression tells what it \
+                keeps.</p>\n"
+            .to_owned();
+    }
     let Some(advice) = &findings.advice else {
         return "<p>Nothing here is worth compressing for this goal.</p>\n".to_owned();
     };

@@ -10,10 +10,10 @@ mod html;
 mod text;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use snugly_catalogue::Keys;
 use snugly_learning::Goal;
@@ -21,7 +21,7 @@ use snugly_learning::Goal;
 use super::address::Reach;
 use super::deployment::Deployment;
 use super::pace::Stop;
-use super::sampling::{self, Sampled, Speed, Wanted};
+use super::sampling::{self, Ended, Sampled, Speed, Wanted};
 use super::values::needed_dictionaries;
 use super::{catalogue, traffic};
 
@@ -70,6 +70,11 @@ pub(crate) fn command(command: Command) -> Command {
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let options = Options::from_arg_matches(matches)?;
+    if let Some(file) = &options.html {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let is_there = folder.is_none_or(Path::is_dir) && !file.is_dir();
+        ensure!(is_there, "--html {}: there is no such folder, or this is one", file.display());
+    }
     let mut deployment = Deployment::open(&options.reach)?;
     let stop = Stop::on_interrupt()?;
     let counting = sampling::spinner("counting commands");
@@ -85,20 +90,22 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         without: without.as_bytes(),
     };
     let sampled = sampling::sample(&mut deployment, &wanted, &options.speed, &stop)?;
+    let is_stopped = matches!(sampled.ended, Ended::Stopped);
+    ensure!(!(is_stopped && sampled.found.is_empty()), "stopped before a key was sampled: nothing to report");
     let dictionaries = dictionaries(&mut deployment, &options.prefix, &sampled).unwrap_or_default();
     let evaluating = sampling::spinner("evaluating");
     let findings =
         findings::find(&options.reach.url, &deployment, &sampled, &dictionaries, traffic, options.goal);
     evaluating.finish_and_clear();
-    if let Some(file) = &options.html {
-        let written = std::fs::write(file, html::page(&findings));
-        written.with_context(|| format!("cannot write {}", file.display()))?;
-    }
     let told = match options.json {
         true => serde_json::to_string_pretty(&findings)? + "\n",
         false => text::report(&findings),
     };
     std::io::stdout().lock().write_all(told.as_bytes())?;
+    if let Some(file) = &options.html {
+        let written = std::fs::write(file, html::page(&findings));
+        written.with_context(|| format!("cannot write {}", file.display()))?;
+    }
     sampled.failure()
 }
 

@@ -100,6 +100,7 @@ fn ways(findings: &Findings) -> String {
                 name_of(outcome, pattern.best == Some(place)),
                 units::saved(outcome.saved),
                 units::percent(outcome.saved as f64, pattern.stored as f64),
+                pattern.memory.map_or("-".to_owned(), |all| units::percent(outcome.saved as f64, all as f64)),
                 units::microseconds(way.encode_microseconds),
                 units::microseconds(way.decode_microseconds),
                 outcome.processor_seconds_per_day.map_or("-".to_owned(), units::processor_time),
@@ -110,7 +111,7 @@ fn ways(findings: &Findings) -> String {
         return "\nthere are too few strings of 64 bytes and more to say what compression would save\n"
             .to_owned();
     }
-    let titles = ["pattern", "way", "saves", "of strings", "write", "read", "processor a day"];
+    let titles = ["pattern", "way", "saves", "of strings", "of memory", "write", "read", "processor a day"];
     format!("\n{}* is what the goal {} takes\n", lay_out(&titles, &rows), findings.goal)
 }
 
@@ -149,6 +150,11 @@ fn commands(traffic: &Traffic) -> String {
 }
 
 fn advice(findings: &Findings) -> String {
+    if findings.compresses_itself {
+        return "\nthe server compresses all of this by itself: clients need not, and INFO compression tells what it \
+                keeps\n"
+            .to_owned();
+    }
     let Some(advice) = &findings.advice else {
         return "\nnothing here is worth compressing for this goal\n".to_owned();
     };
