@@ -4,7 +4,7 @@ mod support;
 
 use std::sync::Arc;
 
-use snugly_store::{Condition, EvictionPolicy, Expiry, Session, Store, StoreError};
+use snugly_store::{Condition, EvictionPolicy, Expiry, Inserted, ManyCondition, Session, Store, StoreError};
 use support::{NOW, limited, put, random_bytes, read, session_at, store_with};
 
 const BUDGET: u64 = 1 << 20;
@@ -110,6 +110,32 @@ fn volatile_policies_fail_when_nothing_expires() {
         .map(|number| session.set(0, &number.to_be_bytes(), &[1; 50], Expiry::Never, Condition::Always))
         .find_map(Result::err);
     assert!(matches!(failed, Some(StoreError::OutOfMemory { .. })));
+}
+
+#[test]
+fn a_write_that_its_condition_refuses_evicts_nothing_and_counts_as_nothing() {
+    let store = limited(8 * BUDGET, EvictionPolicy::AllKeysLru);
+    let mut session = session_at(&store, NOW);
+    fill(&mut session, 0..10_000);
+    let large = random_bytes(4 << 20, 1);
+    let [there, absent] = [&7u32.to_be_bytes()[..], b"absent"];
+    let before = (store.used_memory(), store.stats().evicted, format!("{:?}", store.stats().codec));
+    for (key, condition) in [(there, Condition::IfAbsent), (absent, Condition::IfPresent)] {
+        assert!(!session.set(0, key, &large, Expiry::Never, condition).expect("it is refused"));
+        let outcome = session.get_and_set(0, key, &large, Expiry::Never, condition);
+        assert!(!outcome.expect("it is refused").written);
+    }
+    for (pairs, condition) in [
+        ([(absent, &large[..]), (there, &large)], ManyCondition::IfAllAbsent),
+        ([(there, &large), (absent, &large)], ManyCondition::IfAllPresent),
+    ] {
+        let written = session.set_many(0, pairs.into_iter(), Expiry::Never, condition);
+        assert!(!written.expect("it is refused"));
+    }
+    let pushed = session.list_insert(0, absent, b"pivot", false, &large);
+    assert_eq!(pushed.expect("there is no list"), Inserted::NoList);
+    let after = (store.used_memory(), store.stats().evicted, format!("{:?}", store.stats().codec));
+    assert_eq!(after, before);
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod support;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use snugly_store::{Condition, Expiry, ManyCondition, StoreError};
 use support::{NOW, put, read, session_at, store_with};
@@ -31,6 +32,35 @@ fn no_increment_is_lost() {
     });
     let counted = read(&mut session_at(&store, NOW), b"counter").expect("it was counted");
     assert_eq!(counted, (4 * ROUNDS).to_string().as_bytes());
+}
+
+#[test]
+fn a_change_comes_to_its_end_while_others_keep_replacing_the_key() {
+    let store = store_with(|_| {});
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut session = session_at(&store, NOW);
+                while !done.load(Ordering::Relaxed) {
+                    put(&mut session, b"key", b"another value");
+                }
+            });
+        }
+        let mut session = session_at(&store, NOW);
+        for _ in 0..20 {
+            let append = |current: Option<&[u8]>, edited: &mut Vec<u8>| {
+                // Long enough for the key to be replaced in every attempt that does not hold it.
+                thread::sleep(Duration::from_millis(2));
+                edited.extend_from_slice(current.unwrap_or_default());
+                edited.push(b'!');
+                Ok::<_, StoreError>(())
+            };
+            session.update(0, b"key", append).expect("there is room");
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert!(read(&mut session_at(&store, NOW), b"key").is_some());
 }
 
 #[test]

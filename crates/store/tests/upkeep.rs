@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -132,20 +133,20 @@ fn encoding_anew_keeps_to_the_memory_that_there_may_be() {
 
 #[test]
 fn a_dictionary_stays_until_all_that_is_written_at_once_is_there() {
-    let (store, mut tender, mut session, number) = with_users();
+    let (store, tender, mut session, number) = with_users();
     let users: Vec<(String, Vec<u8>)> =
         (0..3).map(|number| (format!("user:new:{number}"), user(number))).collect();
     for key in 0..USERS {
         session.delete(0, format!("user:{key}").as_bytes()).expect("undamaged");
     }
-    let mut now = NOW;
+    let (now, tender) = (Cell::new(NOW), RefCell::new(tender));
     let pairs = users.iter().enumerate().map(|(place, (key, value))| {
         if place == 1 {
             store.forget_dictionary(number).expect("it is there");
         }
         for _ in 0..10 {
-            now += 1_000;
-            tend(&mut tender, now);
+            now.set(now.get() + 1_000);
+            tend(&mut tender.borrow_mut(), now.get());
         }
         (key.as_bytes(), &value[..])
     });

@@ -13,6 +13,8 @@ use crate::memory::keyspace::Place;
 use crate::memory::shard::{Presence, Shard};
 use crate::store::{Flushed, Settings};
 
+/// How often a change is tried that others may come before, until they are made to wait.
+const TRIES: usize = 4;
 /// How long a writer waits for the disk before it looks again whether that works.
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
 
@@ -73,6 +75,9 @@ impl Session {
         is_string: bool,
     ) -> Result<SetOutcome, StoreError> {
         let place = self.store.keyspace.place(key);
+        if let Some(refused) = self.refused(database, key, condition, is_string)? {
+            return Ok(refused);
+        }
         loop {
             // A comparison decodes, so it happens before the lock; the write then stands only if the key is unchanged.
             let compared = match condition {
@@ -112,6 +117,28 @@ impl Session {
         }
     }
 
+    /// What became of a write that depends on whether its key is there, if it is refused for that: found out before the
+    /// value is encoded and before anything is evicted for it. The condition is looked at again under the lock.
+    fn refused(
+        &mut self,
+        database: usize,
+        key: &[u8],
+        condition: Condition<'_>,
+        is_string: bool,
+    ) -> Result<Option<SetOutcome>, StoreError> {
+        let expected = match condition {
+            Condition::Always | Condition::IfEqual(_) => return Ok(None),
+            Condition::IfAbsent => false,
+            Condition::IfPresent => true,
+        };
+        self.follow_settings();
+        let previous = self.peek(database, key)?;
+        if is_string && previous.as_ref().is_some_and(Value::is_list) {
+            return Err(StoreError::WrongType);
+        }
+        Ok((previous.is_some() != expected).then_some(SetOutcome { written: false, previous }))
+    }
+
     /// Writes several values at one instant, if the condition holds; says whether it did. A key that is named twice
     /// keeps its last value.
     ///
@@ -120,7 +147,7 @@ impl Session {
     pub fn set_many<'p>(
         &mut self,
         database: usize,
-        pairs: impl Iterator<Item = (&'p [u8], &'p [u8])>,
+        pairs: impl Iterator<Item = (&'p [u8], &'p [u8])> + Clone,
         expiry: Expiry,
         condition: ManyCondition,
     ) -> Result<bool, StoreError> {
@@ -128,6 +155,10 @@ impl Session {
         let mut need = 0;
         // Once for all: a dictionary is kept as long as somebody has the list with which it is used.
         self.follow_settings();
+        // Before anything is encoded, and evicted for it.
+        if !self.holds(database, pairs.clone().map(|(key, _)| key), condition)? {
+            return Ok(false);
+        }
         for (key, value) in pairs {
             let entry = self.make_entry_as_known(key, value, expiry)?;
             need += entry.borrow().allocation_size() as u64;
@@ -164,17 +195,8 @@ impl Session {
         expiry: Expiry,
         condition: ManyCondition,
     ) -> Result<(bool, Vec<Entry>), StoreError> {
-        let expected = match condition {
-            ManyCondition::Always => None,
-            ManyCondition::IfAllAbsent => Some(false),
-            ManyCondition::IfAllPresent => Some(true),
-        };
-        if let Some(expected) = expected {
-            for (_, entry) in &entries {
-                if self.peek(database, entry.borrow().key())?.is_some() != expected {
-                    return Ok((false, Vec::new()));
-                }
-            }
+        if !self.holds(database, entries.iter().map(|(_, entry)| entry.borrow().key()), condition)? {
+            return Ok((false, Vec::new()));
         }
         let now = self.now();
         let mut replaced = Vec::new();
@@ -192,8 +214,28 @@ impl Session {
         Ok((true, replaced))
     }
 
+    /// Whether the condition holds for the keys at this moment.
+    fn holds<'k>(
+        &mut self,
+        database: usize,
+        keys: impl Iterator<Item = &'k [u8]>,
+        condition: ManyCondition,
+    ) -> Result<bool, StoreError> {
+        let expected = match condition {
+            ManyCondition::Always => return Ok(true),
+            ManyCondition::IfAllAbsent => false,
+            ManyCondition::IfAllPresent => true,
+        };
+        for key in keys {
+            if self.peek(database, key)?.is_some() != expected {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Changes a value by what it was: `edit` sees the current value, if there is one, and fills the new one. It runs
-    /// again if the key changes meanwhile. The expiry stays.
+    /// again if the key changes meanwhile, but only a few times: then the key is held. The expiry stays.
     ///
     /// # Errors
     /// Those of `edit`, and as [`Session::set`]; the key is then as before.
@@ -203,33 +245,47 @@ impl Session {
         key: &[u8],
         mut edit: impl FnMut(Option<&[u8]>, &mut Vec<u8>) -> Result<R, E>,
     ) -> Result<R, E> {
-        let mut current = std::mem::take(&mut self.current);
-        let mut edited = std::mem::take(&mut self.edited);
-        let result = loop {
-            let before = self.peek(database, key)?;
-            edited.clear();
-            let outcome = match &before {
-                Some(value) if value.is_list() => Err(StoreError::WrongType.into()),
-                Some(value) => self
-                    .read_into(value, &mut current)
-                    .map_err(E::from)
-                    .and_then(|()| edit(Some(value.record().as_identity().unwrap_or(&current)), &mut edited)),
-                None => edit(None, &mut edited),
-            };
-            match outcome {
-                Ok(result) => match self.replace(database, key, before.as_ref(), &edited) {
-                    Ok(true) => break Ok(result),
-                    Ok(false) => {}
-                    Err(error) => break Err(error.into()),
-                },
-                Err(error) => break Err(error),
+        let mut buffers = (std::mem::take(&mut self.current), std::mem::take(&mut self.edited));
+        let mut outcome = Ok(None);
+        for _ in 0..TRIES {
+            outcome = self.try_update(database, key, &mut buffers, &mut edit);
+            if !matches!(outcome, Ok(None)) {
+                break;
             }
-        };
+        }
+        if matches!(outcome, Ok(None)) {
+            let store = self.store.clone();
+            let _held = store.keyspace.hold(std::iter::once(store.keyspace.place(key)));
+            outcome = self.holding(|session| session.try_update(database, key, &mut buffers, &mut edit));
+        }
+        let (mut current, mut edited) = buffers;
         current.clear();
         current.shrink_to(KEPT_BUFFER);
         edited.shrink_to(KEPT_BUFFER);
         (self.current, self.edited) = (current, edited);
-        result
+        outcome.map(|result| result.expect("nobody else changes a key that is held"))
+    }
+
+    /// Changes a value by what it was, unless the key changes meanwhile; then nothing.
+    fn try_update<R, E: From<StoreError>>(
+        &mut self,
+        database: usize,
+        key: &[u8],
+        (current, edited): &mut (Vec<u8>, Vec<u8>),
+        edit: &mut impl FnMut(Option<&[u8]>, &mut Vec<u8>) -> Result<R, E>,
+    ) -> Result<Option<R>, E> {
+        let before = self.peek(database, key)?;
+        edited.clear();
+        let result = match &before {
+            Some(value) if value.is_list() => return Err(StoreError::WrongType.into()),
+            Some(value) => {
+                self.read_into(value, current)?;
+                edit(Some(value.record().as_identity().unwrap_or(current)), edited)?
+            }
+            None => edit(None, edited)?,
+        };
+        let is_written = self.replace(database, key, before.as_ref(), edited)?;
+        Ok(is_written.then_some(result))
     }
 
     /// Removes a string and gives what it was.

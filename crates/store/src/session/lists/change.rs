@@ -269,6 +269,10 @@ impl Session {
         self.follow_settings();
         self.wait_for_the_disk()?;
         self.check_key(key)?;
+        // Nothing is evicted for a list that is not there.
+        if need.bytes > 0 && !need.makes && self.peek(database, key)?.is_none() {
+            return Ok(None);
+        }
         if need.bytes > 0 && !self.has_room_for(need.bytes as u64)? {
             return Err(self.out_of_memory());
         }
