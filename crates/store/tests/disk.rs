@@ -558,3 +558,41 @@ fn transfers_between_threads_conserve_the_sum_with_values_on_disk() {
     drop(session);
     close(store);
 }
+
+#[cfg(unix)]
+#[test]
+fn all_files_are_for_their_owner_only_whoever_makes_them() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let modes = || {
+        let files = fs::read_dir(folder.path()).expect("the store's files");
+        let files = files.map(|file| file.expect("a file"));
+        let mode = |file: &fs::DirEntry| file.metadata().expect("its mode").mode() & 0o777;
+        files.map(|file| (mode(&file), file.file_name())).collect::<Vec<_>>()
+    };
+    let fsync = Storage { durability: Durability::Fsync, ..Storage::new(folder.path()) };
+    let store = Store::open(config(0), fsync).expect("the store opens");
+    let written = store.session().set(0, b"key", b"value", Expiry::Never, Condition::Always);
+    assert!(written.expect("there is room"));
+    assert!(modes().len() > 2, "data, lock and journal");
+    assert!(modes().iter().all(|(mode, _)| *mode == 0o600), "{:?}", modes());
+    close(store);
+    for file in fs::read_dir(folder.path()).expect("the store's files") {
+        let path = file.expect("a file").path();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o644)).expect("it is ours");
+    }
+    compact(folder.path()).expect("it is rewritten");
+    assert_eq!(fs::metadata(folder.path().join("data.mdb")).expect("the data").mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_store_whose_lock_file_was_removed_is_still_in_use() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path(), 0);
+    fs::remove_file(folder.path().join("snugly.lock")).expect("it is there");
+    let second = Store::open(config(0), storage(folder.path()));
+    assert!(matches!(second.map(|_| ()), Err(OpenError::InUse { .. })));
+    let store = reopen(store, folder.path(), 0);
+    close(store);
+}

@@ -1,7 +1,7 @@
 //! Verifying and compacting a store that no server has open.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -13,6 +13,7 @@ use super::files::{self, DATA_FILE, OpenError, Opened};
 use super::journal;
 use super::lists;
 use super::lookup;
+use super::private;
 use super::row::{self, Body, Damaged, Generation, NODES, Row, RowKey};
 use super::state::{Contents, State};
 use crate::hash::{HashKey, hash};
@@ -269,16 +270,21 @@ impl<P: FnMut(u64)> Checker<P> {
     }
 }
 
+/// What is to take the data file's place.
+const COPY_FILE: &str = "data.mdb.compact";
+
 /// Rewrites a store without gaps; gives the file's length in bytes before and after.
 ///
 /// # Errors
 /// [`OpenError`] if the store cannot be opened, or there is no room for the copy; the store is then as it was.
 pub fn compact(path: &Path) -> Result<(u64, u64), OpenError> {
     let Opened { engine, lock, .. } = files::open_offline(path)?;
-    let (data, copy) = (path.join(DATA_FILE), path.join("data.mdb.compact"));
+    let (data, copy) = (path.join(DATA_FILE), path.join(COPY_FILE));
     let failed = |reason: io::Error| OpenError::Io { path: copy.clone(), reason };
     let before = allocated(&data).map_err(failed)?;
-    let mut file = File::create(&copy).map_err(failed)?;
+    let mut file = private::open(path, COPY_FILE).map_err(failed)?;
+    // Of a copy that was not finished something may be there.
+    file.set_len(0).map_err(failed)?;
     let written = engine.compact_to(&mut file);
     engine.close();
     let replace = || {

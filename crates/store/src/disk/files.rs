@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::engine::{Engine, EngineError, Read, Table, Write};
-use super::lmdb::{Lmdb, Options};
+use super::lmdb::{self, Lmdb, Options};
 use super::lookup;
+use super::private;
 use super::row::Damaged;
 use super::state::{
     FORMAT_VERSION, IDENTITY_KEY, Identity, JOURNAL_KEY, NotOurs, STATE_KEY, State, parse_applied,
@@ -147,7 +148,7 @@ pub(super) struct Opened {
     /// The last record of the journal that is committed.
     pub(super) applied: u64,
     /// Keeps other processes out.
-    pub(super) lock: File,
+    pub(super) lock: Lock,
 }
 
 /// Makes an error about a store of one from its engine.
@@ -218,23 +219,28 @@ fn is_vacant(folder: &Path) -> Result<bool, OpenError> {
         if name == DATA_FILE {
             return Ok(false);
         }
-        is_empty &= name == LOCK_FILE || name == NEW_FOLDER || name == "lock.mdb";
+        is_empty &= name == LOCK_FILE || name == NEW_FOLDER || name == lmdb::LOCK_FILE;
     }
     if is_empty { Ok(true) } else { Err(OpenError::NotAStore { path: folder.to_owned() }) }
 }
 
+/// What keeps other processes from a store: its lock file, and the data itself, since a lock file may be removed.
+pub(super) struct Lock {
+    _folder: File,
+    _data: File,
+}
+
 fn lock(folder: &Path) -> Result<File, OpenError> {
     let path = folder.join(LOCK_FILE);
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .map_err(|reason| failed(&path, reason))?;
+    let file = private::open(folder, LOCK_FILE).map_err(|reason| failed(&path, reason))?;
+    locked(file, folder, &path)
+}
+
+fn locked(file: File, folder: &Path, path: &Path) -> Result<File, OpenError> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: folder.to_owned() }),
-        Err(TryLockError::Error(reason)) => Err(failed(&path, reason)),
+        Err(TryLockError::Error(reason)) => Err(failed(path, reason)),
     }
 }
 
@@ -278,6 +284,8 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
 
 fn open_existing(folder: &Path, storage: &Storage, lock: File) -> Result<Opened, OpenError> {
     let data = folder.join(DATA_FILE);
+    let file = File::open(&data).map_err(|reason| failed(&data, reason))?;
+    let lock = Lock { _folder: lock, _data: locked(file, folder, &data)? };
     let least = verify_file(&data)?;
     let map_bytes = match storage.engine_bytes() {
         0 => UNLIMITED_MAP,
@@ -286,6 +294,7 @@ fn open_existing(folder: &Path, storage: &Storage, lock: File) -> Result<Opened,
     let options = Options { map_bytes, sync: storage.durability != Durability::None };
     // SAFETY: the file has been checked, and the lock keeps other processes of ours from it.
     let engine = unsafe { Lmdb::open(folder, options) }.map_err(engine_failed(folder))?;
+    private::restrict(folder, lmdb::LOCK_FILE).map_err(|reason| failed(folder, reason))?;
     let damaged = |detail: &str| OpenError::Damaged { path: folder.to_owned(), detail: detail.into() };
     let snapshot = engine.read().map_err(engine_failed(folder))?;
     let identity = snapshot.get(Table::Meta, IDENTITY_KEY).map_err(engine_failed(folder))?;

@@ -16,6 +16,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::engine::Engine as _;
 use super::files::sync_folder;
+use super::private;
 use super::queue::{Change, Item};
 use super::row::{Damaged, verify_record};
 use super::{Durability, Shared, Storage};
@@ -216,7 +217,8 @@ fn files_of(folder: &Path, capacity: u64) -> io::Result<Option<Vec<File>>> {
 
 /// A file of this length, whose blocks the disk has set apart.
 fn file_of(path: &Path, capacity: u64) -> io::Result<File> {
-    let file = File::options().create(true).truncate(false).read(true).write(true).open(path)?;
+    let (folder, name) = (path.parent(), path.file_name().and_then(|name| name.to_str()));
+    let file = private::open(folder.unwrap_or(Path::new("")), name.unwrap_or_default())?;
     let len = file.metadata()?.len();
     if len != capacity {
         file.set_len(capacity)?;

@@ -23,7 +23,7 @@ const FILE_MARGIN: u64 = 4 << 20;
 /// What LMDB says, too, when the disk has room for a part only of what it writes.
 const EIO: i32 = 5;
 /// LMDB's table of readers, which is mapped for writing: 64 bytes each, and a header.
-const LOCK_FILE: &str = "lock.mdb";
+pub(super) const LOCK_FILE: &str = "lock.mdb";
 const LOCK_BYTES: u64 = MAX_READERS as u64 * 64 + 4096;
 
 pub(crate) struct Lmdb {

@@ -7,7 +7,7 @@
 //! - [`writer`]: commits, and what is done on the way: expiry, eviction, flushed generations; [`old`]: the rows that
 //!   it replaces and removes
 //! - [`lists`]: what of lists is written, and the nodes that go with one
-//! - [`files`]: opening, and what is refused before the engine touches a file
+//! - [`files`]: opening, and what is refused before the engine touches a file; [`private`]: whose the files are
 //! - [`check`]: verifying and compacting a store offline
 //! - `fuzzing`: what the fuzzer calls
 //!
@@ -25,13 +25,14 @@ mod lists;
 mod lmdb;
 mod lookup;
 mod old;
+mod private;
 pub(crate) mod queue;
 pub(crate) mod row;
 pub(crate) mod state;
 mod writer;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -52,7 +53,7 @@ use crate::memory::entry::{Access, Entry};
 use crate::store::{Settings, system_time};
 use dictionary::DictionaryRow;
 use engine::{Engine, Read, Table, Usage};
-use files::Opened;
+use files::{Lock, Opened};
 use journal::Journal;
 use lmdb::Lmdb;
 use queue::Queue;
@@ -202,7 +203,7 @@ pub(crate) struct Shared {
     reported: Mutex<HashSet<row::RowKey>>,
     /// By which rule keys go when the budget is used up; changes with the settings.
     eviction: Mutex<EvictionPolicy>,
-    _lock: File,
+    _lock: Lock,
 }
 
 /// A store's disk tier.
@@ -240,9 +241,10 @@ impl Disk {
         shared.status.journal.store(journal.as_ref().map_or(0, Journal::bytes), Ordering::Relaxed);
         let generations = state.contents.iter().map(|contents| contents.generation).collect();
         let theirs = shared.clone();
-        let writer = start("disk-writer", move || writer::run(&theirs, state, hash_key));
+        let writer = start(&shared, "disk-writer", move || writer::run(&theirs, state, hash_key));
         let theirs = shared.clone();
-        let journal = journal.map(|journal| start("disk-journal", move || journal::run(&theirs, journal)));
+        let journal =
+            journal.map(|journal| start(&shared, "disk-journal", move || journal::run(&theirs, journal)));
         let disk = Disk { shared, hash_key, journal: Mutex::new(journal), writer: Mutex::new(Some(writer)) };
         Ok((disk, generations))
     }
@@ -428,10 +430,17 @@ impl Disk {
     }
 }
 
-fn start(name: &str, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+/// Starts a thread of the disk tier. If it panics, writes are refused from then on: nobody would commit them.
+fn start(shared: &Arc<Shared>, name: &'static str, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    let shared = shared.clone();
+    let guarded = move || {
+        if catch_unwind(AssertUnwindSafe(run)).is_err() {
+            shared.break_down(name);
+        }
+    };
     thread::Builder::new()
         .name(name.into())
-        .spawn(run)
+        .spawn(guarded)
         .expect("the system refuses a thread; raise its limit of processes")
 }
 
@@ -455,6 +464,14 @@ pub(crate) enum Refusal {
 impl Shared {
     fn applied(&self) -> u64 {
         self.applied.load(Ordering::Acquire)
+    }
+
+    /// Refuses all writes from now on, and tells those that wait that theirs are not on disk.
+    fn break_down(&self, thread: &str) {
+        *self.status.failure.lock() =
+            Some(format!("the thread {thread} has panicked; start the server again"));
+        self.status.failing.store(true, Ordering::Relaxed);
+        self.queue.break_down();
     }
 
     fn is_failing(&self) -> bool {

@@ -440,6 +440,11 @@ impl Queue {
         self.failed.store(sequence, Ordering::Release);
         self.progress.notify(usize::MAX);
     }
+
+    /// Nobody commits any more: whoever waits is told that it failed.
+    pub(super) fn break_down(&self) {
+        self.failed(u64::MAX);
+    }
 }
 
 #[cfg(test)]
