@@ -148,8 +148,10 @@ def redis(*options: str) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def snugly(*options: str) -> Iterator[Server]:
-    """`snugly serve` with the given options."""
-    with serving("snugly", [str(snugly_binary()), "serve", "--bind", "127.0.0.1", *options]) as server:
+    """`snugly serve` with the given options, and if they say nothing else, with what is protected allowed to tests."""
+    usual = {"--bind": "127.0.0.1", "--enable-debug-command": "yes", "--enable-protected-configs": "yes"}
+    flags = [part for flag, value in usual.items() if flag not in options for part in (flag, value)]
+    with serving("snugly", [str(snugly_binary()), "serve", *flags, *options]) as server:
         yield server
 
 

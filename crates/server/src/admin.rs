@@ -17,6 +17,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
@@ -62,13 +63,10 @@ fn health(server: &Server) -> (StatusCode, String) {
 /// Answers on the calling thread until the other end of `served` is gone.
 pub(crate) fn run(
     server: &Arc<Server>,
+    runtime: Runtime,
     listeners: Vec<std::net::TcpListener>,
     served: oneshot::Receiver<Infallible>,
 ) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .expect("the admin endpoint's event loop needs file descriptors; raise the limit of open files");
     runtime.block_on(async {
         for listener in listeners {
             let listener = TcpListener::from_std(listener).expect("a listening socket can be watched");

@@ -11,6 +11,7 @@
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use snugly_store::{Ticket, system_time};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
-use tracing::debug;
+use tracing::{debug, error};
 
 use crate::clients::{ClientInfo, State};
 use crate::commands::{self, Client, Context, Delay, Failure, Wait};
@@ -115,8 +116,8 @@ impl Connection {
         loop {
             let event = if read { self.event().await } else { Ok(Event::Input) };
             let turn = match event {
-                Ok(Event::Input) => self.turn(read),
-                Ok(Event::Messages) => self.deliver(),
+                Ok(Event::Input) => self.guarded(|connection| connection.turn(read)),
+                Ok(Event::Messages) => self.guarded(Connection::deliver),
                 Err(error) => Err(error),
             };
             match turn {
@@ -161,10 +162,17 @@ impl Connection {
                 }
             }
         }
-        commands::discard_all(&mut self.client, self.server.interest());
-        self.server.interest().untrack(&self.client.info);
-        self.server.monitors().leave(&self.client.info);
-        self.server.clients().leave(self.client.info.id);
+    }
+
+    /// Does something with the buffers that the thread's connections share. If it panics, this connection ends, and its
+    /// bytes with it: nothing of them may reach another one.
+    fn guarded(&mut self, run: impl FnOnce(&mut Connection) -> io::Result<Turn>) -> io::Result<Turn> {
+        catch_unwind(AssertUnwindSafe(|| run(self))).unwrap_or_else(|_| {
+            self.worker.borrow_mut().recover(&self.server);
+            self.server.connections_broken.fetch_add(1, Ordering::Relaxed);
+            error!(client = self.client.info.id, "a command panicked: its connection is closed");
+            Ok(Turn::Closed)
+        })
     }
 
     async fn event(&mut self) -> io::Result<Event> {
@@ -293,9 +301,9 @@ impl Connection {
         stats.bytes_in.add(received as u64);
 
         let input = if own.is_empty() { &shared[..received] } else { &own[..] };
-        let limits = self.server.limits(self.client.authenticated);
         let mut taken = 0;
         let ending = loop {
+            let limits = self.server.limits(self.client.authenticated);
             let mut context =
                 Context { session, client: &mut self.client, server: &self.server, replies, stats };
             let fetched = std::mem::take(&mut self.fetched);
@@ -453,6 +461,16 @@ impl Connection {
         }
         waiting.store(0, Ordering::Relaxed);
         Ok(())
+    }
+}
+
+impl Drop for Connection {
+    /// Leaves whatever knows the client, however the connection has ended.
+    fn drop(&mut self) {
+        commands::discard_all(&mut self.client, self.server.interest());
+        self.server.interest().untrack(&self.client.info);
+        self.server.monitors().leave(&self.client.info);
+        self.server.clients().leave(self.client.info.id);
     }
 }
 

@@ -17,11 +17,16 @@
 //! - `metrics`: the same numbers for Prometheus
 //! - `memory`, `samples`: what memory is used for; what is known by looking again and again
 //! - `counter`: numbers that one thread counts up
+//! - `slots`: places for connections, counted exactly
+//! - `threads`: how threads start, and what happens if one ends that must not
+//! - `access`: who may use what is protected
+//! - `log_limit`: log lines that clients can cause at will
 //! - `command_log`, `latency`, `monitors`: remarkable commands, slow events, and the stream of everything that runs
 //!
 //! It knows commands and clients. How values are kept is the store's business, how replies look as bytes the
 //! protocol's. It starts no process-wide machinery (allocator, logging, signals): that is the program's.
 
+mod access;
 mod admin;
 mod clients;
 mod command_log;
@@ -33,6 +38,7 @@ mod info;
 mod interest;
 mod latency;
 mod learning;
+mod log_limit;
 mod long_double;
 mod memory;
 mod metrics;
@@ -44,6 +50,8 @@ mod rdb;
 mod samples;
 pub mod server;
 pub mod settings;
+mod slots;
+mod threads;
 mod worker;
 
 pub use commands::command_names;

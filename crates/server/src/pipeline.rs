@@ -95,7 +95,9 @@ impl Pipeline {
             if count == 0 || context.client.closing {
                 return Progress { taken, next: Next::Read };
             }
-            if context.replies.as_bytes().len() >= FLUSH_AT {
+            // With AUTH other limits begin.
+            let has_logged_in = context.client.authenticated != limits.authenticated;
+            if has_logged_in || context.replies.as_bytes().len() >= FLUSH_AT {
                 return Progress { taken, next: Next::Send };
             }
         }

@@ -18,22 +18,27 @@ use snugly_store::{
 use socket2::{Domain, Protocol, Socket, Type};
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
+use crate::access;
 use crate::admin;
 use crate::clients::Clients;
 use crate::command_log::{CommandLog, Kind};
 use crate::interest::Interest;
 use crate::latency::{Event, LatencyMonitor};
 use crate::learning;
+use crate::log_limit::LogLimit;
 use crate::memory::Memory;
 use crate::monitors::Monitors;
 use crate::pause::Pause;
 use crate::rdb::{self, LoadError, Saves};
 use crate::samples::{Samples, Totals};
 use crate::settings::{Configuration, LogSettings};
+use crate::slots::{Slot, Slots};
+use crate::threads;
 use crate::worker::{self, WorkerHandle, WorkerStats};
 
 /// Why the server could not start.
@@ -57,6 +62,16 @@ pub enum StartError {
         reason: io::Error,
         /// What to do.
         hint: String,
+    },
+    /// The system does not give what the server needs.
+    #[error("the system refuses {what}: {reason}; {hint}")]
+    System {
+        /// What was asked for.
+        what: &'static str,
+        /// What the system said.
+        reason: io::Error,
+        /// What to do.
+        hint: &'static str,
     },
 }
 
@@ -91,6 +106,7 @@ pub struct Server {
     /// Held from where a change to the configuration reads it until all follow the change.
     changes_configuration: Mutex<()>,
     clients: Clients,
+    slots: Slots,
     interest: Arc<Interest>,
     pause: Pause,
     workers: Mutex<Vec<Arc<WorkerStats>>>,
@@ -114,6 +130,11 @@ pub struct Server {
     pub(crate) blocked_clients: AtomicUsize,
     pub(crate) connections_accepted: AtomicU64,
     pub(crate) connections_refused: AtomicU64,
+    /// Connections that were closed because a command of theirs panicked.
+    pub(crate) connections_broken: AtomicU64,
+    pub(crate) failed_logins: AtomicU64,
+    pub(crate) failed_logins_log: LogLimit,
+    pub(crate) http_probes: LogLimit,
     /// The store's counters at the last CONFIG RESETSTAT; they themselves never go back.
     baseline: Mutex<Stats>,
 }
@@ -160,6 +181,7 @@ impl Server {
             configuration: RwLock::new(Arc::new(configuration)),
             changes_configuration: Mutex::default(),
             clients: Clients::default(),
+            slots: Slots::default(),
             interest,
             pause: Pause::default(),
             workers: Mutex::default(),
@@ -180,35 +202,56 @@ impl Server {
             blocked_clients: AtomicUsize::new(0),
             connections_accepted: AtomicU64::new(0),
             connections_refused: AtomicU64::new(0),
+            connections_broken: AtomicU64::new(0),
+            failed_logins: AtomicU64::new(0),
+            failed_logins_log: LogLimit::default(),
+            http_probes: LogLimit::default(),
             baseline: Mutex::default(),
         });
         server.follow(&server.configuration());
         server.store.exclude_from_dictionaries(server.configuration().excluded_keys());
         let memory = server.memory();
         server.samples.lock().start(memory);
+        let started = server.start_threads(threads, listeners, admin_listeners).inspect_err(|_| {
+            // Threads that were started already end, which is then no accident.
+            server.stopping.store(true, Ordering::SeqCst);
+        })?;
+        Ok(Running { server, threads: started })
+    }
+
+    fn start_threads(
+        self: &Arc<Server>,
+        workers: usize,
+        listeners: Vec<std::net::TcpListener>,
+        admin_listeners: Vec<std::net::TcpListener>,
+    ) -> Result<Vec<JoinHandle<()>>, StartError> {
+        // What can fail comes first: a thread that has begun must not end before the server stops.
+        let event_loops: Result<Vec<Runtime>, StartError> =
+            (0..workers).map(|_| threads::event_loop(worker::COLD_READERS)).collect();
+        let (event_loops, accepting, admin) =
+            (event_loops?, threads::event_loop(1)?, threads::event_loop(1)?);
         let mut handles = Vec::new();
-        let mut joins = Vec::new();
-        for number in 0..threads {
+        let mut started = Vec::new();
+        for (number, event_loop) in event_loops.into_iter().enumerate() {
             let (handle, assignments) = worker::channel();
             handles.push(handle);
-            let server = server.clone();
-            joins.push(spawn(format!("worker-{number}"), move || worker::run(&server, assignments)));
+            let server = self.clone();
+            let run = move || worker::run(&server, event_loop, assignments);
+            started.push(threads::start(self, &format!("worker-{number}"), run)?);
         }
-        joins.push(spawn("dictionaries".into(), {
-            let server = server.clone();
-            move || learning::run(&server)
-        }));
+        let server = self.clone();
+        started.push(threads::start(self, "dictionaries", move || learning::run(&server))?);
         // Whoever holds the one end lets the thread at the other serve on.
         let (serving, served) = oneshot::channel();
         if !admin_listeners.is_empty() {
-            let server = server.clone();
-            joins.push(spawn("admin".into(), move || admin::run(&server, admin_listeners, served)));
+            let server = self.clone();
+            let run = move || admin::run(&server, admin, admin_listeners, served);
+            started.push(threads::start(self, "admin", run)?);
         }
-        joins.push(spawn("listener".into(), {
-            let server = server.clone();
-            move || accept_until_stopped(&server, listeners, handles, serving)
-        }));
-        Ok(Running { server, threads: joins })
+        let server = self.clone();
+        let run = move || accept_until_stopped(&server, accepting, listeners, handles, serving);
+        started.push(threads::start(self, "listener", run)?);
+        Ok(started)
     }
 
     /// The store behind the server.
@@ -338,6 +381,8 @@ impl Server {
         self.workers.lock().iter().for_each(|worker| worker.reset());
         self.connections_accepted.store(0, Ordering::Relaxed);
         self.connections_refused.store(0, Ordering::Relaxed);
+        self.connections_broken.store(0, Ordering::Relaxed);
+        self.failed_logins.store(0, Ordering::Relaxed);
         self.samples.lock().reset();
     }
 
@@ -386,13 +431,6 @@ impl Running {
         }
         self.server.store.close()
     }
-}
-
-fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
-    thread::Builder::new()
-        .name(name)
-        .spawn(run)
-        .expect("the system refuses a thread; raise its limit of processes")
 }
 
 fn listen(configuration: &Configuration) -> Result<Vec<std::net::TcpListener>, StartError> {
@@ -453,14 +491,11 @@ fn listen_on(address: SocketAddr) -> io::Result<std::net::TcpListener> {
 /// clients are gone.
 fn accept_until_stopped(
     server: &Arc<Server>,
+    runtime: Runtime,
     listeners: Vec<std::net::TcpListener>,
     workers: Vec<WorkerHandle>,
     _serving: oneshot::Sender<Infallible>,
 ) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .expect("the listener's event loop needs file descriptors; raise the limit of open files");
     runtime.block_on(async {
         let workers = Arc::new(workers);
         let mut tasks = JoinSet::new();
@@ -472,9 +507,9 @@ fn accept_until_stopped(
         server.stop.notified().await;
         info!("stopping: no more connections are accepted");
         tasks.shutdown().await;
+        server.stopping.store(true, Ordering::SeqCst);
         // A worker ends when its connections and the listener's end of its channel are gone.
         drop(workers);
-        server.stopping.store(true, Ordering::SeqCst);
         server.clients.list().iter().for_each(|client| client.stop_reading());
         let deadline = Instant::now() + LAST_REPLIES_WITHIN;
         while server.clients.len() > 0 && Instant::now() < deadline {
@@ -494,15 +529,21 @@ fn accept_until_stopped(
 async fn accept(server: Arc<Server>, listener: TcpListener, workers: Arc<Vec<WorkerHandle>>) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) if server.clients.len() >= server.configuration().max_clients => {
+            Ok((stream, address)) if access::denies(&server.configuration(), address.ip()) => {
                 server.connections_refused.fetch_add(1, Ordering::Relaxed);
-                // The refusal is a courtesy; a client that is gone already misses nothing.
-                let _ = stream.try_write(b"-ERR max number of clients reached\r\n");
+                let _ = stream.try_write(access::DENIED);
             }
-            Ok((stream, _)) => {
-                server.connections_accepted.fetch_add(1, Ordering::Relaxed);
-                assign(stream, &workers);
-            }
+            Ok((stream, _)) => match server.slots.take(server.configuration().max_clients) {
+                Some(slot) => {
+                    server.connections_accepted.fetch_add(1, Ordering::Relaxed);
+                    assign(stream, slot, &workers);
+                }
+                None => {
+                    server.connections_refused.fetch_add(1, Ordering::Relaxed);
+                    // The refusal is a courtesy; a client that is gone already misses nothing.
+                    let _ = stream.try_write(b"-ERR max number of clients reached\r\n");
+                }
+            },
             Err(error) => {
                 warn!(%error, "cannot accept a connection; if files ran out, raise the limit (ulimit -n)");
                 tokio::time::sleep(Duration::from_millis(100)).await;
@@ -511,12 +552,12 @@ async fn accept(server: Arc<Server>, listener: TcpListener, workers: Arc<Vec<Wor
     }
 }
 
-fn assign(stream: TcpStream, workers: &[WorkerHandle]) {
+fn assign(stream: TcpStream, slot: Slot, workers: &[WorkerHandle]) {
     // The socket moves from the listener's event loop to its worker's.
     let stream = stream.into_std();
-    let idlest = workers.iter().min_by_key(|worker| worker.connections.load(Ordering::Relaxed));
+    let idlest = workers.iter().min_by_key(|worker| worker.connections.taken());
     if let (Ok(stream), Some(worker)) = (stream, idlest) {
-        worker.serve(stream);
+        worker.serve(stream, slot);
     }
 }
 

@@ -5,7 +5,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -13,7 +12,7 @@ use parking_lot::Mutex;
 use snugly_protocol::resp::ReplyBuffer;
 use snugly_store::Session;
 use tokio::net::TcpStream;
-use tokio::runtime;
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::LocalSet;
 use tokio::time::timeout;
@@ -23,9 +22,10 @@ use crate::connection::Connection;
 use crate::counter::Counter;
 use crate::pipeline::Pipeline;
 use crate::server::Server;
+use crate::slots::{Slot, Slots};
 
 /// Threads that wait for the disk in the place of a worker.
-const COLD_READERS: usize = 8;
+pub(crate) const COLD_READERS: usize = 8;
 /// How often a worker follows what has changed in the store if nobody asks it anything.
 const FOLLOW_EVERY: Duration = Duration::from_secs(1);
 /// What a read takes at most; requests that are longer continue in a buffer of their connection's own.
@@ -38,6 +38,15 @@ pub(crate) struct Worker {
     pub(crate) pipeline: Pipeline,
     pub(crate) replies: ReplyBuffer,
     pub(crate) stats: Arc<WorkerStats>,
+}
+
+impl Worker {
+    /// Makes the shared parts as they were before a turn that panicked, so that nothing of it reaches another connection.
+    pub(crate) fn recover(&mut self, server: &Server) {
+        self.session = server.store().session();
+        self.pipeline = Pipeline::default();
+        self.replies = ReplyBuffer::default();
+    }
 }
 
 /// What one thread counts. Only the thread writes, so there is no contention.
@@ -141,42 +150,37 @@ pub(crate) fn errors(workers: &[Arc<WorkerStats>]) -> BTreeMap<String, u64> {
 
 /// The way to hand a worker its connections.
 pub(crate) struct WorkerHandle {
-    streams: UnboundedSender<std::net::TcpStream>,
+    assigned: UnboundedSender<Assigned>,
     /// Connections that it serves or is about to.
-    pub(crate) connections: Arc<AtomicUsize>,
+    pub(crate) connections: Slots,
+}
+
+/// A connection that a worker is to serve, and the places that it takes up as long as it lives.
+struct Assigned {
+    stream: std::net::TcpStream,
+    _among_clients: Slot,
+    _at_worker: Option<Slot>,
 }
 
 impl WorkerHandle {
-    pub(crate) fn serve(&self, stream: std::net::TcpStream) {
-        self.connections.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn serve(&self, stream: std::net::TcpStream, slot: Slot) {
+        let at_worker = self.connections.take(usize::MAX);
         // Fails only once the worker has ended, in a shutdown; the connection is then dropped.
-        let _ = self.streams.send(stream);
+        let _ = self.assigned.send(Assigned { stream, _among_clients: slot, _at_worker: at_worker });
     }
 }
 
 /// Makes the two ends between the listener and a worker.
 pub(crate) fn channel() -> (WorkerHandle, Assignments) {
-    let (streams, receiver) = unbounded_channel();
-    let connections = Arc::<AtomicUsize>::default();
-    (
-        WorkerHandle { streams, connections: connections.clone() },
-        Assignments { streams: receiver, connections },
-    )
+    let (assigned, receiver) = unbounded_channel();
+    (WorkerHandle { assigned, connections: Slots::default() }, Assignments(receiver))
 }
 
 /// The worker's end.
-pub(crate) struct Assignments {
-    streams: UnboundedReceiver<std::net::TcpStream>,
-    connections: Arc<AtomicUsize>,
-}
+pub(crate) struct Assignments(UnboundedReceiver<Assigned>);
 
 /// Serves connections on the calling thread until the listener lets go of its end and all of them are closed.
-pub(crate) fn run(server: &Arc<Server>, mut assignments: Assignments) {
-    let runtime = runtime::Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(COLD_READERS)
-        .build()
-        .expect("a thread's event loop needs file descriptors; raise the limit of open files");
+pub(crate) fn run(server: &Arc<Server>, runtime: Runtime, mut assignments: Assignments) {
     let stats = Arc::new(WorkerStats::new());
     server.register(stats.clone());
     let worker = Rc::new(RefCell::new(Worker {
@@ -187,27 +191,26 @@ pub(crate) fn run(server: &Arc<Server>, mut assignments: Assignments) {
         stats,
     }));
     let tasks = LocalSet::new();
-    let connections = assignments.connections;
     tasks.spawn_local({
         let (server, worker) = (server.clone(), worker.clone());
         async move {
             loop {
-                let assigned = timeout(FOLLOW_EVERY, assignments.streams.recv()).await;
+                let assigned = timeout(FOLLOW_EVERY, assignments.0.recv()).await;
                 // Even if nobody asks it anything: it holds what other workers may have no use for any more.
                 worker.borrow_mut().session.follow();
-                let stream = match assigned {
-                    Ok(Some(stream)) => stream,
+                let assigned = match assigned {
+                    Ok(Some(assigned)) => assigned,
                     Ok(None) => break,
                     Err(_) => continue,
                 };
-                let (server, worker, connections) = (server.clone(), worker.clone(), connections.clone());
+                let (server, worker) = (server.clone(), worker.clone());
                 tokio::task::spawn_local(async move {
+                    let Assigned { stream, _among_clients, _at_worker } = assigned;
                     if let Ok(stream) = TcpStream::from_std(stream)
                         && let Some(connection) = Connection::open(stream, server, worker)
                     {
                         connection.serve().await;
                     }
-                    connections.fetch_sub(1, Ordering::Relaxed);
                 });
             }
         }

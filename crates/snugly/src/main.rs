@@ -11,11 +11,12 @@ mod generate;
 mod live;
 mod open_files;
 mod serve;
+mod start;
 mod storage;
 mod table;
 
 use std::error::Error;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -26,7 +27,8 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.chain().any(is_broken_pipe) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("snugly: {error:#}");
+            // Nobody may be there to read it.
+            let _ = writeln!(io::stderr(), "snugly: {error:#}");
             ExitCode::from(if error.is::<decode::Undecodable>() { decode::EXIT_UNDECODABLE } else { 1 })
         }
     }

@@ -1,11 +1,12 @@
 //! `snugly serve`: settings from flags and environment, a banner, and the server until a signal ends it.
 
+use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::thread;
 
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use snugly_codec::Choice;
 use snugly_server::{Configuration, Durability, SETTINGS, Server, Setting};
@@ -13,6 +14,7 @@ use tracing::{info, warn};
 
 use crate::allocator::JEMALLOC;
 use crate::open_files;
+use crate::start;
 
 pub(crate) fn command(command: Command) -> Command {
     command
@@ -45,22 +47,36 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         let value = matches.get_one::<String>(setting.name).expect("every setting has a default");
         (setting.set)(&mut configuration, value).map_err(anyhow::Error::msg)?;
     }
-    tracing_subscriber::fmt().with_max_level(configuration.log_level).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_max_level(configuration.log_level)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        // Else it would complain of a log that cannot be written on the log, and panic.
+        .log_internal_errors(false)
+        .init();
 
+    start::check_environment(std::env::vars_os())?;
+    start::check_storage(&configuration)?;
     allow_connections(configuration.max_clients);
+    warn_if_open(&configuration);
     let compression = configuration.compression()?;
-    let mut signals = Signals::new([SIGTERM, SIGINT])?;
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     let running = Server::start(configuration, JEMALLOC)?;
-    eprint!("{}", banner(running.server(), compression));
+    // As with the log, nobody may be there to read it.
+    let _ = std::io::stderr().write_all(banner(running.server(), compression).as_bytes());
 
     let server = running.server().clone();
     thread::spawn(move || {
-        let mut signals = signals.forever();
-        if signals.next().is_some() {
-            server.stop();
-        }
-        if signals.next().is_some() {
-            std::process::exit(1);
+        let mut is_stopping = false;
+        for signal in signals.forever() {
+            match signal {
+                SIGHUP => info!("SIGHUP is ignored: there is nothing to reload"),
+                _ if is_stopping => std::process::exit(1),
+                _ => {
+                    is_stopping = true;
+                    server.stop();
+                }
+            }
         }
     });
     running.wait()?;
@@ -81,6 +97,20 @@ fn allow_connections(max_clients: usize) {
             "the system lets this process open {limit} files, so that fewer than {max_clients} clients can be \
              connected: raise its limit to {wanted} (ulimit -n), or lower --max-clients"
         );
+    }
+}
+
+/// Says what protected mode means for a server that listens for others without a password.
+fn warn_if_open(configuration: &Configuration) {
+    let is_local = |host: &str| host == "localhost" || host.starts_with("127.") || host == "::1";
+    let mut hosts = configuration.bind.split([' ', ',']).filter(|host| !host.is_empty());
+    if configuration.password.is_empty() && hosts.any(|host| !is_local(host)) {
+        match configuration.protected_mode {
+            true => warn!("there is no password, so only clients on this machine are served: set --password"),
+            false => {
+                warn!("whoever reaches {} can read and change everything: set --password", configuration.bind)
+            }
+        }
     }
 }
 

@@ -31,6 +31,7 @@ fn get(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
             found.push((spelled.unwrap_or(name.as_bytes()), value));
         }
     }
+    found.sort_unstable();
     context.replies.map(found.len());
     for (name, value) in found {
         context.replies.bulk(name);
@@ -43,7 +44,7 @@ fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     if !args.len().is_multiple_of(2) {
         return Err(Failure::SYNTAX);
     }
-    let changes = changes(args)?;
+    let changes = changes(context, args)?;
     context.server.change_configuration(|configuration| {
         for &(name, setting, value) in &changes {
             let text = String::from_utf8_lossy(value);
@@ -62,10 +63,18 @@ fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 type Change<'a> = (&'static str, &'static Setting, &'a [u8]);
 
 /// What CONFIG SET is to change; that all of it can be changed is known before any value is looked at.
-fn changes(args: Args<'_>) -> Result<Vec<Change<'_>>, Failure> {
+fn changes<'a>(context: &Context<'_>, args: Args<'a>) -> Result<Vec<Change<'a>>, Failure> {
+    let protects = context.server.configuration().enable_protected_configs;
+    let may_change_protected = protects.to(context.client.info.address.ip());
     let mut changes: Vec<Change> = Vec::new();
     let mut pairs = args.from(2).iter();
     while let (Some(asked), Some(value)) = (pairs.next(), pairs.next()) {
+        if FIXED
+            .iter()
+            .any(|(name, fixed)| asked.eq_ignore_ascii_case(name.as_bytes()) && value == fixed.as_bytes())
+        {
+            continue;
+        }
         let known = |(name, _): &(&str, _)| name.as_bytes().eq_ignore_ascii_case(asked);
         let (name, setting) = settings::config_names().find(known).ok_or_else(|| {
             let text = [b"ERR Unknown option or number of arguments for CONFIG SET - '", asked, b"'"];
@@ -74,6 +83,9 @@ fn changes(args: Args<'_>) -> Result<Vec<Change<'_>>, Failure> {
         let asked = String::from_utf8_lossy(asked);
         if !setting.live {
             return Err(refused(&asked, "can't set immutable config"));
+        }
+        if setting.is_protected() && !may_change_protected {
+            return Err(refused(&asked, "can't set protected config"));
         }
         if changes.iter().any(|(other, ..)| *other == name) {
             return Err(refused(&asked, "duplicate parameter"));

@@ -1,14 +1,19 @@
 //! A client's own connection: greeting, passwords, databases.
 
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
 use snugly_protocol::resp::{Args, Protocol, parse_integer};
 use subtle::ConstantTimeEq;
+use tracing::warn;
 
 use super::client::valid_label;
 use super::moves::database;
 use super::options::is;
 use super::registry::as_c_string;
 use super::{
-    Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, ReplyMode, command, pubsub, transactions,
+    Client, Command, Context, Delay, Failure, Flags, NO_KEYS, Outcome, ReplyMode, command, pubsub,
+    transactions,
 };
 use crate::clients::State;
 use crate::info::REDIS_VERSION;
@@ -26,6 +31,9 @@ pub(super) const COMMANDS: &[Command] = &[
     command("reset", 1, ALWAYS, NO_KEYS, reset),
     command("select", 2, Flags::ANY_TIME.and(Flags::FAST).and(Flags::ALLOW_BUSY), NO_KEYS, select),
 ];
+
+/// How long a client waits for the answer to a wrong password, so that it cannot try many.
+const AFTER_WRONG_PASSWORD: Duration = Duration::from_millis(100);
 
 /// The only user there is.
 pub(super) const USER: &str = "default";
@@ -48,6 +56,11 @@ fn auth(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 fn authenticate(context: &mut Context<'_>, user: &[u8], password: &[u8]) -> Result<(), Failure> {
     let expected = &context.server.configuration().password;
     if user != USER.as_bytes() || !(expected.is_empty() || bool::from(expected.as_bytes().ct_eq(password))) {
+        context.server.failed_logins.fetch_add(1, Ordering::Relaxed);
+        if let Some(count) = context.server.failed_logins_log.note(context.session.now()) {
+            warn!(address = %context.client.info.address, count, "wrong passwords were refused");
+        }
+        context.client.delay = Some(Delay { length: AFTER_WRONG_PASSWORD, busy: true });
         return Err(Failure::fixed("WRONGPASS invalid username-password pair or user is disabled."));
     }
     context.client.authenticated = true;
@@ -69,12 +82,12 @@ fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
             None => return Err(Failure::fixed("ERR Protocol version is not an integer or out of range")),
         },
     };
-    let mut name = None;
+    let (mut name, mut login) = (None, None);
     let mut rest = args.from(2).iter();
     while let Some(arg) = rest.next() {
         if is(arg, "AUTH") && rest.len() >= 2 {
             let (user, password) = (rest.next().unwrap_or_default(), rest.next().unwrap_or_default());
-            authenticate(context, user, password)?;
+            login = Some((user, password));
         } else if is(arg, "SETNAME") && rest.len() >= 1 {
             name = rest.next();
         } else {
@@ -82,6 +95,9 @@ fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
                 [b"ERR Syntax error in HELLO option '", as_c_string(arg, usize::MAX), b"'"].concat(),
             ));
         }
+    }
+    if let Some((user, password)) = login {
+        authenticate(context, user, password)?;
     }
     if !context.client.authenticated {
         return Err(Failure::fixed(

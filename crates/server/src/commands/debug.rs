@@ -12,7 +12,7 @@ use super::{Command, Context, Delay, Failure, Flags, NO_KEYS, Outcome, command};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    command("debug", -2, Flags::ADMINISTRATION, NO_KEYS, debug),
+    command("debug", -2, Flags::ADMINISTRATION.and(Flags::PROTECTED), NO_KEYS, debug),
 ];
 
 /// Nobody sleeps longer, so that the times of commands can be summed up.
@@ -23,6 +23,8 @@ const LRU_CLOCK: u64 = 0xff_ffff;
 fn debug(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     match &args[1] {
         word if is(word, "HELP") && args.len() == 2 => reply_help(context, "debug"),
+        // As in Valkey, where it ends the server; here it shows that a bug in a command ends its connection only.
+        word if is(word, "PANIC") && args.len() == 2 => panic!("DEBUG PANIC was called"),
         word if is(word, "SLEEP") && args.len() == 3 => sleep(context, &args[2]),
         word if is(word, "OBJECT") && matches!(args.len(), 3 | 4) => object(context, args),
         word => Err(Failure::subcommand_syntax("debug", word)),

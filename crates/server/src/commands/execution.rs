@@ -17,6 +17,10 @@ use crate::pause::Scope;
 /// How lines of HTTP start. A browser can be made to send them to any local port, with commands in what follows.
 const HTTP_WORDS: [&str; 2] = ["POST", "Host:"];
 
+const DEBUG_NOT_ALLOWED: Failure = Failure::fixed(
+    "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.",
+);
+
 /// What became of a request.
 #[derive(PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -33,7 +37,9 @@ pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: A
     let admission = match command {
         Some(place) => admit(context, place, args),
         None if HTTP_WORDS.iter().any(|word| options::is(&args[0], word)) => {
-            warn!(address = %context.client.info.address, "closed a connection that speaks HTTP");
+            if let Some(count) = context.server.http_probes.note(context.session.now()) {
+                warn!(address = %context.client.info.address, count, "closed connections that speak HTTP");
+            }
             context.replies.as_mut_vec().clear();
             context.client.closing = true;
             return Fate::Answered;
@@ -54,12 +60,10 @@ pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: A
     client_tracking::forget_caching(context.client, command);
     // What was in force before the command counts, except that CLIENT REPLY ON answers.
     match (mode, context.client.reply_mode) {
-        (ReplyMode::On, ReplyMode::On) | (ReplyMode::Off, ReplyMode::On) => {}
-        (ReplyMode::SkipNext, after) => {
+        (_, ReplyMode::On) => {}
+        (ReplyMode::SkipNext, ReplyMode::SkipNext) => {
             silence(context, start);
-            if after == ReplyMode::SkipNext {
-                context.client.reply_mode = ReplyMode::On;
-            }
+            context.client.reply_mode = ReplyMode::On;
         }
         (_, ReplyMode::Off | ReplyMode::SkipNext) => silence(context, start),
     }
@@ -93,6 +97,8 @@ fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admi
     context.client.info.last_command.store(place, Ordering::Relaxed);
     let refusal = if !row.command.accepts(args.len()) {
         Some(Failure::wrong_arity(&row.full_name))
+    } else if flags.has(Flags::PROTECTED) && !may_debug(context) {
+        Some(DEBUG_NOT_ALLOWED)
     } else if context.client.transaction.is_some() && flags.has(Flags::NO_MULTI) {
         Some(Failure::not_in_transaction(&row.full_name))
     } else if context.client.info.states.has(State::MONITOR) && flags.touches_keys() {
@@ -116,6 +122,10 @@ fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admi
         return Ok(Admission::Queued);
     }
     Ok(Admission::Run(place))
+}
+
+fn may_debug(context: &Context<'_>) -> bool {
+    context.server.configuration().enable_debug_command.to(context.client.info.address.ip())
 }
 
 /// Runs a command that may run, and writes its reply.

@@ -217,6 +217,9 @@ impl Flags {
     pub(crate) const SKIP_COMMANDLOG: Flags = Flags(1 << 16);
     pub(crate) const NO_ASYNC_LOADING: Flags = Flags(1 << 17);
 
+    /// Not a flag of COMMAND INFO: the command takes `enable-debug-command`.
+    pub(crate) const PROTECTED: Flags = Flags(1 << 18);
+
     pub(crate) const READ_FAST: Flags = Flags::READONLY.and(Flags::FAST);
     pub(crate) const WRITE_FAST: Flags = Flags::WRITE.and(Flags::FAST);
     pub(crate) const WRITE_MEMORY: Flags = Flags::WRITE.and(Flags::DENYOOM);

@@ -35,7 +35,8 @@ fn bgsave(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         }
         Some(_) => return Err(Failure::SYNTAX),
     }
-    if !rdb::save_in_background(context.server) {
+    let begun = rdb::save_in_background(context.server);
+    if !begun.map_err(|error| Failure::new(format!("ERR {error}")))? {
         return Err(IN_PROGRESS);
     }
     context.replies.simple("Background saving started");

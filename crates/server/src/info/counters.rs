@@ -21,6 +21,8 @@ use crate::worker::{CommandStats, errors, latencies};
 pub(super) struct Done {
     connections_accepted: u64,
     connections_refused: u64,
+    connections_broken: u64,
+    failed_logins: u64,
     totals: Totals,
     rates: Samples,
     stats: Stats,
@@ -36,6 +38,8 @@ pub(super) static STATS: Group<Done> = Group {
         let done = Done {
             connections_accepted: server.connections_accepted.load(Ordering::Relaxed),
             connections_refused: server.connections_refused.load(Ordering::Relaxed),
+            connections_broken: server.connections_broken.load(Ordering::Relaxed),
+            failed_logins: server.failed_logins.load(Ordering::Relaxed),
             totals: Totals::of(&workers),
             rates: server.samples(),
             stats: server.stats(),
@@ -63,6 +67,10 @@ const STATS_FIGURES: &[Figure<Done>] = &[
     plain("instantaneous_output_kbps", |d| kilobytes(d.rates.bytes_out_per_second())),
     figure("rejected_connections", |d| d.connections_refused.into(),
         counter("rejected_connections", "Connections over max-clients, which were closed")),
+    figure("acl_access_denied_auth", |d| d.failed_logins.into(),
+        counter("failed_logins", "Wrong passwords, which were refused")),
+    figure("broken_connections", |d| d.connections_broken.into(),
+        counter("broken_connections", "Connections that were closed because a command panicked, which is a bug")),
     nothing("sync_full"),
     nothing("sync_partial_ok"),
     nothing("sync_partial_err"),

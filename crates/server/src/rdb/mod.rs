@@ -76,9 +76,26 @@ impl Saves {
 }
 
 /// Where files are written.
-fn path(server: &Server) -> PathBuf {
+///
+/// # Errors
+/// If that is the store's own folder, where a file could take the place of the store's.
+fn path(server: &Server) -> Result<PathBuf, SaveError> {
     let configuration = server.configuration();
-    Path::new(&configuration.dir).join(&configuration.dbfilename)
+    let folder = Path::new(&configuration.dir);
+    if let Some(storage) = configuration.disk()
+        && is_within(folder, &storage.path)
+    {
+        return Err(SaveError::InStore { folder: folder.to_owned() });
+    }
+    Ok(folder.join(&configuration.dbfilename))
+}
+
+/// Whether a folder is another one or lies in it, whatever they are called.
+fn is_within(folder: &Path, other: &Path) -> bool {
+    match (folder.canonicalize(), other.canonicalize()) {
+        (Ok(folder), Ok(other)) => folder.starts_with(other),
+        _ => false,
+    }
 }
 
 /// Writes all keys as they are at this instant, while everybody else waits.
@@ -86,7 +103,7 @@ fn path(server: &Server) -> PathBuf {
 /// # Errors
 /// [`SaveError`]; the file is as it was before.
 pub(crate) fn save(server: &Server, session: &mut snugly_store::Session) -> Result<(), SaveError> {
-    let path = path(server);
+    let path = path(server)?;
     let saved = session.all_exclusively(|session| saving::write(session, &path))?;
     note(server, &path, saved);
     Ok(())
@@ -94,13 +111,16 @@ pub(crate) fn save(server: &Server, session: &mut snugly_store::Session) -> Resu
 
 /// Writes all keys in the background, each as it is when its turn comes; says whether it has begun, which it does not
 /// while one is under way.
-pub(crate) fn save_in_background(server: &Arc<Server>) -> bool {
+///
+/// # Errors
+/// As [`save`], if it is known before it has begun.
+pub(crate) fn save_in_background(server: &Arc<Server>) -> Result<bool, SaveError> {
+    let path = path(server)?;
     if !server.saves().begin() {
-        return false;
+        return Ok(false);
     }
     let theirs = server.clone();
     let writing = move || {
-        let path = path(&theirs);
         let written = saving::write(&mut theirs.store().session(), &path);
         theirs.saves().end(written.is_ok());
         match written {
@@ -109,11 +129,11 @@ pub(crate) fn save_in_background(server: &Arc<Server>) -> bool {
         }
     };
     match thread::Builder::new().name("bgsave".into()).spawn(writing) {
-        Ok(_) => true,
+        Ok(_) => Ok(true),
         Err(error) => {
             error!(%error, "BGSAVE has no thread");
             server.saves().end(false);
-            true
+            Ok(true)
         }
     }
 }

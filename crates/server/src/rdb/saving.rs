@@ -1,8 +1,9 @@
 //! Every key to a file, which takes the place of the one before when it is whole.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use snugly_protocol::rdb::{NODE_BYTES, Node, Origin, Writer};
@@ -24,6 +25,11 @@ pub(super) struct Saved {
 pub(crate) enum SaveError {
     #[error("{path}: {source}", path = path.display())]
     Io { path: PathBuf, source: io::Error },
+    #[error(
+        "{folder} is the folder of the store, where SAVE writes nothing: start the server with another --dir",
+        folder = folder.display()
+    )]
+    InStore { folder: PathBuf },
     /// A value that cannot be read would be missing in the file.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -56,7 +62,9 @@ fn write_new(session: &mut Session, path: &Path) -> Result<Saved, SaveError> {
         used_memory: session.store().used_memory(),
         is_aof_base: false,
     };
-    let file = BufWriter::new(File::create(path).map_err(failed)?);
+    // Values are nobody else's business, whatever the umask allows.
+    let opened = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
+    let file = BufWriter::new(opened.map_err(failed)?);
     let mut saving = Saving {
         writer: Writer::new(file, &origin).map_err(failed)?,
         saved: Saved::default(),

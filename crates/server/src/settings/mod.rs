@@ -18,6 +18,7 @@ use snugly_store::{
 };
 use tracing::level_filters::LevelFilter;
 
+use crate::access::Allowed;
 use crate::command_log::Kind;
 use table::ALIASES;
 pub use table::SETTINGS;
@@ -99,6 +100,12 @@ pub struct Configuration {
     pub tracking_table_max_keys: usize,
     /// What clients must send with AUTH; empty is nothing.
     pub password: String,
+    /// Whether only clients on the same machine are served as long as there is no password.
+    pub protected_mode: bool,
+    /// Who may use DEBUG.
+    pub enable_debug_command: Allowed,
+    /// Who may change protected settings ([`Setting::is_protected`]) while the server runs.
+    pub enable_protected_configs: Allowed,
     /// Seconds after which an idle client is disconnected; 0 is never.
     pub timeout: u64,
     /// Seconds between TCP keep-alive probes; 0 is none.
@@ -153,6 +160,11 @@ impl Setting {
     /// The environment variable.
     pub fn environment(&self) -> String {
         format!("SNUGLY_{}", self.name.replace('-', "_").to_ascii_uppercase())
+    }
+
+    /// Whether changing it while the server runs takes `enable-protected-configs`: it says which file is written.
+    pub fn is_protected(&self) -> bool {
+        matches!(self.name, "dir" | "dbfilename")
     }
 
     /// Whether the setting's value must not be shown.
@@ -219,6 +231,9 @@ impl Default for Configuration {
             max_transaction_bytes: 0,
             tracking_table_max_keys: 0,
             password: String::new(),
+            protected_mode: true,
+            enable_debug_command: Allowed::No,
+            enable_protected_configs: Allowed::No,
             timeout: 0,
             tcp_keepalive: 0,
             command_log: Default::default(),

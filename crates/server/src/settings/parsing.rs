@@ -10,6 +10,7 @@ use snugly_protocol::resp::parse_integer;
 use snugly_store::{Durability, EvictionPolicy};
 
 use super::DictionaryUse;
+use crate::access::Allowed;
 
 /// What has the form of a host and a port, or nothing. Whether there is such a host is seen when it is listened on.
 pub(super) fn host_and_port(text: &str) -> Result<String, String> {
@@ -114,6 +115,15 @@ pub(super) fn yes_or_no(text: &str) -> Result<bool, String> {
         _ if text.eq_ignore_ascii_case("no") => Ok(false),
         _ => Err("argument must be 'yes' or 'no'".to_owned()),
     }
+}
+
+pub(super) fn allowed(text: &str) -> Result<Allowed, String> {
+    let found = Allowed::NAMES.iter().find(|(_, name)| text.eq_ignore_ascii_case(name));
+    found.map(|(allowed, _)| *allowed).ok_or_else(|| "argument must be one of: no, local, yes".to_owned())
+}
+
+pub(super) fn allowed_name(allowed: Allowed) -> &'static str {
+    Allowed::NAMES.iter().find(|(known, _)| *known == allowed).map_or("no", |(_, name)| name)
 }
 
 pub(super) fn percentiles(text: &str) -> Result<Vec<f64>, String> {

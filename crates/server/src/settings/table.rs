@@ -3,9 +3,9 @@
 use snugly_store::MAX_KEY_LEN;
 
 use super::parsing::{
-    bytes, bytes_in_range, dictionary_use, dictionary_use_name, durability, durability_name, file_name,
-    folder, host_and_port, in_range, level, list_codec, list_codec_name, log_length, percentiles, policy,
-    threshold, words, yes_or_no,
+    allowed, allowed_name, bytes, bytes_in_range, dictionary_use, dictionary_use_name, durability,
+    durability_name, file_name, folder, host_and_port, in_range, level, list_codec, list_codec_name,
+    log_length, percentiles, policy, threshold, words, yes_or_no,
 };
 use super::{DEFAULT_CODEC, Setting};
 use crate::command_log::Kind;
@@ -124,6 +124,15 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "password", valkey_name: Some("requirepass"), value_name: "PASSWORD", default: "", live: true,
         help: "What clients must send with AUTH; empty asks for nothing",
         set: |c, v| { c.password = v.to_owned(); Ok(()) }, get: |c| c.password.clone() },
+    Setting { name: "protected-mode", valkey_name: None, value_name: "YESNO", default: "yes", live: true,
+        help: "Serve only clients on the same machine as long as there is no password",
+        set: |c, v| yes_or_no(v).map(|yes| c.protected_mode = yes), get: |c| if c.protected_mode { "yes" } else { "no" }.to_owned() },
+    Setting { name: "enable-debug-command", valkey_name: None, value_name: "WHO", default: "no", live: false,
+        help: "Who may use DEBUG: nobody, clients on the same machine, or everybody",
+        set: |c, v| allowed(v).map(|a| c.enable_debug_command = a), get: |c| allowed_name(c.enable_debug_command).to_owned() },
+    Setting { name: "enable-protected-configs", valkey_name: None, value_name: "WHO", default: "no", live: false,
+        help: "Who may change dir and dbfilename with CONFIG SET, and so which file SAVE writes",
+        set: |c, v| allowed(v).map(|a| c.enable_protected_configs = a), get: |c| allowed_name(c.enable_protected_configs).to_owned() },
     Setting { name: "timeout", valkey_name: None, value_name: "SECONDS", default: "0", live: true,
         help: "Seconds after which an idle client is disconnected; 0 is never",
         set: |c, v| in_range(v, 0..=MOST_SECONDS).map(|n| c.timeout = n), get: |c| c.timeout.to_string() },
