@@ -18,9 +18,9 @@ use crate::dictionaries::{
 };
 use crate::disk::{Disk, DiskStats, Durability, OpenError, Storage};
 use crate::hash::HashKey;
+use crate::memory::database::Database;
 use crate::memory::eviction::EvictionPolicy;
-use crate::memory::keyspace::Keyspace;
-use crate::memory::shard::Database;
+use crate::memory::keyspace::{Keyspace, SHARD_BYTES};
 use crate::memory::slab::{SLAB, SlabStats};
 use crate::packing::{PackingCounters, PackingSettings, PackingStats};
 use crate::quicklist::ListTotals;
@@ -137,15 +137,21 @@ impl Config {
         }
     }
 
-    /// A shard for every few hundred small keys that fit the budget.
+    /// A shard for every few hundred small keys that fit the budget, of which empty shards take no large part.
     fn shards(&self) -> usize {
         const SMALLEST: u64 = 1 << 10;
         const DEFAULT: u64 = 1 << 12;
         const LARGEST: u64 = 1 << 18;
         const BYTES_EACH: u64 = 512 << 10;
+        /// Empty shards take at most one of so many bytes of the budget.
+        const EMPTY_SHARE: u64 = 16;
         let by_memory = match self.settings.max_memory {
             0 => DEFAULT,
-            max_memory => (max_memory / BYTES_EACH).next_power_of_two().clamp(SMALLEST, LARGEST),
+            max_memory => {
+                let affordable = (max_memory / (EMPTY_SHARE * SHARD_BYTES as u64)).max(1);
+                let smallest = SMALLEST.min(1 << affordable.ilog2());
+                (max_memory / BYTES_EACH).next_power_of_two().clamp(smallest, LARGEST)
+            }
         };
         self.shards.unwrap_or(by_memory as usize)
     }

@@ -138,6 +138,58 @@ fn a_write_that_its_condition_refuses_evicts_nothing_and_counts_as_nothing() {
     assert_eq!(after, before);
 }
 
+/// A store with this budget that evicts, and a session of it.
+fn evicting(budget: u64) -> (Arc<Store>, Session) {
+    let store = limited(budget, EvictionPolicy::AllKeysLru);
+    let session = session_at(&store, NOW);
+    (store, session)
+}
+
+/// Bytes that each of 10,000 small keys takes, in a database of this number.
+fn bytes_per_small_key(database: usize) -> u64 {
+    let (store, mut session) = evicting(0);
+    let before = store.used_memory();
+    for number in 0..10_000_u32 {
+        let key = format!("key:{number:06}");
+        session.set(database, key.as_bytes(), b"1234567890", Expiry::Never, Condition::Always).expect("room");
+    }
+    (store.used_memory() - before) / 10_000
+}
+
+#[test]
+fn a_key_takes_about_as_much_in_any_database() {
+    let first = bytes_per_small_key(0);
+    for database in [1, 15] {
+        let other = bytes_per_small_key(database);
+        assert!(other < first * 3 / 2, "{other} bytes in database {database}, {first} in database 0");
+    }
+}
+
+#[test]
+fn a_small_budget_is_used_by_keys_in_whatever_databases_they_are() {
+    for budget in [256 << 10, 8 << 20] {
+        let (store, mut session) = evicting(budget);
+        for number in 0..60_000_u32 {
+            let key = number.to_be_bytes();
+            let database = number as usize % 16;
+            session.set(database, &key, b"1234567890", Expiry::Never, Condition::Always).expect("room");
+        }
+        let keys: usize = (0..16).map(|database| store.database_stats(database).expect("no disk").keys).sum();
+        assert!(keys as u64 > budget / 512, "{keys} keys in {budget} bytes");
+    }
+}
+
+#[test]
+fn a_value_that_fits_no_empty_store_evicts_nothing() {
+    let (store, mut session) = evicting(BUDGET);
+    fill(&mut session, 0..1000);
+    let before = store.stats().evicted;
+    let large = random_bytes(BUDGET as usize, 1);
+    let failed = session.set(0, b"large", &large, Expiry::Never, Condition::Always);
+    assert!(matches!(failed, Err(StoreError::OutOfMemory { .. })));
+    assert_eq!(store.stats().evicted, before);
+}
+
 #[test]
 fn a_lower_budget_is_enforced_at_once() {
     let store = limited(0, EvictionPolicy::AllKeysLru);

@@ -13,9 +13,11 @@ pub(crate) fn reserve_one<T>(array: &mut Vec<T>) {
     }
 }
 
-/// Gives memory back once more than half of it is unused.
+/// Gives memory back once more than half of it is unused, and all of it once none of it is used.
 pub(crate) fn shrink<T>(array: &mut Vec<T>) {
-    if array.capacity() > 2 * SMALLEST_CAPACITY && array.len() < array.capacity() / 2 {
+    if array.is_empty() {
+        *array = Vec::new();
+    } else if array.capacity() > 2 * SMALLEST_CAPACITY && array.len() < array.capacity() / 2 {
         array.shrink_to(fill_class::<T>(array.len() + array.len() / 4));
     }
 }

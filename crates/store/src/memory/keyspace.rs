@@ -46,6 +46,9 @@ struct Cell {
     next_expiry: AtomicU64,
 }
 
+/// Bytes that a shard takes while there is no entry in it.
+pub(crate) const SHARD_BYTES: usize = size_of::<Cell>();
+
 /// Where a key lives.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Place {
@@ -163,7 +166,7 @@ impl Keyspace {
             hash_key,
             is_cache: changes.disk().is_some(),
             changes: changes.clone(),
-            used: AtomicU64::new((shards * size_of::<Cell>()) as u64),
+            used: AtomicU64::new((shards * SHARD_BYTES) as u64),
             hand: AtomicUsize::new(0),
             walk: AtomicUsize::new(usize::MAX),
             urgent: AtomicBool::new(false),
@@ -331,6 +334,11 @@ impl Keyspace {
         }
     }
 
+    /// Bytes that are taken while there is no entry.
+    fn empty_size(&self) -> u64 {
+        (self.cells.len() * SHARD_BYTES) as u64
+    }
+
     /// Removes entries whose time has come, at most about `limit` of them; says how many went.
     pub(crate) fn expire_due(&self, now: u64, limit: usize) -> usize {
         let mut gone = 0;
@@ -353,6 +361,10 @@ impl Keyspace {
         holding: bool,
         random: impl FnMut() -> u64,
     ) -> bool {
+        if need > 0 && self.empty_size() + need > budget {
+            // Nobody goes for a value that does not fit even alone.
+            return false;
+        }
         let seize = |shard| if holding { self.try_lock(shard) } else { Some(self.lock(shard)) };
         if !holding {
             self.limit_fragmentation(need);

@@ -4,13 +4,15 @@
 //! - [`slab`]: where entries are allocated, and how to keep that dense
 //! - [`table`]: the entries of a shard's database, in hash order
 //! - [`expiry`]: which of them expire when
-//! - [`shard`]: databases under one lock, with their accounting
+//! - [`database`]: a shard's part of one database, with its accounting
+//! - [`shard`]: databases under one lock, and the eviction hand over them
 //! - [`uses`]: how many of them need each dictionary
 //! - [`eviction`]: the policies, and who goes first
 //! - [`keyspace`]: all shards, the memory budget and the background work on them
 //!
 //! It holds records and never looks at a payload; encoding and decoding happen outside its locks, in the session.
 
+pub(crate) mod database;
 pub(crate) mod entry;
 pub(crate) mod eviction;
 pub(crate) mod expiry;

@@ -4,10 +4,8 @@
 
 use crate::changes::Changes;
 use crate::memory::allocation_size;
+use crate::memory::database::Database;
 use crate::memory::entry::{Access, Entry, EntryRef};
-use crate::memory::expiry::{self, ExpiryIndex};
-use crate::memory::table::Table;
-use crate::memory::uses::Uses;
 use crate::quicklist::{ListTotals, Quicklist};
 
 pub(crate) struct Shard {
@@ -16,8 +14,8 @@ pub(crate) struct Shard {
     version: u64,
     /// Database 0, which is the only one for most users, costs no step through `others`.
     first: Database,
-    /// The databases from 1 on, as far as they were written.
-    others: Vec<Database>,
+    /// The databases from 1 on that were written, in the order of their numbers, which most shards have none or one of.
+    others: Vec<(usize, Database)>,
     /// Where the eviction hand stands.
     hand: Position,
     /// Entries removed because their time had come, since the start.
@@ -70,16 +68,6 @@ impl Presence {
 pub(crate) struct Position {
     database: usize,
     tag: u16,
-}
-
-/// A shard's part of one database.
-#[derive(Default)]
-pub(crate) struct Database {
-    table: Table,
-    expiries: ExpiryIndex,
-    entry_bytes: usize,
-    lists: ListTotals,
-    dictionaries: Uses,
 }
 
 /// What one stretch of the eviction hand did.
@@ -259,7 +247,7 @@ impl Shard {
     /// Removes a tombstone, unless its key has been written since.
     pub(crate) fn forget(&mut self, tag: u16, tombstone: &Entry) {
         let key = tombstone.borrow().key();
-        for part in self.databases_mut() {
+        for (_, part) in self.databases_mut() {
             if let Some(index) = part.table.find(tag, key)
                 && tombstone.same(part.table.entry(index))
             {
@@ -307,19 +295,37 @@ impl Shard {
 
     /// The shard's part of a database, made when it is first needed.
     fn database(&mut self, number: usize) -> &mut Database {
-        let Some(other) = number.checked_sub(1) else { return &mut self.first };
-        if self.others.len() <= other {
-            self.others.reserve_exact(number - self.others.len());
-            self.others.resize_with(number, Database::default);
+        if number == 0 {
+            return &mut self.first;
         }
-        &mut self.others[other]
+        let place = self.place_of(number).unwrap_or_else(|place| {
+            self.others.reserve_exact(1);
+            self.others.insert(place, (number, Database::default()));
+            place
+        });
+        &mut self.others[place].1
+    }
+
+    /// Gives back the memory of a database that has no entry any more.
+    fn drop_empty(&mut self, number: usize) {
+        if let Ok(place) = self.place_of(number)
+            && self.others[place].1.len() == 0
+        {
+            self.others.remove(place);
+            self.others.shrink_to_fit();
+        }
+    }
+
+    /// Where in `others` a database is, or where it belongs.
+    fn place_of(&self, number: usize) -> Result<usize, usize> {
+        self.others.binary_search_by_key(&number, |(other, _)| *other)
     }
 
     /// The shard's part of a database, if it was ever written.
     pub(crate) fn existing_database(&self, number: usize) -> Option<&Database> {
-        match number.checked_sub(1) {
-            None => Some(&self.first),
-            Some(other) => self.others.get(other),
+        match number {
+            0 => Some(&self.first),
+            _ => self.place_of(number).ok().map(|place| &self.others[place].1),
         }
     }
 
@@ -329,29 +335,38 @@ impl Shard {
     }
 
     fn existing_database_mut(&mut self, number: usize) -> Option<&mut Database> {
-        match number.checked_sub(1) {
-            None => Some(&mut self.first),
-            Some(other) => self.others.get_mut(other),
+        match number {
+            0 => Some(&mut self.first),
+            _ => self.place_of(number).ok().map(|place| &mut self.others[place].1),
         }
     }
 
-    fn databases(&self) -> impl Iterator<Item = &Database> {
-        std::iter::once(&self.first).chain(&self.others)
+    /// The databases that were written, by number.
+    fn databases(&self) -> impl Iterator<Item = (usize, &Database)> {
+        std::iter::once((0, &self.first)).chain(self.others.iter().map(|(number, part)| (*number, part)))
     }
 
-    fn databases_mut(&mut self) -> impl Iterator<Item = &mut Database> {
-        std::iter::once(&mut self.first).chain(&mut self.others)
+    fn first_database_from(&self, number: usize) -> Option<usize> {
+        self.databases().map(|(existing, _)| existing).find(|existing| *existing >= number)
+    }
+
+    fn databases_mut(&mut self) -> impl Iterator<Item = (usize, &mut Database)> {
+        let others = self.others.iter_mut().map(|(number, part)| (*number, part));
+        std::iter::once((0, &mut self.first)).chain(others)
     }
 
     /// Takes one database, or all of them, out of the shard; whoever does it tells of the change.
     pub(crate) fn take(&mut self, database: Option<usize>) -> Vec<Database> {
         self.version += 1;
         match database {
-            Some(number) => self.existing_database_mut(number).map(std::mem::take).into_iter().collect(),
+            Some(0) => vec![std::mem::take(&mut self.first)],
+            Some(number) => {
+                let place = self.place_of(number).ok();
+                place.map(|place| self.others.remove(place).1).into_iter().collect()
+            }
             None => {
-                let mut taken = std::mem::take(&mut self.others);
-                taken.push(std::mem::take(&mut self.first));
-                taken
+                let others = std::mem::take(&mut self.others).into_iter().map(|(_, part)| part);
+                others.chain([std::mem::take(&mut self.first)]).collect()
             }
         }
     }
@@ -366,18 +381,18 @@ impl Shard {
 
     /// How many records need each dictionary, a database at a time.
     pub(crate) fn dictionary_uses(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.databases().flat_map(|part| part.dictionaries.iter())
+        self.databases().flat_map(|(_, part)| part.dictionaries.iter())
     }
 
     /// What the lists take.
     pub(crate) fn list_totals(&self) -> ListTotals {
-        self.databases().fold(ListTotals::default(), |totals, part| totals.plus(part.lists))
+        self.databases().fold(ListTotals::default(), |totals, (_, part)| totals.plus(part.lists))
     }
 
     /// Bytes that entries, tables and indexes take in the allocator.
     pub(crate) fn memory(&self) -> usize {
-        allocation_size(self.others.capacity() * size_of::<Database>())
-            + self.databases().map(Database::memory).sum::<usize>()
+        allocation_size(self.others.capacity() * size_of::<(usize, Database)>())
+            + self.databases().map(|(_, part)| part.memory()).sum::<usize>()
     }
 
     /// What is known of a key, for reading.
@@ -409,13 +424,14 @@ impl Shard {
 
     /// When the next entry expires, in Unix milliseconds.
     pub(crate) fn next_expiry(&self) -> Option<u64> {
-        self.databases().filter_map(|part| part.expiries.next()).map(|(at, _)| at).min()
+        self.databases().filter_map(|(_, part)| part.expiries.next()).map(|(at, _)| at).min()
     }
 
     /// Removes up to `limit` entries whose time has come.
     pub(crate) fn expire_due(&mut self, now: u64, limit: usize) -> Vec<Entry> {
         let mut gone = Vec::new();
-        for database in 0..=self.others.len() {
+        for place in 0..=self.others.len() {
+            let database = place.checked_sub(1).map_or(0, |other| self.others[other].0);
             while gone.len() < limit
                 && let Some((at, tag)) = self.database(database).expiries.next()
                 && at <= now
@@ -432,7 +448,7 @@ impl Shard {
     /// Removes the entry that expires next.
     pub(crate) fn evict_next_to_expire(&mut self) -> Option<Entry> {
         let next = |(number, part): (usize, &Database)| Some((part.expiries.next()?, number));
-        let ((at, tag), database) = self.databases().enumerate().filter_map(next).min()?;
+        let ((at, tag), database) = self.databases().filter_map(next).min()?;
         self.evict_by_expiry(database, at, tag)
     }
 
@@ -445,9 +461,9 @@ impl Shard {
     /// Removes an entry that the number chooses, or one that expires.
     pub(crate) fn evict_random(&mut self, volatile_only: bool, random: u64) -> Option<Entry> {
         let candidates = |part: &Database| if volatile_only { part.expiries.len() } else { part.table.len() };
-        let total: usize = self.databases().map(candidates).sum();
+        let total: usize = self.databases().map(|(_, part)| candidates(part)).sum();
         let mut place = random.checked_rem(total as u64)? as usize;
-        let database = self.databases().position(|part| {
+        let (database, _) = self.databases().find(|(_, part)| {
             let here = candidates(part);
             let found = place < here;
             place -= if found { 0 } else { here };
@@ -465,10 +481,14 @@ impl Shard {
     pub(crate) fn sweep(&mut self, volatile_only: bool, need: usize) -> Sweep {
         let mut sweep = Sweep { evicted: Vec::new(), bytes: 0, finished: false };
         let is_cache = self.is_cache();
-        while let Some(part) = match self.hand.database.checked_sub(1) {
-            None => Some(&mut self.first),
-            Some(other) => self.others.get_mut(other),
-        } {
+        while let Some(number) = self.first_database_from(self.hand.database) {
+            if number > self.hand.database {
+                self.hand = Position { database: number, tag: 0 };
+            }
+            let part = match self.place_of(number) {
+                Ok(place) => &mut self.others[place].1,
+                Err(_) => &mut self.first,
+            };
             if !(volatile_only && part.expiries.len() == 0) {
                 let mut index = part.table.lower_bound(self.hand.tag);
                 while index < part.table.len() {
@@ -493,13 +513,14 @@ impl Shard {
                     } else {
                         sweep.bytes += entry.allocation_size();
                         if !is_cache {
-                            self.changes.gone(self.hand.database, entry.key());
+                            self.changes.gone(number, entry.key());
                         }
                         sweep.evicted.push(part.remove(index));
                     }
                 }
             }
-            self.hand = Position { database: self.hand.database + 1, tag: 0 };
+            self.drop_empty(number);
+            self.hand = Position { database: number + 1, tag: 0 };
         }
         self.hand = Position::default();
         self.evicted += if is_cache { 0 } else { sweep.evicted.len() as u64 };
@@ -510,8 +531,8 @@ impl Shard {
     /// Moves entries that stand in sparse pages, from a place on, until about `limit` were looked at.
     pub(crate) fn defragment(&mut self, from: Position, limit: usize) -> Defragmentation {
         let mut result = Defragmentation { seen: 0, rest: None, moved: Vec::new() };
-        let mut start = from.tag;
-        for (number, part) in self.databases_mut().enumerate().skip(from.database) {
+        for (number, part) in self.databases_mut().skip_while(|(number, _)| *number < from.database) {
+            let start = if number == from.database { from.tag } else { 0 };
             for index in part.table.lower_bound(start)..part.table.len() {
                 let tag = part.table.tag(index);
                 // Never between entries of one tag: the next stretch starts at a tag's first.
@@ -525,130 +546,7 @@ impl Shard {
                 }
                 result.moved.extend(part.with_list(index, Quicklist::relocate).unwrap_or_default());
             }
-            start = 0;
         }
         result
-    }
-}
-
-impl Database {
-    pub(crate) fn len(&self) -> usize {
-        self.table.len()
-    }
-
-    /// How many of the entries expire.
-    pub(crate) fn volatile_len(&self) -> usize {
-        self.expiries.len()
-    }
-
-    pub(crate) fn table(&self) -> &Table {
-        &self.table
-    }
-
-    /// The entries from a tag on, in order.
-    pub(crate) fn entries_from(&self, tag: u16) -> impl Iterator<Item = (u16, EntryRef<'_>)> {
-        (self.table.lower_bound(tag)..self.table.len())
-            .map(|index| (self.table.tag(index), self.table.entry(index)))
-    }
-
-    /// Puts an entry in the place `index` of its key, or where `tag` says if its key is new.
-    fn put(&mut self, tag: u16, index: Option<usize>, entry: Entry) -> Option<Entry> {
-        match index {
-            Some(index) => Some(self.replace(index, entry)),
-            None => {
-                self.enter(tag, entry.borrow());
-                self.table.insert(tag, entry);
-                None
-            }
-        }
-    }
-
-    fn replace(&mut self, index: usize, entry: Entry) -> Entry {
-        let tag = self.table.tag(index);
-        self.enter(tag, entry.borrow());
-        let before = self.table.replace(index, entry);
-        self.leave(tag, before.borrow());
-        before
-    }
-
-    fn remove(&mut self, index: usize) -> Entry {
-        let tag = self.table.tag(index);
-        let entry = self.table.remove(index);
-        self.leave(tag, entry.borrow());
-        entry
-    }
-
-    fn set_expiry(&mut self, index: usize, expiry: Option<u64>) {
-        let tag = self.table.tag(index);
-        let entry = self.table.entry(index);
-        let before = entry.expiry();
-        match entry.set_expiry(expiry) {
-            Ok(()) => self.move_expiry(tag, before, expiry),
-            Err(copy) => {
-                self.put(tag, Some(index), copy);
-            }
-        }
-    }
-
-    fn with_list<R>(&mut self, index: usize, change: impl FnOnce(&mut Quicklist) -> R) -> Option<R> {
-        let mut list = self.table.entry(index).list()?.lock();
-        let before = list.totals();
-        let result = change(&mut list);
-        for (number, growth) in list.take_untold_needs() {
-            match growth > 0 {
-                true => self.dictionaries.add(number, growth.unsigned_abs()),
-                false => self.dictionaries.remove(number, growth.unsigned_abs()),
-            }
-        }
-        let after = list.totals();
-        self.entry_bytes = self.entry_bytes + after.memory as usize - before.memory as usize;
-        self.lists = self.lists.minus(before).plus(after);
-        Some(result)
-    }
-
-    fn memory(&self) -> usize {
-        self.entry_bytes
-            + allocation_size(self.table.requested_len())
-            + allocation_size(self.expiries.requested_len())
-            + allocation_size(self.dictionaries.requested_len())
-    }
-
-    /// The entry that expires then, among those with this tag.
-    fn find_by_expiry(&self, at: u64, tag: u16) -> Option<usize> {
-        let first = self.table.lower_bound(tag);
-        let found = (first..self.table.len())
-            .take_while(|&index| self.table.tag(index) == tag)
-            .find(|&index| self.table.entry(index).expiry().map(expiry::clamp) == Some(at));
-        debug_assert!(found.is_some(), "the expiry index names an entry that does not exist");
-        found
-    }
-
-    fn enter(&mut self, tag: u16, entry: EntryRef<'_>) {
-        self.entry_bytes += entry.allocation_size();
-        if let Some(list) = entry.list() {
-            let list = list.lock();
-            self.lists = self.lists.plus(list.totals());
-            list.needs().for_each(|(number, nodes)| self.dictionaries.add(number, nodes));
-        }
-        entry.dictionary().inspect(|&number| self.dictionaries.add(number, 1));
-        self.move_expiry(tag, None, entry.expiry());
-    }
-
-    fn leave(&mut self, tag: u16, entry: EntryRef<'_>) {
-        self.entry_bytes -= entry.allocation_size();
-        if let Some(list) = entry.list() {
-            let list = list.lock();
-            self.lists = self.lists.minus(list.totals());
-            list.needs().for_each(|(number, nodes)| self.dictionaries.remove(number, nodes));
-        }
-        entry.dictionary().inspect(|&number| self.dictionaries.remove(number, 1));
-        self.move_expiry(tag, entry.expiry(), None);
-    }
-
-    fn move_expiry(&mut self, tag: u16, before: Option<u64>, after: Option<u64>) {
-        if before != after {
-            before.inspect(|&at| self.expiries.remove(at, tag));
-            after.inspect(|&at| self.expiries.insert(at, tag));
-        }
     }
 }
