@@ -167,6 +167,9 @@ fn run_in_order(requests: &[Request], input: &[u8], context: &mut Context<'_>) -
         prefetch(requests, input, context);
     }
     for (number, request) in requests.iter().enumerate() {
+        if number > 0 && context.server.store().is_behind() {
+            return Some(Progress { taken: request.start, next: Next::CatchUp });
+        }
         let args = request.parser.args(&input[request.start..]);
         if commands::execute(context, request.command, args) == Fate::Postponed {
             return Some(Progress { taken: request.start, next: Next::EndPause });

@@ -313,15 +313,15 @@ impl Store {
         while self.is_behind() {
             let progress = disk.queue().listen();
             disk.queue().hurry();
-            if disk.queue().is_full() {
+            if disk.is_behind() {
                 progress.await;
             }
         }
     }
 
-    /// Whether [`Store::ready_to_write`] would wait: not while the disk refuses writes, which then is their answer.
+    /// Whether [`Store::ready_to_write`] would wait: not while commits fail, which then is the answer of writes.
     pub fn is_behind(&self) -> bool {
-        self.disk().is_some_and(|disk| disk.queue().is_full() && disk.refusal().is_none())
+        self.disk().is_some_and(Disk::is_behind)
     }
 
     /// A session for the calling thread.

@@ -236,10 +236,14 @@ impl Store {
         Ok(DatabaseStats { keys: contents.keys as usize, volatile_keys: contents.volatile_keys as usize })
     }
 
+    pub(crate) fn disk_full(&self) -> StoreError {
+        StoreError::DiskFull { max_disk: self.disk_stats().unwrap_or_default().max_disk }
+    }
+
     /// Why a write that needs room on disk is refused.
     pub(crate) fn disk_refusal(&self) -> Option<StoreError> {
         Some(match self.disk()?.refusal()? {
-            Refusal::Full => StoreError::DiskFull { max_disk: self.disk()?.stats().max_disk },
+            Refusal::Full => self.disk_full(),
             Refusal::Failing(reason) => StoreError::Disk { reason },
         })
     }

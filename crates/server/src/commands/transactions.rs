@@ -54,6 +54,13 @@ impl Transaction {
         self.requests().flat_map(|(place, args)| REGISTRY.rows()[place].command.keys.among(args))
     }
 
+    /// How many keys it may change, those counted twice that two commands name.
+    fn changes(&self) -> usize {
+        let writing =
+            self.requests().filter(|(place, _)| REGISTRY.rows()[*place].command.flags.has(Flags::WRITE));
+        writing.map(|(place, args)| REGISTRY.rows()[place].command.keys.among(args).count()).sum()
+    }
+
     fn clear(&mut self) {
         *self = Transaction { refused: self.refused, ..Transaction::default() };
     }
@@ -165,6 +172,10 @@ fn exec(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
 
 /// Runs the transaction while nobody else can touch its keys or those that were watched, if none of these has changed.
 fn run(context: &mut Context<'_>, transaction: &Transaction) -> Outcome {
+    let changes = transaction.changes();
+    context.session.check_at_once(changes).map_err(|error| {
+        Failure::new(format!("EXECABORT Transaction discarded because of its {changes} changes: {error}"))
+    })?;
     let Context { session, client, server, replies, stats } = context;
     let watched = std::mem::take(&mut client.watched);
     let operations = |session: &mut Session| -> Outcome {

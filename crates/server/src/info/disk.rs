@@ -26,6 +26,8 @@ const FIGURES: &[Figure<DiskStats>] = &[
         gauge("disk_max_bytes", "The budget, max-disk; 0 is no limit")),
     figure("disk_pending_bytes", |s| s.pending_bytes.into(),
         gauge("disk_pending_bytes", "Changes that wait for their commit")),
+    figure("disk_pending_milliseconds", |s| Value::Real(s.pending_age.as_secs_f64() * 1e3, 3),
+        gauge("disk_pending_seconds", "Time that the oldest of these changes has waited").divided_by(1e3)),
     figure("disk_commits", |s| s.commits.into(),
         counter("disk_commits", "Commits")),
     figure("disk_commit_milliseconds", |s| Value::Real(s.commit_nanoseconds as f64 / 1e6, 3),

@@ -38,7 +38,7 @@ pub const SETTINGS: &[Setting] = &[
         help: "What the file may take, such as 20gb, at least 16mb; 0 is as much as the disk has. When it is full, the memory policy says what goes",
         set: |c, v| bytes(v).map(|n| c.max_disk = n), get: |c| c.max_disk.to_string() },
     Setting { name: "durability", valkey_name: None, value_name: "WHEN", default: "batched", live: false,
-        help: "When a write is answered: fsync, once it is on the disk; batched, at once, and it is on the disk within the commit interval; none, at once, and the system decides",
+        help: "When a write is answered: fsync, once it is on the disk; batched, at once, and it is on the disk within the commit interval, or within ten where the disk is slower than the writers, who then wait; none, at once, and the system decides",
         set: |c, v| durability(v).map(|d| c.durability = d), get: |c| durability_name(c.durability).to_owned() },
     Setting { name: "commit-interval", valkey_name: None, value_name: "MILLISECONDS", default: "100", live: false,
         help: "How long a change waits at most until it is on the disk",

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::engine::{Engine, EngineError, Read, Table, Write};
+use super::engine::{Engine, EngineError, Read, Table, Usage, Write};
 use super::lmdb::{self, Lmdb, Options};
 use super::lookup;
 use super::private;
@@ -20,7 +20,7 @@ use super::row::Damaged;
 use super::state::{
     FORMAT_VERSION, IDENTITY_KEY, Identity, JOURNAL_KEY, NotOurs, STATE_KEY, State, parse_applied,
 };
-use super::{Durability, MIN_MAX_DISK, Storage};
+use super::{Durability, MIN_MAX_DISK, PAGE_BYTES, Storage};
 
 pub(super) const DATA_FILE: &str = "data.mdb";
 const LOCK_FILE: &str = "snugly.lock";
@@ -119,6 +119,27 @@ pub enum OpenError {
     NoSpace {
         /// The folder.
         path: PathBuf,
+    },
+    /// The budget is smaller than what is there.
+    #[error(
+        "max-disk is {given} bytes, and the store {path} takes more: give at least {least}, or make its file smaller first with `snugly compact`",
+        path = path.display()
+    )]
+    Larger {
+        /// The folder.
+        path: PathBuf,
+        /// The budget in bytes.
+        given: u64,
+        /// The least in bytes.
+        least: u64,
+    },
+    /// The system refused a thread.
+    #[error("cannot start a thread for the store {path}: {reason}; raise the limit of processes", path = path.display())]
+    NoThread {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
     },
     /// The engine failed.
     #[error("cannot use the store {path}: {reason}; restore it from a copy, or move it away to begin anew", path = path.display())]
@@ -287,13 +308,19 @@ fn open_existing(folder: &Path, storage: &Storage, lock: File) -> Result<Opened,
     let file = File::open(&data).map_err(|reason| failed(&data, reason))?;
     let lock = Lock { _folder: lock, _data: locked(file, folder, &data)? };
     let least = verify_file(&data)?;
-    let map_bytes = match storage.engine_bytes() {
+    let budget = storage.engine_bytes();
+    let map_bytes = match budget {
         0 => UNLIMITED_MAP,
         bytes => usize::try_from(bytes.max(least)).unwrap_or(UNLIMITED_MAP),
     };
     let options = Options { map_bytes, sync: storage.durability != Durability::None };
     // SAFETY: the file has been checked, and the lock keeps other processes of ours from it.
-    let engine = unsafe { Lmdb::open(folder, options) }.map_err(engine_failed(folder))?;
+    let mut engine = unsafe { Lmdb::open(folder, options) }.map_err(engine_failed(folder))?;
+    if budget > 0 {
+        let usage = engine.read().and_then(|snapshot| snapshot.usage()).map_err(engine_failed(folder))?;
+        fit(storage, usage)?;
+        engine.grow(usage.used + slack(storage)).map_err(engine_failed(folder))?;
+    }
     private::restrict(folder, lmdb::LOCK_FILE).map_err(|reason| failed(folder, reason))?;
     let damaged = |detail: &str| OpenError::Damaged { path: folder.to_owned(), detail: detail.into() };
     let snapshot = engine.read().map_err(engine_failed(folder))?;
@@ -318,6 +345,32 @@ fn open_existing(folder: &Path, storage: &Storage, lock: File) -> Result<Opened,
     let applied = applied.map_err(|Damaged| damaged("its place in the journal cannot be read"))?;
     drop(snapshot);
     Ok(Opened { engine, identity, state, applied, lock })
+}
+
+/// Bytes that the engine's file may take beyond its budget, in a store that was filled under a larger one: without free
+/// pages, nothing could be removed from it.
+fn slack(storage: &Storage) -> u64 {
+    super::reserve(storage.max_disk) / 2 / PAGE_BYTES as u64 * PAGE_BYTES as u64
+}
+
+/// Refuses a budget that what is there does not fit. What fits once does so for good, for with the slack the file
+/// becomes no longer than is taken here.
+fn fit(storage: &Storage, usage: Usage) -> Result<(), OpenError> {
+    let fits = |storage: &Storage| {
+        usage.used <= storage.engine_bytes() && usage.file <= storage.engine_bytes() + slack(storage)
+    };
+    if fits(storage) {
+        return Ok(());
+    }
+    let (mut low, mut high) = (storage.max_disk, storage.max_disk.max(usage.file).saturating_mul(2));
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        match fits(&Storage { max_disk: middle, ..storage.clone() }) {
+            true => high = middle,
+            false => low = middle,
+        }
+    }
+    Err(OpenError::Larger { path: storage.path.clone(), given: storage.max_disk, least: high })
 }
 
 /// Checks LMDB's two meta pages with plain reads (struct MDB_meta in LMDB's mdb.c), and gives the length that the file

@@ -87,6 +87,16 @@ impl Lmdb {
         Ok(Lmdb { tables, page_bytes, map_bytes: options.map_bytes as u64, file, env })
     }
 
+    /// Lets the file become as long as this, in bytes, if it could not.
+    pub(super) fn grow(&mut self, map_bytes: u64) -> Result<(), EngineError> {
+        if map_bytes > self.map_bytes {
+            // SAFETY: every transaction borrows the engine, so none is active while it is borrowed for this.
+            unsafe { self.env.resize(map_bytes as usize) }.map_err(error)?;
+            self.map_bytes = map_bytes;
+        }
+        Ok(())
+    }
+
     /// Takes blocks of the disk as far as the next commit can write, so that a full disk is met before the commit and
     /// not in its middle, and what makes room finds some. LMDB does not write pages that it allocated and freed at
     /// once, so that a file may end before its last page; one that always reaches further can be told from one that

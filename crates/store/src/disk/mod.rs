@@ -32,6 +32,7 @@ pub(crate) mod state;
 mod writer;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -74,10 +75,11 @@ pub(crate) struct StoredDictionaries {
 pub enum Durability {
     /// It is on the disk; concurrent writes share a sync.
     Fsync,
-    /// It will be on the disk within the commit interval, whatever happens to the process.
+    /// It will be on the disk within the commit interval, whatever happens to the process. Where the disk is slower than
+    /// the writers, they wait while a change is older than ten intervals: so much is lost at most.
     #[default]
     Batched,
-    /// It will be with the operating system within the commit interval. A power loss may leave a file that is refused.
+    /// As `Batched`, but with the operating system. A power loss may leave a file that is refused.
     None,
 }
 
@@ -90,7 +92,7 @@ pub struct Storage {
     pub max_disk: u64,
     /// When a write is answered.
     pub durability: Durability,
-    /// How long a change waits for its commit at most.
+    /// How long a change waits before it is committed, the time of an average commit included.
     pub commit_interval: Duration,
     /// How many bytes of changes do not wait any longer.
     pub commit_bytes: usize,
@@ -113,7 +115,15 @@ impl Storage {
 
     /// What the budget leaves for the engine's file, in bytes; 0 is no limit.
     fn engine_bytes(&self) -> u64 {
-        self.max_disk.saturating_sub(journal::reserved(self))
+        self.max_disk.saturating_sub(journal::reserved(self)) / PAGE_BYTES as u64 * PAGE_BYTES as u64
+    }
+
+    /// Rows that a transaction may remove for sure.
+    fn rows_at_once(&self) -> usize {
+        match self.engine_bytes() {
+            0 => MOST_ROWS_AT_ONCE,
+            budget => changes_at_once(reserve(budget)).min(MOST_ROWS_AT_ONCE),
+        }
     }
 }
 
@@ -122,6 +132,19 @@ impl Storage {
 fn reserve(max_disk: u64) -> u64 {
     (max_disk / 8).clamp(4 << 20, 256 << 20)
 }
+
+/// Rows removed in one commit at most, of each kind: expired, flushed, evicted.
+const MOST_ROWS_AT_ONCE: usize = 4096;
+
+/// How many changes a transaction may make for sure, out of what is kept free: each may replace as many pages.
+fn changes_at_once(free: u64) -> usize {
+    (free / (PAGES_A_CHANGE * PAGE_BYTES as u64)) as usize
+}
+
+const PAGE_BYTES: usize = 4096;
+/// Pages that one change replaces at most, about: of the entry, of its expiry, of its first chunk, and of the list of pages
+/// that can be used again.
+const PAGES_A_CHANGE: u64 = 4;
 
 /// A read that took longer had to wait for the disk.
 const SLOW_READ: Duration = Duration::from_micros(150);
@@ -156,6 +179,8 @@ pub struct DiskStats {
     pub journal_records: u64,
     /// Bytes of changes that wait for a commit.
     pub pending_bytes: u64,
+    /// For how long the oldest of these changes has waited.
+    pub pending_age: Duration,
     /// Nanoseconds that commits took since the start.
     pub commit_nanoseconds: u64,
     /// Reads that looked on disk, since the start.
@@ -187,7 +212,10 @@ struct Status {
     slow_until: AtomicU64,
     /// Whether the budget is used up and nothing may be evicted.
     full: AtomicBool,
+    /// Whether the last commit failed.
     failing: AtomicBool,
+    /// Whether a thread has panicked, after which no change is sure to reach the disk any more.
+    broken: AtomicBool,
     failure: Mutex<Option<String>>,
 }
 
@@ -220,6 +248,7 @@ impl Disk {
         let Opened { engine, identity, mut state, applied, lock } = files::open(&storage, databases)?;
         state.extend_to(databases);
         let refused = |reason| files::failed(&storage.path, reason);
+        let no_thread = |reason| OpenError::NoThread { path: storage.path.clone(), reason };
         let leftover = journal::leftover(&storage.path, applied).map_err(refused)?;
         let usage = engine.read().and_then(|snapshot| snapshot.usage());
         let usage = usage.map_err(files::engine_failed(&storage.path))?;
@@ -240,12 +269,16 @@ impl Disk {
         let journal = Journal::open(&storage, shared.applied()).map_err(refused)?;
         shared.status.journal.store(journal.as_ref().map_or(0, Journal::bytes), Ordering::Relaxed);
         let generations = state.contents.iter().map(|contents| contents.generation).collect();
+        let disk =
+            Disk { shared: shared.clone(), hash_key, journal: Mutex::default(), writer: Mutex::default() };
         let theirs = shared.clone();
         let writer = start(&shared, "disk-writer", move || writer::run(&theirs, state, hash_key));
-        let theirs = shared.clone();
-        let journal =
-            journal.map(|journal| start(&shared, "disk-journal", move || journal::run(&theirs, journal)));
-        let disk = Disk { shared, hash_key, journal: Mutex::new(journal), writer: Mutex::new(Some(writer)) };
+        *disk.writer.lock() = Some(writer.map_err(no_thread)?);
+        if let Some(journal) = journal {
+            let theirs = shared.clone();
+            let journal = start(&shared, "disk-journal", move || journal::run(&theirs, journal));
+            *disk.journal.lock() = Some(journal.map_err(no_thread)?);
+        }
         Ok((disk, generations))
     }
 
@@ -382,6 +415,38 @@ impl Disk {
         lookup::contents(&self.shared, &self.shared.engine.read()?, self.hash_key, generation, &pending)
     }
 
+    /// Whether writers should wait for a commit: not where commits fail, for that may last.
+    pub(crate) fn is_behind(&self) -> bool {
+        (self.queue().is_full() || self.queue().is_late()) && !self.shared.is_failing()
+    }
+
+    /// Whether there is room for a transaction of so many changes.
+    pub(crate) fn takes_at_once(&self, changes: usize) -> bool {
+        changes <= 1 || self.free().is_none_or(|free| changes <= changes_at_once(free))
+    }
+
+    /// Whether there is room for a value of so many bytes, once the policy has made some.
+    pub(crate) fn takes(&self, bytes: usize) -> bool {
+        let Some(free) = self.free() else { return true };
+        let budget = self.shared.storage.engine_bytes();
+        // Smaller ones fit what is kept free.
+        if (bytes as u64) <= reserve(budget) / queue::RESERVE_SHARE {
+            return true;
+        }
+        let available = match *self.shared.eviction.lock() {
+            EvictionPolicy::NoEviction => free,
+            _ => budget,
+        };
+        bytes as u64 + reserve(budget) <= available
+    }
+
+    /// What is left of the budget, in bytes, if there is one.
+    fn free(&self) -> Option<u64> {
+        let taken = self.shared.status.used.load(Ordering::Relaxed) + self.queue().bytes() as u64;
+        let budget = self.shared.storage.engine_bytes();
+        (budget > 0).then(|| budget.saturating_sub(taken))
+    }
+
     /// Why writes that need room must be refused, if they must.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         let status = &self.shared.status;
@@ -405,6 +470,7 @@ impl Disk {
             commits: load(&status.commits),
             journal_records: load(&status.journal_records),
             pending_bytes: self.shared.queue.bytes() as u64,
+            pending_age: self.shared.queue.oldest_age().unwrap_or_default(),
             commit_nanoseconds: load(&status.commit_nanoseconds),
             reads: load(&status.reads),
             evicted: load(&status.evicted),
@@ -417,12 +483,13 @@ impl Disk {
     /// Commits what is pending and ends the writer; says what could not be written.
     pub(crate) fn close(&self) -> Result<(), DiskError> {
         self.shared.queue.stop_journal();
-        let journal = self.journal.lock().take().map(JoinHandle::join);
+        let join = |thread: &Mutex<Option<JoinHandle<()>>>| {
+            // A thread that has panicked has said why in what is returned below.
+            let _ = thread.lock().take().map(JoinHandle::join);
+        };
+        join(&self.journal);
         self.shared.queue.stop();
-        let writer = self.writer.lock().take().map(JoinHandle::join);
-        if [journal, writer].into_iter().flatten().any(|ended| ended.is_err()) {
-            warn!("the disk's writer has panicked; what it had not committed is lost");
-        }
+        join(&self.writer);
         match self.failure() {
             Some(failure) => Err(DiskError::Unwritten(failure)),
             None => Ok(()),
@@ -431,17 +498,18 @@ impl Disk {
 }
 
 /// Starts a thread of the disk tier. If it panics, writes are refused from then on: nobody would commit them.
-fn start(shared: &Arc<Shared>, name: &'static str, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+fn start(
+    shared: &Arc<Shared>,
+    name: &'static str,
+    run: impl FnOnce() + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
     let shared = shared.clone();
     let guarded = move || {
         if catch_unwind(AssertUnwindSafe(run)).is_err() {
             shared.break_down(name);
         }
     };
-    thread::Builder::new()
-        .name(name.into())
-        .spawn(guarded)
-        .expect("the system refuses a thread; raise its limit of processes")
+    thread::Builder::new().name(name.into()).spawn(guarded)
 }
 
 impl Drop for Disk {
@@ -470,12 +538,12 @@ impl Shared {
     fn break_down(&self, thread: &str) {
         *self.status.failure.lock() =
             Some(format!("the thread {thread} has panicked; start the server again"));
-        self.status.failing.store(true, Ordering::Relaxed);
-        self.queue.break_down();
+        self.status.broken.store(true, Ordering::Relaxed);
+        self.queue.failed(u64::MAX);
     }
 
     fn is_failing(&self) -> bool {
-        self.status.failing.load(Ordering::Relaxed)
+        self.status.failing.load(Ordering::Relaxed) || self.status.broken.load(Ordering::Relaxed)
     }
 
     fn note_usage(&self, usage: Usage) {
@@ -503,6 +571,23 @@ mod tests {
 
     use super::*;
     use queue::{Change, Item};
+
+    #[test]
+    fn after_a_thread_has_panicked_writes_are_refused_for_good() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (disk, _) = Disk::open(Storage::new(folder.path()), 1).expect("the store opens");
+        disk.shared.break_down("disk-journal");
+        let generations = Item::Generations { generations: Arc::from([0]), all_gone: false, in_group: false };
+        disk.queue().push(generations);
+        disk.queue().wait_until(|| disk.queue().bytes() == 0);
+        let refusal = disk.refusal();
+        assert!(
+            matches!(&refusal, Some(Refusal::Failing(reason)) if reason.contains("disk-journal")),
+            "{refusal:?}"
+        );
+        assert_eq!(disk.queue().is_committed(u64::MAX - 1), Some(false), "whoever waits is told");
+        assert!(disk.close().is_err());
+    }
 
     #[test]
     fn a_dictionary_that_is_missing_though_a_row_needs_it_is_counted_as_damage() {

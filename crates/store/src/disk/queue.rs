@@ -15,7 +15,7 @@ use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard};
 
 use super::lists::{self, Held};
 use super::row::Generation;
-use super::{Durability, MemoryTier, Storage};
+use super::{Durability, MemoryTier, PAGE_BYTES, Storage};
 use crate::memory::entry::Entry;
 
 /// One change.
@@ -104,8 +104,9 @@ struct Pending {
     taken_up_to: (u64, u64),
     /// What the writer is committing.
     in_flight: Arc<Vec<Item>>,
-    /// When the oldest of the items was pushed.
+    /// When the oldest of the items was pushed, and of those that the writer is committing.
     since: Option<Instant>,
+    in_flight_since: Option<Instant>,
     /// Whether the next commit is not to wait for its time.
     hurried: bool,
     stopping: bool,
@@ -160,6 +161,11 @@ pub(crate) struct Queue {
     disk_share: usize,
     /// How long the oldest change waits before its commit begins.
     patience: Duration,
+    /// How old a change may become that is nowhere but in memory, before writers wait for its commit.
+    most_age: Duration,
+    /// When the oldest change was pushed that is not committed, in nanoseconds since `started`; 0 if there is none.
+    oldest: AtomicU64,
+    started: Instant,
     memory: Mutex<Option<Weak<dyn MemoryTier>>>,
 }
 
@@ -171,12 +177,13 @@ const COMMITS_AHEAD: usize = 4;
 const MEMORY_SHARE: u64 = 4;
 const LEAST_BYTES: usize = 256 << 10;
 /// One of so many bytes that are kept free on disk may be on its way there.
-const RESERVE_SHARE: u64 = 4;
-const PAGE_BYTES: usize = 4096;
+pub(super) const RESERVE_SHARE: u64 = 8;
 /// What a list is taken for until its changes are looked at: a node.
 const LIST_BYTES: usize = 8 << 10;
 /// What is in the journal may wait for its commit so many times as long, in which more changes share a page.
 const COMMIT_LATER: u32 = 5;
+/// Where there is no journal, writers wait while a change is older than so many intervals.
+const INTERVALS_BEHIND: u32 = 10;
 /// The journal's next record waits a little for those who have just been answered: one of so many parts of what the last
 /// one took. Otherwise two halves of the writers would take turns, each paying for a sync of its own.
 const GATHER_SHARE: u32 = 4;
@@ -207,6 +214,12 @@ impl Queue {
                 // The other half of the interval is for the commit itself.
                 Durability::Batched | Durability::None => storage.commit_interval / 2,
             },
+            most_age: match storage.durability {
+                Durability::Fsync => Duration::MAX,
+                Durability::Batched | Durability::None => storage.commit_interval * INTERVALS_BEHIND,
+            },
+            oldest: AtomicU64::new(0),
+            started: Instant::now(),
             memory: Mutex::new(None),
         }
     }
@@ -247,6 +260,7 @@ impl Queue {
         }
         if pending.since.is_none() {
             pending.since = Some(Instant::now());
+            self.note_oldest(&pending);
             self.wake.notify_one();
         } else if bytes >= self.enough_bytes() {
             self.wake.notify_one();
@@ -287,9 +301,26 @@ impl Queue {
         self.progress.listen()
     }
 
-    /// Whether writers should wait for a commit.
+    /// Whether as many changes wait for a commit as may.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes() >= self.most_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether changes that are nowhere but in memory have waited for too long.
+    pub(crate) fn is_late(&self) -> bool {
+        self.most_age < Duration::MAX && self.oldest_age().is_some_and(|age| age > self.most_age)
+    }
+
+    /// For how long the oldest change that is not committed has waited.
+    pub(crate) fn oldest_age(&self) -> Option<Duration> {
+        let pushed = self.oldest.load(Ordering::Relaxed);
+        (pushed > 0).then(|| self.started.elapsed().saturating_sub(Duration::from_nanos(pushed)))
+    }
+
+    fn note_oldest(&self, pending: &Pending) {
+        let oldest = pending.in_flight_since.or(pending.since);
+        let pushed = oldest.map_or(0, |at| (at - self.started).as_nanos().max(1) as u64);
+        self.oldest.store(pushed, Ordering::Relaxed);
     }
 
     /// Bytes of changes that are not committed.
@@ -411,6 +442,7 @@ impl Queue {
             let ready = self.ready(&pending);
             items.extend(pending.items.drain(..ready));
             pending.journaled = 0;
+            pending.in_flight_since = pending.in_flight_since.or(pending.since);
             pending.since = (!pending.items.is_empty()).then(Instant::now);
             pending.hurried = false;
             let sequence = if self.has_journal { pending.journaled_sequence } else { self.pushed() };
@@ -428,7 +460,11 @@ impl Queue {
 
     /// The changes up to this number are on disk.
     pub(super) fn committed(&self, sequence: u64) {
-        let done = std::mem::take(&mut self.pending.lock().in_flight);
+        let mut pending = self.pending.lock();
+        let done = std::mem::take(&mut pending.in_flight);
+        pending.in_flight_since = None;
+        self.note_oldest(&pending);
+        drop(pending);
         let bytes: usize = done.iter().map(|item| self.weight(item)).sum();
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.committed.fetch_max(sequence, Ordering::Release);
@@ -437,13 +473,8 @@ impl Queue {
 
     /// The commit of the changes up to this number failed; they stay pending.
     pub(super) fn failed(&self, sequence: u64) {
-        self.failed.store(sequence, Ordering::Release);
+        self.failed.fetch_max(sequence, Ordering::Release);
         self.progress.notify(usize::MAX);
-    }
-
-    /// Nobody commits any more: whoever waits is told that it failed.
-    pub(super) fn break_down(&self) {
-        self.failed(u64::MAX);
     }
 }
 
@@ -498,6 +529,29 @@ mod tests {
         queue.journaled(&second, 2, true);
         push(&queue, 2);
         assert!(!is_gathering(&queue));
+    }
+
+    #[test]
+    fn writers_wait_while_a_change_is_too_old_and_only_in_memory() {
+        let commit_interval = Duration::from_millis(1);
+        let late = |durability| {
+            let queue = Queue::new(&Storage { durability, commit_interval, ..Storage::new("unused") });
+            push(&queue, 1);
+            std::thread::sleep(commit_interval * 2 * INTERVALS_BEHIND);
+            (queue.is_late(), queue)
+        };
+        assert!(!late(Durability::Fsync).0, "it is in the journal");
+        let (is_late, queue) = late(Durability::Batched);
+        assert!(is_late);
+        let batch = queue.take(Vec::new());
+        push(&queue, 1);
+        assert!(queue.is_late(), "it is not committed yet");
+        queue.committed(batch.sequence);
+        assert!(!queue.is_late());
+        assert!(queue.oldest_age().is_some());
+        let batch = queue.take(Vec::new());
+        queue.committed(batch.sequence);
+        assert_eq!(queue.oldest_age(), None);
     }
 
     #[test]

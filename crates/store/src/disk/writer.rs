@@ -27,10 +27,8 @@ use crate::hash::hash;
 use crate::memory::entry::Entry;
 use crate::store::system_time;
 
-/// Rows removed in one commit at most, of each kind: expired, flushed, evicted.
-const REMOVED_AT_ONCE: usize = 4096;
 /// Rows that the eviction hand looks at in one commit at most.
-const LOOKED_AT: usize = 16 * REMOVED_AT_ONCE;
+const LOOKED_AT: usize = 64 << 10;
 /// Bytes removed to make room in one commit at most.
 const EVICTED_BYTES_AT_ONCE: u64 = 32 << 20;
 /// How long the writer waits after a failure before it tries again.
@@ -70,6 +68,13 @@ struct Effects {
     /// Whether there is more of the regular work to do.
     more: bool,
     full: bool,
+}
+
+impl Effects {
+    /// Rows that went, beside those that changes remove.
+    fn removed(&self) -> u64 {
+        self.expired + self.evicted + self.buried
+    }
 }
 
 /// Commits until the queue is stopped.
@@ -122,7 +127,11 @@ pub(super) fn replay(
 ) -> Result<State, EngineError> {
     let mut writer = Writer::new(shared, state, hash_key);
     if leftover.last > shared.applied() {
-        writer.commit(&leftover.items, leftover.last)?;
+        while let Err(failure) = writer.commit(&leftover.items, leftover.last) {
+            if !(matches!(failure, EngineError::NoSpace) && writer.shed(&leftover.items)) {
+                return Err(failure);
+            }
+        }
         shared.engine.sync()?;
         info!(changes = leftover.items.len(), "the journal's changes are taken over");
     }
@@ -135,13 +144,17 @@ impl Writer<'_> {
     }
 
     fn recovered(&self) {
-        if self.shared.status.failing.swap(false, Ordering::Relaxed) {
+        let was_failing = self.shared.status.failing.swap(false, Ordering::Relaxed);
+        if was_failing && !self.shared.status.broken.load(Ordering::Relaxed) {
             *self.shared.status.failure.lock() = None;
             info!("changes are written to disk again");
         }
     }
 
     fn failed(&self, failure: &EngineError) {
+        if self.shared.status.broken.load(Ordering::Relaxed) {
+            return;
+        }
         *self.shared.status.failure.lock() = Some(failure.to_string());
         if !self.shared.status.failing.swap(true, Ordering::Relaxed) {
             error!(path = %self.shared.storage.path.display(), %failure, "changes cannot be written to disk; trying again");
@@ -155,6 +168,7 @@ impl Writer<'_> {
         let now = system_time();
         let mut state = self.state.clone();
         let mut effects = Effects { record, ..Effects::default() };
+        let most = self.shared.storage.rows_at_once();
         if items.is_empty() && record <= self.shared.applied() && !self.has_work(now)? {
             return Ok(false);
         }
@@ -162,9 +176,9 @@ impl Writer<'_> {
             let bytes = if needs_room(items) { self.shared.queue.bytes() } else { 0 };
             let mut transaction = self.shared.engine.write(bytes as u64)?;
             self.apply(&mut transaction, &mut state, items, &mut effects)?;
-            self.expire(&mut transaction, &mut state, now, &mut effects)?;
-            self.bury(&mut transaction, &mut state, &HashSet::new(), &mut effects)?;
-            self.make_room(&mut transaction, &mut state, 0, &mut effects)?;
+            self.expire(&mut transaction, &mut state, now, most, &mut effects)?;
+            self.bury(&mut transaction, &mut state, &HashSet::new(), most, &mut effects)?;
+            self.make_room(&mut transaction, &mut state, 0, most, &mut effects)?;
             self.finish(transaction, state.clone(), &effects)
         };
         if let Err(failure) = attempt() {
@@ -179,8 +193,21 @@ impl Writer<'_> {
     }
 
     /// Makes room where a commit found none: deletes what is to be deleted or flushed anyway, and what the policy gives
-    /// up. What was pushed in a group stays whole, for the commit that is tried again. Says whether anything went.
+    /// up, as much at once as fits. What was pushed in a group stays whole, for the commit that is tried again. Says
+    /// whether anything went.
     fn shed(&mut self, items: &[Item]) -> bool {
+        let mut most = self.shared.storage.rows_at_once();
+        loop {
+            match self.shed_some(items, most) {
+                Ok(removed) => return removed > 0,
+                Err(EngineError::NoSpace) if most > 1 => most /= 4,
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Removes so many rows at most of each kind; says how many went.
+    fn shed_some(&mut self, items: &[Item], most: usize) -> Result<u64, EngineError> {
         let mut state = self.state.clone();
         let mut effects = Effects::default();
         let mut attempt = || {
@@ -194,7 +221,7 @@ impl Writer<'_> {
                     state.active_dictionaries.clear();
                 }
             }
-            let mut removed = 0;
+            let mut deleted = 0;
             let changes = last_changes(items, self.hash_key);
             let lists = lists::written(changes.iter().map(|(_, change)| *change), &mut state);
             for (hash, change) in changes {
@@ -202,25 +229,26 @@ impl Writer<'_> {
                 if !entry.is_tombstone() || change.in_group {
                     continue;
                 }
+                if deleted == most {
+                    break;
+                }
                 let rows = lookup::rows(&transaction, change.generation, hash)?;
                 if let Some(old) = old_row(&transaction, &rows, entry.key())? {
                     self.remove(&mut transaction, &mut state, &old, &HashSet::new())?;
-                    removed += 1;
+                    deleted += 1;
                 }
             }
-            self.expire(&mut transaction, &mut state, system_time(), &mut effects)?;
-            self.bury(&mut transaction, &mut state, &lists, &mut effects)?;
-            self.make_room(&mut transaction, &mut state, SHED_BYTES, &mut effects)?;
-            let went = removed + effects.expired + effects.evicted + effects.buried;
-            if went > 0 {
+            self.expire(&mut transaction, &mut state, system_time(), most, &mut effects)?;
+            self.bury(&mut transaction, &mut state, &lists, most, &mut effects)?;
+            self.make_room(&mut transaction, &mut state, SHED_BYTES, most, &mut effects)?;
+            let removed = deleted as u64 + effects.removed();
+            if removed > 0 {
                 self.finish(transaction, state.clone(), &effects)?;
             }
-            Ok::<_, EngineError>(went > 0)
+            Ok(removed)
         };
-        attempt().unwrap_or_else(|_| {
-            self.forget(&effects.evicted_keys);
-            false
-        })
+        // What was to be evicted is still on disk if that failed.
+        attempt().inspect_err(|_| self.forget(&effects.evicted_keys))
     }
 
     /// Commits a transaction and what it did to the state.
@@ -397,10 +425,11 @@ impl Writer<'_> {
         transaction: &mut impl Write,
         state: &mut State,
         now: u64,
+        most: usize,
         effects: &mut Effects,
     ) -> Result<(), EngineError> {
-        let due = expiring(transaction, REMOVED_AT_ONCE, |at| at <= now)?;
-        effects.more |= due.len() == REMOVED_AT_ONCE;
+        let due = expiring(transaction, most, |at| at <= now)?;
+        effects.more |= due.len() == most;
         for (at, row_key) in due {
             let bytes = transaction.get(Table::Entries, &row_key.0)?;
             match bytes.map(|bytes| Old::parse(row_key, bytes)) {
@@ -422,13 +451,14 @@ impl Writer<'_> {
         transaction: &mut impl Write,
         state: &mut State,
         lists: &HashSet<u64>,
+        most: usize,
         effects: &mut Effects,
     ) -> Result<(), EngineError> {
         let Some(&generation) = state.dead.first() else { return Ok(()) };
-        let rows = rows_from(transaction, RowKey::new(generation, 0, 0), REMOVED_AT_ONCE, |row_key| {
+        let rows = rows_from(transaction, RowKey::new(generation, 0, 0), most, |row_key| {
             row_key.generation() == generation
         })?;
-        if rows.len() < REMOVED_AT_ONCE {
+        if rows.len() < most {
             state.dead.remove(0);
         }
         effects.more |= !state.dead.is_empty();
@@ -442,6 +472,7 @@ impl Writer<'_> {
         transaction: &mut impl Write,
         state: &mut State,
         least: u64,
+        most: usize,
         effects: &mut Effects,
     ) -> Result<(), EngineError> {
         let excess = self.excess(transaction.usage()?.used);
@@ -463,7 +494,7 @@ impl Writer<'_> {
         let spare_used = self.passes < 2;
         let mut freed = 0;
         for old in candidates {
-            if freed >= target || effects.evicted as usize >= REMOVED_AT_ONCE {
+            if freed >= target || effects.evicted as usize >= most {
                 break;
             }
             if !policy.volatile_only() {

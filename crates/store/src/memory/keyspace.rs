@@ -361,7 +361,7 @@ impl Keyspace {
         holding: bool,
         random: impl FnMut() -> u64,
     ) -> bool {
-        if need > 0 && self.empty_size() + need > budget {
+        if !self.is_cache && need > 0 && self.empty_size() + need > budget {
             // Nobody goes for a value that does not fit even alone.
             return false;
         }

@@ -56,9 +56,10 @@ pub enum StoreError {
         /// What is wrong.
         reason: String,
     },
-    /// The disk's budget is used up and the eviction policy found nothing to remove.
+    /// The disk's budget is used up and the eviction policy found nothing to remove, or has no room for what is written
+    /// at once.
     #[error(
-        "the disk tier is full: all of its {max_disk} bytes are used; raise max-disk, or choose a maxmemory-policy that evicts"
+        "the disk tier has no room for it in its {max_disk} bytes; raise max-disk, choose a maxmemory-policy that evicts, or remove some keys, few at once"
     )]
     DiskFull {
         /// The budget in bytes.

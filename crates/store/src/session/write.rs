@@ -168,6 +168,7 @@ impl Session {
             return Err(self.out_of_memory());
         }
         self.refuse_if_disk_does()?;
+        self.refuse_if_too_large(need as usize)?;
         if condition != ManyCondition::Always && self.store.disk().is_some() {
             // Fetched before the shards are held.
             for (_, entry) in &entries {
@@ -314,6 +315,7 @@ impl Session {
         key: &[u8],
         check: impl FnOnce(&Value) -> Result<(), StoreError>,
     ) -> Result<Option<Value>, StoreError> {
+        self.wait_for_the_disk()?;
         let place = self.store.keyspace.place(key);
         let removed = self.resolve(database, place, key).and_then(|(mut shard, presence)| {
             let Some(index) = presence.live() else { return Ok(None) };
@@ -354,6 +356,9 @@ impl Session {
         expiry: Expiry,
     ) -> Result<Option<Value>, StoreError> {
         self.follow_settings();
+        if expiry != Expiry::Keep {
+            self.wait_for_the_disk()?;
+        }
         let now = self.now();
         let place = self.store.keyspace.place(key);
         let (mut shard, presence) = self.resolve(database, place, key)?;
@@ -384,6 +389,7 @@ impl Session {
         expiry: Expiry,
         conditions: ExpireConditions,
     ) -> Result<ExpireOutcome, StoreError> {
+        self.wait_for_the_disk()?;
         let place = self.store.keyspace.place(key);
         let (mut shard, presence) = self.resolve(database, place, key)?;
         let Some(index) = presence.live() else { return Ok(ExpireOutcome::Missing) };
@@ -448,6 +454,7 @@ impl Session {
         current_size: Option<usize>,
     ) -> Result<(), StoreError> {
         self.refuse_if_disk_does()?;
+        self.refuse_if_too_large(entry.borrow().allocation_size())?;
         let not_larger = || current_size.is_some_and(|size| entry.borrow().allocation_size() <= size);
         if roomy || self.store.used_memory() <= self.settings.max_memory && not_larger() {
             return Ok(());
@@ -459,18 +466,38 @@ impl Session {
         self.store.disk_refusal().map_or(Ok(()), Err)
     }
 
-    /// Waits while more changes are on their way to the disk than may be.
+    /// Refuses a value, or several that are written together, for which the budget of the disk has no room.
+    fn refuse_if_too_large(&self, bytes: usize) -> Result<(), StoreError> {
+        match self.store.disk() {
+            Some(disk) if !disk.takes(bytes) => Err(self.store.disk_full()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses so many changes at one instant if the budget of the disk has no room for them; for whoever is about to
+    /// make them ([`Session::exclusively`]), since what was answered is kept.
+    ///
+    /// # Errors
+    /// [`StoreError::DiskFull`].
+    pub fn check_at_once(&self, changes: usize) -> Result<(), StoreError> {
+        match self.store.disk() {
+            Some(disk) if !disk.takes_at_once(changes) => Err(self.store.disk_full()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits while more changes are on their way to the disk than may be. Where commits fail, that is an error: nobody
+    /// knows for how long.
     pub(super) fn wait_for_the_disk(&self) -> Result<(), StoreError> {
         let Some(disk) = self.store.disk() else { return Ok(()) };
-        while disk.queue().is_full() && !self.is_holding {
-            self.refuse_if_disk_does()?;
+        while disk.is_behind() && !self.is_holding {
             let listener = disk.queue().listen();
             disk.queue().hurry();
-            if disk.queue().is_full() {
+            if disk.is_behind() {
                 listener.wait_timeout(LONGEST_WAIT);
             }
         }
-        Ok(())
+        if disk.queue().is_full() && !disk.is_behind() { self.refuse_if_disk_does() } else { Ok(()) }
     }
 
     /// Notes that something was written, to be waited for.
