@@ -19,6 +19,10 @@ use crate::store::{DatabaseStats, Settings, Store};
 /// For how long a key that was only on disk counts as unused, in seconds: it is not known.
 const LONG_AGO: u64 = 24 * 60 * 60;
 
+/// Times that a key is looked for on disk while others change its shard, before they are kept out of it: a large value
+/// takes longer to read than a busy shard stays as it is.
+const TRIES: usize = 3;
+
 /// Records that nobody has used for so many seconds, and that a stronger level is still to be tried on.
 #[derive(Clone, Copy)]
 pub(crate) struct Cold {
@@ -60,6 +64,8 @@ impl Store {
         terms: Terms,
     ) -> Result<(Locked<'_>, Presence), StoreError> {
         let mut absent_at = None;
+        let mut held = Vec::new();
+        let mut tries = 0;
         loop {
             let mut shard = self.keyspace.lock(place.shard);
             let presence = shard.locate(database, place.tag, key, terms.now);
@@ -69,25 +75,41 @@ impl Store {
                 return Ok((shard, presence));
             }
             drop(shard);
+            if tries == TRIES && held.is_empty() {
+                held = self.keyspace.hold(std::iter::once(place));
+                continue;
+            }
+            tries += 1;
             let loaded = disk.load(seen.1, place.hash, key, Access::written(terms.now));
             match loaded.map_err(|error| unreadable(key, error))? {
                 Some(entry) if !entry.borrow().is_expired(terms.now) => {
-                    self.promote(database, place, key, entry, seen.0, terms);
+                    let version = held.is_empty().then_some(seen.0);
+                    let holding = terms.holding || !held.is_empty();
+                    self.promote(database, place, key, entry, version, Terms { holding, ..terms });
                 }
                 _ => absent_at = Some(seen),
             }
         }
     }
 
-    /// Takes an entry from disk into memory as it is, unless its shard has changed since it was looked for.
-    fn promote(&self, database: usize, place: Place, key: &[u8], entry: Entry, version: u64, terms: Terms) {
+    /// Takes an entry from disk into memory as it is, unless its shard has changed since it was looked for: from
+    /// `version`, if others could change it.
+    fn promote(
+        &self,
+        database: usize,
+        place: Place,
+        key: &[u8],
+        entry: Entry,
+        version: Option<u64>,
+        terms: Terms,
+    ) {
         let Settings { max_memory, eviction, .. } = terms.settings;
         if max_memory > 0 {
             let need = entry.borrow().allocation_size() as u64;
             self.keyspace.make_room(eviction, max_memory, need, terms.holding, || 0);
         }
         let mut shard = self.keyspace.lock(place.shard);
-        if shard.version() == version
+        if version.is_none_or(|version| shard.version() == version)
             && shard.locate(database, place.tag, key, terms.now) == Presence::Unknown
         {
             shard.promote(database, place.tag, entry);

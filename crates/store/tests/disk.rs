@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
@@ -556,6 +557,34 @@ fn transfers_between_threads_conserve_the_sum_with_values_on_disk() {
     let mut session = store.session();
     assert_eq!((0..10).map(|account| balance(&mut session, account)).sum::<u64>(), 1_000);
     drop(session);
+    close(store);
+}
+
+#[test]
+fn a_large_value_is_read_from_disk_while_others_write_beside_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let one_shard = || Config { shards: Some(1), ..config(0) };
+    let open = || Store::open(one_shard(), storage(folder.path())).expect("the store opens");
+    let value = random_bytes(30_000_000, 1);
+    let store = open();
+    set(&mut store.session(), b"large", &value);
+    close(store);
+
+    let store = open();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let deadline = Instant::now() + PATIENCE;
+            let mut session = store.session();
+            while !done.load(Ordering::Relaxed) && Instant::now() < deadline {
+                set(&mut session, b"small", b"changes all the time");
+            }
+            done.load(Ordering::Relaxed)
+        });
+        assert!(read(&mut store.session(), b"large") == Some(value));
+        done.store(true, Ordering::Relaxed);
+        assert!(writer.join().expect("writing does not panic"), "the value was read only once nobody wrote");
+    });
     close(store);
 }
 
