@@ -281,6 +281,33 @@ def test_a_full_table_forgets_keys_and_tells_so(start: Start) -> None:
         assert stats(observer)[b"total_keys"] in (10, 11)
 
 
+def test_a_lower_limit_forgets_keys_at_once(server: Server) -> None:
+    with server.connect(3) as client, server.connect() as observer:
+        before = observer.command("CONFIG", "GET", "tracking-table-max-keys")
+        assert isinstance(before, list)
+        try:
+            client.command("CLIENT", "TRACKING", "ON")
+            client.send(b"".join(encode("GET", f"key:{number}") for number in range(500)))
+            messages(client)
+            assert stats(observer)[b"total_keys"] == 500
+            observer.command("CONFIG", "SET", "tracking-table-max-keys", 10)
+            until(lambda: stats(observer)[b"total_keys"] == 10)
+            assert len(messages(client)) == 490
+        finally:
+            observer.command("CONFIG", "SET", *before)
+
+
+@pytest.mark.parametrize("mode", [[], ["BCAST"]], ids=["keys", "prefixes"])
+def test_a_round_trip_brings_the_news_of_all_that_was_answered_before(server: Server, mode: list[str]) -> None:
+    with server.connect(3) as client, server.connect() as writer:
+        client.command("CLIENT", "TRACKING", "ON", *mode)
+        for number in range(1_000):
+            client.command("GET", "key")
+            assert writer.command("SET", "key", number) == OK
+            client.send(encode("PING"))
+            assert [client.read(), client.read()] == [invalidated(b"key"), Simple(b"PONG")]
+
+
 @pytest.mark.snugly_only
 def test_long_keys_and_short_lived_clients_do_not_fill_the_table(start: Start) -> None:
     server = start("--tracking-table-max-keys", "100")

@@ -20,7 +20,7 @@ use crate::clients::{ClientInfo, State};
 /// Where clients listen that speak RESP2, and let messages be redirected to another connection.
 pub(crate) const CHANNEL: &[u8] = b"__redis__:invalidate";
 
-/// At most this many keys go at once when too many are remembered.
+/// At most this many keys go when one more than may be is remembered.
 const FORGOTTEN_AT_ONCE: usize = 100;
 /// How many bytes the keys may take on the average.
 pub(crate) const BYTES_PER_KEY: usize = 512;
@@ -248,8 +248,10 @@ impl Tracking {
         }
     }
 
+    /// Sets how many keys may be remembered; those that are too many go at once.
     pub(super) fn limit_keys(&self, max_keys: usize) {
         self.max_keys.store(max_keys, Ordering::Relaxed);
+        while self.is_over_limit() && self.forget_one() {}
     }
 
     fn is_over_limit(&self) -> bool {
@@ -262,19 +264,23 @@ impl Tracking {
     /// Forgets some keys, any of them, if they are too many, and tells their readers.
     fn make_room(&self) {
         for _ in 0..FORGOTTEN_AT_ONCE {
-            if !self.is_over_limit() {
+            if !self.is_over_limit() || !self.forget_one() {
                 return;
             }
-            let mut parts = self.keys.each_from(fastrand::usize(..));
-            let Some((key, readers)) = parts.find_map(|mut keys| {
-                let index = fastrand::usize(..).checked_rem(keys.len())?;
-                keys.swap_remove_index(index)
-            }) else {
-                return;
-            };
-            self.count_key_gone(&key, &readers);
-            self.tell_readers(&key, &readers);
         }
+    }
+
+    /// Forgets some key, and tells its readers; false if there is none.
+    fn forget_one(&self) -> bool {
+        let mut parts = self.keys.each_from(fastrand::usize(..));
+        let forgotten = parts.find_map(|mut keys| {
+            let index = fastrand::usize(..).checked_rem(keys.len())?;
+            keys.swap_remove_index(index)
+        });
+        let Some((key, readers)) = forgotten else { return false };
+        self.count_key_gone(&key, &readers);
+        self.tell_readers(&key, &readers);
+        true
     }
 
     pub(super) fn stats(&self) -> TrackingStats {
