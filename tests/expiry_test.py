@@ -13,6 +13,20 @@ from waiting import until
 FAR = 4_102_444_800
 
 
+def test_keys_whose_time_comes_in_a_pause_of_writes_stay_until_it_ends(server: Server, peer: Server) -> None:
+    seen = []
+    for each in (server, peer):
+        with each.connect() as connection:
+            connection.command("FLUSHALL")
+            connection.command("SET", "key", "value", "PX", 50)
+            connection.command("CLIENT", "PAUSE", 60_000, "WRITE")
+            time.sleep(0.4)
+            seen.append([connection.command(*command) for command in (["GET", "key"], ["TTL", "key"], ["DBSIZE"])])
+            connection.command("CLIENT", "UNPAUSE")
+            until(lambda connection=connection: connection.command("DBSIZE") == 0)
+    assert seen == [[None, -2, 1]] * 2
+
+
 def at_once(connection: Connection, *commands: tuple[Argument, ...]) -> list[Reply]:
     """The replies to commands that the server finds together: none of them comes later because a machine is busy."""
     connection.send(b"".join(encode(*command) for command in commands))

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from resp import Argument, Connection, Failure, Map, Other, Reply, Simple
+from resp import Argument, Connection, Failure, Map, Other, Reply, Simple, encode
 from servers import ROOT, Server
 from tested import Start
+from waiting import until
 
 
 def content(reply: Reply) -> str:
@@ -129,6 +130,88 @@ def test_the_disk_tier_says_what_it_does(start: Start, tmp_path: Path) -> None:
     grown = {name for name, value in after.items() if value.isdigit() and int(value) > int(before[name])}
     assert {"disk_used_bytes", "disk_commits", "disk_journal_records", "disk_reads"} <= grown
     assert (after["disk_max_bytes"], after["disk_last_commit_status"]) == (str(16 << 20), "ok")
+
+
+# Requests, and the fields that they change by as much as in Valkey.
+COUNTED: list[tuple[list[list[Argument]], list[str]]] = [
+    ([["SET", "k", 1], ["EXPIRE", "k", -1]], ["expired_keys"]),
+    ([["SET", "k", 1], ["PEXPIREAT", "k", 5]], ["expired_keys"]),
+    ([["SET", "k", 1], ["GETEX", "k", "PXAT", 1]], ["expired_keys"]),
+    ([["SET", "k", 1, "PXAT", 1]], ["expired_keys"]),
+    ([["SET", "k", 1], ["SET", "k", 2, "PXAT", 1]], ["expired_keys"]),
+    (
+        [["SET", "k", 1], ["APPEND", "k", 2], ["DEL", "k", "none"], ["GET", "k"], ["RPUSH", "l", 1]],
+        ["rdb_changes_since_last_save"],
+    ),
+    ([["SET", "a", 1], ["SET", "b", 1], ["FLUSHALL", "ASYNC"]], ["lazyfreed_objects", "lazyfree_pending_objects"]),
+]
+
+
+@pytest.mark.parametrize(("requests", "names"), COUNTED)
+def test_what_is_counted_is_what_valkey_counts(
+    start: Start, peer: Server, requests: list[list[Argument]], names: list[str]
+) -> None:
+    with start().connect() as ours, peer.connect() as theirs:
+        grown = []
+        for each in (ours, theirs):
+            each.command("FLUSHALL")
+            before = fields(each)
+            for request in requests:
+                each.command(*request)
+            time.sleep(0.2)
+            after = fields(each)
+            grown.append({name: int(after[name]) - int(before[name]) for name in names})
+        assert grown[0] == grown[1]
+
+
+def test_a_save_starts_the_count_of_changes_anew(start: Start, tmp_path: Path) -> None:
+    with start("--dir", str(tmp_path)).connect() as connection:
+        connection.command("SET", "a", 1)
+        assert fields(connection)["rdb_changes_since_last_save"] == "1"
+        assert connection.command("SAVE") == Simple(b"OK")
+        assert fields(connection)["rdb_changes_since_last_save"] == "0"
+        connection.command("CONFIG", "RESETSTAT")
+        connection.command("SET", "a", 1)
+        assert fields(connection)["rdb_changes_since_last_save"] == "1"
+
+
+def test_a_write_that_is_refused_for_memory_is_a_rejected_call(start: Start) -> None:
+    with start("--max-memory", "1mb").connect() as connection:
+        value = random.Random(1).randbytes(2_000_000)
+        assert isinstance(connection.command("SET", "k", value), Failure)
+        assert fields(connection, "commandstats")["cmdstat_set"].endswith("rejected_calls=1,failed_calls=0")
+        assert fields(connection, "commandstats")["cmdstat_set"].startswith("calls=0,")
+        assert fields(connection, "errorstats")["errorstat_OOM"] == "count=1"
+
+
+def test_a_connection_that_sends_too_much_is_counted(start: Start) -> None:
+    server = start("--max-request-bytes", "1mb")
+    with server.connect() as greedy, server.connect() as observer:
+        greedy.send(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$2000000\r\n")
+        greedy.read_to_end()
+        assert fields(observer)["client_query_buffer_limit_disconnections"] == "1"
+
+
+def test_a_command_that_waits_is_counted_once_it_is_answered(server: Server, peer: Server) -> None:
+    seen = []
+    for each in (server, peer):
+        with each.connect() as waiter, each.connect() as other:
+            other.command("CONFIG", "RESETSTAT")
+            waited = [waiter.command("CLIENT", "ID")]
+            counts = []
+            for end in (["RPUSH", "l", 1], ["CLIENT", "UNBLOCK", waited[0]], ["CLIENT", "UNBLOCK", waited[0], "ERROR"]):
+                waiter.send(encode("BLPOP", "l", 0))
+                until(lambda other=other: fields(other, "clients")["blocked_clients"] == "1")
+                counts.append(fields(other, "commandstats").get("cmdstat_blpop", "")[:7])
+                other.command(*end)
+                waiter.read()
+            waiter.send(encode("BLPOP", "l", "0.01"))
+            waiter.read()
+            found = fields(other, "everything")
+            blpop = re.sub("usec[a-z_]*=[0-9.]+,", "", found["cmdstat_blpop"])
+            total = re.findall(r"tot-cmds=(\d+)", content(other.command("CLIENT", "LIST", "ID", waited[0])))
+            seen.append((counts, blpop, found["errorstat_UNBLOCKED"], total))
+    assert seen[0] == seen[1]
 
 
 def test_every_section_is_ended_as_valkeys(server: Server, peer: Server) -> None:

@@ -175,6 +175,19 @@ def test_clients_are_listed_with_what_people_look_for(connection: Connection) ->
             assert field in text.decode()
 
 
+def test_encodings_of_lists_are_named_as_valkey_names_them(connection: Connection, peer: Server) -> None:
+    with peer.connect() as valkey:
+        for length in range(8180, 8200):
+            element, names = "x" * length, []
+            for each in (connection, valkey):
+                names.append([])
+                for command in (["RPUSH", "l", element], ["RPUSH", "l", "a"], ["RPOP", "l"], ["LSET", "l", 0, "b"]):
+                    each.command(*command)
+                    names[-1].append(each.command("OBJECT", "ENCODING", "l"))
+                each.command("DEL", "l")
+            assert names[0] == names[1], f"an element of {length} bytes"
+
+
 def test_encodings_are_named_as_valkey_names_them(connection: Connection, peer: Server) -> None:
     keys = ["k" * size for size in (1, 31, 32, 111, 112, 300)]
     values = ["", "12", "9223372036854775807", "01", *("x" * size for size in range(75, 115))]

@@ -28,6 +28,7 @@ use tracing::{debug, error};
 
 use crate::clients::{ClientInfo, State};
 use crate::commands::{self, Client, Context, Delay, Failure, Wait};
+use crate::connection_counters::count;
 use crate::interest::{self, Ending};
 use crate::outbox::Outbox;
 use crate::pipeline::Next;
@@ -169,7 +170,7 @@ impl Connection {
     fn guarded(&mut self, run: impl FnOnce(&mut Connection) -> io::Result<Turn>) -> io::Result<Turn> {
         catch_unwind(AssertUnwindSafe(|| run(self))).unwrap_or_else(|_| {
             self.worker.borrow_mut().recover(&self.server);
-            self.server.connections_broken.fetch_add(1, Ordering::Relaxed);
+            count(&self.server.connections.broken);
             error!(client = self.client.info.id, "a command panicked: its connection is closed");
             Ok(Turn::Closed)
         })
@@ -238,12 +239,16 @@ impl Connection {
             }
         });
         let answer = answer.await?;
+        if answer.ending.is_some() {
+            commands::note_ended(&self.server, &self.worker.borrow().stats, waiter, &answer.reply);
+        }
         let reply = if wait.silent { Vec::new() } else { answer.reply };
         self.send_once_durable(answer.ticket.filter(|_| self.server.answers_durably()), reply).await
     }
 
     fn receive_ahead(&mut self) -> io::Result<()> {
         if self.input.len() > self.server.limits(self.client.authenticated).max_request {
+            count(&self.server.connections.over_input_limit);
             return Err(io::Error::other(
                 "more was sent while a command waited than client-query-buffer-limit allows",
             ));
@@ -300,6 +305,8 @@ impl Connection {
         info.bytes_in.add(received as u64);
         stats.bytes_in.add(received as u64);
 
+        // What others did before the client sent these requests, it hears before the answers.
+        info.outbox.drain_into(replies.as_mut_vec());
         let input = if own.is_empty() { &shared[..received] } else { &own[..] };
         let mut taken = 0;
         let ending = loop {

@@ -16,6 +16,8 @@
 //! - `info`: the sections of INFO
 //! - `metrics`: the same numbers for Prometheus
 //! - `memory`, `samples`: what memory is used for; what is known by looking again and again
+//! - `connection_counters`: what happened to connections
+//! - `freeing`: memory that is given back in the background
 //! - `counter`: numbers that one thread counts up
 //! - `slots`: places for connections, counted exactly
 //! - `threads`: how threads start, and what happens if one ends that must not
@@ -32,8 +34,10 @@ mod clients;
 mod command_log;
 mod commands;
 mod connection;
+mod connection_counters;
 mod counter;
 mod figure;
+mod freeing;
 mod info;
 mod interest;
 mod latency;

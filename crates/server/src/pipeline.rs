@@ -10,6 +10,7 @@ use snugly_store::Session;
 use tracing::debug;
 
 use crate::commands::{self, Context, Fate, NO_KEYS, REGISTRY};
+use crate::connection_counters::count;
 
 /// Replies are sent once they are this long, even if more requests are waiting.
 const FLUSH_AT: usize = 256 << 10;
@@ -202,6 +203,9 @@ impl Request {
 
 fn refuse(context: &mut Context<'_>, error: &ProtocolError) {
     debug!(client = context.client.info.id, %error, "closing the connection");
+    if matches!(error, ProtocolError::RequestTooBig { .. }) {
+        count(&context.server.connections.over_input_limit);
+    }
     context.stats.note_error(b"ERR");
     context.replies.protocol_error(error);
     context.client.closing = true;

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,8 @@ use crate::access;
 use crate::admin;
 use crate::clients::Clients;
 use crate::command_log::{CommandLog, Kind};
+use crate::connection_counters::{ConnectionCounters, count};
+use crate::freeing::Freeing;
 use crate::interest::Interest;
 use crate::latency::{Event, LatencyMonitor};
 use crate::learning;
@@ -128,11 +130,8 @@ pub struct Server {
     pub(crate) started_at: u64,
     /// Connections whose command waits.
     pub(crate) blocked_clients: AtomicUsize,
-    pub(crate) connections_accepted: AtomicU64,
-    pub(crate) connections_refused: AtomicU64,
-    /// Connections that were closed because a command of theirs panicked.
-    pub(crate) connections_broken: AtomicU64,
-    pub(crate) failed_logins: AtomicU64,
+    pub(crate) connections: ConnectionCounters,
+    pub(crate) freeing: Arc<Freeing>,
     pub(crate) failed_logins_log: LogLimit,
     pub(crate) http_probes: LogLimit,
     /// The store's counters at the last CONFIG RESETSTAT; they themselves never go back.
@@ -200,10 +199,8 @@ impl Server {
             started: Instant::now(),
             started_at: system_time(),
             blocked_clients: AtomicUsize::new(0),
-            connections_accepted: AtomicU64::new(0),
-            connections_refused: AtomicU64::new(0),
-            connections_broken: AtomicU64::new(0),
-            failed_logins: AtomicU64::new(0),
+            connections: ConnectionCounters::default(),
+            freeing: Arc::default(),
             failed_logins_log: LogLimit::default(),
             http_probes: LogLimit::default(),
             baseline: Mutex::default(),
@@ -379,10 +376,8 @@ impl Server {
     pub(crate) fn reset_stats(&self) {
         *self.baseline.lock() = self.store.stats();
         self.workers.lock().iter().for_each(|worker| worker.reset());
-        self.connections_accepted.store(0, Ordering::Relaxed);
-        self.connections_refused.store(0, Ordering::Relaxed);
-        self.connections_broken.store(0, Ordering::Relaxed);
-        self.failed_logins.store(0, Ordering::Relaxed);
+        self.connections.reset();
+        self.freeing.reset();
         self.samples.lock().reset();
     }
 
@@ -530,16 +525,16 @@ async fn accept(server: Arc<Server>, listener: TcpListener, workers: Arc<Vec<Wor
     loop {
         match listener.accept().await {
             Ok((stream, address)) if access::denies(&server.configuration(), address.ip()) => {
-                server.connections_refused.fetch_add(1, Ordering::Relaxed);
+                count(&server.connections.refused);
                 let _ = stream.try_write(access::DENIED);
             }
             Ok((stream, _)) => match server.slots.take(server.configuration().max_clients) {
                 Some(slot) => {
-                    server.connections_accepted.fetch_add(1, Ordering::Relaxed);
+                    count(&server.connections.accepted);
                     assign(stream, slot, &workers);
                 }
                 None => {
-                    server.connections_refused.fetch_add(1, Ordering::Relaxed);
+                    count(&server.connections.refused);
                     // The refusal is a courtesy; a client that is gone already misses nothing.
                     let _ = stream.try_write(b"-ERR max number of clients reached\r\n");
                 }
@@ -565,6 +560,8 @@ async fn keep_house(server: Arc<Server>) {
     loop {
         tokio::time::sleep(HOUSEKEEPING_EVERY).await;
         let started = Instant::now();
+        // In a pause nothing changes.
+        server.store.keep_expired(server.pause().current().is_some());
         // Only then: other changes are told behind the requests that made them.
         if server.store.expire_due(system_time(), EXPIRED_AT_ONCE) > 0 {
             server.interest.broadcast();

@@ -176,6 +176,7 @@ pub struct Store {
 pub(crate) struct SessionCounters {
     pub(crate) hits: AtomicU64,
     pub(crate) misses: AtomicU64,
+    pub(crate) writes: AtomicU64,
     pub(crate) codec: Arc<Counters>,
 }
 
@@ -186,6 +187,8 @@ pub struct Stats {
     pub hits: u64,
     /// Lookups for reading that did not.
     pub misses: u64,
+    /// Operations that changed something.
+    pub writes: u64,
     /// Keys removed because their time had come.
     pub expired: u64,
     /// Keys removed to make room.
@@ -200,6 +203,7 @@ impl Stats {
         Stats {
             hits: self.hits - earlier.hits,
             misses: self.misses - earlier.misses,
+            writes: self.writes - earlier.writes,
             expired: self.expired - earlier.expired,
             evicted: self.evicted - earlier.evicted,
             codec: self.codec.since(&earlier.codec),
@@ -219,7 +223,14 @@ pub struct DatabaseStats {
 /// What a flush removed. Dropping it frees the memory, which for many keys takes a while: an asynchronous flush drops
 /// it on another thread.
 pub struct Flushed {
-    _databases: Vec<Database>,
+    databases: Vec<Database>,
+}
+
+impl Flushed {
+    /// How many keys it holds.
+    pub fn keys(&self) -> u64 {
+        self.databases.iter().map(|part| part.len() as u64).sum()
+    }
 }
 
 impl Store {
@@ -501,6 +512,7 @@ impl Store {
         for counters in self.counters.lock().iter() {
             stats.hits += counters.hits.load(Ordering::Relaxed);
             stats.misses += counters.misses.load(Ordering::Relaxed);
+            stats.writes += counters.writes.load(Ordering::Relaxed);
             stats.codec += &counters.codec.snapshot();
         }
         stats
@@ -510,6 +522,12 @@ impl Store {
     /// Reads never see such a key; this gives the memory back of those that nobody reads.
     pub fn expire_due(&self, now: u64, limit: usize) -> usize {
         self.keyspace.expire_due(now, limit)
+    }
+
+    /// Says whether keys whose time has come stay in memory from now on, as long as nobody writes them: they are counted,
+    /// and whoever reads them finds nothing.
+    pub fn keep_expired(&self, keep: bool) {
+        self.keyspace.keep_expired(keep);
     }
 
     /// Looks at about `limit` keys and moves those that stand in sparse pages to fuller ones, so that pages become empty
@@ -534,7 +552,7 @@ impl Store {
         let databases = shards.iter_mut().flat_map(|shard| shard.take(database)).collect();
         drop(shards);
         self.dictionaries.tidy();
-        Flushed { _databases: databases }
+        Flushed { databases }
     }
 
     /// Exchanges two databases at one instant for every reader.

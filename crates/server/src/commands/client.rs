@@ -199,6 +199,7 @@ fn pause(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         return Err(Failure::fixed("ERR timeout is out of range"));
     }
     context.server.pause().begin(until, scope);
+    context.server.store().keep_expired(true);
     context.ok()
 }
 

@@ -1,6 +1,5 @@
 //! A client's own connection: greeting, passwords, databases.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use snugly_protocol::resp::{Args, Protocol, parse_integer};
@@ -16,6 +15,7 @@ use super::{
     transactions,
 };
 use crate::clients::State;
+use crate::connection_counters::count;
 use crate::info::REDIS_VERSION;
 
 /// Of what also works inside a transaction and while the client listens for messages.
@@ -56,7 +56,7 @@ fn auth(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 fn authenticate(context: &mut Context<'_>, user: &[u8], password: &[u8]) -> Result<(), Failure> {
     let expected = &context.server.configuration().password;
     if user != USER.as_bytes() || !(expected.is_empty() || bool::from(expected.as_bytes().ct_eq(password))) {
-        context.server.failed_logins.fetch_add(1, Ordering::Relaxed);
+        count(&context.server.connections.failed_logins);
         if let Some(count) = context.server.failed_logins_log.note(context.session.now()) {
             warn!(address = %context.client.info.address, count, "wrong passwords were refused");
         }

@@ -132,7 +132,6 @@ fn may_debug(context: &Context<'_>) -> bool {
 pub(super) fn call(context: &mut Context<'_>, place: usize, args: Args<'_>) {
     let start = context.replies.as_bytes().len();
     let row = &REGISTRY.rows()[place];
-    context.client.info.commands.add(1);
     if context.client.info.states.has(State::TRACKING) {
         client_tracking::remember_keys(context, row.command, args);
     }
@@ -146,6 +145,11 @@ pub(super) fn call(context: &mut Context<'_>, place: usize, args: Args<'_>) {
         record::error(context, failure);
         context.replies.as_mut_vec().truncate(start);
         context.replies.error(failure.text());
+        if failure.is_for_memory() {
+            // As if the command had been refused before it ran, as Valkey does it.
+            context.stats.commands[place].rejected.add(1);
+            return;
+        }
     }
     let reply = context.replies.as_bytes().get(start..).unwrap_or_default();
     let run = Run { elapsed, failed: reply.first() == Some(&b'-'), reply_bytes: reply.len() };

@@ -70,6 +70,11 @@ impl Failure {
         Failure::new(format!("MISCONF {error}"))
     }
 
+    /// Whether a write was refused because there is no room for it.
+    pub(crate) fn is_for_memory(&self) -> bool {
+        self.0.starts_with(b"OOM ")
+    }
+
     pub(crate) fn text(&self) -> &[u8] {
         &self.0
     }

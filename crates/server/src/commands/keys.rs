@@ -201,8 +201,7 @@ fn flush(context: &mut Context<'_>, args: Args<'_>, database: Option<usize>) -> 
     };
     let flushed = context.session.flush(database);
     if asynchronous {
-        // If the system refuses the thread, the memory is freed here and now.
-        let _ = std::thread::Builder::new().name("free".into()).spawn(move || drop(flushed));
+        context.server.freeing.free(flushed);
     }
     context.ok()
 }

@@ -2,9 +2,9 @@
 //! the command or the transaction that does.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use snugly_protocol::resp::{Args, ReplyBuffer};
+use snugly_protocol::resp::{Args, ReplyBuffer, RequestQueue};
 use snugly_store::End;
 
 use super::list_pops::{FirstOf, move_one, pop_first, reply_element};
@@ -12,11 +12,13 @@ use super::lists::end;
 use super::record;
 use super::{
     ALL_KEYS_BUT_LAST, COUNTED_KEYS_BEHIND_TIMEOUT, Client, Command, Context, Failure, Flags, Outcome,
-    TWO_KEYS, Wait, command,
+    REGISTRY, TWO_KEYS, Wait, command,
 };
 use crate::clients::State;
 use crate::interest::{Answer, Waiter, Wanted, act_for};
 use crate::long_double::LongDouble;
+use crate::server::Server;
+use crate::worker::WorkerStats;
 
 const POP: Flags = Flags::WRITE.and(Flags::BLOCKING);
 const MOVE: Flags = Flags::WRITE_MEMORY.and(Flags::BLOCKING);
@@ -42,7 +44,8 @@ fn pop(context: &mut Context<'_>, args: Args<'_>, end: End) -> Outcome {
     let last = args.len() - 1;
     let timeout = timeout(context, &args[last])?;
     let keys = args.from(1).iter().take(last - 1).map(Box::from).collect();
-    take_or_wait(context, Wanted::Elements { keys, end, count: None }, timeout, ReplyBuffer::null_array)
+    let wanted = Wanted::Elements { keys, end, count: None };
+    take_or_wait(context, args, wanted, timeout, ReplyBuffer::null_array)
 }
 
 fn blmpop(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -50,20 +53,20 @@ fn blmpop(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let timeout = timeout(context, &args[1])?;
     let keys = keys.into_iter().map(Box::from).collect();
     let wanted = Wanted::Elements { keys, end, count: Some(count) };
-    take_or_wait(context, wanted, timeout, ReplyBuffer::null_array)
+    take_or_wait(context, args, wanted, timeout, ReplyBuffer::null_array)
 }
 
 fn blmove(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let (from_end, to_end) = (end(&args[3])?, end(&args[4])?);
     let timeout = timeout(context, &args[5])?;
     let wanted = Wanted::Move { from: (args[1].into(), from_end), to: (args[2].into(), to_end) };
-    take_or_wait(context, wanted, timeout, ReplyBuffer::null)
+    take_or_wait(context, args, wanted, timeout, ReplyBuffer::null)
 }
 
 fn brpoplpush(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let timeout = timeout(context, &args[3])?;
     let wanted = Wanted::Move { from: (args[1].into(), End::Right), to: (args[2].into(), End::Left) };
-    take_or_wait(context, wanted, timeout, ReplyBuffer::null)
+    take_or_wait(context, args, wanted, timeout, ReplyBuffer::null)
 }
 
 /// How long to wait, given in seconds; 0 is for ever.
@@ -83,11 +86,15 @@ fn timeout(context: &Context<'_>, arg: &[u8]) -> Result<Duration, Failure> {
 /// Takes what is wanted if it is there, or lets the client wait for it; where it may not, the answer is `nothing`.
 fn take_or_wait(
     context: &mut Context<'_>,
+    args: Args<'_>,
     wanted: Wanted,
     timeout: Duration,
     nothing: fn(&mut ReplyBuffer),
 ) -> Outcome {
-    let waiter = Arc::new(Waiter::new(context.client.info.clone(), context.client.database, wanted));
+    let mut request = RequestQueue::default();
+    request.push(args);
+    let (client, database) = (context.client.info.clone(), context.client.database);
+    let waiter = Arc::new(Waiter::new(client, database, wanted, request));
     // Held until the client is known to wait, so that no list comes into being unnoticed.
     context.exclusively(waiter.wanted.touched_keys(), |context| {
         if take(context, &waiter.wanted)? {
@@ -165,13 +172,35 @@ fn serve(context: &mut Context<'_>, waiter: &Arc<Waiter>) {
     let mut client = Client::new(waiter.client.clone(), true);
     client.database = waiter.database;
     let mut served = Context { session, client: &mut client, server, replies: &mut replies, stats };
+    let started = Instant::now();
     let is_answered = take(&mut served, &waiter.wanted).unwrap_or_else(|failure| {
         record::error(&served, &failure);
         served.replies.as_mut_vec().clear();
         served.replies.error(failure.text());
         true
     });
-    let answer =
-        is_answered.then(|| Answer { reply: replies.as_bytes().to_vec(), ticket: context.session.ticket() });
-    context.server.interest().finish_serving(waiter, answer);
+    let answer = is_answered.then(|| {
+        note(server, stats, waiter, started.elapsed(), replies.as_bytes());
+        Answer { reply: replies.as_bytes().to_vec(), ticket: session.ticket(), ending: None }
+    });
+    server.interest().finish_serving(waiter, answer);
+}
+
+/// Notes a command that has waited for nothing.
+pub(crate) fn note_ended(server: &Server, stats: &WorkerStats, waiter: &Waiter, reply: &[u8]) {
+    if let Some(text) = reply.strip_prefix(b"-") {
+        stats.note_error(text);
+        if let Some(place) = waiter.request.get(0).and_then(|args| REGISTRY.find(args)) {
+            stats.commands[place].rejected.add(1);
+        }
+    }
+    note(server, stats, waiter, Duration::ZERO, b"");
+}
+
+fn note(server: &Server, stats: &WorkerStats, waiter: &Waiter, elapsed: Duration, reply: &[u8]) {
+    let request = waiter.request.get(0).and_then(|args| Some((REGISTRY.find(args)?, args)));
+    let run = record::Run { elapsed, failed: reply.first() == Some(&b'-'), reply_bytes: reply.len() };
+    if let Some(request) = request {
+        record::answered(server, stats, &waiter.client, request, &run);
+    }
 }

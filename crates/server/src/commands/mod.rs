@@ -58,7 +58,7 @@ pub(crate) use context::{Client, Context, Delay, Wait};
 use context::{Edit, ReplyMode};
 pub(crate) use execution::{Fate, execute};
 pub(crate) use failure::{Failure, Outcome};
-pub(crate) use list_waits::serve_waiting;
+pub(crate) use list_waits::{note_ended, serve_waiting};
 pub(crate) use registry::REGISTRY;
 pub(crate) use transactions::discard_all;
 

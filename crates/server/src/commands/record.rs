@@ -10,8 +10,11 @@ use snugly_protocol::resp::Args;
 use super::redaction::shown;
 use super::registry::Row;
 use super::{Context, Failure, Flags, REGISTRY};
+use crate::clients::ClientInfo;
 use crate::command_log::Kind;
 use crate::latency::Event;
+use crate::server::Server;
+use crate::worker::WorkerStats;
 
 /// How a command went.
 pub(super) struct Run {
@@ -20,26 +23,41 @@ pub(super) struct Run {
     pub(super) reply_bytes: usize,
 }
 
-/// Notes a command that has run, at this place of the registry.
+/// Notes a command that has run, at this place of the registry. One that waits is noted once it is answered, too.
 pub(super) fn command(context: &Context<'_>, place: usize, args: Args<'_>, run: &Run) {
+    let Context { server, client, stats, .. } = context;
+    if client.wait.is_none() {
+        answered(server, stats, &client.info, (place, args), run);
+    }
     let row = &REGISTRY.rows()[place];
-    let stats = &context.stats.commands[place];
+    if server.monitors().any() && !row.command.flags.has(Flags::ADMIN) {
+        server.monitors().show(client.database, client.info.address, shown(&row.full_name, args));
+    }
+}
+
+/// Notes a client's command that is answered: its place in the registry, and the request.
+pub(super) fn answered(
+    server: &Server,
+    stats: &WorkerStats,
+    client: &ClientInfo,
+    (place, args): (usize, Args<'_>),
+    run: &Run,
+) {
+    client.commands.add(1);
+    let row = &REGISTRY.rows()[place];
+    let stats = &stats.commands[place];
     stats.nanoseconds.add(run.elapsed.as_nanos() as u64);
     stats.calls.add(1);
     if run.failed {
         stats.failed.add(1);
     }
-    if context.server.tracks_latency() {
+    if server.tracks_latency() {
         stats.note_latency(run.elapsed);
     }
     let fast = row.command.flags.has(Flags::FAST);
-    context.server.latency().note(if fast { Event::FastCommand } else { Event::Command }, run.elapsed);
+    server.latency().note(if fast { Event::FastCommand } else { Event::Command }, run.elapsed);
     if !row.command.flags.has(Flags::SKIP_COMMANDLOG) {
-        log_if_remarkable(context, row, args, run);
-    }
-    if context.server.monitors().any() && !row.command.flags.has(Flags::ADMIN) {
-        let address = context.client.info.address;
-        context.server.monitors().show(context.client.database, address, shown(&row.full_name, args));
+        log_if_remarkable(server, client, row, args, run);
     }
 }
 
@@ -48,10 +66,9 @@ pub(super) fn error(context: &Context<'_>, failure: &Failure) {
     context.stats.note_error(failure.text());
 }
 
-fn log_if_remarkable(context: &Context<'_>, row: &'static Row, args: Args<'_>, run: &Run) {
-    let log = context.server.command_log();
+fn log_if_remarkable(server: &Server, client: &ClientInfo, row: &'static Row, args: Args<'_>, run: &Run) {
+    let log = server.command_log();
     let keep = |kind, value| {
-        let client = &context.client.info;
         log.add(kind, value, shown(&row.full_name, args), client.address, client.labels.lock().name.clone());
     };
     let microseconds = run.elapsed.as_micros() as u64;

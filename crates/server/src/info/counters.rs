@@ -2,13 +2,13 @@
 //! databases.
 
 use std::fmt::Write as _;
-use std::sync::atomic::Ordering;
 
 use hdrhistogram::Histogram;
 use snugly_store::{DatabaseStats, Stats};
 
 use super::{Fields, words};
 use crate::commands::REGISTRY;
+use crate::connection_counters::ConnectionTotals;
 use crate::counter::Counter;
 use crate::figure::{Figure, Group, Value, counter, figure, gauge, nothing, plain};
 use crate::interest::TrackingStats;
@@ -19,10 +19,7 @@ use crate::worker::{CommandStats, errors, latencies};
 
 /// What was done in all.
 pub(super) struct Done {
-    connections_accepted: u64,
-    connections_refused: u64,
-    connections_broken: u64,
-    failed_logins: u64,
+    connections: ConnectionTotals,
     totals: Totals,
     rates: Samples,
     stats: Stats,
@@ -36,10 +33,7 @@ pub(super) static STATS: Group<Done> = Group {
     each: |server, show| {
         let workers = server.worker_stats();
         let done = Done {
-            connections_accepted: server.connections_accepted.load(Ordering::Relaxed),
-            connections_refused: server.connections_refused.load(Ordering::Relaxed),
-            connections_broken: server.connections_broken.load(Ordering::Relaxed),
-            failed_logins: server.failed_logins.load(Ordering::Relaxed),
+            connections: server.connections.totals(),
             totals: Totals::of(&workers),
             rates: server.samples(),
             stats: server.stats(),
@@ -52,7 +46,7 @@ pub(super) static STATS: Group<Done> = Group {
 
 #[rustfmt::skip]
 const STATS_FIGURES: &[Figure<Done>] = &[
-    figure("total_connections_received", |d| d.connections_accepted.into(),
+    figure("total_connections_received", |d| d.connections.accepted.into(),
         counter("connections_received", "Connections of clients that were accepted")),
     figure("total_commands_processed", |d| d.totals.commands.into(),
         counter("commands_processed", "Commands that ran")),
@@ -65,11 +59,11 @@ const STATS_FIGURES: &[Figure<Done>] = &[
     nothing("total_net_repl_output_bytes"),
     plain("instantaneous_input_kbps", |d| kilobytes(d.rates.bytes_in_per_second())),
     plain("instantaneous_output_kbps", |d| kilobytes(d.rates.bytes_out_per_second())),
-    figure("rejected_connections", |d| d.connections_refused.into(),
+    figure("rejected_connections", |d| d.connections.refused.into(),
         counter("rejected_connections", "Connections over max-clients, which were closed")),
-    figure("acl_access_denied_auth", |d| d.failed_logins.into(),
+    figure("acl_access_denied_auth", |d| d.connections.failed_logins.into(),
         counter("failed_logins", "Wrong passwords, which were refused")),
-    figure("broken_connections", |d| d.connections_broken.into(),
+    figure("broken_connections", |d| d.connections.broken.into(),
         counter("broken_connections", "Connections that were closed because a command panicked, which is a bug")),
     nothing("sync_full"),
     nothing("sync_partial_ok"),
@@ -97,6 +91,12 @@ const STATS_FIGURES: &[Figure<Done>] = &[
         gauge("tracking_items", "Pairs of such a key and a client")),
     figure("tracking_total_prefixes", |d| d.tracking.prefixes.into(),
         gauge("tracking_prefixes", "Prefixes of keys that clients want to hear of")),
+    figure("client_query_buffer_limit_disconnections", |d| d.connections.over_input_limit.into(),
+        counter("query_buffer_limit_disconnections",
+            "Connections that were closed because they sent more than client-query-buffer-limit")),
+    figure("client_output_buffer_limit_disconnections", |d| d.connections.over_output_limit.into(),
+        counter("output_buffer_limit_disconnections",
+            "Connections that were closed because they did not take their replies or messages")),
     plain("total_error_replies", |d| d.errors.into()),
 ];
 

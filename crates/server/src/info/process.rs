@@ -163,6 +163,9 @@ pub(super) struct InUse {
     policy: &'static str,
     clients: usize,
     allocator: &'static str,
+    /// By asynchronous flushes.
+    keys_to_free: u64,
+    keys_freed: u64,
 }
 
 pub(super) static MEMORY: Group<InUse> = Group {
@@ -178,6 +181,8 @@ pub(super) static MEMORY: Group<InUse> = Group {
             policy: configuration.max_memory_policy.name(),
             clients: server.clients().buffered_bytes(),
             allocator: server.allocator().name,
+            keys_to_free: server.freeing.pending(),
+            keys_freed: server.freeing.freed(),
         };
         show(&[], &in_use);
     },
@@ -235,6 +240,8 @@ const MEMORY_FIGURES: &[Figure<InUse>] = &[
     nothing("mem_cluster_links"),
     nothing("mem_aof_buffer"),
     plain("mem_allocator", |m| m.allocator.to_owned().into()),
+    plain("lazyfree_pending_objects", |m| m.keys_to_free.into()),
+    plain("lazyfreed_objects", |m| m.keys_freed.into()),
 ];
 
 fn percentage(value: f64) -> Value {

@@ -178,6 +178,7 @@ mod tests {
     use std::net::SocketAddr;
 
     use proptest::prelude::*;
+    use snugly_protocol::resp::RequestQueue;
     use snugly_store::End;
     use tokio::net::{TcpListener, TcpStream};
     use tokio::runtime::Runtime;
@@ -231,7 +232,7 @@ mod tests {
     fn waiter(fixture: &mut Fixture, keys: &[&str]) -> Arc<Waiter> {
         let keys = keys.iter().map(|key| key.as_bytes().into()).collect();
         let wanted = Wanted::Elements { keys, end: End::Left, count: None };
-        let waiter = Arc::new(Waiter::new(fixture.client(), 0, wanted));
+        let waiter = Arc::new(Waiter::new(fixture.client(), 0, wanted, RequestQueue::default()));
         fixture.interest.wait(&waiter);
         waiter
     }
@@ -347,7 +348,7 @@ mod tests {
             assert!(waiter.begin());
             assert!(fixture.interest.unblock(waiter.client.id, Ending::TimedOut));
             assert!(!waiter.begin());
-            let answered = answered.then(|| Answer { reply: b":1\r\n".to_vec(), ticket: None });
+            let answered = answered.then(|| Answer { reply: b":1\r\n".to_vec(), ..Answer::default() });
             fixture.interest.finish_serving(&waiter, answered);
             assert_eq!(answer(&fixture, &waiter), expected);
             assert!(!fixture.interest.unblock(waiter.client.id, Ending::Unblocked));
@@ -361,7 +362,9 @@ mod tests {
         assert!(waiter.begin());
         fixture.interest.finish_serving(&waiter, None);
         assert!(waiter.client.states.has(State::BLOCKED) && waiter.begin());
-        fixture.interest.finish_serving(&waiter, Some(Answer { reply: b":1\r\n".to_vec(), ticket: None }));
+        fixture
+            .interest
+            .finish_serving(&waiter, Some(Answer { reply: b":1\r\n".to_vec(), ..Answer::default() }));
         assert!(!waiter.client.states.has(State::BLOCKED) && !waiter.begin());
         fixture.interest.end_wait(&waiter, Ending::Unblocked);
         assert_eq!(answer(&fixture, &waiter), ":1\r\n");

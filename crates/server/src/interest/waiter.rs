@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use parking_lot::Mutex;
-use snugly_protocol::resp::ReplyBuffer;
+use snugly_protocol::resp::{ReplyBuffer, RequestQueue};
 use snugly_store::{End, Ticket};
 
 use crate::clients::ClientInfo;
@@ -41,6 +41,8 @@ pub(crate) struct Answer {
     pub(crate) reply: Vec<u8>,
     /// The write that the reply tells of.
     pub(crate) ticket: Option<Ticket>,
+    /// Why there is no element.
+    pub(crate) ending: Option<Ending>,
 }
 
 /// A wait.
@@ -48,6 +50,8 @@ pub(crate) struct Waiter {
     pub(crate) client: Arc<ClientInfo>,
     pub(crate) database: usize,
     pub(crate) wanted: Wanted,
+    /// The command that waits, as it was sent.
+    pub(crate) request: RequestQueue,
     progress: Mutex<Progress>,
 }
 
@@ -93,14 +97,19 @@ impl Ending {
             Ending::Unblocked => reply.error("UNBLOCKED client unblocked via CLIENT UNBLOCK"),
             Ending::Gone => {}
         }
-        Answer { reply: reply.as_bytes().to_vec(), ticket: None }
+        Answer { reply: reply.as_bytes().to_vec(), ticket: None, ending: Some(self) }
     }
 }
 
 impl Waiter {
-    pub(crate) fn new(client: Arc<ClientInfo>, database: usize, wanted: Wanted) -> Waiter {
+    pub(crate) fn new(
+        client: Arc<ClientInfo>,
+        database: usize,
+        wanted: Wanted,
+        request: RequestQueue,
+    ) -> Waiter {
         let progress = Mutex::new(Progress { state: State::Waiting, task: None });
-        Waiter { client, database, wanted, progress }
+        Waiter { client, database, wanted, request, progress }
     }
 
     /// Whether it still waits; then it is served now, until [`finish`](Self::finish).

@@ -47,6 +47,8 @@ pub(crate) struct History {
     pub(crate) last_seconds: Option<u64>,
     /// For how many seconds the one in the background has been under way.
     pub(crate) running_seconds: Option<u64>,
+    /// Writes that the store had counted when the last one that was written began.
+    pub(crate) writes_before: u64,
 }
 
 impl Saves {
@@ -69,8 +71,9 @@ impl Saves {
         state.history.has_failed = !is_written;
     }
 
-    fn written(&self) {
+    fn written(&self, writes_before: u64) {
         let history = &mut self.0.lock().history;
+        history.writes_before = writes_before;
         (history.last_at, history.count) = (system_time() / 1_000, history.count + 1);
     }
 }
@@ -104,8 +107,9 @@ fn is_within(folder: &Path, other: &Path) -> bool {
 /// [`SaveError`]; the file is as it was before.
 pub(crate) fn save(server: &Server, session: &mut snugly_store::Session) -> Result<(), SaveError> {
     let path = path(server)?;
-    let saved = session.all_exclusively(|session| saving::write(session, &path))?;
-    note(server, &path, saved);
+    let (writes, saved) =
+        session.all_exclusively(|session| (session.store().stats().writes, saving::write(session, &path)));
+    note(server, &path, saved?, writes);
     Ok(())
 }
 
@@ -121,10 +125,11 @@ pub(crate) fn save_in_background(server: &Arc<Server>) -> Result<bool, SaveError
     }
     let theirs = server.clone();
     let writing = move || {
+        let writes = theirs.store().stats().writes;
         let written = saving::write(&mut theirs.store().session(), &path);
         theirs.saves().end(written.is_ok());
         match written {
-            Ok(saved) => note(&theirs, &path, saved),
+            Ok(saved) => note(&theirs, &path, saved, writes),
             Err(error) => error!(path = %path.display(), %error, "BGSAVE has not written the file"),
         }
     };
@@ -138,8 +143,8 @@ pub(crate) fn save_in_background(server: &Arc<Server>) -> Result<bool, SaveError
     }
 }
 
-fn note(server: &Server, path: &Path, saved: Saved) {
-    server.saves().written();
+fn note(server: &Server, path: &Path, saved: Saved, writes_before: u64) {
+    server.saves().written(writes_before);
     let Saved { strings, lists, bytes } = saved;
     info!(path = %path.display(), strings, lists, bytes, "all keys are saved");
 }

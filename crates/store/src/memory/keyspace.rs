@@ -29,6 +29,8 @@ pub(crate) struct Keyspace {
     is_cache: bool,
     changes: Changes,
     used: AtomicU64,
+    /// Whether keys whose time has come stay, absent to whoever reads them.
+    keeps_expired: AtomicBool,
     hand: AtomicUsize,
     /// The next shard of the walk that moves entries out of sparse pages; beyond the last there is no walk.
     walk: AtomicUsize,
@@ -167,6 +169,7 @@ impl Keyspace {
             is_cache: changes.disk().is_some(),
             changes: changes.clone(),
             used: AtomicU64::new((shards * SHARD_BYTES) as u64),
+            keeps_expired: AtomicBool::new(false),
             hand: AtomicUsize::new(0),
             walk: AtomicUsize::new(usize::MAX),
             urgent: AtomicBool::new(false),
@@ -241,6 +244,7 @@ impl Keyspace {
                 Look::Live(entry) => return Ok(Some(show(entry))),
                 Look::Deleted => return Ok(None),
                 Look::Unknown => return Err(Unknown),
+                Look::Expired if self.keeps_expired.load(Ordering::Relaxed) => return Ok(None),
                 Look::Expired => {}
             }
         }
@@ -339,8 +343,16 @@ impl Keyspace {
         (self.cells.len() * SHARD_BYTES) as u64
     }
 
+    /// Says whether keys whose time has come stay from now on.
+    pub(crate) fn keep_expired(&self, keep: bool) {
+        self.keeps_expired.store(keep, Ordering::Relaxed);
+    }
+
     /// Removes entries whose time has come, at most about `limit` of them; says how many went.
     pub(crate) fn expire_due(&self, now: u64, limit: usize) -> usize {
+        if self.keeps_expired.load(Ordering::Relaxed) {
+            return 0;
+        }
         let mut gone = 0;
         for (number, cell) in self.cells.iter().enumerate() {
             while gone < limit && cell.next_expiry.load(Ordering::Relaxed) <= now {

@@ -180,6 +180,12 @@ impl Shard {
         entry
     }
 
+    /// Removes a live entry that was given a time that has come.
+    pub(crate) fn expire_at_once(&mut self, database: usize, index: usize) -> Entry {
+        self.expired += 1;
+        self.remove(database, index)
+    }
+
     /// Makes certain that there is no such key, whatever the disk says; the caller knows that there is no live entry.
     pub(crate) fn bury(&mut self, database: usize, tag: u16, key: &[u8]) {
         if self.is_cache() {

@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 use snugly_codec::{DecodeError, Record};
-use snugly_listpack::{Listpack, View};
+use snugly_listpack::{EMPTY_LEN, Listpack, View};
 use thiserror::Error;
 
 use crate::memory::allocation_size;
@@ -282,7 +282,8 @@ impl Quicklist {
 
     /// Becomes what Valkey calls a quicklist if so much more does not fit one listpack, whether or not it is added then.
     pub(crate) fn expect(&mut self, more_bytes: usize, more_elements: usize, fill: Fill) {
-        let bytes = self.raw_bytes as usize + more_bytes;
+        // A list that is yet to get its first element has an empty listpack there.
+        let bytes = (self.raw_bytes as usize).max(EMPTY_LEN) + more_bytes;
         self.is_large |= !fill.holds(bytes, self.len as usize + more_elements);
     }
 

@@ -6,7 +6,7 @@ use event_listener::Listener;
 
 use super::{
     Condition, ExpireConditions, ExpireOutcome, Expiry, KEPT_BUFFER, ManyCondition, Session, SetOutcome,
-    StoreError, Value,
+    StoreError, Value, bump,
 };
 use crate::memory::entry::{Access, Entry, MAX_KEY_LEN};
 use crate::memory::keyspace::Place;
@@ -502,6 +502,7 @@ impl Session {
 
     /// Notes that something was written, to be waited for.
     pub(super) fn wrote(&mut self) {
+        bump(&self.counters.writes);
         if let Some(disk) = self.store.disk() {
             self.ticket = Some(disk.queue().pushed());
         }
@@ -588,7 +589,7 @@ impl Session {
         let at = match expiry {
             Expiry::At(at) if at <= self.now() => {
                 return match live {
-                    Some(index) => Some(shard.remove(database, index)),
+                    Some(index) => Some(shard.expire_at_once(database, index)),
                     None => {
                         shard.bury(database, place.tag, entry.borrow().key());
                         None
@@ -629,7 +630,7 @@ fn change_expiry(
         Expiry::Never if shard.entry(database, index).expiry().is_none() => {}
         Expiry::Never => shard.set_expiry(database, index, None),
         Expiry::At(at) if at <= now => {
-            shard.remove(database, index);
+            shard.expire_at_once(database, index);
             return ExpireOutcome::Removed;
         }
         Expiry::At(at) => shard.set_expiry(database, index, Some(at)),
