@@ -506,7 +506,7 @@ fn restored_by(server: &Server, payload: &[u8]) -> Result<Words, String> {
 }
 
 fn restored_here(payload: &[u8]) -> Result<Words, String> {
-    match restore(payload, LIMIT) {
+    match restore(payload, LIMIT, usize::MAX) {
         Ok(Value::List(nodes)) => Ok(elements_of(&nodes)),
         Ok(Value::String(bytes)) => panic!("a string: {}", bytes.escape_ascii()),
         Err(error) => Err(format!("ERR {error}")),
@@ -597,7 +597,7 @@ fn what_is_compressed_is_restored_by_valkey_and_hardly_longer_than_what_it_compr
         let replies = server.commands(&commands);
         assert_eq!(replies[1], resp::Value::Bulk(value.clone()));
         let resp::Value::Bulk(theirs) = &replies[2] else { panic!("no payload") };
-        assert_eq!(restore(theirs, LIMIT).unwrap(), Value::String(value[..].into()));
+        assert_eq!(restore(theirs, LIMIT, usize::MAX).unwrap(), Value::String(value[..].into()));
         lens = [lens[0] + ours.len(), lens[1] + theirs.len()];
     }
     let [ours, theirs] = lens;

@@ -40,6 +40,12 @@ pub(crate) struct ClientInfo {
     pub(crate) bytes_out: Counter,
     pub(crate) buffered_input: AtomicUsize,
     pub(crate) buffered_output: AtomicUsize,
+    /// The length of the large value that it is being sent, which others may be sent as well.
+    pub(crate) shared_output: AtomicUsize,
+    /// The identity of that value.
+    pub(crate) shared_value: AtomicUsize,
+    /// Since when its output has been over the soft limit, in Unix milliseconds; 0 if it is not.
+    pub(crate) over_soft_since: AtomicU64,
     /// The last command's place in the command registry.
     pub(crate) last_command: AtomicUsize,
     pub(crate) outbox: Outbox,
@@ -197,7 +203,30 @@ impl ClientInfo {
         if self.states.has(State::CAN_REDIRECT) { "r" } else { "" }
     }
 
-    /// Bytes that wait to be sent.
+    /// Bytes that it holds: what it has sent, and what is to be sent to it and to nobody else.
+    pub(crate) fn held(&self) -> usize {
+        let requests =
+            self.buffered_input.load(Ordering::Relaxed) + self.queued_bytes.load(Ordering::Relaxed);
+        requests + self.waiting_output()
+    }
+
+    /// Bytes that it holds, and of a large value that others may be sent as well.
+    pub(crate) fn held_and_shared(&self) -> usize {
+        self.held() + self.shared_output.load(Ordering::Relaxed)
+    }
+
+    /// The identity and the length of the large value that it is being sent.
+    pub(crate) fn shared(&self) -> Option<(usize, usize)> {
+        let len = self.shared_output.load(Ordering::Relaxed);
+        (len > 0).then(|| (self.shared_value.load(Ordering::Relaxed), len))
+    }
+
+    /// Bytes that are to be sent to it.
+    pub(crate) fn output(&self) -> usize {
+        self.waiting_output() + self.shared_output.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that wait to be sent, but for values that others may be sent as well.
     pub(crate) fn waiting_output(&self) -> usize {
         self.buffered_output.load(Ordering::Relaxed) + self.outbox.len()
     }
@@ -218,7 +247,7 @@ impl ClientInfo {
         let _ = write!(head, "id={} addr={} laddr={} fd=-1 name=", self.id, self.address, self.local_address);
         let mut tail = String::new();
         let queued_bytes = self.queued_bytes.load(Ordering::Relaxed);
-        let output = self.waiting_output();
+        let output = self.output();
         let _ = write!(
             tail,
             " age={} idle={} flags={} capa={} db={} sub={} psub=0 ssub=0 multi={} watch={} qbuf={} qbuf-free=0 argv-mem=0 \
@@ -293,6 +322,9 @@ impl Clients {
             bytes_out: Counter::default(),
             buffered_input: AtomicUsize::new(0),
             buffered_output: AtomicUsize::new(0),
+            shared_output: AtomicUsize::new(0),
+            shared_value: AtomicUsize::new(0),
+            over_soft_since: AtomicU64::new(0),
             last_command: AtomicUsize::new(usize::MAX),
             outbox: Outbox::default(),
             stream,
@@ -324,12 +356,9 @@ impl Clients {
         self.connected.lock().values().filter(|client| client.states.has(state)).count()
     }
 
-    /// What the buffers of all connections hold.
-    pub(crate) fn buffered_bytes(&self) -> usize {
-        let buffered = |client: &Arc<ClientInfo>| {
-            client.buffered_input.load(Ordering::Relaxed) + client.waiting_output()
-        };
-        self.list().iter().map(buffered).sum()
+    /// What all connections hold.
+    pub(crate) fn held(&self) -> usize {
+        self.list().iter().map(|client| client.held()).sum()
     }
 
     /// All connections, oldest first.

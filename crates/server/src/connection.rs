@@ -32,6 +32,7 @@ use crate::connection_counters::count;
 use crate::interest::{self, Ending};
 use crate::outbox::Outbox;
 use crate::pipeline::Next;
+use crate::replies::{Outgoing, Piece, Replies};
 use crate::server::Server;
 use crate::worker::{READ_BUFFER, Worker, WorkerStats};
 
@@ -62,15 +63,15 @@ enum Event {
 enum Turn {
     /// Everything was answered; more input is needed.
     Done,
-    /// These bytes could not be sent at once; there may be input left.
-    Blocked(Vec<u8>),
+    /// These replies could not be sent at once; there may be input left.
+    Blocked(Outgoing),
     /// These replies are sent when this write, which they tell of, is on disk.
-    Uncommitted(Ticket, Vec<u8>),
+    Uncommitted(Ticket, Outgoing),
     /// These replies are sent after a delay, and when the write is on disk, if there is one; there may be input left.
-    Delayed(Delay, Option<Ticket>, Vec<u8>),
+    Delayed(Delay, Option<Ticket>, Outgoing),
     /// These replies are sent, when the write that they tell of is on disk, if there is one; then the answer to a command
     /// that waits for a list. There may be input left.
-    Blocking(Wait, Option<Ticket>, Vec<u8>),
+    Blocking(Wait, Option<Ticket>, Outgoing),
     /// Something has to happen before the rest of the input is run.
     Waiting(Next),
     /// The client has gone, or is to go.
@@ -124,7 +125,7 @@ impl Connection {
             match turn {
                 Ok(Turn::Done) => read = true,
                 Ok(Turn::Blocked(replies)) => {
-                    if self.send(&replies).await.is_err() || self.client.closing {
+                    if self.send(replies).await.is_err() || self.client.closing {
                         break;
                     }
                     read = false;
@@ -167,12 +168,12 @@ impl Connection {
 
     /// Does something with the buffers that the thread's connections share. If it panics, this connection ends, and its
     /// bytes with it: nothing of them may reach another one.
-    fn guarded(&mut self, run: impl FnOnce(&mut Connection) -> io::Result<Turn>) -> io::Result<Turn> {
+    fn guarded<R>(&mut self, run: impl FnOnce(&mut Connection) -> io::Result<R>) -> io::Result<R> {
         catch_unwind(AssertUnwindSafe(|| run(self))).unwrap_or_else(|_| {
             self.worker.borrow_mut().recover(&self.server);
             count(&self.server.connections.broken);
             error!(client = self.client.info.id, "a command panicked: its connection is closed");
-            Ok(Turn::Closed)
+            Err(io::Error::other("a command panicked"))
         })
     }
 
@@ -218,7 +219,7 @@ impl Connection {
                 Ok(Event::Input) => self.receive_ahead()?,
                 Ok(Event::Messages) => {
                     if let Turn::Blocked(messages) = self.deliver()? {
-                        self.send(&messages).await?;
+                        self.send(messages).await?;
                     }
                 }
             }
@@ -226,7 +227,7 @@ impl Connection {
     }
 
     /// Sends replies, and then that of a command that waits for a list, once it has one or its time is over.
-    async fn answer(&mut self, wait: &Wait, ticket: Option<Ticket>, replies: Vec<u8>) -> io::Result<()> {
+    async fn answer(&mut self, wait: &Wait, ticket: Option<Ticket>, replies: Outgoing) -> io::Result<()> {
         self.send_once_durable(ticket, replies).await?;
         let (waiter, server) = (&wait.waiter, self.server.clone());
         let answer = self.outlast(async {
@@ -242,7 +243,7 @@ impl Connection {
         if answer.ending.is_some() {
             commands::note_ended(&self.server, &self.worker.borrow().stats, waiter, &answer.reply);
         }
-        let reply = if wait.silent { Vec::new() } else { answer.reply };
+        let reply = if wait.silent { Outgoing::default() } else { answer.reply.into() };
         self.send_once_durable(answer.ticket.filter(|_| self.server.answers_durably()), reply).await
     }
 
@@ -272,7 +273,7 @@ impl Connection {
         let Worker { replies, stats, .. } = &mut *self.worker.borrow_mut();
         self.client.info.outbox.drain_into(replies.as_mut_vec());
         let unsent = send_now(&self.stream, replies, &self.client.info, stats)?;
-        Ok(unsent.map_or(Turn::Done, Turn::Blocked))
+        Ok(unsent.map_or(Turn::Done, |unsent| Turn::Blocked(unsent.into())))
     }
 
     fn turn(&mut self, read: bool) -> io::Result<Turn> {
@@ -307,6 +308,7 @@ impl Connection {
 
         // What others did before the client sent these requests, it hears before the answers.
         info.outbox.drain_into(replies.as_mut_vec());
+        replies.set_limit(self.server.longest_replies());
         let input = if own.is_empty() { &shared[..received] } else { &own[..] };
         let mut taken = 0;
         let ending = loop {
@@ -316,20 +318,28 @@ impl Connection {
             let fetched = std::mem::take(&mut self.fetched);
             let progress = pipeline.run(&mut self.parser, &input[taken..], &limits, fetched, &mut context);
             taken += progress.taken;
+            if replies.is_over() {
+                *replies = Replies::default();
+                self.server.end_over_output_limit(&self.client.info);
+                return Ok(Turn::Closed);
+            }
             self.server.interest().broadcast();
             self.client.info.outbox.drain_into(replies.as_mut_vec());
             let ticket = session.take_ticket().filter(|_| self.server.answers_durably());
             if let Some(wait) = self.client.wait.take() {
-                break Some(Turn::Blocking(wait, ticket, std::mem::take(replies.as_mut_vec())));
+                break Some(Turn::Blocking(wait, ticket, replies.take()));
             }
             if let Some(delay) = self.client.delay.take() {
-                break Some(Turn::Delayed(delay, ticket, std::mem::take(replies.as_mut_vec())));
+                break Some(Turn::Delayed(delay, ticket, replies.take()));
             }
             if let Some(ticket) = ticket {
-                break Some(Turn::Uncommitted(ticket, std::mem::take(replies.as_mut_vec())));
+                break Some(Turn::Uncommitted(ticket, replies.take()));
+            }
+            if replies.has_late() {
+                break Some(Turn::Blocked(replies.take()));
             }
             if let Some(unsent) = send_now(&self.stream, replies, &self.client.info, stats)? {
-                break Some(Turn::Blocked(unsent));
+                break Some(Turn::Blocked(unsent.into()));
             }
             match progress.next {
                 Next::Send => {}
@@ -353,14 +363,14 @@ impl Connection {
 
     /// Sends replies once the write is on disk; if it could not be kept, an error, and the connection ends, since it is
     /// not known which of the replies tell of it.
-    async fn send_durable(&mut self, ticket: Ticket, replies: Vec<u8>) -> io::Result<()> {
+    async fn send_durable(&mut self, ticket: Ticket, replies: Outgoing) -> io::Result<()> {
         match self.server.store().durable(ticket).await {
-            Ok(()) => self.send(&replies).await,
+            Ok(()) => self.send(replies).await,
             Err(error) => {
                 self.client.closing = true;
                 let mut refusal = ReplyBuffer::default();
                 refusal.error(Failure::not_on_disk(&error).text());
-                self.send(refusal.as_bytes()).await
+                self.send(refusal.as_bytes().to_vec().into()).await
             }
         }
     }
@@ -381,15 +391,20 @@ impl Connection {
         Ok(())
     }
 
-    async fn send_after(&mut self, delay: Delay, ticket: Option<Ticket>, replies: Vec<u8>) -> io::Result<()> {
+    async fn send_after(
+        &mut self,
+        delay: Delay,
+        ticket: Option<Ticket>,
+        replies: Outgoing,
+    ) -> io::Result<()> {
         self.wait_out(delay).await?;
         self.send_once_durable(ticket, replies).await
     }
 
-    async fn send_once_durable(&mut self, ticket: Option<Ticket>, replies: Vec<u8>) -> io::Result<()> {
+    async fn send_once_durable(&mut self, ticket: Option<Ticket>, replies: Outgoing) -> io::Result<()> {
         match ticket {
             Some(ticket) => self.send_durable(ticket, replies).await,
-            None => self.send(&replies).await,
+            None => self.send(replies).await,
         }
     }
 
@@ -450,24 +465,62 @@ impl Connection {
         }
     }
 
-    /// Sends replies that the socket had no room for, as it makes some.
-    async fn send(&self, mut replies: &[u8]) -> io::Result<()> {
-        let waiting = &self.client.info.buffered_output;
-        while !replies.is_empty() {
-            waiting.store(replies.len(), Ordering::Relaxed);
-            poll_fn(|context| self.stream.poll_write_ready(context)).await?;
-            match self.stream.try_write(replies) {
-                Ok(sent) => {
-                    self.client.info.bytes_out.add(sent as u64);
-                    self.worker.borrow().stats.bytes_out.add(sent as u64);
-                    replies = &replies[sent..];
+    /// Sends replies as the socket takes them. What is decoded only then is counted, and there must be room for it.
+    async fn send(&mut self, mut replies: Outgoing) -> io::Result<()> {
+        while let Some(piece) = self.guarded(|connection| connection.next_piece(&mut replies))? {
+            match piece {
+                Piece::Bytes(bytes) => self.send_bytes(&bytes, replies.memory()).await?,
+                Piece::Shared(value) => {
+                    self.client.info.shared_value.store(value.identity(), Ordering::Relaxed);
+                    self.client.info.shared_output.store(value.len(), Ordering::Relaxed);
+                    if !value.is_there() {
+                        self.server.evict_clients();
+                    }
+                    let bytes = self.guarded(|connection| {
+                        let bytes = value.bytes(&mut connection.worker.borrow_mut().session);
+                        bytes.map_err(|reason| unreadable(&connection.client.info, reason))
+                    })?;
+                    self.send_bytes(bytes, replies.memory()).await?;
+                    self.client.info.shared_output.store(0, Ordering::Relaxed);
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            }
+        }
+        self.client.info.buffered_output.store(0, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn next_piece(&mut self, replies: &mut Outgoing) -> io::Result<Option<Piece>> {
+        let mut worker = self.worker.borrow_mut();
+        let piece = replies.next(&mut worker.session, &self.server.decoded);
+        piece.map_err(|error| unreadable(&self.client.info, &error.to_string()))
+    }
+
+    /// Sends bytes, while replies that take `rest` bytes of memory wait behind them.
+    async fn send_bytes(&self, mut bytes: &[u8], rest: usize) -> io::Result<()> {
+        let info = &self.client.info;
+        let own = if info.shared_output.load(Ordering::Relaxed) > 0 { 0 } else { bytes.len() };
+        info.buffered_output.store(own + rest, Ordering::Relaxed);
+        while !bytes.is_empty() {
+            match self.stream.try_write(bytes) {
+                Ok(sent) => {
+                    info.bytes_out.add(sent as u64);
+                    self.worker.borrow().stats.bytes_out.add(sent as u64);
+                    bytes = &bytes[sent..];
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable().await?,
                 Err(error) => return Err(error),
             }
         }
-        waiting.store(0, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Waits until the client takes more of its replies, which it must do within the time that it may be idle.
+    async fn writable(&self) -> io::Result<()> {
+        let writable = poll_fn(|context| self.stream.poll_write_ready(context));
+        match self.server.idle_timeout() {
+            None => writable.await,
+            Some(timeout) => tokio::time::timeout(timeout, writable).await.map_err(io::Error::from)?,
+        }
     }
 }
 
@@ -487,6 +540,12 @@ fn attach(outbox: &Outbox, task: &mut Option<Waker>, running: &Waker) {
         outbox.attach(running);
         *task = Some(running.clone());
     }
+}
+
+/// A value that was promised and cannot be sent: the connection ends with a reply that is not whole.
+fn unreadable(client: &ClientInfo, reason: &str) -> io::Error {
+    error!(client = client.id, reason, "a value cannot be read: the connection that was to get it is closed");
+    io::Error::other("a value cannot be read")
 }
 
 /// Sends what the socket takes at once; gives back the rest.

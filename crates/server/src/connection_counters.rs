@@ -16,6 +16,8 @@ pub(crate) struct Counted<N> {
     pub(crate) over_input_limit: N,
     /// Closed because they did not take their replies or messages.
     pub(crate) over_output_limit: N,
+    /// Closed because all together held more than `maxmemory-clients`.
+    pub(crate) evicted: N,
 }
 
 pub(crate) type ConnectionCounters = Counted<AtomicU64>;
@@ -38,6 +40,7 @@ impl ConnectionCounters {
             failed_logins: show(&self.failed_logins),
             over_input_limit: show(&self.over_input_limit),
             over_output_limit: show(&self.over_output_limit),
+            evicted: show(&self.evicted),
         }
     }
 }

@@ -5,7 +5,8 @@
 //! - `worker`: one thread, its runtime, its session of the store and its buffers
 //! - `connection`: from the bytes of one client to commands and back
 //! - `pipeline`: requests that arrived together, run together
-//! - `clients`: who is connected
+//! - `replies`: what is on its way to a client
+//! - `clients`: who is connected; `client_memory`: what they may hold
 //! - `interest`: who is to hear of changed keys
 //! - `outbox`: messages for a connection that no request of its own asked for
 //! - `pause`: whether requests have to wait
@@ -30,6 +31,7 @@
 
 mod access;
 mod admin;
+mod client_memory;
 mod clients;
 mod command_log;
 mod commands;
@@ -51,6 +53,7 @@ mod outbox;
 mod pause;
 mod pipeline;
 mod rdb;
+mod replies;
 mod samples;
 pub mod server;
 pub mod settings;

@@ -12,9 +12,6 @@ use tracing::debug;
 use crate::commands::{self, Context, Fate, NO_KEYS, REGISTRY};
 use crate::connection_counters::count;
 
-/// Replies are sent once they are this long, even if more requests are waiting.
-const FLUSH_AT: usize = 256 << 10;
-
 /// Room for the requests that are parsed together.
 #[derive(Default)]
 pub(crate) struct Pipeline {
@@ -98,7 +95,7 @@ impl Pipeline {
             }
             // With AUTH other limits begin.
             let has_logged_in = context.client.authenticated != limits.authenticated;
-            if has_logged_in || context.replies.as_bytes().len() >= FLUSH_AT {
+            if has_logged_in || context.replies.is_enough() {
                 return Progress { taken, next: Next::Send };
             }
         }
@@ -180,7 +177,7 @@ fn run_in_order(requests: &[Request], input: &[u8], context: &mut Context<'_>) -
         if context.client.closing || context.client.is_waiting() {
             return Some(Progress { taken: request.end, next: Next::Read });
         }
-        if context.replies.as_bytes().len() >= FLUSH_AT && number + 1 < requests.len() {
+        if context.replies.is_enough() && number + 1 < requests.len() {
             return Some(Progress { taken: request.end, next: Next::Send });
         }
     }

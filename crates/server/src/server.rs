@@ -25,6 +25,7 @@ use tracing::{info, warn};
 
 use crate::access;
 use crate::admin;
+use crate::client_memory::longest_replies;
 use crate::clients::Clients;
 use crate::command_log::{CommandLog, Kind};
 use crate::connection_counters::{ConnectionCounters, count};
@@ -37,6 +38,7 @@ use crate::memory::Memory;
 use crate::monitors::Monitors;
 use crate::pause::Pause;
 use crate::rdb::{self, LoadError, Saves};
+use crate::replies::DecodedValues;
 use crate::samples::{Samples, Totals};
 use crate::settings::{Configuration, LogSettings};
 use crate::slots::{Slot, Slots};
@@ -128,12 +130,16 @@ pub struct Server {
     pub(crate) started: Instant,
     /// The same moment, as Unix time in milliseconds.
     pub(crate) started_at: u64,
+    /// Bytes that the replies to one client may take before they are sent.
+    longest_replies: AtomicUsize,
     /// Connections whose command waits.
     pub(crate) blocked_clients: AtomicUsize,
     pub(crate) connections: ConnectionCounters,
     pub(crate) freeing: Arc<Freeing>,
     pub(crate) failed_logins_log: LogLimit,
     pub(crate) http_probes: LogLimit,
+    pub(crate) heavy_clients_log: LogLimit,
+    pub(crate) decoded: DecodedValues,
     /// The store's counters at the last CONFIG RESETSTAT; they themselves never go back.
     baseline: Mutex<Stats>,
 }
@@ -198,11 +204,14 @@ impl Server {
             stopping: AtomicBool::new(false),
             started: Instant::now(),
             started_at: system_time(),
+            longest_replies: AtomicUsize::new(usize::MAX),
             blocked_clients: AtomicUsize::new(0),
             connections: ConnectionCounters::default(),
             freeing: Arc::default(),
             failed_logins_log: LogLimit::default(),
             http_probes: LogLimit::default(),
+            heavy_clients_log: LogLimit::default(),
+            decoded: DecodedValues::default(),
             baseline: Mutex::default(),
         });
         server.follow(&server.configuration());
@@ -314,6 +323,7 @@ impl Server {
             let LogSettings { threshold, most } = configuration.command_log[kind as usize];
             self.command_log.configure(kind, threshold, most);
         }
+        self.longest_replies.store(longest_replies(configuration), Ordering::Relaxed);
         self.latency.set_threshold(configuration.latency_monitor_threshold);
         self.tracks_latency.store(configuration.latency_tracking, Ordering::Relaxed);
     }
@@ -398,6 +408,11 @@ impl Server {
     /// Whether a write is answered only once it is on disk.
     pub(crate) fn answers_durably(&self) -> bool {
         self.store.durability() == Some(Durability::Fsync)
+    }
+
+    /// Bytes that the replies to one client may take before they are sent.
+    pub(crate) fn longest_replies(&self) -> usize {
+        self.longest_replies.load(Ordering::Relaxed)
     }
 
     pub(crate) fn idle_timeout(&self) -> Option<Duration> {
@@ -570,6 +585,7 @@ async fn keep_house(server: Arc<Server>) {
         server.store.defragment(DEFRAGMENTED_AT_ONCE);
         server.latency.note(Event::ExpireCycle, expired - started);
         server.latency.note(Event::ActiveDefragmentation, expired.elapsed());
+        server.limit_clients();
         server.take_samples();
     }
 }

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
-use snugly_protocol::resp::ReplyBuffer;
 use snugly_store::Session;
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
@@ -21,6 +20,7 @@ use crate::commands::REGISTRY;
 use crate::connection::Connection;
 use crate::counter::Counter;
 use crate::pipeline::Pipeline;
+use crate::replies::Replies;
 use crate::server::Server;
 use crate::slots::{Slot, Slots};
 
@@ -36,7 +36,7 @@ pub(crate) struct Worker {
     pub(crate) session: Session,
     pub(crate) input: Box<[u8]>,
     pub(crate) pipeline: Pipeline,
-    pub(crate) replies: ReplyBuffer,
+    pub(crate) replies: Replies,
     pub(crate) stats: Arc<WorkerStats>,
 }
 
@@ -45,7 +45,7 @@ impl Worker {
     pub(crate) fn recover(&mut self, server: &Server) {
         self.session = server.store().session();
         self.pipeline = Pipeline::default();
-        self.replies = ReplyBuffer::default();
+        self.replies = Replies::default();
     }
 }
 
@@ -187,7 +187,7 @@ pub(crate) fn run(server: &Arc<Server>, runtime: Runtime, mut assignments: Assig
         session: server.store().session(),
         input: vec![0; READ_BUFFER].into_boxed_slice(),
         pipeline: Pipeline::default(),
-        replies: ReplyBuffer::default(),
+        replies: Replies::default(),
         stats,
     }));
     let tasks = LocalSet::new();

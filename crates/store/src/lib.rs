@@ -60,8 +60,8 @@ pub use memory::{allocation_size, entry_allocation_size};
 pub use packing::{PackingSettings, PackingStats};
 pub use quicklist::{End, Fill, ListTotals};
 pub use session::{
-    Condition, Elements, ExpireConditions, ExpireOutcome, Expiry, Inserted, ListSet, ListSettings, ListStats,
-    ManyCondition, Search, Session, SetOutcome, StoreError, Ticket, Usage, Value,
+    Condition, Elements, ExpireConditions, ExpireOutcome, Expiry, Inserted, KeptValue, ListSet, ListSettings,
+    ListStats, ManyCondition, Search, Session, SetOutcome, StoreError, Ticket, Usage, Value,
 };
 pub use snugly_codec::{Choice, Counters, Record, Snapshot};
 pub use snugly_learning::{Band, Decision, Goal, Measured};

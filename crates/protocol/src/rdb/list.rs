@@ -96,21 +96,29 @@ pub(super) enum Form {
     Nodes,
 }
 
-/// Reads a list whose elements have at most `limit` bytes each; `None` if there are no elements.
+/// Reads a list whose elements have at most `limit` bytes each, and together with what holds them `list_limit`; `None` if
+/// there are no elements.
 pub(super) fn read<'a>(
     form: Form,
     input: &mut impl Input<'a>,
     limit: usize,
+    list_limit: usize,
 ) -> Result<Option<Vec<Node<'a>>>, Fault> {
     let mut nodes = Nodes::new(limit);
+    let mut room = list_limit;
+    let mut read = |input: &mut _, limit: usize| {
+        let bytes = string::read(input, limit.min(room))?;
+        room -= bytes.len();
+        Ok::<_, Fault>(bytes)
+    };
     let count = if form == Form::Ziplist { 1 } else { length::read_number(input)? };
     for _ in 0..count {
         match form {
-            Form::Strings => nodes.element(string::read(input, limit)?)?,
-            Form::Ziplist | Form::Ziplists => nodes.ziplist(&string::read(input, MAX_NODE_BYTES)?)?,
+            Form::Strings => nodes.element(read(input, limit)?)?,
+            Form::Ziplist | Form::Ziplists => nodes.ziplist(&read(input, MAX_NODE_BYTES)?)?,
             Form::Nodes => match length::read_number(input)? {
-                PLAIN => nodes.element(not_empty(string::read(input, limit)?)?)?,
-                PACKED => nodes.listpack(string::read(input, MAX_NODE_BYTES)?)?,
+                PLAIN => nodes.element(not_empty(read(input, limit)?)?)?,
+                PACKED => nodes.listpack(read(input, MAX_NODE_BYTES)?)?,
                 _ => return Err(Fault::Malformed("a node of a list is of no known kind")),
             },
         }

@@ -48,19 +48,19 @@ pub fn append_footer(start: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&checksum.to_le_bytes());
 }
 
-/// The value that RESTORE is given, of which a string, or each element, has `limit` bytes at most. As with Valkey, bytes
-/// between value and footer do not matter.
+/// The value that RESTORE is given, of which a string, or each element, has `limit` bytes at most, and all elements of a
+/// list together `list_limit`, compressed ones too. As with Valkey, bytes between value and footer do not matter.
 ///
 /// # Errors
 /// Those of [`RestoreError`]. No more memory is reserved than the payload can fill.
-pub fn restore(payload: &[u8], limit: usize) -> Result<Value<'_>, RestoreError> {
+pub fn restore(payload: &[u8], limit: usize, list_limit: usize) -> Result<Value<'_>, RestoreError> {
     let body = checked(payload).ok_or(RestoreError::Footer)?;
     let (&number, mut value) = body.split_first().ok_or(RestoreError::Malformed)?;
     let kind = kind(number).ok_or(RestoreError::Malformed)?;
     match kind.shape {
         Shape::String => Ok(Value::String(string::read(&mut value, limit)?)),
         Shape::List(form) => {
-            let nodes = list::read(form, &mut value, limit)?;
+            let nodes = list::read(form, &mut value, limit, list_limit)?;
             Ok(Value::List(nodes.ok_or(Fault::Malformed("a list is empty"))?))
         }
         Shape::Other(_) | Shape::Endless => Err(RestoreError::UnsupportedType(kind.name)),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     fn restored_within(body: &[u8], limit: usize) -> Result<Vec<u8>, RestoreError> {
-        match restore(&payload(body), limit)? {
+        match restore(&payload(body), limit, LIMIT)? {
             Value::String(bytes) => Ok(bytes.into_owned()),
             Value::List(nodes) => panic!("a list: {nodes:?}"),
         }
@@ -108,7 +108,7 @@ mod tests {
 
     /// The elements of the list of a payload with this type and value.
     fn elements_within(body: &[u8], limit: usize) -> Result<Vec<Vec<u8>>, RestoreError> {
-        match restore(&payload(body), limit)? {
+        match restore(&payload(body), limit, LIMIT)? {
             Value::List(nodes) => Ok(elements(&nodes)),
             Value::String(bytes) => panic!("a string: {}", bytes.escape_ascii()),
         }
@@ -154,7 +154,7 @@ mod tests {
             let mut out = before.clone();
             dump(&value, &mut out);
             prop_assert_eq!(out.len(), before.len() + dumped_len(&value));
-            prop_assert_eq!(restore(&out[before.len()..], LIMIT).unwrap(), value);
+            prop_assert_eq!(restore(&out[before.len()..], LIMIT, LIMIT).unwrap(), value);
         }
 
         #[test]
@@ -163,7 +163,7 @@ mod tests {
             dump(&string(&value), &mut out);
             let place = place.index(out.len());
             out[place] ^= 1u8 << bit;
-            prop_assert_eq!(restore(&out, LIMIT), Err(RestoreError::Footer));
+            prop_assert_eq!(restore(&out, LIMIT, LIMIT), Err(RestoreError::Footer));
         }
 
         #[test]
@@ -173,7 +173,7 @@ mod tests {
             limit in 0usize..300,
         ) {
             let payload = payload(&[&[number], &value[..]].concat());
-            match restore(&payload, limit) {
+            match restore(&payload, limit, LIMIT) {
                 Ok(Value::String(bytes)) => prop_assert!(bytes.len() <= limit),
                 Ok(Value::List(nodes)) => {
                     let elements = elements(&nodes);
@@ -210,7 +210,7 @@ mod tests {
             (b"\x00\xc3\x06\x15\x01aa\xe0\n\x00P\x002&z\xf9\x99\x13X\x9c", &[b'a'; 21]),
             (b"\x00\xc3\t9\x01aa\xe0,\x00\x01aaP\x00\xb6\x9d\x90\xfc\x9d\n\xc0\x80", &[b'a'; 57]),
         ] {
-            assert_eq!(restore(payload, LIMIT).unwrap(), string(value));
+            assert_eq!(restore(payload, LIMIT, LIMIT).unwrap(), string(value));
         }
     }
 
@@ -218,10 +218,10 @@ mod tests {
     fn a_string_as_it_is_and_a_node_are_borrowed_from_the_payload() {
         let mut out = Vec::new();
         dump(&string(b"hello"), &mut out);
-        assert!(matches!(restore(&out, LIMIT), Ok(Value::String(Cow::Borrowed(_)))));
+        assert!(matches!(restore(&out, LIMIT, LIMIT), Ok(Value::String(Cow::Borrowed(_)))));
         out.clear();
         dump(&Value::List(vec![packed(&[b"a".to_vec()])]), &mut out);
-        let Ok(Value::List(nodes)) = restore(&out, LIMIT) else { panic!("no list") };
+        let Ok(Value::List(nodes)) = restore(&out, LIMIT, LIMIT) else { panic!("no list") };
         assert!(matches!(&nodes[..], [Node::Packed(Cow::Borrowed(_))]));
     }
 
@@ -245,14 +245,14 @@ mod tests {
             payload.extend_from_slice(&version.to_le_bytes());
             let checksum = CRC_64.checksum(&payload);
             payload.extend_from_slice(&checksum.to_le_bytes());
-            assert_eq!(restore(&payload, LIMIT).is_ok(), is_read, "version {version}");
+            assert_eq!(restore(&payload, LIMIT, LIMIT).is_ok(), is_read, "version {version}");
         }
     }
 
     #[test]
     fn what_is_too_short_for_a_footer_is_refused() {
         for len in 0..FOOTER_LEN {
-            assert_eq!(restore(&vec![0; len], LIMIT), Err(RestoreError::Footer));
+            assert_eq!(restore(&vec![0; len], LIMIT, LIMIT), Err(RestoreError::Footer));
         }
         assert_eq!(restored(&[]), Err(RestoreError::Malformed));
     }
@@ -319,7 +319,7 @@ mod tests {
         length::encode(10_000, &mut body);
         body.extend(b"\x01a".repeat(10_000));
         let payload = payload(&body);
-        let Ok(Value::List(nodes)) = restore(&payload, LIMIT) else { panic!("no list") };
+        let Ok(Value::List(nodes)) = restore(&payload, LIMIT, LIMIT) else { panic!("no list") };
         assert_eq!(elements(&nodes), vec![b"a"; 10_000]);
         assert_eq!(nodes.len(), (10_000 * 3usize).div_ceil(crate::rdb::NODE_BYTES - 10));
     }

@@ -209,7 +209,7 @@ impl<R: Read> Reader<R> {
         let content = match kind.shape {
             Shape::String => Some(Content::Value(Value::String(self.string()?.into()))),
             Shape::List(form) => {
-                let nodes = list::read(form, &mut self.source, self.limit)?;
+                let nodes = list::read(form, &mut self.source, self.limit, usize::MAX)?;
                 nodes.map(|nodes| Content::Value(Value::List(nodes)))
             }
             Shape::Other(parts) => {

@@ -16,16 +16,45 @@ pub enum Protocol {
 ///
 /// Every method appends one reply, or the head of one: after [`array`](Self::array) of `n` exactly `n` replies are to
 /// follow, after [`map`](Self::map) of `n` twice as many.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ReplyBuffer {
     bytes: Vec<u8>,
     protocol: Protocol,
+    limit: usize,
+    is_over: bool,
+}
+
+impl Default for ReplyBuffer {
+    fn default() -> Self {
+        Self::new(Protocol::default())
+    }
 }
 
 impl ReplyBuffer {
     /// An empty buffer.
     pub fn new(protocol: Protocol) -> Self {
-        Self { bytes: Vec::new(), protocol }
+        Self { bytes: Vec::new(), protocol, limit: usize::MAX, is_over: false }
+    }
+
+    /// Sets how many bytes the buffer may hold. Strings that would make it longer are not written, and nothing is kept of
+    /// what was: see [`is_over`](Self::is_over).
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// Whether the replies would have been longer than the limit, after which the connection can only be closed.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Whether there is room for a string of so many bytes; if there is not, all is given up.
+    fn has_room_for(&mut self, len: usize) -> bool {
+        let has_room = self.bytes.len().saturating_add(len) <= self.limit;
+        if !has_room {
+            self.is_over = true;
+            self.bytes = Vec::new();
+        }
+        has_room
     }
 
     /// The version that replies are written in.
@@ -87,6 +116,9 @@ impl ReplyBuffer {
     /// A string of any bytes.
     #[inline]
     pub fn bulk(&mut self, value: &[u8]) {
+        if !self.has_room_for(value.len()) {
+            return;
+        }
         self.bytes.reserve(value.len() + 32);
         self.head(b'$', value.len() as i64);
         self.bytes.extend_from_slice(value);
@@ -95,12 +127,21 @@ impl ReplyBuffer {
 
     /// Starts a string of `len` bytes that somebody else, such as a decoder, appends to the buffer handed out:
     /// exactly `len` bytes, then [`end_bulk`](Self::end_bulk). Where that fails, truncate to
-    /// `as_bytes().len()` from before the call and answer an error instead.
+    /// `as_bytes().len()` from before the call and answer an error instead. `None` if the buffer may not hold so much, or
+    /// there is no memory for it: nothing is to be written then.
     #[inline]
-    pub fn begin_bulk(&mut self, len: usize) -> &mut Vec<u8> {
-        self.bytes.reserve(len + 32);
+    pub fn begin_bulk(&mut self, len: usize) -> Option<&mut Vec<u8>> {
+        if !self.has_room_for(len) || self.bytes.try_reserve(len + 32).is_err() {
+            self.is_over = true;
+            return None;
+        }
         self.head(b'$', len as i64);
-        &mut self.bytes
+        Some(&mut self.bytes)
+    }
+
+    /// Starts a string of `len` bytes that the sender puts in here later, followed by [`end_bulk`](Self::end_bulk).
+    pub fn begin_absent_bulk(&mut self, len: usize) {
+        self.head(b'$', len as i64);
     }
 
     /// Ends what [`begin_bulk`](Self::begin_bulk) started.
@@ -263,10 +304,22 @@ mod tests {
     #[test]
     fn a_bulk_may_be_filled_by_somebody_else() {
         let (resp2, _) = written(|replies| {
-            replies.begin_bulk(3).extend_from_slice(b"abc");
+            replies.begin_bulk(3).expect("there is no limit").extend_from_slice(b"abc");
             replies.end_bulk();
         });
         assert_eq!(resp2, r"$3\r\nabc\r\n");
+    }
+
+    #[test]
+    fn nothing_is_kept_of_replies_that_are_longer_than_the_limit() {
+        let mut replies = ReplyBuffer::default();
+        replies.set_limit(20);
+        replies.bulk(b"0123456789");
+        assert!(!replies.is_over());
+        replies.bulk(b"0123456789");
+        assert!(replies.is_over());
+        assert!(replies.begin_bulk(21).is_none());
+        assert!(replies.as_bytes().len() < 20);
     }
 
     #[test]

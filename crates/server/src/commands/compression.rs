@@ -98,7 +98,8 @@ fn explain(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     context.replies.bulk(b"original_bytes");
     context.replies.integer(value.len() as i64);
     context.replies.bulk(b"reason");
-    context.replies.bulk(reason(context, decision.as_deref(), value.len()).as_bytes());
+    let reason = reason(context, decision.as_deref(), value.len());
+    context.replies.bulk(reason.as_bytes());
     if let Some(decision) = decision {
         reply_figures(context, DECISION, &decision);
         context.replies.bulk(b"methods");

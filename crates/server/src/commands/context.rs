@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use snugly_protocol::resp::{Protocol, ReplyBuffer};
+use snugly_protocol::resp::Protocol;
 use snugly_store::{Session, StoreError, Value};
 
 use super::transactions::{Transaction, WatchList};
 use super::{Failure, Outcome};
 use crate::clients::{ClientInfo, State};
 use crate::interest::Waiter;
+use crate::replies::Replies;
 use crate::server::Server;
 use crate::worker::WorkerStats;
 
@@ -21,7 +22,7 @@ pub(crate) struct Context<'a> {
     pub(crate) session: &'a mut Session,
     pub(crate) client: &'a mut Client,
     pub(crate) server: &'a Arc<Server>,
-    pub(crate) replies: &'a mut ReplyBuffer,
+    pub(crate) replies: &'a mut Replies,
     pub(crate) stats: &'a WorkerStats,
 }
 
@@ -182,12 +183,9 @@ impl Context<'_> {
         session.exclusively(keys, |session| steps(&mut Context { session, client, server, replies, stats }))
     }
 
-    /// Answers a value, decompressed straight into the replies.
+    /// Answers a value.
     pub(crate) fn reply_value(&mut self, value: &Value) -> Outcome {
-        let out = self.replies.begin_bulk(value.len());
-        self.session.read(value, out)?;
-        self.replies.end_bulk();
-        Ok(())
+        Ok(self.replies.value(self.session, value)?)
     }
 
     /// Answers a value, or null if there is none.

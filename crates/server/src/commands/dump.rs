@@ -42,8 +42,10 @@ fn dump_list(context: &mut Context<'_>, key: &[u8]) -> Outcome {
 }
 
 fn reply_payload(replies: &mut ReplyBuffer, value: &Value<'_>) {
-    rdb::dump(value, replies.begin_bulk(rdb::dumped_len(value)));
-    replies.end_bulk();
+    if let Some(out) = replies.begin_bulk(rdb::dumped_len(value)) {
+        rdb::dump(value, out);
+        replies.end_bulk();
+    }
 }
 
 /// The options of RESTORE.
@@ -105,7 +107,9 @@ fn restore(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     }
     let ttl = u64::try_from(integer(&args[2])?)
         .map_err(|_| Failure::fixed("ERR Invalid TTL value, must be >= 0"))?;
-    let value = rdb::restore(&args[3], context.server.configuration().max_value_bytes)?;
+    let configuration = context.server.configuration();
+    // A list may be as long as a request that could write it.
+    let value = rdb::restore(&args[3], configuration.max_value_bytes, configuration.max_request_bytes)?;
     let expiry = options.expiry(ttl, context.session.now());
     if !put(context.session, database, key, &value, expiry, options.replace)? {
         return Err(BUSY_KEY);

@@ -40,7 +40,7 @@ pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: A
             if let Some(count) = context.server.http_probes.note(context.session.now()) {
                 warn!(address = %context.client.info.address, count, "closed connections that speak HTTP");
             }
-            context.replies.as_mut_vec().clear();
+            context.replies.truncate(0);
             context.client.closing = true;
             return Fate::Answered;
         }
@@ -72,7 +72,7 @@ pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: A
 
 /// Lets the client have no reply to its command, whenever there is one.
 fn silence(context: &mut Context<'_>, start: usize) {
-    context.replies.as_mut_vec().truncate(start);
+    context.replies.truncate(start);
     if let Some(wait) = &mut context.client.wait {
         wait.silent = true;
     }
@@ -130,7 +130,7 @@ fn may_debug(context: &Context<'_>) -> bool {
 
 /// Runs a command that may run, and writes its reply.
 pub(super) fn call(context: &mut Context<'_>, place: usize, args: Args<'_>) {
-    let start = context.replies.as_bytes().len();
+    let (start, wire_start) = (context.replies.as_bytes().len(), context.replies.wire_len());
     let row = &REGISTRY.rows()[place];
     if context.client.info.states.has(State::TRACKING) {
         client_tracking::remember_keys(context, row.command, args);
@@ -143,7 +143,7 @@ pub(super) fn call(context: &mut Context<'_>, place: usize, args: Args<'_>) {
     let elapsed = started.elapsed().saturating_add(delay);
     if let Err(failure) = &outcome {
         record::error(context, failure);
-        context.replies.as_mut_vec().truncate(start);
+        context.replies.truncate(start);
         context.replies.error(failure.text());
         if failure.is_for_memory() {
             // As if the command had been refused before it ran, as Valkey does it.
@@ -152,6 +152,7 @@ pub(super) fn call(context: &mut Context<'_>, place: usize, args: Args<'_>) {
         }
     }
     let reply = context.replies.as_bytes().get(start..).unwrap_or_default();
-    let run = Run { elapsed, failed: reply.first() == Some(&b'-'), reply_bytes: reply.len() };
+    let reply_bytes = context.replies.wire_len().saturating_sub(wire_start);
+    let run = Run { elapsed, failed: reply.first() == Some(&b'-'), reply_bytes };
     record::command(context, place, args, &run);
 }

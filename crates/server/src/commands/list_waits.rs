@@ -17,6 +17,7 @@ use super::{
 use crate::clients::State;
 use crate::interest::{Answer, Waiter, Wanted, act_for};
 use crate::long_double::LongDouble;
+use crate::replies::Replies;
 use crate::server::Server;
 use crate::worker::WorkerStats;
 
@@ -168,14 +169,14 @@ fn serve(context: &mut Context<'_>, waiter: &Arc<Waiter>) {
     act_for(&waiter.client);
     context.session.set_touches(!waiter.client.states.has(State::NO_TOUCH));
     let Context { session, server, stats, .. } = context;
-    let mut replies = ReplyBuffer::new(waiter.client.protocol());
+    let mut replies = Replies::new(waiter.client.protocol());
     let mut client = Client::new(waiter.client.clone(), true);
     client.database = waiter.database;
     let mut served = Context { session, client: &mut client, server, replies: &mut replies, stats };
     let started = Instant::now();
     let is_answered = take(&mut served, &waiter.wanted).unwrap_or_else(|failure| {
         record::error(&served, &failure);
-        served.replies.as_mut_vec().clear();
+        served.replies.truncate(0);
         served.replies.error(failure.text());
         true
     });

@@ -74,7 +74,7 @@ fn figures(context: &Context<'_>) -> Vec<(&'static str, Figure)> {
         ("replication.backlog", Bytes(0)),
         ("replicas.repl.buffer", Bytes(0)),
         ("clients.slaves", Bytes(0)),
-        ("clients.normal", Bytes(context.server.clients().buffered_bytes() as u64)),
+        ("clients.normal", Bytes(context.server.client_memory() as u64)),
         ("cluster.links", Bytes(0)),
         ("aof.buffer", Bytes(0)),
         ("lua.caches", Bytes(0)),
@@ -120,7 +120,7 @@ fn doctor(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     let patient = Patient {
         memory: server.memory(),
         peak: server.samples().memory_peak,
-        buffered_per_client: server.clients().buffered_bytes() as u64 / clients,
+        buffered_per_client: server.client_memory() as u64 / clients,
         allocator: server.allocator().name,
     };
     context.replies.verbatim(b"txt", patient.report().as_bytes());

@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 
 use snugly_protocol::resp::Args;
-use snugly_store::{Element, Expiry};
+use snugly_store::{Element, Expiry, Value};
 
 use super::options::{integer, is};
 use super::registry::as_c_string;
@@ -113,6 +113,30 @@ impl Weight {
     }
 }
 
+/// What GET finds for an element.
+enum Found {
+    Bytes(Vec<u8>),
+    /// A string that is read only when it is answered or stored.
+    Value(Value),
+    Nothing,
+}
+
+/// What one command may still take in memory for what it reads, in bytes.
+struct Room(usize);
+
+impl Room {
+    fn of(context: &Context<'_>) -> Room {
+        Room(context.server.longest_replies())
+    }
+
+    fn take(&mut self, bytes: usize) -> Outcome {
+        const TOO_MUCH: Failure =
+            Failure::fixed("OOM the command would take more memory than maxmemory-clients allows");
+        self.0 = self.0.checked_sub(bytes).ok_or(TOO_MUCH)?;
+        Ok(())
+    }
+}
+
 struct Item {
     element: Vec<u8>,
     weight: Weight,
@@ -127,24 +151,26 @@ fn sort_ro(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn run(context: &mut Context<'_>, key: &[u8], options: &Options<'_>) -> Outcome {
-    let mut elements = elements(context, key)?;
+    let mut room = Room::of(context);
+    let mut elements = elements(context, key, &mut room)?;
     if options.keeps_order() {
         if options.descending {
             elements.reverse();
         }
     } else {
-        elements = sorted(context, elements, options)?;
+        elements = sorted(context, elements, options, &mut room)?;
     }
     let wanted = elements.drain(options.range(elements.len())).collect();
-    let results = looked_up(context, wanted, &options.get)?;
+    let results = looked_up(context, wanted, &options.get, &mut room)?;
     match options.store {
-        Some(target) => store(context, target, &results),
+        Some(target) => store(context, target, results, &mut room),
         None => {
             context.replies.array(results.len());
             for result in &results {
                 match result {
-                    Some(bytes) => context.replies.bulk(bytes),
-                    None => context.replies.null(),
+                    Found::Bytes(bytes) => context.replies.bulk(bytes),
+                    Found::Value(value) => context.reply_value(value)?,
+                    Found::Nothing => context.replies.null(),
                 }
             }
             Ok(())
@@ -152,34 +178,53 @@ fn run(context: &mut Context<'_>, key: &[u8], options: &Options<'_>) -> Outcome 
     }
 }
 
-fn elements(context: &mut Context<'_>, key: &[u8]) -> Result<Vec<Vec<u8>>, Failure> {
+fn elements(context: &mut Context<'_>, key: &[u8], room: &mut Room) -> Result<Vec<Vec<u8>>, Failure> {
     let found = context.session.list_range(context.client.database, key, 0, -1)?;
     let mut elements = Vec::new();
+    let mut outcome = Ok(());
     if let Some(found) = found {
+        room.take(found.len() * size_of::<Vec<u8>>())?;
         elements.reserve(found.len());
-        context.session.show(&found, |element| elements.push(element.bytes().into_owned()))?;
+        context.session.show(&found, |element| {
+            let bytes = element.bytes();
+            if outcome.is_ok() {
+                outcome = room.take(bytes.len());
+            }
+            if outcome.is_ok() {
+                elements.push(bytes.into_owned());
+            }
+        })?;
     }
-    Ok(elements)
+    outcome.map(|()| elements)
 }
 
 fn sorted(
     context: &mut Context<'_>,
     elements: Vec<Vec<u8>>,
     options: &Options<'_>,
+    room: &mut Room,
 ) -> Result<Vec<Vec<u8>>, Failure> {
     let mut items = Vec::with_capacity(elements.len());
     for element in elements {
-        let weight = weight(context, &element, options)?;
+        let weight = weight(context, &element, options, room)?;
         items.push(Item { element, weight });
     }
     items.sort_by(|one, other| options.compare(one, other));
     Ok(items.into_iter().map(|item| item.element).collect())
 }
 
-fn weight(context: &mut Context<'_>, element: &[u8], options: &Options<'_>) -> Result<Weight, Failure> {
+fn weight(
+    context: &mut Context<'_>,
+    element: &[u8],
+    options: &Options<'_>,
+    room: &mut Room,
+) -> Result<Weight, Failure> {
     const NO_SCORE: Failure = Failure::fixed("ERR One or more scores can't be converted into double");
     let found = match options.by {
-        Some(pattern) => look_up(context, pattern, element)?,
+        Some(pattern) => {
+            let found = look_up(context, pattern, element)?;
+            read(context, found, room)?
+        }
         None if options.as_text => return Ok(Weight::Itself),
         None => return score(element).map(Weight::Number).ok_or(NO_SCORE),
     };
@@ -208,10 +253,12 @@ fn looked_up(
     context: &mut Context<'_>,
     elements: Vec<Vec<u8>>,
     patterns: &[&[u8]],
-) -> Result<Vec<Option<Vec<u8>>>, Failure> {
+    room: &mut Room,
+) -> Result<Vec<Found>, Failure> {
     if patterns.is_empty() {
-        return Ok(elements.into_iter().map(Some).collect());
+        return Ok(elements.into_iter().map(Found::Bytes).collect());
     }
+    room.take(elements.len().saturating_mul(patterns.len()).saturating_mul(size_of::<Found>()))?;
     let mut results = Vec::with_capacity(elements.len() * patterns.len());
     for element in &elements {
         for pattern in patterns {
@@ -227,27 +274,40 @@ fn star(pattern: &[u8]) -> Option<usize> {
 }
 
 /// The string of the key that a pattern and an element name. There are no hashes, and so no fields of any.
-fn look_up(context: &mut Context<'_>, pattern: &[u8], element: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+fn look_up(context: &mut Context<'_>, pattern: &[u8], element: &[u8]) -> Result<Found, Failure> {
     if as_c_string(pattern, usize::MAX) == ELEMENT {
-        return Ok(Some(element.to_vec()));
+        return Ok(Found::Bytes(element.to_vec()));
     }
-    let Some(star) = star(pattern) else { return Ok(None) };
+    let Some(star) = star(pattern) else { return Ok(Found::Nothing) };
     let behind = as_c_string(&pattern[star + 1..], usize::MAX);
     let arrow = behind.windows(ARROW.len()).position(|window| window == ARROW);
     if arrow.is_some_and(|arrow| arrow + ARROW.len() < behind.len()) {
-        return Ok(None);
+        return Ok(Found::Nothing);
     }
     let key = [&pattern[..star], element, &pattern[star + 1..]].concat();
     let value = context.session.touch(context.client.database, &key)?;
-    let Some(value) = value.filter(|value| !value.is_list()) else { return Ok(None) };
-    let mut bytes = Vec::new();
-    context.session.read(&value, &mut bytes)?;
-    Ok(Some(bytes))
+    Ok(value.filter(|value| !value.is_list()).map_or(Found::Nothing, Found::Value))
+}
+
+/// The bytes of what was found.
+fn read(context: &mut Context<'_>, found: Found, room: &mut Room) -> Result<Option<Vec<u8>>, Failure> {
+    match found {
+        Found::Bytes(bytes) => Ok(Some(bytes)),
+        Found::Value(value) => {
+            room.take(value.len())?;
+            let mut bytes = Vec::new();
+            context.session.read(&value, &mut bytes)?;
+            Ok(Some(bytes))
+        }
+        Found::Nothing => Ok(None),
+    }
 }
 
 /// Makes a key the list of the results; what does not exist is empty.
-fn store(context: &mut Context<'_>, key: &[u8], results: &[Option<Vec<u8>>]) -> Outcome {
-    let elements = results.iter().map(|result| Element::of(result.as_deref().unwrap_or_default()));
+fn store(context: &mut Context<'_>, key: &[u8], results: Vec<Found>, room: &mut Room) -> Outcome {
+    let read = results.into_iter().map(|found| read(context, found, room).map(Option::unwrap_or_default));
+    let results: Vec<Vec<u8>> = read.collect::<Result<_, _>>()?;
+    let elements = results.iter().map(|result| Element::of(result));
     context.session.list_write(context.client.database, key, elements, Expiry::Never)?;
     context.integer(results.len() as i64)
 }

@@ -218,7 +218,7 @@ fn run_all(context: &mut Context<'_>, transaction: &Transaction) {
     }
     // A client that its own transaction disconnects is not told what came after that.
     if let Some(told) = told {
-        context.replies.as_mut_vec().truncate(told);
+        context.replies.truncate(told);
     }
 }
 

@@ -101,7 +101,7 @@ pub(super) static CLIENTS: Group<Connected> = Group {
     each: |server, show| {
         let clients = server.clients().list();
         let input = clients.iter().map(|client| client.buffered_input.load(Ordering::Relaxed));
-        let output = clients.iter().map(|client| client.waiting_output());
+        let output = clients.iter().map(|client| client.output());
         let blocked = server.blocked_clients.load(Ordering::Relaxed);
         let connected = Connected {
             clients: clients.len(),
@@ -179,7 +179,7 @@ pub(super) static MEMORY: Group<InUse> = Group {
             system: system_memory(),
             max_memory: configuration.max_memory,
             policy: configuration.max_memory_policy.name(),
-            clients: server.clients().buffered_bytes(),
+            clients: server.client_memory(),
             allocator: server.allocator().name,
             keys_to_free: server.freeing.pending(),
             keys_freed: server.freeing.freed(),

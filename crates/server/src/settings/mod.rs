@@ -19,6 +19,7 @@ use snugly_store::{
 use tracing::level_filters::LevelFilter;
 
 use crate::access::Allowed;
+use crate::client_memory::{ClientMemory, OutputLimits};
 use crate::command_log::Kind;
 use table::ALIASES;
 pub use table::SETTINGS;
@@ -92,6 +93,10 @@ pub struct Configuration {
     pub max_value_bytes: usize,
     /// The largest request, all its arguments together, in bytes.
     pub max_request_bytes: usize,
+    /// What replies and messages of one client may take.
+    pub(crate) client_output_buffer_limit: OutputLimits,
+    /// What all clients may hold.
+    pub(crate) max_memory_clients: ClientMemory,
     /// The most requests that a transaction holds, and the most keys that a client watches.
     pub max_transaction_requests: usize,
     /// The most bytes that these take.
@@ -227,6 +232,8 @@ impl Default for Configuration {
             max_key_bytes: 0,
             max_value_bytes: DEFAULT_MAX_VALUE_LEN,
             max_request_bytes: 0,
+            client_output_buffer_limit: OutputLimits::default(),
+            max_memory_clients: ClientMemory::Bytes(0),
             max_transaction_requests: 0,
             max_transaction_bytes: 0,
             tracking_table_max_keys: 0,

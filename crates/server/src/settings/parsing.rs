@@ -11,6 +11,7 @@ use snugly_store::{Durability, EvictionPolicy};
 
 use super::DictionaryUse;
 use crate::access::Allowed;
+use crate::client_memory::ClientMemory;
 
 /// What has the form of a host and a port, or nothing. Whether there is such a host is seen when it is listened on.
 pub(super) fn host_and_port(text: &str) -> Result<String, String> {
@@ -164,6 +165,21 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
         _ => None,
     }
     .ok_or_else(|| "argument must be a memory value".to_owned())
+}
+
+/// Bytes, or percent of max-memory.
+pub(super) fn client_memory(text: &str) -> Result<ClientMemory, String> {
+    match text.strip_suffix('%') {
+        Some(percent) => in_range(percent, 1..=100).map(ClientMemory::Percent),
+        None => bytes(text).map(ClientMemory::Bytes),
+    }
+}
+
+pub(super) fn client_memory_text(memory: ClientMemory) -> String {
+    match memory {
+        ClientMemory::Bytes(bytes) => bytes.to_string(),
+        ClientMemory::Percent(percent) => format!("{percent}%"),
+    }
 }
 
 pub(super) fn policy(text: &str) -> Result<EvictionPolicy, String> {

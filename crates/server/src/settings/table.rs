@@ -3,9 +3,9 @@
 use snugly_store::MAX_KEY_LEN;
 
 use super::parsing::{
-    allowed, allowed_name, bytes, bytes_in_range, dictionary_use, dictionary_use_name, durability,
-    durability_name, file_name, folder, host_and_port, in_range, level, list_codec, list_codec_name,
-    log_length, percentiles, policy, threshold, words, yes_or_no,
+    allowed, allowed_name, bytes, bytes_in_range, client_memory, client_memory_text, dictionary_use,
+    dictionary_use_name, durability, durability_name, file_name, folder, host_and_port, in_range, level,
+    list_codec, list_codec_name, log_length, percentiles, policy, threshold, words, yes_or_no,
 };
 use super::{DEFAULT_CODEC, Setting};
 use crate::command_log::Kind;
@@ -112,6 +112,12 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "max-request-bytes", valkey_name: Some("client-query-buffer-limit"), value_name: "BYTES", default: "1gb", live: true,
         help: "The largest request, all its arguments together",
         set: |c, v| bytes_in_range(v, 1 << 20..=1 << 40).map(|n| c.max_request_bytes = n), get: |c| c.max_request_bytes.to_string() },
+    Setting { name: "max-memory-clients", valkey_name: Some("maxmemory-clients"), value_name: "BYTES", default: "1gb", live: true,
+        help: "What requests, replies and messages of all clients may take in memory, beside max-memory, in bytes or in percent of max-memory (5%); those that hold the most are disconnected, and so is who asks for a reply of more than half of it that is not one large value after the other; 0 is no limit",
+        set: |c, v| client_memory(v).map(|m| c.max_memory_clients = m), get: |c| client_memory_text(c.max_memory_clients) },
+    Setting { name: "client-output-buffer-limit", valkey_name: None, value_name: "LIMITS", default: "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", live: true,
+        help: "What replies and messages of one client may take: for each class (normal, replica, pubsub) bytes over which it is disconnected at once, bytes over which it is after some seconds, and these seconds; 0 is no limit of its own",
+        set: |c, v| c.client_output_buffer_limit.change(v, bytes), get: |c| c.client_output_buffer_limit.text() },
     Setting { name: "max-transaction-requests", valkey_name: None, value_name: "N", default: "1000000", live: true,
         help: "The most requests between MULTI and EXEC, and the most keys that a client watches",
         set: |c, v| in_range(v, 1..=u32::MAX.into()).map(|n| c.max_transaction_requests = n), get: |c| c.max_transaction_requests.to_string() },

@@ -179,6 +179,11 @@ impl Entry {
     pub(crate) fn same(&self, other: EntryRef<'_>) -> bool {
         self.0 == other.0
     }
+
+    /// A number that no other entry has as long as somebody holds this one.
+    pub(crate) fn identity(&self) -> usize {
+        self.0.addr().get()
+    }
 }
 
 impl Clone for Entry {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use snugly_codec::{Choice, DecodeError};
+use snugly_codec::{Choice, DecodeError, Dictionary};
 use snugly_learning::{Decision, with_dictionary};
 
 use super::{Session, StoreError, Value};
@@ -120,12 +120,24 @@ impl Session {
 
     pub(super) fn decode(&mut self, value: &Value, out: &mut Vec<u8>) -> Result<(), DecodeError> {
         let record = value.record();
-        if record.dictionary().is_some_and(|number| self.known.version(number).is_none()) {
-            self.follow_dictionaries();
+        if let Some(number) = record.dictionary() {
+            self.find_dictionary(number);
         }
         let known = &self.known;
         let find = |number| known.version(number).map(|version| &**version.dictionary());
         self.decoder.decode_with(&record, &find, value.len(), out)
+    }
+
+    /// The dictionary of this number, if there is one.
+    pub(super) fn dictionary(&mut self, number: u32) -> Option<Arc<Dictionary>> {
+        self.find_dictionary(number);
+        self.known.version(number).map(|version| version.dictionary().clone())
+    }
+
+    fn find_dictionary(&mut self, number: u32) {
+        if self.known.version(number).is_none() {
+            self.follow_dictionaries();
+        }
     }
 
     /// Encodes a key's value anew, as it would be if it were written now, if that is smaller or the value needs a

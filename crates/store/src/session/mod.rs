@@ -43,7 +43,7 @@ pub(crate) use packing::{Packer, Packing};
 pub(crate) use sampling::Shown;
 use sampling::Turns;
 pub use terms::{Condition, ExpireConditions, ExpireOutcome, Expiry, ManyCondition, SetOutcome, Ticket};
-pub use value::Value;
+pub use value::{KeptValue, Value};
 
 /// One thread's access to a [`Store`], with its own compression contexts, buffers and counters.
 pub struct Session {
@@ -235,6 +235,24 @@ impl Session {
     /// [`StoreError::Unreadable`] if its codec is not in this build or the record is damaged; `out` is as before.
     pub fn read(&mut self, value: &Value, out: &mut Vec<u8>) -> Result<(), StoreError> {
         self.decode(value, out).map_err(|source| StoreError::Unreadable { key: value.key().to_vec(), source })
+    }
+
+    /// Makes a value ready to be read later with [`Session::read_kept`], by any session.
+    pub fn keep(&mut self, value: Value) -> KeptValue {
+        let number = value.record().dictionary();
+        let dictionary = number.and_then(|number| self.dictionary(number));
+        KeptValue { value, dictionary }
+    }
+
+    /// As [`Session::read`], of a value that was kept.
+    ///
+    /// # Errors
+    /// As [`Session::read`].
+    pub fn read_kept(&mut self, kept: &KeptValue, out: &mut Vec<u8>) -> Result<(), StoreError> {
+        let KeptValue { value, dictionary } = kept;
+        let find = |_| dictionary.as_deref();
+        let decoded = self.decoder.decode_with(&value.record(), &find, value.len(), out);
+        decoded.map_err(|source| StoreError::Unreadable { key: value.key().to_vec(), source })
     }
 
     /// Shows keys from `cursor` on, about `count` of them, with their values as stored; gives the next cursor, 0 at

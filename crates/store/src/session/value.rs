@@ -1,6 +1,8 @@
 //! A value as it is stored: what can be told of it without decoding it.
 
-use snugly_codec::Record;
+use std::sync::Arc;
+
+use snugly_codec::{Dictionary, Record};
 
 use super::lists::ListStats;
 use crate::memory::entry::Entry;
@@ -9,7 +11,26 @@ use crate::memory::entry::Entry;
 #[derive(Clone)]
 pub struct Value(pub(super) Entry);
 
+/// A value that can be read however long it is kept, whatever becomes of its key and of its dictionary: what waits to
+/// be sent.
+pub struct KeptValue {
+    pub(super) value: Value,
+    pub(super) dictionary: Option<Arc<Dictionary>>,
+}
+
+impl KeptValue {
+    /// The value itself.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+}
+
 impl Value {
+    /// A number that no other value has as long as this one is held.
+    pub fn identity(&self) -> usize {
+        self.0.identity()
+    }
+
     /// The length in bytes, before compression. Nothing is decoded for it.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {

@@ -1,0 +1,179 @@
+"""What clients can make the server hold: replies and requests are bounded, whatever is asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from info import info
+from resp import Connection, Failure, Simple, encode
+from servers import Server
+from tested import Start
+from waiting import until
+
+pytestmark = pytest.mark.snugly_only
+
+MB = 1 << 20
+MAX_MEMORY = 32 * MB
+CLIENTS = 96 * MB
+LONGEST = 16 * MB
+THREADS = 2
+# A command holds a value that it reads or changes, what becomes of it, and the request, on each thread.
+COMMANDS = THREADS * 3 * LONGEST
+# The program itself, before anything is asked of it.
+PROGRAM = 32 * MB
+BOUND = MAX_MEMORY * 1.1 + CLIENTS + COMMANDS + PROGRAM
+
+LIMITS = [
+    *["--max-memory", "32mb", "--max-memory-clients", "96mb", "--max-value-bytes", "16mb"],
+    *["--max-request-bytes", "64mb", "--threads", str(THREADS)],
+]
+
+
+def anonymous(server: Server) -> int:
+    """Bytes of anonymous memory of a server."""
+    with open(f"/proc/{server.process.pid}/status") as status:
+        return next(int(line.split()[1]) << 10 for line in status if line.startswith("RssAnon"))
+
+
+@contextlib.contextmanager
+def watched(server: Server) -> Iterator[None]:
+    """Asserts that a server stays within the bound, and answers when it is over."""
+    most, done = [0], threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.005):
+            most[0] = max(most[0], anonymous(server))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+    with server.connect() as connection:
+        assert connection.command("PING") == Simple(b"PONG")
+    assert most[0] <= BOUND, f"{most[0] / MB:.0f} MB, at most {BOUND / MB:.0f} MB"
+
+
+def letters(letter: str, length: int = LONGEST) -> bytes:
+    return letter.encode() * length
+
+
+def fill(connection: Connection, keys: int) -> None:
+    for number in range(keys):
+        assert connection.command("SET", f"key:{number}", letters(chr(65 + number % 26))) == Simple(b"OK")
+
+
+def test_a_long_reply_of_one_large_value_takes_the_memory_of_one(start: Start) -> None:
+    server = start(*LIMITS)
+    with server.connect() as connection:
+        fill(connection, 1)
+        with watched(server):
+            connection.send(encode("MGET", *["key:0"] * 60))
+            time.sleep(0.2)
+            values = connection.read()
+        assert isinstance(values, list)
+        assert len(values) == 60
+        assert {hashlib.sha256(value).digest() for value in values} == {hashlib.sha256(letters("A")).digest()}
+
+
+@pytest.mark.parametrize(
+    "requests",
+    [
+        [["MGET", *["key:0"] * 1000]],
+        [["MULTI"], *[["GET", "key:0"]] * 1000, ["EXEC"]],
+        [["SORT", "numbers", "BY", "nosort", *["GET", "key:*"] * 1000]],
+        [["GET", "key:0"]] * 1000,
+        [["MGET", *["small"] * 100_000]],
+    ],
+    ids=lambda requests: requests[0][0],
+)
+def test_a_reader_who_stops_makes_the_server_hold_little(start: Start, requests: list[list[str]]) -> None:
+    server = start(*LIMITS)
+    with server.connect() as connection, server.connect() as stopped:
+        fill(connection, 1)
+        connection.command("SET", "small", letters("x", 40_000))
+        connection.command("RPUSH", "numbers", 0)
+        with watched(server):
+            stopped.send(b"".join(encode(*request) for request in requests))
+            time.sleep(1)
+            assert connection.command("PING") == Simple(b"PONG")
+        assert info(connection, "stats", "evicted_clients") == 0
+
+
+@pytest.mark.parametrize("keys", [1, 40], ids=["one value", "a value for each"])
+def test_many_slow_readers_share_a_value_and_the_heaviest_are_disconnected(start: Start, keys: int) -> None:
+    server = start(*LIMITS)
+    with contextlib.ExitStack() as stack, server.connect() as connection:
+        fill(connection, keys)
+        readers = [stack.enter_context(server.connect()) for _ in range(40)]
+        with watched(server):
+            for number, reader in enumerate(readers):
+                reader.send(encode("GET", f"key:{number % keys}"))
+            time.sleep(1)
+        assert (info(connection, "stats", "evicted_clients") > 0) == (keys > 1)
+        assert info(connection, "memory", "mem_clients_normal") <= CLIENTS
+
+
+def test_a_reply_that_is_longer_than_all_clients_may_hold_ends_its_connection(start: Start) -> None:
+    server = start(*LIMITS)
+    with server.connect() as connection, server.connect() as greedy:
+        for _ in range(20):
+            assert isinstance(connection.command("RPUSH", "list", letters("x", 8 * MB)), int)
+        with watched(server):
+            greedy.send(encode("LRANGE", "list", 0, -1))
+            with contextlib.suppress(ConnectionError):
+                assert greedy.read_to_end() == b""
+            assert isinstance(connection.command("SORT", "list", "ALPHA"), Failure)
+        assert info(connection, "stats", "client_output_buffer_limit_disconnections") == 1
+
+
+def test_a_payload_that_claims_much_is_refused(start: Start, peer: Server) -> None:
+    server = start(*LIMITS)
+    with peer.connect() as valkey, server.connect() as connection:
+        for _ in range(40):
+            valkey.command("RPUSH", "list", *[letters("x", 4000)] * 1000)
+        payload = valkey.command("DUMP", "list")
+        assert isinstance(payload, bytes)
+        assert len(payload) < 4 * MB
+        with watched(server):
+            assert isinstance(connection.command("RESTORE", "list", 0, payload), Failure)
+
+
+def test_a_reader_who_stops_in_the_middle_of_a_reply_is_disconnected_after_the_timeout(start: Start) -> None:
+    server = start(*LIMITS, "--timeout", "1")
+    with server.connect() as connection:
+        fill(connection, 1)
+    with server.connect() as stopped:
+        stopped.send(encode("GET", "key:0"))
+
+        def clients() -> int:
+            with server.connect() as connection:
+                return info(connection, "clients", "connected_clients")
+
+        until(lambda: clients() == 1)
+
+
+def test_output_limits_of_a_class_hold_at_once_or_after_some_time(start: Start) -> None:
+    limits = "normal 8mb 0 0 pubsub 32mb 8mb 60"
+    server = start(*LIMITS, "--client-output-buffer-limit", limits)
+    with server.connect() as connection, server.connect() as stopped:
+        shown = "normal 8388608 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60"
+        assert connection.command("CONFIG", "GET", "client-output-buffer-limit") == [
+            b"client-output-buffer-limit",
+            shown.encode(),
+        ]
+        fill(connection, 1)
+        stopped.send(encode("GET", "key:0"))
+        until(lambda: info(connection, "stats", "client_output_buffer_limit_disconnections") == 1)
+        connection.command("CONFIG", "SET", "client-output-buffer-limit", "normal 0 1mb 1")
+    with server.connect() as connection, server.connect() as stopped:
+        stopped.send(encode("GET", "key:0"))
+        until(lambda: info(connection, "stats", "client_output_buffer_limit_disconnections") == 2)
