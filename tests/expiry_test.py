@@ -13,6 +13,10 @@ from waiting import until
 FAR = 4_102_444_800
 
 
+def until_empty(connection: Connection) -> None:
+    until(lambda: connection.command("DBSIZE") == 0)
+
+
 def test_keys_whose_time_comes_in_a_pause_of_writes_stay_until_it_ends(server: Server, peer: Server) -> None:
     seen = []
     for each in (server, peer):
@@ -23,7 +27,7 @@ def test_keys_whose_time_comes_in_a_pause_of_writes_stay_until_it_ends(server: S
             time.sleep(0.4)
             seen.append([connection.command(*command) for command in (["GET", "key"], ["TTL", "key"], ["DBSIZE"])])
             connection.command("CLIENT", "UNPAUSE")
-            until(lambda connection=connection: connection.command("DBSIZE") == 0)
+            until_empty(connection)
     assert seen == [[None, -2, 1]] * 2
 
 

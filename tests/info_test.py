@@ -192,16 +192,23 @@ def test_a_connection_that_sends_too_much_is_counted(start: Start) -> None:
         assert fields(observer)["client_query_buffer_limit_disconnections"] == "1"
 
 
+def until_blocked(connection: Connection) -> None:
+    until(lambda: fields(connection, "clients")["blocked_clients"] == "1")
+
+
 def test_a_command_that_waits_is_counted_once_it_is_answered(server: Server, peer: Server) -> None:
     seen = []
     for each in (server, peer):
         with each.connect() as waiter, each.connect() as other:
             other.command("CONFIG", "RESETSTAT")
-            waited = [waiter.command("CLIENT", "ID")]
+            waited = waiter.command("CLIENT", "ID")
+            assert isinstance(waited, int)
             counts = []
-            for end in (["RPUSH", "l", 1], ["CLIENT", "UNBLOCK", waited[0]], ["CLIENT", "UNBLOCK", waited[0], "ERROR"]):
+            unblock: list[Argument] = ["CLIENT", "UNBLOCK", waited]
+            ends: list[list[Argument]] = [["RPUSH", "l", 1], unblock, [*unblock, "ERROR"]]
+            for end in ends:
                 waiter.send(encode("BLPOP", "l", 0))
-                until(lambda other=other: fields(other, "clients")["blocked_clients"] == "1")
+                until_blocked(other)
                 counts.append(fields(other, "commandstats").get("cmdstat_blpop", "")[:7])
                 other.command(*end)
                 waiter.read()
@@ -209,7 +216,7 @@ def test_a_command_that_waits_is_counted_once_it_is_answered(server: Server, pee
             waiter.read()
             found = fields(other, "everything")
             blpop = re.sub("usec[a-z_]*=[0-9.]+,", "", found["cmdstat_blpop"])
-            total = re.findall(r"tot-cmds=(\d+)", content(other.command("CLIENT", "LIST", "ID", waited[0])))
+            total = re.findall(r"tot-cmds=(\d+)", content(other.command("CLIENT", "LIST", "ID", waited)))
             seen.append((counts, blpop, found["errorstat_UNBLOCKED"], total))
     assert seen[0] == seen[1]
 

@@ -178,7 +178,8 @@ def test_clients_are_listed_with_what_people_look_for(connection: Connection) ->
 def test_encodings_of_lists_are_named_as_valkey_names_them(connection: Connection, peer: Server) -> None:
     with peer.connect() as valkey:
         for length in range(8180, 8200):
-            element, names = "x" * length, []
+            element = "x" * length
+            names: list[list[Reply]] = []
             for each in (connection, valkey):
                 names.append([])
                 for command in (["RPUSH", "l", element], ["RPUSH", "l", "a"], ["RPOP", "l"], ["LSET", "l", 0, "b"]):

@@ -41,6 +41,28 @@ def test_a_graceful_end_keeps_everything(tmp_path: Path, durability: str) -> Non
         assert len(scan(connection, 0)) == 501
 
 
+def test_damage_in_the_journal_takes_one_write_and_is_told(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    options = ["--storage", str(store), "--durability", "fsync"]
+    with servers.snugly(*options, "--commit-interval", "60000") as server:
+        with server.connect() as connection:
+            for number in range(100):
+                connection.command("SET", f"key:{number}", b"value:%d" % number)
+        server.process.kill()
+        server.process.wait()
+    journal = store / "journal.0"
+    content = bytearray(journal.read_bytes())
+    content[content.index(b"value:50")] ^= 1
+    journal.write_bytes(content)
+    checked = subprocess.run([str(snugly_binary()), "check", str(store)], capture_output=True, text=True, check=False)
+    assert checked.returncode != 0
+    assert "1 records of the journal are damaged: their changes are lost" in checked.stdout
+    with servers.snugly(*options) as server, server.connect() as connection:
+        assert "damage in the journal: changes that were answered are lost" in server.output()
+        values = [connection.command("GET", f"key:{number}") for number in range(100)]
+        assert values == [b"value:%d" % number if number != 50 else None for number in range(100)]
+
+
 def test_more_than_memory_holds_is_read_from_disk(tmp_path: Path) -> None:
     values = {b"key:%d" % number: random.Random(number).randbytes(2_000) for number in range(3_000)}
     with (

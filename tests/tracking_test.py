@@ -283,8 +283,6 @@ def test_a_full_table_forgets_keys_and_tells_so(start: Start) -> None:
 
 def test_a_lower_limit_forgets_keys_at_once(server: Server) -> None:
     with server.connect(3) as client, server.connect() as observer:
-        before = observer.command("CONFIG", "GET", "tracking-table-max-keys")
-        assert isinstance(before, list)
         try:
             client.command("CLIENT", "TRACKING", "ON")
             client.send(b"".join(encode("GET", f"key:{number}") for number in range(500)))
@@ -294,7 +292,7 @@ def test_a_lower_limit_forgets_keys_at_once(server: Server) -> None:
             until(lambda: stats(observer)[b"total_keys"] == 10)
             assert len(messages(client)) == 490
         finally:
-            observer.command("CONFIG", "SET", *before)
+            observer.command("CONFIG", "SET", "tracking-table-max-keys", 1_000_000)
 
 
 @pytest.mark.parametrize("mode", [[], ["BCAST"]], ids=["keys", "prefixes"])

@@ -47,6 +47,12 @@ pub(crate) fn check(matches: &ArgMatches) -> Result<()> {
     if report.journaled_changes > 0 {
         println!("changes in the journal, still to be taken over: {}", HumanCount(report.journaled_changes));
     }
+    if report.is_journal_cut {
+        println!(
+            "the last record of the journal is not whole: it was being written when the server ended, and its changes \
+             were not answered; or it is damaged, and they are lost"
+        );
+    }
     if report.orphaned_chunks > 0 {
         println!(
             "chunks that belong to no key, left behind by damaged rows: {}",

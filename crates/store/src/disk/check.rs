@@ -10,7 +10,7 @@ use snugly_codec::{Dictionary, LoadError};
 use super::dictionary::{self, DictionaryRow};
 use super::engine::{Engine, EngineError, Read, Table};
 use super::files::{self, DATA_FILE, OpenError, Opened};
-use super::journal;
+use super::leftover::leftover;
 use super::lists;
 use super::lookup;
 use super::private;
@@ -32,6 +32,8 @@ pub struct CheckReport {
     pub flushed_rows: u64,
     /// Changes in the journal that the next start takes over; not a fault.
     pub journaled_changes: u64,
+    /// Whether the last record of the journal is not whole: it was torn, before its changes were answered, or is damaged.
+    pub is_journal_cut: bool,
     /// Chunks that no row refers to: room lost until the store is compacted or the chunks' row is mended.
     pub orphaned_chunks: u64,
     /// Nodes of lists that no list has: room lost.
@@ -65,7 +67,8 @@ impl CheckReport {
 /// [`OpenError`] if the store cannot be opened or read.
 pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, OpenError> {
     let Opened { engine, identity, state, applied, lock } = files::open_offline(path)?;
-    let leftover = journal::leftover(path, applied).map_err(|reason| files::failed(path, reason))?;
+    let leftover =
+        leftover(path, identity.hash_key, applied).map_err(|reason| files::failed(path, reason))?;
     let snapshot = engine.read().map_err(files::engine_failed(path))?;
     let mut checker = Checker {
         report: CheckReport::default(),
@@ -83,6 +86,11 @@ pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, Open
     for contents in &state.contents {
         let generation = contents.generation;
         checker.contents.insert(generation, Contents { generation, ..Contents::default() });
+    }
+    if leftover.lost > 0 {
+        checker
+            .report
+            .fault(format!("{} records of the journal are damaged: their changes are lost", leftover.lost));
     }
     checker.entries(&snapshot).map_err(files::engine_failed(path))?;
     checker.nodes();
@@ -110,6 +118,7 @@ pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, Open
     drop(lock);
     Ok(CheckReport {
         journaled_changes: leftover.items.len() as u64,
+        is_journal_cut: leftover.is_cut,
         used_bytes: usage.used,
         file_bytes: usage.file,
         ..checker.report

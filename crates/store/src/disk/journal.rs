@@ -5,14 +5,15 @@
 //! nothing is ever removed and the length never changes: a sync has to wait for the bytes alone.
 
 use std::fs::{self, File};
+use std::hash::Hasher as _;
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use siphasher::sip::SipHasher13;
 use snugly_codec::Record as StoredRecord;
-use tracing::{error, warn};
-use xxhash_rust::xxh3::Xxh3;
+use tracing::warn;
 
 use super::engine::Engine as _;
 use super::files::sync_folder;
@@ -20,12 +21,13 @@ use super::private;
 use super::queue::{Change, Item};
 use super::row::{Damaged, verify_record};
 use super::{Durability, Shared, Storage};
+use crate::hash::HashKey;
 use crate::memory::entry::{Access, Entry, MAX_KEY_LEN};
 use crate::quicklist::stored::Directory;
 use crate::store::system_time;
 
 /// `length u32 | number u64 | checksum u64`, little-endian.
-const HEADER_LEN: usize = 20;
+pub(super) const HEADER_LEN: usize = 20;
 /// How long a file is at most and at least, in bytes.
 const MOST_BYTES: u64 = 16 << 20;
 const LEAST_BYTES: u64 = 256 << 10;
@@ -45,13 +47,6 @@ const PUT_PACKED_EXPIRING: u8 = 9;
 const PUT_LIST: u8 = 10;
 const PUT_LIST_EXPIRING: u8 = 11;
 
-/// The changes that the engine is missing, as they were found when the store was opened.
-pub(super) struct Leftover {
-    pub(super) items: Vec<Item>,
-    /// The number of the last record.
-    pub(super) last: u64,
-}
-
 pub(super) struct Journal {
     /// Two, or none if the disk had no room for them.
     files: Vec<File>,
@@ -61,6 +56,7 @@ pub(super) struct Journal {
     active: usize,
     at: u64,
     capacity: u64,
+    hash_key: HashKey,
     /// The last record's number.
     number: u64,
     record: Vec<u8>,
@@ -76,7 +72,7 @@ enum Refusal {
     Io(io::Error),
 }
 
-fn paths(folder: &Path) -> [PathBuf; 2] {
+pub(super) fn paths(folder: &Path) -> [PathBuf; 2] {
     ["journal.0", "journal.1"].map(|name| folder.join(name))
 }
 
@@ -94,41 +90,6 @@ pub(super) fn reserved(storage: &Storage) -> u64 {
     2 * capacity(storage)
 }
 
-/// What the journal in a folder has behind the record `applied`, if there is a journal.
-pub(super) fn leftover(folder: &Path, applied: u64) -> io::Result<Leftover> {
-    let mut records = Vec::new();
-    let mut files = Vec::new();
-    for path in paths(folder) {
-        match fs::read(&path) {
-            Ok(bytes) => files.push(bytes),
-            Err(reason) if reason.kind() == io::ErrorKind::NotFound => {}
-            Err(reason) => return Err(reason),
-        }
-    }
-    for bytes in &files {
-        records.extend(Records { bytes, at: 0, expected: None });
-    }
-    records.retain(|record| record.number > applied);
-    records.sort_unstable_by_key(|record| record.number);
-    records.dedup_by_key(|record| record.number);
-    let mut found = Leftover { items: Vec::new(), last: applied };
-    for record in records {
-        let missing = record.number - found.last - 1;
-        match decode(record.payload) {
-            Ok(items) if missing == 0 => found.items.extend(items),
-            Ok(items) => {
-                error!(records = missing, path = %folder.display(), "damage in the journal: changes are lost");
-                found.items.extend(items);
-            }
-            Err(Damaged) => {
-                error!(path = %folder.display(), "a record of the journal makes no sense; its changes are lost")
-            }
-        }
-        found.last = record.number;
-    }
-    Ok(found)
-}
-
 /// Removes a journal whose records the engine has.
 fn remove(folder: &Path) -> io::Result<()> {
     for path in paths(folder) {
@@ -143,7 +104,7 @@ fn remove(folder: &Path) -> io::Result<()> {
 impl Journal {
     /// Begins a journal behind the record `applied`, up to which the engine has everything; `None` where there is to be
     /// none.
-    pub(super) fn open(storage: &Storage, applied: u64) -> io::Result<Option<Journal>> {
+    pub(super) fn open(storage: &Storage, hash_key: HashKey, applied: u64) -> io::Result<Option<Journal>> {
         let capacity = capacity(storage);
         if capacity == 0 {
             remove(&storage.path)?;
@@ -157,7 +118,16 @@ impl Journal {
             warn!(path = %storage.path.display(), "the disk has no room for a journal: writes will be slow");
         }
         let last = [applied; 2];
-        Ok(Some(Journal { files, last, active: 0, at: 0, capacity, number: applied, record: Vec::new() }))
+        Ok(Some(Journal {
+            files,
+            last,
+            active: 0,
+            at: 0,
+            capacity,
+            hash_key,
+            number: applied,
+            record: Vec::new(),
+        }))
     }
 
     /// How many bytes the files take: less than is left to them where the disk had no room.
@@ -182,7 +152,7 @@ impl Journal {
         let (header, payload) = self.record.split_at_mut(HEADER_LEN);
         header[..4].copy_from_slice(&(payload.len() as u32).to_le_bytes());
         header[4..12].copy_from_slice(&number.to_le_bytes());
-        header[12..].copy_from_slice(&checksum(number, payload).to_le_bytes());
+        header[12..].copy_from_slice(&checksum(self.hash_key, number, payload).to_le_bytes());
         let (active, at) = match self.at + len <= self.capacity {
             true => (self.active, self.at),
             false if self.may_turn(applied) => (1 - self.active, 0),
@@ -266,62 +236,12 @@ pub(super) fn run(shared: &Shared, mut journal: Journal) {
     }
 }
 
-struct Record<'a> {
-    number: u64,
-    payload: &'a [u8],
-}
-
-/// The records of a file, from its start to the first place where there is none.
-struct Records<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    /// The number that the next record must have, once one was found: what is behind the last one is older.
-    expected: Option<u64>,
-}
-
-impl<'a> Records<'a> {
-    /// The header at a place, and its payload if the file is long enough.
-    fn header(&self, at: usize) -> Option<(u64, u64, &'a [u8])> {
-        let (header, rest) = self.bytes.get(at..)?.split_first_chunk::<HEADER_LEN>()?;
-        let number =
-            |from: usize| u64::from_le_bytes(header[from..from + 8].try_into().expect("eight bytes"));
-        let len = u32::from_le_bytes(header[..4].try_into().expect("four bytes")) as usize;
-        let payload = rest.get(..len).filter(|payload| !payload.is_empty())?;
-        Some((number(4), number(12), payload))
-    }
-
-    fn record(&self, at: usize, expected: Option<u64>) -> Option<Record<'a>> {
-        let (number, stored, payload) = self.header(at)?;
-        let is_next = expected.is_none_or(|expected| expected == number);
-        (is_next && stored == checksum(number, payload)).then_some(Record { number, payload })
-    }
-}
-
-impl<'a> Iterator for Records<'a> {
-    type Item = Record<'a>;
-
-    fn next(&mut self) -> Option<Record<'a>> {
-        let mut record = self.record(self.at, self.expected);
-        if record.is_none()
-            && let Some(expected) = self.expected
-            && let Some((_, _, payload)) = self.header(self.at)
-        {
-            // Behind a record that was torn there is nothing; where there is more, it is damaged.
-            self.at += HEADER_LEN + payload.len();
-            record = self.record(self.at, Some(expected + 1));
-        }
-        let found = record?;
-        self.at += HEADER_LEN + found.payload.len();
-        self.expected = Some(found.number + 1);
-        Some(found)
-    }
-}
-
-fn checksum(number: u64, payload: &[u8]) -> u64 {
-    let mut checksum = Xxh3::new();
-    checksum.update(&number.to_le_bytes());
-    checksum.update(payload);
-    checksum.digest()
+/// SipHash-1-3 of a record, with the store's key: nobody who writes values can make what is taken for a record.
+pub(super) fn checksum(hash_key: HashKey, number: u64, payload: &[u8]) -> u64 {
+    let mut checksum = SipHasher13::new_with_keys(hash_key[0], hash_key[1]);
+    checksum.write(&number.to_le_bytes());
+    checksum.write(payload);
+    checksum.finish()
 }
 
 fn encode(item: &Item, out: &mut Vec<u8>) {
@@ -451,8 +371,10 @@ impl<'a> Reader<'a> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::leftover::{Leftover, leftover};
     use super::*;
 
+    const KEY: HashKey = [1, 2];
     const SMALL: u64 = MIN_BUDGET / BUDGET_SHARE;
     const MIN_BUDGET: u64 = super::super::MIN_MAX_DISK;
 
@@ -487,7 +409,9 @@ mod tests {
     }
 
     fn open(folder: &Path, applied: u64) -> Journal {
-        Journal::open(&storage(folder), applied).expect("there is room").expect("writes wait for the disk")
+        Journal::open(&storage(folder), KEY, applied)
+            .expect("there is room")
+            .expect("writes wait for the disk")
     }
 
     /// Puts a value of this length, different for each number.
@@ -497,7 +421,7 @@ mod tests {
 
     /// What would be taken over, as bytes.
     fn found(folder: &Path, applied: u64) -> (Vec<u8>, u64) {
-        let leftover = leftover(folder, applied).expect("the files can be read");
+        let leftover = leftover(folder, KEY, applied).expect("the files can be read");
         (encoded(&leftover.items), leftover.last)
     }
 
@@ -555,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_record_is_the_end_and_a_damaged_one_is_passed_over() {
+    fn a_torn_record_is_the_end() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut journal = open(folder.path(), 0);
         let mut ends = vec![0];
@@ -571,11 +495,82 @@ mod tests {
             fs::write(&path, &torn).expect("it can be written");
             assert_eq!(found(folder.path(), 0), (expected(1..=3, 50), 3));
         }
+    }
+
+    /// A journal of so many records, as bytes, and where each of them ends.
+    fn written(folder: &Path, count: u64) -> (Vec<u8>, Vec<usize>) {
+        let mut journal = open(folder, 0);
+        let ends = (1..=count).map(|number| {
+            journal.append(&numbered(number, 50), 0).expect("there is room");
+            journal.at as usize
+        });
+        let ends = ends.collect();
+        (fs::read(&paths(folder)[0]).expect("it can be read"), ends)
+    }
+
+    fn found_in(folder: &Path, bytes: &[u8]) -> Leftover {
+        fs::write(&paths(folder)[0], bytes).expect("it can be written");
+        leftover(folder, KEY, 0).expect("the files can be read")
+    }
+
+    #[test]
+    fn damage_anywhere_takes_one_record_and_is_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (whole, ends) = written(folder.path(), 5);
+        for at in 0..ends[4] {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1 << (at % 8);
+            let leftover = found_in(folder.path(), &damaged);
+            let hit = 1 + ends.iter().filter(|end| **end <= at).count() as u64;
+            let others = (1..=5).filter(|number| *number != hit);
+            assert_eq!(encoded(&leftover.items), expected(others, 50), "byte {at}");
+            assert_eq!(leftover.lost, u64::from(hit < 5), "byte {at}");
+            let names_number = (ends[3] + 4..ends[3] + 12).contains(&at);
+            assert!(leftover.is_cut == (hit == 5) || names_number, "byte {at}");
+        }
+    }
+
+    #[test]
+    fn damaged_neighbours_are_passed_over() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (whole, ends) = written(folder.path(), 6);
         let mut damaged = whole.clone();
-        damaged[ends[2] - 1] ^= 1;
-        fs::write(&path, &damaged).expect("it can be written");
-        let kept = [expected(1..=1, 50), expected(3..=4, 50)].concat();
-        assert_eq!(found(folder.path(), 0), (kept, 4));
+        damaged[ends[0]..ends[2]].fill(0xee);
+        let leftover = found_in(folder.path(), &damaged);
+        let kept = [expected(1..=1, 50), expected(4..=6, 50)].concat();
+        assert_eq!((encoded(&leftover.items), leftover.lost), (kept, 2));
+    }
+
+    #[test]
+    fn a_value_that_looks_like_a_record_is_none() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let payload = encoded(&numbered(7, 10));
+        let mut forged = Vec::new();
+        forged.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+        forged.extend_from_slice(&2u64.to_le_bytes());
+        // The checksum of earlier programs, which anybody can make.
+        let unkeyed = xxhash_rust::xxh3::xxh3_64(&[&2u64.to_le_bytes()[..], &payload].concat());
+        forged.extend_from_slice(&unkeyed.to_le_bytes());
+        forged.extend_from_slice(&payload);
+        let mut journal = open(folder.path(), 0);
+        journal.append(&[put(b"key", &forged, None)], 0).expect("there is room");
+        let mut damaged = fs::read(&paths(folder.path())[0]).expect("it can be read");
+        damaged[HEADER_LEN] ^= 1;
+        let leftover = found_in(folder.path(), &damaged);
+        assert_eq!((leftover.items.len(), leftover.is_cut), (0, true));
+    }
+
+    #[test]
+    fn records_of_earlier_programs_are_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut bytes, ends) = written(folder.path(), 3);
+        for (number, start) in (1u64..).zip([0, ends[0], ends[1]]) {
+            let payload = bytes[start + HEADER_LEN..ends[number as usize - 1]].to_vec();
+            let unkeyed = xxhash_rust::xxh3::xxh3_64(&[&number.to_le_bytes()[..], &payload].concat());
+            bytes[start + 12..start + HEADER_LEN].copy_from_slice(&unkeyed.to_le_bytes());
+        }
+        let leftover = found_in(folder.path(), &bytes);
+        assert_eq!((encoded(&leftover.items), leftover.lost), (expected(1..=3, 50), 0));
     }
 
     #[test]
@@ -583,7 +578,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         drop(open(folder.path(), 0));
         let batched = Storage { durability: Durability::Batched, ..storage(folder.path()) };
-        assert!(Journal::open(&batched, 0).expect("it can be removed").is_none());
+        assert!(Journal::open(&batched, KEY, 0).expect("it can be removed").is_none());
         assert!(paths(folder.path()).iter().all(|path| !path.exists()));
         assert_eq!((reserved(&batched), reserved(&storage(folder.path()))), (0, 2 * SMALL));
     }

@@ -21,6 +21,7 @@ mod files;
 #[cfg(fuzzing)]
 mod fuzzing;
 mod journal;
+mod leftover;
 mod lists;
 mod lmdb;
 mod lookup;
@@ -56,6 +57,7 @@ use dictionary::DictionaryRow;
 use engine::{Engine, Read, Table, Usage};
 use files::{Lock, Opened};
 use journal::Journal;
+use leftover::leftover;
 use lmdb::Lmdb;
 use queue::Queue;
 use row::{Damaged, Generation};
@@ -249,7 +251,9 @@ impl Disk {
         state.extend_to(databases);
         let refused = |reason| files::failed(&storage.path, reason);
         let no_thread = |reason| OpenError::NoThread { path: storage.path.clone(), reason };
-        let leftover = journal::leftover(&storage.path, applied).map_err(refused)?;
+        let hash_key = identity.hash_key;
+        let leftover = leftover(&storage.path, hash_key, applied).map_err(refused)?;
+        leftover.log(&storage.path);
         let usage = engine.read().and_then(|snapshot| snapshot.usage());
         let usage = usage.map_err(files::engine_failed(&storage.path))?;
         let shared = Arc::new(Shared {
@@ -263,10 +267,9 @@ impl Disk {
             _lock: lock,
         });
         shared.note_usage(usage);
-        let hash_key = identity.hash_key;
         let state = writer::replay(&shared, state, hash_key, leftover)
             .map_err(files::engine_failed(&storage.path))?;
-        let journal = Journal::open(&storage, shared.applied()).map_err(refused)?;
+        let journal = Journal::open(&storage, hash_key, shared.applied()).map_err(refused)?;
         shared.status.journal.store(journal.as_ref().map_or(0, Journal::bytes), Ordering::Relaxed);
         let generations = state.contents.iter().map(|contents| contents.generation).collect();
         let disk =

@@ -13,7 +13,7 @@ use tracing::{error, info};
 use super::Shared;
 use super::dictionary;
 use super::engine::{Engine, EngineError, Read, Table, Write};
-use super::journal::Leftover;
+use super::leftover::Leftover;
 use super::lists;
 use super::lookup;
 use super::old::{
