@@ -37,6 +37,11 @@ const RETRY_AFTER: Duration = Duration::from_millis(100);
 const LAST_ATTEMPTS: u32 = 20;
 /// How much is removed at least when a commit found no room, in bytes.
 const SHED_BYTES: u64 = 1 << 20;
+/// How long a commit waits for readers to let go of pages, and how often.
+const READ_AFTER: Duration = Duration::from_millis(20);
+const LONGEST_READ: u32 = 250;
+/// Times that all keys are looked at for what can go, before there is nothing.
+const PASSES: u8 = 4;
 
 struct Writer<'a> {
     shared: &'a Shared,
@@ -95,12 +100,14 @@ pub(super) fn run(shared: &Shared, state: State, hash_key: [u64; 2]) {
                 Vec::new()
             }
             Err(failure) => {
-                let made_room = matches!(failure, EngineError::NoSpace) && writer.shed(&items);
-                if !made_room {
+                let is_full = matches!(failure, EngineError::NoSpace);
+                if is_full && writer.shed(&items) {
+                    // There may be room now.
+                } else if is_full && attempts < LONGEST_READ && writer.waits_for_readers() {
+                    thread::sleep(READ_AFTER);
+                } else {
                     writer.failed(&failure);
                     shared.queue.failed(sequence);
-                }
-                if !made_room {
                     thread::sleep(RETRY_AFTER);
                 }
                 items
@@ -151,6 +158,12 @@ impl Writer<'_> {
         }
     }
 
+    /// Whether there is room for what waits in pages that nobody needs but those who began to read before they were freed.
+    fn waits_for_readers(&self) -> bool {
+        let usage = self.shared.engine.read().and_then(|snapshot| snapshot.usage());
+        usage.is_ok_and(|usage| usage.used + 2 * self.shared.queue.bytes() as u64 + SHED_BYTES < usage.file)
+    }
+
     fn failed(&self, failure: &EngineError) {
         if self.shared.status.broken.load(Ordering::Relaxed) {
             return;
@@ -199,6 +212,8 @@ impl Writer<'_> {
         let mut most = self.shared.storage.rows_at_once();
         loop {
             match self.shed_some(items, most) {
+                // Those that were looked at are in use: the next ones, or what a later pass does not spare.
+                Ok(0) if (1..=PASSES).contains(&self.passes) => {}
                 Ok(removed) => return removed > 0,
                 Err(EngineError::NoSpace) if most > 1 => most /= 4,
                 Err(_) => return false,
@@ -490,7 +505,7 @@ impl Writer<'_> {
             true => self.next_to_expire(transaction)?,
             false => self.next_of_the_hand(transaction)?,
         };
-        // The first passes spare what is in use.
+        // The first passes spare what is used often.
         let spare_used = self.passes < 2;
         let mut freed = 0;
         for old in candidates {
@@ -514,7 +529,7 @@ impl Writer<'_> {
         } else {
             self.passes = self.passes.saturating_add(1);
         }
-        let is_stuck = self.passes > 4 && state.dead.is_empty();
+        let is_stuck = self.passes > PASSES && state.dead.is_empty();
         effects.full = excess > 0 && is_stuck;
         effects.more = !is_stuck;
         Ok(())
