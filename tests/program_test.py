@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -31,7 +33,10 @@ def serve(*options: str, **environment: str) -> subprocess.CompletedProcess[str]
         (["--port", "nonsense"], ["--port", "nonsense"]),
         (["--port", "70000"], ["--port", "70000"]),
         (["--no-such-flag"], ["--no-such-flag"]),
-        (["--compression", "brotli"], ["brotli", "zstd"]),
+        (["--compression", "brotli"], ["--compression", "brotli", "zstd", "auto"]),
+        (["--requirepass", "secret"], ["--requirepass", "--password"]),
+        (["--save", ""], ["--save", "--storage"]),
+        (["--unixsocket", "/tmp/socket"], ["--unixsocket", "--bind"]),
         (["--compression", "zstd", "--compression-level", "23"], ["23", "22"]),
         (["--compression", "lz4", "--compression-level", "-129"], ["-129", "-128"]),
         (["--max-memory", "lots"], ["--max-memory", "lots"]),
@@ -51,6 +56,17 @@ def test_a_bad_flag_is_a_clear_error(options: list[str], told: list[str]) -> Non
         assert words in done.stderr
     assert "panicked" not in done.stderr
     assert len(done.stderr.splitlines()) < 12
+
+
+def test_a_file_that_cannot_be_loaded_is_told_once(tmp_path: Path) -> None:
+    done = serve("--port", "0", "--load-rdb", str(tmp_path / "none.rdb"))
+    assert done.returncode == 1
+    assert done.stderr.count("No such file") == 1
+
+
+def test_the_version_names_the_commit_that_it_was_built_from() -> None:
+    done = subprocess.run([str(servers.snugly_binary()), "--version"], capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"snugly \d+\.\d+\.\d+( \([0-9a-f]{12}\))?\n", done.stdout)
 
 
 def test_a_bad_environment_variable_is_a_clear_error() -> None:

@@ -1,11 +1,14 @@
 //! What all threads share, and the server's life: listen, hand connections to the workers, stop.
 
 use std::convert::Infallible;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::Poll;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -514,7 +517,15 @@ fn accept_until_stopped(
             tasks.spawn(accept(server.clone(), listener, workers.clone()));
         }
         tasks.spawn(keep_house(server.clone()));
-        server.stop.notified().await;
+        let mut stopped = pin!(server.stop.notified());
+        let is_stopped = poll_fn(|context| match stopped.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(true),
+            Poll::Pending => tasks.poll_join_next(context).map(|_| false),
+        });
+        if !is_stopped.await {
+            // A task has panicked. The thread ends before its time, which is told.
+            return;
+        }
         info!("stopping: no more connections are accepted");
         tasks.shutdown().await;
         server.stopping.store(true, Ordering::SeqCst);

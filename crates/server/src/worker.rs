@@ -191,7 +191,7 @@ pub(crate) fn run(server: &Arc<Server>, runtime: Runtime, mut assignments: Assig
         stats,
     }));
     let tasks = LocalSet::new();
-    tasks.spawn_local({
+    let assigning = tasks.spawn_local({
         let (server, worker) = (server.clone(), worker.clone());
         async move {
             loop {
@@ -215,5 +215,8 @@ pub(crate) fn run(server: &Arc<Server>, runtime: Runtime, mut assignments: Assig
             }
         }
     });
-    runtime.block_on(tasks);
+    if runtime.block_on(tasks.run_until(assigning)).is_ok() {
+        runtime.block_on(tasks);
+    }
+    // Else it has panicked, and the thread ends before its time, which is told.
 }

@@ -30,7 +30,7 @@ pub(crate) const JOBS: &[Job] = &[
 /// The whole command line.
 pub(crate) fn command() -> Command {
     Command::new("snugly")
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(env!("PROGRAM_VERSION"))
         .about("Caches that keep their values compressed")
         .subcommand_required(true)
         .arg_required_else_help(true)

@@ -4,7 +4,8 @@ use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::thread;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use clap::builder::UnknownArgumentValueParser;
 use clap::{Arg, ArgMatches, Command};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -24,6 +25,36 @@ pub(crate) fn command(command: Command) -> Command {
              Every option can also be given in the environment; a flag beats the environment.",
         )
         .args(SETTINGS.iter().map(argument))
+        .args(VALKEY_NAMES.iter().map(|(name, hint)| foreign_argument(name, hint)))
+}
+
+/// Options of valkey-server that are called something else here, or that there are none of.
+const VALKEY_NAMES: &[(&str, &str)] = &[
+    ("appendonly", "to keep everything on disk, use --storage FOLDER"),
+    ("appendfsync", "to answer writes once they are on disk, use --durability fsync"),
+    ("daemonize", "snugly stays in the foreground: let a service manager run it"),
+    ("logfile", "the log goes to standard error: redirect that"),
+    ("maxclients", "use --max-clients N"),
+    ("maxmemory", "use --max-memory BYTES"),
+    ("maxmemory-clients", "use --max-memory-clients BYTES"),
+    ("maxmemory-policy", "use --max-memory-policy POLICY"),
+    ("requirepass", "use --password PASSWORD, or SNUGLY_PASSWORD in the environment, which nobody else sees"),
+    (
+        "save",
+        "snugly saves nothing by itself: to keep everything on disk use --storage FOLDER, or ask for SAVE",
+    ),
+    ("unixsocket", "snugly listens on TCP only: use --bind ADDRESS and --port PORT"),
+];
+
+fn foreign_argument(name: &'static str, hint: &'static str) -> Arg {
+    let parser = UnknownArgumentValueParser::suggest(hint);
+    let argument = Arg::new(name).long(name).value_name("VALUE").hide(true);
+    argument.num_args(0..=1).allow_hyphen_values(true).value_parser(parser)
+}
+
+/// Whether the environment asks for a log without colours (https://no-color.org).
+fn asks_for_no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 fn argument(setting: &'static Setting) -> Arg {
@@ -50,7 +81,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     tracing_subscriber::fmt()
         .with_max_level(configuration.log_level)
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_ansi(std::io::stderr().is_terminal() && !asks_for_no_color())
         // Else it would complain of a log that cannot be written on the log, and panic.
         .log_internal_errors(false)
         .init();
@@ -66,7 +97,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let _ = std::io::stderr().write_all(banner(running.server(), compression).as_bytes());
 
     let server = running.server().clone();
-    thread::spawn(move || {
+    let follow_signals = move || {
         let mut is_stopping = false;
         for signal in signals.forever() {
             match signal {
@@ -78,7 +109,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
                 }
             }
         }
-    });
+    };
+    let thread = thread::Builder::new().name("signals".into()).spawn(follow_signals);
+    thread.context("the system refuses a thread that waits for signals; raise the limits of the process")?;
     running.wait()?;
     info!("stopped");
     Ok(())

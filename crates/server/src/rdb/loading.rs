@@ -16,30 +16,30 @@ use tracing::{info, warn};
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// The file cannot be opened.
-    #[error("cannot open {path}: {source}", path = path.display())]
+    #[error("cannot open {path}: {reason}", path = path.display())]
     Open {
         /// The file.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        reason: io::Error,
     },
     /// It is no RDB file that can be read, or damaged.
-    #[error("{path}: {source}", path = path.display())]
+    #[error("{path}: {reason}", path = path.display())]
     File {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        source: FileError,
+        reason: FileError,
     },
     /// A key of the file cannot be kept.
-    #[error("{path}: the key {key:?} cannot be kept: {source}", path = path.display(), key = String::from_utf8_lossy(key))]
+    #[error("{path}: the key {key:?} cannot be kept: {reason}", path = path.display(), key = String::from_utf8_lossy(key))]
     Store {
         /// The file.
         path: PathBuf,
         /// The key.
         key: Vec<u8>,
         /// Why.
-        source: StoreError,
+        reason: StoreError,
     },
     /// The file has more databases than the store.
     #[error("{path} has keys in database {database}, and there are {databases} databases: start with --databases {wanted}", path = path.display(), wanted = database + 1)]
@@ -78,13 +78,13 @@ struct Found {
 /// [`LoadError`]; what was loaded until then is in the store.
 pub(crate) fn load(store: &Arc<Store>, path: &Path, max_value_len: usize) -> Result<(), LoadError> {
     let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
-    let (len, file) = opened.map_err(|source| LoadError::Open { path: path.to_owned(), source })?;
+    let (len, file) = opened.map_err(|reason| LoadError::Open { path: path.to_owned(), reason })?;
     let is_empty = (0..store.databases())
         .all(|database| store.database_stats(database).is_ok_and(|stats| stats.keys == 0));
     if !is_empty {
         return Err(LoadError::NotEmpty { path: path.to_owned() });
     }
-    let failed = |source| LoadError::File { path: path.to_owned(), source };
+    let failed = |reason| LoadError::File { path: path.to_owned(), reason };
     let mut reader = Reader::new(file, max_value_len).map_err(failed)?;
     let (started, mut told) = (Instant::now(), Instant::now());
     let (mut session, mut found, mut database) = (store.session(), Found::default(), 0);
@@ -99,10 +99,10 @@ pub(crate) fn load(store: &Arc<Store>, path: &Path, max_value_len: usize) -> Res
                     })?;
             }
             Event::Entry(entry) => {
-                found.keep(&mut session, database, &entry).map_err(|source| LoadError::Store {
+                found.keep(&mut session, database, &entry).map_err(|reason| LoadError::Store {
                     path: path.to_owned(),
                     key: entry.key.clone(),
-                    source,
+                    reason,
                 })?;
             }
             Event::Ignored(what) => warn!(what, "there is no place for this here: it is left out"),

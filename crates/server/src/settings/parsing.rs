@@ -9,7 +9,7 @@ use snugly_codec::Choice;
 use snugly_protocol::resp::parse_integer;
 use snugly_store::{Durability, EvictionPolicy};
 
-use super::DictionaryUse;
+use super::{AUTO, DictionaryUse};
 use crate::access::Allowed;
 use crate::client_memory::ClientMemory;
 
@@ -165,6 +165,16 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
         _ => None,
     }
     .ok_or_else(|| "argument must be a memory value".to_owned())
+}
+
+/// A codec of this build, or `auto`.
+pub(super) fn codec(text: &str) -> Result<String, String> {
+    let name = text.to_ascii_lowercase();
+    if name != AUTO {
+        Choice::new(&name, None, 0)
+            .map_err(|error| format!("{error}; or auto, for what suits the values"))?;
+    }
+    Ok(name)
 }
 
 /// Bytes, or percent of max-memory.

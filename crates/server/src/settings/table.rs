@@ -3,7 +3,7 @@
 use snugly_store::MAX_KEY_LEN;
 
 use super::parsing::{
-    allowed, allowed_name, bytes, bytes_in_range, client_memory, client_memory_text, dictionary_use,
+    allowed, allowed_name, bytes, bytes_in_range, client_memory, client_memory_text, codec, dictionary_use,
     dictionary_use_name, durability, durability_name, file_name, folder, host_and_port, in_range, level,
     list_codec, list_codec_name, log_length, percentiles, policy, threshold, words, yes_or_no,
 };
@@ -57,7 +57,7 @@ pub const SETTINGS: &[Setting] = &[
         set: |c, v| file_name(v).map(|name| c.dbfilename = name), get: |c| c.dbfilename.clone() },
     Setting { name: "compression", valkey_name: None, value_name: "CODEC", default: DEFAULT_CODEC, live: true,
         help: "How new values are compressed: none, lz4 or zstd, or auto for what suits each kind of keys; values already stored stay as they are, and dictionaries need zstd or auto",
-        set: |c, v| { c.compression = v.to_ascii_lowercase(); Ok(()) }, get: |c| c.compression.clone() },
+        set: |c, v| codec(v).map(|codec| c.compression = codec), get: |c| c.compression.clone() },
     Setting { name: "compression-goal", valkey_name: None, value_name: "GOAL", default: "balanced", live: true,
         help: "What auto chooses for: memory, where a saved byte may cost 500 ns of processor time; balanced, 20 ns; speed, 5 ns",
         set: |c, v| v.parse().map(|goal| c.compression_goal = goal), get: |c| c.compression_goal.to_string() },
