@@ -29,7 +29,7 @@ type Keeper struct {
 	search  *search
 
 	isAwake             atomic.Bool
-	isOff               atomic.Bool // Dictionaries are not to be had, for want of permission.
+	offUntil            atomic.Int64 // Until when dictionaries are not to be had, for want of permission, in Unix nanoseconds.
 	fetched, hasPutBack atomic.Uint64
 
 	ctx     context.Context // Ends with the keeper.
@@ -40,9 +40,9 @@ type Keeper struct {
 	warned map[string]bool
 
 	// These are for the goroutine that looks after dictionaries.
-	due       time.Time // When the catalogue is to be read again.
-	wanted    []uint32
-	isNotKept bool // Whether keeping them was refused.
+	due         time.Time // When the catalogue is to be read again.
+	wanted      []uint32
+	unkeptUntil time.Time // Until when they are not kept, since that was refused.
 }
 
 // NewKeeper makes a keeper that asks a server. It returns an *envelope.OptionError for an option that cannot be.
@@ -92,7 +92,7 @@ func (k *Keeper) Fetch(ctx context.Context, id uint32) (*envelope.Dictionary, er
 // FetchAll is Fetch for several at a time, so that those which are not there take no longer than one does. They are at
 // hand then, or known not to be there. The error is that of ctx.
 func (k *Keeper) FetchAll(ctx context.Context, ids ...uint32) error {
-	if k.isOff.Load() {
+	if k.isOff() {
 		return nil
 	}
 	return k.search.wait(ctx, ids...)
@@ -134,9 +134,6 @@ func (k *Keeper) keep() {
 			k.isAwake.Store(false)
 			return
 		}
-		if k.isOff.Load() {
-			return
-		}
 		select {
 		case <-k.ctx.Done():
 			return
@@ -147,6 +144,9 @@ func (k *Keeper) keep() {
 
 func now() time.Duration { return time.Duration(time.Now().UnixNano()) }
 
+// isOff says whether dictionaries are not to be had, for want of permission. It is asked again after a refresh.
+func (k *Keeper) isOff() bool { return time.Now().UnixNano() < k.offUntil.Load() }
+
 // change changes the shelf.
 func (k *Keeper) change(with func(shelf *shelf, now time.Duration)) {
 	k.mutex.Lock()
@@ -156,7 +156,7 @@ func (k *Keeper) change(with func(shelf *shelf, now time.Duration)) {
 
 // round does what is to be done each time. The error is the last one, if the server could not be asked.
 func (k *Keeper) round(ctx context.Context) error {
-	if !k.options.writes() && len(k.shelf.ids()) == 0 {
+	if k.isOff() || !k.options.writes() && len(k.shelf.ids()) == 0 {
 		return nil
 	}
 	var failed error
@@ -164,12 +164,12 @@ func (k *Keeper) round(ctx context.Context) error {
 		failed = k.read(ctx)
 	}
 	for _, id := range k.wanted {
-		if !k.isOff.Load() && !k.shelf.isHeld(id) {
+		if !k.isOff() && !k.shelf.isHeld(id) {
 			_, failed = k.try(ctx, k.server, id)
 		}
 	}
 	k.change((*shelf).choose)
-	if k.isOff.Load() || k.isNotKept {
+	if k.isOff() || time.Now().Before(k.unkeptUntil) {
 		return failed
 	}
 	return errors.Join(failed, k.keepThere(ctx))
@@ -183,6 +183,10 @@ func (k *Keeper) read(ctx context.Context) error {
 		return err
 	}
 	k.due = time.Now().Add(k.options.Refresh)
+	if k.options.Given == nil {
+		// Permission may have been missing before.
+		k.change(func(shelf *shelf, now time.Duration) { shelf.allow(true, now) })
+	}
 	var listed document
 	if content != nil {
 		if listed, err = decode(content); err != nil {
@@ -201,7 +205,7 @@ func (k *Keeper) get(ctx context.Context, way Server, key string) ([]byte, error
 	defer cancel()
 	content, err := way.Get(ctx, key)
 	if isDenied(err) {
-		k.isOff.Store(true)
+		k.offUntil.Store(time.Now().Add(k.options.Refresh).UnixNano())
 		k.change(func(shelf *shelf, now time.Duration) { shelf.allow(false, now) })
 		k.warn(fmt.Sprintf("dictionaries are off, since the keys %s:* may not be read", k.options.Prefix), err)
 	}
@@ -217,8 +221,8 @@ func (k *Keeper) keepThere(ctx context.Context) error {
 			err = k.putBack(ctx, gone)
 		}
 	}
-	if isDenied(err) && !k.isOff.Load() {
-		k.isNotKept = true
+	if isDenied(err) && !k.isOff() {
+		k.unkeptUntil = time.Now().Add(k.options.Refresh)
 		k.note(k.givenID(), false)
 		k.warn("dictionaries are not kept from eviction, since that is not allowed", err)
 	}
@@ -292,14 +296,14 @@ func (k *Keeper) note(id uint32, isThere bool) {
 
 // look looks for a dictionary that somebody waits for.
 func (k *Keeper) look(ctx context.Context, way Server, id uint32) (isFound, isHopeless bool) {
-	if k.isOff.Load() {
+	if k.isOff() {
 		return false, true
 	}
 	if k.shelf.atHand(id) != nil {
 		return true, false
 	}
 	isFound, err := k.try(ctx, way, id)
-	return isFound, k.isOff.Load() || errors.Is(err, ErrClosed)
+	return isFound, k.isOff() || errors.Is(err, ErrClosed)
 }
 
 // try looks for a dictionary, and takes it to hand.

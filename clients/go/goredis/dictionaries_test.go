@@ -232,6 +232,26 @@ func TestWithoutPermissionDictionariesAreOff(t *testing.T) {
 	ok(t, made.client.Set(ctx, "user:1", page(1), 0).Err())
 	expectStored(t, plain, "user:1", page(1))
 	same(t, strings.Count(logged.String(), "WARN"), 1)
+	ok(t, plain.Do(ctx, "acl", "setuser", "limited", "~*").Err())
+	eventuallyWrites(t, made.client, plain, "user:1", profiles.ID())
+}
+
+func TestAReaderThatGetsItsPermissionBackReadsWithDictionaries(t *testing.T) {
+	address := servers.Valkey(t)
+	profiles := dictionary(t, "profiles")
+	plain := open(t, address, compression.Options{}).plain
+	writer, err := envelope.New(envelope.Options{Dictionaries: envelope.Only(profiles)})
+	ok(t, err)
+	ok(t, plain.MSet(ctx, keyOf(profiles.ID()), profiles.Bytes(), "user:1", writer.Encode(nil, []byte(profile(1)))).Err())
+	ok(t, plain.Do(ctx, "acl", "setuser", "limited", "on", ">secret", "~user:*", "+@all").Err())
+	made := open(t, address, compression.Options{DictionaryRefresh: quick}, func(settings *redis.Options) {
+		settings.Username, settings.Password = "limited", "secret"
+	})
+	if _, err := made.client.Get(ctx, "user:1").Result(); err == nil {
+		t.Fatal("it was read without its dictionary")
+	}
+	ok(t, plain.Do(ctx, "acl", "setuser", "limited", "~*").Err())
+	servers.Eventually(t, "the permission is back", func() bool { return made.client.Get(ctx, "user:1").Val() == profile(1) })
 }
 
 // lockedBuffer is what a logger writes to while a test reads.

@@ -383,6 +383,29 @@ def test_when_permission_is_taken_away_values_are_written_without(dictionary: An
             write_until(writer, Driver(lambda: plain), "user:1", user(1), b"\0\1\2\0\1")
             until(lambda: "dictionaries are off" in caplog.text)
             assert writer("get", "user:1") == user(1)
+            plain.execute_command(*acl, "~*")
+            write_until(writer, Driver(lambda: plain), "user:1", user(1))
+
+
+@pytest.mark.parametrize("name", ["snugly", "snugly-asyncio", "redis-py", "redis-py-asyncio"])
+def test_a_reader_that_gets_its_permission_back_reads_with_dictionaries(name: str) -> None:
+    with own_server() as (server, plain):
+        publish(sender(plain), ("*", USERS))
+        plain.set("user:1", STORED)
+        acl: tuple[Any, ...] = ("ACL", "SETUSER", "reader", "on", ">secret", "+@all")
+        plain.execute_command(*acl, "~user:*")
+        with connected(KIND[name], server.port, READER, username="reader", password="secret") as reader:
+            with pytest.raises(snugly.UndecodableError):
+                reader("get", "user:1")
+            plain.execute_command(*acl, "~*")
+
+            def is_read() -> bool:
+                try:
+                    return bool(reader("get", "user:1") == user(1))
+                except snugly.UndecodableError:
+                    return False
+
+            until(is_read)
 
 
 def test_while_the_catalogue_cannot_be_read_nothing_is_put_back() -> None:

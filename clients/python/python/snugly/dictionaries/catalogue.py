@@ -49,8 +49,6 @@ class Catalogue:
         self.at_hand = at_hand
         self.interval = configuration.dictionary_refresh / ROUNDS_PER_REFRESH
         """Seconds between two rounds."""
-        self.is_off = False
-        """Whether dictionaries are not to be had, for want of permission."""
         self.is_known = False
         """Whether there was a catalogue when it was read last, or it was published since."""
         self.when_lost: Callable[[], None] = lambda: None
@@ -66,11 +64,17 @@ class Catalogue:
         self._prefix = configuration.dictionary_prefix
         self._folder = Path(configuration.dictionary_folder) if configuration.dictionary_folder is not None else None
         self._due = 0.0
-        self._keeps = True
+        self._off_until = 0.0
+        self._unkept_until = 0.0
         self._wanted: list[int] = []
         self._forgotten: frozenset[int] = frozenset()
         self._missing: dict[int, float] = {}
         self._warned: set[str] = set()
+
+    @property
+    def is_off(self) -> bool:
+        """Whether dictionaries are not to be had, for want of permission. It is asked again after a refresh."""
+        return time.monotonic() < self._off_until
 
     def is_missing(self, dictionary: int) -> bool:
         """Whether there is no use in looking for it now."""
@@ -100,7 +104,7 @@ class Catalogue:
             if self.at_hand.get(dictionary) is None:
                 yield from self._tried(dictionary)
         self.at_hand.choose(time.time())
-        if self._keeps:
+        if time.monotonic() >= self._unkept_until:
             yield from self._kept()
 
     def _read(self) -> Steps[bool]:
@@ -113,6 +117,9 @@ class Catalogue:
         except Exception:
             return False
         self._due = time.monotonic() + self.refresh
+        if self._given is None:
+            # Permission may have been missing before.
+            self.at_hand.allow(True, time.time())
         self._wanted = []
         if document is None and self.is_known:
             self.lose()
@@ -150,7 +157,7 @@ class Catalogue:
             if gone and (yield from self._read()):
                 yield from self._put_back(gone)
         except self.denied as error:
-            self._keeps = False
+            self._unkept_until = time.monotonic() + self.refresh
             self._note(self._given, False)
             self.warn(f"dictionaries are not kept from eviction, since that is not allowed: {error}")
         except Exception:
@@ -233,7 +240,8 @@ class Catalogue:
         self._missing[dictionary] = time.monotonic() + max(MISSING * self.interval, LEAST_PATIENCE)
 
     def _turn_off(self, error: Exception) -> None:
-        self.is_off = True
+        self._off_until = time.monotonic() + self.refresh
+        self._due = self._off_until
         self._wanted = []
         self.at_hand.allow(False, time.time())
         self.warn(f"dictionaries are off, since the keys {self._prefix}:* may not be read: {error}")

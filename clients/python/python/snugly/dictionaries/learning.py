@@ -50,8 +50,6 @@ class Learning:
 
     def look(self) -> Steps[float]:
         """Learns if there is something to be learned, and returns how long there is nothing to do, in seconds."""
-        if self._trains and self._catalogue.is_off:
-            self._stop_training()
         took = 0.0
         shown = self._learner.shown()
         if shown != self._studied:
@@ -62,7 +60,7 @@ class Learning:
                 self._studied = shown
             elif self._trains and lesson.dictionary is not None:
                 self._unpublished[lesson.pattern] = lesson
-        if self._unpublished and time.monotonic() >= self._publish_at:
+        if self._unpublished and time.monotonic() >= self._publish_at and not self._catalogue.is_off:
             self._publish_at = time.monotonic() + self._catalogue.interval
             yield from self._publish()
         return max(PAUSE, REST * took)

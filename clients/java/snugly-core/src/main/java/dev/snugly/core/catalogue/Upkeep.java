@@ -52,9 +52,9 @@ final class Upkeep {
   /** Until when each is not looked for, by {@link System#nanoTime()}; the oldest is first. */
   private final Map<Integer, Long> missing = new LinkedHashMap<>();
 
-  private volatile boolean isOff;
+  private volatile Long offUntil;
   private volatile Set<Integer> forgotten = Set.of();
-  private boolean keeps = true;
+  private Long unkeptUntil;
   private Long due;
   private Set<Integer> wanted = Set.of();
 
@@ -89,9 +89,18 @@ final class Upkeep {
     return Duration.ofMillis(System.currentTimeMillis());
   }
 
+  /**
+   * Whether dictionaries are not to be had, for want of permission; it is asked again after a
+   * refresh.
+   */
+  private boolean isOff() {
+    Long until = offUntil;
+    return until != null && System.nanoTime() - until < 0;
+  }
+
   /** Whether there is no use in looking for a dictionary now. */
   boolean isMissing(int id) {
-    if (isOff) {
+    if (isOff()) {
       return true;
     }
     synchronized (missing) {
@@ -115,7 +124,7 @@ final class Upkeep {
     long patience = System.nanoTime() + rounds(PATIENCE);
     long pause = FIRST_PAUSE;
     while (!fetch(id, server)) {
-      if (isOff || System.nanoTime() - patience > 0) {
+      if (isOff() || System.nanoTime() - patience > 0) {
         rememberMissing(id);
         return false;
       }
@@ -154,7 +163,7 @@ final class Upkeep {
   private void failed(DictionaryServer server, RuntimeException error) {
     Failure failure = server.failure(error);
     if (failure == Failure.DENIED) {
-      isOff = true;
+      offUntil = System.nanoTime() + refresh.toNanos();
       wanted = Set.of();
       atHand.allow(false, now());
       warn("dictionaries are off, since their keys may not be read: " + error.getMessage());
@@ -193,12 +202,12 @@ final class Upkeep {
 
   /** What is to be done every {@link #interval()}. */
   void round(DictionaryServer server) {
-    if (isOff || (!writes && atHand.held().isEmpty())) {
+    if (isOff() || (!writes && atHand.held().isEmpty())) {
       return;
     }
     if (due == null || System.nanoTime() - due >= 0) {
       read(server);
-      if (isOff) {
+      if (isOff()) {
         return;
       }
     }
@@ -208,7 +217,7 @@ final class Upkeep {
       }
     }
     atHand.choose(now());
-    if (keeps) {
+    if (unkeptUntil == null || System.nanoTime() - unkeptUntil >= 0) {
       keep(server);
     }
   }
@@ -223,6 +232,10 @@ final class Upkeep {
       return false;
     }
     due = System.nanoTime() + refresh.toNanos();
+    if (given == null) {
+      // Permission may have been missing before.
+      atHand.allow(true, now());
+    }
     Catalogue catalogue = Catalogue.NONE;
     try {
       catalogue = document == null ? catalogue : Catalogue.decode(document);
@@ -242,13 +255,13 @@ final class Upkeep {
     try {
       List<Integer> gone = touch(server);
       // It may be gone because it is to be forgotten.
-      if (!gone.isEmpty() && read(server) && !isOff) {
+      if (!gone.isEmpty() && read(server) && !isOff()) {
         putBack(gone, server);
       }
     } catch (RuntimeException error) {
       Failure failure = server.failure(error);
       if (failure == Failure.DENIED) {
-        keeps = false;
+        unkeptUntil = System.nanoTime() + refresh.toNanos();
         note(given, false);
         warn(
             "dictionaries are not kept from eviction, since that is not allowed: "
