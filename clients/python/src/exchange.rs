@@ -1,17 +1,14 @@
 //! Commands and their replies over a socket that nobody else uses meanwhile.
 //!
-//! The socket is Python's, so TLS, timeouts and signals are as everywhere, and other threads run while this one waits.
+//! It does no I/O. A thread that waits for the socket is Python's own, down to its last frame: when the interpreter ends,
+//! it unwinds such threads, and frames of Rust may not be unwound.
 
 use pyo3::exceptions::PyEOFError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use crate::replies::{Expected, Inbox, unasked};
 use crate::wire::Wire;
-
-/// How much is read at once, in bytes.
-const READ_BYTES: usize = 64 << 10;
 
 /// One or several commands, ready to be sent, any number of times.
 #[pyclass(frozen, module = "snugly._native")]
@@ -38,32 +35,48 @@ impl Request {
 
 #[pymethods]
 impl Request {
-    /// Sends the commands. Raises what the socket raises; it is of no use then.
-    fn send(&self, socket: &Bound<'_, PyAny>) -> PyResult<()> {
-        socket.call_method1(intern!(socket.py(), "sendall"), (&self.bytes,))?;
-        Ok(())
+    /// The commands as they are sent.
+    #[getter]
+    fn packed(&self, py: Python<'_>) -> Py<PyBytes> {
+        self.bytes.clone_ref(py)
     }
 
-    /// Returns the replies; those that are errors are exceptions.
-    ///
-    /// Raises what the socket raises, EOFError if it ends, and ProtocolFault; the socket is of no use then.
-    fn receive<'py>(&self, socket: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        let py = socket.py();
-        let replies = PyList::empty(py);
-        let mut inbox = Inbox::default();
-        while replies.len() < self.expected.len() || !inbox.is_empty() {
-            let data = socket.call_method1(intern!(py, "recv"), (READ_BYTES,))?.cast_into::<PyBytes>()?;
-            if data.as_bytes().is_empty() {
-                return Err(PyEOFError::new_err("the server has closed the connection"));
-            }
-            inbox.receive(data.as_bytes(), |reply| {
-                if reply.first() == Some(&b'>') {
-                    return Ok(());
-                }
-                let expected = self.expected.get(replies.len()).ok_or_else(unasked)?;
-                replies.append(self.wire.get().replies().read(py, reply, expected)?)
-            })?;
+    /// What takes the replies, each time the commands are sent.
+    fn receiver(slf: &Bound<'_, Request>) -> Receiver {
+        Receiver {
+            request: slf.clone().unbind(),
+            replies: PyList::empty(slf.py()).unbind(),
+            inbox: Inbox::default(),
         }
-        Ok(replies)
+    }
+}
+
+/// The replies to a request, as they come.
+#[pyclass(module = "snugly._native")]
+pub(crate) struct Receiver {
+    request: Py<Request>,
+    replies: Py<PyList>,
+    inbox: Inbox,
+}
+
+#[pymethods]
+impl Receiver {
+    /// Takes what was read, and returns the replies once they are there; those that are errors are exceptions.
+    ///
+    /// Raises EOFError for nothing, which is the end, and ProtocolFault; the socket is of no use then.
+    fn take(&mut self, py: Python<'_>, data: &[u8]) -> PyResult<Option<Py<PyList>>> {
+        if data.is_empty() {
+            return Err(PyEOFError::new_err("the server has closed the connection"));
+        }
+        let (request, replies) = (self.request.get(), self.replies.bind(py));
+        self.inbox.receive(data, |reply| {
+            if reply.first() == Some(&b'>') {
+                return Ok(());
+            }
+            let expected = request.expected.get(replies.len()).ok_or_else(unasked)?;
+            replies.append(request.wire.get().replies().read(py, reply, expected)?)
+        })?;
+        let is_whole = replies.len() == request.expected.len() && self.inbox.is_empty();
+        Ok(is_whole.then(|| self.replies.clone_ref(py)))
     }
 }

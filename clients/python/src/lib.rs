@@ -23,7 +23,7 @@ mod native {
     #[pymodule_export]
     use crate::dictionaries::{Dictionaries, Dictionary, catalogue_key, dictionary_key, lock_key};
     #[pymodule_export]
-    use crate::exchange::Request;
+    use crate::exchange::{Receiver, Request};
     #[pymodule_export]
     use crate::learner::{Explained, Learner, Lesson, Row};
     #[pymodule_export]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -238,6 +240,30 @@ def test_a_connection_that_is_lost_is_an_error_or_a_retry(own_cluster: list[Serv
     single, together, other = run(own_cluster[0], asked, cluster_error_retry_attempts=1)
     assert (single, other) == (True, True)
     assert isinstance(together, valkey.ConnectionError)
+
+
+def test_a_client_recovers_once_all_nodes_were_away_together(own_cluster: list[Server]) -> None:
+    async def answered(client: Any) -> list[bool]:
+        """Whether each node answers. Both are asked at the same time, so that both are found to be away."""
+        values = await asyncio.gather(*(client.get(tag) for tag in (HERE, THERE)), return_exceptions=True)
+        return [value == PAGE for value in values]
+
+    async def use(client: Any) -> None:
+        await asyncio.gather(*(client.set(tag, PAGE) for tag in (HERE, THERE)))
+        for node in own_cluster:
+            node.process.send_signal(signal.SIGSTOP)
+        try:
+            for _ in range(5):
+                assert await answered(client) == [False, False]
+        finally:
+            for node in own_cluster:
+                node.process.send_signal(signal.SIGCONT)
+        deadline = time.monotonic() + 60
+        while not all(await answered(client)):
+            assert time.monotonic() < deadline, "the client does not recover"
+            await asyncio.sleep(0.1)
+
+    run(own_cluster[0], use, socket_timeout=0.2, socket_connect_timeout=0.2)
 
 
 def test_who_waits_on_a_node_that_is_killed_gets_an_error(own_cluster: list[Server]) -> None:

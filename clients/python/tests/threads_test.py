@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -54,3 +56,29 @@ def test_threads_share_a_client(valkey_server: Server, cluster: list[Server], na
     assert read == written
     assert counted["decode_failures"] == counted["encode_failures"] == 0
     client.close()
+
+
+DAEMONS = """
+import sys, threading, time
+import snugly
+client = snugly.Valkey(port=int(sys.argv[1]), compression=True)
+client.set("key", "value" * 100)
+started = threading.Barrier(9)
+def read():
+    client.get("key")
+    started.wait()
+    while True:
+        client.get("key")
+        client.blpop("none", 0.001)
+for _ in range(8):
+    threading.Thread(target=read, daemon=True).start()
+started.wait()
+time.sleep(0.02)
+"""
+
+
+def test_the_interpreter_ends_while_threads_wait_for_replies(valkey_server: Server) -> None:
+    for _ in range(10):
+        command = [sys.executable, "-c", DAEMONS, str(valkey_server.port)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (0, "")

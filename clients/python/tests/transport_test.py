@@ -385,6 +385,30 @@ def test_health_checks_find_a_dead_connection(valkey_server: Server) -> None:
     run(valkey_server, use, health_check_interval=0.05)
 
 
+class Interrupted(Exception):
+    """What a signal handler raises."""
+
+
+@pytest.mark.parametrize("step", ["on_connect", "check_health"])
+def test_whoever_is_interrupted_in_a_handshake_leaves_no_reply_to_others(
+    valkey_server: Server, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def interrupted(connection: valkey.Connection) -> None:
+        assert connection._sock is not None
+        connection._sock.sendall(b"DEBUG SLEEP 0.3\r\n")
+        raise Interrupted
+
+    with snugly.Valkey(port=valkey_server.port, compression=True) as client:
+        client.set("key", PAGE)
+        if step == "on_connect":
+            client.connection_pool.disconnect()
+        with monkeypatch.context() as patch:
+            patch.setattr(valkey.Connection, step, interrupted)
+            with pytest.raises(Interrupted):
+                client.get("key")
+        assert client.get("key") == PAGE
+
+
 def test_one_client_serves_one_loop_after_the_other(valkey_server: Server) -> None:
     client = snugly.asyncio.Valkey(port=valkey_server.port, compression=True)
     for number in range(3):

@@ -238,13 +238,21 @@ class Wire:
 class Request:
     """One or several commands, ready to be sent, any number of times."""
 
-    def send(self, socket: Any) -> None:
-        """Sends the commands. Raises what the socket raises; it is of no use then."""
+    @property
+    def packed(self) -> bytes:
+        """The commands as they are sent."""
 
-    def receive(self, socket: Any) -> list[Any]:
-        """Returns the replies; those that are errors are exceptions.
+    def receiver(self) -> Receiver:
+        """What takes the replies, each time the commands are sent."""
 
-        Raises what the socket raises, EOFError if it ends, and ProtocolFault; the socket is of no use then.
+@final
+class Receiver:
+    """The replies to a request, as they come."""
+
+    def take(self, data: bytes) -> list[Any] | None:
+        """Takes what was read, and returns the replies once they are there; those that are errors are exceptions.
+
+        Raises EOFError for nothing, which is the end, and ProtocolFault; the socket is of no use then.
         """
 
 class Link:

@@ -6,6 +6,7 @@ Which connection, whether it is alive, and what is tried again is up to valkey-p
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 from time import time
 from typing import Any
 
@@ -18,7 +19,48 @@ from snugly.clients import Transported, become
 from snugly.transport.pipelines import StagingPipeline, request_of, results_of, stage_again
 from snugly.transport.wire import FOREIGN_OPTIONS, WIRE, callback_finder, suits, wire_for
 
-CONNECTIONS = (Connection, SSLConnection, UnixDomainSocketConnection)
+READ_BYTES = 64 << 10
+"""How much is read at once."""
+
+
+class Guarded:
+    """A connection that ends when its handshake is interrupted, by whatever a signal handler raises.
+
+    Otherwise the replies to the handshake would be taken for those to the next caller's command.
+    """
+
+    def connect(self) -> None:
+        self._guarded(super().connect)  # type: ignore[misc]
+
+    def check_health(self) -> None:
+        self._guarded(super().check_health)  # type: ignore[misc]
+
+    def _guarded(self, exchange: Callable[[], None]) -> None:
+        try:
+            exchange()
+        except BaseException:
+            self.disconnect()  # type: ignore[attr-defined]
+            raise
+
+
+class GuardedConnection(Guarded, Connection):
+    """Over TCP."""
+
+
+class GuardedSSLConnection(Guarded, SSLConnection):
+    """Over TLS."""
+
+
+class GuardedUnixDomainSocketConnection(Guarded, UnixDomainSocketConnection):
+    """Over a socket in the file system."""
+
+
+GUARDED: dict[type, type] = {
+    Connection: GuardedConnection,
+    SSLConnection: GuardedSSLConnection,
+    UnixDomainSocketConnection: GuardedUnixDomainSocketConnection,
+}
+CONNECTIONS = (*GUARDED, *GUARDED.values())
 
 
 class BlockingNode(Transported):
@@ -26,7 +68,9 @@ class BlockingNode(Transported):
 
     @classmethod
     def adopt(cls, client: Any) -> None:
-        if client.connection is None and suits(client.connection_pool, CONNECTIONS):
+        pool = client.connection_pool
+        if client.connection is None and suits(pool, CONNECTIONS):
+            pool.connection_class = GUARDED.get(pool.connection_class, pool.connection_class)
             client.__dict__[WIRE] = wire_for(client)
             become(client, cls)
 
@@ -103,9 +147,11 @@ def exchanged(connection: Any, request: _native.Request) -> list[Any]:
     host = connection._host_error()
     doing = "writing to socket"
     try:
-        request.send(connection._sock)
+        connection._sock.sendall(request.packed)
         doing = f"reading from {host}"
-        replies = request.receive(connection._sock)
+        receive, take = connection._sock.recv, request.receiver().take
+        while (replies := take(receive(READ_BYTES))) is None:
+            pass
     except builtins.TimeoutError as error:
         connection.disconnect()
         raise TimeoutError(f"Timeout {doing}") from error

@@ -12,6 +12,7 @@ import itertools
 from typing import Any
 
 from valkey.asyncio.cluster import ClusterNode, ClusterParser, NodesManager
+from valkey.cluster import get_node_name
 
 from snugly import _native
 from snugly.callbacks import OPTION
@@ -92,15 +93,28 @@ def is_ours(client: Any, wire: _native.Wire, args: tuple[Any, ...], options: dic
 class Nodes(NodesManager):
     """The nodes of a client: whichever it hears of is one with a shared connection."""
 
-    __slots__ = ("_deferrals", "_wire")
+    __slots__ = ("_deferrals", "_given", "_wire")
 
     def __init__(self, manager: NodesManager, wire: _native.Wire, deferrals: Deferrals) -> None:
         """Takes the place of the manager that a client has."""
         for name in NodesManager.__slots__:
             setattr(self, name, getattr(manager, name))
         self._wire, self._deferrals = wire, deferrals
+        self._given = [(node.host, node.port) for node in self.startup_nodes.values()]
         for node in known_nodes(self):
             share(node, wire, deferrals)
+
+    async def initialize(self) -> None:
+        # A node that could not be reached is no start-up node any more, so that there may be none left.
+        for node in self.nodes_cache.values():
+            self.startup_nodes.setdefault(node.name, node)
+        for host, port in self._given:
+            name = get_node_name(host, port)
+            if name not in self.startup_nodes:
+                node = ClusterNode(host, port, **self.connection_kwargs)
+                share(node, self._wire, self._deferrals)
+                self.startup_nodes[name] = node
+        await super().initialize()
 
     def set_nodes(self, old: dict[str, ClusterNode], new: dict[str, ClusterNode], remove_old: bool = False) -> None:
         for node in new.values():
