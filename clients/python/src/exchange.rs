@@ -41,7 +41,7 @@ impl Request {
         self.bytes.clone_ref(py)
     }
 
-    /// What takes the replies, each time the commands are sent.
+    /// A receiver of the replies, for each time the commands are sent.
     fn receiver(slf: &Bound<'_, Request>) -> Receiver {
         Receiver {
             request: slf.clone().unbind(),

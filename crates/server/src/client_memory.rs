@@ -1,10 +1,11 @@
-//! What connections may hold in memory: each by its class (client-output-buffer-limit), and all together
+//! Limits on what connections hold in memory: each by its class (client-output-buffer-limit), and all together
 //! (maxmemory-clients), where those that hold the most are disconnected first.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use snugly_store::system_time;
 use tracing::warn;
 
 use crate::clients::{ClientInfo, State};
@@ -12,7 +13,7 @@ use crate::connection_counters::count;
 use crate::server::Server;
 use crate::settings::Configuration;
 
-/// What replies and messages of one connection may take, in bytes; 0 is no limit.
+/// Limits on the replies and messages of one connection, in bytes; 0 is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OutputLimit {
     /// Passing it ends the connection at once.
@@ -36,7 +37,7 @@ impl OutputLimits {
     /// Changes the classes that `text` names, each with its three numbers: `normal 0 0 0 pubsub 32mb 8mb 60`.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// A description of what is wrong with the text.
     pub(crate) fn change(
         &mut self,
         text: &str,
@@ -75,7 +76,7 @@ impl OutputLimits {
     }
 }
 
-/// What all connections together may hold.
+/// Limit on what all connections hold together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientMemory {
     /// Bytes; 0 is no limit.
@@ -128,7 +129,7 @@ impl Server {
     /// Ends connections that hold more than their class may, and the heaviest of all while all together hold too much.
     pub(crate) fn limit_clients(&self) {
         let limits = self.configuration().client_output_buffer_limit;
-        let now = snugly_store::system_time();
+        let now = system_time();
         for client in self.clients().list() {
             let OutputLimit { hard, soft, soft_seconds } = limits.of(&client);
             let output = client.output();
@@ -168,7 +169,7 @@ impl Server {
     }
 
     fn tell_of_heavy_client(&self, client: &ClientInfo, reason: &str) {
-        if let Some(count) = self.heavy_clients_log.note(snugly_store::system_time()) {
+        if let Some(count) = self.heavy_clients_log.note(system_time()) {
             let bytes = client.held_and_shared();
             warn!(client = client.id, address = %client.address, bytes, count, reason, "a connection is closed");
         }

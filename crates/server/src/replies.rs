@@ -152,7 +152,12 @@ impl Outgoing {
         }
         let mut rest = std::mem::take(&mut self.bytes);
         rest.drain(..std::mem::take(&mut self.taken));
-        piece.append(&mut rest);
+        // Replies without late values are not copied.
+        if piece.is_empty() {
+            piece = rest;
+        } else {
+            piece.append(&mut rest);
+        }
         Ok((!piece.is_empty()).then_some(Piece::Bytes(piece)))
     }
 

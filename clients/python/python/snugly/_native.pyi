@@ -243,7 +243,7 @@ class Request:
         """The commands as they are sent."""
 
     def receiver(self) -> Receiver:
-        """What takes the replies, each time the commands are sent."""
+        """A receiver of the replies, for each time the commands are sent."""
 
 @final
 class Receiver:
