@@ -1,214 +1,145 @@
-"""Many clients, slow ones, ones that stop, and more than memory holds: the others go on, and memory is bounded."""
+"""`--load-rdb`: a file is in the store as a whole or not at all, whatever ends the load."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import random
-import resource
-import socket
-from collections.abc import Callable, Iterator
+import signal
+import struct
+import subprocess
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import servers
-from info import info
-from resp import Reply, Simple, encode
-from servers import Server
-from tested import Start
-from threads import in_threads
 from waiting import until
 
-OK = Simple(b"OK")
-MIB = 1 << 20
-IDLE_CLIENTS = 10_000
-# Random, so that no compression makes it shorter. Values are parts of it.
-POOL = random.Random(0).randbytes(8 * MIB)
+pytestmark = pytest.mark.snugly_only
+
+KEYS = 3_000
 
 
-def value(number: int) -> bytes:
-    """From some bytes to some kilobytes, another for each number."""
-    start, length = number * 7919 % (4 * MIB), 10 + number * 104_729 % 20_000
-    return POOL[start : start + length]
-
-
-def resident(server: Server) -> int:
-    """Bytes of the server in physical memory."""
-    status = Path(f"/proc/{server.process.pid}/status")
-    if not status.exists():
-        pytest.skip("how much memory a process has is read from /proc")
-    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmRSS:"))
-    return int(line.split()[1]) * 1024
-
-
-def learn_nothing(server: Server) -> None:
-    """Ends what snugly does with samples of values in the background, since that takes memory for a while."""
-    with server.connect() as connection:
-        connection.command("CONFIG", "SET", "dictionaries", "no")
-
-
-def go_on(server: Server, rounds: int = 500) -> None:
-    """Does what a client does, beside the clients that are tested."""
-    with server.connect() as connection:
-        for number in range(rounds):
-            assert connection.command("SET", f"other:{number}", value(number)) == OK
-            assert connection.command("GET", f"other:{number}") == value(number)
+@pytest.fixture(name="dump", scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An RDB file of some megabytes that do not compress."""
+    folder = tmp_path_factory.mktemp("dump")
+    random_ = random.Random("load")
+    with servers.snugly("--dir", str(folder)) as server, server.connect() as connection:
+        for number in range(KEYS):
+            connection.command("SET", f"key:{number}", random_.randbytes(2_000))
+        connection.command("SAVE")
+    return folder / "dump.rdb"
 
 
 @contextlib.contextmanager
-def open_files(count: int) -> Iterator[None]:
-    """Lets the test, and a server that it starts, open so many files before they ask for more."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < count:
-        pytest.skip(f"this user may open {hard} files, and {count} are needed (ulimit -H -n)")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+def load_from_pipe(dump: Path, pipe: Path, store: Path, durability: str) -> Iterator[subprocess.Popen[str]]:
+    """A server that loads from a pipe and has committed some of it; the pipe goes on byte by byte."""
+    os.mkfifo(pipe)
+    options = ["--storage", str(store), "--durability", durability, "--load-rdb", str(pipe)]
+    command = [str(servers.snugly_binary()), "serve", "--port", "0", *options]
+    ended = threading.Event()
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+    def write() -> None:
+        # For reading as well, so that nothing here waits for the server.
+        sink = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+        data = dump.read_bytes()
+        at, half = 0, len(data) // 2
+        while not ended.wait(0 if at < half else 0.001):
+            with contextlib.suppress(BlockingIOError):
+                at += os.write(sink, data[at : half if at < half else at + 1])
+        os.close(sink)
+
+    writer = threading.Thread(target=write)
+    writer.start()
     try:
-        yield
+        until(lambda: commits(store) > 5)
+        yield process
     finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        process.kill()
+        process.wait()
+        ended.set()
+        writer.join()
 
 
-def test_ten_thousand_idle_clients_take_little_memory_and_disturb_nobody(
-    start: Start, record_property: Callable[[str, object], None]
-) -> None:
-    with open_files(256):
-        server = start()
-    learn_nothing(server)
-    with open_files(IDLE_CLIENTS + 1_000), contextlib.ExitStack() as stack, server.connect() as connection:
-        connection.command("CONFIG", "SET", "maxclients", IDLE_CLIENTS + 100)
-        go_on(server)
-        before = resident(server)
-        idle = [stack.enter_context(socket.create_connection(("127.0.0.1", server.port))) for _ in range(IDLE_CLIENTS)]
-        for client in idle:
-            client.sendall(encode("SET", "idle", value(1)))
-        assert {client.recv(100) for client in idle} == {b"+OK\r\n"}
-        each = (resident(server) - before) / IDLE_CLIENTS
-        record_property("bytes_per_idle_client", round(each))
-        print(f"{each:,.0f} bytes for each idle client")
-        assert each < 64 << 10
-        assert info(connection, "clients", "connected_clients") == IDLE_CLIENTS + 1
-        go_on(server)
-        for client in idle[::100]:
-            client.sendall(encode("PING"))
-            assert client.recv(100) == b"+PONG\r\n"
+def commits(store: Path) -> int:
+    """The number of the last transaction, as the two meta pages of LMDB's file have it."""
+    with contextlib.suppress(FileNotFoundError, struct.error):
+        start = (store / "data.mdb").read_bytes()[:8192]
+        return max(int(struct.unpack_from("<Q", start, page + 144)[0]) for page in (0, 4096))
+    return 0
 
 
-# Valkey keeps all replies of a client that does not read them, and by default has no limit for them.
-@pytest.mark.snugly_only
-def test_replies_that_nobody_reads_are_not_made(start: Start) -> None:
-    server, gets = start(), 100
-    learn_nothing(server)
-    with server.connect() as slow:
-        slow.command("SET", "big", POOL)
-        before = resident(server)
-        slow.send(encode("GET", "big") * gets)
-        go_on(server)
-        assert resident(server) - before < 8 * len(POOL)
-        assert all(slow.read() == POOL for _ in range(gets)), "it gets all its replies once it reads"
-
-
-@pytest.mark.snugly_only
-def test_a_client_that_does_not_read_is_not_read_from(start: Start) -> None:
-    server = start()
-    learn_nothing(server)
-    most, requests = 256 * MIB, encode("GET", "key") * 10_000
-    with server.connect() as connection, server.connect() as slow:
-        connection.command("SET", "key", value(0))
-        before = resident(server)
-        slow.socket.settimeout(1.0)
-        sent = 0
-        with contextlib.suppress(TimeoutError):
-            while sent < most:
-                sent += slow.socket.send(requests)
-        assert sent < most, "the server has taken all requests"
-        go_on(server)
-        assert resident(server) - before < 32 * MIB
-
-
-BEGINNINGS = {
-    "a value that does not come": b"*3\r\n$3\r\nSET\r\n$4\r\nhalf\r\n$104857600\r\n",
-    "a value of which little comes": b"*3\r\n$3\r\nSET\r\n$4\r\nhalf\r\n$104857600\r\n" + bytes(1000),
-    "arguments that do not come": b"*1048576\r\n$4\r\nMGET\r\n",
-    "half a word": b"*2\r\n$3\r\nGE",
-    "half a number": b"*2\r\n$",
-    "half a line": b"GET ha",
-}
-
-
-@pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=BEGINNINGS.keys())
-def test_a_request_that_stops_in_its_middle_takes_what_has_come_and_no_more(start: Start, beginning: bytes) -> None:
-    server, count = start(), 200
-    learn_nothing(server)
-    with contextlib.ExitStack() as stack, server.connect() as connection:
-        go_on(server)
-        before = resident(server)
-        for _ in range(count):
-            stack.enter_context(server.connect()).send(beginning)
-        until(lambda: info(connection, "clients", "connected_clients") == count + 1)
-        go_on(server)
-        assert resident(server) - before < count * (64 << 10)
-        stack.close()
-        until(lambda: info(connection, "clients", "connected_clients") == 1)
-        assert connection.command("EXISTS", "half") == 0
-
-
-def test_a_request_that_stopped_in_its_middle_can_go_on(server: Server) -> None:
-    with server.connect() as slow:
-        request = encode("SET", "half", POOL)
-        for part in (request[:10], request[10:30], request[30:MIB], request[MIB:-1]):
-            slow.send(part)
-            go_on(server, rounds=20)
-        slow.send(request[-1:])
-        assert slow.read() == OK
-        assert slow.command("GET", "half") == POOL
-
-
-def test_many_clients_in_a_full_memory_get_right_values_or_none(start: Start) -> None:
-    budget = 32 * MIB
-    server = start(memory="32mb", policy="allkeys-lru")
-    before = resident(server)
-    found = [0]
-
-    def work(seed: int) -> None:
-        rng = random.Random(seed)
-        with contextlib.ExitStack() as stack:
-            connections = [stack.enter_context(server.connect()) for _ in range(20)]
-            for _ in range(12):
-                batches = [[rng.randrange(20_000) for _ in range(10)] for _ in connections]
-                for connection, batch in zip(connections, batches, strict=True):
-                    connection.send(b"".join(encode("SET", f"key:{n}", value(n)) for n in batch))
-                    connection.send(b"".join(encode("GET", f"key:{n - n % 7}") for n in batch))
-                for connection, batch in zip(connections, batches, strict=True):
-                    assert [connection.read() for _ in batch] == [OK] * len(batch)
-                    for number in batch:
-                        reply: Reply = connection.read()
-                        assert reply in (None, value(number - number % 7))
-                        found[0] += reply is not None
-
-    in_threads(*(lambda seed=seed: work(seed) for seed in range(5)))
-    assert found[0] > 0
-    with server.connect() as connection:
-        assert info(connection, "stats", "evicted_keys") > 0
-    # Fragmentation, connections and the requests that are on their way.
-    assert resident(server) - before < 2 * budget
-
-
-@pytest.mark.snugly_only
-def test_cold_reads_beside_hot_ones_give_the_right_values(tmp_path: Path) -> None:
-    count, hot = 2_000, 50
-    options = ["--storage", str(tmp_path / "store"), "--max-memory", "4mb"]
+def keys(*options: str) -> object:
     with servers.snugly(*options) as server, server.connect() as connection:
-        connection.send(b"".join(encode("SET", f"key:{number}", value(number)) for number in range(count)))
-        assert all(connection.read() == OK for _ in range(count))
+        return connection.command("DBSIZE")
 
-    def read(server: Server, numbers: Iterator[int]) -> None:
-        with server.connect() as connection:
-            for number in numbers:
-                assert connection.command("GET", f"key:{number}") == value(number)
 
-    with servers.snugly(*options) as server:
-        rng = random.Random(0)
-        in_threads(
-            *(lambda: read(server, (random.randrange(hot) for _ in range(count))) for _ in range(2)),
-            *(lambda: read(server, iter(rng.sample(range(count), count))) for _ in range(2)),
-        )
+def refusal(*options: str) -> str:
+    """What a server says that does not start."""
+    command = [str(servers.snugly_binary()), "serve", "--port", "0", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    return done.stderr
+
+
+@pytest.mark.parametrize("durability", ["batched", "fsync"])
+def test_a_store_whose_load_was_killed_is_not_served_until_it_is_loaded_again(
+    tmp_path: Path, dump: Path, durability: str
+) -> None:
+    store, pipe = tmp_path / "store", tmp_path / "pipe"
+    with load_from_pipe(dump, pipe, store, durability) as process:
+        process.kill()
+    kept = ["--storage", str(store), "--durability", durability]
+    said = refusal(*kept)
+    assert "only a part" in said
+    assert f"--load-rdb {pipe}" in said
+    checked = subprocess.run(
+        [str(servers.snugly_binary()), "check", str(store)], capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, f"the load of {pipe} did not end" in checked.stdout) == (1, True)
+    load = ["--load-rdb", str(dump)]
+    with servers.snugly(*kept, *load) as server, server.connect() as connection:
+        assert server.says("it begins anew")
+        assert connection.command("DBSIZE") == KEYS
+        connection.command("SET", "later", "value")
+    with servers.snugly(*kept, *load) as server, server.connect() as connection:
+        assert server.says("already loaded")
+        assert connection.command("DBSIZE") == KEYS + 1
+    assert keys(*kept) == KEYS + 1
+    servers.check(store)
+
+
+def test_sigterm_ends_a_load_and_leaves_nothing_of_it(tmp_path: Path, dump: Path) -> None:
+    store = tmp_path / "store"
+    with load_from_pipe(dump, tmp_path / "pipe", store, "batched") as process:
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=30)[1]
+    assert process.returncode == 0
+    assert "as empty as before" in said
+    servers.check(store)
+    assert keys("--storage", str(store)) == 0
+
+
+def test_a_file_that_is_damaged_in_its_middle_leaves_nothing_behind(tmp_path: Path, dump: Path) -> None:
+    cut = tmp_path / "cut.rdb"
+    cut.write_bytes(dump.read_bytes()[:-100_000])
+    kept = ["--storage", str(tmp_path / "store")]
+    assert str(cut) in refusal(*kept, "--load-rdb", str(cut))
+    servers.check(tmp_path / "store")
+    assert keys(*kept) == 0
+    assert keys(*kept, "--load-rdb", str(dump)) == KEYS
+
+
+def test_another_file_is_not_loaded_over_keys(tmp_path: Path, dump: Path) -> None:
+    kept = ["--storage", str(tmp_path / "store")]
+    assert keys(*kept, "--load-rdb", str(dump)) == KEYS
+    other = tmp_path / "other.rdb"
+    with servers.snugly("--dir", str(tmp_path), "--dbfilename", other.name) as server, server.connect() as connection:
+        connection.command("SET", "key", "value")
+        connection.command("SAVE")
+    assert "the store has keys already" in refusal(*kept, "--load-rdb", str(other))
+    assert keys(*kept) == KEYS

@@ -57,7 +57,7 @@ pub enum StartError {
     /// The store on disk could not be opened.
     #[error(transparent)]
     Storage(#[from] OpenError),
-    /// The RDB file could not be loaded.
+    /// The RDB file was not loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// An address could not be listened on.
@@ -162,11 +162,15 @@ const BACKLOG: i32 = 1024;
 const LAST_REPLIES_WITHIN: Duration = Duration::from_secs(5);
 
 impl Server {
-    /// Listens and starts the threads.
+    /// Loads what there is to load, listens, and starts the threads. Loading may take minutes; `stopping` ends it.
     ///
     /// # Errors
     /// [`StartError`], before anything was started.
-    pub fn start(configuration: Configuration, allocator: Allocator) -> Result<Running, StartError> {
+    pub fn start(
+        configuration: Configuration,
+        allocator: Allocator,
+        stopping: &AtomicBool,
+    ) -> Result<Running, StartError> {
         let settings = configuration.store_settings()?;
         let listeners = listen(&configuration)?;
         let admin_listeners = listen_for_admin(&configuration)?;
@@ -177,8 +181,9 @@ impl Server {
             Some(storage) => Store::open(config, storage)?,
             None => Store::new(config),
         };
-        if !configuration.load_rdb.is_empty() {
-            rdb::load(&store, Path::new(&configuration.load_rdb), configuration.max_value_bytes)?;
+        match configuration.load_rdb.as_str() {
+            "" => rdb::refuse_part(&store)?,
+            path => rdb::load(&store, Path::new(path), configuration.max_value_bytes, stopping)?,
         }
         let threads = match configuration.threads {
             0 => thread::available_parallelism().map_or(1, |n| n.get()),

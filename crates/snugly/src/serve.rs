@@ -2,6 +2,8 @@
 
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use anyhow::{Context as _, Result};
@@ -10,7 +12,7 @@ use clap::{Arg, ArgMatches, Command};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use snugly_codec::Choice;
-use snugly_server::{Configuration, Durability, SETTINGS, Server, Setting};
+use snugly_server::{Configuration, Durability, LoadError, SETTINGS, Server, Setting, StartError};
 use tracing::{info, warn};
 
 use crate::allocator::JEMALLOC;
@@ -92,7 +94,17 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     warn_if_open(&configuration);
     let compression = configuration.compression()?;
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
-    let running = Server::start(configuration, JEMALLOC)?;
+    let stopping = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT] {
+        signal_hook::flag::register(signal, stopping.clone())?;
+    }
+    let running = match Server::start(configuration, JEMALLOC, &stopping) {
+        Err(StartError::Load(stopped @ LoadError::Stopped { .. })) => {
+            info!("{stopped}");
+            return Ok(());
+        }
+        started => started?,
+    };
     // As with the log, nobody may be there to read it.
     let _ = std::io::stderr().write_all(banner(running.server(), compression).as_bytes());
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::disk::Disk;
 use crate::disk::dictionary::DictionaryRow;
 use crate::disk::queue::{Change, Group, Item};
 use crate::disk::row::Generation;
+use crate::disk::{Disk, LoadMark};
 use crate::memory::entry::EntryRef;
 
 /// Is told that keys have changed, by whomever: written, deleted, expired, evicted, given another expiry.
@@ -94,6 +94,13 @@ impl Changes {
     pub(crate) fn active_dictionaries(&self, numbers: impl Iterator<Item = u32>) {
         if let Some(disk) = &self.0.disk {
             disk.queue().push(Item::ActiveDictionaries(numbers.collect()));
+        }
+    }
+
+    /// This is how far the store has been loaded from a file, behind all changes so far and in front of those to come.
+    pub(crate) fn load_mark(&self, mark: Option<&LoadMark>) {
+        if let Some(disk) = &self.0.disk {
+            disk.queue().push(Item::Load(mark.map(|mark| mark.encode().into())));
         }
     }
 

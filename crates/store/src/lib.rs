@@ -52,7 +52,9 @@ pub use dictionaries::{
 };
 #[cfg(fuzzing)]
 pub use disk::parse_anything;
-pub use disk::{CheckReport, DiskStats, Durability, MIN_MAX_DISK, OpenError, Storage, check, compact};
+pub use disk::{
+    CheckReport, DiskStats, Durability, LoadMark, MIN_MAX_DISK, OpenError, Storage, check, compact,
+};
 pub use memory::entry::MAX_KEY_LEN;
 pub use memory::eviction::EvictionPolicy;
 pub use memory::slab::SlabStats;

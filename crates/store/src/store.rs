@@ -16,7 +16,7 @@ use crate::dictionaries::{
     ClassStats, Dictionaries, DictionaryError, DictionarySettings, DictionaryStats, Imported, KeyPredicate,
     SampleStats,
 };
-use crate::disk::{Disk, DiskStats, Durability, OpenError, Storage};
+use crate::disk::{Disk, DiskStats, Durability, LoadMark, OpenError, Storage};
 use crate::hash::HashKey;
 use crate::memory::database::Database;
 use crate::memory::eviction::EvictionPolicy;
@@ -328,6 +328,21 @@ impl Store {
                 progress.await;
             }
         }
+    }
+
+    /// How far the store had been loaded from a file when it was opened; none for a store in memory.
+    ///
+    /// # Errors
+    /// [`StoreError::Disk`] if it cannot be read.
+    pub fn load_mark(&self) -> Result<Option<LoadMark>, StoreError> {
+        let Some(disk) = self.disk() else { return Ok(None) };
+        disk.load_mark().map_err(|error| StoreError::Disk { reason: error.to_string() })
+    }
+
+    /// Notes on disk how far the store has been loaded from a file: what was written before is there with the mark, and
+    /// nothing that is written after it is there without.
+    pub fn mark_load(&self, mark: Option<&LoadMark>) {
+        self.changes.load_mark(mark);
     }
 
     /// Whether [`Store::ready_to_write`] would wait: not while commits fail, which then is the answer of writes.

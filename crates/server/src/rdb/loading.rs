@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use snugly_protocol::rdb::{Content, Entry, Event, FileError, Node, Reader, Value};
-use snugly_store::{Condition, Expiry, Session, Store, StoreError};
+use snugly_store::{Condition, Expiry, LoadMark, Session, Store, StoreError};
 use thiserror::Error;
 use tracing::{info, warn};
 
@@ -51,6 +52,23 @@ pub enum LoadError {
         /// How many there are.
         databases: usize,
     },
+    /// The store has only a part of another file.
+    #[error(
+        "the store has only a part of {source_file}, whose load was broken off: start with --load-rdb {source_file} to have all of it, or take another --storage folder"
+    )]
+    Unfinished {
+        /// The other file.
+        source_file: String,
+    },
+    /// The server was told to stop.
+    #[error("the load of {path} was ended, and the store is as empty as before", path = path.display())]
+    Stopped {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The store does not say how far it was loaded.
+    #[error("cannot read from the store how far it has been loaded: {0}")]
+    Mark(StoreError),
     /// The store has keys already.
     #[error("the store has keys already, and {path} is loaded into an empty one only: leave --load-rdb out, or take another --storage folder", path = path.display())]
     NotEmpty {
@@ -72,24 +90,90 @@ struct Found {
     skipped: BTreeMap<&'static str, u64>,
 }
 
-/// Loads a file into an empty store; says how far it is, and in the end what was loaded and what was left out.
+/// Refuses a store that has only a part of a file, where none is to be loaded.
+pub(crate) fn refuse_part(store: &Store) -> Result<(), LoadError> {
+    match store.load_mark().map_err(LoadError::Mark)? {
+        Some(LoadMark { source, is_done: false, .. }) => Err(LoadError::Unfinished { source_file: source }),
+        _ => Ok(()),
+    }
+}
+
+/// Loads a file into an empty store, all of it or nothing, until `stopping` is set. A load that was broken off begins anew,
+/// and a store that has all of this file is left as it is.
 ///
 /// # Errors
-/// [`LoadError`]; what was loaded until then is in the store.
-pub(crate) fn load(store: &Arc<Store>, path: &Path, max_value_len: usize) -> Result<(), LoadError> {
-    let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
-    let (len, file) = opened.map_err(|reason| LoadError::Open { path: path.to_owned(), reason })?;
+/// [`LoadError`]; the store is then empty, or as it was if it had keys.
+pub(crate) fn load(
+    store: &Arc<Store>,
+    path: &Path,
+    max_value_len: usize,
+    stopping: &AtomicBool,
+) -> Result<(), LoadError> {
+    let opened = File::open(path).and_then(|mut file| Ok((fingerprint(&mut file)?, file)));
+    let (fingerprint, file) = opened.map_err(|reason| LoadError::Open { path: path.to_owned(), reason })?;
     let is_empty = (0..store.databases())
         .all(|database| store.database_stats(database).is_ok_and(|stats| stats.keys == 0));
-    if !is_empty {
-        return Err(LoadError::NotEmpty { path: path.to_owned() });
+    match store.load_mark().map_err(LoadError::Mark)? {
+        Some(mark) if mark.is_done && mark.fingerprint == fingerprint && fingerprint != UNKNOWN => {
+            info!(path = %path.display(), "already loaded");
+            return Ok(());
+        }
+        Some(LoadMark { source, is_done: false, .. }) => {
+            warn!(source, "a load was broken off: it begins anew");
+            drop(store.flush(None));
+        }
+        _ if !is_empty => return Err(LoadError::NotEmpty { path: path.to_owned() }),
+        _ => {}
     }
+    let mark = LoadMark { source: path.display().to_string(), fingerprint, is_done: false };
+    store.mark_load(Some(&mark));
+    let loaded = load_all(store, path, file, max_value_len, stopping);
+    match &loaded {
+        Ok(()) => store.mark_load(Some(&LoadMark { is_done: true, ..mark })),
+        Err(_) => {
+            drop(store.flush(None));
+            store.mark_load(None);
+        }
+    }
+    loaded
+}
+
+/// Tells a file's content from that of other files: its length, and its last bytes, which are the checksum of all others
+/// (unless its writer was told to leave that out).
+fn fingerprint(file: &mut File) -> io::Result<[u8; 16]> {
+    let mut fingerprint = UNKNOWN;
+    let (len, checksum) = fingerprint.split_at_mut(8);
+    let metadata = file.metadata()?;
+    if metadata.is_file() && metadata.len() >= checksum.len() as u64 {
+        len.copy_from_slice(&metadata.len().to_le_bytes());
+        file.seek(SeekFrom::End(-(checksum.len() as i64)))?;
+        file.read_exact(checksum)?;
+        file.rewind()?;
+    }
+    Ok(fingerprint)
+}
+
+/// The fingerprint of what has none, such as a pipe.
+const UNKNOWN: [u8; 16] = [0; 16];
+
+/// Keeps what is in the file; says how far it is, and in the end what was loaded and what was left out.
+fn load_all(
+    store: &Arc<Store>,
+    path: &Path,
+    file: File,
+    max_value_len: usize,
+    stopping: &AtomicBool,
+) -> Result<(), LoadError> {
+    let len = file.metadata().map_or(0, |metadata| metadata.len());
     let failed = |reason| LoadError::File { path: path.to_owned(), reason };
     let mut reader = Reader::new(file, max_value_len).map_err(failed)?;
     let (started, mut told) = (Instant::now(), Instant::now());
     let (mut session, mut found, mut database) = (store.session(), Found::default(), 0);
     info!(path = %path.display(), bytes = len, version = reader.version(), "loading keys");
     while let Some(event) = reader.next() {
+        if stopping.load(Ordering::Relaxed) {
+            return Err(LoadError::Stopped { path: path.to_owned() });
+        }
         match event.map_err(failed)? {
             Event::Database(number) => {
                 let databases = store.databases();

@@ -18,7 +18,7 @@ use snugly_store::system_time;
 use tracing::{error, info};
 
 pub use loading::LoadError;
-pub(crate) use loading::load;
+pub(crate) use loading::{load, refuse_part};
 use saving::{SaveError, Saved};
 
 use crate::server::Server;

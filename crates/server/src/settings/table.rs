@@ -47,7 +47,7 @@ pub const SETTINGS: &[Setting] = &[
         help: "How many bytes of changes are written to disk without waiting any longer",
         set: |c, v| bytes_in_range(v, 64 << 10..=1 << 30).map(|n| c.commit_bytes = n), get: |c| c.commit_bytes.to_string() },
     Setting { name: "load-rdb", valkey_name: None, value_name: "FILE", default: "", live: false,
-        help: "Load the strings and lists of this RDB file, of Redis up to 7.2 or Valkey up to 9.1, before clients are served; the store must be empty",
+        help: "Load the strings and lists of this RDB file, of Redis up to 7.2 or Valkey up to 9.1, before clients are served, all of it or nothing; the store must be empty, or have all of this file already",
         set: |c, v| { c.load_rdb = v.to_owned(); Ok(()) }, get: |c| c.load_rdb.clone() },
     Setting { name: "dir", valkey_name: None, value_name: "FOLDER", default: ".", live: true,
         help: "Where SAVE and BGSAVE write their RDB file",

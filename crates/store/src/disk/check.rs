@@ -15,7 +15,7 @@ use super::lists;
 use super::lookup;
 use super::private;
 use super::row::{self, Body, Damaged, Generation, NODES, Row, RowKey};
-use super::state::{Contents, State};
+use super::state::{Contents, LoadMark, State};
 use crate::hash::{HashKey, hash};
 use crate::quicklist::stored::NodeKey;
 
@@ -91,6 +91,13 @@ pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, Open
         checker
             .report
             .fault(format!("{} records of the journal are damaged: their changes are lost", leftover.lost));
+    }
+    match lookup::load_mark(&snapshot).map_err(files::engine_failed(path))? {
+        Ok(Some(LoadMark { source, is_done: false, .. })) => {
+            checker.report.fault(format!("the load of {source} did not end: the store has a part of it"));
+        }
+        Ok(_) => {}
+        Err(Damaged) => checker.report.fault("the mark of a load is damaged".to_owned()),
     }
     checker.entries(&snapshot).map_err(files::engine_failed(path))?;
     checker.nodes();

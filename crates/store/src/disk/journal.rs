@@ -46,6 +46,7 @@ const PUT_PACKED: u8 = 8;
 const PUT_PACKED_EXPIRING: u8 = 9;
 const PUT_LIST: u8 = 10;
 const PUT_LIST_EXPIRING: u8 = 11;
+const LOAD: u8 = 12;
 
 pub(super) struct Journal {
     /// Two, or none if the disk had no room for them.
@@ -288,6 +289,10 @@ fn encode(item: &Item, out: &mut Vec<u8>) {
             out.push(ACTIVE_DICTIONARIES);
             numbers(out, active);
         }
+        Item::Load(row) => {
+            out.push(LOAD);
+            part(out, row.as_deref().unwrap_or_default());
+        }
     }
 }
 
@@ -313,6 +318,11 @@ pub(super) fn decode(payload: &[u8]) -> Result<Vec<Item>, Damaged> {
             let number = u32::from_le_bytes(reader.take()?);
             let row = if kind == PUT_DICTIONARY { Some(reader.part()?.into()) } else { None };
             items.push(Item::Dictionary { number, row });
+            continue;
+        }
+        if kind == LOAD {
+            let row = reader.part()?;
+            items.push(Item::Load((!row.is_empty()).then(|| row.into())));
             continue;
         }
         let generation = u32::from_le_bytes(reader.take()?);

@@ -38,7 +38,10 @@ pub(super) fn capture(items: &mut Vec<Item>, from: usize) {
         .rev()
         .map(|item| match item {
             Item::Change(change) => seen.insert((change.generation, change.entry.borrow().key())),
-            Item::Generations { .. } | Item::Dictionary { .. } | Item::ActiveDictionaries(_) => true,
+            Item::Generations { .. }
+            | Item::Dictionary { .. }
+            | Item::ActiveDictionaries(_)
+            | Item::Load(_) => true,
         })
         .collect();
     is_last.reverse();

@@ -9,7 +9,7 @@ use super::Shared;
 use super::engine::{Engine, EngineError, Read, Table};
 use super::queue::Item;
 use super::row::{self, Body, Chunks, Damaged, Generation, Row, RowKey};
-use super::state::{Contents, STATE_KEY, State};
+use super::state::{Contents, LOAD_KEY, LoadMark, STATE_KEY, State};
 use crate::hash::hash;
 use crate::memory::entry::{Access, Entry};
 use crate::packing;
@@ -263,6 +263,11 @@ pub(crate) fn long_key(reader: &impl Read, row: &Row<'_>) -> Result<Result<Vec<u
 /// The state that the snapshot's last commit left.
 pub(crate) fn state(reader: &impl Read) -> Result<Result<State, Damaged>, EngineError> {
     Ok(reader.get(Table::Meta, STATE_KEY)?.ok_or(Damaged).and_then(State::parse))
+}
+
+/// How far the store has been loaded from a file, if it was.
+pub(crate) fn load_mark(reader: &impl Read) -> Result<Result<Option<LoadMark>, Damaged>, EngineError> {
+    Ok(reader.get(Table::Meta, LOAD_KEY)?.map(LoadMark::parse).transpose())
 }
 
 /// What a generation holds after `pending` changes.

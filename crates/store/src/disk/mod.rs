@@ -61,6 +61,7 @@ use leftover::leftover;
 use lmdb::Lmdb;
 use queue::Queue;
 use row::{Damaged, Generation};
+pub use state::LoadMark;
 use state::{Contents, State};
 
 /// The dictionaries of a store on disk.
@@ -393,6 +394,11 @@ impl Disk {
             self.dictionary_is_unusable(&number.to_string(), "it is missing");
         }
         Ok(StoredDictionaries { rows, active: active_dictionaries, next: next_dictionary })
+    }
+
+    /// How far the store has been loaded from a file, as of the last commit.
+    pub(crate) fn load_mark(&self) -> Result<Option<LoadMark>, DiskError> {
+        lookup::load_mark(&self.shared.engine.read()?)?.map_err(|Damaged| DiskError::Damaged)
     }
 
     /// Makes an error about the opening of a store of one about reading it.

@@ -37,6 +37,8 @@ pub(crate) enum Item {
     },
     /// New values are encoded with these dictionaries from here on.
     ActiveDictionaries(Arc<[u32]>),
+    /// The row that says how far the store has been loaded from a file, or none any more.
+    Load(Option<Arc<[u8]>>),
 }
 
 /// A key has a new entry, or none if that is a tombstone.
@@ -273,7 +275,7 @@ impl Queue {
                 Item::Change(change) if change.entry.borrow().list().is_some() => LIST_BYTES,
                 Item::Change(change) => change.entry.borrow().allocation_size(),
                 Item::Dictionary { row, .. } => row.as_ref().map_or(0, |row| row.len()),
-                Item::Generations { .. } | Item::ActiveDictionaries(_) => 0,
+                Item::Generations { .. } | Item::ActiveDictionaries(_) | Item::Load(_) => 0,
             }
     }
 

@@ -1,4 +1,4 @@
-//! The two rows of the table of meta: what a store is, and how it stands.
+//! The rows of the table of meta: what a store is, how it stands, and whether it holds only a part of what it is loaded from.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +15,8 @@ pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
 pub(crate) const STATE_KEY: &[u8] = b"state";
 /// The last record of the journal that is committed: `number u64 | checksum u64`, little-endian.
 pub(crate) const JOURNAL_KEY: &[u8] = b"journal";
+/// The mark of a load, if there was one.
+pub(crate) const LOAD_KEY: &[u8] = b"load";
 const MAGIC: &[u8; 12] = b"snugly-store";
 
 /// What never changes: `magic | version u32 | hash key 2 × u64 | checksum u64`, little-endian.
@@ -207,6 +209,37 @@ impl State {
     }
 }
 
+/// How far a store has been loaded from a file: `is done u8 | fingerprint 16 bytes | source | checksum u64`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadMark {
+    /// The file, for people.
+    pub source: String,
+    /// Bytes that tell its content from that of other files.
+    pub fingerprint: [u8; 16],
+    /// Whether all of it is in the store; otherwise a part is.
+    pub is_done: bool,
+}
+
+impl LoadMark {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![u8::from(self.is_done)];
+        bytes.extend_from_slice(&self.fingerprint);
+        bytes.extend_from_slice(self.source.as_bytes());
+        seal(bytes)
+    }
+
+    pub(crate) fn parse(bytes: &[u8]) -> Result<LoadMark, Damaged> {
+        let mut reader = Reader(unseal(bytes)?);
+        let [is_done] = reader.bytes()?;
+        let fingerprint = reader.bytes()?;
+        let source = String::from_utf8_lossy(reader.0).into_owned();
+        if is_done > 1 {
+            return Err(Damaged);
+        }
+        Ok(LoadMark { source, fingerprint, is_done: is_done == 1 })
+    }
+}
+
 pub(crate) fn encode_applied(number: u64) -> Vec<u8> {
     seal(number.to_le_bytes().to_vec())
 }
@@ -315,7 +348,15 @@ mod tests {
         }
 
         #[test]
+        fn a_load_mark_is_parsed_as_it_was_encoded(source: String, fingerprint: [u8; 16], is_done: bool) {
+            let mark = LoadMark { source, fingerprint, is_done };
+            prop_assert_eq!(LoadMark::parse(&mark.encode()), Ok(mark));
+        }
+
+        #[test]
         fn any_bytes_can_be_parsed(bytes: Vec<u8>) {
+            let _ = LoadMark::parse(&bytes);
+            let _ = LoadMark::parse(&seal(bytes.clone()));
             let _ = State::parse(&bytes);
             let _ = State::parse(&seal(bytes.clone()));
             let _ = Identity::parse(&bytes);

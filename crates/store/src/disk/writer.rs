@@ -21,7 +21,7 @@ use super::old::{
 };
 use super::queue::{Batch, Change, Item};
 use super::row::{self, Generation, Layout, NODES, RowKey};
-use super::state::{JOURNAL_KEY, STATE_KEY, State, encode_applied};
+use super::state::{JOURNAL_KEY, LOAD_KEY, STATE_KEY, State, encode_applied};
 use crate::EvictionPolicy;
 use crate::hash::hash;
 use crate::memory::entry::Entry;
@@ -343,6 +343,8 @@ impl Writer<'_> {
                     state.active_dictionaries = active.iter().copied().collect();
                 }
                 Item::Generations { all_gone: true, .. } => state.active_dictionaries.clear(),
+                Item::Load(Some(row)) => transaction.put(Table::Meta, LOAD_KEY, row)?,
+                Item::Load(None) => drop(transaction.delete(Table::Meta, LOAD_KEY)?),
                 Item::Generations { .. } | Item::Dictionary { row: None, .. } | Item::Change(_) => {}
             }
         }
@@ -570,7 +572,7 @@ impl Writer<'_> {
 fn assigned(items: &[Item]) -> Option<&[Generation]> {
     items.iter().rev().find_map(|item| match item {
         Item::Generations { generations, .. } => Some(&**generations),
-        Item::Change(_) | Item::Dictionary { .. } | Item::ActiveDictionaries(_) => None,
+        Item::Change(_) | Item::Dictionary { .. } | Item::ActiveDictionaries(_) | Item::Load(_) => None,
     })
 }
 
@@ -581,7 +583,7 @@ fn needs_room(items: &[Item]) -> bool {
     items.iter().any(|item| match item {
         Item::Change(change) => !change.entry.borrow().is_tombstone() && !is_flushed(change),
         Item::Dictionary { row, .. } => row.is_some(),
-        Item::Generations { .. } | Item::ActiveDictionaries(_) => false,
+        Item::Generations { .. } | Item::ActiveDictionaries(_) | Item::Load(_) => false,
     })
 }
 
@@ -592,7 +594,10 @@ fn last_changes(items: &[Item], hash_key: [u64; 2]) -> Vec<(u64, &Change)> {
         .enumerate()
         .filter_map(|(number, item)| match item {
             Item::Change(change) => Some((hash(hash_key, change.entry.borrow().key()), number, change)),
-            Item::Generations { .. } | Item::Dictionary { .. } | Item::ActiveDictionaries(_) => None,
+            Item::Generations { .. }
+            | Item::Dictionary { .. }
+            | Item::ActiveDictionaries(_)
+            | Item::Load(_) => None,
         })
         .collect();
     // The latest first among those of one key.
