@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -325,8 +326,13 @@ func TestAReplyWithoutAnEnvelopeIsReadWithoutAllocatingMore(t *testing.T) {
 	doCache := func(client valkey.Client) error {
 		return client.DoCache(ctx, client.B().Get().Key("key").Cache(), time.Hour).Error()
 	}
+	// The least of some runs: what the clients' own goroutines allocate meanwhile is counted as well.
 	allocations := func(client valkey.Client, read func(valkey.Client) error) float64 {
-		return testing.AllocsPerRun(200, func() { ok(t, read(client)) })
+		least := math.Inf(1)
+		for range 5 {
+			least = min(least, testing.AllocsPerRun(200, func() { ok(t, read(client)) }))
+		}
+		return least
 	}
 	// The first DoCache makes room for what is under way on the connection.
 	if more := allocations(client, doCache) - allocations(plain, doCache); more > 0 {

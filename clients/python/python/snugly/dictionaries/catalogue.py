@@ -76,6 +76,11 @@ class Catalogue:
         """Whether dictionaries are not to be had, for want of permission. It is asked again after a refresh."""
         return time.monotonic() < self._off_until
 
+    @property
+    def was_off(self) -> bool:
+        """Whether permission was missing when it was last asked for."""
+        return self._off_until > 0
+
     def is_missing(self, dictionary: int) -> bool:
         """Whether there is no use in looking for it now."""
         return self.is_off or self._missing.get(dictionary, 0.0) > time.monotonic()
@@ -117,6 +122,7 @@ class Catalogue:
         except Exception:
             return False
         self._due = time.monotonic() + self.refresh
+        self._off_until = 0.0
         if self._given is None:
             # Permission may have been missing before.
             self.at_hand.allow(True, time.time())

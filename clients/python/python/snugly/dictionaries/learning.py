@@ -60,7 +60,7 @@ class Learning:
                 self._studied = shown
             elif self._trains and lesson.dictionary is not None:
                 self._unpublished[lesson.pattern] = lesson
-        if self._unpublished and time.monotonic() >= self._publish_at and not self._catalogue.is_off:
+        if self._unpublished and time.monotonic() >= self._publish_at and not self._catalogue.was_off:
             self._publish_at = time.monotonic() + self._catalogue.interval
             yield from self._publish()
         return max(PAUSE, REST * took)
