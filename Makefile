@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo program package test test-rust test-minimal test-clients test-python test-go test-java \
-	test-valkey-py test-kills test-deps lint lint-rust lint-python lint-clients lint-go lint-java format deny \
+	test-valkey-py test-kills test-damages test-all test-deps lint lint-rust lint-python lint-clients lint-go lint-java format deny \
 	command-documentation fuzz fuzz-rust fuzz-go fuzz-java fuzz-smoke \
 	bench bench-clients bench-go bench-glide bench-sizes bench-smoke bench-mixed \
 	bench-dictionaries bench-adaptive bench-lists bench-codec bench-protocol bench-java bench-java-codec \
@@ -102,6 +102,17 @@ test-deps: $(VENV)/installed ## install what the tests need, into .venv
 test-kills: $(VENV)/installed ## kill the server a thousand times in each situation, and look what is lost
 	$(CARGO) build $(BUILD) --locked --package snugly
 	SNUGLY_BIN=$(CURDIR)/$(PROGRAM) SNUGLY_KILLS=1000 $(BIN)/python -m pytest --quiet tests/kills_test.py
+
+test-damages: ## damage a page of a store ten thousand times, and look what becomes of it; half an hour
+	SNUGLY_DAMAGES=10000 $(CARGO) test --locked --package snugly-store --test damage
+
+test-all: ## everything that takes long: tests, kills, damages, valkey-py's own tests, fuzzing and benchmarks; hours
+	$(MAKE) test
+	$(MAKE) test-kills
+	$(MAKE) test-damages
+	$(MAKE) test-valkey-py
+	$(MAKE) fuzz $(if $(MVN),fuzz-java)
+	$(MAKE) bench
 
 lint: lint-rust lint-python lint-clients lint-go $(MVN:%=lint-java) ## formatters and linters, changing nothing
 

@@ -23,6 +23,7 @@ pub(crate) const JOBS: &[Job] = &[
     Job { name: "bench", command: bench::command, run: bench::run },
     Job { name: "check", command: storage::check_command, run: storage::check },
     Job { name: "compact", command: storage::compact_command, run: storage::compact },
+    Job { name: "repair", command: storage::repair_command, run: storage::repair },
     Job { name: "completions", command: generate::completions_command, run: generate::completions },
     Job { name: "man", command: generate::man_command, run: generate::man },
 ];

@@ -10,6 +10,7 @@ use snugly_server::{Configuration, Durability, SETTINGS};
 const OF_TESTS: &[&str] = &[
     "SNUGLY_BIN",
     "SNUGLY_COMPARE_SEQUENCES",
+    "SNUGLY_DAMAGES",
     "SNUGLY_DATA",
     "SNUGLY_KILLS",
     "SNUGLY_PROPERTY_EXAMPLES",

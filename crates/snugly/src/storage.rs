@@ -1,4 +1,4 @@
-//! `snugly check` and `snugly compact`: a store on disk that no server has open.
+//! `snugly check`, `snugly compact` and `snugly repair`: a store on disk that no server has open.
 
 use std::path::PathBuf;
 
@@ -18,19 +18,25 @@ fn path(matches: &ArgMatches) -> &PathBuf {
     matches.get_one("path").expect("clap requires it")
 }
 
+/// Shows how many keys were looked at.
+fn progress() -> ProgressBar {
+    let style = ProgressStyle::with_template("{spinner} {pos} keys, {per_sec}").expect("a valid template");
+    ProgressBar::new_spinner().with_style(style)
+}
+
 pub(crate) fn check_command(command: Command) -> Command {
     command
-        .about("Verifies a store on disk: every checksum, and that keys, expiries and accounting agree")
-        .after_help("Changes nothing. No server may have the store open. Exits with 1 if something is wrong.")
+        .about("Verifies a store on disk: every page and checksum, and that keys, expiries and accounting agree")
+        .after_help(
+            "Changes nothing, and works on a copy that cannot be written. No server may have the store open. Exits with 1 if \
+             something is wrong; snugly repair then makes a new store of what is not.",
+        )
         .arg(path_argument())
 }
 
 pub(crate) fn check(matches: &ArgMatches) -> Result<()> {
     let path = path(matches);
-    let progress = ProgressBar::new_spinner();
-    progress.set_style(
-        ProgressStyle::with_template("{spinner} {pos} keys, {per_sec}").expect("a valid template"),
-    );
+    let progress = progress();
     let report = snugly_store::check(path, |seen| progress.set_position(seen))?;
     progress.finish_and_clear();
     println!(
@@ -65,14 +71,75 @@ pub(crate) fn check(matches: &ArgMatches) -> Result<()> {
             HumanCount(report.orphaned_nodes)
         );
     }
+    if report.lost_pages > 0 {
+        println!(
+            "pages that belong to nothing, until the store is compacted: {}",
+            HumanCount(report.lost_pages)
+        );
+    }
     report.faults.iter().for_each(|fault| println!("fault: {fault}"));
+    let untold = report.fault_count - report.faults.len() as u64;
+    if untold > 0 {
+        println!("and {} more faults", HumanCount(untold));
+    }
     match report.fault_count {
         0 => {
             println!("no faults");
             Ok(())
         }
-        count => bail!("{} has faults: {}", path.display(), HumanCount(count)),
+        count => bail!(
+            "{path} has {} faults: snugly repair {path} NEW makes a new store of what is whole",
+            HumanCount(count),
+            path = path.display()
+        ),
     }
+}
+
+pub(crate) fn repair_command(command: Command) -> Command {
+    command
+        .about("Makes a new store of what can be read of a damaged one, and says what is lost")
+        .after_help(
+            "Changes nothing in FOLDER; NEW must be empty or not be there. No server may have the store open. Values that are \
+             not whole, and all that stands on damaged pages, are left out; a list of which a part is damaged is left out as a \
+             whole. Start the server with --storage NEW afterwards.",
+        )
+        .arg(path_argument())
+        .arg(
+            Arg::new("new")
+                .value_name("NEW")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("The folder of the new store"),
+        )
+}
+
+pub(crate) fn repair(matches: &ArgMatches) -> Result<()> {
+    let (path, new) = (path(matches), matches.get_one::<PathBuf>("new").expect("clap requires it"));
+    if std::fs::read_dir(new).is_ok_and(|mut entries| entries.next().is_some()) {
+        bail!("{} is not empty: choose another folder for the new store", new.display());
+    }
+    let progress = progress();
+    let report = snugly_store::repair(path, new, |seen| progress.set_position(seen))?;
+    progress.finish_and_clear();
+    report.losses.iter().for_each(|loss| println!("lost: {loss}"));
+    let untold = report.loss_count - report.losses.len() as u64;
+    if untold > 0 {
+        println!("and {} more losses", HumanCount(untold));
+    }
+    if report.journaled_changes > 0 {
+        println!("changes taken over from the journal: {}", HumanCount(report.journaled_changes));
+    }
+    println!(
+        "{}: keys {}, and {} had {}",
+        new.display(),
+        HumanCount(report.keys),
+        path.display(),
+        HumanCount(report.recorded_keys)
+    );
+    if report.loss_count == 0 {
+        println!("nothing is lost");
+    }
+    Ok(())
 }
 
 pub(crate) fn compact_command(command: Command) -> Command {

@@ -53,7 +53,8 @@ pub use dictionaries::{
 #[cfg(fuzzing)]
 pub use disk::parse_anything;
 pub use disk::{
-    CheckReport, DiskStats, Durability, LoadMark, MIN_MAX_DISK, OpenError, Storage, check, compact,
+    CheckReport, DiskStats, Durability, LoadMark, MIN_MAX_DISK, OpenError, RepairReport, Storage, check,
+    compact, repair,
 };
 pub use memory::entry::MAX_KEY_LEN;
 pub use memory::eviction::EvictionPolicy;

@@ -262,6 +262,11 @@ impl Store {
         StoreError::DiskFull { max_disk: self.disk_stats().unwrap_or_default().max_disk }
     }
 
+    /// Whether the disk cannot take what is written to a key, since its rows there are damaged.
+    pub(crate) fn is_unwritable(&self, database: usize, key: &[u8]) -> bool {
+        self.disk().is_some_and(|disk| disk.is_unwritable(self.changes.generation(database), key))
+    }
+
     /// Why a write that needs room on disk is refused.
     pub(crate) fn disk_refusal(&self) -> Option<StoreError> {
         Some(match self.disk()?.refusal()? {

@@ -2,17 +2,21 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use snugly_codec::{Dictionary, LoadError};
 
 use super::dictionary::{self, DictionaryRow};
-use super::engine::{Engine, EngineError, Read, Table};
+use super::engine::{EngineError, Read, Table};
 use super::files::{self, DATA_FILE, OpenError, Opened};
 use super::leftover::leftover;
 use super::lists;
 use super::lookup;
+use super::pages::PageDamage;
+use super::pages::audit::{Audit, Visitor};
+use super::pages::page::Value;
+use super::pages::tree::View;
 use super::private;
 use super::row::{self, Body, Damaged, Generation, NODES, Row, RowKey};
 use super::state::{Contents, LoadMark, State};
@@ -38,6 +42,8 @@ pub struct CheckReport {
     pub orphaned_chunks: u64,
     /// Nodes of lists that no list has: room lost.
     pub orphaned_nodes: u64,
+    /// Pages that belong to nothing: room lost until the store is compacted.
+    pub lost_pages: u64,
     /// What is wrong, one line each, the first ones only.
     pub faults: Vec<String>,
     /// How many faults there are.
@@ -60,18 +66,36 @@ impl CheckReport {
     }
 }
 
-/// Verifies every row of a store, and that rows, chunks, expiries and accounting agree. Changes nothing. `progress` is
+/// Verifies every page and every row of a store, and that rows, chunks, expiries and accounting agree. Changes nothing, and
+/// can read a copy that cannot be written. `progress` is
 /// told the number of rows that were looked at.
 ///
 /// # Errors
 /// [`OpenError`] if the store cannot be opened or read.
 pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, OpenError> {
-    let Opened { engine, identity, state, applied, lock } = files::open_offline(path)?;
+    let store = files::open_offline(path)?;
+    let readable = read_through(&path.join(DATA_FILE));
+    readable.map_err(|reason| files::failed(path, reason))?;
+    let view = store.view();
+    let mut report = CheckReport::default();
+    if let Some(damage) = &store.damage {
+        report.fault(damage.to_string());
+    }
+    if view.meta().file_bytes() > fs::metadata(path.join(DATA_FILE)).map_or(0, |data| data.len()) {
+        report.fault("the data file ends before its last page".to_owned());
+    }
+    let (identity, state, applied) = match files::described(path, &view) {
+        Err(OpenError::Damaged { detail, .. }) => {
+            report.fault(detail);
+            pages(&view, &mut report);
+            return Ok(report);
+        }
+        described => described?,
+    };
     let leftover =
         leftover(path, identity.hash_key, applied).map_err(|reason| files::failed(path, reason))?;
-    let snapshot = engine.read().map_err(files::engine_failed(path))?;
     let mut checker = Checker {
-        report: CheckReport::default(),
+        report,
         contents: BTreeMap::new(),
         dead: state.dead.iter().copied().collect(),
         hash_key: identity.hash_key,
@@ -79,7 +103,9 @@ pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, Open
         nodes_in_use: HashSet::new(),
         nodes: HashSet::new(),
         expiring: 0,
+        expiries: 0,
         dictionary_uses: BTreeMap::new(),
+        dictionaries: HashSet::new(),
         progress,
         seen: 0,
     };
@@ -92,18 +118,18 @@ pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, Open
             .report
             .fault(format!("{} records of the journal are damaged: their changes are lost", leftover.lost));
     }
-    match lookup::load_mark(&snapshot).map_err(files::engine_failed(path))? {
-        Ok(Some(LoadMark { source, is_done: false, .. })) => {
+    match lookup::load_mark(&view) {
+        Ok(Ok(Some(LoadMark { source, is_done: false, .. }))) => {
             checker.report.fault(format!("the load of {source} did not end: the store has a part of it"));
         }
-        Ok(_) => {}
-        Err(Damaged) => checker.report.fault("the mark of a load is damaged".to_owned()),
+        Ok(Ok(_)) => {}
+        Ok(Err(Damaged)) => checker.report.fault("the mark of a load is damaged".to_owned()),
+        Err(error) => checker.report.fault(error.to_string()),
     }
-    checker.entries(&snapshot).map_err(files::engine_failed(path))?;
+    checker.pages(&view);
     checker.nodes();
-    checker.chunks(&snapshot).map_err(files::engine_failed(path))?;
-    checker.expiries(&snapshot).map_err(files::engine_failed(path))?;
-    checker.dictionaries(&snapshot, &state).map_err(files::engine_failed(path))?;
+    checker.expiries();
+    checker.dictionaries(&state);
     for recorded in &state.contents {
         let counted = checker.contents[&recorded.generation];
         if counted != *recorded {
@@ -119,10 +145,7 @@ pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, Open
             ));
         }
     }
-    let usage = snapshot.usage().map_err(files::engine_failed(path))?;
-    drop(snapshot);
-    engine.close();
-    drop(lock);
+    let usage = view.usage().unwrap_or_default();
     Ok(CheckReport {
         journaled_changes: leftover.items.len() as u64,
         is_journal_cut: leftover.is_cut,
@@ -130,6 +153,63 @@ pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, Open
         file_bytes: usage.file,
         ..checker.report
     })
+}
+
+/// Reads a file to its end with plain reads, so that what the disk cannot read is an error: in a memory map it would be the
+/// end of the process.
+fn read_through(path: &Path) -> io::Result<()> {
+    let mut file = fs::File::open(path)?;
+    let mut buffer = vec![0; 1 << 20];
+    while file.read(&mut buffer)? > 0 {}
+    Ok(())
+}
+
+/// Walks all pages of a store whose rows cannot be told apart.
+fn pages(view: &View<'_>, report: &mut CheckReport) {
+    let mut audit = Audit::new(view);
+    let mut visitor = PageFaults(report);
+    audit.walk(&view.meta().main, &mut visitor);
+    audit.walk_free_pages(&mut visitor);
+    for table in Table::ALL {
+        match view.table(table.name()) {
+            Ok(tree) => audit.walk(&tree, &mut visitor),
+            Err(damage) => visitor.damage(damage),
+        }
+    }
+}
+
+struct PageFaults<'r>(&'r mut CheckReport);
+
+impl Visitor<'_> for PageFaults<'_> {
+    fn row(&mut self, _: &[u8], _: Value<'_>) {}
+
+    fn damage(&mut self, damage: PageDamage) {
+        self.0.fault(damage.to_string());
+    }
+}
+
+/// The rows of a table, which the checker is shown.
+struct Rows<'c, 'a, P> {
+    checker: &'c mut Checker<P>,
+    view: &'c View<'a>,
+    table: Table,
+}
+
+impl<'a, P: FnMut(u64)> Visitor<'a> for Rows<'_, 'a, P> {
+    fn row(&mut self, key: &'a [u8], value: Value<'a>) {
+        let Value::Inline(bytes) = value else { return };
+        match self.table {
+            Table::Meta => {}
+            Table::Entries => self.checker.entry(self.view, key, bytes),
+            Table::Chunks => self.checker.chunk(key),
+            Table::Expiries => self.checker.expiries += 1,
+            Table::Dictionaries => self.checker.dictionary(key, bytes),
+        }
+    }
+
+    fn damage(&mut self, damage: PageDamage) {
+        self.checker.report.fault(damage.to_string());
+    }
 }
 
 struct Checker<P> {
@@ -141,31 +221,40 @@ struct Checker<P> {
     /// Nodes that directories name, and those that there are.
     nodes_in_use: HashSet<NodeKey>,
     nodes: HashSet<NodeKey>,
-    /// Rows with an expiry, dead generations included.
+    /// Rows with an expiry, dead generations included, and rows that say when one expires.
     expiring: u64,
+    expiries: u64,
     dictionary_uses: BTreeMap<u32, u64>,
+    /// Dictionaries that are whole.
+    dictionaries: HashSet<u32>,
     progress: P,
     seen: u64,
 }
 
 impl<P: FnMut(u64)> Checker<P> {
-    fn entries(&mut self, reader: &impl Read) -> Result<(), EngineError> {
-        let mut failure = None;
-        reader.scan(Table::Entries, &[], &mut |key, bytes| {
-            self.seen += 1;
-            (self.progress)(self.seen);
-            match self.entry(reader, key, bytes) {
-                Ok(()) => true,
-                Err(error) => {
-                    failure = Some(error);
-                    false
-                }
+    /// Walks all pages, and looks at every row on the way.
+    fn pages(&mut self, view: &View<'_>) {
+        let mut audit = Audit::new(view);
+        audit.walk(&view.meta().main, &mut PageFaults(&mut self.report));
+        audit.walk_free_pages(&mut PageFaults(&mut self.report));
+        for table in Table::ALL {
+            match view.table(table.name()) {
+                Ok(tree) => audit.walk(&tree, &mut Rows { checker: self, view, table }),
+                Err(damage) => self.report.fault(damage.to_string()),
             }
-        })?;
-        failure.map_or(Ok(()), Err)
+        }
+        self.report.lost_pages = audit.lost_pages();
     }
 
-    fn entry(&mut self, reader: &impl Read, key: &[u8], bytes: &[u8]) -> Result<(), EngineError> {
+    fn entry(&mut self, reader: &impl Read, key: &[u8], bytes: &[u8]) {
+        self.seen += 1;
+        (self.progress)(self.seen);
+        if let Err(error) = self.row(reader, key, bytes) {
+            self.report.fault(error.to_string());
+        }
+    }
+
+    fn row(&mut self, reader: &impl Read, key: &[u8], bytes: &[u8]) -> Result<(), EngineError> {
         let Ok(row_key) = RowKey::parse(key) else {
             self.report.fault(format!("a row has the key {}, which is none", key.escape_ascii()));
             return Ok(());
@@ -240,27 +329,23 @@ impl<P: FnMut(u64)> Checker<P> {
         self.report.orphaned_nodes = self.nodes.difference(&self.nodes_in_use).count() as u64;
     }
 
-    fn chunks(&mut self, reader: &impl Read) -> Result<(), EngineError> {
-        reader.scan(Table::Chunks, &[], &mut |key, _| {
-            let is_used = row::chunk_id(key).is_some_and(|id| self.chunks_in_use.contains(&id));
-            self.report.orphaned_chunks += u64::from(!is_used);
-            true
-        })
+    fn chunk(&mut self, key: &[u8]) {
+        let is_used = row::chunk_id(key).is_some_and(|id| self.chunks_in_use.contains(&id));
+        self.report.orphaned_chunks += u64::from(!is_used);
     }
 
-    fn dictionaries(&mut self, reader: &impl Read, state: &State) -> Result<(), EngineError> {
-        let mut whole = HashSet::new();
-        reader.scan(Table::Dictionaries, &[], &mut |key, bytes| {
-            let row = dictionary::parse_key(key).and_then(|number| DictionaryRow::parse(number, bytes));
-            match row.map(|row| (row.number, Dictionary::load(row.content))) {
-                // A build without zstd can tell no more than that the row is whole.
-                Ok((number, Ok(_) | Err(LoadError::NotBuiltIn))) => drop(whole.insert(number)),
-                _ => self.report.fault(format!("the dictionary {} is damaged", key.escape_ascii())),
-            }
-            true
-        })?;
+    fn dictionary(&mut self, key: &[u8], bytes: &[u8]) {
+        let row = dictionary::parse_key(key).and_then(|number| DictionaryRow::parse(number, bytes));
+        match row.map(|row| (row.number, Dictionary::load(row.content))) {
+            // A build without zstd can tell no more than that the row is whole.
+            Ok((number, Ok(_) | Err(LoadError::NotBuiltIn))) => drop(self.dictionaries.insert(number)),
+            _ => self.report.fault(format!("the dictionary {} is damaged", key.escape_ascii())),
+        }
+    }
+
+    fn dictionaries(&mut self, state: &State) {
         for (number, rows) in &self.dictionary_uses {
-            if !whole.contains(number) {
+            if !self.dictionaries.contains(number) {
                 self.report.fault(format!("{rows} values need the dictionary {number}, which is not there"));
             }
             let recorded = state.dictionary_uses.get(number).copied().unwrap_or_default();
@@ -270,19 +355,13 @@ impl<P: FnMut(u64)> Checker<P> {
                 ));
             }
         }
-        Ok(())
     }
 
-    fn expiries(&mut self, reader: &impl Read) -> Result<(), EngineError> {
-        let mut count = 0;
-        reader.scan(Table::Expiries, &[], &mut |_, _| {
-            count += 1;
-            true
-        })?;
-        if count != self.expiring {
-            self.report.fault(format!("{count} expiries are recorded, and {} keys expire", self.expiring));
+    fn expiries(&mut self) {
+        let (recorded, expiring) = (self.expiries, self.expiring);
+        if recorded != expiring {
+            self.report.fault(format!("{recorded} expiries are recorded, and {expiring} keys expire"));
         }
-        Ok(())
     }
 }
 
@@ -294,7 +373,8 @@ const COPY_FILE: &str = "data.mdb.compact";
 /// # Errors
 /// [`OpenError`] if the store cannot be opened, or there is no room for the copy; the store is then as it was.
 pub fn compact(path: &Path) -> Result<(u64, u64), OpenError> {
-    let Opened { engine, lock, .. } = files::open_offline(path)?;
+    refuse_damage(path)?;
+    let Opened { engine, lock, .. } = files::open_engine(path)?;
     let (data, copy) = (path.join(DATA_FILE), path.join(COPY_FILE));
     let failed = |reason: io::Error| OpenError::Io { path: copy.clone(), reason };
     let before = allocated(&data).map_err(failed)?;
@@ -319,6 +399,20 @@ pub fn compact(path: &Path) -> Result<(u64, u64), OpenError> {
     }
     drop(lock);
     Ok((before, result?))
+}
+
+/// Refuses a store with damaged pages, of which the engine might die.
+fn refuse_damage(path: &Path) -> Result<(), OpenError> {
+    let store = files::open_offline(path)?;
+    let mut report = CheckReport::default();
+    if let Some(damage) = &store.damage {
+        report.fault(damage.to_string());
+    }
+    pages(&store.view(), &mut report);
+    match report.faults.into_iter().next() {
+        Some(detail) => Err(OpenError::Damaged { path: path.to_owned(), detail }),
+        None => Ok(()),
+    }
 }
 
 /// Bytes that a file takes on the disk.

@@ -7,6 +7,8 @@ use std::io;
 
 use thiserror::Error;
 
+use super::pages::PageDamage;
+
 /// The tables of a store. FORMAT.md says what is in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Table {
@@ -46,7 +48,10 @@ pub(crate) enum EngineError {
     /// The system failed to read or write.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The engine found its own structures damaged, or was used wrongly.
+    /// A page of the file is not what was written.
+    #[error("{0}; stop the server and let `snugly repair` make a store of what can be read")]
+    Damaged(#[from] PageDamage),
+    /// The engine was used wrongly, or has found damage that was not noticed before.
     #[error("the storage engine failed: {0}")]
     Engine(String),
 }

@@ -15,6 +15,11 @@ use thiserror::Error;
 use super::engine::{Engine, EngineError, Read, Table, Usage, Write};
 use super::lmdb::{self, Lmdb, Options};
 use super::lookup;
+use super::pages::audit::{Audit, Visitor};
+use super::pages::meta::{self, META_LEN, Meta, newest};
+use super::pages::page::Value;
+use super::pages::tree::View;
+use super::pages::{PageDamage, Pages};
 use super::private;
 use super::row::Damaged;
 use super::state::{
@@ -99,7 +104,7 @@ pub enum OpenError {
         known: u32,
     },
     /// The store's own records do not add up.
-    #[error("the store {path} is damaged: {detail}; see what `snugly check` says, or move it away to begin anew", path = path.display())]
+    #[error("the store {path} is damaged: {detail}; let `snugly repair` make a store of what can be read, or move it away to begin anew", path = path.display())]
     Damaged {
         /// The folder.
         path: PathBuf,
@@ -153,12 +158,7 @@ pub enum OpenError {
 
 /// What to do when the system refuses a file.
 fn advice(reason: &io::Error) -> &'static str {
-    match reason.kind() {
-        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
-            "; a store must be writable: change that, or choose another path"
-        }
-        _ => "",
-    }
+    if is_refusal(reason) { "; a store must be writable: change that, or choose another path" } else { "" }
 }
 
 /// A store that is open.
@@ -179,6 +179,7 @@ pub(super) fn engine_failed(folder: &Path) -> impl Fn(EngineError) -> OpenError 
         EngineError::NoSpace => OpenError::NoSpace { path: path.clone() },
         EngineError::Io(reason) => failed(&path, reason),
         EngineError::Engine(reason) => OpenError::Engine { path: path.clone(), reason },
+        EngineError::Damaged(damage) => damaged(&path, &damage.to_string()),
     }
 }
 
@@ -202,14 +203,51 @@ pub(super) fn open(storage: &Storage, databases: usize) -> Result<Opened, OpenEr
     upgrade(folder, open_existing(folder, storage, lock)?)
 }
 
-/// Opens a store that must be there, for [`super::check`].
-pub(super) fn open_offline(folder: &Path) -> Result<Opened, OpenError> {
+/// A store that no server has open, and that is read without the engine.
+pub(super) struct Offline {
+    pub(super) pages: Pages,
+    /// The meta pages that are whole, the newest first: at least one.
+    pub(super) metas: Vec<Meta>,
+    /// What is wrong with the other one.
+    pub(super) damage: Option<PageDamage>,
+    _lock: Lock,
+}
+
+impl Offline {
+    /// What the last commit left, or the one before if the last one's meta page is damaged.
+    pub(super) fn view(&self) -> View<'_> {
+        View::of(&self.pages, self.metas[0])
+    }
+}
+
+/// Opens a store that must be there for reading. It may be a copy that cannot be written.
+pub(super) fn open_offline(folder: &Path) -> Result<Offline, OpenError> {
     let data = folder.join(DATA_FILE);
     if !data.is_file() {
         return Err(failed(&data, io::ErrorKind::NotFound.into()));
     }
+    let lock = match lock(folder) {
+        Err(OpenError::Io { reason, .. }) if is_refusal(&reason) => None,
+        lock => Some(lock?),
+    };
+    let file = File::open(&data).map_err(|reason| failed(&data, reason))?;
+    let lock = Lock { _folder: lock, _data: locked(file, folder, &data)? };
+    let pages = MetaPages::read(&data)?;
+    let metas = meta::whole(&pages.first, &pages.second);
+    match (pages.newest(), metas.is_empty()) {
+        (Err(damage), true) => Err(damaged(folder, &damage.to_string())),
+        (newest, _) => Ok(Offline { pages: map(&data, &metas)?, metas, damage: newest.err(), _lock: lock }),
+    }
+}
+
+/// Opens a store that must be there, and is whole, for [`super::check::compact`].
+pub(super) fn open_engine(folder: &Path) -> Result<Opened, OpenError> {
     let lock = lock(folder)?;
     open_existing(folder, &Storage::new(folder), lock)
+}
+
+fn is_refusal(reason: &io::Error) -> bool {
+    matches!(reason.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied)
 }
 
 /// Brings a store of the version before to this one, of which it has nothing yet.
@@ -247,7 +285,8 @@ fn is_vacant(folder: &Path) -> Result<bool, OpenError> {
 
 /// What keeps other processes from a store: its lock file, and the data itself, since a lock file may be removed.
 pub(super) struct Lock {
-    _folder: File,
+    /// None where it cannot be made, in a copy that is read only.
+    _folder: Option<File>,
     _data: File,
 }
 
@@ -306,8 +345,9 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
 fn open_existing(folder: &Path, storage: &Storage, lock: File) -> Result<Opened, OpenError> {
     let data = folder.join(DATA_FILE);
     let file = File::open(&data).map_err(|reason| failed(&data, reason))?;
-    let lock = Lock { _folder: lock, _data: locked(file, folder, &data)? };
-    let least = verify_file(&data)?;
+    let lock = Lock { _folder: Some(lock), _data: locked(file, folder, &data)? };
+    let least = verify_file(&data)?.file_bytes();
+    verify_core(&data)?;
     let budget = storage.engine_bytes();
     let map_bytes = match budget {
         0 => UNLIMITED_MAP,
@@ -322,9 +362,16 @@ fn open_existing(folder: &Path, storage: &Storage, lock: File) -> Result<Opened,
         engine.grow(usage.used + slack(storage)).map_err(engine_failed(folder))?;
     }
     private::restrict(folder, lmdb::LOCK_FILE).map_err(|reason| failed(folder, reason))?;
-    let damaged = |detail: &str| OpenError::Damaged { path: folder.to_owned(), detail: detail.into() };
     let snapshot = engine.read().map_err(engine_failed(folder))?;
-    let identity = snapshot.get(Table::Meta, IDENTITY_KEY).map_err(engine_failed(folder))?;
+    let (identity, state, applied) = described(folder, &snapshot)?;
+    drop(snapshot);
+    Ok(Opened { engine, identity, state, applied, lock })
+}
+
+/// What a store says of itself: its identity, its state, and the last record of the journal that is committed.
+pub(super) fn described(folder: &Path, reader: &impl Read) -> Result<(Identity, State, u64), OpenError> {
+    let damaged = |detail: &str| damaged(folder, detail);
+    let identity = reader.get(Table::Meta, IDENTITY_KEY).map_err(engine_failed(folder))?;
     let identity = match identity.map(Identity::parse) {
         Some(Ok(identity)) => identity,
         Some(Err(NotOurs::Version(found))) => {
@@ -333,18 +380,17 @@ fn open_existing(folder: &Path, storage: &Storage, lock: File) -> Result<Opened,
         Some(Err(NotOurs::Damaged)) => return Err(damaged("its identity cannot be read")),
         None => {
             return Err(OpenError::Foreign {
-                path: data,
+                path: folder.join(DATA_FILE),
                 detail: "it is an LMDB file of something else".into(),
             });
         }
     };
-    let state = lookup::state(&snapshot).map_err(engine_failed(folder))?;
+    let state = lookup::state(reader).map_err(engine_failed(folder))?;
     let state = state.map_err(|Damaged| damaged("its state cannot be read"))?;
-    let applied = snapshot.get(Table::Meta, JOURNAL_KEY).map_err(engine_failed(folder))?;
+    let applied = reader.get(Table::Meta, JOURNAL_KEY).map_err(engine_failed(folder))?;
     let applied = applied.map_or(Ok(0), parse_applied);
     let applied = applied.map_err(|Damaged| damaged("its place in the journal cannot be read"))?;
-    drop(snapshot);
-    Ok(Opened { engine, identity, state, applied, lock })
+    Ok((identity, state, applied))
 }
 
 /// Bytes that the engine's file may take beyond its budget, in a store that was filled under a larger one: without free
@@ -373,55 +419,103 @@ fn fit(storage: &Storage, usage: Usage) -> Result<(), OpenError> {
     Err(OpenError::Larger { path: storage.path.clone(), given: storage.max_disk, least: high })
 }
 
-/// Checks LMDB's two meta pages with plain reads (struct MDB_meta in LMDB's mdb.c), and gives the length that the file
-/// must have. LMDB itself would take an empty file for new, and die of a bus error when it reads past a file's end.
-fn verify_file(path: &Path) -> Result<u64, OpenError> {
-    const HEADER: usize = 16;
-    const META: usize = 8 + 16 + 2 * 48 + 16;
-    const MAGIC: u32 = 0xBEEF_C0DE;
-    const VERSION: u32 = 1;
-    let mut file = File::open(path).map_err(|reason| failed(path, reason))?;
-    let actual = file.metadata().map_err(|reason| failed(path, reason))?.len();
-    if actual == 0 {
-        return Err(OpenError::Empty { path: path.to_owned() });
-    }
-    let foreign = |detail: &str| OpenError::Foreign { path: path.to_owned(), detail: detail.into() };
-    let truncated = |expected| OpenError::Truncated { path: path.to_owned(), actual, expected };
-    let mut first = [0; HEADER + META];
-    file.read_exact(&mut first).map_err(|_| foreign("it is too short"))?;
-    let number = |page: &[u8], offset: usize| {
-        u64::from_le_bytes(page[HEADER + offset..][..8].try_into().expect("eight bytes"))
-    };
-    let verify_meta = |page: &[u8]| {
-        let versions = number(page, 0);
-        if versions as u32 != MAGIC {
-            return Err(foreign("it does not begin as an LMDB file does"));
+/// The beginnings of LMDB's two meta pages, and how long the file is that they are of.
+struct MetaPages {
+    first: [u8; META_LEN],
+    second: [u8; META_LEN],
+    file_bytes: u64,
+}
+
+impl MetaPages {
+    /// Reads them with plain reads: LMDB itself would take an empty file for new.
+    fn read(path: &Path) -> Result<MetaPages, OpenError> {
+        let refused = |reason| failed(path, reason);
+        let mut file = File::open(path).map_err(refused)?;
+        let file_bytes = file.metadata().map_err(refused)?.len();
+        if file_bytes == 0 {
+            return Err(OpenError::Empty { path: path.to_owned() });
         }
-        if (versions >> 32) as u32 != VERSION {
-            return Err(foreign("it is LMDB's in another version of its format"));
+        let foreign = |detail: &str| OpenError::Foreign { path: path.to_owned(), detail: detail.into() };
+        let mut pages = MetaPages { first: [0; META_LEN], second: [0; META_LEN], file_bytes };
+        file.read_exact(&mut pages.first).map_err(|_| foreign("it is too short"))?;
+        // If the first page does not tell how long it is, it has most likely the usual length.
+        let page_bytes = Meta::parse(0, &pages.first).map_or(PAGE_BYTES, |meta| meta.page_bytes) as u64;
+        if file_bytes < 2 * page_bytes {
+            return Err(match meta::foreign(&pages.first) {
+                Some(detail) => foreign(detail),
+                None => OpenError::Truncated {
+                    path: path.to_owned(),
+                    actual: file_bytes,
+                    expected: 2 * page_bytes,
+                },
+            });
         }
-        Ok(())
+        file.seek(io::SeekFrom::Start(page_bytes))
+            .and_then(|_| file.read_exact(&mut pages.second))
+            .map_err(refused)?;
+        match (meta::foreign(&pages.first), meta::foreign(&pages.second)) {
+            (Some(detail), Some(_)) => Err(foreign(detail)),
+            _ => Ok(pages),
+        }
+    }
+
+    fn newest(&self) -> Result<Meta, PageDamage> {
+        newest(&self.first, &self.second)
+    }
+}
+
+/// Refuses a file that LMDB would die of: with a damaged meta page, or that ends before its last page. Gives the meta page in
+/// force.
+fn verify_file(path: &Path) -> Result<Meta, OpenError> {
+    let folder = path.parent().unwrap_or(path);
+    let pages = MetaPages::read(path)?;
+    let meta = pages.newest().map_err(|damage| damaged(folder, &damage.to_string()))?;
+    match (pages.file_bytes, meta.file_bytes()) {
+        (actual, expected) if actual < expected => {
+            Err(OpenError::Truncated { path: path.to_owned(), actual, expected })
+        }
+        _ => Ok(meta),
+    }
+}
+
+/// Walks the trees that LMDB looks at when it opens a file or takes pages from it: that of the tables, and that of the
+/// pages that can be used again. How long that takes does not depend on how much is stored.
+fn verify_core(path: &Path) -> Result<(), OpenError> {
+    let folder = path.parent().unwrap_or(path);
+    let damaged = |damage: PageDamage| damaged(folder, &damage.to_string());
+    let meta = verify_file(path)?;
+    let pages = map(path, &[meta])?;
+    let view = View::of(&pages, meta);
+    let mut audit = Audit::new(&view);
+    let mut first = FirstDamage(None);
+    audit.walk(&view.meta().main, &mut first);
+    audit.walk_free_pages(&mut first);
+    first.0.map_or(Ok(()), |damage| Err(damaged(damage)))
+}
+
+/// Maps a store's file for reading; the caller has its lock.
+fn map(path: &Path, metas: &[Meta]) -> Result<Pages, OpenError> {
+    let open = || {
+        let file = File::open(path)?;
+        let len = file.metadata()?.len() as usize;
+        // SAFETY: the store's lock keeps those who write from the file, which has all that is mapped.
+        unsafe { Pages::map(&file, len, metas) }
     };
-    verify_meta(&first)?;
-    let page_bytes = number(&first, 24) & u64::from(u32::MAX);
-    if !(512..=65536).contains(&page_bytes) || !page_bytes.is_power_of_two() {
-        return Err(foreign("its page size makes no sense"));
+    open().map_err(|reason| failed(path, reason))
+}
+
+struct FirstDamage(Option<PageDamage>);
+
+impl Visitor<'_> for FirstDamage {
+    fn row(&mut self, _: &[u8], _: Value<'_>) {}
+
+    fn damage(&mut self, damage: PageDamage) {
+        self.0.get_or_insert(damage);
     }
-    if actual < 2 * page_bytes {
-        return Err(truncated(2 * page_bytes));
-    }
-    let mut second = [0; HEADER + META];
-    file.seek(io::SeekFrom::Start(page_bytes))
-        .and_then(|_| file.read_exact(&mut second))
-        .map_err(|reason| failed(path, reason))?;
-    verify_meta(&second)?;
-    // The last page and the transaction number are the last fields. The newer meta page is the one in force.
-    let newer = if number(&first, META - 8) >= number(&second, META - 8) { &first } else { &second };
-    let expected = number(newer, META - 16).saturating_add(1).saturating_mul(page_bytes);
-    if actual < expected {
-        return Err(truncated(expected));
-    }
-    Ok(expected)
+}
+
+fn damaged(folder: &Path, detail: &str) -> OpenError {
+    OpenError::Damaged { path: folder.to_owned(), detail: detail.into() }
 }
 
 pub(super) fn failed(path: &Path, reason: io::Error) -> OpenError {
@@ -438,9 +532,8 @@ mod tests {
     use super::*;
 
     fn version(folder: &Path) -> u32 {
-        let Opened { engine, identity, .. } = open_offline(folder).expect("the store opens");
-        engine.close();
-        identity.version
+        let store = open_offline(folder).expect("the store opens");
+        described(folder, &store.view()).expect("it is whole").0.version
     }
 
     #[test]

@@ -124,11 +124,25 @@ pub(super) fn remove_nodes(
         return Ok(());
     };
     for node in directory.node_keys() {
-        let key = node.bytes();
-        let rows = lookup::rows(transaction, NODES, hash(hash_key, &key))?;
-        if let Some(old) = old_row(transaction, &rows, &key)? {
-            remove_row(transaction, state, &old)?;
+        match remove_node(transaction, state, hash_key, node) {
+            // It belongs to no list any more, and is room lost.
+            Err(EngineError::Damaged(_)) => {}
+            removed => removed?,
         }
     }
     Ok(())
+}
+
+fn remove_node(
+    transaction: &mut impl Write,
+    state: &mut State,
+    hash_key: HashKey,
+    node: NodeKey,
+) -> Result<(), EngineError> {
+    let key = node.bytes();
+    let rows = lookup::rows(transaction, NODES, hash(hash_key, &key))?;
+    match old_row(transaction, &rows, &key)? {
+        Some(old) => remove_row(transaction, state, &old),
+        None => Ok(()),
+    }
 }

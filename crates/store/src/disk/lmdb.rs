@@ -1,14 +1,17 @@
 //! The engine on LMDB, through heed.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::ops::Bound;
 use std::path::Path;
 
 use heed::types::Bytes;
-use heed::{AnyTls, CommitOrAbort, EnvFlags, EnvOpenOptions, MdbError, PutFlags, RoTxn, RwTxn, WithTls};
+use heed::{CommitOrAbort, EnvFlags, EnvOpenOptions, MdbError, PutFlags, RoTxn, RwTxn, WithTls};
 
 use super::engine::{Engine, EngineError, Read, Table, Usage, Write};
+use super::pages::meta::{META_LEN, Meta, Tree, newest};
+use super::pages::tree::{Leaf, Merged, View};
+use super::pages::{PageDamage, Pages};
 
 /// Readers at the same time: one for each thread that reads.
 const MAX_READERS: u32 = 1024;
@@ -31,6 +34,7 @@ pub(crate) struct Lmdb {
     page_bytes: u64,
     map_bytes: u64,
     file: fs::File,
+    pages: Pages,
     env: heed::Env<WithTls>,
 }
 
@@ -84,7 +88,8 @@ impl Lmdb {
         let page_bytes = u64::from(tables[0].stat(&snapshot).map_err(error)?.page_size);
         drop(snapshot);
         let file = env.try_clone_inner_file().map_err(error)?;
-        Ok(Lmdb { tables, page_bytes, map_bytes: options.map_bytes as u64, file, env })
+        let pages = map(&file, options.map_bytes)?;
+        Ok(Lmdb { tables, page_bytes, map_bytes: options.map_bytes as u64, file, pages, env })
     }
 
     /// Lets the file become as long as this, in bytes, if it could not.
@@ -92,6 +97,7 @@ impl Lmdb {
         if map_bytes > self.map_bytes {
             // SAFETY: every transaction borrows the engine, so none is active while it is borrowed for this.
             unsafe { self.env.resize(map_bytes as usize) }.map_err(error)?;
+            self.pages = map(&self.file, map_bytes as usize)?;
             self.map_bytes = map_bytes;
         }
         Ok(())
@@ -136,22 +142,39 @@ impl Lmdb {
     }
 }
 
+/// What is committed, read without LMDB's code.
 pub(crate) struct Snapshot<'a> {
-    lmdb: &'a Lmdb,
-    transaction: RoTxn<'a, WithTls>,
+    view: View<'a>,
+    /// Keeps LMDB from using the pages of the view again.
+    _transaction: RoTxn<'a, WithTls>,
 }
 
+/// A transaction, in which LMDB looks at no page of the file that has not been verified.
 pub(crate) struct Transaction<'a> {
     lmdb: &'a Lmdb,
+    /// What it began with, and the tables in that.
+    base: View<'a>,
+    trees: [Tree; Table::ALL.len()],
+    merged: Merged,
     transaction: RwTxn<'a>,
 }
+
+const NO_META: PageDamage = PageDamage { page: 0, what: "no meta page is of the last commit" };
+/// Attempts to see what is committed while others commit.
+const MOST_ATTEMPTS: u32 = 1000;
 
 impl Engine for Lmdb {
     type Snapshot<'a> = Snapshot<'a>;
     type Transaction<'a> = Transaction<'a>;
 
     fn read(&self) -> Result<Snapshot<'_>, EngineError> {
-        Ok(Snapshot { lmdb: self, transaction: self.env.read_txn().map_err(error)? })
+        for _ in 0..MOST_ATTEMPTS {
+            let transaction = self.env.read_txn().map_err(error)?;
+            if let Some(view) = View::of_transaction(&self.pages, transaction.id() as u64) {
+                return Ok(Snapshot { view, _transaction: transaction });
+            }
+        }
+        Err(NO_META.into())
     }
 
     fn prepare(&self, bytes: u64) -> Result<(), EngineError> {
@@ -163,7 +186,13 @@ impl Engine for Lmdb {
 
     fn write(&self, bytes: u64) -> Result<Transaction<'_>, EngineError> {
         self.prepare(bytes)?;
-        Ok(Transaction { lmdb: self, transaction: self.env.write_txn().map_err(error)? })
+        let transaction = self.env.write_txn().map_err(error)?;
+        let base = View::of_transaction(&self.pages, transaction.id() as u64 - 1).ok_or(NO_META)?;
+        let mut trees = [base.meta().main; Table::ALL.len()];
+        for table in Table::ALL {
+            trees[table as usize] = base.table(table.name())?;
+        }
+        Ok(Transaction { lmdb: self, base, trees, merged: Merged::default(), transaction })
     }
 
     fn will_need(&self, bytes: &[u8]) {
@@ -186,23 +215,68 @@ impl Engine for Lmdb {
     }
 }
 
-impl Lmdb {
-    fn rows(&self, table: Table) -> &Rows {
-        &self.tables[table as usize]
-    }
-
-    fn get<'t>(
-        &self,
-        transaction: &'t RoTxn<'_, AnyTls>,
-        table: Table,
-        key: &[u8],
-    ) -> Result<Option<&'t [u8]>, EngineError> {
-        self.rows(table).get(transaction, key).map_err(error)
+impl Read for View<'_> {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<&[u8]>, EngineError> {
+        Ok(View::get(self, &self.table(table.name())?, key)?)
     }
 
     fn scan<'t>(
-        &self,
-        transaction: &'t RoTxn<'_, AnyTls>,
+        &'t self,
+        table: Table,
+        from: &[u8],
+        show: &mut dyn FnMut(&'t [u8], &'t [u8]) -> bool,
+    ) -> Result<(), EngineError> {
+        Ok(View::scan(self, &self.table(table.name())?, from, show)?)
+    }
+
+    fn usage(&self) -> Result<Usage, EngineError> {
+        let mut pages = META_PAGES;
+        for table in Table::ALL {
+            pages += self.table(table.name())?.pages();
+        }
+        let meta = self.meta();
+        Ok(Usage { used: pages * meta.page_bytes as u64, file: meta.file_bytes() })
+    }
+}
+
+impl Read for Snapshot<'_> {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<&[u8]>, EngineError> {
+        Read::get(&self.view, table, key)
+    }
+
+    fn scan<'t>(
+        &'t self,
+        table: Table,
+        from: &[u8],
+        show: &mut dyn FnMut(&'t [u8], &'t [u8]) -> bool,
+    ) -> Result<(), EngineError> {
+        Read::scan(&self.view, table, from, show)
+    }
+
+    fn usage(&self) -> Result<Usage, EngineError> {
+        self.view.usage()
+    }
+}
+
+impl Transaction<'_> {
+    fn rows(&self, table: Table) -> &Rows {
+        &self.lmdb.tables[table as usize]
+    }
+
+    /// Looks at the pages that LMDB is about to believe.
+    fn verify_way(&self, table: Table, key: &[u8]) -> Result<(), EngineError> {
+        Ok(self.base.verify_way(&self.trees[table as usize], key)?)
+    }
+}
+
+impl Read for Transaction<'_> {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<&[u8]>, EngineError> {
+        self.base.get(&self.trees[table as usize], key)?;
+        self.rows(table).get(&self.transaction, key).map_err(error)
+    }
+
+    fn scan<'t>(
+        &'t self,
         table: Table,
         from: &[u8],
         show: &mut dyn FnMut(&'t [u8], &'t [u8]) -> bool,
@@ -210,76 +284,55 @@ impl Lmdb {
         // LMDB has no empty keys.
         let start = if from.is_empty() { Bound::Unbounded } else { Bound::Included(from) };
         let range = (start, Bound::Unbounded);
-        for row in self.rows(table).range(transaction, &range).map_err(error)? {
+        let tree = &self.trees[table as usize];
+        // One leaf ahead of where LMDB is.
+        let mut leaf = self.base.leaf(tree, from)?;
+        if let Some(leaf) = &leaf {
+            leaf.refuse_damage_behind(from)?;
+        }
+        for row in self.rows(table).range(&self.transaction, &range).map_err(error)? {
             let (key, value) = row.map_err(error)?;
+            while let Some(Leaf { next: Ok(Some(next)), .. }) = &leaf
+                && &next[..] <= key
+            {
+                leaf = self.base.leaf(tree, next)?;
+            }
             if !show(key, value) {
                 break;
+            }
+            if let Some(leaf) = &leaf {
+                leaf.refuse_damage_behind(key)?;
             }
         }
         Ok(())
     }
 
-    fn usage(&self, transaction: &RoTxn<'_, AnyTls>) -> Result<Usage, EngineError> {
+    fn usage(&self) -> Result<Usage, EngineError> {
         let mut pages = META_PAGES;
         for table in Table::ALL {
-            let stat = self.rows(table).stat(transaction).map_err(error)?;
+            let stat = self.rows(table).stat(&self.transaction).map_err(error)?;
             pages += (stat.branch_pages + stat.leaf_pages + stat.overflow_pages) as u64;
         }
-        let file = (self.env.info().last_page_number as u64 + 1) * self.page_bytes;
-        Ok(Usage { used: pages * self.page_bytes, file })
-    }
-}
-
-impl Read for Snapshot<'_> {
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<&[u8]>, EngineError> {
-        self.lmdb.get(&self.transaction, table, key)
-    }
-
-    fn scan<'t>(
-        &'t self,
-        table: Table,
-        from: &[u8],
-        show: &mut dyn FnMut(&'t [u8], &'t [u8]) -> bool,
-    ) -> Result<(), EngineError> {
-        self.lmdb.scan(&self.transaction, table, from, show)
-    }
-
-    fn usage(&self) -> Result<Usage, EngineError> {
-        self.lmdb.usage(&self.transaction)
-    }
-}
-
-impl Read for Transaction<'_> {
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<&[u8]>, EngineError> {
-        self.lmdb.get(&self.transaction, table, key)
-    }
-
-    fn scan<'t>(
-        &'t self,
-        table: Table,
-        from: &[u8],
-        show: &mut dyn FnMut(&'t [u8], &'t [u8]) -> bool,
-    ) -> Result<(), EngineError> {
-        self.lmdb.scan(&self.transaction, table, from, show)
-    }
-
-    fn usage(&self) -> Result<Usage, EngineError> {
-        self.lmdb.usage(&self.transaction)
+        let file = (self.lmdb.env.info().last_page_number as u64 + 1) * self.lmdb.page_bytes;
+        Ok(Usage { used: pages * self.lmdb.page_bytes, file })
     }
 }
 
 impl Write for Transaction<'_> {
     fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
-        self.lmdb.rows(table).put(&mut self.transaction, key, value).map_err(error)
+        self.verify_way(table, key)?;
+        self.lmdb.tables[table as usize].put(&mut self.transaction, key, value).map_err(error)
     }
 
     fn append(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
-        let rows = self.lmdb.rows(table);
+        self.verify_way(table, key)?;
+        let rows = self.lmdb.tables[table as usize];
         rows.put_with_flags(&mut self.transaction, PutFlags::APPEND, key, value).map_err(error)
     }
 
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<bool, EngineError> {
-        self.lmdb.rows(table).delete(&mut self.transaction, key).map_err(error)
+        self.base.verify_removal(&self.trees[table as usize], key, &mut self.merged)?;
+        self.lmdb.tables[table as usize].delete(&mut self.transaction, key).map_err(error)
     }
 
     fn commit(self) -> Result<(), EngineError> {
@@ -291,6 +344,23 @@ impl Write for Transaction<'_> {
             failure => failure,
         })
     }
+}
+
+/// Maps the file of an environment that is open.
+fn map(file: &fs::File, map_bytes: usize) -> Result<Pages, EngineError> {
+    let mut file = file.try_clone()?;
+    let mut page = |at: u64| -> io::Result<[u8; META_LEN]> {
+        let mut bytes = [0; META_LEN];
+        file.seek(SeekFrom::Start(at))?;
+        file.read_exact(&mut bytes)?;
+        Ok(bytes)
+    };
+    let first = page(0)?;
+    let second = page(Meta::parse(0, &first)?.page_bytes as u64)?;
+    let meta = newest(&first, &second)?;
+    // SAFETY: the environment has the same map, with the same promise of its opener, and no page is read but those of a
+    // transaction, which the file has and which LMDB does not write while it lasts.
+    Ok(unsafe { Pages::map(&file, map_bytes, &[meta]) }?)
 }
 
 /// Takes blocks of the disk for a part of a file, which grows to have it. Where the file system cannot, the file grows

@@ -7,8 +7,9 @@
 //! - [`writer`]: commits, and what is done on the way: expiry, eviction, flushed generations; [`old`]: the rows that
 //!   it replaces and removes
 //! - [`lists`]: what of lists is written, and the nodes that go with one
+//! - [`pages`]: the engine's file, read with bounds of its own
 //! - [`files`]: opening, and what is refused before the engine touches a file; [`private`]: whose the files are
-//! - [`check`]: verifying and compacting a store offline
+//! - [`check`]: verifying and compacting a store offline; [`repair`]: a new one of what can be read of a damaged one
 //! - `fuzzing`: what the fuzzer calls
 //!
 //! The memory tier is asked through [`MemoryTier`] only. Values are never looked into: a record moves between the tiers
@@ -26,8 +27,10 @@ mod lists;
 mod lmdb;
 mod lookup;
 mod old;
+mod pages;
 mod private;
 pub(crate) mod queue;
+mod repair;
 pub(crate) mod row;
 pub(crate) mod state;
 mod writer;
@@ -41,7 +44,7 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tracing::{error, warn};
 
 pub use check::{CheckReport, check, compact};
@@ -49,16 +52,19 @@ pub use files::OpenError;
 #[cfg(fuzzing)]
 pub use fuzzing::parse_anything;
 pub(crate) use lookup::DiskError;
+pub use repair::{RepairReport, repair};
 
 use crate::EvictionPolicy;
+use crate::hash::hash;
 use crate::memory::entry::{Access, Entry};
 use crate::store::{Settings, system_time};
 use dictionary::DictionaryRow;
-use engine::{Engine, Read, Table, Usage};
+use engine::{Engine, EngineError, Read, Table, Usage};
 use files::{Lock, Opened};
 use journal::Journal;
 use leftover::leftover;
 use lmdb::Lmdb;
+use pages::PageDamage;
 use queue::Queue;
 use row::{Damaged, Generation};
 pub use state::LoadMark;
@@ -222,6 +228,9 @@ struct Status {
     failure: Mutex<Option<String>>,
 }
 
+/// Where a key's rows are: its generation and its hash.
+pub(crate) type Unwritable = (Generation, u64);
+
 /// What the writer shares with everybody.
 pub(crate) struct Shared {
     engine: Lmdb,
@@ -230,8 +239,13 @@ pub(crate) struct Shared {
     /// The last record of the journal that the engine has.
     applied: AtomicU64,
     status: Status,
-    /// Damaged rows that were reported already.
+    /// Damaged rows that were reported already, and damaged pages.
     reported: Mutex<HashSet<row::RowKey>>,
+    reported_pages: Mutex<HashSet<u64>>,
+    /// Keys whose rows are on damaged pages, which nothing can be written to.
+    unwritable: RwLock<HashSet<Unwritable>>,
+    /// Whether a damaged page has been met.
+    is_damaged: AtomicBool,
     /// By which rule keys go when the budget is used up; changes with the settings.
     eviction: Mutex<EvictionPolicy>,
     _lock: Lock,
@@ -264,6 +278,9 @@ impl Disk {
             storage: storage.clone(),
             status: Status::default(),
             reported: Mutex::default(),
+            reported_pages: Mutex::default(),
+            unwritable: RwLock::default(),
+            is_damaged: AtomicBool::new(false),
             eviction: Mutex::default(),
             _lock: lock,
         });
@@ -321,6 +338,9 @@ impl Disk {
         let started = Instant::now();
         let snapshot = self.shared.engine.read()?;
         let entry = lookup::load(&self.shared, &snapshot, generation, hash, key, access);
+        if let Err(DiskError::Engine(EngineError::Damaged(damage))) = &entry {
+            self.shared.report_page(damage);
+        }
         if started.elapsed() > SLOW_READ {
             self.shared.status.slow_until.store(system_time() + SLOW_FOR, Ordering::Relaxed);
         }
@@ -456,6 +476,19 @@ impl Disk {
         (budget > 0).then(|| budget.saturating_sub(taken))
     }
 
+    /// Whether a key's rows are on damaged pages, so that nothing can be written to it. That is looked at once damage has
+    /// been met anywhere.
+    pub(crate) fn is_unwritable(&self, generation: Generation, key: &[u8]) -> bool {
+        let shared = &self.shared;
+        if !shared.is_damaged.load(Ordering::Relaxed) {
+            return false;
+        }
+        let hash = hash(self.hash_key, key);
+        let is_damaged =
+            |snapshot| matches!(lookup::rows(&snapshot, generation, hash), Err(EngineError::Damaged(_)));
+        shared.is_unwritable((generation, hash)) || shared.engine.read().is_ok_and(is_damaged)
+    }
+
     /// Why writes that need room must be refused, if they must.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         let status = &self.shared.status;
@@ -558,6 +591,29 @@ impl Shared {
     fn note_usage(&self, usage: Usage) {
         self.status.used.store(usage.used, Ordering::Relaxed);
         self.status.file.store(usage.file, Ordering::Relaxed);
+    }
+
+    fn is_unwritable(&self, at: Unwritable) -> bool {
+        self.is_damaged.load(Ordering::Relaxed) && self.unwritable.read().contains(&at)
+    }
+
+    /// Notes that a key's rows cannot be written; says whether that is new.
+    fn set_aside(&self, at: Unwritable, damage: &PageDamage) -> bool {
+        self.report_page(damage);
+        self.unwritable.write().insert(at)
+    }
+
+    /// Counts a damaged page when it is met for the first time, and tells of it.
+    fn report_page(&self, damage: &PageDamage) {
+        self.is_damaged.store(true, Ordering::Relaxed);
+        if self.reported_pages.lock().insert(damage.page) {
+            self.status.damaged.fetch_add(1, Ordering::Relaxed);
+            error!(
+                path = %self.storage.path.display(),
+                %damage,
+                "what is on this page can be neither read nor written: stop the server and run snugly repair"
+            );
+        }
     }
 
     /// Counts a damaged row, and tells of it once.

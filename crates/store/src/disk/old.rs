@@ -80,11 +80,12 @@ pub(super) fn remove_row(
     state: &mut State,
     old: &Old,
 ) -> Result<(), EngineError> {
-    remove_chunks(transaction, old)?;
+    // First, since it may be refused.
     transaction.delete(Table::Entries, &old.row_key.0)?;
+    remove_chunks(transaction, old)?;
     old.dictionary.inspect(|&number| state.release_dictionary(number));
     if let Some(at) = old.expiry {
-        transaction.delete(Table::Expiries, &old.row_key.expiry_key(at))?;
+        delete_if_possible(transaction, Table::Expiries, &old.row_key.expiry_key(at))?;
     }
     if let Some(contents) = state.of(old.row_key.generation()) {
         contents.keys = contents.keys.saturating_sub(1);
@@ -94,47 +95,58 @@ pub(super) fn remove_row(
     Ok(())
 }
 
+/// Deletes what nobody finds any more once its row is gone: next to a damaged page, with which the engine might have to merge
+/// its page, it stays, and is room lost.
+pub(super) fn delete_if_possible(
+    transaction: &mut impl Write,
+    table: Table,
+    key: &[u8],
+) -> Result<(), EngineError> {
+    match transaction.delete(table, key) {
+        Err(EngineError::Damaged(_)) => Ok(()),
+        deleted => deleted.map(drop),
+    }
+}
+
 pub(super) fn remove_chunks(transaction: &mut impl Write, old: &Old) -> Result<(), EngineError> {
     let Some(chunks) = &old.chunks else { return Ok(()) };
     for number in 0..chunks.count() {
-        transaction.delete(Table::Chunks, &row::chunk_key(chunks.id, number as u32))?;
+        delete_if_possible(transaction, Table::Chunks, &row::chunk_key(chunks.id, number as u32))?;
     }
     Ok(())
 }
 
-/// The next keys to expire, as long as their time is `wanted`.
+/// Finds the next keys to expire, as long as their time is `wanted`. What was found in front of a failure stays.
 pub(super) fn expiring(
     reader: &impl Read,
     limit: usize,
     wanted: impl Fn(u64) -> bool,
-) -> Result<Vec<(u64, RowKey)>, EngineError> {
-    let mut found = Vec::new();
+    found: &mut Vec<(u64, RowKey)>,
+) -> Result<(), EngineError> {
     reader.scan(Table::Expiries, &[], &mut |key, _| match row::parse_expiry_key(key) {
         Ok((at, row_key)) if wanted(at) && found.len() < limit => {
             found.push((at, row_key));
             true
         }
         Ok(_) | Err(Damaged) => false,
-    })?;
-    Ok(found)
+    })
 }
 
-/// Up to `limit` rows from one on, as long as they are `wanted`.
+/// Finds up to `limit` rows from one on, as long as they are `wanted`. What was found in front of a failure stays.
 pub(super) fn rows_from(
     reader: &impl Read,
     from: RowKey,
     limit: usize,
     wanted: impl Fn(RowKey) -> bool,
-) -> Result<Vec<Old>, EngineError> {
-    let mut found = Vec::new();
+    found: &mut Vec<Old>,
+) -> Result<(), EngineError> {
     reader.scan(Table::Entries, &from.0, &mut |key, bytes| match RowKey::parse(key) {
         Ok(row_key) if wanted(row_key) && found.len() < limit => {
             found.push(Old::parse(row_key, bytes));
             true
         }
         _ => false,
-    })?;
-    Ok(found)
+    })
 }
 
 /// The key that a row is of, unless the row is damaged.

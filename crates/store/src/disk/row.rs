@@ -62,6 +62,11 @@ impl RowKey {
         bytes.try_into().map(RowKey).map_err(|_| Damaged)
     }
 
+    /// Its generation and hash: where all rows of a key are.
+    pub(crate) fn place(self) -> (Generation, u64) {
+        (self.generation(), self.hash())
+    }
+
     pub(crate) fn generation(self) -> Generation {
         u32::from_be_bytes(self.0[..RowKey::HASH].try_into().expect("four bytes"))
     }

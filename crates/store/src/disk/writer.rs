@@ -3,28 +3,31 @@
 //!
 //! A commit is all or nothing. If it fails, its changes stay pending and are tried again with those that follow.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use snugly_codec::Record;
 use tracing::{error, info};
 
-use super::Shared;
 use super::dictionary;
 use super::engine::{Engine, EngineError, Read, Table, Write};
 use super::leftover::Leftover;
 use super::lists;
 use super::lookup;
 use super::old::{
-    Old, expiring, key_of, old_row, remove_chunks, remove_row, rows_from, successor, unused_row_key,
+    Old, delete_if_possible, expiring, key_of, old_row, remove_chunks, remove_row, rows_from, successor,
+    unused_row_key,
 };
 use super::queue::{Batch, Change, Item};
 use super::row::{self, Generation, Layout, NODES, RowKey};
 use super::state::{JOURNAL_KEY, LOAD_KEY, STATE_KEY, State, encode_applied};
+use super::{Shared, Unwritable};
 use crate::EvictionPolicy;
 use crate::hash::hash;
-use crate::memory::entry::Entry;
+use crate::memory::entry::{Access, Entry};
 use crate::store::system_time;
 
 /// Rows that the eviction hand looks at in one commit at most.
@@ -53,6 +56,8 @@ struct Writer<'a> {
     /// Whether the hand has passed all rows since it last found one to evict.
     passes: u8,
     row: Vec<u8>,
+    /// The row that is being written or removed.
+    at: Cell<Option<Unwritable>>,
 }
 
 /// What a transaction does beside changing rows, for when it has been committed.
@@ -147,7 +152,15 @@ pub(super) fn replay(
 
 impl Writer<'_> {
     fn new(shared: &Shared, state: State, hash_key: [u64; 2]) -> Writer<'_> {
-        Writer { shared, hash_key, state, hand: RowKey::new(0, 0, 0), passes: 0, row: Vec::new() }
+        Writer {
+            shared,
+            hash_key,
+            state,
+            hand: RowKey::new(0, 0, 0),
+            passes: 0,
+            row: Vec::new(),
+            at: Cell::new(None),
+        }
     }
 
     fn recovered(&self) {
@@ -175,8 +188,26 @@ impl Writer<'_> {
     }
 
     /// Commits the changes, which go up to this record of the journal, and some of the regular work; says whether there
-    /// is more of that.
+    /// is more of that. Keys whose rows are on damaged pages are left out.
     fn commit(&mut self, items: &[Item], record: u64) -> Result<bool, EngineError> {
+        loop {
+            match self.commit_writable(items, record) {
+                Err(failure) if self.sets_aside(&failure) => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Whether a commit failed because of one key's rows, which the next attempt then leaves out.
+    fn sets_aside(&self, failure: &EngineError) -> bool {
+        match (failure, self.at.take()) {
+            (EngineError::Damaged(damage), Some(at)) => self.shared.set_aside(at, damage),
+            _ => false,
+        }
+    }
+
+    fn commit_writable(&mut self, items: &[Item], record: u64) -> Result<bool, EngineError> {
+        self.at.set(None);
         let started = Instant::now();
         let now = system_time();
         let mut state = self.state.clone();
@@ -216,6 +247,7 @@ impl Writer<'_> {
                 Ok(0) if (1..=PASSES).contains(&self.passes) => {}
                 Ok(removed) => return removed > 0,
                 Err(EngineError::NoSpace) if most > 1 => most /= 4,
+                Err(failure) if self.sets_aside(&failure) => {}
                 Err(_) => return false,
             }
         }
@@ -241,9 +273,11 @@ impl Writer<'_> {
             let lists = lists::written(changes.iter().map(|(_, change)| *change), &mut state);
             for (hash, change) in changes {
                 let entry = change.entry.borrow();
-                if !entry.is_tombstone() || change.in_group {
+                let is_writable = !self.shared.is_unwritable((change.generation, hash));
+                if !entry.is_tombstone() || change.in_group || !is_writable {
                     continue;
                 }
+                self.at.set(Some((change.generation, hash)));
                 if deleted == most {
                     break;
                 }
@@ -307,10 +341,12 @@ impl Writer<'_> {
     fn has_work(&self, now: u64) -> Result<bool, EngineError> {
         let snapshot = self.shared.engine.read()?;
         let mut is_due = false;
-        snapshot.scan(Table::Expiries, &[], &mut |key, _| {
-            is_due = row::parse_expiry_key(key).is_ok_and(|(at, _)| at <= now);
-            false
-        })?;
+        let scanned = snapshot.scan(Table::Expiries, &[], &mut |key, _| {
+            let due = row::parse_expiry_key(key).ok().filter(|(at, _)| *at <= now);
+            is_due = due.is_some_and(|(_, row_key)| !self.shared.is_unwritable(row_key.place()));
+            due.is_some() && !is_due
+        });
+        self.passed_over(scanned)?;
         Ok(is_due || !self.state.dead.is_empty() || self.excess(snapshot.usage()?.used) > 0)
     }
 
@@ -351,6 +387,9 @@ impl Writer<'_> {
         let changes = last_changes(items, self.hash_key);
         let lists = lists::written(changes.iter().map(|(_, change)| *change), state);
         for (hash, change) in changes {
+            if self.shared.is_unwritable((change.generation, hash)) {
+                continue;
+            }
             if change.generation == NODES {
                 if !lists::is_orphan(change, &lists) {
                     self.write(transaction, state, hash, change, &lists)?;
@@ -385,13 +424,18 @@ impl Writer<'_> {
         change: &Change,
         lists: &HashSet<u64>,
     ) -> Result<(), EngineError> {
+        self.at.set(Some((change.generation, hash)));
         let entry = change.entry.borrow();
         let rows = lookup::rows(transaction, change.generation, hash)?;
         let old = old_row(transaction, &rows, entry.key())?;
         if entry.is_tombstone() {
-            return match old {
-                Some(old) => self.remove(transaction, state, &old, lists),
-                None => Ok(()),
+            let Some(old) = old else { return Ok(()) };
+            return match self.remove(transaction, state, &old, lists) {
+                Err(EngineError::Damaged(damage)) => {
+                    self.shared.report_page(&damage);
+                    self.expire_at_once(transaction, old.row_key, entry.key())
+                }
+                removed => removed,
             };
         }
         let row_key = match &old {
@@ -421,7 +465,7 @@ impl Writer<'_> {
         let old_expiry = old.as_ref().and_then(|old| old.expiry);
         if old_expiry != change.expiry {
             if let Some(at) = old_expiry {
-                transaction.delete(Table::Expiries, &row_key.expiry_key(at))?;
+                delete_if_possible(transaction, Table::Expiries, &row_key.expiry_key(at))?;
             }
             if let Some(at) = change.expiry {
                 transaction.put(Table::Expiries, &row_key.expiry_key(at), &[])?;
@@ -436,6 +480,20 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Puts a value whose time has come in the place of a row that cannot be removed, since its page is next to a damaged one.
+    fn expire_at_once(
+        &mut self,
+        transaction: &mut impl Write,
+        row_key: RowKey,
+        key: &[u8],
+    ) -> Result<(), EngineError> {
+        const LONG_AGO: Option<u64> = Some(1);
+        let entry = Entry::new(key, &Record::identity(b""), LONG_AGO, Access::written(0));
+        self.row.clear();
+        Layout::of_entry(entry.borrow()).encode(row_key, LONG_AGO, None, 0, &mut self.row);
+        transaction.put(Table::Entries, &row_key.0, &self.row)
+    }
+
     /// Removes keys whose time has come.
     fn expire(
         &self,
@@ -445,9 +503,12 @@ impl Writer<'_> {
         most: usize,
         effects: &mut Effects,
     ) -> Result<(), EngineError> {
-        let due = expiring(transaction, most, |at| at <= now)?;
+        let mut due = Vec::new();
+        self.passed_over(expiring(transaction, most, |at| at <= now, &mut due))?;
+        due.retain(|(_, row_key)| !self.shared.is_unwritable(row_key.place()));
         effects.more |= due.len() == most;
         for (at, row_key) in due {
+            self.at.set(Some(row_key.place()));
             let bytes = transaction.get(Table::Entries, &row_key.0)?;
             match bytes.map(|bytes| Old::parse(row_key, bytes)) {
                 Some(old) if old.expiry == Some(at) => {
@@ -456,7 +517,7 @@ impl Writer<'_> {
                     effects.expired += 1;
                 }
                 // Left behind by a row that was damaged when it was replaced.
-                _ => drop(transaction.delete(Table::Expiries, &row_key.expiry_key(at))?),
+                _ => delete_if_possible(transaction, Table::Expiries, &row_key.expiry_key(at))?,
             }
         }
         Ok(())
@@ -472,13 +533,16 @@ impl Writer<'_> {
         effects: &mut Effects,
     ) -> Result<(), EngineError> {
         let Some(&generation) = state.dead.first() else { return Ok(()) };
-        let rows = rows_from(transaction, RowKey::new(generation, 0, 0), most, |row_key| {
-            row_key.generation() == generation
-        })?;
-        if rows.len() < most {
+        let mut rows = Vec::new();
+        let is_of_it = |row_key: RowKey| row_key.generation() == generation;
+        let found = rows_from(transaction, RowKey::new(generation, 0, 0), most, is_of_it, &mut rows);
+        let is_whole = self.passed_over(found)?;
+        let is_last = rows.len() < most && is_whole;
+        rows.retain(|old| !self.shared.is_unwritable(old.row_key.place()));
+        if is_last {
             state.dead.remove(0);
         }
-        effects.more |= !state.dead.is_empty();
+        effects.more |= !state.dead.is_empty() && !rows.is_empty();
         effects.buried += rows.len() as u64;
         rows.iter().try_for_each(|old| self.remove(transaction, state, old, lists))
     }
@@ -517,6 +581,10 @@ impl Writer<'_> {
             if !policy.volatile_only() {
                 self.hand = successor(old.row_key);
             }
+            if self.shared.is_unwritable(old.row_key.place()) {
+                continue;
+            }
+            self.at.set(Some(old.row_key.place()));
             let Some(key) = key_of(transaction, &old)? else { continue };
             let generation = old.row_key.generation();
             if let Some(tombstone) = memory.give_up(generation, old.row_key.hash(), &key, spare_used) {
@@ -545,13 +613,26 @@ impl Writer<'_> {
         old: &Old,
         lists: &HashSet<u64>,
     ) -> Result<(), EngineError> {
+        self.at.set(Some(old.row_key.place()));
         lists::remove_nodes(transaction, state, self.hash_key, old, lists)?;
         remove_row(transaction, state, old)
     }
 
+    /// Takes what was found in front of a damaged page for all that there is to do; says whether it is all.
+    fn passed_over(&self, found: Result<(), EngineError>) -> Result<bool, EngineError> {
+        match found {
+            Err(EngineError::Damaged(damage)) => {
+                self.shared.report_page(&damage);
+                Ok(false)
+            }
+            found => found.map(|()| true),
+        }
+    }
+
     fn next_of_the_hand(&mut self, transaction: &impl Write) -> Result<Vec<Old>, EngineError> {
         let is_key = |row_key: RowKey| row_key.generation() != NODES;
-        let rows = rows_from(transaction, self.hand, LOOKED_AT, is_key)?;
+        let mut rows = Vec::new();
+        self.passed_over(rows_from(transaction, self.hand, LOOKED_AT, is_key, &mut rows))?;
         if rows.len() < LOOKED_AT {
             self.hand = RowKey::new(0, 0, 0);
         }
@@ -559,8 +640,10 @@ impl Writer<'_> {
     }
 
     fn next_to_expire(&self, transaction: &impl Write) -> Result<Vec<Old>, EngineError> {
-        let mut found = Vec::new();
-        for (_, row_key) in expiring(transaction, LOOKED_AT, |_| true)? {
+        let (mut found, mut due) = (Vec::new(), Vec::new());
+        self.passed_over(expiring(transaction, LOOKED_AT, |_| true, &mut due))?;
+        for (_, row_key) in due {
+            self.at.set(Some(row_key.place()));
             found
                 .extend(transaction.get(Table::Entries, &row_key.0)?.map(|bytes| Old::parse(row_key, bytes)));
         }

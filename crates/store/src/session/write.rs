@@ -34,6 +34,7 @@ impl Session {
         if condition != Condition::Always || expiry == Expiry::Keep {
             return Ok(self.set_if(database, key, value, expiry, condition, false)?.written);
         }
+        self.refuse_if_unwritable(database, key)?;
         let entry = self.make_entry(key, value, expiry)?;
         let roomy = self.make_room(&entry)?;
         let now = self.now();
@@ -160,6 +161,7 @@ impl Session {
             return Ok(false);
         }
         for (key, value) in pairs {
+            self.refuse_if_unwritable(database, key)?;
             let entry = self.make_entry_as_known(key, value, expiry)?;
             need += entry.borrow().allocation_size() as u64;
             entries.push((self.store.keyspace.place(key), entry));
@@ -460,6 +462,16 @@ impl Session {
             return Ok(());
         }
         Err(self.out_of_memory())
+    }
+
+    /// Refuses a key whose rows on disk are damaged so that they cannot be replaced.
+    fn refuse_if_unwritable(&self, database: usize, key: &[u8]) -> Result<(), StoreError> {
+        if self.store.is_unwritable(database, key) {
+            let reason =
+                "the key's place on disk is on a damaged page; stop the server and run snugly repair";
+            return Err(StoreError::Disk { reason: reason.to_owned() });
+        }
+        Ok(())
     }
 
     pub(super) fn refuse_if_disk_does(&self) -> Result<(), StoreError> {

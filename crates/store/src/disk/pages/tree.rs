@@ -1,0 +1,275 @@
+//! Finding and listing the rows of a tree, page by page.
+
+use std::collections::HashSet;
+
+use super::meta::{MOST_LEVELS, Meta, Tree};
+use super::page::{Order, Page, Value, overflow_pages, overflow_value};
+use super::{IsNew, PageDamage, Pages};
+
+/// One state of all trees, as a transaction left it. Whoever reads from it keeps its pages from being used again.
+pub(crate) struct View<'a> {
+    pages: &'a Pages,
+    meta: Meta,
+}
+
+/// A leaf, and where the one behind it begins.
+pub(crate) struct Leaf {
+    last_key: Vec<u8>,
+    /// The first key of the next leaf, if there is one and it is whole.
+    pub(crate) next: Result<Option<Vec<u8>>, PageDamage>,
+}
+
+impl Leaf {
+    /// Refuses to go on from this key where that leads to a damaged leaf. The last key is still there: nothing is removed next
+    /// to a damaged page.
+    pub(crate) fn refuse_damage_behind(&self, key: &[u8]) -> Result<(), PageDamage> {
+        match &self.next {
+            Err(damage) if key >= &self.last_key[..] => Err(damage.clone()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Pages of which a transaction may have merged some with others.
+#[derive(Default)]
+pub(crate) struct Merged(HashSet<u64>);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
+}
+
+/// The way from a tree's root to a row.
+#[derive(Clone)]
+struct Path {
+    /// The page of each level, and the index in it.
+    steps: [(u64, usize); MOST_LEVELS],
+    len: usize,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn of(pages: &'a Pages, meta: Meta) -> View<'a> {
+        View { pages, meta }
+    }
+
+    /// What the transaction of this number has left, unless others have followed.
+    pub(crate) fn of_transaction(pages: &'a Pages, number: u64) -> Option<View<'a>> {
+        pages.of_transaction(number).map(|meta| View { pages, meta })
+    }
+
+    /// How many pages the file has: fewer than it says where it was truncated.
+    pub(super) fn end(&self) -> u64 {
+        (self.meta.last_page + 1).min(self.pages.mapped())
+    }
+
+    pub(crate) fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// A table by its name; an empty tree if there is none.
+    pub(crate) fn table(&self, name: &str) -> Result<Tree, PageDamage> {
+        let Some(path) = self.path(&self.meta.main, name.as_bytes())? else {
+            return Ok(Tree::empty(Order::Bytes));
+        };
+        let (number, index) = path.last();
+        let page = self.pages.page(number, self.end(), Order::Bytes)?.0;
+        if index >= page.len() || page.key(index)? != name.as_bytes() {
+            return Ok(Tree::empty(Order::Bytes));
+        }
+        match page.value(index)? {
+            Value::Tree(bytes) => Tree::parse(bytes, Order::Bytes, number),
+            _ => Err(PageDamage { page: number, what: "a table is described by something else" }),
+        }
+    }
+
+    pub(crate) fn get(&self, tree: &Tree, key: &[u8]) -> Result<Option<&'a [u8]>, PageDamage> {
+        let Some(path) = self.path(tree, key)? else { return Ok(None) };
+        let (number, index) = path.last();
+        let page = self.pages.page(number, self.end(), tree.order)?.0;
+        if index >= page.len() || page.key(index)? != key {
+            return Ok(None);
+        }
+        self.value(&page, index).map(Some)
+    }
+
+    /// Shows rows in order, from this key on, until `show` says false.
+    pub(crate) fn scan(
+        &self,
+        tree: &Tree,
+        from: &[u8],
+        show: &mut dyn FnMut(&'a [u8], &'a [u8]) -> bool,
+    ) -> Result<(), PageDamage> {
+        let Some(mut path) = self.path(tree, from)? else { return Ok(()) };
+        loop {
+            let (number, first) = path.last();
+            let page = self.pages.page(number, self.end(), tree.order)?.0;
+            for index in first..page.len() {
+                if !show(page.key(index)?, self.value(&page, index)?) {
+                    return Ok(());
+                }
+            }
+            if !self.step(tree, &mut path, Side::Right)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Looks at all pages that LMDB may look at when it writes a row of this key: those on the way there, and those of the
+    /// value that is there.
+    pub(crate) fn verify_way(&self, tree: &Tree, key: &[u8]) -> Result<(), PageDamage> {
+        self.get(tree, key).map(drop)
+    }
+
+    /// As [`View::verify_way`], for a row that is removed: LMDB may merge each page on the way with a neighbour. What a page
+    /// had may have been merged before, so that the neighbour is behind all those that the transaction has come across.
+    pub(crate) fn verify_removal(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        merged: &mut Merged,
+    ) -> Result<(), PageDamage> {
+        self.get(tree, key)?;
+        let Some(path) = self.path(tree, key)? else { return Ok(()) };
+        for level in 1..path.len {
+            for side in [Side::Left, Side::Right] {
+                let mut at = path.clone();
+                at.len = level + 1;
+                while self.step(tree, &mut at, side)? && !merged.0.insert(at.last().0) {}
+            }
+            merged.0.insert(path.steps[level].0);
+        }
+        Ok(())
+    }
+
+    /// The leaf that this key belongs to, and what is behind it; none in an empty tree.
+    pub(crate) fn leaf(&self, tree: &Tree, key: &[u8]) -> Result<Option<Leaf>, PageDamage> {
+        let Some(mut path) = self.path(tree, key)? else { return Ok(None) };
+        let page = self.pages.page(path.last().0, self.end(), tree.order)?.0;
+        let last_key = page.key(page.len() - 1)?.to_vec();
+        let next = match self.step(tree, &mut path, Side::Right) {
+            Ok(true) => {
+                let next = self.pages.page(path.last().0, self.end(), tree.order)?.0;
+                Ok(Some(next.key(0)?.to_vec()))
+            }
+            Ok(false) => Ok(None),
+            Err(damage) => Err(damage),
+        };
+        Ok(Some(Leaf { last_key, next }))
+    }
+
+    /// The way to the first row whose key is not below this one, or to the end of the leaf where it would be.
+    fn path(&self, tree: &Tree, key: &[u8]) -> Result<Option<Path>, PageDamage> {
+        let Some(root) = tree.root else { return Ok(None) };
+        let mut path = Path { steps: [(0, 0); MOST_LEVELS], len: 0 };
+        let mut page = self.root(root, tree)?;
+        loop {
+            let index = page.find(key)?;
+            path.push(page.number(), index);
+            if page.is_leaf() {
+                return Ok(Some(path));
+            }
+            page = self.below(tree, &page, index, path.len)?;
+        }
+    }
+
+    /// Goes to the next page on the level on which the path ends, and to its near end; says whether there is one.
+    fn step(&self, tree: &Tree, path: &mut Path, side: Side) -> Result<bool, PageDamage> {
+        let level = path.len;
+        path.len -= 1;
+        while path.len > 0 {
+            let (number, index) = path.last();
+            let branch = self.pages.page(number, self.end(), tree.order)?.0;
+            let next = match side {
+                Side::Left => index.checked_sub(1),
+                Side::Right => (index + 1 < branch.len()).then_some(index + 1),
+            };
+            let Some(next) = next else {
+                path.len -= 1;
+                continue;
+            };
+            path.steps[path.len - 1].1 = next;
+            let mut page = self.below(tree, &branch, next, path.len)?;
+            loop {
+                let index = if side == Side::Left { page.len() - 1 } else { 0 };
+                path.push(page.number(), index);
+                if path.len == level {
+                    return Ok(true);
+                }
+                page = self.below(tree, &page, index, path.len)?;
+            }
+        }
+        Ok(false)
+    }
+
+    pub(super) fn root(&self, number: u64, tree: &Tree) -> Result<Page<'a>, PageDamage> {
+        let (page, IsNew(is_new)) = self.pages.page(number, self.end(), tree.order)?;
+        if page.is_leaf() != (tree.levels == 1) {
+            return Err(PageDamage { page: number, what: "it is on the wrong level of its tree" });
+        }
+        if is_new {
+            self.pages.note_verified(number);
+        }
+        Ok(page)
+    }
+
+    /// A child of a branch, on this level below the root, which has the keys that the branch says.
+    pub(super) fn below(
+        &self,
+        tree: &Tree,
+        branch: &Page<'_>,
+        index: usize,
+        level: usize,
+    ) -> Result<Page<'a>, PageDamage> {
+        let number = branch.child(index)?;
+        let is_leaf = level + 1 == tree.levels;
+        let (page, IsNew(is_new)) = self.pages.page(number, self.end(), tree.order)?;
+        let damage = |what| PageDamage { page: number, what };
+        if page.is_leaf() != is_leaf {
+            return Err(damage("it is on the wrong level of its tree"));
+        }
+        if is_new {
+            // The first key of a branch is not compared, and may be empty.
+            let first = usize::from(!is_leaf);
+            for end in [first, page.len() - 1].into_iter().filter(|end| (first..page.len()).contains(end)) {
+                let key = page.key(end)?;
+                let is_before = index > 0 && tree.order.is_before(key, branch.key(index)?);
+                let is_behind =
+                    index + 1 < branch.len() && !tree.order.is_before(key, branch.key(index + 1)?);
+                if is_before || is_behind {
+                    return Err(damage("it has keys that belong to another page"));
+                }
+            }
+            self.pages.note_verified(number);
+        }
+        Ok(page)
+    }
+
+    pub(super) fn value(&self, page: &Page<'a>, index: usize) -> Result<&'a [u8], PageDamage> {
+        match page.value(index)? {
+            Value::Inline(value) => Ok(value),
+            Value::Tree(_) => Err(PageDamage { page: page.number(), what: "a row of a table is a table" }),
+            Value::Overflow { page: first, len } => {
+                let pages = overflow_pages(len, self.pages.page_bytes);
+                if first < 2 || first.checked_add(pages).is_none_or(|end| end > self.end()) {
+                    return Err(PageDamage {
+                        page: page.number(),
+                        what: "it names a page that is not there",
+                    });
+                }
+                overflow_value(self.pages.bytes(first, pages)?, first, pages, len)
+            }
+        }
+    }
+}
+
+impl Path {
+    fn push(&mut self, page: u64, index: usize) {
+        self.steps[self.len] = (page, index);
+        self.len += 1;
+    }
+
+    fn last(&self) -> (u64, usize) {
+        self.steps[self.len - 1]
+    }
+}
