@@ -10,7 +10,7 @@ use heed::{CommitOrAbort, EnvFlags, EnvOpenOptions, MdbError, PutFlags, RoTxn, R
 
 use super::engine::{Engine, EngineError, Read, Table, Usage, Write};
 use super::pages::meta::{META_LEN, Meta, Tree, newest};
-use super::pages::tree::{Leaf, Merged, View};
+use super::pages::tree::{Merged, View};
 use super::pages::{PageDamage, Pages};
 
 /// Readers at the same time: one for each thread that reads.
@@ -285,23 +285,22 @@ impl Read for Transaction<'_> {
         let start = if from.is_empty() { Bound::Unbounded } else { Bound::Included(from) };
         let range = (start, Bound::Unbounded);
         let tree = &self.trees[table as usize];
-        // One leaf ahead of where LMDB is.
-        let mut leaf = self.base.leaf(tree, from)?;
-        if let Some(leaf) = &leaf {
-            leaf.refuse_damage_behind(from)?;
+        // LMDB goes on to the next leaf behind the last row of one. That row is still there unless rows were removed from its
+        // leaf, for which the next one has been verified.
+        let mut last = self.base.last_key(tree, from)?;
+        if last.is_some_and(|last| last < from) {
+            self.base.verify_next(tree, from)?;
         }
         for row in self.rows(table).range(&self.transaction, &range).map_err(error)? {
             let (key, value) = row.map_err(error)?;
-            while let Some(Leaf { next: Ok(Some(next)), .. }) = &leaf
-                && &next[..] <= key
-            {
-                leaf = self.base.leaf(tree, next)?;
+            if last.is_some_and(|last| last < key) {
+                last = self.base.last_key(tree, key)?;
             }
             if !show(key, value) {
                 break;
             }
-            if let Some(leaf) = &leaf {
-                leaf.refuse_damage_behind(key)?;
+            if last.is_some_and(|last| last <= key) {
+                self.base.verify_next(tree, key)?;
             }
         }
         Ok(())
@@ -331,8 +330,18 @@ impl Write for Transaction<'_> {
     }
 
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<bool, EngineError> {
-        self.base.verify_removal(&self.trees[table as usize], key, &mut self.merged)?;
-        self.lmdb.tables[table as usize].delete(&mut self.transaction, key).map_err(error)
+        let (rows, tree) = (self.lmdb.tables[table as usize], self.trees[table as usize]);
+        self.base.verify_removal(&tree, key, &mut self.merged)?;
+        let pages = |transaction: &RwTxn<'_>| {
+            let stat = rows.stat(transaction).map_err(error)?;
+            Ok::<_, EngineError>((stat.depth, stat.branch_pages + stat.leaf_pages))
+        };
+        let before = pages(&self.transaction)?;
+        let is_deleted = rows.delete(&mut self.transaction, key).map_err(error)?;
+        if pages(&self.transaction)? != before {
+            self.base.note_merger(&tree, key, &mut self.merged)?;
+        }
+        Ok(is_deleted)
     }
 
     fn commit(self) -> Result<(), EngineError> {

@@ -14,7 +14,7 @@ const TRANSACTION: usize = LAST_PAGE + 8;
 /// Bytes of a meta page that say something.
 pub(crate) const META_LEN: usize = TRANSACTION + 8;
 /// A tree of more levels than this would have more pages than there are.
-pub(crate) const MOST_LEVELS: usize = 32;
+pub(crate) const MOST_LEVELS: usize = 16;
 const NO_PAGE: u64 = u64::MAX;
 
 /// Where a tree is, and how large (`MDB_db`).

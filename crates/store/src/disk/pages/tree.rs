@@ -1,6 +1,6 @@
 //! Finding and listing the rows of a tree, page by page.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::meta::{MOST_LEVELS, Meta, Tree};
 use super::page::{Order, Page, Value, overflow_pages, overflow_value};
@@ -12,27 +12,15 @@ pub(crate) struct View<'a> {
     meta: Meta,
 }
 
-/// A leaf, and where the one behind it begins.
-pub(crate) struct Leaf {
-    last_key: Vec<u8>,
-    /// The first key of the next leaf, if there is one and it is whole.
-    pub(crate) next: Result<Option<Vec<u8>>, PageDamage>,
-}
-
-impl Leaf {
-    /// Refuses to go on from this key where that leads to a damaged leaf. The last key is still there: nothing is removed next
-    /// to a damaged page.
-    pub(crate) fn refuse_damage_behind(&self, key: &[u8]) -> Result<(), PageDamage> {
-        match &self.next {
-            Err(damage) if key >= &self.last_key[..] => Err(damage.clone()),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Pages of which a transaction may have merged some with others.
+/// Pages that a transaction has merged with others.
 #[derive(Default)]
-pub(crate) struct Merged(HashSet<u64>);
+pub(crate) struct Merged {
+    pages: HashSet<u64>,
+    /// How often pages were merged.
+    count: u32,
+    /// Leaves whose neighbours have been looked at, and how often pages had been merged then.
+    looked_at: HashMap<u64, u32>,
+}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
@@ -122,40 +110,58 @@ impl<'a> View<'a> {
     }
 
     /// As [`View::verify_way`], for a row that is removed: LMDB may merge each page on the way with a neighbour. What a page
-    /// had may have been merged before, so that the neighbour is behind all those that the transaction has come across.
+    /// had may have been merged before, so that the neighbour is behind all pages that were.
     pub(crate) fn verify_removal(
         &self,
         tree: &Tree,
         key: &[u8],
         merged: &mut Merged,
     ) -> Result<(), PageDamage> {
-        self.get(tree, key)?;
         let Some(path) = self.path(tree, key)? else { return Ok(()) };
+        self.get(tree, key)?;
+        let leaf = path.last().0;
+        if merged.looked_at.get(&leaf) == Some(&merged.count) {
+            return Ok(());
+        }
         for level in 1..path.len {
             for side in [Side::Left, Side::Right] {
                 let mut at = path.clone();
                 at.len = level + 1;
-                while self.step(tree, &mut at, side)? && !merged.0.insert(at.last().0) {}
+                while self.step(tree, &mut at, side)? && merged.pages.contains(&at.last().0) {}
             }
-            merged.0.insert(path.steps[level].0);
+        }
+        merged.looked_at.insert(leaf, merged.count);
+        Ok(())
+    }
+
+    /// Notes that the removal of this row has merged pages: some on the way there, with neighbours.
+    pub(crate) fn note_merger(&self, tree: &Tree, key: &[u8], merged: &mut Merged) -> Result<(), PageDamage> {
+        let Some(path) = self.path(tree, key)? else { return Ok(()) };
+        merged.count += 1;
+        for level in 1..path.len {
+            merged.pages.insert(path.steps[level].0);
+            for side in [Side::Left, Side::Right] {
+                let mut at = path.clone();
+                at.len = level + 1;
+                while self.step(tree, &mut at, side)? && !merged.pages.insert(at.last().0) {}
+            }
         }
         Ok(())
     }
 
-    /// The leaf that this key belongs to, and what is behind it; none in an empty tree.
-    pub(crate) fn leaf(&self, tree: &Tree, key: &[u8]) -> Result<Option<Leaf>, PageDamage> {
-        let Some(mut path) = self.path(tree, key)? else { return Ok(None) };
-        let page = self.pages.page(path.last().0, self.end(), tree.order)?.0;
-        let last_key = page.key(page.len() - 1)?.to_vec();
-        let next = match self.step(tree, &mut path, Side::Right) {
-            Ok(true) => {
-                let next = self.pages.page(path.last().0, self.end(), tree.order)?.0;
-                Ok(Some(next.key(0)?.to_vec()))
-            }
-            Ok(false) => Ok(None),
-            Err(damage) => Err(damage),
-        };
-        Ok(Some(Leaf { last_key, next }))
+    /// The last key of the leaf that this key belongs to; none in an empty tree.
+    pub(crate) fn last_key(&self, tree: &Tree, key: &[u8]) -> Result<Option<&'a [u8]>, PageDamage> {
+        let Some(path) = self.path(tree, key)? else { return Ok(None) };
+        let leaf = self.pages.page(path.last().0, self.end(), tree.order)?.0;
+        leaf.key(leaf.len() - 1).map(Some)
+    }
+
+    /// Looks at the leaf behind the one that this key belongs to, if there is one.
+    pub(crate) fn verify_next(&self, tree: &Tree, key: &[u8]) -> Result<(), PageDamage> {
+        match self.path(tree, key)? {
+            Some(mut path) => self.step(tree, &mut path, Side::Right).map(drop),
+            None => Ok(()),
+        }
     }
 
     /// The way to the first row whose key is not below this one, or to the end of the leaf where it would be.
