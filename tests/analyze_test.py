@@ -81,6 +81,14 @@ def test_an_analysis_counts_what_is_there_and_says_what_is_worth_it(filled: Serv
     assert "user:*" in found["advice"]["dictionaries"]
 
 
+def test_seconds_bound_the_sampling(filled: Server) -> None:
+    found = analysis(url(filled), "--sample", "1000000", "--seconds", "1", rate=400)
+    assert 0 < found["sampled"] < USERS
+    assert 3000 < found["keys"] < 3500
+    told = live.run("train", url(filled), "--pattern", "user:*", "--rate", "400", "--seconds", "1").stderr
+    assert "as there were after 1 seconds (--seconds)" in told
+
+
 def test_a_part_of_the_keys_stands_for_all(filled: Server) -> None:
     found = analysis(url(filled), "--sample", "1000")
     assert found["sampled"] == 1000
@@ -121,6 +129,9 @@ def test_the_text_and_the_page_have_the_same_findings(filled: Server, tmp_path: 
     for told in ("user:*", "page:*", r"bin\xff\x00:*", "APPEND", "CompressionConfiguration"):
         assert told in text
         assert told in html
+    for told in ("of strings", "of memory"):
+        assert told in text
+        assert f"<th>{told}</th>" in html
     assert "<svg" in html
     assert "prefers-color-scheme: dark" in html
     assert not re.search(r"(src|href)=|https?://|<script", html)

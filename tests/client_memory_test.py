@@ -1,16 +1,20 @@
-"""What clients can make the server hold: replies and requests are bounded, whatever is asked for."""
+"""Memory that clients can make the server hold: replies and requests are bounded, whatever is asked for."""
 
 from __future__ import annotations
 
 import contextlib
+import resource
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from info import info
-from resp import Connection, Failure, Simple, encode
+from memory import anonymous
+from resp import Argument, Connection, Failure, Simple, encode
 from servers import Server
 from tested import Start
 from waiting import until
@@ -32,12 +36,6 @@ LIMITS = [
     *["--max-memory", "32mb", "--max-memory-clients", "96mb", "--max-value-bytes", "16mb"],
     *["--max-request-bytes", "64mb", "--threads", str(THREADS)],
 ]
-
-
-def anonymous(server: Server) -> int:
-    """Bytes of anonymous memory of a server."""
-    with open(f"/proc/{server.process.pid}/status") as status:
-        return next(int(line.split()[1]) << 10 for line in status if line.startswith("RssAnon"))
 
 
 @contextlib.contextmanager
@@ -121,17 +119,84 @@ def test_many_slow_readers_share_a_value_and_the_heaviest_are_disconnected(start
         assert info(connection, "memory", "mem_clients_normal") <= CLIENTS
 
 
-def test_a_reply_that_is_longer_than_all_clients_may_hold_ends_its_connection(start: Start) -> None:
+def test_elements_that_are_taken_come_whole_whatever_their_length(start: Start) -> None:
     server = start(*LIMITS)
-    with server.connect() as connection, server.connect() as greedy:
-        for _ in range(20):
-            assert isinstance(connection.command("RPUSH", "list", letters("x", 8 * MB)), int)
+    with server.connect() as connection, server.connect() as reader:
+        for letter in "ABCDEFGHIJKLMNOPQRST":
+            assert isinstance(connection.command("RPUSH", "list", letters(letter, 8 * MB)), int)
         with watched(server):
-            greedy.send(encode("LRANGE", "list", 0, -1))
-            with contextlib.suppress(ConnectionError):
-                assert greedy.read_to_end() == b""
             assert isinstance(connection.command("SORT", "list", "ALPHA"), Failure)
+            reader.send(encode("LMPOP", 1, "list", "RIGHT", "COUNT", 15) + encode("LPOP", "list", 100))
+            until(lambda: connection.command("LLEN", "list") == 5)
+            popped, rest = reader.read(), reader.read()
+        assert isinstance(popped, list)
+        assert popped[0] == b"list"
+        for elements, expected in [(popped[1], "TSRQPONMLKJIHGF"), (rest, "ABCDE")]:
+            assert isinstance(elements, list)
+            pairs = zip(elements, expected, strict=True)
+            assert all(element == letters(letter, 8 * MB) for element, letter in pairs)
+        assert info(connection, "stats", "client_output_buffer_limit_disconnections") == 0
+
+
+def test_a_range_of_a_list_comes_whole_whatever_its_length(start: Start) -> None:
+    server = start(*LIMITS)
+    with server.connect() as connection, server.connect() as reader:
+        for letter in "ABCDEFGHIJKLMNOPQRST":
+            connection.command("RPUSH", "list", letters(letter, 8 * MB), *[letters(letter, 100)] * 1000)
+        with watched(server):
+            reader.send(encode("LRANGE", "list", 0, -1))
+            time.sleep(0.5)
+            assert connection.command("PING") == Simple(b"PONG")
+            elements = reader.read()
+        assert isinstance(elements, list)
+        expected = [part for at in range(20) for part in [(65 + at, 8 * MB), *[(65 + at, 100)] * 1000]]
+        assert [(element[0], len(element)) for element in elements if isinstance(element, bytes)] == expected
+
+
+def test_keys_may_take_what_all_clients_may_hold(start: Start) -> None:
+    server = start("--max-memory-clients", "24mb")
+    names = {f"{number:06}".encode() + b"k" * 1000 for number in range(16_000)}
+    with server.connect() as connection:
+        for name in names:
+            connection.send(encode("SET", name, ""))
+        assert all(connection.read() == Simple(b"OK") for _ in names)
+        requests: list[list[Argument]] = [["KEYS", "*"], ["SCAN", 0, "COUNT", 1_000_000]]
+        for request in requests:
+            found = connection.command(*request)
+            assert isinstance(found, list)
+            found = found if request[0] == "KEYS" else found[1]
+            assert isinstance(found, list)
+            assert len(found) == len(names)
+            assert set(found) == names
+        connection.command("CONFIG", "SET", "maxmemory-clients", "12mb")
+        with server.connect() as greedy, contextlib.suppress(ConnectionError):
+            greedy.send(encode("KEYS", "*"))
+            assert greedy.read_to_end() == b""
         assert info(connection, "stats", "client_output_buffer_limit_disconnections") == 1
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits another process")
+def test_a_command_that_the_system_has_no_memory_for_is_refused(start: Start) -> None:
+    server = start("--threads", "1")
+    with server.connect() as connection:
+        status = Path(f"/proc/{server.process.pid}/status").read_text()
+        taken = next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmSize"))
+        resource.prlimit(server.process.pid, resource.RLIMIT_AS, (taken + 300 * MB, resource.RLIM_INFINITY))
+        assert connection.command("SETBIT", "zeros", 192 * MB * 8 - 1, 0) == 0
+        requests: list[list[Argument]] = [
+            ["SETBIT", "bits", 2**32 - 1, 1],
+            ["BITFIELD", "bits", "SET", "u8", 2**32 - 8, 1],
+            ["SETRANGE", "text", 500 * MB, "x"],
+            ["BITOP", "NOT", "ones", "zeros"],
+            ["BITOP", "OR", "more", "zeros", "zeros"],
+        ]
+        for request in requests:
+            reply = connection.command(*request)
+            assert isinstance(reply, Failure), request
+            assert reply.text.startswith(b"OOM "), reply
+            assert connection.command("EXISTS", "bits", "text", "ones", "more") == 0
+        assert connection.command("STRLEN", "zeros") == 192 * MB
+        assert connection.command("SETBIT", "bits", 7, 1) == 0
 
 
 def test_a_payload_that_claims_much_is_refused(start: Start, peer: Server) -> None:

@@ -22,6 +22,7 @@ import valkey.asyncio
 
 from resp import Simple
 from servers import Server
+from tested import Start
 
 TEXT = "Zürich, 🦊"
 BINARY = bytes(range(256)) * 3
@@ -348,11 +349,15 @@ def test_redis_cli_mass_insertion(cli: Cli) -> None:
     assert cli("DBSIZE") == "5000\n"
 
 
-def test_redis_benchmark(server: Server) -> None:
+@pytest.mark.parametrize("password", [None, "secret"])
+def test_redis_benchmark(start: Start, password: str | None) -> None:
+    server = start(password=password) if password else start()
     program = shutil.which("redis-benchmark")
     if program is None:
         pytest.skip("no redis-benchmark here (Debian: apt install redis-tools)")
     command = [program, "-p", str(server.port), "-n", "2000", "-P", "16", "-q", "-t", "ping,set,get,incr,mset"]
+    # Values of 20 KB go out in one packet with the password.
+    command += ["-a", password, "-d", "20000"] if password else []
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     for test in ("PING_INLINE", "PING_MBULK", "SET", "GET", "INCR", "MSET (10 keys)"):

@@ -40,7 +40,7 @@ def assert_pages(connection: Connection, may_be_missing: bool) -> None:
         assert reply == page(number) or (may_be_missing and reply is None)
 
 
-def packing(connection: Connection, field: str) -> int:
+def recompression(connection: Connection, field: str) -> int:
     return info(connection, "compression", field)
 
 
@@ -50,13 +50,13 @@ def test_what_nobody_uses_takes_less(start: Start) -> None:
         put_pages(connection)
         before = info(connection, "memory", "used_memory_dataset")
         connection.command("CONFIG", "SET", "cold-after", "1")
-        waiting.until(lambda: packing(connection, "packing_tries") == PAGES)
-        assert packing(connection, "packed_records") > PAGES / 2
+        waiting.until(lambda: recompression(connection, "recompression_tries") == PAGES)
+        assert recompression(connection, "recompressed_records") > PAGES / 2
         after = info(connection, "memory", "used_memory_dataset")
-        assert before - after == packing(connection, "packing_saved_bytes") > 0
+        assert before - after == recompression(connection, "recompression_saved_bytes") > 0
         assert_pages(connection, may_be_missing=False)
         time.sleep(2.5)
-        assert packing(connection, "packing_tries") == PAGES, "a value is tried once"
+        assert recompression(connection, "recompression_tries") == PAGES, "a value is tried once"
 
 
 def test_clients_are_not_told_of_it(start: Start) -> None:
@@ -69,7 +69,7 @@ def test_clients_are_not_told_of_it(start: Start) -> None:
         connection.command("WATCH", "page:7", "page:8")
         idle = other.command("OBJECT", "IDLETIME", "page:8")
         other.command("CONFIG", "SET", "cold-after", "1")
-        waiting.until(lambda: packing(other, "packing_tries") == PAGES)
+        waiting.until(lambda: recompression(other, "recompression_tries") == PAGES)
         assert isinstance(idle, int)
         now_idle = other.command("OBJECT", "IDLETIME", "page:8")
         assert isinstance(now_idle, int)
@@ -99,7 +99,7 @@ def test_a_kill_leaves_every_value_whole(tmp_path: Path, durability: str) -> Non
                     put_pages(connection)
                 # At any point of a pass.
                 time.sleep(rng.uniform(0.5, 3))
-                seen += packing(connection, "packing_tries")
+                seen += recompression(connection, "recompression_tries")
             server.process.send_signal(signal.SIGKILL)
             server.process.wait()
         servers.check(folder)

@@ -6,9 +6,11 @@ import time
 
 import pytest
 
-from resp import Argument, Connection, Failure, Reply, Simple
+from info import info
+from resp import Argument, Connection, Failure, Reply, Simple, encode
 from servers import Server
 from tested import Start
+from waiting import until
 
 LOGS = ("slow", "large-request", "large-reply")
 SETTINGS = ("commandlog-execution-slower-than", "commandlog-request-larger-than", "commandlog-reply-larger-than")
@@ -65,7 +67,7 @@ def logged(server: Server, kind: str) -> list[list[Reply]]:
     newest = found[0][0]
     assert isinstance(newest, int)
     assert [entry[0] for entry in found] == list(range(newest, newest - len(found), -1))
-    # What HELLO answers names the server.
+    # The reply to HELLO names the server.
     sized = [
         kind == "large-request" or (kind == "large-reply" and b"HELLO" not in repr(entry).encode()) for entry in found
     ]
@@ -194,3 +196,34 @@ def test_a_failure_is_logged_too(everything_logged: Server) -> None:
         connection.command("SET", "key", "text")
         assert isinstance(connection.command("INCR", "key"), Failure)
         assert entries(connection, "slow")[0][3] == [b"INCR", b"key"]
+
+
+def until_blocked(connection: Connection) -> None:
+    until(lambda: info(connection, "clients", "blocked_clients") == 1)
+
+
+def waits(connection: Connection, kind: str) -> list[Reply]:
+    """The requests in a log that may wait."""
+    requests = [entry[3] for entry in entries(connection, kind)]
+    return [request for request in requests if isinstance(request, list) and request[0] == b"BLPOP"]
+
+
+@pytest.mark.parametrize("kind", LOGS)
+def test_a_command_that_waits_is_logged_once_it_is_answered(everything_logged: Server, peer: Server, kind: str) -> None:
+    seen = []
+    for each in (everything_logged, peer):
+        with each.connect() as waiter, each.connect() as other:
+            log_everything(other)
+            other.command("COMMANDLOG", "RESET", kind)
+
+            waiter.send(encode("BLPOP", "list", 0))
+            until_blocked(other)
+            before = waits(other, kind)
+            other.command("RPUSH", "list", "element")
+            waiter.read()
+            served = waits(other, kind)
+            waiter.send(encode("BLPOP", "list", "0.01"))
+            waiter.read()
+            seen.append((before, served, waits(other, kind)))
+    assert seen[0] == seen[1]
+    assert [len(part) for part in seen[0]][:2] == [0, 1]

@@ -1,4 +1,4 @@
-"""What COMMAND tells of the commands, byte for byte beside valkey-server's: clients route and complete by it."""
+"""The replies of COMMAND, byte for byte beside valkey-server's: clients route and complete by it."""
 
 from __future__ import annotations
 

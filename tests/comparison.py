@@ -29,7 +29,7 @@ BY_FORM = {
 LIST_ENCODINGS = {b"listpack", b"quicklist"}
 
 
-# What random commands change beside keys, as it is at the start.
+# State that random commands change beside keys, as it is at the start.
 LOG_SETTINGS = (
     *("commandlog-request-larger-than", 1 << 20, "commandlog-large-reply-max-len", 128, "slowlog-max-len", 128),
     *("slowlog-log-slower-than", 10_000),
@@ -83,7 +83,7 @@ def compare(
 
 
 def in_transaction(queued: list[Command], command: Command, reply: bytes) -> list[Command]:
-    """What the transaction holds behind this command."""
+    """The contents of the transaction behind this command."""
     if reply == b"+QUEUED\r\n":
         return [*queued, command]
     return [] if command[0].upper() in (b"MULTI", b"EXEC", b"DISCARD", b"RESET") else queued
@@ -112,7 +112,7 @@ def alike(command: Command, queued: list[Command], left: Reply, right: Reply) ->
     if left == right:
         return True
     if isinstance(left, Failure) and isinstance(right, Failure):
-        # What valkey-server quotes in an error it cuts at a zero byte.
+        # valkey-server cuts a quotation in an error at a zero byte.
         return b"\x00" in left.text and right.text.startswith(left.text.split(b"\x00")[0])
     name, sub = command[0].upper(), (command[1].upper() if len(command) > 1 else b"")
     match name:
@@ -151,7 +151,7 @@ def all_alike(commands: list[Command], left: list[Reply], right: list[Reply]) ->
 
 
 def dumped(payload: bytes) -> object:
-    """What a payload holds, which either server compresses in its own way and writes in a version of its own."""
+    """The contents of a payload, which either server compresses in its own way and writes in a version of its own."""
     return dumps.nodes(payload) if payload[:1] == dumps.LIST else dumps.value(payload)
 
 
@@ -177,7 +177,7 @@ def scanned(command: Command, reply: Reply) -> object:
 
 
 def greeting(reply: Reply) -> object:
-    """What HELLO says that does not depend on who says it: which fields there are, protocol, mode and role."""
+    """The parts of HELLO that do not depend on the server: its fields, protocol, mode and role."""
     match reply:
         case list():
             pairs = list(zip(reply[::2], reply[1::2], strict=True))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import signal
+import sys
+import threading
 import time
 from pathlib import Path
 
@@ -13,17 +15,21 @@ import servers
 import waiting
 from alike import USERS, assert_users, batches, dictionaries, pipeline, put_users, user
 from info import info
-from resp import encode
+from memory import anonymous
+from resp import Connection, encode
 from tested import Start
+
+MB = 1 << 20
 
 pytestmark = pytest.mark.snugly_only
 
 
 def test_small_values_that_are_alike_shrink_by_themselves(start: Start) -> None:
-    server = start("--dictionary-cpu-percent", "100")
-    with server.connect() as connection:
+    with start("--dictionaries", "no").connect() as connection:
         put_users(connection)
         before = info(connection, "memory", "used_memory_dataset")
+    with start("--dictionary-cpu-percent", "100").connect() as connection:
+        put_users(connection)
         waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS)
         after = info(connection, "memory", "used_memory_dataset") + dictionaries(connection, "dictionary_bytes")
         assert after < 0.8 * before
@@ -39,6 +45,41 @@ def test_small_values_that_are_alike_shrink_by_themselves(start: Start) -> None:
         assert isinstance(copy, bytes)
         connection.command("RESTORE", "copy", 0, copy)
         assert connection.command("GET", "copy") == user(7)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
+def test_learning_leaves_little_memory_behind(start: Start) -> None:
+    def beyond_what_is_used(learns: str) -> tuple[int, int]:
+        """At rest, and at most."""
+        server = start("--dictionary-cpu-percent", "100", "--dictionaries", learns, "--threads", "2")
+        most, done = [0], threading.Event()
+
+        def excess(connection: Connection) -> int:
+            return anonymous(server) - info(connection, "memory", "used_memory")
+
+        def watch() -> None:
+            with server.connect() as connection:
+                while not done.wait(0.01):
+                    most[0] = max(most[0], excess(connection))
+
+        watcher = threading.Thread(target=watch)
+        with server.connect() as connection:
+            idle = excess(connection)
+            watcher.start()
+            for copy in range(3):
+                for numbers in batches():
+                    pipeline(connection, [encode("SET", f"user:{copy}:{number}", user(number)) for number in numbers])
+            if learns == "yes":
+                waiting.until(lambda: dictionaries(connection, "dictionary_records") == 3 * USERS)
+            # Empty pages are looked at every now and then.
+            time.sleep(3)
+            done.set()
+            watcher.join()
+            return excess(connection) - idle, most[0] - idle
+
+    (at_rest, at_most), (without, _) = beyond_what_is_used("yes"), beyond_what_is_used("no")
+    assert at_rest - without < 2 * MB
+    assert at_most - without < 5 * MB
 
 
 def test_deleting_everything_ends_them(start: Start) -> None:

@@ -45,7 +45,7 @@ def printed(server: Server, *arguments: str) -> str:
 
 
 def said(server: Server, *arguments: str) -> str:
-    """What it says on failing."""
+    """The output on failing."""
     done = run(server, *arguments)
     assert (done.returncode, done.stdout) == (1, b"")
     return done.stderr.decode()

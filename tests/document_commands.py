@@ -15,7 +15,7 @@ import servers
 from resp import Connection, Items, Map, Reply, Simple
 
 FILE = Path(__file__).resolve().parent.parent / "crates" / "server" / "src" / "commands" / "documentation.json"
-# What HELP calls the container itself.
+# HELP's name of the container itself.
 NO_SUBCOMMAND = "(no subcommand)"
 # Commands that read their subcommands themselves.
 OWN_SUBCOMMANDS = {"debug": {"sleep", "object", "help"}}

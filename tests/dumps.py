@@ -1,4 +1,4 @@
-"""What DUMP gives and RESTORE takes, made and read by hand: strings as RDB files hold them, and a footer.
+"""Payloads of DUMP and RESTORE, made and read by hand: strings as RDB files hold them, and a footer.
 
 It knows the format (https://valkey.io/commands/dump/, https://rdb.fnordig.de/file_format.html) and no server.
 """
@@ -103,7 +103,7 @@ def nodes(dumped: bytes) -> list[tuple[int, bytes]]:
 
 
 def body_of(dumped: bytes) -> bytes:
-    """What is between type and footer."""
+    """The bytes between type and footer."""
     assert int.from_bytes(dumped[-FOOTER:-8], "little") in VERSIONS
     assert crc64(dumped[:-8]) == int.from_bytes(dumped[-8:], "little")
     return dumped[1:-FOOTER]

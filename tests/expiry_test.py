@@ -122,7 +122,7 @@ def test_expired_keys_are_counted(server: Server) -> None:
         connection.command("SET", "key", "value", "PX", 20)
         time.sleep(0.05)
         connection.command("GET", "key")
-        # Whoever removes it, which may be another thread, counts it next.
+        # The thread that removes it, which may be another one, counts it next.
         until(lambda: expired(connection) > before)
         assert expired(connection) == before + 1
 

@@ -1,11 +1,15 @@
-"""What goes wrong inside the server, or around it, and must not reach anybody else."""
+"""Failures inside the server, or around it, which must not reach anybody else."""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
 import resource
 import socket
 import subprocess
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +20,7 @@ from tested import Start
 from waiting import until
 
 pytestmark = pytest.mark.snugly_only
+needs_a_full_disk = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 OK, PONG = Simple(b"OK"), Simple(b"PONG")
 
 
@@ -31,7 +36,7 @@ def test_a_command_that_panics_ends_its_own_connection_and_reaches_nobody_else(s
         other.command("SET", "value", b"v" * 5000)
         for _ in range(3):
             with Connection(server.port) as broken:
-                # What it was about to be told, and all that it takes part in, goes with it.
+                # Its pending messages, and all that it takes part in, go with it.
                 for request in (("CLIENT", "TRACKING", "ON", "BCAST"), ("WATCH", "value")):
                     assert broken.command(*request) == OK
                 broken.send(encode("GET", "value") * 3 + encode("DEBUG", "PANIC") + encode("GET", "value"))
@@ -57,14 +62,30 @@ def test_a_panic_inside_a_transaction_leaves_no_key_locked(start: Start) -> None
         assert other.command("MGET", "a", "b") == [b"2", None]
 
 
-def test_a_log_that_nobody_reads_stops_nothing(tmp_path: Path) -> None:
-    with servers.reserved_port() as port:
-        command = [str(servers.snugly_binary()), "serve", "--port", str(port), "--storage", str(tmp_path / "store")]
-        process = subprocess.Popen([*command, "--log-level", "debug"], stderr=subprocess.PIPE)
+@contextlib.contextmanager
+def a_log_that_cannot_be_written(kind: str) -> Iterator[int]:
+    """A pipe whose reader has gone, or a disk that is full."""
+    if kind == "full disk":
+        with open("/dev/full", "wb", buffering=0) as full:
+            yield full.fileno()
+        return
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        yield writer
+    finally:
+        os.close(writer)
+
+
+@pytest.mark.parametrize("durability", ["batched", "fsync"])
+@pytest.mark.parametrize("kind", ["gone reader", pytest.param("full disk", marks=needs_a_full_disk)])
+def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path, kind: str, durability: str) -> None:
+    store = tmp_path / "store"
+    with servers.reserved_port() as port, a_log_that_cannot_be_written(kind) as log:
+        command = [str(servers.snugly_binary()), "serve", "--port", str(port), "--max-clients", "8"]
+        command += ["--storage", str(store), "--durability", durability, "--log-level", "debug"]
+        process = subprocess.Popen(command, stderr=log)
         try:
-            assert process.stderr is not None
-            process.stderr.readline()
-            process.stderr.close()
             until(lambda: servers.answers_ping(port))
             for number in range(20):
                 with Connection(port) as probe:
@@ -74,14 +95,48 @@ def test_a_log_that_nobody_reads_stops_nothing(tmp_path: Path) -> None:
                     assert connection.command("SET", f"key:{number}", "value") == OK
                     assert not isinstance(connection.command("NOSUCH"), Simple)
             with Connection(port) as connection:
-                assert info(connection, b"connected_clients") == 1
+                until(lambda: info(connection, b"connected_clients") == 1)
                 assert connection.command("PING") == PONG
             process.terminate()
             assert process.wait(timeout=60) == 0
         finally:
             process.kill()
             process.wait()
-    servers.check(tmp_path / "store")
+    servers.check(store)
+    with servers.snugly("--storage", str(store)) as server, server.connect() as connection:
+        assert connection.command("DBSIZE") == 20
+
+
+@contextlib.contextmanager
+def a_log_that_nobody_reads() -> Iterator[int]:
+    """A pipe that is soon full, and stays so."""
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    try:
+        yield writer
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def test_a_log_that_nobody_reads_stops_nobody() -> None:
+    with servers.reserved_port() as port, a_log_that_nobody_reads() as log:
+        command = [str(servers.snugly_binary()), "serve", "--port", str(port), "--log-level", "debug"]
+        process = subprocess.Popen(command, stderr=log)
+        try:
+            until(lambda: servers.answers_ping(port))
+            for number in range(300):
+                with Connection(port) as malformed:
+                    # Its end is a line of the log.
+                    malformed.send(b"*1\r\n$-5\r\n")
+                    malformed.read_to_end()
+                with Connection(port) as connection:
+                    assert connection.command("SET", f"key:{number}", "value") == OK
+            process.terminate()
+            assert process.wait(timeout=60) == 0
+        finally:
+            process.kill()
+            process.wait()
 
 
 def test_a_log_in_a_file_has_no_colours(start: Start) -> None:
@@ -163,6 +218,13 @@ def test_client_reply_on_answers_right_behind_skip(start: Start) -> None:
 def test_settings_that_cannot_change_may_be_set_to_what_they_are(start: Start) -> None:
     with start().connect() as connection:
         assert connection.command("CONFIG", "SET", "save", "", "appendonly", "no") == OK
+        told = connection.command("CONFIG", "GET", "*")
+        assert isinstance(told, list)
+        for name, value in zip(told[::2], told[1::2], strict=True):
+            assert isinstance(name, bytes)
+            assert isinstance(value, bytes)
+            assert connection.command("CONFIG", "SET", name, value) == OK, name
+        assert isinstance(connection.command("CONFIG", "SET", "databases", "17"), Failure)
         assert isinstance(connection.command("CONFIG", "SET", "appendonly", "yes"), Failure)
         found = connection.command("CONFIG", "GET", "*")
         assert isinstance(found, list)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from info import info
 from mounts import small_disk
 from resp import Failure, Simple, encode
 from servers import check
-from waiting import until_written
+from waiting import until, until_written
 
 pytestmark = pytest.mark.snugly_only
 
@@ -48,8 +50,52 @@ def test_a_disk_that_has_room_again_is_written_to_again(tmp_path: Path) -> None:
                 assert connection.command("GET", f"key:{number}") == numbered(number)
 
 
+@pytest.mark.parametrize("durability", ["fsync", "batched"])
+def test_a_log_on_the_full_disk_costs_nothing_that_was_answered(tmp_path: Path, durability: str) -> None:
+    with small_disk(tmp_path / "disk", DISK_BYTES) as disk, servers.reserved_port() as port:
+        ballast, log = disk / "ballast", disk / "log"
+        ballast.write_bytes(bytes(DISK_BYTES // 2))
+        options = ["--storage", str(disk / "store"), "--durability", durability, "--max-memory", str(MAX_MEMORY)]
+        command = [str(servers.snugly_binary()), "serve", "--port", str(port), "--log-level", "debug", *options]
+        with log.open("wb") as sink:
+            process = subprocess.Popen(command, stderr=sink)
+        try:
+            server = servers.Server("snugly", port, process, log)
+            until(lambda: servers.answers_ping(port))
+            written = 0
+            with server.connect() as connection:
+                while connection.command("SET", f"key:{written}", numbered(written)) == Simple(b"OK"):
+                    written += 1
+            # Not one more byte of the log finds room.
+            with (disk / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
+                while filler.write(bytes(4096)):
+                    pass
+            for _ in range(100):
+                with server.connect() as connection:
+                    assert isinstance(connection.command("SET", "more", numbered(written)), Failure)
+            ballast.unlink()
+            until_written(server)
+            with server.connect() as connection:
+                removed = [f"key:{number}" for number in range(0, written, 2)]
+                assert [connection.command("DEL", key) for key in removed] == [1] * len(removed)
+                for number in range(20):
+                    assert connection.command("SET", f"new:{number}", numbered(number)) == Simple(b"OK")
+                assert "disk_last_commit_status:ok" in str(connection.command("INFO", "disk"))
+            process.terminate()
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
+            process.wait()
+        with servers.snugly(*options) as server, server.connect() as connection:
+            assert connection.command("EXISTS", *removed) == 0
+            for number in range(20):
+                assert connection.command("GET", f"new:{number}") == numbered(number)
+            for number in range(1, written, 2):
+                assert connection.command("GET", f"key:{number}") == numbered(number)
+
+
 def test_the_journal_counts_as_long_as_the_disk_has_room_for(tmp_path: Path) -> None:
-    """Where there is room for two files of 16 MiB, they take that much."""
+    """Two files of 16 MiB take that much if there is room for them."""
     with small_disk(tmp_path / "disk", DISK_BYTES) as disk:
         options = ["--storage", str(disk / "store"), "--durability", "fsync"]
         with servers.snugly(*options) as server, server.connect() as connection:

@@ -1,4 +1,4 @@
-"""What clients did to a store that was killed, and whether what a restart brings back is true to it.
+"""Operations of clients on a store that was killed, and whether the state after a restart is true to them.
 
 A writer has databases of its own and notes each write and when it was answered. It knows commands and what they do to
 keys; it knows nothing of servers, kills and disks. Beside the writers somebody watches how far the disk is.
@@ -29,11 +29,11 @@ FAR = 4_102_444_800_000
 
 @dataclass
 class Write:
-    """What is sent at once and must come back as a whole or not at all, and what it does."""
+    """Requests that are sent at once and must come back as a whole or not at all, and their effect."""
 
     requests: list[Request]
     change: Change
-    # What it names; empty if it is about whole databases.
+    # The keys that it names; empty if it is about whole databases.
     keys: set[tuple[int, bytes]] = field(default_factory=set)
     # When the last reply came, and none was an error.
     answered: float | None = None
@@ -69,7 +69,7 @@ class Commits:
     """Says how far a store is that commits from time to time, however long a busy machine takes for that."""
 
     done_before: float = 0.0
-    """What was answered before this is on disk; 0 if nothing is known to be."""
+    """The time before which answered writes are on disk; 0 if none is known to be."""
 
     def watch_until_killed(self, port: int) -> None:
         """Of two commits that end after a moment, the second begins after it, and has what was answered before."""
@@ -93,11 +93,11 @@ class Writer:
     rng: random.Random
     databases: range
     kinds: dict[str, float]
-    """What it does, and how often in relation."""
+    """Kinds of writes, and their relative frequency."""
     keys: int = 12
     lengths: tuple[int, ...] = (10, 300, 1_990, 4_090, 9_000, 60_000)
     state: Contents = field(default_factory=dict)
-    """What was there before the first write of the log."""
+    """The contents before the first write of the log."""
     log: list[Write] = field(default_factory=list)
 
     def write_until_killed(self, port: int, failures: Callable[[Failure], None]) -> None:
@@ -179,7 +179,7 @@ class Writer:
                 raise ValueError(kind)
 
     def scan(self, connection: Connection) -> Contents:
-        """What is there now."""
+        """The present contents."""
         parts = [scan(connection, database) for database in self.databases]
         return {key: value for part in parts for key, value in part.items()}
 

@@ -38,7 +38,7 @@ def fields(connection: Connection, *asked: str) -> dict[str, str]:
     return {name: value for section in sections(connection, *asked).values() for name, value in section.items()}
 
 
-# What redis_exporter turns into metrics, where it means something here.
+# Fields that redis_exporter turns into metrics and that mean something here.
 EXPORTED = [
     *["uptime_in_seconds", "process_id", "connected_clients", "blocked_clients"],
     *["client_recent_max_output_buffer", "client_recent_max_input_buffer", "pubsub_clients", "maxclients"],
@@ -147,6 +147,11 @@ COUNTED: list[tuple[list[list[Argument]], list[str]]] = [
 ]
 
 
+def wait_for_freeing(connection: Connection) -> None:
+    """Waits until everything is freed that is freed in the background."""
+    until(lambda: fields(connection, "memory").get("lazyfree_pending_objects", "0") == "0")
+
+
 @pytest.mark.parametrize(("requests", "names"), COUNTED)
 def test_what_is_counted_is_what_valkey_counts(
     start: Start, peer: Server, requests: list[list[Argument]], names: list[str]
@@ -155,10 +160,12 @@ def test_what_is_counted_is_what_valkey_counts(
         grown = []
         for each in (ours, theirs):
             each.command("FLUSHALL")
+            wait_for_freeing(each)
             before = fields(each)
             for request in requests:
                 each.command(*request)
             time.sleep(0.2)
+            wait_for_freeing(each)
             after = fields(each)
             grown.append({name: int(after[name]) - int(before[name]) for name in names})
         assert grown[0] == grown[1]
@@ -265,7 +272,7 @@ def test_calls_are_counted_by_command(start: Start) -> None:
 
 
 def starting_commands() -> tuple[str, ...]:
-    """What the tests themselves send to a server that starts."""
+    """The commands that the tests themselves send to a server that starts."""
     return ("ping",)
 
 

@@ -1,4 +1,4 @@
-"""What the server says of itself where clients and people look for it, beside what valkey-server says."""
+"""The server's description of itself for clients and people, beside valkey-server's."""
 
 from __future__ import annotations
 

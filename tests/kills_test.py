@@ -92,7 +92,7 @@ def waits(random_: random.Random) -> list[Callable[[Commits], None]]:
 
 
 def scan_all(connection: Connection, writers: list[Writer]) -> list[Contents]:
-    """What is in the databases of each writer, after which memory must be inside its budget."""
+    """The contents of the databases of each writer, after which memory must be inside its budget."""
     contents = [writer.scan(connection) for writer in writers]
     assert info(connection, "memory", "used_memory_dataset") <= MAX_MEMORY + SOME_VALUES
     return contents
@@ -154,7 +154,7 @@ def test_a_kill_in_a_full_cache_leaves_it_inside_its_budget_and_true(tmp_path: P
 
 
 def until_nothing_is_evicted(server: Server) -> None:
-    """What the journal had may be more than the file may hold: each commit looks at it."""
+    """The journal may have more than the file may hold: each commit checks it."""
     evicted = None
     with server.connect() as connection:
         connection.command("SELECT", WRITERS)

@@ -46,14 +46,14 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def tool(*arguments: str) -> str:
-    """What the program prints; it must succeed."""
+    """The output of the program; it must succeed."""
     done = run(*arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def analysis(url: str, *options: str, rate: int = 100_000) -> dict[str, Any]:
-    """What `snugly analyze` finds, quickly."""
+    """The findings of `snugly analyze`, quickly."""
     found = json.loads(tool("analyze", url, "--json", "--observe", "0", "--rate", str(rate), *options))
     assert isinstance(found, dict)
     return found
@@ -66,7 +66,7 @@ def pattern(found: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def calls(connection: Connection) -> dict[str, int]:
-    """How often each command was called."""
+    """Number of calls of each command."""
     text = connection.command("INFO", "commandstats")
     assert isinstance(text, bytes)
     lines = [line for line in text.decode().splitlines() if line.startswith("cmdstat_")]

@@ -79,7 +79,7 @@ def keys(*options: str) -> object:
 
 
 def refusal(*options: str) -> str:
-    """What a server says that does not start."""
+    """The output of a server that does not start."""
     command = [str(servers.snugly_binary()), "serve", "--port", "0", *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1

@@ -167,7 +167,7 @@ def test_the_numbers_are_those_of_info(start: Start, admin: int, tmp_path: Path)
         told, found = told_and_found(connection, admin)
     assert {field: float(told[field]) for field in SAME} == {field: value(found, name) for field, name in SAME.items()}
     assert value(found, "encode_seconds_total") == pytest.approx(int(told["encode_nanoseconds"]) / 1e9)
-    for codec in ("none", "lz4", "zstd", "zstd_dictionary", "lzf"):
+    for codec in ("none", "lz4", "zstd", "zstd_dictionary", "lzf", "lz4_dictionary"):
         for doing in ("encoded", "decoded"):
             assert value(found, f"{doing}_values_total", codec=codec) == int(told[f"{doing}_values_{codec}"])
             for end, direction in (("input", "in"), ("output", "out")):
@@ -263,7 +263,7 @@ def test_those_who_connect_and_ask_nothing_keep_nobody_out(start: Start, admin: 
             # The oldest of them are closed already.
             with contextlib.suppress(OSError):
                 half.sendall(b"GET /metr")
-        # Whoever has seen the server start may be there still.
+        # The client that has seen the server start may be there still.
         waiting.until(lambda: value(scrape(admin), "connected_clients") == 0)
         with contextlib.suppress(ConnectionResetError):
             assert idle[0].recv(100) == b""

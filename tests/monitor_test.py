@@ -64,7 +64,7 @@ def lines(connection: Connection) -> Iterator[tuple[bytes, bytes, bytes]]:
 
 
 def seen(server: Server, commands: list[list[Argument]]) -> list[tuple[bytes, bytes]]:
-    """What is shown of commands that another connection runs."""
+    """MONITOR's lines of commands that another connection runs."""
     with watch(server) as monitor, server.connect() as connection:
         port = connection.socket.getsockname()[1]
         for command in commands:

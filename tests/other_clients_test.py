@@ -24,7 +24,7 @@ RUN_SECONDS = 120
 
 @dataclass(frozen=True)
 class Language:
-    """How to run the program of a language (a target of clients/Makefile builds it), and which clients it has."""
+    """The command that runs the program of a language (a target of clients/Makefile builds it), and its clients."""
 
     tools: tuple[str, ...]
     command: tuple[str, ...]
@@ -59,7 +59,7 @@ CHECKS = (
 
 @dataclass
 class Outcome:
-    """What a program printed about each client and check: None for success, else what was wrong."""
+    """The results that a program printed about each client and check: None for success, else the error."""
 
     details: dict[tuple[str, str], str | None]
     errors: str
@@ -99,7 +99,7 @@ def details_of(output: str) -> dict[tuple[str, str], str | None]:
 
 @functools.cache
 def outcome_of(language: str) -> Outcome:
-    """What the program of a language saw; it is built and run once, whatever comes of it, for all tests about it."""
+    """The findings of the program of a language; built and run once, whatever the result, for all tests about it."""
     built = build(language)
     if built.returncode != 0:
         return Outcome({}, built.stdout, built.returncode)

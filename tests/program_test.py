@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import servers
-from resp import Connection, Simple, encode
+from resp import Connection, Failure, Simple, encode
 from tested import Start
 from waiting import until
 
@@ -34,7 +34,7 @@ def serve(*options: str, **environment: str) -> subprocess.CompletedProcess[str]
         (["--port", "70000"], ["--port", "70000"]),
         (["--no-such-flag"], ["--no-such-flag"]),
         (["--compression", "brotli"], ["--compression", "brotli", "zstd", "auto"]),
-        (["--requirepass", "secret"], ["--requirepass", "--password"]),
+        (["--requirepass", "secret"], ["--requirepass", "--password-file"]),
         (["--save", ""], ["--save", "--storage"]),
         (["--unixsocket", "/tmp/socket"], ["--unixsocket", "--bind"]),
         (["--compression", "zstd", "--compression-level", "23"], ["23", "22"]),
@@ -56,6 +56,46 @@ def test_a_bad_flag_is_a_clear_error(options: list[str], told: list[str]) -> Non
         assert words in done.stderr
     assert "panicked" not in done.stderr
     assert len(done.stderr.splitlines()) < 12
+
+
+def test_the_password_can_lie_in_a_file(tmp_path: Path, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "password"
+    file.write_text("a secret\n")
+    server = start("--password-file", str(file))
+    with server.connect() as connection:
+        assert isinstance(connection.command("PING"), Failure)
+        assert connection.command("AUTH", "a secret") == Simple(b"OK")
+    tool = [str(servers.snugly_binary()), "dictionaries", "--url", f"snugly://127.0.0.1:{server.port}", "list"]
+    assert subprocess.run(tool, capture_output=True, check=False).returncode == 1
+    monkeypatch.setenv("SNUGLY_PASSWORD_FILE", str(file))
+    assert subprocess.run(tool, capture_output=True, check=False).returncode == 0
+    monkeypatch.setenv("REDISCLI_AUTH", "another one")
+    assert subprocess.run(tool, capture_output=True, check=False).returncode == 1
+
+
+def test_a_password_that_cannot_be_had_is_a_clear_error(tmp_path: Path) -> None:
+    missing, empty, file = tmp_path / "missing", tmp_path / "empty", tmp_path / "password"
+    empty.write_text("\n")
+    file.write_text("secret")
+    for options, told in (
+        (["--password-file", str(missing)], "No such file"),
+        (["--password-file", str(empty)], "the file is empty"),
+        (["--password-file", str(file), "--password", "other"], "give one of them"),
+    ):
+        done = serve("--port", "0", *options)
+        assert (done.returncode, told in done.stderr) == (1, True), done.stderr
+        assert "secret" not in done.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "elvish", "powershell"])
+def test_shells_complete_the_values_of_settings(shell: str) -> None:
+    command = [str(servers.snugly_binary()), "completions", shell]
+    script = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    if shell in ("bash", "zsh", "fish"):
+        assert re.search(r"allkeys-lru\S*\s+\S*allkeys-lfu", script)
+        assert re.search(r"fsync\S*\s+\S*batched", script)
+        assert re.search(r"memory\S*\s+\S*balanced\S*\s+\S*speed", script)
+    assert "max-memory-policy" in script
 
 
 def test_a_file_that_cannot_be_loaded_is_told_once(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is protected from clients: files, DEBUG, other people's servers; and what guards a password."""
+"""Protection from clients: files, DEBUG, other people's servers; and the guards of a password."""
 
 from __future__ import annotations
 

@@ -97,6 +97,16 @@ STREAMS = {
     "reset": encode("CLIENT", "SETNAME", "x") + encode("SELECT", 3) + encode("RESET") + encode("CLIENT", "GETNAME"),
     "no replies": encode("CLIENT", "REPLY", "OFF") + encode("PING") + encode("CLIENT", "REPLY", "ON") + encode("PING"),
     "skipped reply": encode("CLIENT", "REPLY", "SKIP") + encode("PING") + encode("ECHO", "a"),
+    "replies skipped in turn": encode("CLIENT", "REPLY", "SKIP") * 3 + encode("PING") + encode("ECHO", "a"),
+    "on behind skip": encode("CLIENT", "REPLY", "SKIP") + encode("CLIENT", "REPLY", "ON") + encode("PING"),
+    "off behind skip": encode("CLIENT", "REPLY", "SKIP")
+    + encode("CLIENT", "REPLY", "OFF")
+    + encode("PING")
+    + encode("CLIENT", "REPLY", "SKIP")
+    + encode("CLIENT", "REPLY", "ON")
+    + encode("PING"),
+    "an error that is skipped": encode("CLIENT", "REPLY", "SKIP") + encode("NOSUCH") + encode("ECHO", "a"),
+    "a bad mode behind skip": encode("CLIENT", "REPLY", "SKIP") + encode("CLIENT", "REPLY", "MAYBE") + encode("PING"),
     "hello, wrong": encode("HELLO", "3", "SETNAME", "bad name") + encode("HELLO", "9") + encode("HELLO", "3", "x"),
 }
 # For anything that should not come.
@@ -107,7 +117,7 @@ Outcomes: TypeAlias = dict[str, tuple[bytes, str]]
 
 
 class Streams:
-    """What each stream is answered with on a connection of its own, and whether the connection is then open."""
+    """The answer to each stream on a connection of its own, and whether the connection is then open."""
 
     def __init__(self, server: Server, streams: dict[str, bytes], stack: contextlib.ExitStack) -> None:
         self.outcomes: Outcomes = {}
@@ -117,7 +127,7 @@ class Streams:
             connection.socket.setblocking(False)
 
     def read(self) -> Outcomes:
-        """What has come until now."""
+        """The bytes received until now."""
         for name, connection in self.connections.items():
             self.outcomes[name] = outcome(connection, *self.outcomes.get(name, (b"", "open")))
         return self.outcomes
@@ -137,7 +147,7 @@ def outcome(connection: Connection, answer: bytes, state: str) -> tuple[bytes, s
 
 
 def outcomes(ours: Server, theirs: Server, streams: dict[str, bytes]) -> tuple[Outcomes, Outcomes]:
-    """Those of both servers, which have time until they are the same."""
+    """The answers of both servers, which have time until they are the same."""
     with contextlib.ExitStack() as stack:
         both = Streams(ours, streams, stack), Streams(theirs, streams, stack)
         deadline = time.monotonic() + ANSWER_SECONDS

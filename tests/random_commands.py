@@ -80,7 +80,7 @@ def small_count(rng: random.Random) -> bytes:
 
 
 def short_timeout(rng: random.Random) -> bytes:
-    """How long to wait for a list: hardly at all, or something that is no time."""
+    """A timeout of a list: hardly any, or something that is no time."""
     bad = [b"-1", b"-0.1", b"nan", b"inf", b"1e400", b"9223372036854775807", *NOT_INTEGERS[:3], b" 1", b"1 ", b"1\x00"]
     return rng.choices([b"0.001", b"1e-3", rng.choice(bad)], [6, 2, 3])[0]
 
@@ -178,12 +178,12 @@ def label(rng: random.Random) -> bytes:
 
 
 def place(rng: random.Random) -> bytes:
-    """Where something is in a value, from the start or the end; sometimes beyond, or no number at all."""
+    """An index in a value, from the start or the end; sometimes beyond, or no number at all."""
     return rng.choices([b"%d" % rng.randrange(-60, 60), b"%d" % rng.randrange(-6000, 6000), integer(rng)], [6, 2, 1])[0]
 
 
 def offset(rng: random.Random) -> bytes:
-    """Where a bit is: a write makes the value as long, so it is not far away, or so far that it is refused."""
+    """The position of a bit: a write makes the value as long, so it is not far away, or so far that it is refused."""
     too_far = [b"4294967296", b"9223372036854775807", b"-1"]
     pools = [[b"%d" % rng.randrange(80)], [b"%d" % rng.randrange(50_000)], too_far, NOT_INTEGERS]
     return rng.choice(rng.choices(pools, [8, 3, 1, 1])[0])
@@ -215,7 +215,7 @@ def dump_body(rng: random.Random) -> bytes:
     size = rng.choice([1, 2, 4])
     number = rng.choice([0, 1, -1, 12, (1 << 8 * size - 1) - 1, -1 << 8 * size - 1])
     count, back = rng.randrange(3, 265), rng.randrange(1, 6)
-    # What is cut off is cut off by more than the footer has: valkey-server would take that for a part of the value.
+    # More than the footer is cut off: valkey-server would take a shorter cut for a part of the value.
     damaged = [b"", b"\x00\x1fabc", b"\x00\x80\xff\xff\xff\xffabc", b"\x00\xc4", b"\x08\x01a", b"\xff\x01a"]
     wrong_lzf = [b"\x00\xc3\x02\x05\x00a", b"\x00\xc3\x02\x04\x20\x00", b"\x00\xc3\x02\x80\x7f\xff\xff\xff\x00a"]
     bodies = [
@@ -244,7 +244,7 @@ def word(rng: random.Random) -> bytes:
 
 
 def not_a_timeout(rng: random.Random) -> bytes:
-    """For how long to pause: not at all, or something that is no time."""
+    """The time of a pause: none at all, or something that is no time."""
     return rng.choice([b"0", b"-1", b"9223372036854775807", b"9223372036854775808", *NOT_INTEGERS])
 
 
@@ -322,7 +322,7 @@ RESTORE_OPTIONS: dict[bytes, list[Part]] = {b"REPLACE": [], b"ABSTTL": [], b"IDL
 
 @dataclass(frozen=True)
 class Row:
-    """How to make one command: fixed parts, then a group repeated, then options, each with a chance of its own."""
+    """The recipe of one command: fixed parts, then a group repeated, then options, each with a chance of its own."""
 
     name: bytes
     weight: int = 2

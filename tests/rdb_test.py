@@ -73,6 +73,23 @@ def test_what_is_saved_is_loaded_by_valkey_and_by_snugly(tmp_path: Path, command
         assert contents(connection) == expected
 
 
+@pytest.mark.parametrize("command", ["SAVE", "BGSAVE"])
+def test_a_list_on_disk_that_memory_has_no_room_for_is_saved(tmp_path: Path, command: str) -> None:
+    dumped, folder = tmp_path / "dumped", tmp_path / "store"
+    dumped.mkdir()
+    elements = [random.Random(number).randbytes(1 << 20) for number in range(24)]
+    options = ("--storage", str(folder), "--max-memory", "1mb", "--dir", str(dumped))
+    with servers.snugly(*options) as server, server.connect() as connection:
+        for element in elements:
+            connection.command("RPUSH", "list", element)
+        until(lambda: isinstance(connection.command("LRANGE", "list", 0, -1), Failure))
+        assert connection.command(command) in (Simple(b"OK"), Simple(b"Background saving started"))
+        until(lambda: info(connection, "persistence", "rdb_saves") == 1)
+    with servers.valkey("--dir", str(dumped)) as server, server.connect() as connection:
+        until(lambda: info(connection, "persistence", "loading") == 0)
+        assert connection.command("LRANGE", "list", 0, -1) == elements
+
+
 def test_what_valkey_has_saved_is_loaded_and_other_types_are_counted(tmp_path: Path) -> None:
     options = ["--dir", str(tmp_path), "--list-compress-depth", "1"]
     with servers.valkey(*options) as server, server.connect() as connection:
@@ -134,7 +151,7 @@ def test_a_file_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -> 
 
 
 def refusal(*options: str) -> str:
-    """What a server says that does not start."""
+    """The output of a server that does not start."""
     command = [str(servers.snugly_binary()), "serve", "--port", "0", *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode != 0

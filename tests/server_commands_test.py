@@ -81,7 +81,7 @@ def test_replies_are_those_of_valkey(server: Server, peer: Server, protocol: int
 
 
 def test_an_object_is_described_as_valkey_describes_it(server: Server, peer: Server) -> None:
-    """Where it is, and how long it is in a file, is each server's own."""
+    """The address and the serialized length of a value are each server's own."""
     own = re.compile(rb"at:0x[0-9a-f]+|serializedlength:\d+|lru:\d+")
     with server.connect() as ours, peer.connect() as theirs:
         for value in ("1", "text", "x" * 300):

@@ -62,7 +62,8 @@ def valkey_binary() -> Path:
 def snugly_binary() -> Path:
     """The program: SNUGLY_BIN, or what cargo built last in this checkout."""
     named = os.environ.get("SNUGLY_BIN")
-    built = [ROOT / "target" / kind / "snugly" for kind in ("debug", "release")]
+    target = ROOT / (os.environ.get("CARGO_TARGET_DIR") or "target")
+    built = [target / kind / "snugly" for kind in ("debug", "release")]
     candidates = [Path(named).resolve()] if named else built
     found = [path for path in candidates if path.is_file()]
     if not found:
@@ -156,7 +157,7 @@ def snugly(*options: str) -> Iterator[Server]:
 
 
 def check(folder: Path) -> str:
-    """What `snugly check` says of a store; it must find no fault."""
+    """The output of `snugly check` for a store; it must find no fault."""
     command = [str(snugly_binary()), "check", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,11 +1,13 @@
-"""What the disk tier promises, seen from outside: restarts, and stores that cannot be used."""
+"""Promises of the disk tier, seen from outside: restarts, and stores that cannot be used."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,7 +80,7 @@ def test_more_than_memory_holds_is_read_from_disk(tmp_path: Path) -> None:
 
 
 def refused(folder: Path, *options: str) -> str:
-    """What `snugly serve` says before it ends with an error."""
+    """The output of `snugly serve` before it ends with an error."""
     command = [str(snugly_binary()), "serve", "--port", "0", "--storage", str(folder), *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1, done.stderr
@@ -140,7 +142,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def files(folder: Path) -> dict[Path, bytes]:
-    """What every file below a folder holds."""
+    """The contents of every file below a folder."""
     return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
@@ -158,6 +160,88 @@ def test_a_store_that_cannot_be_written_is_refused_and_left_alone(store: Path, d
         assert files(disk) == before
     with servers.snugly("--storage", str(copy)) as server, server.connect() as connection:
         assert connection.command("GET", "key") == b"value"
+
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A folder that other users can reach, with the program in it."""
+    with tempfile.TemporaryDirectory(prefix="snugly-test-") as folder:
+        Path(folder).chmod(0o755)
+        shutil.copy(snugly_binary(), folder)
+        yield Path(folder)
+
+
+def run_as(user: int, public: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The program run by a user, whom only root can stand for."""
+    command = [str(public / snugly_binary().name), *arguments]
+    other = None if os.geteuid() == user else user
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        user=other,
+        group=other,
+        extra_groups=None if other is None else [],
+    )
+
+
+def given_to(owner: int, store: Path, copy: Path, *, file_mode: int, folder_mode: int) -> Path:
+    shutil.copytree(store, copy)
+    for path in (*copy.iterdir(), copy):
+        os.chown(path, owner, owner if os.geteuid() == 0 else -1)
+        path.chmod(folder_mode if path == copy else file_mode)
+    return copy
+
+
+def modes(folder: Path) -> list[tuple[str, int, int, bytes]]:
+    """Every file's name, mode, owner and content."""
+    paths = sorted(folder.iterdir())
+    return [(path.name, path.stat().st_mode, path.stat().st_uid, path.read_bytes()) for path in paths]
+
+
+@pytest.mark.parametrize("locks", [True, False], ids=["with-locks", "without-locks"])
+@pytest.mark.parametrize("durability", ["batched", "fsync"])
+def test_a_copy_that_may_only_be_read_is_checked_and_stays_as_it_is(
+    tmp_path: Path, public: Path, durability: str, locks: bool
+) -> None:
+    store = tmp_path / "store"
+    with servers.snugly("--storage", str(store), "--durability", durability) as server, server.connect() as connection:
+        connection.command("SET", "key", "value")
+    for name in () if locks else ("snugly.lock", "lock.mdb"):
+        (store / name).unlink()
+    user = os.geteuid() or NOBODY
+    copy = given_to(user, store, public / "copy", file_mode=0o400, folder_mode=0o500)
+    before = modes(copy)
+    for reader in {user, os.geteuid()}:
+        done = run_as(reader, public, "check", str(copy))
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "no faults" in done.stdout
+        assert modes(copy) == before
+    copy.chmod(0o700)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root works on files of others")
+def test_what_root_does_to_a_store_leaves_it_to_its_owner(store: Path, public: Path) -> None:
+    (store / "snugly.lock").unlink()
+    theirs = given_to(NOBODY, store, public / "store", file_mode=0o600, folder_mode=0o700)
+    for command in ([], ["check", str(theirs)], ["compact", str(theirs)], ["repair", str(theirs), str(public / "new")]):
+        if command:
+            done = run_as(0, public, *command)
+            assert (done.returncode, done.stderr) == (0, "")
+        else:
+            with servers.snugly("--storage", str(theirs), "--durability", "fsync"):
+                pass
+        found = [path for folder in (theirs, public / "new") if folder.exists() for path in (folder, *folder.iterdir())]
+        assert {(path.name, path.stat().st_uid, path.stat().st_gid) for path in found} == {
+            (path.name, NOBODY, NOBODY) for path in found
+        }
+        assert {path.stat().st_mode & 0o777 for path in found if path.is_file()} == {0o600}
+    assert run_as(NOBODY, public, "check", str(public / "new")).returncode == 0
 
 
 # From nothing at all to nearly enough.
@@ -207,7 +291,7 @@ def test_a_store_is_compacted(store: Path) -> None:
         until(lambda: info(connection, "disk", "disk_used_bytes") > before + 1_000_000)
         connection.command("FLUSHALL")
         connection.command("SET", "last", "one")
-        # What was flushed is removed in the background.
+        # Flushed rows are removed in the background.
         until(lambda: info(connection, "disk", "disk_used_bytes") < before + 100_000)
     done = subprocess.run([str(snugly_binary()), "compact", str(store)], capture_output=True, text=True, check=True)
     assert "before" in done.stdout

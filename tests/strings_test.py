@@ -77,7 +77,7 @@ def test_what_changes_nothing_is_not_written(server: Server) -> None:
 
 
 def written(connection: Connection) -> int:
-    """How many values were stored so far."""
+    """Number of values stored so far."""
     text = connection.command("INFO", "compression")
     assert isinstance(text, bytes)
     return sum(int(line.split(b":")[1]) for line in text.splitlines() if line.startswith(b"encoded_values_"))

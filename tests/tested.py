@@ -1,4 +1,4 @@
-"""Which server is tested, and how to start it with options in its own words.
+"""The tested server, and how to start it with options in its own words.
 
 SNUGLY_TEST_TARGET chooses: `snugly` (default) or `valkey`, with which every test that is not about snugly alone must
 pass too; that keeps the tests themselves honest.

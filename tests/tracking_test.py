@@ -95,7 +95,7 @@ def test_messages_are_those_of_valkey_and_where_they_are(
 
 
 def play(target: Server, redirect: str, rng: random.Random) -> Iterator[object]:
-    """What one client is told that caches, and changes keys too, while another one changes them."""
+    """The messages to one client that caches, and changes keys too, while another one changes them."""
     # valkey-server sends a null in the version that the client speaks, whatever the listener speaks.
     protocol = 2 if redirect == "resp2" else 3
     with target.connect(protocol) as client, target.connect() as other, target.connect(protocol) as listener:
@@ -136,7 +136,7 @@ def without_identities(replies: list[bytes]) -> list[bytes]:
     return [reply for reply in replies if b"redirect" not in reply]
 
 
-# What is particular.
+# Special cases.
 
 
 def test_an_idle_client_is_told_wherever_it_is_served(server: Server) -> None:

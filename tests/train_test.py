@@ -199,6 +199,23 @@ def test_a_dictionary_that_a_value_needs_is_not_deleted(filled: Server) -> None:
         assert catalogue(connection)["active"] != []
 
 
+def test_what_no_catalogue_has_is_listed_and_can_be_forgotten(filled: Server) -> None:
+    identity = published(filled)
+    with filled.connect() as connection:
+        assert "is in the catalogue" in live.tool("train", url(filled), "--orphans")
+        connection.command("DEL", "{snugly}:dicts")
+        connection.command("SET", "{snugly}:dict:40000", "something else")
+        listed = live.tool("train", url(filled), "--orphans")
+        assert str(identity) in listed
+        assert "not this dictionary" in next(line for line in listed.splitlines() if "40000" in line)
+        refused = live.run("train", url(filled), "--forget", str(identity), "--yes")
+        assert "--delete forgets it" in refused.stderr
+        for each in (identity, 40000):
+            live.tool("train", url(filled), "--forget", str(each), "--delete", "--yes", *FAST)
+            assert connection.command("EXISTS", f"{{snugly}}:dict:{each}") == 0
+        assert catalogue(connection)["forgotten"] == [identity, 40000]
+
+
 def test_dictionaries_that_are_not_there_cannot_be_forgotten(filled: Server) -> None:
     done = live.run("train", url(filled), "--forget", "40000")
     assert done.returncode == 1
@@ -216,7 +233,7 @@ def test_values_in_envelopes_are_decoded_before_they_are_learned_from(filled: Se
 
 
 def ratios(told: str) -> list[float]:
-    """Those of lz4, zstd and the best dictionary."""
+    """The figures of lz4, zstd and the best dictionary."""
     rows = [row.replace(" *", "  ").split() for row in told.splitlines()]
     [lz4] = [float(row[1]) for row in rows if row[0] == "lz4"]
     [zstd] = [float(row[2]) for row in rows if row[:2] == ["zstd", "3"] and "+" not in row]

@@ -124,7 +124,7 @@ def test_a_transaction_does_not_run_if_a_watched_key_was(
         connection.command("SET", "done", 1)
         assert connection.command("EXEC") is None
         assert connection.command("EXISTS", "done") == 0
-        # What was watched is forgotten.
+        # The watched keys are forgotten.
         connection.command("MULTI")
         assert connection.command("EXEC") == []
 

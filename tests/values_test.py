@@ -1,4 +1,4 @@
-"""What is stored is what comes back, under every codec, at every size, and while the codec changes."""
+"""Stored values come back unchanged, under every codec, at every size, and while the codec changes."""
 
 from __future__ import annotations
 

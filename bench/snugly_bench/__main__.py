@@ -1,4 +1,4 @@
-"""The command line: which benchmark is to run. What follows its name is the benchmark's own."""
+"""The command line: names a benchmark; the arguments after the name are the benchmark's own."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import sys
 from types import FrameType
 
 COMMANDS = {
-    "clients": ("snugly_bench.clients.command", "client libraries beside each other, with and without compression"),
-    "java": ("snugly_bench.java.command", "client libraries for Java beside each other, with and without compression"),
-    "sizes": ("snugly_bench.sizes.command", "what compression saves and costs by size and type of value"),
-    "report": ("snugly_bench.report.command", "draw the report of a run again"),
+    "clients": ("snugly_bench.clients.command", "client libraries, with and without compression"),
+    "java": ("snugly_bench.java.command", "client libraries for Java, with and without compression"),
+    "sizes": ("snugly_bench.sizes.command", "savings and costs of compression by size and type of value"),
+    "report": ("snugly_bench.report.command", "redraw the report of a run"),
     "servers": ("snugly_bench.servers.compare", "snugly beside valkey-server and memcached"),
-    "mixed": ("snugly_bench.servers.mixed", "what reads from disk cost those who find their values in memory"),
-    "dictionaries": ("snugly_bench.dictionaries.command", "what dictionaries that the server learns save and cost"),
-    "adaptive": ("snugly_bench.adaptive.command", "compression that the server chooses, beside each fixed choice"),
+    "mixed": ("snugly_bench.servers.mixed", "effect of disk reads on clients whose values are in memory"),
+    "dictionaries": ("snugly_bench.dictionaries.command", "savings and costs of dictionaries learned by the server"),
+    "adaptive": ("snugly_bench.adaptive.command", "automatic compression beside each fixed choice"),
     "lists": ("snugly_bench.lists.command", "long lists, compressed and not, beside valkey-server"),
-    "demo": ("snugly_bench.servers.demo", "what each codec of the server saves and costs for real values"),
+    "demo": ("snugly_bench.servers.demo", "savings and costs of each codec of the server, beside Valkey and Redis"),
 }
-"""The module of each, with a `main` that takes the arguments, and what it is for."""
+"""The module of each, with a `main` that takes the arguments, and its purpose."""
 
 
 def usage() -> str:

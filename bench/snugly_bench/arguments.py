@@ -1,4 +1,4 @@
-"""What benchmarks take on their command lines: kinds of arguments, for argparse's `type`. Knows no benchmark."""
+"""Arguments of benchmarks: kinds of them, for argparse's `type`. Knows no benchmark."""
 
 from __future__ import annotations
 

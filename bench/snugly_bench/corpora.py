@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 KINDS = ("json", "html", "csv", "session", "random")
-"""What can be generated; all but the last by the snugly program."""
+"""Kinds that can be generated; all but the last by the snugly program."""
 
 
 @dataclass(frozen=True)

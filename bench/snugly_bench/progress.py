@@ -1,4 +1,4 @@
-"""How far a long measurement is, and how long it will take, for people at a terminal."""
+"""Progress of a long measurement, and the time left, for people at a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import rich.progress
 from rich.console import Console
 
 ESTIMATE_SECONDS = 600.0
-"""How far back the speed is looked at that the time left is told by: steps differ."""
+"""The period whose speed tells the time left: steps differ."""
 
 
 class Progress:

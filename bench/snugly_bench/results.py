@@ -18,7 +18,7 @@ samples are those of all rounds, with blanks between them, so that everything el
 
 @dataclass(frozen=True)
 class Spread:
-    """What several rounds measured."""
+    """Measurements of several rounds."""
 
     median: float
     low: float
@@ -89,7 +89,7 @@ class Results:
 
     @classmethod
     def read(cls, path: Path) -> Results:
-        """What `write` wrote."""
+        """The results that `write` wrote."""
         results = cls("")
         with path.open(newline="") as file:
             for row in csv.DictReader(file):
@@ -148,7 +148,7 @@ class Aim:
         return f"{self.metric} at {self.at} {bound}"
 
     def judge(self, results: Results, workload: str) -> str:
-        """What is asked for, whether that was reached, and what was measured."""
+        """The target, whether it was reached, and the measurement."""
         met = "met" if self.met(results, workload) else "MISSED"
         return f"{self.asked()}: {met} ({self.found(results, workload):.3g})"
 

@@ -1,4 +1,4 @@
-"""What is learned from is never measured."""
+"""Values to learn from are never measured."""
 
 from __future__ import annotations
 

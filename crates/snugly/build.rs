@@ -15,7 +15,7 @@ fn commit() -> Option<String> {
         let output = Command::new("git").args(args).output().ok().filter(|output| output.status.success())?;
         Some(String::from_utf8(output.stdout).ok()?.trim().to_owned()).filter(|text| !text.is_empty())
     };
-    // What HEAD names moves with every commit; a file that is not there would have this built every time.
+    // The reference that HEAD names moves with every commit; a missing file would have this built every time.
     for name in ["HEAD", "logs/HEAD"] {
         let path = git(&["rev-parse", "--git-path", name])?;
         if Path::new(&path).exists() {

@@ -11,7 +11,9 @@ import lz4.block
 import xxhash
 import zstandard
 
-ZSTD, LZ4, DICTIONARY = 0x01, 0x02, 0x81
+ZSTD, LZ4, DICTIONARY, LZ4_DICTIONARY = 0x01, 0x02, 0x81, 0x82
+FIRST_ID = 32768
+WINDOW = 64 << 10
 MAX_BLOCK = 128 << 10
 DEFAULT_LIMIT = 512 << 20
 
@@ -40,6 +42,10 @@ def well_formed(value: bytes, limit: int = DEFAULT_LIMIT) -> bool:
     if backend == LZ4:
         raw = int.from_bytes(payload[:4], "little")
         return len(payload) >= 4 and raw <= limit and raw <= 255 * (len(payload) - 4)
+    if backend == LZ4_DICTIONARY:
+        raw = int.from_bytes(payload[4:8], "little")
+        named = int.from_bytes(payload[:4], "little") >= FIRST_ID
+        return len(payload) > 12 and named and raw <= limit and raw <= 255 * (len(payload) - 12)
     if backend not in (ZSTD, DICTIONARY):
         return False
     try:
@@ -125,6 +131,30 @@ def decode_lz4(payload: bytes, limit: int) -> bytes:
     return value
 
 
+def decode_lz4_dictionary(payload: bytes, limit: int, dictionaries: Mapping[int, bytes]) -> bytes:
+    if len(payload) <= 12:
+        raise corrupt("no ID, length, checksum and block")
+    identity, raw, checksum = (int.from_bytes(payload[at : at + 4], "little") for at in (0, 4, 8))
+    block = payload[12:]
+    if identity < FIRST_ID:
+        raise corrupt("an ID that is no dictionary's")
+    if raw > limit:
+        raise Undecodable("too_large", f"claims {raw} bytes")
+    if raw > 255 * len(block):
+        raise corrupt("claims more than the block can reach")
+    if identity not in dictionaries:
+        raise Undecodable("dictionary_missing", str(identity))
+    try:
+        value: bytes = lz4.block.decompress(block, uncompressed_size=raw, dict=dictionaries[identity][-WINDOW:])
+    except (lz4.block.LZ4BlockError, ValueError) as error:
+        raise corrupt(str(error)) from error
+    if len(value) != raw:
+        raise corrupt("does not hold what it claims")
+    if xxhash.xxh32(value, seed=0).intdigest() != checksum:
+        raise corrupt("another value than the checksum is of")
+    return value
+
+
 def decode(value: bytes, limit: int = DEFAULT_LIMIT, dictionaries: Mapping[int, bytes] | None = None) -> bytes | None:
     """The value in an envelope, or None if it is no envelope. Raises Undecodable."""
     if not counts(value):
@@ -134,6 +164,8 @@ def decode(value: bytes, limit: int = DEFAULT_LIMIT, dictionaries: Mapping[int, 
         return decode_lz4(payload, limit)
     if backend in (ZSTD, DICTIONARY):
         return decode_zstd(payload, limit, dictionaries or {}, backend == DICTIONARY)
+    if backend == LZ4_DICTIONARY:
+        return decode_lz4_dictionary(payload, limit, dictionaries or {})
     raise Undecodable("unknown_backend", f"{backend:02x}")
 
 

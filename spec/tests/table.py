@@ -208,11 +208,18 @@ class Table:
             case {"pairs": inner}, Map(pairs):
                 return Map([(first, apply(inner, second, name_in(first))) for first, second in pairs])
             case {"pairs": inner}, [list(), *_]:
-                nested = [item for item in reply if isinstance(item, list)]
-                return [[first, apply(inner, second, name_in(first))] for first, second in nested]
+
+                def pair(item: Reply) -> Reply:
+                    match item:
+                        case [first, second]:
+                            return [first, apply(inner, second, name_in(first))]
+                    return item
+
+                return [pair(item) for item in reply]
             case {"pairs": inner}, list():
-                flat = zip(reply[::2], reply[1::2], strict=True)
-                return [item for first, second in flat for item in (first, apply(inner, second, name_in(first)))]
+                flat = zip(reply[::2], reply[1::2], strict=False)
+                paired = [item for first, second in flat for item in (first, apply(inner, second, name_in(first)))]
+                return paired + reply[len(paired) :]
             case {"at": _} | {"pairs": _}, _:
                 return reply
         raise ValueError(f"the table has a shape that nobody defined: {name}")

@@ -64,7 +64,7 @@ BOMB = [block(RLE, 128 << 10, b"a", last=n == 39) for n in range(40)]
 def not_envelopes() -> list[Rule]:
     payload = HELLO_FRAME
     nobodys = [0x00, 0x20, 0x7F, 0xA0, 0xFF]
-    unknown = [0x03, 0x1F, 0x80, 0x82, 0x9F]
+    unknown = [0x03, 0x1F, 0x80, 0x83, 0x9F]
     return [
         case("empty value", b"", UNTOUCHED),
         case("the magic alone", b"\x00\x01\x02", UNTOUCHED),

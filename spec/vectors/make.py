@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +23,7 @@ from glide_sync import GlideClient, GlideClientConfiguration, NodeAddress  # noq
 
 import hostile  # noqa: E402
 import servers  # noqa: E402
+from encoding import snugly_encode  # noqa: E402
 from rules import Rule, expand  # noqa: E402
 from values import VALUES, encodings  # noqa: E402
 
@@ -75,17 +75,6 @@ def train(seed: int) -> bytes:
 
 def identity_of(dictionary: bytes) -> int:
     return int.from_bytes(dictionary[4:8], "little")
-
-
-def snugly_encode(jobs: list[tuple[str, int | None, bytes, bytes]]) -> list[bytes]:
-    """Envelopes by snugly's codec; a job is a backend, a level, a dictionary (or nothing) and a value."""
-    lines = [
-        f"{backend} {'default' if level is None else level} {dictionary.hex() or '-'} {value.hex()}"
-        for backend, level, dictionary, value in jobs
-    ]
-    command = ["cargo", "run", "--quiet", "-p", "snugly-codec", "--example", "vectors"]
-    done = subprocess.run(command, cwd=ROOT, input="\n".join(lines), capture_output=True, text=True, check=True)
-    return [bytes.fromhex(line) for line in done.stdout.split()]
 
 
 def snugly_cases(dictionaries: dict[str, bytes]) -> Iterator[Rule]:

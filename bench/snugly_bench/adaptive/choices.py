@@ -1,4 +1,4 @@
-"""What compression can be set to: fixed choices, and the server's own for each goal."""
+"""Settings of compression: fixed choices, and the server's own for each goal."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Compression that the server chooses by itself beside each fixed choice: `make bench-adaptive`.
+"""Automatic compression beside each fixed choice: `make bench-adaptive`.
 
 Half of the keys have JSON of about 900 bytes, a quarter images of 2 to 20 KB, which are compressed already, an eighth
-counters, and an eighth HTML of about 6 KB, each kind under keys of a pattern of its own. A server for each choice is
-written all of them, and then asked until it learns nothing more. After that all servers are asked the same in turn, in
-every round, and every reply is compared.
+counters, and an eighth HTML of about 6 KB, each kind under keys of a pattern of its own. All of them are written
+to a server for each choice, which then gets requests until it learns nothing more. After that all servers get the same
+requests in turn, in every round, and every reply is compared.
 
-Last, only images are written, to find what it costs to find out again and again that nothing is to be gained.
+Last, only images are written, to measure the cost of attempts that gain nothing.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from snugly_bench.progress import Progress
 from snugly_bench.results import Results, write_report
 from snugly_bench.servers.compare import check_cores
 from snugly_bench.servers.loads import LOAD_CORE, SERVER_CORE, WIDTH
-from snugly_bench.servers.peers import Peer, find_snugly, version_of
+from snugly_bench.servers.peers import BUILT_SNUGLY, Peer, find_snugly, version_of
 
 ORIENTATION = "zstd 3"
-"""What else incompressible values are written to."""
+"""The other server that incompressible values are written to."""
 SEED = 1
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured."""
+    """The size of the measurement."""
 
     keys: int
     requests: int
     """That differ; they are sent again and again."""
     times: int
-    """How often, in each round."""
+    """Repetitions in each round."""
     rounds: int
     image_times: int
     image_rounds: int
     learning_seconds: float
-    """How long a server may learn at most."""
+    """Longest time for a server to learn."""
 
 
 FULL = Scale(16_000, 16_000, 10, rounds=9, image_times=3, image_rounds=201, learning_seconds=180)
@@ -66,15 +66,15 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="snugly_bench adaptive", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--program", default="target/release/snugly", help="the snugly to run (default: %(default)s)")
+    parser.add_argument("--program", default=BUILT_SNUGLY, help="program to run (default: %(default)s)")
     parser.add_argument(
-        "--write-percent", type=percent, default=50, help="of the mixed requests (default: %(default)s)"
+        "--write-percent", type=percent, default=50, help="share of writes in the mixed requests (default: %(default)s)"
     )
-    parser.add_argument("--keys", type=positive, help=f"of all kinds (default: {FULL.keys})")
-    parser.add_argument("--rounds", type=positive, help=f"of mixed requests (default: {FULL.rounds})")
+    parser.add_argument("--keys", type=positive, help=f"number of keys of all kinds (default: {FULL.keys})")
+    parser.add_argument("--rounds", type=positive, help=f"rounds of mixed requests (default: {FULL.rounds})")
     parser.add_argument("--quick", action="store_true", help="tiny numbers, to see that everything runs")
     parser.add_argument(
-        "--output", type=Path, default=Path("bench-results"), help="the folder for the results (default: %(default)s)"
+        "--output", type=Path, default=Path("bench-results"), help="folder for the results (default: %(default)s)"
     )
     return parser.parse_args(words)
 
@@ -130,7 +130,7 @@ def warmed_up(
 
 
 def head(arguments: argparse.Namespace, program: str, found: list[Peer], restless: list[str]) -> list[str]:
-    """What stands before the tables."""
+    """The text before the tables."""
     told = ["# Compression that snugly chooses\n", f"{machine()}. {version_of(program)}.\n"]
     if arguments.quick:
         told.append("Measured with --quick: these figures only show that everything runs.\n")
@@ -141,7 +141,7 @@ def head(arguments: argparse.Namespace, program: str, found: list[Peer], restles
 
 
 def method(arguments: argparse.Namespace, extent: Scale) -> str:
-    """How it was measured, and how to read it."""
+    """The method, and how to read the results."""
     return textwrap.fill(
         f"{extent.keys:,} keys, {arguments.write_percent} % of the mixed requests writes, on {CONNECTIONS} connections "
         f"pipelined by {PIPELINE}. Each server has one serving thread and is pinned to core {SERVER_CORE}, the client "

@@ -1,4 +1,4 @@
-"""What is asked of every server, and what is made of the answers."""
+"""The requests to every server, and the evaluation of the answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from snugly_bench.servers.peers import configured_snugly_peer, start
 
 PAIRS = [(b"user:%d" % number, b'{"number": %d}' % number * 30) for number in range(50)]
 SUBJECTS = {"none": (1000, 1.0), "lz4": (800, 1.25), "zstd 3": (500, 2.0), "auto balanced": (550, 1.5)}
-"""What each stores, in bytes, and its processor time."""
+"""Stored bytes and processor time of each."""
 
 
 def recorded() -> Results:

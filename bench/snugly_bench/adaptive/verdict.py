@@ -1,4 +1,4 @@
-"""What was measured of the server's own choices, beside the best of the fixed ones."""
+"""Measurements of the server's own choices, beside the best of the fixed ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from snugly_bench.results import Aim, Results, judge, table
 MIXED, INCOMPRESSIBLE = "mixed", "SET of images"
 """The workloads."""
 MEASURES: dict[str, Callable[..., str]] = {SAVED: max, WORTH: max, CPU: min}
-"""What there is to be best at, and whether that is the most or the least."""
+"""Measures to be best at, and whether the most or the least is best."""
 AIMS = (
     Aim(BALANCED, EACH, "most", 1.01, NONE, (INCOMPRESSIBLE,)),
     Aim(BALANCED, RATE, "least", 0.99, NONE, (INCOMPRESSIBLE,)),
@@ -26,7 +26,7 @@ def best(results: Results, metric: str) -> str:
 
 
 def report(results: Results) -> str:
-    """What every choice saves and costs, and how the server's own are beside the best fixed ones."""
+    """Savings and cost of every choice, and the server's own beside the best fixed ones."""
     of_none = f"of {NONE}'s"
     header = ["choice", STORED, of_none, SAVED, CPU, of_none, RATE, WORTH]
     rows = [
@@ -64,7 +64,7 @@ def beside_best(results: Results) -> str:
 
 
 def report_incompressible(results: Results) -> str:
-    """What values cost that do not become smaller."""
+    """Cost of values that do not become smaller."""
     of_none = f"of {NONE}'s"
     rows = [
         [

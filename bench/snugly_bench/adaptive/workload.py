@@ -1,4 +1,4 @@
-"""What a cache of several applications holds, and the requests for it, ready to be sent. Knows no server."""
+"""The contents of a cache of several applications, and the requests for it, ready to be sent. Knows no server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from snugly_bench.corpora import generated
 JSON_BYTES, PAGE_BYTES = 900, 6_000
 LEAST_IMAGE_BYTES, MOST_IMAGE_BYTES = 2_000, 20_000
 MAGIC = (b"\xff\xd8\xff\xe0\x00\x10JFIF\x00", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", b"RIFF\x00\x20\x00\x00WEBPVP8 ")
-"""What a JPEG, a PNG and a WebP begin with."""
+"""The first bytes of a JPEG, a PNG and a WebP."""
 PIPELINE = 8
 """Requests that are sent together."""
 STORED = b"+OK\r\n"
@@ -26,7 +26,7 @@ class Kind:
     """Values that have a pattern of keys of their own."""
 
     name: str
-    """What its keys begin with."""
+    """Prefix of its keys."""
     eighths: int
     """Of all keys, and so of all requests."""
     make: Callable[[str, int], Sequence[bytes]]
@@ -39,7 +39,7 @@ class Batch:
 
     request: bytes
     reply: bytes
-    """What is answered if every value is as it was written."""
+    """The answer if every value is as it was written."""
     requests: int
 
 

@@ -1,10 +1,10 @@
-"""What is asked of snugly's client beside Valkey GLIDE and beside itself, and what tells whether it was reached."""
+"""Targets of snugly's client beside Valkey GLIDE and beside itself, and the checks of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from snugly_bench.clients.peers import BASE, OURS
+from snugly_bench.clients.peers import BASE, OURS, versions_of_base
 from snugly_bench.clients.plan import (
     BACKENDS,
     CPU,
@@ -20,6 +20,7 @@ from snugly_bench.clients.plan import (
     Workload,
     counterpart,
     memory_data,
+    named_version,
 )
 from snugly_bench.results import Aim, Results, judge, table
 
@@ -37,10 +38,10 @@ KEPT = {(1, LZ4): 0.95, (20, LZ4): 0.85, (1, ZSTD): 0.85, (20, ZSTD): 0.5}
 """By batch and backend: the least part of our own uncompressed operations a second."""
 
 
-def aims(workloads: Iterable[str]) -> tuple[Aim, ...]:
-    """Those that there are for some of the workloads."""
+def aims(workloads: Iterable[str], base: str = BASE) -> tuple[Aim, ...]:
+    """The targets that exist for some of the workloads, beside one version of the base."""
     batches: dict[int, list[str]] = {}
-    beside_learned = str(counterpart(LEARNED, BASE))
+    beside_learned = str(counterpart(LEARNED, base))
     found = []
     for text in workloads:
         data = memory_data(text)
@@ -54,13 +55,20 @@ def aims(workloads: Iterable[str]) -> tuple[Aim, ...]:
         if batch in FASTER_LEARNED:
             found.append(Aim(str(LEARNED), RATE, "least", FASTER_LEARNED[batch], beside_learned, asked))
         for backend in BACKENDS:
-            ours, base = str(Contender(OURS, backend)), str(Contender(BASE, backend))
+            ours, theirs = str(Contender(OURS, backend)), str(Contender(base, backend))
             if (batch, backend) in FASTER:
-                found.append(Aim(ours, RATE, "least", FASTER[batch, backend], base, asked))
-                found.append(Aim(ours, CPU, "most", LEANER, base, asked))
+                found.append(Aim(ours, RATE, "least", FASTER[batch, backend], theirs, asked))
+                found.append(Aim(ours, CPU, "most", LEANER, theirs, asked))
             if (batch, backend) in KEPT:
                 found.append(Aim(ours, RATE, "least", KEPT[batch, backend], OWN, asked))
     return tuple(found)
+
+
+def aims_in(results: Results, workloads: Iterable[str]) -> list[Aim]:
+    """The targets beside every measured version of the base; targets beside ourselves appear once."""
+    asked = list(workloads)
+    peers = dict.fromkeys(Contender.parse(subject).peer for _, subject in results.rows())
+    return list(dict.fromkeys(aim for base in versions_of_base(peers) or [BASE] for aim in aims(asked, base)))
 
 
 def judged(results: Results) -> list[tuple[Aim, str, float, bool]]:
@@ -68,17 +76,23 @@ def judged(results: Results) -> list[tuple[Aim, str, float, bool]]:
     rows = dict.fromkeys(results.rows())
     return [
         (aim, workload, aim.found(results, workload), aim.met(results, workload))
-        for aim in aims(dict.fromkeys(workload for workload, _ in rows))
+        for aim in aims_in(results, dict.fromkeys(workload for workload, _ in rows))
         for workload in aim.workloads
         if (workload, aim.subject) in rows and (workload, aim.base) in rows
     ]
 
 
-def ratios(results: Results, workloads: Iterable[str]) -> str:
-    """A table of operations a second and processor time beside the base, and the aims."""
+def ratios(results: Results, workloads: Iterable[str], rough: bool = False) -> str:
+    """A table of operations a second and processor time beside the base, and the aims unless the run was `rough`."""
     asked = list(workloads)
-    possible = tuple(
-        aim for aim in aims(asked) if all(results.has(each, str(aim.base), RATE) for each in aim.workloads)
+    possible = (
+        ()
+        if rough
+        else tuple(
+            aim
+            for aim in aims_in(results, asked)
+            if all(results.has(each, str(aim.base), RATE) for each in aim.workloads)
+        )
     )
     header = ["T", "C", "B", "operation", "client", RATE, "of base", CPU, "of base", "aims"]
     rows = []
@@ -104,15 +118,15 @@ def ratios(results: Results, workloads: Iterable[str]) -> str:
     return table(header, rows, texts=(3, 4, 9))
 
 
-def stored(results: Results) -> str:
-    """A table of what the server stores of a value, beside the base, and the aims."""
+def stored(results: Results, rough: bool = False) -> str:
+    """A table of what the server stores of a value, beside the base, and the aims unless the run was `rough`."""
     header = ["data", "client", VALUE, STORED, "of base", MEMORY, "of base", "aims"]
     rows = []
     for text, subject in results.rows():
         data, base = memory_data(text), results.base_of(subject)
         if data is None or not results.has(text, subject, STORED):
             continue
-        found = [aim for aim in aims([text]) if results.has(text, str(aim.base), STORED)]
+        found = [aim for aim in aims_in(results, [text]) if not rough and results.has(text, str(aim.base), STORED)]
         rows.append(
             [
                 data,
@@ -132,11 +146,17 @@ def judged_briefly(found: Iterable[Aim], results: Results, workload: str, subjec
     """The aims of one row: the bound and whether it was met; what was found is beside it."""
     return "; ".join(
         f"{'CPU' if aim.metric == CPU else 'rate'} {'<=' if aim.at == 'most' else '>='} {aim.bound:g}"
-        f"{' of own none' if aim.base == OWN else ''} "
+        f"{of_whom(aim)} "
         f"{'met' if aim.met(results, workload) else 'MISSED'}"
         for aim in found
         if aim.subject == subject and workload in aim.workloads
     )
+
+
+def of_whom(aim: Aim) -> str:
+    """The name of the peer, if that is not the installed version of the base."""
+    version = named_version(Contender.parse(str(aim.base)).peer)[1]
+    return " of own none" if aim.base == OWN else f" of {version}" if version else ""
 
 
 def ratio(results: Results, workload: str, subject: str, metric: str, base: str) -> str:
@@ -145,8 +165,10 @@ def ratio(results: Results, workload: str, subject: str, metric: str, base: str)
     return results.ratio(workload, subject, metric, base).show()
 
 
-def verdict(results: Results) -> str:
-    """How many aims were met."""
+def verdict(results: Results, rough: bool = False) -> str:
+    """The number of targets that were met; a `rough` run meets and misses none."""
+    if rough:
+        return "A quick run shows that it works, and judges no aims: for that, leave --quick out."
     found = judged(results)
     if not found:
         return f"No aim could be judged: that takes {OURS} and {BASE}, and batches of 1 or 20."

@@ -1,6 +1,6 @@
-"""`clients`: client libraries beside each other, with and without compression.
+"""`clients`: client libraries, with and without compression.
 
-Each library is asked through asyncio in processes of its own: T processes, in each of them C tasks that have one
+Each library is driven through asyncio in processes of its own: T processes, in each of them C tasks that have one
 request under way, and a request is one command or a pipeline of B. The tasks of a process share one client object, as
 they do in GLIDE's own benchmark and in applications; libraries with a pool have as many connections as there are tasks.
 With --own-clients every task has a client object of its own.
@@ -15,7 +15,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from snugly_bench.arguments import chosen_of, numbers
+from snugly_bench.arguments import numbers
 from snugly_bench.clients import aims, run
 from snugly_bench.clients.options import (
     about,
@@ -23,10 +23,12 @@ from snugly_bench.clients.options import (
     allow_many_connections,
     extent,
     installed,
+    is_rough,
     measure,
 )
 from snugly_bench.clients.peers import OURS, PEERS, has_dictionaries
 from snugly_bench.clients.plan import DICTIONARY, FULL, QUICK, SMOKE, Workload, cells, contenders
+from snugly_bench.clients.versions import BESIDE, peer, peer_names
 from snugly_bench.corpora import KINDS, Corpus, file_corpus, generated_corpus
 from snugly_bench.report import clients as report
 from snugly_bench.report.record import About
@@ -48,10 +50,16 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="snugly_bench clients", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--peers", type=chosen_of(tuple(PEERS)), default=tuple(PEERS), help="(default: all)")
-    parser.add_argument("--processes", type=numbers, help="T (default: 1,2,4,8)")
-    parser.add_argument("--clients", type=numbers, help="C, in each process (default: 10,25,100,1000)")
-    parser.add_argument("--batches", type=numbers, help="B (default: 1,5,10,20)")
+    parser.add_argument(
+        "--peers",
+        type=peer_names,
+        default=(*PEERS, *BESIDE),
+        help="libraries, separated by commas (default: all); NAME==VERSION is a version other than the installed one, "
+        f"which pip puts into a folder of its own (default: {', '.join(BESIDE)}, too)",
+    )
+    parser.add_argument("--processes", type=numbers, help="numbers of processes, T (default: 1,2,4,8)")
+    parser.add_argument("--clients", type=numbers, help="numbers of tasks in each process, C (default: 10,25,100,1000)")
+    parser.add_argument("--batches", type=numbers, help="numbers of commands in a request, B (default: 1,5,10,20)")
     parser.add_argument("--every", action="store_true", help="all combinations of T, C and B, and speed on all data")
     parser.add_argument(
         "--generate",
@@ -65,12 +73,12 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
         type=Path,
         action="append",
         default=[],
-        help="values of a file, one a line, or of a folder, one a file; goes before what is generated",
+        help="values of a file, one a line, or of a folder, one a file; goes before generated values",
     )
     parser.add_argument(
         "--dictionary",
         action="store_true",
-        help=f"{OURS} with a dictionary, too, that it learns from a fifth of the values; only the others are measured",
+        help=f"{OURS} also with a dictionary learned from a fifth of the values; only the others are measured",
     )
     add_common_options(parser)
     return parser.parse_args(words)
@@ -90,7 +98,7 @@ def divided(corpus: Corpus) -> Corpus:
 
 
 def backends(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """What is to be measured; says so if there are no dictionaries."""
+    """The contenders; says so if there are no dictionaries."""
     chosen: tuple[str, ...] = arguments.backends
     if not arguments.dictionary:
         return chosen
@@ -107,7 +115,7 @@ def main(words: list[str]) -> None:
     versions = installed(arguments.peers)
     data = corpora(arguments, asked_extent.values)
     asked = run.Asked(
-        contenders=contenders({name: PEERS[name].backends for name in versions}, backends(arguments)),
+        contenders=contenders({name: peer(name).backends for name in versions}, backends(arguments)),
         corpora=data,
         timed=data if arguments.every else data[:1],
         cells=cells(asked_extent, arguments.every),
@@ -116,14 +124,16 @@ def main(words: list[str]) -> None:
         iterations=arguments.iterations,
         own=arguments.own_clients,
     )
-    described, results = measure(arguments, asked, partial(about, "clients", words, versions, asked_extent))
+    described, results = measure(
+        arguments, asked, partial(about, "clients", words, versions, asked_extent, is_rough(arguments))
+    )
     print(summary(described, results))
     for path in report.write(arguments.output, described, results):
         print(f"Written: {path}")
 
 
 def summary(described: About, results: Results) -> str:
-    """What a terminal shows: the fewest processes and clients, with the smallest and the largest batch."""
+    """The part for a terminal: the fewest processes and clients, with the smallest and the largest batch."""
     found = [workload for text, _ in results.rows() if (workload := Workload.parse(text))]
     least = min((workload.cell.processes, workload.cell.clients) for workload in found)
     batches = [workload.cell.batch for workload in found]
@@ -134,4 +144,12 @@ def summary(described: About, results: Results) -> str:
         and workload.cell.batch in (min(batches), max(batches))
         and workload.data == found[0].data
     )
-    return "\n\n".join((described.text(), aims.ratios(results, shown), aims.stored(results), aims.verdict(results)))
+    rough = described.rough
+    return "\n\n".join(
+        (
+            described.text(),
+            aims.ratios(results, shown, rough),
+            aims.stored(results, rough),
+            aims.verdict(results, rough),
+        )
+    )

@@ -1,4 +1,4 @@
-"""What is asked for on the command line."""
+"""Arguments of the command line."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from snugly_bench.clients.plan import OPERATIONS, Operation
 from snugly_bench.clients.worker import DONE, GO, READY, Failure, Fill, Measure, Sample, Take, Values, work
 
 ANSWER_SECONDS = 300.0
-"""How long a worker may take for a step, beyond the time that it measures."""
+"""Time that a worker may take for a step, beyond the time that it measures."""
 END_SECONDS = 5.0
 
 
@@ -82,7 +82,7 @@ class Fleet:
 @contextmanager
 def running(peer: str, processes: int) -> Iterator[Fleet]:
     """Starts the processes of a peer, and ends them in any case."""
-    # What is forked would share the threads' locks of a library with its parent.
+    # A forked process would share the threads' locks of a library with its parent.
     context = multiprocessing.get_context("spawn")
     with ExitStack() as afterwards:
         pipes = []

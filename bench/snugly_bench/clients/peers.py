@@ -10,24 +10,24 @@ import importlib.metadata
 import importlib.util
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from snugly_bench.clients.plan import ALL_BACKENDS, BACKENDS, DICTIONARY, LZ4, NONE, ZSTD
+from snugly_bench.clients.plan import ALL_BACKENDS, BACKENDS, DICTIONARY, LZ4, NONE, ZSTD, named_version
 
 DICTIONARY_BYTES = 64 << 10
-"""What a client's dictionary may have."""
+"""Bytes that a client's dictionary may have."""
 Training = tuple[bytes, ...]
 """Values to learn from."""
 REQUEST_SECONDS = 60.0
-"""How long a request may take before its library gives up; long enough for any load."""
+"""Time after which a library gives up a request; long enough for any load."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where the server listens."""
+    """The server's address."""
 
     host: str
     port: int
@@ -51,17 +51,17 @@ class Peer:
 
     name: str
     distribution: str
-    """What pip calls it."""
+    """The name of its package in pip."""
     module: str
     backends: tuple[str, ...]
-    """What it can compress with."""
+    """Its backends of compression."""
     open: Callable[[Address, str, int, Training], Awaitable[Client]]
     """Makes a client of the server at an address, with a backend, for so many requests at once; it may learn before."""
     parser: str | None = None
     """Another distribution that it parses replies with where that is installed."""
 
     def version(self) -> str | None:
-        """What is installed; `None` where nothing is."""
+        """The installed version; `None` if there is none."""
         found = importlib.util.find_spec(self.module)
         if found is None or found.origin is None:
             return None
@@ -176,4 +176,14 @@ PEERS = {
     )
 }
 OURS, BASE = "snugly", "valkey-glide"
-"""Whom the aims are for, and whom everybody is compared with."""
+"""The peer with targets, and the peer that all are compared with."""
+
+
+def base_of(peers: Sequence[str]) -> str:
+    """The peer that the others are compared with: the installed version of `BASE`, else another one, else the first."""
+    return next(iter(versions_of_base(peers)), peers[0])
+
+
+def versions_of_base(peers: Iterable[str]) -> list[str]:
+    """The installed one first."""
+    return sorted(peer for peer in peers if named_version(peer)[0] == BASE)

@@ -1,4 +1,4 @@
-"""What is measured, and in which order. Knows no library and no socket."""
+"""The measurements, and their order. Knows no library and no socket."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RATE, CPU, SERVER_CPU = "operations/s", "client CPU µs/operation", "server CPU 
 PERCENTILES = {50: "p50 ms", 95: "p95 ms", 99: "p99 ms"}
 """Of the time of a request, which is a whole batch."""
 MEMORY, STORED, VALUE = "server bytes/value", "stored bytes/value", "value bytes"
-"""What results are called."""
+"""Names of results."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,15 @@ class Contender:
         return cls(peer, backend)
 
 
+def named_version(peer: str) -> tuple[str, str]:
+    """A library, and the version that its name asks for as in `valkey-glide==2.6.0`; empty for the one installed."""
+    library, _, version = peer.partition("==")
+    return library, version
+
+
 @dataclass(frozen=True, order=True)
 class Cell:
-    """How many ask at once, and for how much."""
+    """The number of concurrent requests, and their size."""
 
     processes: int
     clients: int
@@ -51,7 +57,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Workload:
-    """What results are kept under: one operation on one corpus in one cell."""
+    """The key of a result: one operation on one corpus in one cell."""
 
     data: str
     operation: Operation
@@ -76,7 +82,7 @@ class Workload:
 
 
 def memory_workload(data: str) -> str:
-    """What the memory that a corpus takes is kept under."""
+    """The key of the memory that a corpus takes."""
     return f"data={data}"
 
 
@@ -88,7 +94,7 @@ def memory_data(text: str) -> str | None:
 
 @dataclass(frozen=True)
 class Extent:
-    """How much is measured."""
+    """The size of the measurement."""
 
     processes: tuple[int, ...]
     clients: tuple[int, ...]
@@ -137,7 +143,7 @@ def contenders(peers: Mapping[str, Sequence[str]], backends: Sequence[str]) -> l
 
 
 def counterpart(contender: Contender, base: str) -> Contender:
-    """Whom of the peer `base` a contender is compared with."""
+    """The contender of the peer `base` that a contender is compared with."""
     return Contender(base, ZSTD if contender.backend == DICTIONARY and contender.peer != base else contender.backend)
 
 
@@ -148,5 +154,5 @@ def turn(found: list[Contender], number: int) -> list[Contender]:
 
 
 def bases(found: list[Contender], base: str) -> dict[str, str]:
-    """Whom each contender is compared with: its counterpart of the peer `base`, where that is there."""
+    """The contender that each one is compared with: its counterpart of the peer `base`, if there is one."""
     return {str(each): str(other) for each in found if (other := counterpart(each, base)) in found}

@@ -1,4 +1,4 @@
-"""What is measured, and in which order."""
+"""The measurements, and their order."""
 
 from __future__ import annotations
 

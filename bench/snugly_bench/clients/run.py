@@ -38,13 +38,13 @@ CONNECT_WEIGHT = 0.3
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be measured."""
+    """The plan of a run."""
 
     contenders: list[Contender]
     corpora: list[Corpus]
     """All for memory."""
     timed: list[Corpus]
-    """Those that speed is measured with."""
+    """The corpora that speed is measured with."""
     cells: list[Cell]
     rounds: int
     seconds: float
@@ -65,7 +65,7 @@ class Asked:
 
 
 def prefix(contender: Contender, data: str) -> str:
-    """What the keys of a contender begin with, so that it finds what it has written."""
+    """The prefix of a contender's keys, so that it finds the values that it has written."""
     return f"snugly-bench:{data}:{contender.peer}:{contender.backend}:"
 
 
@@ -162,7 +162,7 @@ def describe(cell: Cell) -> str:
 
 
 def metrics(samples: Sequence[Sample], server_cpu: float) -> dict[str, float]:
-    """What all processes measured together; exits if they have done nothing."""
+    """The measurements of all processes together; exits if they have done nothing."""
     operations = sum(sample.operations for sample in samples)
     if operations == 0:
         raise SystemExit("there was no time for a single operation: measure for more --seconds")

@@ -1,4 +1,4 @@
-"""What the samples of several processes are together."""
+"""Samples of several processes, put together."""
 
 from __future__ import annotations
 

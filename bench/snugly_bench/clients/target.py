@@ -14,7 +14,7 @@ from snugly_bench.servers.peers import start, valkey_peer
 
 DELETE_BATCH = 1000
 FREE_SECONDS = 0.05
-"""How often it is asked whether what was deleted is freed."""
+"""Interval of asking whether deleted keys are freed."""
 
 
 class Target:

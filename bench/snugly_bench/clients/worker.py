@@ -1,4 +1,4 @@
-"""What runs in a process that measures one library: it does one order after another, and answers each.
+"""A process that measures one library: it carries out one order after another, and answers each.
 
 An order that measures has two steps, so that several processes start together: the worker says `READY`, and begins when
 it is told `GO`.
@@ -18,8 +18,9 @@ from multiprocessing.connection import Connection
 from time import monotonic, perf_counter, process_time
 from typing import Any
 
-from snugly_bench.clients.peers import PEERS, Address, Client, Training
+from snugly_bench.clients.peers import Address, Client, Training
 from snugly_bench.clients.plan import OPERATIONS, Contender, Operation
+from snugly_bench.clients.versions import peer
 
 READY, GO, DONE = "ready", "go", "done"
 FILL_BATCH = 20
@@ -36,7 +37,7 @@ class Take:
 
     values: Values
     training: Training
-    """What those learn from who do."""
+    """Values to learn from, for clients that do."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Sample:
-    """What one process measured of one operation."""
+    """The measurements of one operation by one process."""
 
     operations: int
     began: float
@@ -116,7 +117,7 @@ def work(pipe: Connection) -> None:
 
 
 async def fill(order: Fill, values: Values, training: Training) -> None:
-    client = await PEERS[order.contender.peer].open(order.address, order.contender.backend, 1, training)
+    client = await peer(order.contender.peer).open(order.address, order.contender.backend, 1, training)
     pairs = [(order.prefix + name, value) for name, value in values]
     batches = [pairs[start : start + FILL_BATCH] for start in range(0, len(pairs), FILL_BATCH)]
     for batch in batches:
@@ -141,9 +142,9 @@ def shown(value: object) -> str:
 
 async def measure(order: Measure, values: Values, training: Training, pipe: Connection) -> None:
     count = order.clients if order.own else 1
-    peer = PEERS[order.contender.peer]
+    library = peer(order.contender.peer)
     each = order.clients // count
-    opened = [await peer.open(order.address, order.contender.backend, each, training) for _ in range(count)]
+    opened = [await library.open(order.address, order.contender.backend, each, training) for _ in range(count)]
     pairs = [(order.prefix + name, value) for name, value in values]
     clients = list(islice(cycle(opened), order.clients))
     for operation in OPERATIONS:
@@ -158,7 +159,7 @@ async def measure(order: Measure, values: Values, training: Training, pipe: Conn
 
 
 def starts(pairs: Sequence[object], batch: int) -> range:
-    """Where batches start; the last values are left out where they are too few for one."""
+    """The starts of batches; the last values are left out if they are too few for one."""
     return range(0, len(pairs) - batch + 1, batch)
 
 
@@ -177,7 +178,7 @@ async def warm_up(clients: list[Client], operation: Operation, pairs: Values, ba
 
 
 def request(client: Client, operation: Operation, pairs: Values, batch: int) -> Callable[[int], Awaitable[object]]:
-    """What sends the request that starts at a position; nothing but the library's own work is done in it."""
+    """The function that sends the request that starts at a position; it does nothing but the library's own work."""
     keys = [key for key, _ in pairs]
     if batch == 1:
         if operation == "SET":

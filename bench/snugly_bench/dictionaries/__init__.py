@@ -1,1 +1,1 @@
-"""What dictionaries that the server has learned by itself save and cost, for values that it has not learned from."""
+"""Savings and costs of dictionaries that the server has learned by itself, for values that it has not learned from."""

@@ -1,4 +1,4 @@
-"""How soon a fresh server has its first dictionary, and what learning takes meanwhile."""
+"""Time until a fresh server has its first dictionary, and the cost of learning meanwhile."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FIRST, WRITTEN, FIRST_CPU, ALL_CPU, TRAININGS, GROWTH, SERVER_CPU = (
 
 @dataclass(frozen=True)
 class Moment:
-    """What was seen of a server after some writes."""
+    """Observations of a server after some writes."""
 
     seconds: float
     """Since the first write, as processor times are since the start of the server."""
@@ -89,7 +89,7 @@ def observe(server: Server, client: valkey.Valkey, values: Split, seconds: float
 
 
 def figures(learned: Sequence[Moment], plain: Sequence[Moment]) -> dict[str, float]:
-    """What learning took; without what there is to say of the first dictionary where there was none."""
+    """The cost of learning; without figures of the first dictionary if there was none."""
     found = {
         ALL_CPU: learned[-1].learning,
         TRAININGS: float(learned[-1].trainings),

@@ -1,13 +1,12 @@
-"""What dictionaries that the server learns by itself save and cost: `make bench-dictionaries`.
+"""Savings and costs of dictionaries learned by the server: `make bench-dictionaries`.
 
 Each set of small values is divided: a fifth, by the hash of each value's number, is written for the server to learn
-from, and the others are measured with, except those that are equal to one of the former. The values are those of a
-folder of `.jsonl` files (`--data`; one value a line, as JSON or as a JSON string that holds it), or, where there is
-none, generated ones.
+from, and the others are used to measure, except values equal to one of the former. Values come from a folder of
+`.jsonl` files (`--data`; one value a line, as JSON or as a JSON string that holds it), or are generated.
 
-saved: the bytes that lz4, zstd and zstd with dictionaries save. memory: what many keys take in the server. speed:
-requests a second and processor time. cold: how soon a fresh server has a dictionary. All is beside a peer in the same
-run, and goes to `dictionaries.md` and `dictionaries.csv` in a folder, too.
+saved: the bytes that lz4, zstd and zstd with dictionaries save. memory: memory of many keys in the server. speed:
+requests a second and processor time. cold: time until a fresh server has a dictionary. Everything is measured beside a
+peer in the same run, and also written to `dictionaries.md` and `dictionaries.csv` in a folder.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from snugly_bench.dictionaries.lessons import Lessons
 from snugly_bench.machine import machine
 from snugly_bench.results import Results, write_report
 from snugly_bench.servers.compare import check_cores
-from snugly_bench.servers.demo import DEFAULT_DATA
-from snugly_bench.servers.peers import find_snugly, valkey_peer, version_of
+from snugly_bench.servers.peers import BUILT_SNUGLY, find_snugly, valkey_peer, version_of
 from snugly_bench.splits import Split
 
 PARTS = ("saved", "memory", "speed", "cold")
@@ -37,22 +35,20 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="snugly_bench dictionaries", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--program", default="target/release/snugly", help="the snugly to run (default: %(default)s)")
+    parser.add_argument("--program", default=BUILT_SNUGLY, help="program to run (default: %(default)s)")
     parser.add_argument(
         "--data",
         type=Path,
-        default=Path(os.environ.get("SNUGLY_DATA", DEFAULT_DATA)),
-        help="a folder of .jsonl files; generated values where it does not exist (default: %(default)s)",
+        default=os.environ.get("SNUGLY_DATA"),
+        help="folder of .jsonl files (default: the environment variable SNUGLY_DATA, else generated values)",
     )
-    parser.add_argument("--only", type=chosen_of(PARTS), default=PARTS, help=f"some of {','.join(PARTS)}")
-    parser.add_argument(
-        "--every", action="store_true", help="speed and cold on all sets, not only on that with the most values"
-    )
-    parser.add_argument("--keys", type=positive, help=f"for memory (default: {KEYS}, or {QUICK_KEYS} with --quick)")
-    parser.add_argument("--rounds", type=positive, help=f"of speed and cold (default: {ROUNDS}, or 1 with --quick)")
+    parser.add_argument("--only", type=chosen_of(PARTS), default=PARTS, help=f"parts to run, of {','.join(PARTS)}")
+    parser.add_argument("--every", action="store_true", help="run speed and cold on all sets, not only on the largest")
+    parser.add_argument("--keys", type=positive, help=f"keys of memory (default: {KEYS}, or {QUICK_KEYS} with --quick)")
+    parser.add_argument("--rounds", type=positive, help=f"rounds of speed, cold (default: {ROUNDS}, or 1 with --quick)")
     parser.add_argument("--quick", action="store_true", help="one set and tiny numbers, to see that everything runs")
     parser.add_argument(
-        "--output", type=Path, default=Path("bench-results"), help="the folder for the results (default: %(default)s)"
+        "--output", type=Path, default=Path("bench-results"), help="folder for the results (default: %(default)s)"
     )
     arguments = parser.parse_args(words)
     arguments.rounds = arguments.rounds or (1 if arguments.quick else ROUNDS)
@@ -78,7 +74,7 @@ def main(words: list[str]) -> None:
 def measure(
     arguments: argparse.Namespace, program: str, splits: list[Split], lessons: Lessons
 ) -> tuple[list[Results], list[str]]:
-    """What was measured of each part that is asked for, and its report."""
+    """The results of each requested part, and its report."""
     timed = splits if arguments.every else [data.largest(splits)]
     found, reports = [], []
     if "saved" in arguments.only:
@@ -97,7 +93,7 @@ def measure(
 
 
 def head(arguments: argparse.Namespace, program: str, splits: list[Split]) -> list[str]:
-    """What stands before all reports: where, with what, and which values."""
+    """The text before all reports: machine, programs and values."""
     told = ["# Dictionaries that snugly has learned by itself\n"]
     told.append(f"{machine()}. {version_of(program)}; {valkey_peer().version}.\n")
     if arguments.quick:

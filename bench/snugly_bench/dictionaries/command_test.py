@@ -1,4 +1,4 @@
-"""Which values are measured, what is asked, and what is told of it."""
+"""The measured values, the requests, and the reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values are measured: small ones, of files or generated; some to learn from, the others to measure with."""
+"""The measured values: small ones, of files or generated; some to learn from, the others to measure with."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from snugly_bench.corpora import file_corpus, generated_corpus
 from snugly_bench.splits import Split, split
 
 SMALL_BYTES = 3000
-"""What the values of a set have on average at most; dictionaries are for small ones."""
+"""Largest average size of the values of a set; dictionaries are for small ones."""
 GENERATED = {"json": 900, "html": 1250, "csv": 1300, "session": 500}
-"""What is generated where there is no folder of data: the kind of value, and about how many bytes each has."""
+"""Generated data without a folder: the kind of value, and the approximate bytes of each."""
 GENERATED_VALUES = 5_000
 MOST_VALUES = 100_000
 
 
-def read(folder: Path, program: str, most: int | None) -> list[Split]:
-    """The small sets of a folder, or generated ones, of at most so many values each. Exits if there are none."""
-    if folder.is_dir():
+def read(folder: Path | None, program: str, most: int | None) -> list[Split]:
+    """The small sets of a folder, else generated ones, of at most so many values each. Exits if there are none."""
+    if folder is not None:
         found = [file_corpus(path, most or MOST_VALUES) for path in sorted(folder.glob("*.jsonl"))]
     else:
         found = [

@@ -20,7 +20,7 @@ class Lessons:
     """All that was taught in a run."""
 
     warnings: list[str] = field(default_factory=list)
-    """What must be told beside the results."""
+    """Notes that must stand beside the results."""
 
     def warn(self, warning: str) -> None:
         if warning not in self.warnings:

@@ -1,4 +1,4 @@
-"""What many small values take in the server's memory, all of the process counted, with dictionaries and without."""
+"""Memory of many small values in the server, all of the process counted, with dictionaries and without."""
 
 from __future__ import annotations
 

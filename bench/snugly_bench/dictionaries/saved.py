@@ -1,4 +1,4 @@
-"""How many bytes each codec saves, and zstd with dictionaries that were learned from other values of the same kind."""
+"""Bytes saved by each codec, and by zstd with dictionaries that were learned from other values of the same kind."""
 
 from __future__ import annotations
 

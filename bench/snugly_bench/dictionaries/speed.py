@@ -1,4 +1,4 @@
-"""How many requests for small values a server answers with dictionaries, and at which processor time."""
+"""Requests for small values that a server answers with dictionaries, and their processor time."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`java`: client libraries for Java beside each other, with and without compression: `make bench-java`.
+"""`java`: client libraries for Java, with and without compression: `make bench-java`.
 
 Starts a valkey-server, and has the program in clients/java/benchmark measure it; all other options are those of that
-program, which `--help` shows. An option that says which server it is has that one measured, and none is started.
+program, which `--help` shows. With an option that names a server, that one is measured, and none is started.
 `--tc 1gbit` limits the network in the kernel, where `--link` has a relay for it; this takes root.
 """
 
@@ -32,7 +32,7 @@ It writes to {RESULTS} by default, and has one more option:
 
 
 def parse_arguments(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
-    """What is for us, and what is for the program."""
+    """Our arguments, and those of the program."""
     parser = argparse.ArgumentParser(prog="snugly_bench java", add_help=False, allow_abbrev=False)
     parser.add_argument("--module", type=Path, default=Path("clients/java/benchmark"))
     parser.add_argument("--tc")
@@ -41,7 +41,7 @@ def parse_arguments(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
 
 
 def program(module: Path) -> list[str]:
-    """How the program is run that Maven has built."""
+    """The command that runs the program built by Maven."""
     built = module / "target" / "class-path"
     if not built.is_file():
         raise SystemExit(f"{built} is not there: build it with `make bench-java`")

@@ -1,4 +1,4 @@
-"""How the program for Java is run."""
+"""Running the program for Java."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ from snugly_bench.servers.peers import find_program
 CLONE_NEWNET = 0x40000000
 """From Linux's sched.h; Python has `os.unshare` from 3.12 on."""
 BURST = "15k"
-"""How many bytes may be sent at once after a pause."""
+"""Bytes that may be sent at once after a pause."""
 QUANTUM = "60000"
-"""What a class may send in its turn, in bytes; the two never wait for each other, and tc warns of the default."""
+"""Bytes that a class may send in its turn; the two never wait for each other, and tc warns of the default."""
 
 
 def run(program: str, *words: str) -> None:

@@ -1,9 +1,9 @@
 """Long lists in snugly, with each codec and without, beside valkey-server with LZF and without: `make bench-lists`.
 
 Servers that compress leave two nodes at each end of a list as they are (list-compress-depth 2); a node has 8 KiB at
-most (list-max-listpack-size -2). All are asked for the same in turn, in every round, and every element that they answer
-is compared with what was written. Elements are JSON events, of two kinds: varied ones differ in ids, times, people and
-words, repetitive ones in nothing but their number.
+most (list-max-listpack-size -2). All servers get the same requests in turn, in every round, and every element that they
+return is compared with the written one. Elements are JSON events, of two kinds: varied ones differ in ids, times,
+people and words, repetitive ones only in their number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from snugly_bench.machine import machine
 from snugly_bench.results import write_report
 from snugly_bench.servers.compare import check_cores
 from snugly_bench.servers.loads import LOAD_CORE, SERVER_CORE, WIDTH
-from snugly_bench.servers.peers import Peer, find_snugly
+from snugly_bench.servers.peers import BUILT_SNUGLY, Peer, find_snugly
 
 FULL = Scale(lists=200, elements=2_000, element_size=512, requests=100_000, rounds=5)
 QUICK = Scale(lists=20, elements=200, element_size=512, requests=1_000, rounds=1)
@@ -31,16 +31,19 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="snugly_bench lists", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--program", default="target/release/snugly", help="the snugly to run (default: %(default)s)")
+    parser.add_argument("--program", default=BUILT_SNUGLY, help="program to run (default: %(default)s)")
     parser.add_argument(
-        "--data", type=chosen_of(tuple(DATA)), default=tuple(DATA), help=f"some of {','.join(DATA)} (default: all)"
+        "--data",
+        type=chosen_of(tuple(DATA)),
+        default=tuple(DATA),
+        help=f"data sets, of {','.join(DATA)} (default: all)",
     )
     of_full = {
-        "lists": "how many there are",
-        "elements": "of each list",
-        "element-size": "in bytes, about",
-        "requests": "of each test that does not populate; LRANGE gets a fifth, of whole lists a hundredth",
-        "rounds": "in each of which all servers start anew",
+        "lists": "number of lists",
+        "elements": "elements of each list",
+        "element-size": "approximate bytes of an element",
+        "requests": "requests of each test that does not populate; LRANGE gets a fifth, of whole lists a hundredth",
+        "rounds": "rounds, each with freshly started servers",
     }
     for name, purpose in of_full.items():
         field = name.replace("-", "_")
@@ -48,7 +51,7 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
         parser.add_argument(f"--{name}", type=positive, help=f"{purpose} ({default})")
     parser.add_argument("--quick", action="store_true", help="tiny numbers, to see that everything runs")
     parser.add_argument(
-        "--output", type=Path, default=Path("bench-results"), help="the folder for the results (default: %(default)s)"
+        "--output", type=Path, default=Path("bench-results"), help="folder for the results (default: %(default)s)"
     )
     return parser.parse_args(words)
 
@@ -72,7 +75,7 @@ def main(words: list[str]) -> None:
 
 
 def head(arguments: argparse.Namespace, found: list[Peer]) -> list[str]:
-    """What stands before the tables."""
+    """The text before the tables."""
     versions = dict.fromkeys(peer.version for peer in found)
     told = ["# Lists\n", f"{machine()}. {'; '.join(versions)}.\n"]
     if arguments.quick:
@@ -81,7 +84,7 @@ def head(arguments: argparse.Namespace, found: list[Peer]) -> list[str]:
 
 
 def method(extent: Scale) -> str:
-    """How it was measured, and how to read it."""
+    """The method, and how to read the results."""
     return textwrap.fill(
         f"{extent.lists:,} lists of {extent.elements:,} generated elements of about {extent.element_size:,} B. Where "
         f"lists are compressed, {DEPTH} nodes at each end are not. A fixed place is the same in all lists, in the "

@@ -1,4 +1,4 @@
-"""What is asked of every server that keeps lists, and what is made of the answers."""
+"""The requests to every server that keeps lists, and the evaluation of the answers."""
 
 from __future__ import annotations
 

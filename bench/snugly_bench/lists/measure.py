@@ -35,7 +35,7 @@ TESTS = {
     "rpop": "RPOP",
     "fill-lpush": "populate, LPUSH",
 }
-"""What `snugly bench lists` calls them, and what reports do, in the order in which they run."""
+"""Names of the tests in `snugly bench lists` and in reports, in the order in which they run."""
 FILLED = "fill-rpush"
 """The test after which memory is told."""
 CONNECTIONS = 50
@@ -43,7 +43,7 @@ CONNECTIONS = 50
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured."""
+    """The size of the measurement."""
 
     lists: int
     elements: int
@@ -73,7 +73,7 @@ class Scale:
 
 
 def workload(test: str, data: str) -> str:
-    """What results call a test, by the name that `snugly bench lists` has for it."""
+    """The name of a test in results, by its name in `snugly bench lists`."""
     return f"{TESTS[test]}, {data}"
 
 

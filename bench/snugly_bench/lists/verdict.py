@@ -1,4 +1,4 @@
-"""What is aimed at for lists, and the tables of what was measured."""
+"""Targets for lists, and the tables of the measurements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OF_OWN = {
 }
 """The least share of requests that lz4 is to answer of those without compression; it may take as much more time."""
 OF_LZF = {1.6: ("lindex-fixed", "lindex-random"), 2.2: ("lrange-fixed", "lrange-random")}
-"""How many times as many requests it is to answer as Valkey with LZF."""
+"""Required requests a second, as a multiple of Valkey with LZF."""
 SMALLER = {
     "varied": {LZ4: 1.05, ZSTD: 0.75, DICTIONARY: 0.6},
     "repetitive": {LZ4: 0.9, ZSTD: 0.75, DICTIONARY: 0.75},
@@ -43,7 +43,7 @@ def aims(data: str) -> tuple[Aim, ...]:
 
 
 def compared(results: Results, workload: str, server: str, metric: str) -> list[str]:
-    """What was measured, and its ratios to the same server without compression and to its rival."""
+    """A measurement, and its ratios to the same server without compression and to its rival."""
     ratios = [
         "" if other == server else results.ratio(workload, server, metric, other).show()
         for other in (BASES[server], RIVALS.get(server, server))

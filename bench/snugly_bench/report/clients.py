@@ -9,7 +9,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from snugly_bench.clients import aims
-from snugly_bench.clients.peers import BASE
+from snugly_bench.clients.peers import base_of
 from snugly_bench.clients.plan import (
     CPU,
     NONE,
@@ -24,42 +24,48 @@ from snugly_bench.clients.plan import (
     memory_data,
 )
 from snugly_bench.report.measured import Measured
-from snugly_bench.report.page import Aims, Section, write_page
+from snugly_bench.report.page import Aims, figure_section, write_page
 from snugly_bench.report.record import About
 from snugly_bench.report.style import (
     OTHER_COLOUR,
+    SPREAD_CAPS,
     Plot,
     colour,
     grid_of_axes,
+    medians,
     numbered_ticks,
     one_legend,
+    pictures,
     ratio_cells,
+    reach,
     shade,
     share_limits,
     short,
     short_ticks,
+    soft,
 )
-from snugly_bench.results import Results
+from snugly_bench.results import Results, Spread
 
 TITLE = "Clients of Valkey, with and without compression"
 BAR = 0.8
 """The width of a group of bars."""
+LEAST_BAR = 0.45
+"""Inches that a bar and the percentage over it need."""
+LEGEND_COLUMNS = 4
+ROUNDS = "Points are medians, and the strokes through them reach from the least to the most of the rounds."
 
 
 def write(folder: Path, about: About, results: Results) -> list[Path]:
     """Writes every figure, the table and the page, and returns their paths, the page first."""
     measured = Measured(results)
-    plots = [plot for draw in FIGURES if (plot := draw(measured)) is not None]
-    for plot in plots:
-        plot.sign(about.signature())
-    table = aims.ratios(results, [str(workload) for workload in measured.workloads])
+    drawn = pictures(lambda: [plot for draw in FIGURES if (plot := draw(measured)) is not None], about.signature())
+    verdict, rows = aims.verdict(results, about.rough), [] if about.rough else verdicts(results)
+    table = aims.ratios(results, [str(workload) for workload in measured.workloads], about.rough)
     text = folder / "clients.md"
-    stored = aims.stored(results)
-    text.write_text(f"{about.text()}\n\n{aims.verdict(results)}\n\n{table}\n\n{stored}\n")
+    text.write_text(f"{about.text()}\n\n{verdict}\n\n{table}\n\n{aims.stored(results, about.rough)}\n")
     page = folder / "clients.html"
-    sections = [Section(plot.title, plot.caption, plot.data_url()) for plot in plots]
-    write_page(page, TITLE, about, sections, Aims(aims.verdict(results), verdicts(results)), table)
-    return [page, text, *(plot.save(folder) for plot in plots)]
+    write_page(page, TITLE, about, list(map(figure_section, drawn)), Aims(verdict, rows), table)
+    return [page, text, *(picture.save(folder) for picture in drawn)]
 
 
 def verdicts(results: Results) -> list[list[str]]:
@@ -109,7 +115,8 @@ def memory(measured: Measured) -> Plot | None:
         return None
     shown = [plain, *compressing]
     title = "Server memory for each value, by backend"
-    figure, ((axes,),) = grid_of_axes(title, 1, 1, (max(9, 2.6 * len(measured.data)), 4.4))
+    inches = max(9, LEAST_BAR * len(shown) * len(measured.data))
+    figure, ((axes,),) = grid_of_axes(title, 1, 1, (inches, 4.4))
     width = BAR / len(shown)
     for number, contender in enumerate(shown):
         places = [at + (number - (len(shown) - 1) / 2) * width for at in range(len(measured.data))]
@@ -131,7 +138,7 @@ def memory(measured: Measured) -> Plot | None:
     axes.set_ylabel("bytes for each value (INFO)")
     axes.grid(axis="x", visible=False)
     axes.margins(y=0.12)
-    axes.legend(ncols=len(shown), loc="lower left", bbox_to_anchor=(0, 1))
+    axes.legend(ncols=min(len(shown), LEGEND_COLUMNS), loc="lower left", bbox_to_anchor=(0, 1))
     caption = (
         "What used_memory grows by, divided by the values: key and overhead included. Under the names: the bytes of a "
         "value as the application has it. Percentages: beside uncompressed."
@@ -150,13 +157,16 @@ def comparison(measured: Measured) -> Plot:
         for column, (batch, operation) in enumerate(product((low, high), OPERATIONS)):
             panel = axes[row][column]
             where = Cell(cell.processes, cell.clients, batch)
-            values = [
-                measured.median(measured.workloads[0].data, operation, where, contender, metric) or 0
-                for contender in shown
-            ]
-            panel.barh(range(len(shown)), values, color=[shade(contender) for contender in shown], height=0.78)
-            for at, value in enumerate(values):
-                panel.text(value, at, f" {short(value)}", va="center", fontsize=8.5)
+            data = measured.workloads[0].data
+            rounds = [measured.spread(data, operation, where, contender, metric) for contender in shown]
+            colours = [shade(contender) for contender in shown]
+            stroke = {"ecolor": soft(), "capsize": SPREAD_CAPS, "elinewidth": 1}
+            panel.barh(
+                range(len(shown)), medians(rounds), color=colours, height=0.78, xerr=reach(rounds), error_kw=stroke
+            )
+            for at, spread in enumerate(rounds):
+                if spread is not None:
+                    panel.text(spread.high, at, f"  {short(spread.median)}", va="center", fontsize=8.5)
             panel.set_yticks(range(len(shown)), [str(each) for each in shown] if column == 0 else [""] * len(shown))
             panel.set_title(f"{operation}, {batches_of(batch)}")
             panel.set_xlabel(unit)
@@ -165,7 +175,8 @@ def comparison(measured: Measured) -> Plot:
             short_ticks(panel, "x")
     caption = (
         "Above: longer is better. Below: shorter is better; it is the time of all threads of the client's process. "
-        "Paler colours compress less."
+        "Paler colours compress less. Bars are medians, and the strokes at their ends reach from the least to the most "
+        "of the rounds."
     )
     return Plot("comparison", title, caption, figure)
 
@@ -195,7 +206,8 @@ def heat_map(
                 for count in clients
             ]
             panel = axes[row][column]
-            ratio_cells(panel, cells, list(map(str, sizes)), list(map(str, clients)), f"{operation}, {contender}")
+            subject = f"{operation}, {contender.peer}\n{contender.backend}"
+            ratio_cells(panel, cells, list(map(str, sizes)), list(map(str, clients)), subject)
             if column == 0:
                 panel.set_ylabel("clients (C)")
             if row == 1:
@@ -204,14 +216,17 @@ def heat_map(
 
 
 def beside_base(measured: Measured) -> Plot | None:
-    base = BASE if BASE in measured.peers else measured.peers[0]
+    base = base_of(measured.peers)
     pairs = [
         (contender, counterpart(contender, base))
         for contender in by_peer(measured)
         if contender.peer != base and counterpart(contender, base) in measured.contenders
     ]
     title = f"Throughput as a ratio to {base} with the same backend"
-    caption = f"Teal: faster than {base}; brown: slower. Each cell is the median of the ratios within each round."
+    caption = (
+        f"Teal: faster than {base}; brown: slower. Each cell is the median of the ratios within each round; below it "
+        "the least and the most."
+    )
     return heat_map(measured, "ratio-to-base", title, caption, pairs)
 
 
@@ -222,7 +237,10 @@ def beside_uncompressed(measured: Measured) -> Plot | None:
         if contender.backend != NONE and Contender(contender.peer, NONE) in measured.contenders
     ]
     title = "What compression costs: throughput as a ratio to the same client without compression"
-    caption = "Teal: compression makes it faster; brown: it costs that much of the throughput."
+    caption = (
+        "Teal: compression makes it faster; brown: it costs that much of the throughput. Below each median: the least "
+        "and the most of the rounds."
+    )
     return heat_map(measured, "ratio-to-uncompressed", title, caption, pairs)
 
 
@@ -257,20 +275,33 @@ def lines(
     return Plot(name, title, caption, figure)
 
 
+def with_rounds(axes: Axes, points: dict[int, Spread | None], style: str, contender: Contender, label: str) -> None:
+    """A line through the medians, with strokes from the least to the most of the rounds."""
+    axes.errorbar(
+        list(points),
+        medians(list(points.values())),
+        yerr=reach(list(points.values())),
+        fmt=style,
+        color=colour(contender.peer),
+        label=label,
+        capsize=SPREAD_CAPS,
+        elinewidth=1,
+    )
+
+
 def batch_effect(measured: Measured) -> Plot:
     cell, data = least(measured), measured.workloads[0].data
 
     def draw(axes: Axes, operation: Operation, contender: Contender) -> list[int]:
         found = [each for each in measured.cells if (each.processes, each.clients) == (cell.processes, cell.clients)]
-        points = {each.batch: measured.median(data, operation, each, contender, RATE) for each in found}
-        axes.plot(
-            list(points), [value or float("nan") for value in points.values()], "o-", color=colour(contender.peer),
-            label=contender.peer,
-        )  # fmt: skip
+        points = {each.batch: measured.spread(data, operation, each, contender, RATE) for each in found}
+        with_rounds(axes, points, "o-", contender, contender.peer)
         return list(points)
 
     title = f"Effect of batches ({setting(cell)}, {data})"
-    return lines(measured, "batch", "batch (B)", title, "Both axes are logarithmic, and the same in all panels.", draw)
+    return lines(
+        measured, "batch", "batch (B)", title, f"Both axes are logarithmic, and the same in all panels. {ROUNDS}", draw
+    )
 
 
 def scaling(measured: Measured) -> Plot | None:
@@ -282,18 +313,15 @@ def scaling(measured: Measured) -> Plot | None:
         ticks = []
         for batch, style in zip(dict.fromkeys(batches(measured)), ("o--", "o-"), strict=False):
             found = [each for each in measured.cells if (each.clients, each.batch) == (cell.clients, batch)]
-            points = {each.processes: measured.median(data, operation, each, contender, RATE) for each in found}
-            axes.plot(
-                list(points), [value or float("nan") for value in points.values()], style,
-                color=colour(contender.peer), label=f"{contender.peer}, B={batch}",
-            )  # fmt: skip
+            points = {each.processes: measured.spread(data, operation, each, contender, RATE) for each in found}
+            with_rounds(axes, points, style, contender, f"{contender.peer}, B={batch}")
             ticks += list(points)
         return ticks
 
     title = f"Scaling with processes ({cell.clients} clients in each, {data})"
     caption = (
         "Dashed: the smallest batch; solid: the largest. Client processes and the server share the cores of one "
-        "machine unless --no-server was given: there is nothing to gain beyond its cores."
+        f"machine unless --no-server was given: there is nothing to gain beyond its cores. {ROUNDS}"
     )
     return lines(measured, "processes", "client processes (T)", title, caption, draw)
 
@@ -308,20 +336,24 @@ def latency(measured: Measured) -> Plot:
         panel = axes[0][column]
         where = Cell(cell.processes, cell.clients, batch)
         for at, contender in enumerate(shown):
-            points = [
-                measured.median(data, operation, where, contender, metric) or float("nan")
-                for metric in PERCENTILES.values()
-            ]
-            panel.plot(points, [at] * len(points), "-", color=colour(contender.peer), linewidth=2, alpha=0.5)
-            for point, marker in zip(points, ("o", "|", "D"), strict=True):
-                panel.plot(point, at, marker, color=colour(contender.peer), markersize=9 if marker == "|" else 6)
+            rounds = [measured.spread(data, operation, where, contender, metric) for metric in PERCENTILES.values()]
+            points, hue = medians(rounds), colour(contender.peer)
+            panel.plot(points, [at] * len(points), "-", color=hue, linewidth=2, alpha=0.5)
+            panel.errorbar(
+                points, [at] * len(points), xerr=reach(rounds), fmt="none", ecolor=hue, capsize=4, elinewidth=1
+            )
+            for point, marker in zip(points, ("o", "x", "D"), strict=True):
+                panel.plot(point, at, marker, color=hue, markersize=6)
         panel.set_xscale("log")
         short_ticks(panel, "x")
         panel.set_yticks(range(len(shown)), [str(each) for each in shown] if column == 0 else [""] * len(shown))
         panel.set_title(f"{operation}, {batches_of(batch)}")
         panel.set_xlabel("milliseconds")
         panel.margins(y=0.06)
-    caption = "Circle: median; stroke: 95th percentile; diamond: 99th. A request is a whole batch. Left is better."
+    caption = (
+        "Circle: median; cross: 95th percentile; diamond: 99th, with strokes from the least to the most of the rounds. "
+        "A request is a whole batch. Left is better."
+    )
     return Plot("latency", title, caption, figure)
 
 

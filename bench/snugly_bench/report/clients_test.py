@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
 
+from snugly_bench.clients import aims
+from snugly_bench.clients.peers import base_of
 from snugly_bench.clients.plan import (
     BACKENDS,
     CPU,
@@ -31,7 +35,8 @@ from snugly_bench.report import clients
 from snugly_bench.report.command import main
 from snugly_bench.report.measured import Measured
 from snugly_bench.report.record import About, load, save
-from snugly_bench.results import Results
+from snugly_bench.report.style import LIGHT, THEMES, colour, reach, themed
+from snugly_bench.results import Results, Spread
 
 PNG = b"\x89PNG\r\n\x1a\n"
 ABOUT = About(
@@ -72,7 +77,7 @@ def test_the_report_has_a_page_of_its_own_a_table_and_every_figure(tmp_path: Pat
     }
     assert all(path.read_bytes().startswith(PNG) for path in figures)
     html = page.read_text()
-    assert html.count("data:image/png;base64,") == len(figures)
+    assert html.count("data:image/png;base64,") == len(figures) * len(THEMES)
     assert 'src="http' not in html
     assert "href=" not in html
     assert ABOUT.command in html
@@ -105,7 +110,7 @@ def test_what_was_measured_is_found_by_what_it_is_of() -> None:
     assert measured.data == ["json:1900", "html:800"]
     assert measured.cells == MANY
     assert measured.value_bytes("html:800") == 800
-    assert measured.ratio("json:1900", "SET", MANY[0], ours, theirs, RATE) == pytest.approx(6 / 7)
+    assert measured.ratio("json:1900", "SET", MANY[0], ours, theirs, RATE) == Spread.of([6 / 7])
     assert measured.ratio("json:1900", "SET", Cell(9, 9, 9), ours, theirs, RATE) is None
     assert measured.median("html:800", "GET", MANY[0], ours, RATE) is None
     assert measured.memory("html:800", ours) == 900 - 50 * ALL.index(ours)
@@ -133,3 +138,27 @@ def test_a_report_is_drawn_again_from_what_was_saved(tmp_path: Path) -> None:
     assert (tmp_path / "clients.html").is_file()
     with pytest.raises(SystemExit, match="has no results"):
         main([str(tmp_path / "elsewhere")])
+
+
+def test_a_quick_run_judges_no_aims(tmp_path: Path) -> None:
+    found = [Contender("snugly", "zstd"), Contender("valkey-glide", "zstd")]
+    page, table, *_ = clients.write(tmp_path, replace(ABOUT, rough=True), recorded(found, MANY[:1]))
+    for written in (page.read_text(), table.read_text()):
+        assert "judges no aims" in written
+        assert not re.search(r"\b(met|missed|MISSED)\b", written.partition("</style>")[2] or written)
+
+
+def test_strokes_reach_from_the_least_to_the_most_of_the_rounds() -> None:
+    assert reach([Spread.of([1.0, 4.0, 2.0]), None, Spread.of([3.0])]) == [[1.0, 0.0, 0.0], [2.0, 0.0, 0.0]]
+
+
+def test_two_versions_of_the_base_are_told_apart_and_each_has_aims() -> None:
+    peers = ("snugly", "valkey-glide==2.6.0", "valkey-glide")
+    results = recorded(contenders(dict.fromkeys(peers, BACKENDS), BACKENDS), MANY)
+    asked = " ".join(asked for asked, *_ in clients.verdicts(results))
+    assert "at least 2.00 of valkey-glide zstd" in asked
+    assert "at least 2.00 of valkey-glide==2.6.0 zstd" in asked
+    assert "rate >= 2 of 2.6.0" in aims.ratios(results, [str(Workload("json:1900", "SET", MANY[0]))])
+    assert base_of(peers) == "valkey-glide"
+    with themed(LIGHT):
+        assert len({colour(peer) for peer in peers}) == len(peers)

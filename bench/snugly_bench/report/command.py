@@ -1,4 +1,4 @@
-"""`report`: draws the report of a run again, from what it has written."""
+"""`report`: redraws the report of a run from the files that it has written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REPORTS = {"clients": clients.write, "sizes": sizes.write}
 
 def main(words: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="snugly_bench report", description=__doc__)
-    parser.add_argument("folder", type=Path, help="what --output was")
+    parser.add_argument("folder", type=Path, help="folder of the results, as given to --output")
     arguments = parser.parse_args(words)
     found = [name for name in REPORTS if (arguments.folder / f"{name}.json").is_file()]
     if not found:

@@ -5,8 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from snugly_bench.clients.plan import ALL_BACKENDS, MEMORY, VALUE, Cell, Contender, Operation, Workload, memory_workload
-from snugly_bench.results import Results
+from snugly_bench.clients.plan import (
+    ALL_BACKENDS,
+    MEMORY,
+    STORED,
+    VALUE,
+    Cell,
+    Contender,
+    Operation,
+    Workload,
+    memory_workload,
+)
+from snugly_bench.results import Results, Spread
 
 
 @dataclass(frozen=True)
@@ -45,21 +55,33 @@ class Measured:
         return sorted({workload.cell for workload in self.workloads})
 
     def median(self, data: str, operation: Operation, cell: Cell, contender: Contender, metric: str) -> float | None:
-        """What was measured; `None` if it was not."""
-        return self.value(str(Workload(data, operation, cell)), contender, metric)
+        """The measurement; `None` if there is none."""
+        found = self.spread(data, operation, cell, contender, metric)
+        return None if found is None else found.median
+
+    def spread(self, data: str, operation: Operation, cell: Cell, contender: Contender, metric: str) -> Spread | None:
+        """The median and the range of the rounds."""
+        workload = str(Workload(data, operation, cell))
+        if not self.results.has(workload, str(contender), metric):
+            return None
+        return self.results.spread(workload, str(contender), metric)
 
     def ratio(
         self, data: str, operation: Operation, cell: Cell, contender: Contender, base: Contender, metric: str
-    ) -> float | None:
+    ) -> Spread | None:
         """One contender over another; `None` if one of them was not measured."""
         workload = str(Workload(data, operation, cell))
         if not all(self.results.has(workload, str(each), metric) for each in (contender, base)):
             return None
-        return self.results.ratio(workload, str(contender), metric, str(base)).median
+        return self.results.ratio(workload, str(contender), metric, str(base))
 
     def memory(self, data: str, contender: Contender) -> float | None:
         """Bytes for each value in the server."""
         return self.value(memory_workload(data), contender, MEMORY)
+
+    def stored(self, data: str, contender: Contender) -> float | None:
+        """Bytes that the server stores of each value."""
+        return self.value(memory_workload(data), contender, STORED)
 
     def value_bytes(self, data: str) -> float:
         """Bytes of a value as the application has it."""

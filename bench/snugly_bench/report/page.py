@@ -9,6 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from snugly_bench.report.record import About
+from snugly_bench.report.style import DARK, LIGHT, Picture
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,19 @@ class Section:
     caption: str
     image: str = ""
     """As a data URL."""
+    dark_image: str = ""
+    """The same for those who read light on dark."""
     header: Sequence[str] = ()
     rows: Sequence[Sequence[Mark]] = ()
 
 
+def figure_section(picture: Picture) -> Section:
+    return Section(picture.title, picture.caption, picture.data_url(LIGHT), picture.data_url(DARK))
+
+
 @dataclass(frozen=True)
 class Aims:
-    """What was aimed at."""
+    """The target."""
 
     verdict: str
     """Of all."""

@@ -1,4 +1,4 @@
-"""What a report must tell beside the results: machine, versions, command. Written beside them, and read again."""
+"""Facts that a report has beside the results: machine, versions, command. Written beside them, and read again."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ class About:
     """Of each measurement."""
     values: int
     """Of each corpus."""
+    rough: bool = False
+    """Whether this was --quick or --smoke, from which nothing is to be concluded."""
 
     def versions(self) -> str:
         return ", ".join(f"{name} {version}" for name, version in self.clients.items())
@@ -58,6 +60,6 @@ def save(folder: Path, about: About, results: Results) -> None:
 
 
 def load(folder: Path, benchmark: str) -> tuple[About, Results]:
-    """What `save` wrote."""
+    """The record that `save` wrote."""
     fields = json.loads((folder / f"{benchmark}.json").read_text())
     return About(**fields), Results.read(folder / f"{benchmark}.csv")

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from snugly_bench.clients.plan import BACKENDS, CPU, NONE, OPERATIONS, Contender
+from snugly_bench.clients.plan import BACKENDS, CPU, NONE, OPERATIONS, Contender, Operation
 from snugly_bench.report.measured import Measured
-from snugly_bench.report.page import Mark, Section, write_page
-from snugly_bench.report.record import About
+from snugly_bench.report.page import Mark, Section, figure_section, write_page
+from snugly_bench.report.record import WIDTH, About
 from snugly_bench.report.style import (
     OTHER_COLOUR,
+    SPREAD_CAPS,
     Plot,
     grid_of_axes,
+    medians,
     numbered_ticks,
     one_legend,
+    pictures,
+    reach,
     shade,
     share_limits,
     short_ticks,
 )
-from snugly_bench.results import Results, table
+from snugly_bench.results import Results, Spread, table
 from snugly_bench.sizes.advice import GOALS, LEAST_SAVING, READS, Choice, Goal, Point, choices, choose, worth_from
 
 MARKERS = dict(zip(BACKENDS, "o^s", strict=True))
@@ -31,29 +36,29 @@ MARKERS = dict(zip(BACKENDS, "o^s", strict=True))
 def write(folder: Path, about: About, results: Results) -> list[Path]:
     """Writes every figure, the table and the page, and returns their paths, the page first."""
     measured = Measured(results)
-    plots = [savings(measured), cost(measured)]
-    for plot in plots:
-        plot.sign(about.signature())
+    drawn = pictures(lambda: [savings(measured), cost(measured)], about.signature())
     content = folder / "sizes.md"
     content.write_text(text(about, results) + "\n")
-    sections = [
-        *(goal_section(measured, goal) for goal in GOALS),
-        threshold_section(measured),
-        *(Section(plot.title, plot.caption, plot.data_url()) for plot in plots),
-    ]
+    sections = [*tables(about, measured), *map(figure_section, drawn)]
     page = folder / "sizes.html"
     write_page(page, f"What {measured.peers[0]} saves and costs, by size and type of value", about, sections)
-    return [page, content, *(plot.save(folder) for plot in plots)]
+    return [page, content, *(picture.save(folder) for picture in drawn)]
+
+
+def tables(about: About, measured: Measured) -> list[Section]:
+    """The advice, if enough was measured for that, and the measurements."""
+    advice = [] if about.rough else [*(goal_section(measured, goal) for goal in GOALS), threshold_section(measured)]
+    return [*advice, measured_section(about, measured)]
 
 
 def text(about: About, results: Results) -> str:
-    """The choices as Markdown."""
+    """The tables as Markdown."""
     measured = Measured(results)
     parts = [about.text()]
-    for goal in GOALS:
-        section = goal_section(measured, goal)
+    for section in tables(about, measured):
         rows = [[cell.text for cell in row] for row in section.rows]
-        parts.append(f"## {section.title}\n\n{table(list(section.header), rows, texts=tuple(range(len(rows[0]))))}")
+        shown = table(list(section.header), rows, texts=tuple(range(len(rows[0]))))
+        parts.append(f"## {section.title}\n\n{textwrap.fill(section.caption, WIDTH)}\n\n{shown}")
     return "\n\n".join(parts)
 
 
@@ -66,12 +71,13 @@ def sizes(measured: Measured) -> list[int]:
 
 
 def points(measured: Measured, kind: str, size: int) -> dict[str, Point]:
-    """What was measured for every backend."""
+    """The measurements of every backend."""
     data, cell = f"{kind}:{size}", measured.cells[0]
     found = {}
     for contender in measured.contenders:
         values = (
             measured.memory(data, contender),
+            measured.stored(data, contender),
             measured.median(data, "SET", cell, contender, CPU),
             measured.median(data, "GET", cell, contender, CPU),
         )
@@ -86,7 +92,7 @@ def told(choice: Choice) -> Mark:
 
 
 def goal_section(measured: Measured, goal: Goal) -> Section:
-    """What to choose for every type and size."""
+    """The advice for every type and size."""
     rows = [
         [Mark(kind), *(told(choose(points(measured, kind, size), goal)) for size in sizes(measured))]
         for kind in kinds(measured)
@@ -96,6 +102,35 @@ def goal_section(measured: Measured, goal: Goal) -> Section:
         "is not worth it."
     )
     return Section(f"{goal.name}: {goal.purpose}", caption, header=["", *map(size_of, sizes(measured))], rows=rows)
+
+
+def measured_section(about: About, measured: Measured) -> Section:
+    """The results of every backend for every type and size."""
+    found = {
+        (kind, size, each.backend): each
+        for kind in kinds(measured)
+        for size in sizes(measured)
+        for each in choices(points(measured, kind, size))
+    }
+
+    def cell(kind: str, size: int, backend: str) -> Mark:
+        choice = found[kind, size, backend]
+        saved = f"-{choice.saving:.0%}" if choice.saving > 0 else f"{-choice.saving:+.0%}" if choice.saving else "0%"
+        return Mark(f"{saved}, CPU {choice.cost - 1:+.0%}")
+
+    rows = [
+        [Mark(f"{kind}, {backend}"), *(cell(kind, size, backend) for size in sizes(measured))]
+        for kind in kinds(measured)
+        for backend in measured.backends
+        if backend != NONE
+    ]
+    caption = (
+        f"Memory and client CPU beside no compression, for {READS:.0%} GETs. Values that are stored as they were given "
+        "save nothing."
+    )
+    if about.rough:
+        caption += " A quick run shows that it works, and judges nothing: for what to choose, leave --quick out."
+    return Section("What was measured", caption, header=["", *map(size_of, sizes(measured))], rows=rows)
 
 
 def size_of(size: int) -> str:
@@ -144,22 +179,26 @@ def panel_for_each_kind(
     return figure, axes
 
 
-def line(panel: Axes, contender: Contender, heights: list[float], width: list[int]) -> None:
+def line(panel: Axes, contender: Contender, heights: list[Spread | None], width: list[int]) -> None:
+    """A line over the sizes, with the range of the rounds where they differ."""
     plain = contender.backend == NONE
-    panel.plot(
+    panel.errorbar(
         width,
-        heights,
+        medians(heights),
+        yerr=reach(heights),
         marker=MARKERS[contender.backend],
         markersize=5,
         color=OTHER_COLOUR if plain else shade(contender),
         label=contender.backend,
+        capsize=SPREAD_CAPS,
+        elinewidth=1,
     )
 
 
 def savings(measured: Measured) -> Plot:
     def draw(panel: Axes, _row: str, kind: str, contender: Contender) -> None:
-        heights = [100 * share for _, share in saving(measured, kind, contender.backend)]
-        line(panel, contender, heights, sizes(measured))
+        shares = [100 * share for _, share in saving(measured, kind, contender.backend)]
+        line(panel, contender, [Spread.of([share]) for share in shares], sizes(measured))
 
     title = f"Server memory saved by {measured.peers[0]}, by size and type of value"
     figure, axes = panel_for_each_kind(measured, title, [""], draw)
@@ -175,9 +214,10 @@ def savings(measured: Measured) -> Plot:
 
 def cost(measured: Measured) -> Plot:
     def draw(panel: Axes, row: str, kind: str, contender: Contender) -> None:
-        found = [points(measured, kind, size)[contender.backend] for size in sizes(measured)]
-        heights = [point.set_us if row == "SET" else point.get_us for point in found]
-        line(panel, contender, heights, sizes(measured))
+        operation: Operation = "SET" if row == "SET" else "GET"
+        cell = measured.cells[0]
+        found = [measured.spread(f"{kind}:{size}", operation, cell, contender, CPU) for size in sizes(measured)]
+        line(panel, contender, found, sizes(measured))
 
     title = f"Client CPU of {measured.peers[0]} for an operation, by size and type of value"
     figure, axes = panel_for_each_kind(measured, title, OPERATIONS, draw)
@@ -189,5 +229,8 @@ def cost(measured: Measured) -> Plot:
         row[0].set_ylabel("µs of client CPU")
     one_legend(figure, axes[0])
     batch = measured.cells[0].batch
-    caption = f"The time of all threads of the client's process, in batches of {batch}. Both axes are logarithmic."
+    caption = (
+        f"The time of all threads of the client's process, in batches of {batch}. Both axes are logarithmic. Points "
+        "are medians, and the strokes through them reach from the least to the most of the rounds."
+    )
     return Plot("cost", title, caption, figure)

@@ -1,47 +1,94 @@
-"""How figures look: one colour for each client library in all of them, and what several kinds of figures share."""
+"""The style of figures: one colour for each client library in all of them, and the parts that several kinds share."""
 
 from __future__ import annotations
 
 import base64
 import io
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from math import nan
 from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm, to_rgb
+from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from snugly_bench.clients.plan import DICTIONARY, LZ4, NONE, ZSTD, Contender
+from snugly_bench.clients.plan import DICTIONARY, LZ4, NONE, ZSTD, Contender, named_version
+from snugly_bench.results import Spread
 
 COLOURS = {"snugly": "#0a7d78", "valkey-glide": "#d1495b", "valkey-py": "#4b6cb7", "redis-py": "#b7791f"}
 OTHER_COLOUR = "#6b7280"
 TINTS = {NONE: 0.35, LZ4: 0.55, ZSTD: 0.8, DICTIONARY: 1.0}
-"""How much of its library's colour a backend has; the rest is white."""
+"""Share of its library's colour in a backend; the rest is paper."""
+OTHER_VERSION = 0.55
+"""Share of its library's colour in a version beside the installed one; the rest is ink."""
 DPI = 150
 SIGNATURE_CHARACTERS = 16
 """In an inch of the signature."""
 LEAST_RATIO, MOST_RATIO = 0.25, 4.0
-"""Where the colours of ratios end."""
+"""The ends of the colours of ratios."""
+SPREAD_CAPS = 2.5
+"""Width of the ends of a stroke that shows the range of the rounds."""
 
-mpl.rcParams.update(
-    {
-        "font.size": 10,
-        "axes.titlesize": 10.5,
-        "axes.titleweight": "bold",
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "axes.axisbelow": True,
-        "grid.color": "#e5e7eb",
-        "legend.frameon": False,
-        "figure.facecolor": "white",
-    }
-)
+
+@dataclass(frozen=True)
+class Theme:
+    """The colours of a page's figures; those of `page.html` are the same."""
+
+    name: str
+    paper: str
+    ink: str
+    soft: str
+    line: str
+    lift: float
+    """Share of white in the colours of libraries, so that they stand out from the paper."""
+    ratios: tuple[str, str]
+    """Of the least and the most ratio; between them is paper."""
+
+
+LIGHT = Theme("light", "#ffffff", "#1f2937", "#6b7280", "#e5e7eb", 0.0, ("#8c510a", "#01665e"))
+DARK = Theme("dark", "#1a2027", "#e4e8ee", "#9aa5b4", "#323b47", 0.3, ("#b26a1c", "#138a80"))
+THEMES = (LIGHT, DARK)
+_theme: ContextVar[Theme] = ContextVar("theme", default=LIGHT)
+
+
+@contextmanager
+def themed(theme: Theme) -> Iterator[None]:
+    """Draws in the colours of `theme`. A figure must be made and saved within: some parts are made when it is saved."""
+    token = _theme.set(theme)
+    try:
+        with mpl.rc_context(
+            {
+                "font.size": 10,
+                "axes.titlesize": 10.5,
+                "axes.titleweight": "bold",
+                "axes.spines.top": False,
+                "axes.spines.right": False,
+                "axes.grid": True,
+                "axes.axisbelow": True,
+                "legend.frameon": False,
+                "grid.color": theme.line,
+                "axes.edgecolor": theme.soft,
+                "axes.facecolor": theme.paper,
+                "figure.facecolor": theme.paper,
+                **dict.fromkeys(
+                    ("text.color", "axes.labelcolor", "axes.titlecolor", "xtick.color", "ytick.color"), theme.ink
+                ),
+            }
+        ):
+            yield
+    finally:
+        _theme.reset(token)
+
+
+def soft() -> str:
+    """The colour of what is beside the point."""
+    return _theme.get().soft
 
 
 @dataclass(frozen=True)
@@ -52,38 +99,69 @@ class Plot:
     """Of its file, without the ending."""
     title: str
     caption: str
-    """How to read it."""
+    """How to read the figure, in words."""
     figure: Figure
 
     def sign(self, text: str) -> None:
         """Adds a line below that tells what a figure must say of itself where it stands alone."""
         wrapped = textwrap.fill(text, int(self.figure.get_figwidth() * SIGNATURE_CHARACTERS))
-        self.figure.supxlabel(wrapped, x=0.01, ha="left", fontsize=7, color=OTHER_COLOUR)
+        self.figure.supxlabel(wrapped, x=0.01, ha="left", fontsize=7, color=_theme.get().soft)
 
-    def save(self, folder: Path) -> Path:
-        path = folder / f"{self.name}.png"
-        path.write_bytes(self.png)
-        return path
-
-    @cached_property
     def png(self) -> bytes:
         output = io.BytesIO()
         self.figure.savefig(output, format="png", dpi=DPI, bbox_inches="tight", pad_inches=0.15)
         return output.getvalue()
 
-    def data_url(self) -> str:
-        return "data:image/png;base64," + base64.b64encode(self.png).decode()
+
+@dataclass(frozen=True)
+class Picture:
+    """A plot in the colours of each theme, as PNG."""
+
+    name: str
+    title: str
+    caption: str
+    pngs: Mapping[str, bytes]
+    """By the names of themes."""
+
+    def save(self, folder: Path) -> Path:
+        """Writes the light one."""
+        path = folder / f"{self.name}.png"
+        path.write_bytes(self.pngs[LIGHT.name])
+        return path
+
+    def data_url(self, theme: Theme) -> str:
+        return "data:image/png;base64," + base64.b64encode(self.pngs[theme.name]).decode()
+
+
+def pictures(draw: Callable[[], list[Plot]], signature: str) -> list[Picture]:
+    """The output of `draw`, signed, in the colours of every theme."""
+    found: dict[str, Picture] = {}
+    for theme in THEMES:
+        with themed(theme):
+            for plot in draw():
+                plot.sign(signature)
+                known = found.get(plot.name, Picture(plot.name, plot.title, plot.caption, {}))
+                found[plot.name] = replace(known, pngs={**known.pngs, theme.name: plot.png()})
+    return list(found.values())
+
+
+def mixed(colour: str, other: str, share: float) -> tuple[float, float, float]:
+    """So much of `colour`; the rest is `other`."""
+    red, green, blue = (share * one + (1 - share) * two for one, two in zip(to_rgb(colour), to_rgb(other), strict=True))
+    return red, green, blue
 
 
 def colour(peer: str) -> str:
-    return COLOURS.get(peer, OTHER_COLOUR)
+    """Of a library; other versions of it are nearer to ink."""
+    theme = _theme.get()
+    library, version = named_version(peer)
+    lifted = mixed(COLOURS.get(library, OTHER_COLOUR), "white", 1 - theme.lift)
+    return to_hex(mixed(to_hex(lifted), theme.ink, OTHER_VERSION) if version else lifted)
 
 
 def shade(contender: Contender) -> tuple[float, float, float]:
     """The colour of the library, paler the less it compresses."""
-    share = TINTS.get(contender.backend, 1.0)
-    red, green, blue = (1 - share * (1 - part) for part in to_rgb(colour(contender.peer)))
-    return red, green, blue
+    return mixed(colour(contender.peer), _theme.get().paper, TINTS.get(contender.backend, 1.0))
 
 
 def grid_of_axes(title: str, rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, list[list[Axes]]]:
@@ -134,17 +212,37 @@ def short_ticks(axes: Axes, which: str) -> None:
     axis.set_major_formatter(FuncFormatter(lambda number, _position: short(number)))
 
 
+def reach(spreads: Sequence[Spread | None]) -> list[list[float]]:
+    """Distances of the rounds below and above their medians, as error bars want them."""
+    return [
+        [0.0 if spread is None else spread.median - spread.low for spread in spreads],
+        [0.0 if spread is None else spread.high - spread.median for spread in spreads],
+    ]
+
+
+def medians(spreads: Sequence[Spread | None]) -> list[float]:
+    return [nan if spread is None else spread.median for spread in spreads]
+
+
 def ratio_cells(
-    axes: Axes, cells: list[list[float | None]], columns: Sequence[str], rows: Sequence[str], title: str
+    axes: Axes, cells: list[list[Spread | None]], columns: Sequence[str], rows: Sequence[str], title: str
 ) -> None:
-    """A heat map of ratios: what is over 1 in one colour, what is under in the other."""
-    shown = [[float("nan") if cell is None else cell for cell in row] for row in cells]
-    axes.imshow(shown, cmap="BrBG", norm=LogNorm(LEAST_RATIO, MOST_RATIO), aspect="auto")
+    """A heat map of ratios with the range of the rounds: over 1 in one colour, under in the other."""
+    theme = _theme.get()
+    low, high = theme.ratios
+    ramp = LinearSegmentedColormap.from_list("ratios", [low, theme.paper, high])
+    shown = [[float("nan") if cell is None else cell.median for cell in row] for row in cells]
+    axes.imshow(shown, cmap=ramp, norm=LogNorm(LEAST_RATIO, MOST_RATIO), aspect="auto")
     for y, row in enumerate(cells):
         for x, cell in enumerate(row):
-            if cell is not None:
-                strong = not 0.45 < cell < 2.2
-                axes.text(x, y, f"{cell:.2f}", ha="center", va="center", color="white" if strong else "#1f2937")
+            if cell is None:
+                continue
+            written = "white" if not 0.45 < cell.median < 2.2 else theme.ink
+            ranged = cell.low != cell.high
+            axes.text(x, y - 0.12 * ranged, f"{cell.median:.2f}", ha="center", va="center", color=written)
+            if ranged:
+                text = f"{cell.low:.2f} to {cell.high:.2f}"
+                axes.text(x, y + 0.26, text, ha="center", va="center", color=written, fontsize=6)
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(rows)), rows)
     axes.set_title(title)

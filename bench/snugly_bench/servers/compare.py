@@ -1,7 +1,7 @@
 """Memory, throughput and processor time of snugly beside valkey-server and memcached: `make bench`.
 
-Starts every server by itself, on a free port of the loopback, drives it with `snugly bench`, and prints what it found
-beside what was aimed at; the same goes to `servers.md` and `servers.csv` in a folder. Valkey is taken from the
+Starts every server by itself, on a free port of the loopback, drives it with `snugly bench`, and prints the results
+beside the targets; the same goes to `servers.md` and `servers.csv` in a folder. Valkey is taken from the
 environment variable SNUGLY_VALKEY_SERVER or the PATH, memcached from the PATH.
 """
 
@@ -14,9 +14,10 @@ from pathlib import Path
 from snugly_bench.arguments import positive
 from snugly_bench.machine import machine
 from snugly_bench.results import write_report
-from snugly_bench.servers import memory, persistence, throughput
+from snugly_bench.servers import changes, memory, persistence, throughput
 from snugly_bench.servers.loads import LOAD_CORE, SERVER_CORE
 from snugly_bench.servers.peers import (
+    BUILT_SNUGLY,
     CODECS,
     Peer,
     find_program,
@@ -26,7 +27,7 @@ from snugly_bench.servers.peers import (
     valkey_peer,
 )
 
-PARTS = ("memory", "throughput", "persistence")
+PARTS = ("memory", "throughput", "persistence", "changes")
 ROUNDS = 5
 VALUES = 100_000
 QUICK_VALUES = 2_000
@@ -36,14 +37,14 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="snugly_bench servers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--program", default="target/release/snugly", help="the snugly to run (default: %(default)s)")
-    parser.add_argument("--only", choices=PARTS, help="one of the parts")
+    parser.add_argument("--program", default=BUILT_SNUGLY, help="program to run (default: %(default)s)")
+    parser.add_argument("--only", choices=PARTS, help="part to run")
     parser.add_argument(
         "--rounds", type=positive, help=f"rounds of all but memory (default: {ROUNDS}, or 1 with --quick)"
     )
     parser.add_argument("--quick", action="store_true", help="tiny numbers, to see that everything runs")
     parser.add_argument(
-        "--output", type=Path, default=Path("bench-results"), help="the folder for the results (default: %(default)s)"
+        "--output", type=Path, default=Path("bench-results"), help="folder for the results (default: %(default)s)"
     )
     parser.add_argument(
         "--check-generator",
@@ -90,6 +91,9 @@ def compare(arguments: argparse.Namespace, program: str, valkey: Peer) -> None:
         kept = persistence.measure(program, arguments.rounds, arguments.quick)
         results += kept
         parts.append(persistence.report(kept, arguments.rounds))
+    if "changes" in asked:
+        results.append(changes.measure([valkey, snugly_peer(program, "zstd")], arguments.rounds, arguments.quick))
+        parts.append(changes.report(results[-1], arguments.rounds))
     text = "\n".join(parts)
     print(text)
     print(write_report(arguments.output, "servers", text, results))

@@ -1,10 +1,10 @@
-"""What snugly does for real values: `make demo`.
+"""Memory and cost of values in snugly, Valkey and Redis: `make demo`.
 
-Starts `snugly serve` for each codec, loads every data set through valkey-py, reads every value back and compares it
-byte for byte, and prints what the values take in memory and what a SET and a GET cost. A last row is for zstd with
-dictionaries: the values are written once to learn from, and again, to be measured, when nothing more is learned. The
-values are those of a folder of `.jsonl` files (`--data`; one value a line, as JSON or as a JSON string that holds it),
-or, where there is none, generated ones.
+Starts valkey-server, redis-server where it is installed, and `snugly serve` for each codec; loads every data set
+through valkey-py, reads every value back and compares it byte for byte, and prints the memory of the values and the
+cost of a SET and a GET. A last row is for zstd with dictionaries: the values are written once to learn from, and
+again, to be measured, when nothing more is learned. The values are generated, the same in every run, or come from a
+folder of `.jsonl` files (`--data`; one value a line, as JSON or as a JSON string that holds it).
 """
 
 from __future__ import annotations
@@ -18,16 +18,28 @@ import valkey
 
 from snugly_bench.corpora import generated, read_lines
 from snugly_bench.progress import Progress
-from snugly_bench.servers.info import cpu_seconds, dataset_bytes, dictionary_bytes
+from snugly_bench.servers.info import allocator, cpu_seconds, dataset_bytes, dictionary_bytes, grown_bytes
 from snugly_bench.servers.learning import learned
-from snugly_bench.servers.peers import CODECS, Server, find_snugly, learning_snugly_peer, snugly_peer, start
+from snugly_bench.servers.peers import (
+    BUILT_SNUGLY,
+    CODECS,
+    REDIS,
+    VALKEY,
+    Server,
+    find_snugly,
+    learning_snugly_peer,
+    redis_peer,
+    snugly_peer,
+    start,
+    valkey_peer,
+)
 
 GENERATED = {"json": 900, "html": 3000, "csv": 1300, "session": 500}
-"""What is generated where there is no folder of data: the kind of value, and about how many bytes each has."""
+"""Generated data without --data: the kind of value, and the approximate bytes of each."""
+GENERATED_VALUES = 5000
 BATCH = 50
-LEARNING = "zstd + dict"
-"""What zstd with dictionaries is called in the table."""
-DEFAULT_DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
+LEARNING = "snugly zstd + dict"
+"""The name of zstd with dictionaries in the table."""
 
 
 @dataclass
@@ -35,7 +47,8 @@ class Result:
     """One data set under one codec."""
 
     data: str
-    codec: str
+    server: str
+    """With its codec."""
     values: int
     given: int
     """Bytes of the values, as the client gave them."""
@@ -52,47 +65,51 @@ class Result:
         return 1 - self.resident / self.given
 
 
-def resident(client: valkey.Valkey) -> int:
+def resident(server: Server, client: valkey.Valkey) -> int:
+    """Memory of keys, values and dictionaries, overhead included."""
+    if server.peer.name in (VALKEY, REDIS):
+        return grown_bytes(client)
     return dataset_bytes(client) + dictionary_bytes(client)
 
 
 def measure(
-    server: Server, client: valkey.Valkey, data: str, codec: str, values: list[bytes], progress: Progress
+    server: Server, client: valkey.Valkey, data: str, name: str, values: list[bytes], progress: Progress
 ) -> Result:
     """Writes and reads a data set in pipelines of `BATCH`, and checks each value that comes back."""
-    client.flushall()
+    # Synchronously: keys freed later would count as saved.
+    client.execute_command("FLUSHALL", "SYNC")  # type: ignore[no-untyped-call]
     batches = [range(start, min(start + BATCH, len(values))) for start in range(0, len(values), BATCH)]
 
     def write(task: str) -> None:
         for batch in batches:
-            with progress.step(len(batch), f"{data}, {codec}: {task}"):
+            with progress.step(len(batch), f"{data}, {name}: {task}"):
                 pipeline = client.pipeline(transaction=False)
                 for number in batch:
                     pipeline.set(f"{data}:{number}", values[number])
                 pipeline.execute()  # type: ignore[no-untyped-call]
 
-    empty = resident(client)
-    if codec == LEARNING:
+    empty = resident(server, client)
+    if name == LEARNING:
         write("learning")
         learned(server, client)
     cpu = cpu_seconds(client)
     write("SET")
     written = cpu_seconds(client)
-    full = resident(client)
+    full = resident(server, client)
     for batch in batches:
-        with progress.step(len(batch), f"{data}, {codec}: GET"):
+        with progress.step(len(batch), f"{data}, {name}: GET"):
             pipeline = client.pipeline(transaction=False)
             for number in batch:
                 pipeline.get(f"{data}:{number}")
             replies = pipeline.execute()  # type: ignore[no-untyped-call]
         for number, reply in zip(batch, replies, strict=True):
             if reply != values[number]:
-                raise SystemExit(f"{data}:{number} came back different under {codec}")
+                raise SystemExit(f"{data}:{number} came back different from {name}")
     read = cpu_seconds(client)
     count = len(values)
     return Result(
         data=data,
-        codec=codec,
+        server=name,
         values=count,
         given=sum(map(len, values)),
         resident=full - empty,
@@ -103,56 +120,75 @@ def measure(
 
 def table(results: list[Result]) -> str:
     """The results as people read them."""
-    head = f"{'data':<18} {'codec':<11} {'values':>7} {'given':>11} {'resident':>11} {'saved':>7} {'SET':>8} {'GET':>8}"
+    width = max(len(result.data) for result in results)
+    columns = f"{'server':<18} {'values':>7} {'given':>11} {'resident':>11} {'saved':>7} {'SET':>8} {'GET':>8}"
+    head = f"{'data':<{width}} {columns}"
     lines = [head, "-" * len(head)]
-    for result in results:
-        if result.codec == CODECS[0] and len(lines) > 2:
+    for result, before in zip(results, [results[0], *results], strict=False):
+        if result.data != before.data:
             lines.append("")
         lines.append(
-            f"{result.data:<18} {result.codec:<11} {result.values:>7,} {result.given:>11,} {result.resident:>11,} "
-            f"{result.saved:>7.1%} {result.set_us:>5.1f} us {result.get_us:>5.1f} us"
+            f"{result.data:<{width}} {result.server:<18} {result.values:>7,} {result.given:>11,} "
+            f"{result.resident:>11,} {result.saved:>7.1%} {result.set_us:>5.1f} us {result.get_us:>5.1f} us"
         )
     return "\n".join(lines)
+
+
+def read_folder(folder: Path, most: int | None) -> dict[str, list[bytes]]:
+    """The values of all `.jsonl` files in a folder; exits where there are none."""
+    found = {path.stem: read_lines(path, most) for path in sorted(folder.glob("*.jsonl"))}
+    sets = {name: values for name, values in found.items() if values}
+    if not sets:
+        raise SystemExit(f"{folder} has no .jsonl files with values: write a value a line, or leave --data out")
+    return sets
 
 
 def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="snugly_bench demo", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--program", default="target/release/snugly", help="the snugly to run (default: %(default)s)")
+    parser.add_argument("--program", default=BUILT_SNUGLY, help="program to run (default: %(default)s)")
     parser.add_argument(
         "--data",
         type=Path,
-        default=Path(os.environ.get("SNUGLY_DATA", DEFAULT_DATA)),
-        help="a folder of .jsonl files; generated values where it does not exist (default: %(default)s)",
+        default=os.environ.get("SNUGLY_DATA"),
+        help="folder of .jsonl files (default: the environment variable SNUGLY_DATA, else generated values)",
     )
-    parser.add_argument("--values", type=int, help="at most so many values of each data set")
+    parser.add_argument("--values", type=int, help="most values of each data set")
     return parser.parse_args(words)
 
 
 def main(words: list[str]) -> None:
     arguments = parse_arguments(words)
     program = find_snugly(arguments.program)
-    if arguments.data.is_dir():
-        sets = {path.stem: read_lines(path, arguments.values) for path in sorted(arguments.data.glob("*.jsonl"))}
-        print(f"Real values from {arguments.data}")
+    if arguments.data:
+        sets = read_folder(arguments.data, arguments.values)
+        print(f"Values from {arguments.data}")
     else:
-        count = arguments.values or 5000
+        count = arguments.values or GENERATED_VALUES
         sets = {kind: generated(program, kind, size, count) for kind, size in GENERATED.items()}
-        print(f"Generated values, for there is no folder {arguments.data}")
+        print("Generated values; --data FOLDER takes your own")
+    others = [peer for peer in (valkey_peer(), redis_peer()) if peer is not None]
+    servers = {peer.name: peer for peer in (*others, *(snugly_peer(program, codec) for codec in CODECS))}
     results: dict[tuple[str, str], Result] = {}
+    built = []
     # Written and read; for dictionaries written once more.
-    with Progress((2 * len(CODECS) + 3) * sum(map(len, sets.values()))) as progress:
-        for codec in CODECS:
-            with start(snugly_peer(program, codec)) as server, valkey.Valkey(port=server.port) as client:
+    with Progress((2 * len(servers) + 3) * sum(map(len, sets.values()))) as progress:
+        for name, peer in servers.items():
+            with start(peer) as server, valkey.Valkey(port=server.port) as client:
+                if peer in others:
+                    built.append(f"{peer.name}: {peer.version.partition(' sha=')[0]} with {allocator(client)}")
                 for data, values in sets.items():
-                    results[data, codec] = measure(server, client, data, codec, values, progress)
+                    results[data, name] = measure(server, client, data, name, values, progress)
         # A server of its own for each data set, which knows nothing of the others.
         for data, values in sets.items():
             with start(learning_snugly_peer(program)) as server, valkey.Valkey(port=server.port) as client:
                 results[data, LEARNING] = measure(server, client, data, LEARNING, values, progress)
-    print(table([results[data, codec] for data in sets for codec in (*CODECS, LEARNING)]))
+    print(table([results[data, name] for data in sets for name in (*servers, LEARNING)]))
     print(
         "\nEvery value came back byte for byte. Resident counts keys, values, dictionaries and overhead. SET\n"
         f"and GET are the server's processor time in pipelines of {BATCH}, the network's share included."
     )
+    print("\n".join(built))
+    if REDIS not in servers:
+        print("There is no redis-server here to compare with: apt-get install redis-server")

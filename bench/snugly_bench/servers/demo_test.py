@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,11 +18,23 @@ def test_the_demo_leaves_the_store_of_a_server_alone_that_the_environment_config
     store = tmp_path / "store"
     monkeypatch.setenv("SNUGLY_STORAGE", str(store))
     program = str(servers.snugly_binary())
-    demo.main(["--program", program, "--values", "5", "--data", str(tmp_path / "none")])
+    monkeypatch.setenv("SNUGLY_VALKEY_SERVER", str(servers.valkey_binary()))
+    monkeypatch.delenv("SNUGLY_DATA", raising=False)
+    demo.main(["--program", program, "--values", "200"])
     shown = capsys.readouterr().out
     assert "Every value came back byte for byte" in shown
-    assert shown.count("zstd + dict") == 4
+    assert shown.count("snugly zstd + dict") == 4
+    assert "valkey: Valkey server v=" in shown
+    assert re.search(r"valkey: .* with (libc|jemalloc)", shown)
+    plain = re.findall(r"^\w+ +(?:valkey|redis|snugly none) .* (-?[\d.]+)% ", shown, re.MULTILINE)
+    assert len(plain) >= 8
     assert not store.exists()
+
+
+def test_a_folder_without_values_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").touch()
+    with pytest.raises(SystemExit, match=r"has no \.jsonl files with values"):
+        demo.read_folder(tmp_path, None)
 
 
 @pytest.mark.parametrize("benchmark", [demo.main, mixed.main])

@@ -1,4 +1,4 @@
-"""What a server tells of itself, asked by a connection that is there."""
+"""A server's numbers about itself, asked on an existing connection."""
 
 from __future__ import annotations
 
@@ -26,10 +26,21 @@ def cpu_seconds(client: valkey.Valkey) -> float:
 
 
 def dataset_bytes(client: valkey.Valkey) -> int:
-    """What keys and values take, overhead included."""
+    """Memory of keys and values, overhead included."""
     return int(info(client, "memory")["used_memory_dataset"])
 
 
+def grown_bytes(client: valkey.Valkey) -> int:
+    """Memory that Valkey and Redis have from their allocator, without the buffers of clients."""
+    memory = info(client, "memory")
+    return int(memory["used_memory"]) - int(memory["mem_clients_normal"])
+
+
+def allocator(client: valkey.Valkey) -> str:
+    """The allocator of a server, such as `libc` or `jemalloc-5.3.0`."""
+    return str(info(client, "memory")["mem_allocator"])
+
+
 def dictionary_bytes(client: valkey.Valkey) -> int:
-    """What a snugly's dictionaries take beside them."""
+    """Memory of a snugly's dictionaries, which is beside them."""
     return int(info(client, "dictionaries")["dictionary_bytes"])

@@ -24,17 +24,17 @@ SHARE = "dictionary-cpu-percent"
 """The setting for how much of a processor that takes."""
 BATCH = 100
 PASSES = 6
-"""How often values are written before it is waited: the server goes on sampling until keys come again and again."""
+"""Times that values are written before a wait: the server goes on sampling until keys come again and again."""
 LEAST_WRITES = 3_000
 """At least so many writes, where there are few values."""
 MOST_REPETITIONS = 5
-"""How often this is done at most, as long as something is learned by it."""
+"""Most repetitions of this, as long as something is learned by it."""
 STEADY_SECONDS = 1.0
 """Nothing more is learned once nothing has changed for so long, with the thread that learns at rest."""
 REST_SHARE = 0.1
 """Of a processor, what a thread at rest may take."""
 LEARNING_SECONDS = 120.0
-"""How long learning may take."""
+"""Longest time for learning."""
 STAND_IN = b"-"
 T = TypeVar("T")
 FIRST_STAND_IN = 1_000_000_000
@@ -43,18 +43,18 @@ FIRST_STAND_IN = 1_000_000_000
 
 @dataclass(frozen=True)
 class Lesson:
-    """What came of teaching."""
+    """The result of teaching."""
 
     is_fixed: bool
     """Whether the server learns nothing more. Where it does not know that mode, it may go on with other values."""
     trainings: int
-    """How often it had trained by then."""
+    """Number of trainings by then."""
     dictionaries: int
-    """How many are in use."""
+    """Number of dictionaries in use."""
 
 
 def key_prefix(data: str) -> str:
-    """What keys of a corpus begin with: one pattern for all of them."""
+    """The prefix of the keys of a corpus: one pattern for all of them."""
     return f"{data.partition(':')[0]}:"
 
 

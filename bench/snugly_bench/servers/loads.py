@@ -19,7 +19,7 @@ VALUE_BYTES = 900
 QUICK_KEYS = 2_000
 QUICK_REQUESTS = 5_000
 TESTS = {"get": "GET", "set": "SET"}
-"""What `snugly bench` calls them; it fills all keys before the first GET, so a SET always replaces a value."""
+"""Names of the tests in `snugly bench`; it fills all keys before the first GET, so a SET always replaces a value."""
 WIDTH = 120
 """Of texts, in characters."""
 RATE, CPU, BUSY = "requests/s", "CPU µs/request", "server busy"
@@ -27,7 +27,7 @@ RATE, CPU, BUSY = "requests/s", "CPU µs/request", "server busy"
 
 @dataclass(frozen=True)
 class Load:
-    """How the load generator asks."""
+    """The requests of the load generator."""
 
     name: str
     connections: int
@@ -36,7 +36,7 @@ class Load:
     """Of each test; enough for two seconds or more."""
     keys: int = 100_000
     source: tuple[str, ...] = ("--generate", f"json:{VALUE_BYTES}")
-    """Which values and keys, as `snugly bench server` takes it."""
+    """Values and keys, as options of `snugly bench server`."""
 
     def options(self, quick: bool) -> list[str]:
         """As `snugly bench server` and redis-benchmark both take them."""
@@ -54,7 +54,7 @@ def workloads(loads: tuple[Load, ...]) -> tuple[str, ...]:
 
 
 Prepare = Callable[[Server, ExitStack], None]
-"""What is done with a server before it is asked; the stack is for what is to be done when it was."""
+"""Preparation of a server before requests; the stack is for the work to be done after them."""
 
 
 def as_it_is(_server: Server, _running: ExitStack) -> None:
@@ -138,7 +138,7 @@ def report(results: Results, aims: tuple[Aim, ...]) -> str:
 
 
 def method(rounds: int, values: str = f"Generated JSON of {VALUE_BYTES} B") -> str:
-    """How it was measured, and how to read it."""
+    """The method, and how to read the results."""
     return textwrap.fill(
         f"{values}; a SET replaces a value. Every server serves with one thread, and all "
         f"threads it has are pinned to core {SERVER_CORE}, the load generator to core {LOAD_CORE}. Rounds: {rounds}, "

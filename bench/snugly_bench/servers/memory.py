@@ -1,4 +1,4 @@
-"""What a value takes in the memory of each server, overhead included."""
+"""Memory of a value in each server, overhead included."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SIZES = (300, 900, 2500)
 """About how many bytes the values have."""
 VALUE, TOTAL, OVERHEAD = "value bytes", "total per value", "overhead per key"
 WORKLOADS = {f"JSON of {size} B": f"json:{size}" for size in SIZES}
-"""What people read, and what `snugly bench` generates."""
+"""Names for people, and kinds that `snugly bench` generates."""
 AIMS = (
     Aim("snugly none", OVERHEAD, "most", 0.9, VALKEY, tuple(WORKLOADS)),
     Aim("snugly zstd", TOTAL, "most", 0.55, VALKEY, ("JSON of 2500 B",)),

@@ -1,9 +1,9 @@
-"""What reads from disk cost those who find their values in memory: `make bench-mixed`.
+"""Effect of disk reads on clients whose values are in memory: `make bench-mixed`.
 
 Starts `snugly serve` on a store that is larger than its memory and that the system has not in memory either, and
 measures hot GETs three times: alone, beside other clients whose keys are in memory as well, and beside the same clients
-with keys that are on disk only, each asked for once. The clients beside take processor time from the server and from
-the load generator, so it is the last two that are to be compared.
+with keys that are on disk only, each requested once. The other clients take processor time from the server and from
+the load generator, so compare the last two.
 
 Every server runs on as many threads as it has by default. Nothing is pinned: a machine with a few cores to spare gives
 steadier figures.
@@ -26,7 +26,7 @@ import valkey
 from snugly_bench.progress import Progress
 from snugly_bench.results import table
 from snugly_bench.servers.generators import snugly_bench
-from snugly_bench.servers.peers import CODECS, Peer, Server, find_snugly, snugly_peer, start
+from snugly_bench.servers.peers import BUILT_SNUGLY, CODECS, Peer, Server, find_snugly, snugly_peer, start
 
 HOT_KEYS = 1_000
 HOT_CONNECTIONS = 4
@@ -38,7 +38,7 @@ HOT, WARM, COLD = "hot:", "warm:", "cold:"
 
 @dataclass(frozen=True)
 class Scale:
-    """How large the measurement is."""
+    """The size of the measurement."""
 
     cold_keys: int
     warm_keys: int
@@ -203,10 +203,10 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="snugly_bench mixed", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--program", default="target/release/snugly", help="the snugly to run (default: %(default)s)")
-    parser.add_argument("--codec", choices=CODECS, default="zstd", help="how values are kept (default: %(default)s)")
+    parser.add_argument("--program", default=BUILT_SNUGLY, help="program to run (default: %(default)s)")
+    parser.add_argument("--codec", choices=CODECS, default="zstd", help="codec of the values (default: %(default)s)")
     parser.add_argument(
-        "--folder", type=Path, help="where to make the store; a disk and no tmpfs (default: the system's for files)"
+        "--folder", type=Path, help="folder for the store, on a disk and not a tmpfs (default: the system's for files)"
     )
     parser.add_argument("--quick", action="store_true", help="tiny numbers, to see that everything runs")
     return parser.parse_args(words)

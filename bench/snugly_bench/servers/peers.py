@@ -15,12 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 CODECS = ("none", "lz4", "zstd")
-VALKEY = "valkey"
+VALKEY, REDIS = "valkey", "redis"
 PLAIN, LEARNING = "snugly zstd", "snugly zstd with dictionaries"
+BUILT_SNUGLY = str(Path(os.environ.get("CARGO_TARGET_DIR") or "target", "release", "snugly"))
+"""The folder in which `make` and cargo build the program."""
 START_SECONDS = 10.0
-"""How long a server may take to listen."""
+"""Time for a server to listen."""
 END_SECONDS = 10.0
-"""How long a server may take to end when asked to, before it is killed."""
+"""Time for a server to end when asked to, before it is killed."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Peer:
     command: tuple[str, ...]
     """`{port}` stands for the port to listen on."""
     one_thread: tuple[str, ...] = ()
-    """What makes it serve all connections with one thread."""
+    """Options that make it serve all connections with one thread."""
     scheme: str = "redis"
 
 
@@ -82,6 +84,15 @@ def valkey_peer() -> Peer:
     )
     options = ("--port", "{port}", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
     return Peer(VALKEY, version_of(program), (program, *options), one_thread=("--io-threads", "1"))
+
+
+def redis_peer() -> Peer | None:
+    """Redis without persistence; `None` where it is not installed."""
+    program = shutil.which("redis-server")
+    if program is None:
+        return None
+    options = ("--port", "{port}", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
+    return Peer(REDIS, version_of(program), (program, *options))
 
 
 def keeping_valkey_peer(synced: str) -> Peer:

@@ -15,7 +15,7 @@ CONNECTIONS = {1: "1 connection", 16: "16 connections", 64: "64 connections"}
 SOON, FIRST = "on disk soon", "on disk first"
 REQUESTS = {SOON: {1: 20_000, 16: 60_000, 64: 60_000}, FIRST: {1: 2_000, 16: 10_000, 64: 20_000}}
 PROMISES = {SOON: ("everysec", "batched"), FIRST: ("always", "fsync")}
-"""What each server calls it: Valkey and snugly."""
+"""Names of the durability in each server: Valkey and snugly."""
 LOADS = {
     promise: tuple(
         Load(f"{name}, {promise}", connections, pipeline=1, requests=REQUESTS[promise][connections], keys=KEYS)

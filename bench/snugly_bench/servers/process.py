@@ -1,4 +1,4 @@
-"""What the system tells of a server's process: its memory, and the processor time of its threads."""
+"""The system's numbers of a server's process: its memory, and the processor time of its threads."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def thread_seconds(pid: int, name: str) -> float:
         # A thread may end meanwhile.
         with suppress(FileNotFoundError, ProcessLookupError):
             if (task / "comm").read_text().strip() == name:
-                # What is in parentheses is the name, which may hold blanks; user and system are fields 14 and 15.
+                # The part in parentheses is the name, which may hold blanks; user and system are fields 14 and 15.
                 fields = (task / "stat").read_text().rpartition(")")[2].split()
                 ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""What the system tells, of this very process."""
+"""The system's numbers of this very process."""
 
 from __future__ import annotations
 

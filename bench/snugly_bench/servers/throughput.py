@@ -1,4 +1,4 @@
-"""How many requests each server answers on one core, and how much processor time a request costs it."""
+"""Requests that each server answers on one core, and the processor time of a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compression saves and costs for values of each size and type, and what is to be chosen for them.
+"""Savings and costs of compression for values of each size and type, with advice.
 
 Measured as `clients` measures: `command` only asks for other values. `advice` chooses from the numbers.
 """

@@ -1,4 +1,4 @@
-"""Which backend is to be chosen for what, from nothing but what was measured."""
+"""Advice on the backend, from nothing but measurements."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ class Point:
 
     memory: float
     """Bytes for each value in the server."""
+    stored: float
+    """Bytes of each value as it lies there, without key and overhead."""
     set_us: float
     """Microseconds of the client's processor time for a SET."""
     get_us: float
@@ -33,7 +35,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Goal:
-    """What somebody wants."""
+    """A goal of users."""
 
     name: str
     most_cost: float
@@ -61,10 +63,19 @@ class Choice:
 
 
 def choices(points: Mapping[str, Point]) -> list[Choice]:
-    """What every backend does for values of one type and size; `points` are by backend, with that for none."""
+    """The results of every backend for values of one type and size; `points` are by backend, with that for none.
+
+    Values that are stored as they were given save nothing: where `used_memory` differs all the same, it is by what the
+    server has taken for itself.
+    """
     plain = points[NONE]
     return [
-        Choice(backend, 1 - point.memory / plain.memory, point.cost / plain.cost) for backend, point in points.items()
+        Choice(
+            backend,
+            1 - point.memory / plain.memory if point.stored < plain.stored else 0.0,
+            point.cost / plain.cost,
+        )
+        for backend, point in points.items()
     ]
 
 

@@ -1,4 +1,4 @@
-"""What is chosen, and why."""
+"""The choices, and their reasons."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from snugly_bench.sizes.advice import Choice, Goal, Point, choices, choose, worth_from
 
 POINTS = {
-    "none": Point(memory=1000, set_us=10, get_us=10),
-    "lz4": Point(memory=800, set_us=16, get_us=11),
-    "zstd": Point(memory=500, set_us=50, get_us=15),
+    "none": Point(memory=1000, stored=900, set_us=10, get_us=10),
+    "lz4": Point(memory=800, stored=700, set_us=16, get_us=11),
+    "zstd": Point(memory=500, stored=400, set_us=50, get_us=15),
 }
 
 
@@ -28,7 +28,16 @@ def test_the_backend_that_saves_most_within_the_cost_is_chosen(most_cost: float,
 
 
 def test_what_saves_next_to_nothing_is_not_chosen_however_cheap() -> None:
-    points = {"none": POINTS["none"], "lz4": Point(memory=951, set_us=1, get_us=1)}
+    points = {"none": POINTS["none"], "lz4": Point(memory=951, stored=850, set_us=1, get_us=1)}
+    assert choose(points, Goal("a goal", inf)) == Choice("none", 0.0, 1.0)
+
+
+def test_values_that_are_stored_as_they_were_given_save_nothing_whatever_memory_says() -> None:
+    points = {
+        "none": Point(memory=110, stored=38, set_us=10, get_us=10),
+        "zstd": Point(memory=95, stored=38, set_us=9, get_us=9),
+    }
+    assert [choice.saving for choice in choices(points)] == [0, 0]
     assert choose(points, Goal("a goal", inf)) == Choice("none", 0.0, 1.0)
 
 

@@ -1,4 +1,4 @@
-"""`sizes`: what compression saves and costs for values from 38 bytes to 16 KiB, by type, and which to choose for what.
+"""`sizes`: savings and costs of compression for values from 38 bytes to 16 KiB, by type, with advice.
 
 One client library writes and reads generated values of every type and size with every backend, in batches. Types whose
 smallest record is longer than a size are represented by the beginnings of records.
@@ -18,10 +18,13 @@ from snugly_bench.clients.options import (
     allow_many_connections,
     extent,
     installed,
+    is_rough,
     measure,
 )
 from snugly_bench.clients.peers import BASE, OURS, PEERS
 from snugly_bench.clients.plan import NONE, Cell, Extent, contenders
+from snugly_bench.clients.versions import peer as named
+from snugly_bench.clients.versions import peer_name
 from snugly_bench.corpora import KINDS, generated_corpus
 from snugly_bench.report import sizes as report
 from snugly_bench.servers.peers import find_snugly
@@ -39,10 +42,10 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
         prog="snugly_bench sizes", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--peer", choices=PEERS, help=f"the client library (default: {OURS} if it is installed, else {BASE})"
+        "--peer", type=peer_name, help=f"client library (default: {OURS} if it is installed, else {BASE})"
     )
-    parser.add_argument("--sizes", type=numbers, help=f"bytes (default: {','.join(map(str, SIZES))})")
-    parser.add_argument("--kinds", type=chosen_of(KINDS), default=KINDS, help=f"(default: {','.join(KINDS)})")
+    parser.add_argument("--sizes", type=numbers, help=f"bytes of values (default: {','.join(map(str, SIZES))})")
+    parser.add_argument("--kinds", type=chosen_of(KINDS), default=KINDS, help=f"kinds (default: {','.join(KINDS)})")
     add_common_options(parser)
     arguments = parser.parse_args(words)
     if NONE not in arguments.backends:
@@ -60,7 +63,7 @@ def main(words: list[str]) -> None:
     generator = find_snugly(arguments.program)
     data = [generated_corpus(generator, kind, size, found.values) for kind, size in product(arguments.kinds, sizes)]
     asked = run.Asked(
-        contenders=contenders({peer: PEERS[peer].backends}, arguments.backends),
+        contenders=contenders({peer: named(peer).backends}, arguments.backends),
         corpora=data,
         timed=data,
         cells=[Cell(found.processes[0], found.clients[0], found.batches[0])],
@@ -69,7 +72,7 @@ def main(words: list[str]) -> None:
         iterations=arguments.iterations,
         own=arguments.own_clients,
     )
-    described, results = measure(arguments, asked, partial(about, "sizes", words, versions, found))
+    described, results = measure(arguments, asked, partial(about, "sizes", words, versions, found, is_rough(arguments)))
     paths = report.write(arguments.output, described, results)
     print(report.text(described, results))
     for path in paths:

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Backend is where entries are kept: a client of Redis, Valkey or snugly. goredis.Backend and valkeygo.Backend make one.
+// Backend keeps entries: a client of Redis, Valkey or snugly. goredis.Backend and valkeygo.Backend make one.
 //
 // It gets the full keys of the server. A time to live of [NoExpiry] is for a key that does not expire; the others are
 // positive and may be rounded to milliseconds. What it is given and what it returns is never changed by either side. A

@@ -45,7 +45,9 @@ func TestADamagedEntryIsOnlyItselfAlsoWhereTheClientCompresses(t *testing.T) {
 	onCompressing(t, func(t *testing.T, on deployment) {
 		const damaged = "\x00\x01\x02\x00\x01damaged"
 		var told atomic.Pointer[error]
-		pages := newCache[string](t, on, Options{Prefix: t.Name(), Codec: JSONZstd, Stale: time.Minute, OnError: func(_ string, err error) { told.Store(&err) }})
+		pages := newCache[string](t, on, Options{
+			Prefix: t.Name(), Codec: JSONZstd, Stale: time.Minute, OnUndecodable: envelope.Raise, OnError: func(_ string, err error) { told.Store(&err) },
+		})
 		check(t, pages.SetMany(ctx, map[string]string{"1": "one", "2": "two"}))
 		check(t, on.raw.Set(ctx, pages.Key("bad"), damaged, 0).Err())
 		isDamage := func(what string, err error) {
@@ -75,6 +77,32 @@ func TestADamagedEntryIsOnlyItselfAlsoWhereTheClientCompresses(t *testing.T) {
 		awaitStored(t, pages)
 		if value := must[string](t)(pages.Get(ctx, "bad")); value != "good" {
 			t.Errorf("%q is stored", value)
+		}
+	})
+}
+
+func TestAnEntryThatCannotBeReadIsAMiss(t *testing.T) {
+	onCompressing(t, func(t *testing.T, on deployment) {
+		told := map[string]int{}
+		pages := newCache[string](t, on, Options{Prefix: t.Name(), OnError: func(key string, err error) {
+			if failure := (*DecodeError)(nil); errors.As(err, &failure) {
+				told[key]++
+			}
+		}})
+		check(t, pages.Set(ctx, "good", "one"))
+		check(t, on.raw.Set(ctx, pages.Key("damaged"), "\x00\x01\x02\x00\x01damaged", 0).Err())
+		check(t, on.raw.Set(ctx, pages.Key("foreign"), "{", 0).Err())
+		for _, key := range []string{"damaged", "foreign"} {
+			if value, err := pages.Get(ctx, key); !errors.Is(err, ErrMiss) || value != "" {
+				t.Errorf("%s: %q, %v", key, value, err)
+			}
+		}
+		got := must[map[string]string](t)(pages.GetMany(ctx, "damaged", "good", "foreign"))
+		if len(got) != 1 || got["good"] != "one" || told["damaged"] != 2 || told["foreign"] != 2 {
+			t.Errorf("%v came back, %v was told", got, told)
+		}
+		if counted := pages.Statistics(); counted.DecodeFailures != 4 || counted.Misses != 4 || counted.Hits != 1 {
+			t.Errorf("%+v was counted", counted)
 		}
 	})
 }

@@ -9,19 +9,21 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"snugly.dev/go/envelope"
 )
 
 // Cache keeps values of one type. It is for any number of goroutines.
 type Cache[T any] struct {
-	backend   Backend
-	options   Options
-	prefix    string
-	former    []string // The prefixes of Options.OldVersions.
-	codec     coder[T]
-	plainJSON atomic.Bool
-	loads     flights[T]
-	upkeep    revalidations
-	counted   counters
+	backend       Backend
+	options       Options
+	prefix        string
+	former        []string // The prefixes of Options.OldVersions.
+	codec         coder[T]
+	plainJSON     atomic.Bool
+	loads         flights[T]
+	revalidations revalidations
+	counted       counters
 	// closing ends with Close, and with it whatever still loads.
 	closing context.Context
 	close   context.CancelCauseFunc
@@ -45,7 +47,7 @@ func New[T any](backend Backend, options Options) (*Cache[T], error) {
 		c.former = append(c.former, keyPrefix(version, options.Prefix))
 	}
 	c.plainJSON.Store(options.PlainJSON)
-	c.upkeep.room = make(chan struct{}, options.MaxRevalidations)
+	c.revalidations.room = make(chan struct{}, options.MaxRevalidations)
 	c.closing, c.close = context.WithCancelCause(context.Background())
 	return c, nil
 }
@@ -73,18 +75,18 @@ func (c *Cache[T]) Close() {
 }
 
 // Get returns the value of a key, fresh or stale. It returns ErrMiss if there is none, ErrNotFound if the cache remembers
-// that it does not exist, a *DecodeError for an entry that cannot be read, and errors of the backend as they are.
+// that it does not exist, and errors of the backend as they are. An entry that cannot be read is what
+// Options.OnUndecodable says.
 func (c *Cache[T]) Get(ctx context.Context, key string) (value T, err error) {
-	at := c.Key(key)
-	stored, err := c.backend.Get(ctx, at)
+	stored, err := c.backend.Get(ctx, c.Key(key))
 	if err != nil {
 		return value, err
 	}
-	return c.read(ctx, at, stored)
+	return c.read(ctx, key, stored)
 }
 
-// read counts what was found at a key of the server and gives its value.
-func (c *Cache[T]) read(ctx context.Context, at string, stored []byte) (value T, err error) {
+// read counts what was found at a key and gives its value.
+func (c *Cache[T]) read(ctx context.Context, key string, stored []byte) (value T, err error) {
 	if stored == nil {
 		c.counted.misses.Add(1)
 		return value, ErrMiss
@@ -93,9 +95,14 @@ func (c *Cache[T]) read(ctx context.Context, at string, stored []byte) (value T,
 		c.counted.negativeHits.Add(1)
 		return value, ErrNotFound
 	}
-	value, err = c.codec.decode(ctx, at, stored)
+	value, err = c.codec.decode(ctx, c.Key(key), stored)
 	if err != nil {
 		c.counted.decodeFailures.Add(1)
+		if c.options.OnUndecodable == envelope.Miss {
+			c.options.OnError(key, err)
+			c.counted.misses.Add(1)
+			err = ErrMiss
+		}
 		return value, err
 	}
 	c.counted.hits.Add(1)
@@ -103,8 +110,7 @@ func (c *Cache[T]) read(ctx context.Context, at string, stored []byte) (value T,
 }
 
 // GetMany returns the values of those keys that have one, in one round trip to each server. Entries that cannot be read
-// are left out; the error then joins a *DecodeError for each, and the map has the others. If the backend fails, the map
-// is nil.
+// are left out; with envelope.Raise the error then joins a *DecodeError for each. If the backend fails, the map is nil.
 func (c *Cache[T]) GetMany(ctx context.Context, keys ...string) (map[string]T, error) {
 	stored, err := c.backend.GetMany(ctx, c.withPrefix(keys))
 	if err != nil {
@@ -113,7 +119,7 @@ func (c *Cache[T]) GetMany(ctx context.Context, keys ...string) (map[string]T, e
 	values := make(map[string]T, len(keys))
 	var unreadable []error
 	for at, key := range keys {
-		value, err := c.read(ctx, c.Key(key), stored[at])
+		value, err := c.read(ctx, key, stored[at])
 		if err == nil {
 			values[key] = value
 		} else if failure := (*DecodeError)(nil); errors.As(err, &failure) {
@@ -224,7 +230,7 @@ func (c *Cache[T]) encode(at string, value *T) ([]byte, error) {
 	return stored, err
 }
 
-// lifetime is how long the server is to keep an entry.
+// lifetime is the time for which the server is to keep an entry.
 func (c *Cache[T]) lifetime(ttl, stale time.Duration) time.Duration {
 	if ttl == NoExpiry {
 		return NoExpiry
@@ -246,7 +252,7 @@ func (c *Cache[T]) Decode(ctx context.Context, key string, stored []byte) (value
 	return c.codec.decode(ctx, c.Key(key), stored)
 }
 
-// Statistics is what the cache has counted since it was made. That of the envelopes is Options.Envelope's.
+// Statistics are the counts since the cache was made. That of the envelopes is Options.Envelope's.
 func (c *Cache[T]) Statistics() Statistics { return c.counted.snapshot() }
 
 // Codec tells how new entries are written now: what Auto has chosen, or JSON while WritePlainJSON is on.

@@ -47,7 +47,7 @@ func TestValuesComeBackAndAreGoneWhenDeleted(t *testing.T) {
 
 func TestManyValuesComeAndGoTogether(t *testing.T) {
 	onEach(t, func(t *testing.T, on deployment) {
-		numbers := newCache[int](t, on, Options{Prefix: "n:", Version: 3, Codec: JSON, NegativeTTL: time.Minute})
+		numbers := newCache[int](t, on, Options{Prefix: "n:", Version: 3, Codec: JSON, NegativeTTL: time.Minute, OnUndecodable: envelope.Raise})
 		values := map[string]int{"1": 10, "2": 20, "3": 30}
 		check(t, numbers.SetMany(ctx, values))
 		check(t, numbers.SetMany(ctx, nil))

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// So many of the first values are measured, and then one in measuredLater.
+	// Number of first values that are measured, before one in measuredLater.
 	measuredFirst = 16
 	measuredLater = 1024
 	// The fastest of some rounds counts: the first may find nothing in the processor's caches.
@@ -17,7 +17,7 @@ const (
 	worthChanging = 0.95
 )
 
-// choice is what Auto knows of the codecs, from values that were written.
+// choice is the knowledge that Auto has of the codecs, from values that were written.
 type choice struct {
 	candidates []Codec
 	price      float64 // Nanoseconds for a stored byte.
@@ -47,7 +47,7 @@ func (c *choice) isDue() bool {
 	return (written <= measuredFirst || written%measuredLater == 0) && c.mu.TryLock()
 }
 
-// cost is what a value costs with a codec: its bytes, and the time to write it once and read it as often as values are
+// cost is that of a value with a codec: its bytes, and the time to write it once and read it as often as values are
 // read for each write.
 func (c *choice) cost(stored int, encoding, decoding, readsForEachWrite float64) float64 {
 	return float64(stored)*c.price + encoding + decoding*readsForEachWrite

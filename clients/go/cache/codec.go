@@ -2,7 +2,7 @@ package cache
 
 import "fmt"
 
-// Codec is how new entries are written. Each reads what any other has written.
+// Codec is a way of writing new entries. Each reads what any other has written.
 type Codec uint8
 
 const (
@@ -21,9 +21,9 @@ const (
 // codecs has a row for each codec.
 var codecs = [...]struct {
 	name string
-	// isMsgp is whether it needs generated code.
+	// isMsgp says that it needs generated code.
 	isMsgp bool
-	// compresses is whether it uses Options.Envelope.
+	// compresses says that it uses Options.Envelope.
 	compresses bool
 }{
 	Auto:     {name: "auto"},

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What people see who look at an entry with snugly decode.
+// The output of snugly decode for an entry.
 func TestSnuglyDecodeShowsEntriesOfEveryCodecAsJSON(t *testing.T) {
 	program := os.Getenv("SNUGLY_BIN")
 	if program == "" {

@@ -20,11 +20,11 @@ var (
 
 // DecodeError is an entry that cannot be read.
 type DecodeError struct {
-	// Key is where it is, as the server knows it.
+	// Key is that of the entry, as the server knows it.
 	Key string
-	// Stored is what is there.
+	// Stored is the entry.
 	Stored []byte
-	// Err is what is wrong with it: an *envelope.UndecodableError, or an error of the codec.
+	// Err says what is wrong with it: an *envelope.UndecodableError, or an error of the codec.
 	Err error
 }
 
@@ -38,7 +38,7 @@ func (e *DecodeError) Unwrap() error { return e.Err }
 
 // EncodeError is a value that has no form in JSON or MessagePack, such as a channel or, in JSON, a NaN.
 type EncodeError struct {
-	// Key is where it was to be stored, as the server knows it.
+	// Key is that of the entry that was to be stored, as the server knows it.
 	Key string
 	// Err is the error of the codec.
 	Err error

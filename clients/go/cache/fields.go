@@ -65,7 +65,7 @@ func (c *fieldCheck) structure(kind reflect.Type) {
 			c.kind(kind.Field(at).Type)
 		}
 	}
-	// What is left is code by hand.
+	// The rest is code by hand.
 }
 
 // tags looks at the fields of a struct, whose names in MessagePack are given unless nobody knows them.

@@ -46,13 +46,13 @@ func (e event) happen() {
 	}
 }
 
-// outcome is what became of a load.
+// outcome is that of a load.
 type outcome[T any] struct {
 	value T
 	// stored is the entry that the value is in, nil if it has none.
 	stored []byte
 	err    error
-	// panicked is what the loader panicked with, nil if it did not.
+	// panicked is the panic of the loader, nil if there was none.
 	panicked *LoaderPanic
 }
 

@@ -31,7 +31,7 @@ type form[T any] struct {
 	guard     guard
 }
 
-// msgpCode is what github.com/tinylib/msgp generates for a type, or rather for the pointer to it.
+// msgpCode is the code that github.com/tinylib/msgp generates for a type, or rather for the pointer to it.
 type msgpCode interface {
 	msgp.Marshaler
 	msgp.Unmarshaler

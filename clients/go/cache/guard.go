@@ -9,7 +9,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// mostNested is how deep MessagePack may be nested, as with encoding/json: generated code calls itself for each level.
+// mostNested is the most levels of nested MessagePack, as with encoding/json: generated code calls itself for each level.
 const mostNested = 10_000
 
 var (
@@ -43,7 +43,7 @@ func isFlat(kind reflect.Type) bool {
 		if kind == reflect.TypeFor[time.Time]() {
 			return true
 		}
-		// What a shim makes of a type of another package is not known.
+		// The effect of a shim on a type of another package is not known.
 		if kind.Name() != "" && !reflect.PointerTo(kind).Implements(reflect.TypeFor[msgpCode]()) {
 			return false
 		}
@@ -112,11 +112,11 @@ func checkAll(stored []byte) error {
 	return nil
 }
 
-// head is what a first byte says of what it begins.
+// head is the meaning of a first byte.
 type head struct {
 	// alone is the length of all of it, in bytes, if that is always the same and it has no elements.
 	alone uint8
-	// lengthBytes is how many bytes of length follow, and extra how many behind those: the type of an extension.
+	// lengthBytes is the number of bytes of length that follow, and extra that of those behind: the type of an extension.
 	lengthBytes, extra uint8
 	// fixed is the number of elements where there is no length.
 	fixed uint8

@@ -16,9 +16,9 @@ type Loader[T any] func(ctx context.Context) (T, error)
 // LoaderPanic is what GetOrLoad panics with if the loader did: the loader runs in a goroutine of its own, where nobody
 // could recover. In the background, or when all who waited have left, it is an error for Options.OnError.
 type LoaderPanic struct {
-	// Value is what the loader panicked with.
+	// Value is that of the loader's panic.
 	Value any
-	// Stack is where.
+	// Stack is that of the loader then.
 	Stack []byte
 }
 
@@ -42,12 +42,11 @@ var errLoaderExited = errors.New("the loader has ended its goroutine")
 // which is over was Options.LoadTimeout is said before. If ctx ends first, its cause is returned, and the load goes on for
 // the others who wait.
 func (c *Cache[T]) GetOrLoad(ctx context.Context, key string, load Loader[T]) (value T, err error) {
-	at := c.Key(key)
-	found, err := c.look(ctx, at)
+	found, err := c.look(ctx, c.Key(key))
 	isEnough := func(found entry) bool { return found.stored != nil }
 	switch {
 	case err == nil:
-		value, err = c.read(ctx, at, found.stored)
+		value, err = c.read(ctx, key, found.stored)
 		if err == nil || errors.Is(err, ErrNotFound) {
 			if found.isStale {
 				c.counted.staleHits.Add(1)
@@ -81,7 +80,7 @@ func (c *Cache[T]) GetOrLoad(ctx context.Context, key string, load Loader[T]) (v
 		panic(loaded.panicked)
 	case isJoined:
 		c.counted.loadsJoined.Add(1)
-		return c.copied(ctx, at, loaded, load)
+		return c.copied(ctx, c.Key(key), loaded, load)
 	}
 	return loaded.value, loaded.err
 }
@@ -102,7 +101,7 @@ func (c *Cache[T]) copied(ctx context.Context, at string, loaded outcome[T], loa
 	return own.value, own.err
 }
 
-// entry is what was found at a key.
+// entry is the find at a key.
 type entry struct {
 	stored  []byte // nil for nothing.
 	isStale bool
@@ -258,7 +257,7 @@ func (c *Cache[T]) backendFailed(key string, err error) {
 
 // revalidate loads a stale entry in the background, unless that is done already or has just failed.
 func (c *Cache[T]) revalidate(ctx context.Context, key string, load Loader[T]) {
-	isMine, isFull := c.upkeep.begin(key)
+	isMine, isFull := c.revalidations.begin(key)
 	if isFull {
 		c.counted.skipped.Add(1)
 	}
@@ -267,7 +266,7 @@ func (c *Cache[T]) revalidate(ctx context.Context, key string, load Loader[T]) {
 	}
 	current, isJoined, err := c.loads.enter(ctx, c.closing, key, func(ctx context.Context, own *flight[T]) {
 		rest := c.options.RetryAfter
-		defer func() { c.upkeep.end(key, rest) }()
+		defer func() { c.revalidations.end(key, rest) }()
 		c.run(ctx, key, load, own, func(found entry) bool { return found.stored != nil && !found.isStale })
 		switch loaded := own.outcome; {
 		case loaded.panicked != nil:
@@ -283,6 +282,6 @@ func (c *Cache[T]) revalidate(ctx context.Context, key string, load Loader[T]) {
 		c.loads.leave(key, current)
 	}
 	if isJoined || err != nil {
-		c.upkeep.end(key, 0)
+		c.revalidations.end(key, 0)
 	}
 }

@@ -261,9 +261,9 @@ func TestAnEntryThatAnotherProcessHasRenewedIsNotLoadedAgain(t *testing.T) {
 	from := &source{}
 	numbers.revalidate(ctx, "n", from.load)
 	servers.Eventually(t, "it never ended", func() bool {
-		numbers.upkeep.mu.Lock()
-		defer numbers.upkeep.mu.Unlock()
-		return len(numbers.upkeep.keys) == 0
+		numbers.revalidations.mu.Lock()
+		defer numbers.revalidations.mu.Unlock()
+		return len(numbers.revalidations.keys) == 0
 	})
 	if from.calls.Load() != 0 {
 		t.Error("a fresh entry was loaded")
@@ -290,7 +290,7 @@ func TestAStaleValueOutlivesALoaderThatFailsWhichIsNotAskedAtOnce(t *testing.T) 
 	if calls.Load() != 1 {
 		t.Errorf("the loader was asked %d times", calls.Load())
 	}
-	numbers.upkeep.forget("n")
+	numbers.revalidations.forget("n")
 	must[int](t)(numbers.GetOrLoad(ctx, "n", failing))
 	servers.Eventually(t, "it has not come about that it is asked again", func() bool { return calls.Load() == 2 })
 }

@@ -9,7 +9,7 @@ import (
 	"snugly.dev/go/envelope"
 )
 
-// Goal is what Auto makes the best of: what a saved byte may cost. The names are those of the server.
+// Goal says what Auto makes the best of: the cost of a saved byte. The names are those of the server.
 type Goal string
 
 const (
@@ -39,7 +39,7 @@ const (
 	DefaultMaxRevalidations = 16
 )
 
-// Options is how a cache works. TTL must be given; zero is the default of all others.
+// Options are those of a cache. TTL must be given; zero is the default of all others.
 type Options struct {
 	// Prefix comes before each key, as in user: for the entries user:123. Default: nothing.
 	Prefix string
@@ -51,38 +51,43 @@ type Options struct {
 	// version.
 	OldVersions []int
 
-	// Codec is how entries are written. Default: Auto.
+	// Codec writes entries. Default: Auto.
 	Codec Codec
-	// Goal is what Auto chooses for. Default: Balanced.
+	// Goal is that of Auto. Default: Balanced.
 	Goal Goal
 	// PlainJSON makes the cache begin with WritePlainJSON(true).
 	PlainJSON bool
 	// Envelope compresses for JSONZstd and MsgpZstd, and reads for all. Default: one with the default options of
-	// package envelope, which is zstd at level 3 for values from 64 bytes on.
+	// package envelope, which is zstd at level 3 for values from 64 bytes on, and envelope.Wrap.
 	Envelope *envelope.Codec
 
-	// TTL is how long an entry is fresh, at least a millisecond, or NoExpiry.
+	// OnUndecodable says what readers get for an entry that cannot be read: envelope.Miss (default), which is ErrMiss,
+	// while OnError is told why, or envelope.Raise, a *DecodeError.
+	OnUndecodable envelope.OnUndecodable
+
+	// TTL is the time for which an entry is fresh, at least a millisecond, or NoExpiry.
 	TTL time.Duration
 	// Jitter is the share of TTL by which each entry lives shorter, at random up to it, so that what was stored
 	// together does not expire together: from 0 to 1, default DefaultJitter, or NoJitter.
 	Jitter float64
-	// Stale is how much longer GetOrLoad serves an entry while it loads a new one in the background. Default: not at
-	// all.
+	// Stale is the time for which GetOrLoad serves an entry longer while it loads a new one in the background. Default:
+	// not at all.
 	Stale time.Duration
-	// NegativeTTL is how long the cache remembers that something does not exist, with the same jitter. Default: not at
-	// all.
+	// NegativeTTL is the time for which the cache knows that something does not exist, with the same jitter. Default:
+	// not at all.
 	NegativeTTL time.Duration
 
-	// LoadTimeout is how long a loader may take: its context ends then. Default: DefaultLoadTimeout.
+	// LoadTimeout is the time that a loader has: its context ends then. Default: DefaultLoadTimeout.
 	LoadTimeout time.Duration
-	// BackendTimeout is how long GetOrLoad lets the backend look for an entry before the value is loaded, and store the
-	// value then, for which no caller waits: the contexts end then. A client that does not look at its context, as
-	// go-redis without ContextTimeoutEnabled while it reads, takes timeouts of its own. Default: DefaultBackendTimeout.
+	// BackendTimeout is the time that GetOrLoad lets the backend look for an entry before the value is loaded, and
+	// store the value then, for which no caller waits: the contexts end then. A client that does not look at its
+	// context, as go-redis without ContextTimeoutEnabled while it reads, takes timeouts of its own. Default:
+	// DefaultBackendTimeout.
 	BackendTimeout time.Duration
-	// RetryAfter is how long an entry that could not be loaded anew in the background is left alone. Default:
+	// RetryAfter is the time for which an entry is left alone that could not be loaded anew in the background. Default:
 	// DefaultRetryAfter.
 	RetryAfter time.Duration
-	// MaxRevalidations is how many entries are loaded in the background at a time; further ones are left to later
+	// MaxRevalidations is the most entries that are loaded in the background at a time; further ones are left to later
 	// readers. Default: DefaultMaxRevalidations.
 	MaxRevalidations int
 	// OnError gets the errors that nobody else gets: a backend or an entry that failed when a value was loaded instead,
@@ -94,6 +99,7 @@ type Options struct {
 // withDefaults fills in what is not given. It returns an *OptionError for what cannot be.
 func (o Options) withDefaults() (Options, error) {
 	o.Goal = cmp.Or(o.Goal, Balanced)
+	o.OnUndecodable = cmp.Or(o.OnUndecodable, envelope.Miss)
 	o.Jitter = cmp.Or(o.Jitter, DefaultJitter)
 	o.LoadTimeout = cmp.Or(o.LoadTimeout, DefaultLoadTimeout)
 	o.BackendTimeout = cmp.Or(o.BackendTimeout, DefaultBackendTimeout)
@@ -117,6 +123,10 @@ func (o Options) withDefaults() (Options, error) {
 		{"OldVersions", o.OldVersions, len(o.OldVersions) == 0 || slices.Min(o.OldVersions) >= 0, "they are numbers from 0"},
 		{"Codec", o.Codec, int(o.Codec) < len(codecs), codecsAllowed},
 		{"Goal", fmt.Sprintf("%q", o.Goal), prices[o.Goal] > 0, "choose memory, balanced or speed"},
+		{
+			"OnUndecodable", fmt.Sprintf("%q", o.OnUndecodable), o.OnUndecodable == envelope.Miss || o.OnUndecodable == envelope.Raise,
+			"choose miss or raise",
+		},
 		{"TTL", o.TTL, isTTL(o.TTL), ttlAllowed},
 		{"Jitter", o.Jitter, o.Jitter >= 0 && o.Jitter <= 1, "it is a share from 0 to 1, or NoJitter"},
 		{"Stale", o.Stale, o.Stale >= 0, "it is not negative"},
@@ -132,7 +142,7 @@ func (o Options) withDefaults() (Options, error) {
 		}
 	}
 	if o.Envelope == nil {
-		standard, err := envelope.New(envelope.Options{})
+		standard, err := envelope.New(envelope.Options{ExistingEnvelopes: envelope.Wrap})
 		if err != nil {
 			return o, err
 		}

@@ -82,7 +82,7 @@ func TestWritersLeaveWhenTheirContextEndsThoughALoadIsStoring(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		// Who stays wins over what is being stored.
+		// A caller that stays wins over a value that is being stored.
 		deleted := make(chan error)
 		go func() { deleted <- numbers.Delete(ctx, "n") }()
 		resume()

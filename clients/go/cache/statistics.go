@@ -2,7 +2,7 @@ package cache
 
 import "sync/atomic"
 
-// Statistics is what a cache has counted since it was made.
+// Statistics are the counts of a cache since it was made.
 type Statistics struct {
 	// Hits counts values that were found, fresh or stale, by Get, GetMany and GetOrLoad.
 	Hits uint64

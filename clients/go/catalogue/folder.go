@@ -8,30 +8,16 @@ import (
 	"path/filepath"
 
 	"snugly.dev/go/envelope"
+	"snugly.dev/go/internal/dictionaries"
 )
 
-// folder is where copies of fetched dictionaries are kept, across restarts; empty for nowhere.
+// folder has copies of fetched dictionaries, across restarts.
 type folder string
 
 func (f folder) path(id uint32) string { return filepath.Join(string(f), fmt.Sprintf("%d.zdict", id)) }
 
-// read gives the copy of a dictionary; nil if there is none.
-func (f folder) read(id uint32) ([]byte, error) {
-	if f == "" {
-		return nil, nil
-	}
-	content, err := os.ReadFile(f.path(id))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return content, err
-}
-
 // write keeps a copy; another process never sees half of it.
 func (f folder) write(dictionary *envelope.Dictionary) (err error) {
-	if f == "" {
-		return nil
-	}
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return err
 	}
@@ -52,11 +38,29 @@ func (f folder) write(dictionary *envelope.Dictionary) (err error) {
 
 // remove removes the copies of some dictionaries, if there are any.
 func (f folder) remove(ids []uint32) {
-	if f == "" {
-		return
-	}
 	for _, id := range ids {
-		// What cannot be removed is not used either: it is forgotten.
+		// A file that cannot be removed is not used either: its dictionary is forgotten.
 		_ = os.Remove(f.path(id))
+	}
+}
+
+func (m *DictionaryManager) readCopies(ids []uint32) (copies []dictionaries.Copy) {
+	for _, id := range ids {
+		content, err := os.ReadFile(m.folder.path(id))
+		switch {
+		case err == nil:
+			copies = append(copies, dictionaries.Copy{ID: id, Place: m.folder.path(id), Content: content})
+		case !errors.Is(err, fs.ErrNotExist):
+			m.warn(fmt.Sprintf("copies of dictionaries cannot be read: %v", err))
+		}
+	}
+	return copies
+}
+
+func (m *DictionaryManager) writeCopies(all []*envelope.Dictionary) {
+	for _, each := range all {
+		if err := m.folder.write(each); err != nil {
+			m.warn(fmt.Sprintf("copies of dictionaries cannot be kept: %v", err))
+		}
 	}
 }

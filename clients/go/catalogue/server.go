@@ -4,21 +4,20 @@ import (
 	"context"
 	"errors"
 	"strings"
+
+	"snugly.dev/go/internal/dictionaries"
 )
 
-// Server is the way to the server whose values are read and written: in a cluster to the primary that has a key. It is
-// for any number of goroutines. Values are sent and returned as they are, never in an envelope. An error that the server
-// replied is a *ReplyError.
+// Server sends commands to the server whose values are read and written: in a cluster to the primaries that have their
+// keys. It is for any number of goroutines.
 type Server interface {
-	// Get returns the value of a key; nil if there is none.
-	Get(ctx context.Context, key string) ([]byte, error)
-	// Touch tells whether a key is there, and has the server see that it is in use.
-	Touch(ctx context.Context, key string) (bool, error)
-	// SetNX writes a value without expiry if the key is not there, and tells whether it did.
-	SetNX(ctx context.Context, key string, value []byte) (bool, error)
-	// Aside returns another way there that waits for nothing which those who use the client may hold, such as the only
+	// Send sends commands, of each the name, its key and its other arguments, in one round trip to each server. Values are
+	// sent and returned as they are, never in an envelope. A reply is nil for null, a string, an int64, a *ReplyError, or
+	// anything else; there is one for each command. The error is for commands that may not have reached the server.
+	Send(ctx context.Context, commands [][]string) (replies []any, err error)
+	// Aside returns another connection that waits for nothing which those who use the client may hold, such as the only
 	// connection of its pool, and what closes it, which may be called twice, and while a command waits.
-	Aside() (way Server, end func())
+	Aside() (server Server, end func())
 }
 
 // ReplyError is an error that the server replied.
@@ -33,13 +32,14 @@ func (e *ReplyError) Error() string { return e.Message }
 // ErrClosed is returned by a Server whose client was closed.
 var ErrClosed = errors.New("the client is closed")
 
-// isDenied tells whether the user may not do what was asked for.
-func isDenied(err error) bool {
-	var reply *ReplyError
-	return errors.As(err, &reply) && strings.HasPrefix(reply.Message, "NOPERM")
-}
-
-func isReply(err error) bool {
-	var reply *ReplyError
-	return errors.As(err, &reply)
+// classified is a reply as the rules know it.
+func classified(reply any) any {
+	switch failure, isFailure := reply.(*ReplyError); {
+	case !isFailure:
+		return reply
+	case strings.HasPrefix(failure.Message, "NOPERM"):
+		return &dictionaries.Failure{Kind: dictionaries.Denied, Reason: failure.Message}
+	default:
+		return &dictionaries.Failure{Kind: dictionaries.Refused, Reason: failure.Message}
+	}
 }

@@ -9,9 +9,11 @@ import (
 
 // Compressor is the compression of one client, for any number of goroutines.
 type Compressor struct {
-	types  []ValueType
-	codec  *envelope.Codec
-	keeper *catalogue.Keeper
+	types   []ValueType
+	codec   *envelope.Codec
+	manager *catalogue.DictionaryManager
+	budget  envelope.Budget // Of each reply.
+	hasMiss bool
 }
 
 // New makes the compressor of a client whose dictionaries are in a server. It returns an *envelope.OptionError for an
@@ -24,32 +26,37 @@ func New(server catalogue.Server, options Options) (*Compressor, error) {
 	if err := options.checkDictionaries(); err != nil {
 		return nil, err
 	}
-	keeper, err := catalogue.NewKeeper(server, options.forCatalogue())
+	budget, err := options.budget()
 	if err != nil {
 		return nil, err
 	}
-	codec, err := envelope.New(options.forEnvelopes(keeper))
+	manager, err := catalogue.NewDictionaryManager(server, options.forCatalogue())
 	if err != nil {
 		return nil, err
 	}
-	return &Compressor{types, codec, keeper}, nil
+	codec, err := envelope.New(options.forEnvelopes(manager))
+	if err != nil {
+		return nil, err
+	}
+	return &Compressor{types, codec, manager, budget, options.OnUndecodable == envelope.Miss}, nil
 }
 
 // Codec encodes and decodes values as the client does.
 func (c *Compressor) Codec() *envelope.Codec { return c.codec }
 
 // Dictionaries has the dictionaries of the client.
-func (c *Compressor) Dictionaries() *catalogue.Keeper { return c.keeper }
+func (c *Compressor) Dictionaries() *catalogue.DictionaryManager { return c.manager }
 
-// ValueTypes is whose values are compressed.
+// ValueTypes are those whose values are compressed.
 func (c *Compressor) ValueTypes() []ValueType { return slices.Clone(c.types) }
 
-// Statistics is what was counted since the client compresses.
+// Statistics are the counts since the client compresses.
 func (c *Compressor) Statistics() envelope.Statistics {
 	counted := c.codec.Statistics()
-	counted.DictionariesFetched, counted.DictionariesPutBack = c.keeper.Fetched(), c.keeper.PutBack()
+	counted.DictionariesFetched, counted.DictionariesPutBack = c.manager.Fetched(), c.manager.PutBack()
+	counted.DictionariesMended = c.manager.Mended()
 	return counted
 }
 
-// Close ends looking after dictionaries. The client goes on compressing; it is to be closed as ever.
-func (c *Compressor) Close() { c.keeper.Close() }
+// Close ends the maintenance of dictionaries. The client goes on compressing; it is to be closed as ever.
+func (c *Compressor) Close() { c.manager.Close() }

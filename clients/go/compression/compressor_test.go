@@ -31,7 +31,8 @@ func TestWhatIsRestoredIsWhatWasEncoded(t *testing.T) {
 		if isEncoded != compression.IsEnvelope(stored) {
 			t.Fatalf("%d bytes: encoded %v, stored %q", len(value), isEncoded, stored)
 		}
-		restored, err := compressor.Restore(context.Background(), "key", stored)
+		reply := compressor.Reply(context.Background())
+		restored, err := reply.Restore("key", stored)
 		if err != nil || restored != value {
 			t.Fatalf("%q was restored to %q: %v", value, restored, err)
 		}
@@ -52,7 +53,8 @@ func TestTheBufferOfAnEnvelopeIsUsedAgain(t *testing.T) {
 
 func TestAnErrorNamesTheKeyAndLeavesWhatIsStored(t *testing.T) {
 	stored := "\x00\x01\x02\x00\x1fnewer"
-	restored, err := made(t, compression.Options{}).Restore(context.Background(), "user:1", stored)
+	reply := made(t, compression.Options{}).Reply(context.Background())
+	restored, err := reply.Restore("user:1", stored)
 	var undecodable *envelope.UndecodableError
 	if !errors.As(err, &undecodable) || undecodable.Key != "user:1" || undecodable.Kind != envelope.UnknownBackend || restored != stored {
 		t.Errorf("got %q and %v", restored, err)

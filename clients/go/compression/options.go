@@ -1,6 +1,7 @@
 package compression
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -10,7 +11,7 @@ import (
 	"snugly.dev/go/envelope"
 )
 
-// ValueType is whose values are compressed.
+// ValueType is a type of keys whose values are compressed.
 type ValueType string
 
 // The types of values.
@@ -23,10 +24,17 @@ const (
 
 var valueTypes = []ValueType{Strings, Hashes, Lists, Streams}
 
-// Options is how a client compresses. The zero value has all defaults. Names and defaults are those of Valkey GLIDE where
-// it has them.
+const (
+	// DefaultMaxReplyBytes is that of Options.MaxReplyBytes.
+	DefaultMaxReplyBytes = 1 << 30
+	// Unlimited is for replies that may be restored to any number of bytes.
+	Unlimited = -1
+)
+
+// Options are those of a client that compresses. The zero value has all defaults. Names and defaults are those of
+// Valkey GLIDE where it has them.
 type Options struct {
-	// Backend is what values are compressed with: envelope.Zstd (default), envelope.LZ4, or envelope.None for readers
+	// Backend compresses values: envelope.Zstd (default), envelope.LZ4, or envelope.None for readers
 	// that go first in a roll-out.
 	Backend envelope.Backend
 	// CompressionLevel is the backend's level: zstd -131072 to 22, lz4 -128 to 12; below the default faster, above
@@ -37,15 +45,20 @@ type Options struct {
 	MinCompressionSize int
 	// MaxDecompressedSize is the longest value that is compressed or decoded, in bytes. Default 512 MiB.
 	MaxDecompressedSize int
-	// ExistingEnvelopes is what becomes of values that are envelopes: envelope.Keep (default), or envelope.Wrap for
+	// ExistingEnvelopes says what becomes of values that are envelopes: envelope.Keep (default), or envelope.Wrap for
 	// values that strangers make.
 	ExistingEnvelopes envelope.ExistingEnvelopes
 	// Checksum makes zstd frames carry a checksum of the value, 4 bytes.
 	Checksum bool
-	// OnUndecodable is what becomes of envelopes that cannot be read: envelope.Raise (default) gives an
-	// *envelope.UndecodableError, envelope.Raw the bytes as they are stored.
+	// MaxReplyBytes is the most that the values of one reply are restored to together, in bytes: of a command, and of
+	// all that are sent as one pipeline or transaction. What goes beyond is an *envelope.UndecodableError of the kind
+	// too_large. Default 1 GiB, or Unlimited.
+	MaxReplyBytes int
+	// OnUndecodable says what becomes of envelopes that cannot be read: envelope.Raise (default) gives an
+	// *envelope.UndecodableError, envelope.Raw the bytes as they are stored, envelope.Miss what the library gives for a
+	// value that is not there.
 	OnUndecodable envelope.OnUndecodable
-	// ValueTypes is whose values are compressed. Default: strings only.
+	// ValueTypes are those whose values are compressed. Default: strings only.
 	ValueTypes []ValueType
 
 	// UseCatalogue writes values with the dictionaries that the catalogue beside the data has for their keys. It goes
@@ -54,18 +67,34 @@ type Options struct {
 	// Dictionary is one that all values are written with, whatever their keys, instead. The client puts it beside the
 	// data, and writes with it while it is there. With None it is for reading only.
 	Dictionary *envelope.Dictionary
-	// DictionaryPrefix is what the keys of dictionaries begin with. Default "{snugly}".
+	// DictionaryPrefix is the beginning of the keys of dictionaries. Default "{snugly}".
 	DictionaryPrefix string
-	// DictionaryRefresh is how often the catalogue is read, and how long a new dictionary is not used, from 100 ms to 24
-	// hours: the same for all of a fleet. Default a minute.
+	// DictionaryDatabase is the number of the database that dictionaries live in, for clients of several databases that
+	// share them. Default, nil: the client's own. A cluster has one database.
+	DictionaryDatabase *int
+	// DictionaryRefresh is the time between two readings of the catalogue, for which a new dictionary is not used, from
+	// 100 ms to 24 hours: the same for all of a fleet. Default a minute.
 	DictionaryRefresh time.Duration
-	// DictionaryFolder is where copies of fetched dictionaries are kept. Default: nowhere.
+	// DictionaryFolder is the folder of the copies of fetched dictionaries. Default: there are none.
 	DictionaryFolder string
 	// DictionaryExclude are globs of keys, as those of KEYS, whose values are written without a dictionary.
 	DictionaryExclude []string
 
 	// Logger gets warnings about dictionaries, each once. Default slog.Default().
 	Logger *slog.Logger
+}
+
+// budget is that of one reply. It returns an *envelope.OptionError for what cannot be.
+func (o *Options) budget() (envelope.Budget, error) {
+	switch {
+	case o.MaxReplyBytes == Unlimited:
+		return envelope.Unlimited(), nil
+	case o.MaxReplyBytes < 0:
+		return envelope.Budget{}, &envelope.OptionError{
+			Option: "MaxReplyBytes", Value: o.MaxReplyBytes, Allowed: "it is a number of bytes from 1, or Unlimited",
+		}
+	}
+	return envelope.Budget{Left: cmp.Or(o.MaxReplyBytes, DefaultMaxReplyBytes)}, nil
 }
 
 func (o *Options) forEnvelopes(dictionaries envelope.Dictionaries) envelope.Options {
@@ -96,11 +125,17 @@ func (o *Options) valueTypes() ([]ValueType, error) {
 	return o.ValueTypes, nil
 }
 
+// Database is a number for Options.DictionaryDatabase.
+func Database(number int) *int { return &number }
+
 // checkDictionaries refuses dictionaries for a backend that has none. Who goes back to None changes nothing else.
 func (o *Options) checkDictionaries() error {
 	uses := o.UseCatalogue || o.Dictionary != nil
 	if uses && o.Backend == envelope.LZ4 {
 		return &envelope.OptionError{Option: "Backend", Value: fmt.Sprintf("%q", string(o.Backend)), Allowed: "dictionaries go with zstd only"}
+	}
+	if o.DictionaryDatabase != nil && *o.DictionaryDatabase < 0 {
+		return &envelope.OptionError{Option: "DictionaryDatabase", Value: *o.DictionaryDatabase, Allowed: "it is the number of a database, from 0"}
 	}
 	return nil
 }

@@ -30,11 +30,25 @@ func (c *Compressor) Encode(key string, value []byte, give func(envelope []byte)
 	return isEncoded
 }
 
-// Restore returns the value of what was stored at a key: the same text if it is no envelope. It returns an
-// *envelope.UndecodableError for an envelope that cannot be read.
-func (c *Compressor) Restore(ctx context.Context, key, stored string) (string, error) {
+// Reply restores the values of one reply, or of all that came together, within what these may take. It is for one
+// goroutine.
+type Reply struct {
+	compressor *Compressor
+	ctx        context.Context
+	budget     envelope.Budget
+}
+
+// Reply begins to restore a reply. Dictionaries are waited for as long as ctx allows.
+func (c *Compressor) Reply(ctx context.Context) Reply { return Reply{c, ctx, c.budget} }
+
+// Restore returns the value of what was stored at a key: the same text if it is no envelope. For an envelope that cannot be
+// read it returns an *envelope.UndecodableError, or ErrMiss where the application is to see no value.
+func (r *Reply) Restore(key, stored string) (string, error) {
 	// The codec changes nothing in what it is given.
-	value, isRestored, err := c.codec.AppendValue(ctx, nil, key, bytesOf(stored))
+	value, isRestored, err := r.compressor.codec.AppendValueOf(r.ctx, nil, key, bytesOf(stored), &r.budget)
+	if err != nil && r.compressor.hasMiss && r.ctx.Err() == nil {
+		return "", ErrMiss
+	}
 	if err != nil || !isRestored {
 		return stored, err
 	}
@@ -42,24 +56,34 @@ func (c *Compressor) Restore(ctx context.Context, key, stored string) (string, e
 	return unsafe.String(unsafe.SliceData(value), len(value)), nil
 }
 
-// IsDictionaryMissing tells whether a value that was stored needs a dictionary that is not at hand.
-func (c *Compressor) IsDictionaryMissing(stored string) bool {
+// NeedsDictionary tells whether a value that was stored needs a dictionary that is not at hand.
+func (r *Reply) NeedsDictionary(stored string) bool {
+	return r.compressor.missing(stored) != 0
+}
+
+// missing is the ID of the dictionary that a value needs and that is not at hand; 0 for none.
+func (c *Compressor) missing(stored string) uint32 {
 	id := envelope.Needs(bytesOf(stored))
-	return id != 0 && c.keeper.AtHand(id) == nil
+	if id != 0 && c.manager.AtHand(id) != nil {
+		return 0
+	}
+	return id
 }
 
 // Gather fetches the dictionaries that some values of one reply need and that are not at hand, all at once: restored one
-// after another, the values would wait for each dictionary in turn. It takes as long as ctx allows at most.
-func (c *Compressor) Gather(ctx context.Context, stored iter.Seq[string]) {
+// after another, the values would wait for each dictionary in turn. It takes as long as the context allows at most.
+func (r *Reply) Gather(stored iter.Seq[string]) {
+	// A reply that the iteration had would be allocated for each command.
+	compressor := r.compressor
 	var missing []uint32
 	for each := range stored {
-		if c.IsDictionaryMissing(each) {
-			missing = append(missing, envelope.Needs(bytesOf(each)))
+		if id := compressor.missing(each); id != 0 {
+			missing = append(missing, id)
 		}
 	}
 	// Restoring does the same for one, and has the error.
 	if len(missing) > 1 {
-		_ = c.keeper.FetchAll(ctx, missing...)
+		_ = compressor.manager.FetchAll(r.ctx, missing...)
 	}
 }
 

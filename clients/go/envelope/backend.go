@@ -3,17 +3,19 @@ package envelope
 import "slices"
 
 const (
-	// HeaderLen is what is in front of the payload, in bytes.
+	// HeaderLen is the length of the header in front of the payload, in bytes.
 	HeaderLen = 5
 
 	magic = "\x00\x01\x02\x00"
 )
 
-// backend is how a payload is encoded: a row of backends.
+// backend is a way of encoding payloads: a row of backends.
 type backend struct {
 	number                              byte
 	name                                string
 	leastLevel, mostLevel, defaultLevel int
+	// probeLevel finds out cheaply whether a value shrinks at all.
+	probeLevel int
 	// extent tells what a payload claims and can reach, or what is wrong with it.
 	extent func(payload []byte) (found extent, fault string)
 	// isStarted says whether a payload starts as it must; no value may be longer than the limit, in bytes.
@@ -24,7 +26,7 @@ type backend struct {
 	decompress func(dst, payload []byte, found extent, limit int, dictionary *Dictionary) (value []byte, kind Kind, fault string)
 }
 
-// effort is what compressors of a backend differ by. Not all of it is for every backend.
+// effort is the difference between compressors of a backend. Not all of it is for every backend.
 type effort struct {
 	level    int
 	checksum bool
@@ -48,11 +50,11 @@ const (
 
 var backends = [...]backend{
 	{
-		number: numberZstd, name: string(Zstd), leastLevel: -131072, mostLevel: 22, defaultLevel: 3,
+		number: numberZstd, name: string(Zstd), leastLevel: -131072, mostLevel: 22, defaultLevel: 3, probeLevel: 1,
 		extent: frameExtent, isStarted: isFrame, newCompressor: newZstd, decompress: decompressFrame,
 	},
 	{
-		number: numberLZ4, name: string(LZ4), leastLevel: -128, mostLevel: 12, defaultLevel: 0,
+		number: numberLZ4, name: string(LZ4), leastLevel: -128, mostLevel: 12, defaultLevel: 0, probeLevel: 0,
 		extent: blockExtent, isStarted: isBlock, newCompressor: newLZ4, decompress: decompressBlock,
 	},
 	{
@@ -93,7 +95,7 @@ func isWellFormed(stored []byte, limit int) bool {
 	return row != nil && row.isStarted(stored[HeaderLen:], limit)
 }
 
-// Header is what the first bytes of an envelope say, true or not.
+// Header has the claims of the first bytes of an envelope, true or not.
 type Header struct {
 	// Backend is the backend's number.
 	Backend byte

@@ -17,10 +17,12 @@ type Codec struct {
 	writer  writer
 	// fallbacks are for a value that must be encoded: the chosen backend, and the others with their default levels.
 	fallbacks []writer
-	policy    *policy.Policy // Of writer's backend and level; nil to try every value.
-	counted   *Statistics    // Changed by atomic additions only.
-	encoding  stopwatch
-	decoding  stopwatch
+	// prober goes first where a value probably does not shrink; without a compressor where writer is as fast.
+	prober   writer
+	policy   *policy.Policy // Of writer's backend and level; nil to try every value.
+	counted  *Statistics    // Changed by atomic additions only.
+	encoding stopwatch
+	decoding stopwatch
 }
 
 // writer is a backend at a level.
@@ -43,6 +45,9 @@ func New(options Options) (*Codec, error) {
 		}
 		codec.writer = writer{chosen.number, made}
 		codec.fallbacks = append(codec.fallbacks, codec.writer)
+		if codec.prober, err = chosen.newProber(options.effort(), codec.writer); err != nil {
+			return nil, err
+		}
 	}
 	for at := range backends {
 		other := &backends[at]
@@ -56,6 +61,19 @@ func New(options Options) (*Codec, error) {
 		codec.fallbacks = append(codec.fallbacks, writer{other.number, made})
 	}
 	return codec, nil
+}
+
+// newProber makes a writer at a fast level, without a compressor where the writer is as fast.
+func (b *backend) newProber(use effort, usual writer) (writer, error) {
+	if use.level <= b.probeLevel {
+		return writer{}, nil
+	}
+	use.level = b.probeLevel
+	made, err := b.newCompressor(use)
+	if err != nil || made == usual.compressor {
+		return writer{}, err
+	}
+	return writer{b.number, made}, nil
 }
 
 // Encode appends what is to be stored for a value whose key nobody knows: its envelope, or the value itself where that
@@ -115,14 +133,24 @@ func (c *Codec) encode(dst []byte, key string, value []byte) (stored []byte, num
 	case policy.NoGain:
 		return dst, 0, &c.counted.SkippedNoGain
 	}
-	// The envelope is to be shorter than the value.
-	stored, ok := writer.append(dst, value, len(value)-HeaderLen-1)
-	if !ok {
-		return stored, 0, &c.counted.EncodeFailures
+	// A dictionary has tables for each level: those for a fast one would cost time and memory.
+	first := writer
+	if attempt.IsDoubtful() && writer.number != numberDictionary && c.prober.compressor != nil {
+		first = c.prober
 	}
-	gained := len(stored) > len(dst)
-	attempt.Report(gained)
-	if !gained {
+	// The envelope is to be shorter than the value.
+	room := len(value) - HeaderLen - 1
+	stored, ok := first.append(dst, value, room)
+	if ok {
+		attempt.Report(len(stored) > len(dst))
+		if len(stored) > len(dst) && first != writer {
+			stored, ok = writer.append(stored[:len(dst)], value, room)
+		}
+	}
+	switch {
+	case !ok:
+		return stored, 0, &c.counted.EncodeFailures
+	case len(stored) == len(dst):
 		return stored, 0, &c.counted.SkippedNoGain
 	}
 	return stored, writer.number, nil
@@ -188,11 +216,17 @@ func (c *Codec) DecodeFor(ctx context.Context, dst []byte, key string, stored []
 // AppendValue is DecodeFor for callers who have what is stored and need no copy of it: it appends the value that is in
 // an envelope, or returns dst and false if the stored bytes are the value.
 func (c *Codec) AppendValue(ctx context.Context, dst []byte, key string, stored []byte) (value []byte, isRestored bool, err error) {
+	return c.AppendValueOf(ctx, dst, key, stored, nil)
+}
+
+// AppendValueOf is AppendValue for one of the values of a reply, which together may take no more than its budget; nil for
+// one that takes any.
+func (c *Codec) AppendValueOf(ctx context.Context, dst []byte, key string, stored []byte, of *Budget) (value []byte, isRestored bool, err error) {
 	counted := &c.counted.None
 	length := len(stored)
 	if Is(stored) {
 		started := c.decoding.start()
-		decoded, failure := c.decode(ctx, dst, stored)
+		decoded, failure := c.decode(ctx, dst, stored, c.bound(of))
 		started.stop(&c.counted.DecodeNanoseconds)
 		if failure != nil {
 			atomic.AddUint64(&c.counted.DecodeFailures, 1)
@@ -204,6 +238,7 @@ func (c *Codec) AppendValue(ctx context.Context, dst []byte, key string, stored 
 		}
 		value, isRestored = decoded, true
 		counted, length = c.statisticsOf(stored[len(magic)]), len(decoded)-len(dst)
+		of.take(length)
 	} else {
 		value = dst
 	}
@@ -215,12 +250,12 @@ func (c *Codec) AppendValue(ctx context.Context, dst []byte, key string, stored 
 
 // decode appends the value of an envelope. Of an error it gives kind and reason, and what there is to say of a
 // dictionary. The order of the checks is that of spec/envelope.md.
-func (c *Codec) decode(ctx context.Context, dst, stored []byte) ([]byte, *UndecodableError) {
+func (c *Codec) decode(ctx context.Context, dst, stored []byte, most bound) ([]byte, *UndecodableError) {
 	row := backendNumbered(stored[len(magic)])
 	if row == nil {
 		return dst, &UndecodableError{Kind: UnknownBackend, Reason: "its backend is unknown: a newer client may have written it"}
 	}
-	payload, limit := stored[HeaderLen:], c.options.MaxDecompressedSize
+	payload := stored[HeaderLen:]
 	found, fault := row.extent(payload)
 	if fault != "" {
 		return dst, corrupt(row, payload, fault)
@@ -234,18 +269,18 @@ func (c *Codec) decode(ctx context.Context, dst, stored []byte) ([]byte, *Undeco
 	}
 	if found.isClaimed {
 		switch {
-		case found.claimed > uint64(limit):
-			return dst, tooLarge(row, fmt.Sprintf("claims %d bytes", found.claimed), limit)
+		case found.claimed > uint64(most.limit):
+			return dst, tooLarge(row, fmt.Sprintf("claims %d bytes", found.claimed), most)
 		case found.claimed > found.reach:
 			return dst, corrupt(row, payload, fmt.Sprintf("it claims %d bytes but can reach %d at most", found.claimed, found.reach))
 		}
 	}
-	value, kind, fault := row.decompress(dst, payload, found, limit, dictionary)
+	value, kind, fault := row.decompress(dst, payload, found, most.limit, dictionary)
 	switch kind {
 	case "":
 		return value, nil
 	case TooLarge:
-		return dst, tooLarge(row, "holds more bytes than may be", limit)
+		return dst, tooLarge(row, "holds more bytes than may be", most)
 	}
 	return dst, corrupt(row, payload, fault)
 }
@@ -277,12 +312,12 @@ func corrupt(row *backend, payload []byte, fault string) *UndecodableError {
 	return &UndecodableError{Kind: Corrupt, Reason: reason}
 }
 
-func tooLarge(row *backend, what string, limit int) *UndecodableError {
-	reason := fmt.Sprintf("a %s payload %s, over the limit of %d: raise MaxDecompressedSize to read it", row.name, what, limit)
+func tooLarge(row *backend, what string, most bound) *UndecodableError {
+	reason := fmt.Sprintf("a %s payload %s, over %s: raise %s to read it", row.name, what, fmt.Sprintf(most.says, most.limit), most.option)
 	return &UndecodableError{Kind: TooLarge, Reason: reason}
 }
 
-// Statistics is what was counted since the codec was made.
+// Statistics are the counts since the codec was made.
 func (c *Codec) Statistics() Statistics {
 	var copied Statistics
 	counted := c.counted.rows()

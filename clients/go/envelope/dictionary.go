@@ -22,7 +22,7 @@ const (
 	dictionaryIDs     = 1<<31 - leastDictionaryID
 )
 
-// Dictionary is what values that are alike share (spec/dictionaries.md), loaded. It is for any number of goroutines.
+// Dictionary has what values that are alike share (spec/dictionaries.md), loaded. It is for any number of goroutines.
 type Dictionary struct {
 	bytes       []byte
 	id          uint32
@@ -56,7 +56,7 @@ func DictionaryID(content []byte) uint32 {
 	return leastDictionaryID + uint32(xxhash.Sum64(content)%dictionaryIDs)
 }
 
-// ID is what envelopes name the dictionary by. It is that of its content.
+// ID is the name of the dictionary in envelopes. It is that of its content.
 func (d *Dictionary) ID() uint32 { return d.id }
 
 // Bytes is the dictionary as it is stored. It must not be changed.
@@ -76,7 +76,7 @@ func (d *Dictionary) compressor(use effort) (*zstdCompressor, error) {
 	return d.compressors.with(use, d.bytes)
 }
 
-// Dictionaries is where a codec has its dictionaries from. All methods are for any number of goroutines.
+// Dictionaries is the source of a codec's dictionaries. All methods are for any number of goroutines.
 type Dictionaries interface {
 	// For returns the dictionary that a value of this key is written with, nil for none. It is asked for each value that
 	// is compressed, and must not wait for anything.

@@ -2,7 +2,7 @@ package envelope
 
 import "fmt"
 
-// Kind is what is wrong with an envelope that cannot be read. It is a short name that never changes and is the same in
+// Kind is the defect of an envelope that cannot be read. It is a short name that never changes and is the same in
 // every language.
 type Kind string
 
@@ -20,9 +20,9 @@ const (
 
 // UndecodableError is an envelope that cannot be read.
 type UndecodableError struct {
-	// Kind is what is wrong.
+	// Kind is the defect.
 	Kind Kind
-	// Key is where the envelope was read from; empty if that is not known.
+	// Key is that of the envelope; empty if that is not known.
 	Key string
 	// Backend is the backend's number in the envelope.
 	Backend byte
@@ -30,9 +30,9 @@ type UndecodableError struct {
 	Stored []byte
 	// Dictionary is the ID of the dictionary that is missing; 0 for other kinds.
 	Dictionary uint32
-	// Reason is what is wrong, in words.
+	// Reason says what is wrong, in words.
 	Reason string
-	// Err is why a dictionary could not be fetched, if that was an error.
+	// Err is the reason why a dictionary could not be fetched, if that was an error.
 	Err error
 }
 
@@ -55,9 +55,9 @@ func (e *UndecodableError) Unwrap() error { return e.Err }
 type OptionError struct {
 	// Option is its name.
 	Option string
-	// Value is what was given.
+	// Value is the one that was given.
 	Value any
-	// Allowed is what may be given, in words.
+	// Allowed says what may be given, in words.
 	Allowed string
 }
 
@@ -70,7 +70,7 @@ func (e *OptionError) Error() string {
 type DictionaryError struct {
 	// Kind is not_a_dictionary, wrong_id or too_large.
 	Kind string
-	// Reason is what is wrong, in words.
+	// Reason says what is wrong, in words.
 	Reason string
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 func Example() {
-	codec, err := envelope.New(envelope.Options{}) // zstd, level 3, from 64 bytes on
+	codec, err := envelope.New(envelope.Options{ExistingEnvelopes: envelope.Wrap}) // zstd, level 3, from 64 bytes on
 	if err != nil {
 		panic(err)
 	}

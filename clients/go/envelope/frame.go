@@ -15,7 +15,7 @@ const (
 	maxWindowLog = 31
 )
 
-// extent is what a payload claims and can reach.
+// extent is the length that a payload claims and can reach.
 type extent struct {
 	claimed    uint64 // The length of the value, if isClaimed.
 	isClaimed  bool

@@ -9,13 +9,13 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// lengthLen is what an LZ4 payload has in front of its block, in bytes: the value's length.
+// lengthLen is the length of what an LZ4 payload has in front of its block, in bytes: the value's length.
 const lengthLen = 4
 
 // reachOfByte is the most that a byte of a block can stand for, in bytes.
 const reachOfByte = 255
 
-// lz4Depths are how many candidates are looked at for each match, for the levels from 1 on: the table of
+// lz4Depths are the numbers of candidates that are looked at for each match, for the levels from 1 on: the table of
 // spec/envelope.md.
 var lz4Depths = [...]lz4.CompressionLevel{2, 2, 4, 8, 16, 32, 64, 128, 256, 512, 4096, 16384}
 

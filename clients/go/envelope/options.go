@@ -7,7 +7,7 @@ import (
 	"math/bits"
 )
 
-// Backend is what new values are compressed with. Every codec reads all of them.
+// Backend is the compression of new values. Every codec reads all of them.
 type Backend string
 
 const (
@@ -19,7 +19,7 @@ const (
 	None Backend = "none"
 )
 
-// ExistingEnvelopes is what becomes of a value that is a well-formed envelope before it is written.
+// ExistingEnvelopes says what becomes of a value that is a well-formed envelope before it is written.
 type ExistingEnvelopes string
 
 const (
@@ -29,7 +29,7 @@ const (
 	Wrap ExistingEnvelopes = "wrap"
 )
 
-// OnUndecodable is what a reader gets for an envelope that cannot be read.
+// OnUndecodable says what a reader gets for an envelope that cannot be read.
 type OnUndecodable string
 
 const (
@@ -37,6 +37,9 @@ const (
 	Raise OnUndecodable = "raise"
 	// Raw gives the bytes as they are stored, and no error.
 	Raw OnUndecodable = "raw"
+	// Miss gives what a value gives that is not there: for caches. A codec has nothing of that kind; it returns the
+	// *UndecodableError, of which its client makes a miss.
+	Miss OnUndecodable = "miss"
 )
 
 const (
@@ -53,14 +56,14 @@ const (
 	leastMinCompressionSize = 6
 	// No value shorter than this is compressed, whatever the option: numbers stay numbers.
 	leastCompressed = 32
-	// What an LZ4 payload can claim, and a slice can hold.
+	// Greatest length that an LZ4 payload can claim, and a slice can hold.
 	mostBytes = min(math.MaxUint32, math.MaxInt)
 )
 
-// Options is how values are encoded and decoded. The zero value has all defaults. Names and defaults are those of
+// Options are those of a codec. The zero value has all defaults. Names and defaults are those of
 // Valkey GLIDE where it has them.
 type Options struct {
-	// Backend is what values are compressed with: Zstd (default), LZ4 or None.
+	// Backend compresses values: Zstd (default), LZ4 or None.
 	Backend Backend
 	// CompressionLevel is the backend's level: below its default faster, above smaller. 0 is the default: 3 for Zstd, 0
 	// for LZ4. The libraries for Go have fewer levels than the format; spec/envelope.md says which stand for which.
@@ -70,15 +73,15 @@ type Options struct {
 	MinCompressionSize int
 	// MaxDecompressedSize is the longest value that is compressed or decoded, in bytes. Default 512 MiB.
 	MaxDecompressedSize int
-	// ExistingEnvelopes is what becomes of values that are envelopes: Keep (default) or Wrap.
+	// ExistingEnvelopes says what becomes of values that are envelopes: Keep (default) or Wrap.
 	ExistingEnvelopes ExistingEnvelopes
-	// Window is how far back zstd looks for what repeats, in bytes: a power of 2 from 1 KiB to 8 MiB. Default 1 MiB. With
-	// a smaller one a codec needs less memory for long values, and most of these become larger; but pages of records that
-	// are computed alike may become smaller.
+	// Window is the distance within which zstd looks for what repeats, in bytes: a power of 2 from 1 KiB to 8 MiB.
+	// Default 1 MiB. With a smaller one a codec needs less memory for long values, and most of these become larger; but
+	// pages of records that are computed alike may become smaller.
 	Window int
 	// Checksum makes zstd frames carry a checksum of the value, 4 bytes.
 	Checksum bool
-	// OnUndecodable is what becomes of envelopes that cannot be read: Raise (default) or Raw.
+	// OnUndecodable says what becomes of envelopes that cannot be read: Raise (default), Raw or Miss.
 	OnUndecodable OnUndecodable
 	// Dictionaries has the dictionaries that values are written with, which needs Zstd, and read with. Default: none.
 	Dictionaries Dictionaries
@@ -107,8 +110,8 @@ func (o Options) withDefaults() (Options, *backend, error) {
 	if o.ExistingEnvelopes != Keep && o.ExistingEnvelopes != Wrap {
 		return o, nil, oneOf("ExistingEnvelopes", o.ExistingEnvelopes, Keep, Wrap)
 	}
-	if o.OnUndecodable != Raise && o.OnUndecodable != Raw {
-		return o, nil, oneOf("OnUndecodable", o.OnUndecodable, Raise, Raw)
+	if o.OnUndecodable != Raise && o.OnUndecodable != Raw && o.OnUndecodable != Miss {
+		return o, nil, oneOf("OnUndecodable", o.OnUndecodable, Raise, Raw, Miss)
 	}
 	if o.MinCompressionSize < leastMinCompressionSize || o.MinCompressionSize > mostBytes {
 		return o, nil, inRange("MinCompressionSize", o.MinCompressionSize, leastMinCompressionSize)

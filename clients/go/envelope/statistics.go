@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// BackendStatistics is what was counted under one backend.
+// BackendStatistics are the counts of one backend.
 type BackendStatistics struct {
 	EncodedValues, EncodedBytesIn, EncodedBytesOut uint64
 	DecodedValues, DecodedBytesIn, DecodedBytesOut uint64
 }
 
-// Statistics is what a codec has counted since it was made. The names that All gives are the same in every language and
+// Statistics are the counts of a codec since it was made. The names that All gives are the same in every language and
 // in the server.
 type Statistics struct {
 	// None is for values that were sent, and stored, as they are.
@@ -35,9 +35,10 @@ type Statistics struct {
 	DictionaryMisses uint64
 	// EncodeNanoseconds and DecodeNanoseconds are the time spent, estimated from a sample.
 	EncodeNanoseconds, DecodeNanoseconds uint64
-	// DictionariesFetched counts dictionaries that were fetched from a server or a folder, and DictionariesPutBack those
-	// that were not in the server any more and were put back. A codec alone counts neither.
-	DictionariesFetched, DictionariesPutBack uint64
+	// DictionariesFetched counts dictionaries that were fetched from a server or a folder, DictionariesPutBack those that
+	// were not in the server any more and were put back, and DictionariesMended those in whose place something else was. A
+	// codec alone counts none of them.
+	DictionariesFetched, DictionariesPutBack, DictionariesMended uint64
 }
 
 // All gives all counters and their names.
@@ -82,18 +83,19 @@ func (s *Statistics) rows() []statisticsRow {
 		statisticsRow{"decode_nanoseconds", &s.DecodeNanoseconds},
 		statisticsRow{"dictionaries_fetched", &s.DictionariesFetched},
 		statisticsRow{"dictionaries_put_back", &s.DictionariesPutBack},
+		statisticsRow{"dictionaries_mended", &s.DictionariesMended},
 	)
 }
 
-// sampled is how many operations one that is timed stands for: reading the clock each time would cost more than small
-// values do. It is a prime, so that attempts that recur, as one in 16 or 64 values that hardly ever shrink, are timed as
-// often as what is between them.
+// sampled is the number of operations that one which is timed stands for: reading the clock each time would cost more
+// than small values do. It is a prime, so that attempts that recur, as one in 16 or 64 values that hardly ever shrink,
+// are timed as often as what is between them.
 const sampled = 61
 
 // stopwatch times one operation in 61, and not the first, which makes contexts.
 type stopwatch struct{ operations atomic.Uint32 }
 
-// running is when an operation was begun, if it is timed.
+// running is the beginning of an operation, if it is timed.
 type running struct{ since time.Time }
 
 func (s *stopwatch) start() running {

@@ -12,7 +12,7 @@ import (
 type zstdLevel struct {
 	from  int // The least level of the format.
 	level zstd.EncoderLevel
-	most  int // How many contexts there may be for values up to 1 MiB, and as many for longer ones.
+	most  int // Contexts for values up to 1 MiB, and as many for longer ones.
 }
 
 // The table of spec/envelope.md, the highest levels first. A level of the library stands for those at which the zstd in C
@@ -27,7 +27,7 @@ var zstdLevels = [...]zstdLevel{
 // oneSegment is the longest value whose frame is one segment, in bytes.
 const oneSegment = 1 << 20
 
-// decodedOverAlloc is what the library wants behind a value to decode with its fastest code, in bytes.
+// decodedOverAlloc is the room that the library wants behind a value to decode with its fastest code, in bytes.
 const decodedOverAlloc = 16
 
 // plainCompressors are for frames without a dictionary.

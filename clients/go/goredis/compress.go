@@ -39,7 +39,16 @@ func Compress(client redis.UniversalClient, options compression.Options) (*compr
 			Allowed: "it is off for a client that compresses, as go-redis sends commands before hooks see them with it",
 		}
 	}
-	compressor, err := compression.New(kind.server, options)
+	server := kind.server
+	if options.DictionaryDatabase != nil && kind.inDatabase == nil {
+		return nil, &envelope.OptionError{
+			Option: "DictionaryDatabase", Value: *options.DictionaryDatabase, Allowed: "leave it out for a cluster and for a Ring",
+		}
+	}
+	if options.DictionaryDatabase != nil {
+		server = kind.inDatabase(*options.DictionaryDatabase)
+	}
+	compressor, err := compression.New(server, options)
 	if err != nil {
 		return nil, err
 	}
@@ -47,11 +56,13 @@ func Compress(client redis.UniversalClient, options compression.Options) (*compr
 	return compressor, nil
 }
 
-// kind is what there is to know of a kind of clients.
+// kind is a kind of clients.
 type kind struct {
 	// server is the way to dictionaries.
 	server catalogue.Server
-	// automatic is how the client makes pipelines of single commands, if it was told.
+	// inDatabase is the way to those in another database; nil where there is no other.
+	inDatabase func(number int) catalogue.Server
+	// automatic has the options for pipelines of single commands, if the client was given some.
 	automatic *redis.AutoPipelineOptions
 	// add adds a hook to every connection pool of the client: values are encoded where commands are sent, so that
 	// whatever sends them again starts with what the application gave.
@@ -64,11 +75,11 @@ func kindOf(client redis.UniversalClient) (kind, error) {
 	}
 	switch client := client.(type) {
 	case *redis.Client:
-		return kind{newNodeServer(client), client.Options().AutoPipelineOptions, client.AddHook}, nil
+		return kind{newNodeServer(client), func(number int) catalogue.Server { return newDatabaseServer(client, number) }, client.Options().AutoPipelineOptions, client.AddHook}, nil
 	case *redis.ClusterClient:
-		return kind{clusterServer{client}, client.Options().AutoPipelineOptions, func(hook redis.Hook) { addToNodes(client, hook) }}, nil
+		return kind{clusterServer{client}, nil, client.Options().AutoPipelineOptions, func(hook redis.Hook) { addToNodes(client, hook) }}, nil
 	case *redis.Ring:
-		return kind{server{client}, nil, func(hook redis.Hook) { addToNodes(client, hook) }}, nil
+		return kind{server{client}, nil, nil, func(hook redis.Hook) { addToNodes(client, hook) }}, nil
 	}
 	return kind{}, fmt.Errorf("goredis: a %T cannot be compressed: give a *redis.Client, *redis.ClusterClient or *redis.Ring", client)
 }

@@ -117,17 +117,6 @@ func TestWhoGoesBackToNoCompressionReadsWithDictionariesAndWritesWithout(t *test
 	}
 }
 
-func TestADictionaryIsUsedOneRefreshAfterItWasPublished(t *testing.T) {
-	address := servers.Valkey(t)
-	profiles := dictionary(t, "profiles")
-	made := open(t, address, compression.Options{UseCatalogue: true, DictionaryRefresh: time.Hour})
-	publish(t, made.plain, "*", profiles, fmt.Sprintf(`, "published_at": %d`, time.Now().Unix()))
-	ok(t, made.client.Set(ctx, "user:1", profile(1), 0).Err())
-	servers.Eventually(t, "the dictionary is not at hand", func() bool { return len(made.compressor.Dictionaries().Held()) == 1 })
-	ok(t, made.client.Set(ctx, "user:1", profile(1), 0).Err())
-	same(t, usedBy(made.plain, "user:1"), uint32(0))
-}
-
 func TestAGivenDictionaryIsPutBesideTheDataAndThenUsed(t *testing.T) {
 	address := servers.Valkey(t)
 	profiles := dictionary(t, "profiles")
@@ -138,12 +127,6 @@ func TestAGivenDictionaryIsPutBesideTheDataAndThenUsed(t *testing.T) {
 	t.Run("and put back after FLUSHALL", func(t *testing.T) {
 		ok(t, writer.plain.FlushAll(ctx).Err())
 		servers.Eventually(t, "it was not put back", func() bool { return writer.plain.Exists(ctx, keyOf(profiles.ID())).Val() == 1 })
-	})
-	t.Run("but not when it is forgotten", func(t *testing.T) {
-		ok(t, writer.plain.Set(ctx, "{snugly}:dicts", fmt.Sprintf(`{"version": 1, "forgotten": [%d]}`, profiles.ID()), 0).Err())
-		ok(t, writer.plain.Del(ctx, keyOf(profiles.ID())).Err())
-		eventuallyWrites(t, writer.client, writer.plain, "anything", 0)
-		same(t, writer.plain.Exists(ctx, keyOf(profiles.ID())).Val(), int64(0))
 	})
 }
 
@@ -157,51 +140,20 @@ func TestReadersKeepWhatTheyHaveRead(t *testing.T) {
 	same(t, reader.client.Get(ctx, "user:1").Val(), profile(1))
 	ok(t, reader.plain.Del(ctx, keyOf(profiles.ID())).Err())
 	servers.Eventually(t, "it was not put back", func() bool { return reader.plain.Exists(ctx, keyOf(profiles.ID())).Val() == 1 })
-	t.Run("until the catalogue says that it is forgotten", func(t *testing.T) {
-		ok(t, reader.plain.Set(ctx, "{snugly}:dicts", fmt.Sprintf(`{"version": 1, "forgotten": [%d]}`, profiles.ID()), 0).Err())
-		ok(t, reader.plain.Del(ctx, keyOf(profiles.ID())).Err())
-		servers.Eventually(t, "it is still at hand", func() bool { return len(reader.compressor.Dictionaries().Held()) == 0 })
-	})
 }
 
 func TestADictionaryThatIsNotThereIsAnErrorWithItsID(t *testing.T) {
-	profiles, orders := dictionary(t, "profiles"), dictionary(t, "orders")
-	made := open(t, servers.Valkey(t), compression.Options{DictionaryRefresh: quick})
-	writer, err := envelope.New(envelope.Options{Dictionaries: envelope.Only(profiles)})
-	ok(t, err)
-	ok(t, made.plain.Set(ctx, "user:1", writer.Encode(nil, []byte(profile(1))), 0).Err())
-	for name, content := range map[string][]byte{"nothing": nil, "another one": orders.Bytes(), "no dictionary": []byte("whatever")} {
-		if content != nil {
-			ok(t, made.plain.Set(ctx, keyOf(profiles.ID()), content, 0).Err())
-		}
-		err := made.client.Get(ctx, "user:1").Err()
-		var undecodable *envelope.UndecodableError
-		if !errors.As(err, &undecodable) || undecodable.Kind != envelope.DictionaryMissing || undecodable.Dictionary != profiles.ID() || undecodable.Key != "user:1" {
-			t.Errorf("%s: got %v", name, err)
-		}
-		if !strings.Contains(err.Error(), fmt.Sprintf("the key %q", keyOf(profiles.ID()))) {
-			t.Errorf("%s: %v does not say where it was looked for", name, err)
-		}
-	}
-	t.Run("until it comes", func(t *testing.T) {
-		ok(t, made.plain.Set(ctx, keyOf(profiles.ID()), profiles.Bytes(), 0).Err())
-		servers.Eventually(t, "it is not found", func() bool { return made.client.Get(ctx, "user:1").Val() == profile(1) })
-	})
-}
-
-func TestADictionaryThatComesLaterIsWaitedFor(t *testing.T) {
 	profiles := dictionary(t, "profiles")
-	made := open(t, servers.Valkey(t), patient)
-	writer, err := envelope.New(envelope.Options{Dictionaries: envelope.Only(profiles)})
-	ok(t, err)
-	ok(t, made.plain.Set(ctx, "user:1", writer.Encode(nil, []byte(profile(1))), 0).Err())
-	read := make(chan string)
-	go func() { read <- made.client.Get(ctx, "user:1").Val() }()
-	servers.Eventually(t, "nobody looks for it", func() bool {
-		return counted(t, made.plain, "commandstats", "cmdstat_get:calls") >= 3
-	})
-	ok(t, made.plain.Set(ctx, keyOf(profiles.ID()), profiles.Bytes(), 0).Err())
-	same(t, <-read, profile(1))
+	made := open(t, servers.Valkey(t), compression.Options{})
+	store(t, made.plain, "user:1", 1, profiles)
+	err := made.client.Get(ctx, "user:1").Err()
+	var undecodable *envelope.UndecodableError
+	if !errors.As(err, &undecodable) || undecodable.Kind != envelope.DictionaryMissing || undecodable.Dictionary != profiles.ID() || undecodable.Key != "user:1" {
+		t.Fatalf("got %v", err)
+	}
+	if !strings.Contains(err.Error(), fmt.Sprintf("the key %q", keyOf(profiles.ID()))) {
+		t.Errorf("%v does not say where it was looked for", err)
+	}
 }
 
 func TestAFetchNeedsNoConnectionOfThePool(t *testing.T) {
@@ -234,24 +186,6 @@ func TestWithoutPermissionDictionariesAreOff(t *testing.T) {
 	same(t, strings.Count(logged.String(), "WARN"), 1)
 	ok(t, plain.Do(ctx, "acl", "setuser", "limited", "~*").Err())
 	eventuallyWrites(t, made.client, plain, "user:1", profiles.ID())
-}
-
-func TestAReaderThatGetsItsPermissionBackReadsWithDictionaries(t *testing.T) {
-	address := servers.Valkey(t)
-	profiles := dictionary(t, "profiles")
-	plain := open(t, address, compression.Options{}).plain
-	writer, err := envelope.New(envelope.Options{Dictionaries: envelope.Only(profiles)})
-	ok(t, err)
-	ok(t, plain.MSet(ctx, keyOf(profiles.ID()), profiles.Bytes(), "user:1", writer.Encode(nil, []byte(profile(1)))).Err())
-	ok(t, plain.Do(ctx, "acl", "setuser", "limited", "on", ">secret", "~user:*", "+@all").Err())
-	made := open(t, address, compression.Options{DictionaryRefresh: quick}, func(settings *redis.Options) {
-		settings.Username, settings.Password = "limited", "secret"
-	})
-	if _, err := made.client.Get(ctx, "user:1").Result(); err == nil {
-		t.Fatal("it was read without its dictionary")
-	}
-	ok(t, plain.Do(ctx, "acl", "setuser", "limited", "~*").Err())
-	servers.Eventually(t, "the permission is back", func() bool { return made.client.Get(ctx, "user:1").Val() == profile(1) })
 }
 
 // lockedBuffer is what a logger writes to while a test reads.
@@ -295,7 +229,7 @@ func TestNothingIsLookedAfterWhenTheClientIsClosed(t *testing.T) {
 	made.client.Close()
 	servers.Eventually(t, "somebody still looks after dictionaries", func() bool {
 		goroutines := make([]byte, 1<<20)
-		return !bytes.Contains(goroutines[:runtime.Stack(goroutines, true)], []byte("catalogue.(*Keeper).keep"))
+		return !bytes.Contains(goroutines[:runtime.Stack(goroutines, true)], []byte("catalogue.(*DictionaryManager).refreshLoop"))
 	})
 }
 

@@ -19,7 +19,9 @@ var address = "localhost:6379"
 func ExampleCompress() {
 	client := redis.NewClient(&redis.Options{Addr: address})
 	defer client.Close()
-	compressor, err := goredis.Compress(client, compression.Options{})
+	compressor, err := goredis.Compress(client, compression.Options{
+		ExistingEnvelopes: envelope.Wrap, // for values that end users make
+	})
 	if err != nil {
 		panic(err)
 	}
@@ -40,7 +42,10 @@ func ExampleCompress() {
 func ExampleCompress_cluster() {
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{address}})
 	defer cluster.Close()
-	compressor, err := goredis.Compress(cluster, compression.Options{Backend: envelope.LZ4})
+	compressor, err := goredis.Compress(cluster, compression.Options{
+		Backend:           envelope.LZ4,
+		ExistingEnvelopes: envelope.Wrap,
+	})
 	if err != nil {
 		panic(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -40,6 +41,16 @@ func store(t testing.TB, plain *redis.Client, key string, number int, with *enve
 	ok(t, plain.Set(ctx, key, codec.Encode(nil, []byte(profile(number))), 0).Err())
 }
 
+// nameInCatalogue has the catalogue name dictionaries, which are not there.
+func nameInCatalogue(t testing.TB, plain redis.Cmdable, missing ...*envelope.Dictionary) {
+	t.Helper()
+	rows := make([]string, len(missing))
+	for at, each := range missing {
+		rows[at] = fmt.Sprintf(`{"id": %d, "pattern": "*"}`, each.ID())
+	}
+	ok(t, plain.Set(ctx, "{snugly}:dicts", `{"version": 1, "dictionaries": [`+strings.Join(rows, ", ")+`]}`, 0).Err())
+}
+
 // counted is a number that INFO gives.
 func counted(t testing.TB, plain *redis.Client, section, name string) int {
 	t.Helper()
@@ -59,10 +70,13 @@ func isAtWork(function string) bool {
 
 func TestDictionariesThatAreNotThereTakeOneConnectionForAsLongAsSomebodyWaits(t *testing.T) {
 	made := open(t, servers.Valkey(t), patient, func(settings *redis.Options) { settings.PoolSize = 2 })
-	const several = 100
+	const several = 10
+	var missing []*envelope.Dictionary
 	for number := range several {
-		store(t, made.plain, fmt.Sprint("key:", number), number, unpublished(t, uint32(number)))
+		missing = append(missing, unpublished(t, uint32(number)))
+		store(t, made.plain, fmt.Sprint("key:", number), number, missing[number])
 	}
+	nameInCatalogue(t, made.plain, missing...)
 	ok(t, made.plain.ConfigResetStat(ctx).Err())
 	waiting, leave := context.WithCancel(ctx)
 	defer leave()
@@ -88,57 +102,7 @@ func TestDictionariesThatAreNotThereTakeOneConnectionForAsLongAsSomebodyWaits(t 
 	servers.Eventually(t, "the connection stays open", func() bool {
 		return counted(t, made.plain, "clients", "connected_clients") <= 3
 	})
-	servers.Eventually(t, "somebody still looks", func() bool { return !isAtWork("(*search)") })
-}
-
-func TestWhoLeavesDoesNotTakeTheDictionaryFromOthers(t *testing.T) {
-	made := open(t, servers.Valkey(t), patient)
-	missing := unpublished(t, 1)
-	store(t, made.plain, "key", 1, missing)
-	waiting, leave := context.WithCancel(ctx)
-	left, read := make(chan error), make(chan string)
-	go func() { left <- made.client.Get(waiting, "key").Err() }()
-	go func() { read <- made.client.Get(ctx, "key").Val() }()
-	servers.Eventually(t, "nobody looks", func() bool { return counted(t, made.plain, "commandstats", "cmdstat_get:calls") >= 4 })
-	leave()
-	<-left
-	ok(t, made.plain.Set(ctx, keyOf(missing.ID()), missing.Bytes(), 0).Err())
-	same(t, <-read, profile(1))
-}
-
-func TestThatADictionaryIsMissingIsRememberedThoughEverybodyWhoAskedHasLeft(t *testing.T) {
-	// A second and a half, at the least.
-	made := open(t, servers.Valkey(t), compression.Options{DictionaryRefresh: 100 * time.Millisecond})
-	store(t, made.plain, "key", 1, unpublished(t, 1))
-	read := func() (time.Duration, error) {
-		waiting, leave := context.WithTimeout(ctx, 400*time.Millisecond)
-		defer leave()
-		started := time.Now()
-		err := made.client.Get(waiting, "key").Err()
-		return time.Since(started), err
-	}
-	servers.Eventually(t, "every read waits for its whole time", func() bool {
-		took, err := read()
-		if err == nil {
-			t.Fatal("a value was read without its dictionary")
-		}
-		return took < 100*time.Millisecond
-	})
-}
-
-func TestADictionaryIsFoundWhileAnotherOneIsLookedFor(t *testing.T) {
-	made := open(t, servers.Valkey(t), patient)
-	store(t, made.plain, "never", 1, unpublished(t, 1))
-	later := unpublished(t, 2)
-	store(t, made.plain, "later", 2, later)
-	waiting, leave := context.WithCancel(ctx)
-	left := make(chan error)
-	go func() { left <- made.client.Get(waiting, "never").Err() }()
-	servers.Eventually(t, "nobody looks", func() bool { return isAtWork("(*search)") })
-	ok(t, made.plain.Set(ctx, keyOf(later.ID()), later.Bytes(), 0).Err())
-	same(t, made.client.Get(ctx, "later").Val(), profile(2))
-	leave()
-	<-left
+	servers.Eventually(t, "somebody still looks", func() bool { return !isAtWork("(*DictionaryManager).search") })
 }
 
 func TestTheDictionariesThatOneReplyNeedsAreFetchedTogether(t *testing.T) {
@@ -169,6 +133,7 @@ func TestTheDictionariesThatOneReplyNeedsAreFetchedTogether(t *testing.T) {
 			published := unpublished(t, 2)
 			store(t, made.plain, "never", 1, unpublished(t, 1))
 			store(t, made.plain, "published", 2, published)
+			nameInCatalogue(t, made.plain, unpublished(t, 1))
 			ok(t, made.plain.Set(ctx, keyOf(published.ID()), published.Bytes(), 0).Err())
 			waiting, leave := context.WithCancel(ctx)
 			left := make(chan struct{})
@@ -186,13 +151,14 @@ func TestTheDictionariesThatOneReplyNeedsAreFetchedTogether(t *testing.T) {
 func TestClosingEndsAFetchOfAServerThatSaysNothing(t *testing.T) {
 	made := open(t, servers.Valkey(t), patient)
 	store(t, made.plain, "key", 1, unpublished(t, 1))
+	nameInCatalogue(t, made.plain, unpublished(t, 1))
 	read := make(chan error)
 	go func() { read <- made.client.Get(ctx, "key").Err() }()
 	servers.Eventually(t, "nobody looks", func() bool { return isAtWork("") })
 	ok(t, made.plain.Do(ctx, "client", "pause", 60_000, "all").Err())
-	servers.Eventually(t, "nobody asks", func() bool { return isAtWork("(*Keeper).get") })
+	servers.Eventually(t, "nobody asks", func() bool { return isAtWork("send(") })
 	made.compressor.Close()
-	if isAtWork("(*Keeper).get") {
+	if isAtWork("send(") {
 		t.Error("somebody still looks")
 	}
 	if err := <-read; err == nil {

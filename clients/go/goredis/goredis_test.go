@@ -439,7 +439,7 @@ func TestOfAWrittenOutTransactionWithARefusedCommandNothingIsRun(t *testing.T) {
 		same(t, made.plain.Exists(ctx, "key").Val(), int64(0))
 		same(t, conn.Do(ctx, "Exec").Err().Error(), "ERR EXEC without MULTI")
 
-		// What was refused before a transaction, or in one that was ended, or on another connection, does not count.
+		// A refusal before a transaction, or in one that was ended, or on another connection, does not count.
 		other := made.client.Conn()
 		defer other.Close()
 		ok(t, other.Do(ctx, "multi").Err())

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net"
 	"slices"
 
 	"github.com/redis/go-redis/v9"
@@ -21,8 +22,16 @@ type hook struct {
 // errNotSent is for the commands of a transaction of which another one is refused.
 var errNotSent = errors.New("not sent: another command of the transaction is refused because compression is on")
 
-// DialHook changes nothing.
-func (h *hook) DialHook(next redis.DialHook) redis.DialHook { return next }
+// DialHook sees that the server may have been another one before.
+func (h *hook) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		connection, err := next(ctx, network, address)
+		if err == nil {
+			h.compressor.Dictionaries().Connected()
+		}
+		return connection, err
+	}
+}
 
 // ProcessHook is for single commands. It is called at least once for each client, Conn and Tx.
 func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {

@@ -36,7 +36,10 @@ func textsOf(set map[string]struct{}) (list []any) {
 func setOf(list []any) map[string]struct{} {
 	set := make(map[string]struct{}, len(list))
 	for _, text := range list {
-		set[text.(string)] = struct{}{}
+		// A text that is missed is left out.
+		if text, isThere := text.(string); isThere {
+			set[text] = struct{}{}
+		}
 	}
 	return set
 }
@@ -53,8 +56,11 @@ func pairsOf[V any](fields map[string]V) []any {
 func mapOf[V any](list []any) map[string]V {
 	fields := make(map[string]V, len(list)/2)
 	for at := 0; at < len(list); at += 2 {
-		value, _ := list[at+1].(V)
-		fields[list[at].(string)] = value
+		// A text that is missed is left out.
+		value, isThere := list[at+1].(V)
+		if isThere || any(value) == nil {
+			fields[list[at].(string)] = value
+		}
 	}
 	return fields
 }

@@ -2,6 +2,9 @@ package goredis
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"unsafe"
 
 	"github.com/redis/go-redis/v9"
 
@@ -15,6 +18,7 @@ type restoration struct {
 	keys      []int
 	arguments arguments
 	queued    []restoration // Of EXEC: what is to be done with each element.
+	hasMissed bool          // A text of the reply is missed.
 }
 
 func (r *restoration) isNothing() bool { return r.shape == nil && r.queued == nil }
@@ -47,22 +51,18 @@ func (r *restoration) restore(command redis.Cmder, text restoreText) error {
 	}
 	switch command := given(command).(type) {
 	case *redis.StringCmd:
-		value, err := text(command.Val(), r.key())
-		if err != nil {
-			return err
-		}
-		command.SetVal(value)
+		return r.restoreAlone(command, text)
 	case *redis.StatusCmd:
 		// SET with GET.
-		value, err := text(command.Val(), r.key())
-		if err != nil {
-			return err
-		}
-		command.SetVal(value)
+		return r.restoreAlone(command, text)
 	case *redis.Cmd:
 		reply := command.Val()
+		hadReply := reply != nil
 		err := r.walk(&reply, text)
 		command.SetVal(reply)
+		if err == nil && reply == nil && hadReply {
+			return redis.Nil
+		}
 		return err
 	case *redis.SliceCmd:
 		var reply any = command.Val()
@@ -72,18 +72,34 @@ func (r *restoration) restore(command redis.Cmder, text restoreText) error {
 		return r.walk(&reply, text)
 	case *redis.StringSliceCmd:
 		var reply any = command.Val()
-		return r.walk(&reply, text)
+		err := r.walk(&reply, text)
+		if r.hasMissed {
+			command.SetVal(slices.DeleteFunc(command.Val(), isMissed))
+		}
+		return err
 	case *redis.MapStringStringCmd:
 		return restoreFields(command.Val(), r.key(), text)
 	case *redis.KeyValueSliceCmd:
 		pairs := command.Val()
-		return restoreEach(len(pairs), r.key(), text, func(at int) *string { return &pairs[at].Value })
+		err := r.restoreEach(len(pairs), r.key(), text, func(at int) *string { return &pairs[at].Value })
+		if r.hasMissed {
+			command.SetVal(slices.DeleteFunc(pairs, func(pair redis.KeyValue) bool { return isMissed(pair.Value) }))
+		}
+		return err
 	case *redis.ScanCmd:
-		page, _ := command.Val()
-		return restoreEach(len(page)/2, r.key(), text, func(at int) *string { return &page[2*at+1] })
+		page, cursor := command.Val()
+		err := r.restoreEach(len(page)/2, r.key(), text, func(at int) *string { return &page[2*at+1] })
+		if r.hasMissed {
+			command.SetVal(withoutMissed(page), cursor)
+		}
+		return err
 	case *redis.KeyValuesCmd:
 		key, values := command.Val()
-		return restoreEach(len(values), key, text, func(at int) *string { return &values[at] })
+		err := r.restoreEach(len(values), key, text, func(at int) *string { return &values[at] })
+		if r.hasMissed {
+			command.SetVal(key, slices.DeleteFunc(values, isMissed))
+		}
+		return err
 	case *redis.XMessageSliceCmd:
 		return restoreMessages(command.Val(), r.key(), text)
 	case *redis.XStreamSliceCmd:
@@ -99,8 +115,15 @@ func (r *restoration) restore(command redis.Cmder, text restoreText) error {
 		messages, _, _ := command.Val()
 		return restoreMessages(messages, r.key(), text)
 	case *redis.StringSliceSliceCmd:
-		var reply any = listOf(command.Val())
-		return r.walk(&reply, text)
+		lists := command.Val()
+		var reply any = listOf(lists)
+		err := r.walk(&reply, text)
+		for at := range lists {
+			if r.hasMissed {
+				lists[at] = slices.DeleteFunc(lists[at], isMissed)
+			}
+		}
+		return err
 	case *redis.StringStructMapCmd:
 		return throughList(r, text, command, textsOf, setOf)
 	case *redis.MapStringInterfaceCmd:
@@ -131,33 +154,69 @@ func (r *restoration) restoreQueued(command redis.Cmder, text restoreText) error
 	return nil
 }
 
-// restoreText gives the value of what was stored at a key.
+// restoreAlone restores a reply that is one value.
+func (r *restoration) restoreAlone(command valued[string], text restoreText) error {
+	value, err := text(command.Val(), r.key())
+	if errors.Is(err, compression.ErrMiss) {
+		command.SetVal("")
+		return redis.Nil
+	}
+	if err == nil {
+		command.SetVal(value)
+	}
+	return err
+}
+
+// missed is what takes the place of a text that is missed where only texts can be, until it is left out. It is known by
+// where it is: nothing that a server sends is there.
+var missed = string([]byte{'!'})
+
+func isMissed(text string) bool {
+	return len(text) == len(missed) && unsafe.StringData(text) == unsafe.StringData(missed)
+}
+
+// withoutMissed leaves out the pairs of names and values whose values are missed.
+func withoutMissed(pairs []string) []string {
+	kept := pairs[:0]
+	for at := 0; at+1 < len(pairs); at += 2 {
+		if !isMissed(pairs[at+1]) {
+			kept = append(kept, pairs[at], pairs[at+1])
+		}
+	}
+	return kept
+}
+
+// restoreText gives the value of what was stored at a key. The error is compression.ErrMiss for what is not to be seen.
 type restoreText func(stored, key string) (string, error)
 
 // restoring gives the values of the replies that see shows. When it meets the first that needs a dictionary which is not at
 // hand, it has those of all fetched together.
 func restoring(ctx context.Context, compressor *compression.Compressor, see func(text restoreText)) restoreText {
 	isGathered := false
+	reply := compressor.Reply(ctx)
 	return func(stored, key string) (string, error) {
-		if !isGathered && compressor.IsDictionaryMissing(stored) {
+		if !isGathered && reply.NeedsDictionary(stored) {
 			isGathered = true
-			compressor.Gather(ctx, func(yield func(stored string) bool) {
+			reply.Gather(func(yield func(stored string) bool) {
 				see(func(stored, _ string) (string, error) {
 					yield(stored)
 					return stored, nil
 				})
 			})
 		}
-		return compressor.Restore(ctx, key, stored)
+		return reply.Restore(key, stored)
 	}
 }
 
 // restoreEach restores so many texts, each in its place.
-func restoreEach(count int, key string, text restoreText, place func(at int) *string) error {
+func (r *restoration) restoreEach(count int, key string, text restoreText, place func(at int) *string) error {
 	for at := range count {
 		stored := place(at)
 		value, err := text(*stored, key)
-		if err != nil {
+		switch {
+		case errors.Is(err, compression.ErrMiss):
+			r.hasMissed, value = true, missed
+		case err != nil:
 			return err
 		}
 		*stored = value
@@ -168,7 +227,11 @@ func restoreEach(count int, key string, text restoreText, place func(at int) *st
 func restoreFields(fields map[string]string, key string, text restoreText) error {
 	for field, stored := range fields {
 		value, err := text(stored, key)
-		if err != nil {
+		switch {
+		case errors.Is(err, compression.ErrMiss):
+			delete(fields, field)
+			continue
+		case err != nil:
 			return err
 		}
 		fields[field] = value
@@ -184,7 +247,11 @@ func restoreMessages(messages []redis.XMessage, key string, text restoreText) er
 				continue
 			}
 			value, err := text(stored, key)
-			if err != nil {
+			switch {
+			case errors.Is(err, compression.ErrMiss):
+				delete(message.Values, field)
+				continue
+			case err != nil:
 				return err
 			}
 			message.Values[field] = value
@@ -202,7 +269,12 @@ func (r *restoration) walk(reply *any, text restoreText) error {
 	return r.shape.Walk(part{reply}, keys, func(reply commands.Reply, key string) error {
 		stored, _ := reply.Text()
 		value, err := text(stored, key)
-		if err != nil {
+		switch {
+		case errors.Is(err, compression.ErrMiss):
+			r.hasMissed = true
+			reply.(slot).clear()
+			return nil
+		case err != nil:
 			return err
 		}
 		if value != stored {
@@ -216,12 +288,16 @@ func (r *restoration) walk(reply *any, text restoreText) error {
 type slot interface {
 	commands.Reply
 	put(value string)
+	// clear has nothing there.
+	clear()
 }
 
 // part is a reply, or an element of an array. It is one pointer, so that there is nothing to allocate for each.
 type part struct{ place *any }
 
 func (p part) put(value string) { *p.place = value }
+
+func (p part) clear() { *p.place = nil }
 
 // Text gives a bulk string.
 func (p part) Text() (string, bool) {
@@ -258,6 +334,8 @@ type textPart struct{ place *string }
 
 func (t textPart) put(value string) { *t.place = value }
 
+func (t textPart) clear() { *t.place = missed }
+
 // Text is the text.
 func (t textPart) Text() (string, bool) { return *t.place, true }
 
@@ -274,3 +352,5 @@ type field struct {
 }
 
 func (f field) put(value string) { f.of[f.key] = value }
+
+func (f field) clear() { delete(f.of, f.key) }

@@ -17,10 +17,10 @@ import (
 // arguments are those of a command, as go-redis has them.
 type arguments []any
 
-// Len is how many there are, with the name.
+// Len is their number, with the name.
 func (a arguments) Len() int { return len(a) }
 
-// Text is what is sent for one, if it can be a word or a key.
+// Text is that of one, as it is sent, if it can be a word or a key.
 func (a arguments) Text(at int) string {
 	if content, isContent := valueOf(a[at]); isContent {
 		return textOf(content)

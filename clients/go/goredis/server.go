@@ -17,53 +17,52 @@ type plain struct{ redis.Cmder }
 // processor sends commands.
 type processor interface {
 	Process(ctx context.Context, command redis.Cmder) error
+	Pipeline() redis.Pipeliner
 }
 
 // server is the way to dictionaries by a client.
 type server struct{ client processor }
 
-func (s server) Get(ctx context.Context, key string) ([]byte, error) {
-	command := redis.NewStringCmd(ctx, "get", key)
-	err := s.client.Process(ctx, plain{command})
-	if errors.Is(err, redis.Nil) {
-		return nil, nil
+// Send sends one command as such, so that it is sent again as any other of the client's.
+func (s server) Send(ctx context.Context, commands [][]string) ([]any, error) {
+	batch := make([]*redis.Cmd, len(commands))
+	for at, command := range commands {
+		arguments := make([]any, len(command))
+		for at, argument := range command {
+			arguments[at] = argument
+		}
+		batch[at] = redis.NewCmd(ctx, arguments...)
 	}
-	if err != nil {
-		return nil, translated(err)
+	if len(batch) == 1 {
+		_ = s.client.Process(ctx, plain{batch[0]})
+		return repliesTo(batch)
 	}
-	return command.Bytes()
+	pipeline := s.client.Pipeline()
+	for _, command := range batch {
+		_ = pipeline.Process(ctx, plain{command})
+	}
+	_, _ = pipeline.Exec(ctx)
+	return repliesTo(batch)
 }
 
-func (s server) Touch(ctx context.Context, key string) (bool, error) {
-	command := redis.NewIntCmd(ctx, "touch", key)
-	if err := s.client.Process(ctx, command); err != nil {
-		return false, translated(err)
+// repliesTo are those of commands that were sent, as the catalogue knows them. The error is for one that has none.
+func repliesTo(batch []*redis.Cmd) ([]any, error) {
+	replies := make([]any, len(batch))
+	for at, command := range batch {
+		var reply redis.Error
+		switch err := command.Err(); {
+		case errors.Is(err, redis.Nil):
+		case errors.Is(err, redis.ErrClosed):
+			return nil, catalogue.ErrClosed
+		case errors.As(err, &reply):
+			replies[at] = &catalogue.ReplyError{Message: err.Error()}
+		case err != nil:
+			return nil, err
+		default:
+			replies[at] = command.Val()
+		}
 	}
-	return command.Val() > 0, nil
-}
-
-func (s server) SetNX(ctx context.Context, key string, value []byte) (bool, error) {
-	command := redis.NewStatusCmd(ctx, "set", key, value, "nx")
-	err := s.client.Process(ctx, plain{command})
-	if errors.Is(err, redis.Nil) {
-		return false, nil
-	}
-	if err != nil {
-		return false, translated(err)
-	}
-	return true, nil
-}
-
-// translated is an error as the catalogue knows it.
-func translated(err error) error {
-	var reply redis.Error
-	switch {
-	case errors.Is(err, redis.ErrClosed):
-		return catalogue.ErrClosed
-	case errors.As(err, &reply):
-		return &catalogue.ReplyError{Message: err.Error()}
-	}
-	return err
+	return replies, nil
 }
 
 // Aside is the same way: there is no telling which node a client would have to be made for.
@@ -79,6 +78,8 @@ type nodeServer struct {
 func newNodeServer(client *redis.Client) *nodeServer {
 	options := *client.Options()
 	options.PoolSize, options.MinIdleConns, options.MaxIdleConns, options.MaxActiveConns = 1, 0, 0, 0
+	// Its pipelines have no connections of their own.
+	options.PipelinePoolSize, options.PipelineReadBufferSize, options.PipelineWriteBufferSize = -1, 0, 0
 	options.ContextTimeoutEnabled = true
 	options.ClientSideCacheConfig, options.ClientSideCache = nil, nil
 	options.PushNotificationProcessor = nil
@@ -93,44 +94,85 @@ func (s *nodeServer) Aside() (catalogue.Server, func()) {
 	return server{own}, func() { _ = own.Close() }
 }
 
+// databaseServer is that of a client of one server whose dictionaries are in another database: a client of that one, which
+// ends with the compressor.
+type databaseServer struct {
+	*nodeServer
+	own *redis.Client
+}
+
+func newDatabaseServer(client *redis.Client, number int) databaseServer {
+	node := newNodeServer(client)
+	node.options.DB = number
+	options := node.options
+	own := redis.NewClient(&options)
+	node.server = server{own}
+	return databaseServer{node, own}
+}
+
+// Close closes the client.
+func (s databaseServer) Close() error { return s.own.Close() }
+
 // clusterServer is that of a client of a cluster: the primaries that it knows.
 type clusterServer struct{ client *redis.ClusterClient }
 
-// mostRedirections is how often another node is asked, for a cluster that changes.
+// mostRedirections is the most times that nodes are asked, in a cluster that changes.
 const mostRedirections = 3
 
-func (s clusterServer) Get(ctx context.Context, key string) (value []byte, err error) {
-	return onPrimary(ctx, s.client, key, func(node server) ([]byte, error) { return node.Get(ctx, key) })
+// Send asks the primary of each key. What a node says to be elsewhere is sent again.
+func (s clusterServer) Send(ctx context.Context, commands [][]string) ([]any, error) {
+	replies := make([]any, len(commands))
+	left := make([]int, len(commands))
+	for at := range left {
+		left[at] = at
+	}
+	for range mostRedirections {
+		var err error
+		if left, err = s.sendOnce(ctx, commands, left, replies); err != nil || len(left) == 0 {
+			return replies, err
+		}
+		s.client.ReloadState(ctx)
+	}
+	return replies, nil
 }
 
-func (s clusterServer) Touch(ctx context.Context, key string) (bool, error) {
-	return onPrimary(ctx, s.client, key, func(node server) (bool, error) { return node.Touch(ctx, key) })
-}
-
-func (s clusterServer) SetNX(ctx context.Context, key string, value []byte) (bool, error) {
-	return onPrimary(ctx, s.client, key, func(node server) (bool, error) { return node.SetNX(ctx, key, value) })
+// sendOnce sends the commands at some places, and returns the places of those whose keys are elsewhere.
+func (s clusterServer) sendOnce(ctx context.Context, commands [][]string, places []int, replies []any) (elsewhere []int, err error) {
+	byNode := map[*redis.Client][]int{}
+	for _, at := range places {
+		node, err := s.client.MasterForKey(ctx, commands[at][1])
+		if errors.Is(err, redis.ErrClosed) {
+			return nil, catalogue.ErrClosed
+		}
+		if err != nil {
+			return nil, err
+		}
+		byNode[node] = append(byNode[node], at)
+	}
+	for node, places := range byNode {
+		batch := make([][]string, len(places))
+		for at, place := range places {
+			batch[at] = commands[place]
+		}
+		answered, err := server{node}.Send(ctx, batch)
+		if err != nil {
+			return nil, err
+		}
+		for at, place := range places {
+			replies[place] = answered[at]
+			if isElsewhere(answered[at]) {
+				elsewhere = append(elsewhere, place)
+			}
+		}
+	}
+	return elsewhere, nil
 }
 
 // Aside is the same way, which has one connection more to each node if the client may open it.
 func (s clusterServer) Aside() (catalogue.Server, func()) { return s, func() {} }
 
-func onPrimary[T any](ctx context.Context, client *redis.ClusterClient, key string, ask func(node server) (T, error)) (found T, err error) {
-	for range mostRedirections {
-		node, nodeErr := client.MasterForKey(ctx, key)
-		if nodeErr != nil {
-			return found, translated(nodeErr)
-		}
-		found, err = ask(server{node})
-		var reply *catalogue.ReplyError
-		if !errors.As(err, &reply) || !isElsewhere(reply.Message) {
-			return found, err
-		}
-		client.ReloadState(ctx)
-	}
-	return found, err
-}
-
-// isElsewhere tells whether a node says that another one has the key.
-func isElsewhere(message string) bool {
-	return strings.HasPrefix(message, "MOVED ") || strings.HasPrefix(message, "ASK ") || strings.HasPrefix(message, "READONLY ")
+// isElsewhere tells whether a node replied that another one has the key.
+func isElsewhere(reply any) bool {
+	failure, isFailure := reply.(*catalogue.ReplyError)
+	return isFailure && (strings.HasPrefix(failure.Message, "MOVED ") || strings.HasPrefix(failure.Message, "ASK ") || strings.HasPrefix(failure.Message, "READONLY "))
 }

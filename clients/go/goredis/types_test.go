@@ -121,7 +121,7 @@ func TestRepliesAreRestoredInEachTypeThatFitsThem(t *testing.T) {
 				}
 				fits := 0
 				for _, of := range row.types {
-					// What a client reads that has written without compression.
+					// The reply to a client that has written without compression.
 					command := of(words...)
 					want, err := replyOf(t, opened.plain, command)
 					if err != nil {

@@ -66,7 +66,7 @@ func TestClosingTheClientOfANodeLeavesTheDictionariesToTheCluster(t *testing.T) 
 // isKept tells whether a goroutine looks after dictionaries, of any client.
 func isKept() bool {
 	goroutines := make([]byte, 1<<20)
-	return bytes.Contains(goroutines[:runtime.Stack(goroutines, true)], []byte("catalogue.(*Keeper).keep"))
+	return bytes.Contains(goroutines[:runtime.Stack(goroutines, true)], []byte("catalogue.(*DictionaryManager).refreshLoop"))
 }
 
 func TestAClusterFindsTheNodeAsTheCommandSays(t *testing.T) {
@@ -156,7 +156,7 @@ func TestWhatIsSentToAnotherNodeIsEncodedAndRestoredOnce(t *testing.T) {
 				send(t, client, key)
 				expectAnswered(t, owner, kind)
 				if kind == "ASK" {
-					// Whoever imports a slot answers for it only when it is its own.
+					// A node that imports a slot answers for it only when it is its own.
 					cluster.Give(t, slot, key, owner, other)
 				}
 				expectOnce(t, servers.Ask(t, other, "GET", key), page(1))

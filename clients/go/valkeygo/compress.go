@@ -3,11 +3,14 @@ package valkeygo
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/valkey-io/valkey-go"
 
+	"snugly.dev/go/catalogue"
 	"snugly.dev/go/compression"
+	"snugly.dev/go/envelope"
 	"snugly.dev/go/internal/commands"
 )
 
@@ -20,10 +23,24 @@ type Client struct {
 
 var _ valkey.Client = (*Client)(nil)
 
-// compressing is what a client compresses with.
+// compressing has what a client compresses with.
 type compressing struct {
 	*compression.Compressor
 	table *commands.Table
+	// isLost says that nothing was answered since a connection was lost.
+	isLost *atomic.Bool
+}
+
+// saw notes whether the server has answered. When it does again, it may be another one.
+func (c compressing) saw(result valkey.ValkeyResult) {
+	switch failure := result.NonValkeyError(); {
+	case failure == nil:
+		if c.isLost.Load() && c.isLost.CompareAndSwap(true, false) {
+			c.Dictionaries().Connected()
+		}
+	case !errors.Is(failure, context.Canceled) && !errors.Is(failure, context.DeadlineExceeded):
+		c.isLost.Store(true)
+	}
 }
 
 // Compress makes a client that compresses from one that does not, of one server, a Sentinel or a cluster. It returns an
@@ -32,14 +49,29 @@ func Compress(client valkey.Client, options compression.Options) (*Client, error
 	if errLayout != nil {
 		return nil, errLayout
 	}
-	compressor, err := compression.New(server{client}, options)
+	way, err := wayTo(client, options.DictionaryDatabase)
+	if err != nil {
+		return nil, err
+	}
+	compressor, err := compression.New(way, options)
 	if err != nil {
 		return nil, err
 	}
 	if client == nil {
 		return nil, errors.New("valkeygo: there is no client to compress: give one that valkey.NewClient has made")
 	}
-	return &Client{Client: client, compressor: compressing{compressor, commands.New(compressor.ValueTypes())}}, nil
+	return &Client{Client: client, compressor: compressing{compressor, commands.New(compressor.ValueTypes()), new(atomic.Bool)}}, nil
+}
+
+// wayTo is the way to dictionaries, in the client's own database or another one.
+func wayTo(client valkey.Client, database *int) (catalogue.Server, error) {
+	switch {
+	case database == nil || client == nil:
+		return server{client}, nil
+	case client.Mode() == valkey.ClientModeCluster:
+		return nil, &envelope.OptionError{Option: "DictionaryDatabase", Value: *database, Allowed: "leave it out for a cluster"}
+	}
+	return server{&databaseConnection{client: client, number: *database}}, nil
 }
 
 // Compressor counts what passed, and has the client's dictionaries.
@@ -60,8 +92,10 @@ func (c *Client) Do(ctx context.Context, command valkey.Completed) valkey.Valkey
 		return failed(err)
 	}
 	result := c.Client.Do(ctx, sent)
-	restoration.gather(ctx, c.compressor, result)
-	return restoration.restore(ctx, c.compressor, result)
+	c.compressor.saw(result)
+	reply := c.compressor.Reply(ctx)
+	restoration.gather(&reply, result)
+	return restoration.restore(&reply, result)
 }
 
 // DoMulti is that of a valkey.Client.
@@ -76,8 +110,10 @@ func (c *Client) DoCache(ctx context.Context, command valkey.Cacheable, ttl time
 		return failed(err)
 	}
 	result := c.Client.DoCache(ctx, command, ttl)
-	restoration.gather(ctx, c.compressor, result)
-	return restoration.restore(ctx, c.compressor, result)
+	c.compressor.saw(result)
+	reply := c.compressor.Reply(ctx)
+	restoration.gather(&reply, result)
+	return restoration.restore(&reply, result)
 }
 
 // DoMultiCache is that of a valkey.Client.
@@ -98,9 +134,10 @@ func (c *Client) DoMultiCache(ctx context.Context, multi ...valkey.CacheableTTL)
 		return results
 	}
 	received := c.Client.DoMultiCache(ctx, sent...)
-	gather(ctx, c.compressor, messagesOf(received), restorations)
+	reply := c.compressor.Reply(ctx)
+	gather(&reply, messagesOf(received), restorations)
 	for at, result := range received {
-		results[places[at]] = restorations[at].restore(ctx, c.compressor, result)
+		results[places[at]] = restorations[at].restore(&reply, result)
 	}
 	return results
 }
@@ -160,7 +197,7 @@ func (c *Client) Nodes() map[string]valkey.Client {
 	return nodes
 }
 
-// core is what sends commands.
+// core sends commands.
 type core interface {
 	B() valkey.Builder
 	Do(ctx context.Context, command valkey.Completed) valkey.ValkeyResult
@@ -198,14 +235,16 @@ func doMulti(ctx context.Context, compressor compressing, client core, multi []v
 		return results
 	}
 	received := client.DoMulti(ctx, sent...)
-	gather(ctx, compressor, messagesOf(received), restorations)
+	compressor.saw(received[0])
+	reply := compressor.Reply(ctx)
+	gather(&reply, messagesOf(received), restorations)
 	for at, result := range received {
-		results[places[at]] = within.restore(ctx, compressor, restorations[at], result)
+		results[places[at]] = within.restore(&reply, restorations[at], result)
 	}
 	return results
 }
 
-// firstBoundary is what commands do first to a transaction.
+// firstBoundary is the first effect of commands on a transaction.
 func firstBoundary(wanted []restoration) commands.Boundary {
 	for _, each := range wanted {
 		if each.boundary != commands.None {

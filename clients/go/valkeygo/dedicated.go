@@ -6,6 +6,7 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 
+	"snugly.dev/go/compression"
 	"snugly.dev/go/internal/commands"
 )
 
@@ -35,10 +36,11 @@ func (d *dedicated) Do(ctx context.Context, command valkey.Completed) valkey.Val
 		}
 	}
 	result := d.DedicatedClient.Do(ctx, sent)
-	restoration.gather(ctx, d.compressor, result)
+	reply := d.compressor.Reply(ctx)
+	restoration.gather(&reply, result)
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	return d.within.restore(ctx, d.compressor, restoration, result)
+	return d.within.restore(&reply, restoration, result)
 }
 
 // DoMulti is that of a valkey.DedicatedClient.
@@ -77,7 +79,7 @@ func (t *transaction) refuse(err error) {
 // discard ends a transaction of which a command was refused, and returns why that was; nil if none was.
 func (t *transaction) discard(ctx context.Context, client core) error {
 	refused := t.refused
-	// Where the server has not answered, the transaction may still be open.
+	// Without an answer of the server, the transaction may still be open.
 	if refused != nil && client.Do(ctx, client.B().Discard().Build()).NonValkeyError() == nil {
 		*t = transaction{}
 	}
@@ -85,7 +87,7 @@ func (t *transaction) discard(ctx context.Context, client core) error {
 }
 
 // restore restores the values in the reply to a command, now or with EXEC.
-func (t *transaction) restore(ctx context.Context, compressor compressing, wanted restoration, result valkey.ValkeyResult) valkey.ValkeyResult {
+func (t *transaction) restore(reply *compression.Reply, wanted restoration, result valkey.ValkeyResult) valkey.ValkeyResult {
 	if result.Error() != nil {
 		t.isOpen = t.isOpen && wanted.boundary == commands.None
 		return result
@@ -98,11 +100,11 @@ func (t *transaction) restore(ctx context.Context, compressor compressing, wante
 	case wanted.boundary == commands.Runs && t.isOpen:
 		queued := t.queued
 		*t = transaction{}
-		return restoreEach(ctx, compressor, queued, result)
+		return restoreEach(reply, queued, result)
 	case t.isOpen && isQueued(result):
 		t.queued = append(t.queued, wanted)
 	default:
-		return wanted.restore(ctx, compressor, result)
+		return wanted.restore(reply, result)
 	}
 	return result
 }
@@ -113,7 +115,7 @@ func isQueued(result valkey.ValkeyResult) bool {
 }
 
 // restoreEach restores the values in the reply to EXEC, whose elements are replies.
-func restoreEach(ctx context.Context, compressor compressing, queued []restoration, result valkey.ValkeyResult) valkey.ValkeyResult {
+func restoreEach(within *compression.Reply, queued []restoration, result valkey.ValkeyResult) valkey.ValkeyResult {
 	reply := messageOf(&result)
 	if markingOf(reply) != marksArray || len(elementsOf(reply)) != len(queued) {
 		return result
@@ -123,9 +125,9 @@ func restoreEach(ctx context.Context, compressor compressing, queued []restorati
 	for at := range elements {
 		messages[at] = &elements[at]
 	}
-	gather(ctx, compressor, messages, queued)
+	gather(within, messages, queued)
 	for at := range elements {
-		if err := queued[at].restoreMessage(ctx, compressor, &elements[at]); err != nil {
+		if err := queued[at].restoreMessage(within, &elements[at]); err != nil {
 			return failed(err)
 		}
 	}

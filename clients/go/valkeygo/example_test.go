@@ -9,6 +9,7 @@ import (
 	"github.com/valkey-io/valkey-go"
 
 	"snugly.dev/go/compression"
+	"snugly.dev/go/envelope"
 	"snugly.dev/go/valkeygo"
 )
 
@@ -20,7 +21,9 @@ func ExampleCompress() {
 	if err != nil {
 		panic(err)
 	}
-	client, err := valkeygo.Compress(inner, compression.Options{})
+	client, err := valkeygo.Compress(inner, compression.Options{
+		ExistingEnvelopes: envelope.Wrap, // for values that end users make
+	})
 	if err != nil {
 		panic(err)
 	}

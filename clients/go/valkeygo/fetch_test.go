@@ -62,6 +62,8 @@ func TestTheDictionariesThatOneReplyNeedsAreFetchedTogether(t *testing.T) {
 				ok(t, err)
 				ok(t, plain.Do(ctx, plain.B().Set().Key(key).Value(string(codec.Encode(nil, []byte(value)))).Build()).Error())
 			}
+			named := fmt.Sprintf(`{"version": 1, "dictionaries": [{"id": %d, "pattern": "*"}]}`, never.ID())
+			ok(t, plain.Do(ctx, plain.B().Set().Key("{snugly}:dicts").Value(named).Build()).Error())
 			key := fmt.Sprintf("{snugly}:dict:%d", published.ID())
 			ok(t, plain.Do(ctx, plain.B().Set().Key(key).Value(string(published.Bytes())).Build()).Error())
 			waiting, leave := context.WithCancel(ctx)

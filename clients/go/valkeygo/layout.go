@@ -11,7 +11,7 @@ import (
 // valkey-go has no public way to make a result, so results are changed through their private fields. Their places are
 // looked up once, by name and type; where they are not as expected, Compress says so and changes nothing.
 
-// layout is where the fields are, in bytes from the start of their struct.
+// layout has the places of the fields, in bytes from the start of their struct.
 type layout struct {
 	resultErr, resultMessage, streamErr                         uintptr
 	messageText, messageElements, messageLength, messageMarking uintptr
@@ -50,6 +50,7 @@ const (
 	marksArray = '*'
 	marksSet   = '~'
 	marksMap   = '%'
+	marksNull  = '_'
 )
 
 func at[T, S any](of *S, place uintptr) *T { return (*T)(unsafe.Add(unsafe.Pointer(of), place)) }
@@ -66,6 +67,13 @@ func textOf(message *valkey.ValkeyMessage) string {
 func setText(message *valkey.ValkeyMessage, text string) {
 	*at[*byte](message, fields.messageText) = unsafe.StringData(text)
 	*lengthOf(message) = int64(len(text))
+}
+
+// setNull makes a message what a value is that is not there.
+func setNull(message *valkey.ValkeyMessage) {
+	*at[byte](message, fields.messageMarking) = marksNull
+	*at[*byte](message, fields.messageText) = nil
+	*lengthOf(message) = 0
 }
 
 // elementsOf are those of a message that is marked as an array, set or map.

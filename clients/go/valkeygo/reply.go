@@ -1,11 +1,12 @@
 package valkeygo
 
 import (
-	"context"
+	"errors"
 	"slices"
 
 	"github.com/valkey-io/valkey-go"
 
+	"snugly.dev/go/compression"
 	"snugly.dev/go/internal/commands"
 )
 
@@ -33,68 +34,92 @@ func newRestoration(shape *commands.Shape, found commands.Found, words arguments
 }
 
 // gather has the dictionaries at hand that a reply needs which comes alone.
-func (r restoration) gather(ctx context.Context, compressor compressing, result valkey.ValkeyResult) {
+func (r restoration) gather(within *compression.Reply, result valkey.ValkeyResult) {
 	if r.shape != nil && !r.shape.IsValue() {
-		gather(ctx, compressor, messagesOf([]valkey.ValkeyResult{result}), []restoration{r})
+		gather(within, messagesOf([]valkey.ValkeyResult{result}), []restoration{r})
 	}
 }
 
 // restore restores the values in a result, which may be shared: what is changed is a copy. The dictionaries of the result,
 // or of all that came with it, are gathered before.
-func (r restoration) restore(ctx context.Context, compressor compressing, result valkey.ValkeyResult) valkey.ValkeyResult {
+func (r restoration) restore(within *compression.Reply, result valkey.ValkeyResult) valkey.ValkeyResult {
 	if r.shape == nil || result.Error() != nil {
 		return result
 	}
 	if r.shape.IsValue() {
-		if err := r.restoreValue(ctx, compressor, messageOf(&result)); err != nil {
+		if err := r.restoreValue(within, messageOf(&result)); err != nil {
 			return failed(err)
 		}
 		return result
 	}
 	// Only what is walked is allocated.
 	walked := result
-	if err := r.restoreMessage(ctx, compressor, messageOf(&walked)); err != nil {
+	if err := r.restoreMessage(within, messageOf(&walked)); err != nil {
 		return failed(err)
 	}
 	return walked
 }
 
 // restoreMessage restores the values in a reply. The message is the caller's own, but its elements may be shared.
-func (r restoration) restoreMessage(ctx context.Context, compressor compressing, message *valkey.ValkeyMessage) error {
+func (r restoration) restoreMessage(within *compression.Reply, message *valkey.ValkeyMessage) error {
 	if r.shape == nil {
 		return nil
 	}
 	if r.shape.IsValue() {
-		return r.restoreValue(ctx, compressor, message)
+		return r.restoreValue(within, message)
 	}
 	keys := r.keys
 	if keys == nil {
 		keys = []string{r.key}
 	}
-	return r.shape.Walk(reply{message}, keys, func(value commands.Reply, key string) error {
-		return restoreText(ctx, compressor, value.(reply).message, key)
+	hasMissed := false
+	err := r.shape.Walk(reply{message}, keys, func(value commands.Reply, key string) error {
+		message := value.(reply).message
+		err := restoreText(within, message, key)
+		hasMissed = hasMissed || markingOf(message) == marksNull
+		return err
 	})
+	if hasMissed && markingOf(message) == marksMap {
+		leaveOutNull(message)
+	}
+	return err
+}
+
+// leaveOutNull leaves out the fields of a map whose values are null. The map is the caller's own.
+func leaveOutNull(message *valkey.ValkeyMessage) {
+	pairs := elementsOf(message)
+	kept := pairs[:0]
+	for at := 0; at+1 < len(pairs); at += 2 {
+		if markingOf(&pairs[at+1]) != marksNull {
+			kept = append(kept, pairs[at], pairs[at+1])
+		}
+	}
+	*lengthOf(message) = int64(len(kept))
 }
 
 // restoreValue restores a reply that is a value.
-func (r restoration) restoreValue(ctx context.Context, compressor compressing, message *valkey.ValkeyMessage) error {
+func (r restoration) restoreValue(within *compression.Reply, message *valkey.ValkeyMessage) error {
 	if markingOf(message) != marksText {
 		return nil
 	}
-	return restoreText(ctx, compressor, message, r.key)
+	return restoreText(within, message, r.key)
 }
 
-func restoreText(ctx context.Context, compressor compressing, message *valkey.ValkeyMessage, key string) error {
-	value, err := compressor.Restore(ctx, key, textOf(message))
-	if err == nil {
+func restoreText(within *compression.Reply, message *valkey.ValkeyMessage, key string) error {
+	value, err := within.Restore(key, textOf(message))
+	switch {
+	case errors.Is(err, compression.ErrMiss):
+		setNull(message)
+		return nil
+	case err == nil:
 		setText(message, value)
 	}
 	return err
 }
 
 // gather has the dictionaries at hand that several replies need, each with what is to be done with it.
-func gather(ctx context.Context, compressor compressing, messages []*valkey.ValkeyMessage, restorations []restoration) {
-	compressor.Gather(ctx, func(yield func(stored string) bool) {
+func gather(within *compression.Reply, messages []*valkey.ValkeyMessage, restorations []restoration) {
+	within.Gather(func(yield func(stored string) bool) {
 		for at, message := range messages {
 			if restorations[at].shape != nil && !eachText(message, yield) {
 				return

@@ -12,7 +12,7 @@ import (
 // arguments are those of a command, as valkey-go has them.
 type arguments []string
 
-// Len is how many there are, with the name.
+// Len is their number, with the name.
 func (a arguments) Len() int { return len(a) }
 
 // Text is one of them.

@@ -9,41 +9,48 @@ import (
 	"snugly.dev/go/catalogue"
 )
 
-// server is the way to dictionaries: the client that does not compress, which shares its connection.
-type server struct{ client valkey.Client }
-
-// Get is not marked as reading, so that no replica is asked.
-func (s server) Get(ctx context.Context, key string) ([]byte, error) {
-	value, err := s.client.Do(ctx, s.client.B().Arbitrary("GET").Keys(key).Build()).AsBytes()
-	if valkey.IsValkeyNil(err) {
-		return nil, nil
-	}
-	return value, translated(err)
+// sender sends commands.
+type sender interface {
+	B() valkey.Builder
+	DoMulti(ctx context.Context, commands ...valkey.Completed) []valkey.ValkeyResult
 }
 
-func (s server) Touch(ctx context.Context, key string) (bool, error) {
-	count, err := s.client.Do(ctx, s.client.B().Arbitrary("TOUCH").Keys(key).Build()).AsInt64()
-	return count > 0, translated(err)
+// server is the way to dictionaries: the client that does not compress, which shares its connection, or a connection to
+// their database.
+type server struct{ client sender }
+
+// Close closes what is the server's own.
+func (s server) Close() error {
+	if own, isOwn := s.client.(*databaseConnection); isOwn {
+		return own.Close()
+	}
+	return nil
 }
 
-func (s server) SetNX(ctx context.Context, key string, value []byte) (bool, error) {
-	err := s.client.Do(ctx, s.client.B().Set().Key(key).Value(valkey.BinaryString(value)).Nx().Build()).Error()
-	if valkey.IsValkeyNil(err) {
-		return false, nil
+// Send marks no command as reading, so that no replica is asked.
+func (s server) Send(ctx context.Context, commands [][]string) ([]any, error) {
+	batch := make([]valkey.Completed, len(commands))
+	for at, command := range commands {
+		batch[at] = s.client.B().Arbitrary(command[0]).Keys(command[1]).Args(command[2:]...).Build()
 	}
-	return err == nil, translated(err)
+	replies := make([]any, len(commands))
+	for at, result := range s.client.DoMulti(ctx, batch...) {
+		reply, err := result.ToAny()
+		failure, isReply := valkey.IsValkeyErr(err)
+		switch {
+		case err == nil:
+			replies[at] = reply
+		case valkey.IsValkeyNil(err):
+		case errors.Is(err, valkey.ErrClosing):
+			return nil, catalogue.ErrClosed
+		case isReply:
+			replies[at] = &catalogue.ReplyError{Message: failure.Error()}
+		default:
+			return nil, err
+		}
+	}
+	return replies, nil
 }
 
 // Aside is the same way: it waits for no connection.
 func (s server) Aside() (catalogue.Server, func()) { return s, func() {} }
-
-// translated is an error as the catalogue knows it.
-func translated(err error) error {
-	if errors.Is(err, valkey.ErrClosing) {
-		return catalogue.ErrClosed
-	}
-	if reply, isReply := valkey.IsValkeyErr(err); isReply {
-		return &catalogue.ReplyError{Message: reply.Error()}
-	}
-	return err
-}

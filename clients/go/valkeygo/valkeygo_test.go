@@ -199,7 +199,7 @@ func TestACacheHoldsCompressedValuesThatAreRestoredOnEachHit(t *testing.T) {
 		result := client.DoCache(ctx, client.B().Get().Key("key:1").Cache(), time.Minute)
 		is(t, page(1))(result.ToString())
 		same(t, result.IsCacheHit(), round > 0)
-		// What is shared by all who hit must not change.
+		// A value that is shared by all hits must not change.
 		is(t, map[string]string{"field": page(1)})(client.DoCache(ctx, client.B().Hgetall().Key("hash").Cache(), time.Minute).AsStrMap())
 		for number, result := range client.DoMultiCache(ctx, valkey.CT(client.B().Get().Key("key:0").Cache(), time.Minute), valkey.CT(client.B().Get().Key("key:1").Cache(), time.Minute)) {
 			is(t, page(number))(result.ToString())

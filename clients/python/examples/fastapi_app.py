@@ -37,7 +37,7 @@ app = FastAPI(lifespan=lifespan)
 
 
 def rendered(number: int) -> bytes:
-    """What takes long in a real application."""
+    """Stands for work that takes long in a real application."""
     items = "".join(f"<li>item {item} of page {number}</li>" for item in range(200))
     return f"<html><body><ul>{items}</ul></body></html>".encode()
 

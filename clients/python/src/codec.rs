@@ -4,15 +4,17 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::thread::LocalKey;
 
-use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView};
 use snugly_codec::envelope::{self, Decoded, ExistingEnvelopes, Fault, Options, Outcome};
-use snugly_codec::{Algorithm, Choice, CodecId, DecodeError, Dictionary, Family, SelectError};
+use snugly_codec::{Choice, DecodeError, Dictionary, Family, SelectError};
 use snugly_learning::Decision;
 
-use crate::dictionaries::Dictionaries;
+use crate::allowance::{Allowance, Budget};
+use crate::dictionaries::{self, Dictionaries};
 use crate::learner::{Decided, Learner};
+use crate::leaving::inside;
 use crate::statistics::{Done, Operation, Own, Statistics};
 
 pyo3::create_exception!(
@@ -26,11 +28,8 @@ pyo3::create_exception!(
 /// can do meanwhile must be worth more than getting the lock back, and that may take milliseconds.
 const UNLOCKED_FROM: usize = 64 << 10;
 
-/// Values of so many bytes in sum are worth waking other threads for, with zstd.
+/// Total bytes from which values are worth waking other threads for, with zstd.
 pub(crate) const TOGETHER_FROM: usize = 16 << 10;
-
-/// So many times as fast as zstd.
-const LZ4_IS_FASTER: usize = 8;
 
 /// The buffer that a thread keeps between values, in bytes at most.
 const MAX_KEPT_SCRATCH: usize = 1 << 20;
@@ -46,18 +45,21 @@ pub(crate) struct Codec {
     dictionaries: Py<Dictionaries>,
     learner: Option<Py<Learner>>,
     statistics: Statistics,
+    /// Most bytes of all restored values of one reply; 0 for no bound.
+    max_reply_bytes: u64,
 }
 
 #[pymethods]
 impl Codec {
     #[new]
-    #[pyo3(signature = (*, backend, level, min_compression_size, max_decompressed_size, wrap, checksum, dictionaries, learner))]
+    #[pyo3(signature = (*, backend, level, min_compression_size, max_decompressed_size, max_reply_bytes, wrap, checksum, dictionaries, learner))]
     #[allow(clippy::too_many_arguments, reason = "each is given by its name")]
     fn new(
         backend: &str,
         level: Option<i32>,
         min_compression_size: usize,
         max_decompressed_size: usize,
+        max_reply_bytes: u64,
         wrap: bool,
         checksum: bool,
         dictionaries: Py<Dictionaries>,
@@ -66,7 +68,7 @@ impl Codec {
         let choice = chosen(backend, level, min_compression_size)?;
         let existing_envelopes = if wrap { ExistingEnvelopes::Wrap } else { ExistingEnvelopes::Keep };
         let options = Options { choice, existing_envelopes, checksum, max_decompressed_size };
-        Ok(Codec { options, dictionaries, learner, statistics: Statistics::default() })
+        Ok(Codec { options, dictionaries, learner, statistics: Statistics::default(), max_reply_bytes })
     }
 
     /// The value's envelope, or the value itself where it is to be sent as it is. A dictionary is chosen by the key,
@@ -78,6 +80,7 @@ impl Codec {
         value: &Bound<'py, PyAny>,
         key: Option<&Bound<'py, PyBytes>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
+        let _inside = inside(py);
         let value = bytes(value)?;
         let method = self.method(py, value.as_bytes(), |choose| {
             if let Some(key) = key {
@@ -93,10 +96,26 @@ impl Codec {
         Ok(encoded.unwrap_or(value))
     }
 
-    /// The value in an envelope, or the value itself if it is none.
-    fn decode<'py>(&self, py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    /// The value in an envelope, or the value itself if it is none. `budget` is what its reply has left, and
+    /// `dictionary` one that need not be at hand.
+    #[pyo3(signature = (value, budget=None, dictionary=None))]
+    fn decode<'py>(
+        &self,
+        py: Python<'py>,
+        value: &Bound<'py, PyAny>,
+        budget: Option<Bound<'py, Budget>>,
+        dictionary: Option<&dictionaries::Dictionary>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let _inside = inside(py);
         let value = bytes(value)?;
-        Ok(self.decode_slice(py, value.as_bytes())?.unwrap_or(value))
+        let mut allowance = budget.map_or_else(Allowance::unbounded, Allowance::of);
+        let dictionary = dictionary.map(|dictionary| &*dictionary.0);
+        Ok(self.decode_slice(py, value.as_bytes(), &mut allowance, dictionary)?.unwrap_or(value))
+    }
+
+    /// Creates the budget of one more reply.
+    fn budget(&self) -> Budget {
+        Budget::new(self.max_reply_bytes)
     }
 
     /// Counts a value that was not read back for want of a dictionary, after all.
@@ -119,22 +138,28 @@ impl Codec {
         self.statistics.add_own(py, Own::Published);
     }
 
-    /// How often values were read for each time that one was written; at least once, since others read, too.
+    /// Counts a dictionary's key that had something else and was overwritten.
+    fn count_mended(&self, py: Python<'_>) {
+        self.statistics.add_own(py, Own::Mended);
+    }
+
+    /// Returns the number of reads for each written value; at least one, since others read, too.
     fn reads(&self) -> f64 {
         self.statistics.reads().max(1.0)
     }
 
-    /// What this codec has counted, by name.
+    /// Returns the counters of this codec, by name.
     fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.statistics.to_dict(py)
     }
 }
 
 impl Codec {
-    /// How to encode a value. `tell` is asked for the key if it counts, and tells it if it is known.
+    /// Chooses the encoding of a value. `tell` is asked for the key if it counts, and returns it if it is
+    /// known.
     ///
     /// # Errors
-    /// What `tell` raises.
+    /// Errors that `tell` raises.
     pub fn method(
         &self,
         py: Python<'_>,
@@ -144,27 +169,27 @@ impl Codec {
         let mut method = Method { options: self.options, dictionary: None, watched: None };
         let dictionaries = self.dictionaries.get();
         let is_short = value.len() < self.options.choice.min_bytes();
-        if is_short || self.learner.is_none() && !dictionaries.writes() {
+        if is_short || self.learner.is_none() && !dictionaries.cache().writes() {
             return Ok(method);
         }
         dictionaries.woken(py);
         let mut is_told = false;
         tell(&mut |key| {
             is_told = true;
-            if dictionaries.excludes(key) {
+            if dictionaries.cache().excludes(key) {
                 return;
             }
             let decision = self.learner.as_ref().and_then(|learner| learner.get().decide(key, value));
             let uses_dictionary = decision.as_ref().is_none_or(|decided| decided.uses_dictionary);
-            method.dictionary = uses_dictionary.then(|| dictionaries.for_key(key)).flatten();
+            method.dictionary = uses_dictionary.then(|| dictionaries.cache().for_key(key)).flatten();
             if let Some(Decided { choice, watched, .. }) = decision {
                 method.options.choice = choice.with_min_bytes(self.options.choice.min_bytes());
-                // Until its dictionary may be used, values take more than they will.
+                // Values take more than they will, until their dictionary may be used.
                 method.watched = watched.filter(|_| uses_dictionary == method.dictionary.is_some());
             }
         })?;
         if !is_told {
-            method.dictionary = dictionaries.for_any_key();
+            method.dictionary = dictionaries.cache().for_any_key();
         }
         Ok(method)
     }
@@ -178,8 +203,7 @@ impl Codec {
 
     /// From how many bytes on several values may be better encoded by several threads.
     pub fn worth_threads(&self) -> usize {
-        let is_lz4 = self.options.choice.algorithm().id() == CodecId::Lz4;
-        if is_lz4 { LZ4_IS_FASTER * TOGETHER_FROM } else { TOGETHER_FROM }
+        self.options.choice.codec().relative_speed().saturating_mul(TOGETHER_FROM)
     }
 
     /// Something to be encoded, on any thread.
@@ -187,46 +211,82 @@ impl Codec {
         Encoding { method, operation: self.statistics.encoding() }
     }
 
-    /// Counts what has been encoded, and says whether there is an envelope.
+    /// Counts an encoded value, and returns whether there is an envelope.
     pub fn count_encoded(&self, py: Python<'_>, encoded: &Encoded) -> bool {
         self.statistics.count(py, &encoded.done, |counters| encoded.outcome.count(encoded.len, counters));
         matches!(encoded.outcome, Outcome::Encoded { .. })
     }
 
-    /// The value in an envelope, or None if it is none.
+    /// Creates the allowance of one more reply.
+    pub fn allowance(&self) -> Allowance {
+        Allowance::new(self.max_reply_bytes)
+    }
+
+    /// The value in an envelope, or None if it is none. `dictionary` is one that need not be at hand.
     ///
     /// # Errors
-    /// EnvelopeError.
-    pub fn decode_slice<'py>(&self, py: Python<'py>, stored: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    /// EnvelopeError, and MemoryError.
+    pub fn decode_slice<'py>(
+        &self,
+        py: Python<'py>,
+        stored: &[u8],
+        allowance: &mut Allowance,
+        dictionary: Option<&snugly_codec::Dictionary>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let size = match envelope::inspect(stored) {
             None => 0,
             Some(envelope) => envelope.claimed_len().map_or(stored.len(), |claimed| claimed as usize),
         };
+        let most = self.options.max_decompressed_size;
+        let options = Options { max_decompressed_size: most.min(allowance.left()), ..self.options };
         let mut out = SCRATCH.take();
         out.clear();
         let operation = self.statistics.decoding();
         let dictionaries = self.dictionaries.get();
-        let at_hand = dictionaries.at_hand();
-        let find = |id| at_hand.find(id);
-        let result = unlocked(py, size, || envelope::decode_with(&self.options, &find, stored, &mut out));
+        let at_hand = dictionaries.cache().snapshot();
+        let find = |id| dictionary.filter(|given| given.id() == id).or_else(|| at_hand.find(id));
+        let result = unlocked(py, size, || envelope::decode_with(&options, &find, stored, &mut out));
         let missing = result.as_ref().err().and_then(|error| missing_dictionary(&error.fault));
         self.statistics.count(py, &operation.end(), |counters| match &result {
             Ok(decoded) => decoded.count(stored.len(), counters),
-            // It may be had yet.
+            // The dictionary may still be found.
             Err(_) if missing.is_some() => counters.increment(Family::DictionaryMisses),
             Err(error) => error.count(counters),
         });
-        if matches!(result, Ok(Decoded::Restored { codec: CodecId::ZstdDictionary, .. })) {
+        if matches!(result, Ok(Decoded::Restored { codec, .. }) if codec.needs_dictionary()) {
             dictionaries.woken(py);
         }
-        let restored = matches!(result, Ok(Decoded::Restored { .. })).then(|| PyBytes::new(py, &out));
-        keep(&SCRATCH, out);
-        match result {
-            Ok(_) => Ok(restored),
-            Err(error) => {
-                Err(EnvelopeError::new_err((error.fault.to_string(), error.kind(), error.backend, missing)))
+        let restored = match result {
+            Ok(Decoded::Restored { .. }) => {
+                allowance.take(out.len());
+                PyBytes::new_with(py, out.len(), |bytes| {
+                    bytes.copy_from_slice(&out);
+                    Ok(())
+                })
+                .map(Some)
             }
+            Ok(Decoded::AsIs) => Ok(None),
+            Err(error) => Err(self.error(&error, missing, options.max_decompressed_size < most)),
+        };
+        keep(&SCRATCH, out);
+        restored
+    }
+
+    /// `is_reply` says whether the value was too long for what its reply had left, rather than for any.
+    fn error(&self, error: &envelope::EnvelopeError, missing: Option<u32>, is_reply: bool) -> PyErr {
+        if matches!(error.fault, Fault::Payload(DecodeError::OutOfMemory { .. })) {
+            return PyMemoryError::new_err(error.fault.to_string());
         }
+        let is_too_large = matches!(error.fault, Fault::Payload(DecodeError::TooLarge { .. }));
+        let why = if is_reply && is_too_large {
+            format!(
+                "its reply would have more than max_reply_bytes, which is {}: ask for fewer values at once, or raise it",
+                self.max_reply_bytes
+            )
+        } else {
+            error.fault.to_string()
+        };
+        EnvelopeError::new_err((why, error.kind(), error.backend, missing))
     }
 }
 
@@ -238,22 +298,18 @@ fn missing_dictionary(fault: &Fault) -> Option<u32> {
     }
 }
 
-/// How one value is written.
+/// Encoding of one value.
 pub(crate) struct Method {
     options: Options,
     dictionary: Option<Arc<Dictionary>>,
-    /// What was decided for its class, if what becomes of the value is to be noted there.
+    /// Decision for its class, if the result for the value is to be noted there.
     watched: Option<Arc<Decision>>,
 }
 
 impl Method {
-    /// What a value of so many bytes costs, as bytes that would cost the same with zstd.
+    /// Returns the cost of a value of this many bytes, as bytes that would cost the same with zstd.
     pub fn cost(&self, len: usize) -> usize {
-        match self.options.choice.algorithm().id() {
-            CodecId::Identity => 0,
-            CodecId::Lz4 => len / LZ4_IS_FASTER,
-            CodecId::Zstd | CodecId::ZstdDictionary | CodecId::Lzf => len,
-        }
+        len / self.options.choice.codec().relative_speed()
     }
 }
 
@@ -263,7 +319,7 @@ pub(crate) struct Encoding {
     operation: Operation,
 }
 
-/// What has become of it.
+/// Result of encoding a value.
 pub(crate) struct Encoded {
     outcome: Outcome,
     len: usize,
@@ -275,7 +331,8 @@ impl Encoding {
     pub fn run(&self, value: &[u8], out: &mut Vec<u8>) -> Encoded {
         let operation = self.operation.begin();
         let Method { options, dictionary, watched } = &self.method;
-        let outcome = envelope::encode_with(options, dictionary.as_deref(), value, out);
+        let dictionary = options.choice.learned(dictionary.as_deref());
+        let outcome = envelope::encode_with(options, dictionary, value, out);
         if let Some(decision) = watched {
             let encoded = match outcome {
                 Outcome::Encoded { len, .. } => len - envelope::HEADER_LEN,
@@ -322,8 +379,8 @@ pub(crate) fn chosen(backend: &str, level: Option<i32>, min_bytes: usize) -> PyR
 /// Backend, the backend's name, claimed length, dictionary ID.
 type Header = (u8, Option<&'static str>, Option<u64>, Option<u32>);
 
-/// What the first bytes of an envelope say: its backend's number, the backend's name if it is known, the length that
-/// it claims for the value, and the ID of its dictionary. None if the bytes are no envelope.
+/// Parses the first bytes of an envelope: its backend's number, the backend's name if it is known, the length
+/// that it claims for the value, and the ID of its dictionary. None if the bytes are not an envelope.
 #[pyfunction]
 pub(crate) fn inspect(value: &Bound<'_, PyAny>) -> PyResult<Option<Header>> {
     let value = bytes(value)?;
@@ -337,7 +394,8 @@ pub(crate) fn inspect(value: &Bound<'_, PyAny>) -> PyResult<Option<Header>> {
 #[pyfunction]
 pub(crate) fn levels(backend: &str) -> PyResult<(i32, i32, i32)> {
     let unknown = || PyValueError::new_err(format!("no backend is called {backend}"));
-    let algorithm = Algorithm::by_name(backend).filter(|row| row.is_for_values()).ok_or_else(unknown)?;
-    let (lowest, highest) = algorithm.levels().into_inner();
-    Ok((lowest, highest, algorithm.default_level()))
+    let codec = snugly_codec::Codec::by_name(backend);
+    let codec = codec.filter(|codec| codec.is_for_values()).ok_or_else(unknown)?;
+    let (lowest, highest) = codec.levels().into_inner();
+    Ok((lowest, highest, codec.default_level()))
 }

@@ -1,27 +1,23 @@
-//! The dictionaries that one client has at hand, and which of them it writes with.
+//! The dictionaries that one client has at hand, for Python.
 //!
-//! It knows dictionaries and what a catalogue says. How they are fetched, and when, is for the Python code around it.
-//! What encodes and decodes reads an immutable picture of all this, without a lock; it is replaced when anything
-//! changes.
+//! Encoders and decoders ask [`Dictionaries::cache`]; how dictionaries are fetched, and when, is for `manager`.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use arc_swap::{ArcSwap, Guard};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
-use snugly_catalogue::{Catalogue, Keys};
-use snugly_protocol::glob;
+use snugly_dictionaries::{DictionaryCache, Keys};
 
-/// The most dictionaries that are kept besides those that the client writes with.
-const MOST_HELD: usize = 128;
+use crate::leaving::inside;
+
 /// The longest time that settings and clocks are taken for, in seconds.
 const LONGEST: f64 = 1e12;
-/// How often whoever looks after dictionaries is woken while they are used, in milliseconds: it may have ended untold.
+/// Interval at which the dictionary manager is woken while dictionaries are used, in milliseconds: it may
+/// have ended unnoticed.
 const WAKE_EVERY: u64 = 1000;
 
 /// A loaded dictionary.
@@ -44,6 +40,7 @@ impl Dictionary {
         samples: Vec<Bound<'_, PyBytes>>,
         max_bytes: usize,
     ) -> PyResult<Dictionary> {
+        let _inside = inside(py);
         let samples: Vec<&[u8]> = samples.iter().map(|sample| sample.as_bytes()).collect();
         let trained = py.detach(|| snugly_codec::Dictionary::train(&samples, max_bytes));
         Ok(Dictionary(Arc::new(trained.map_err(refused)?)))
@@ -60,67 +57,13 @@ impl Dictionary {
     }
 }
 
-/// A dictionary that is at hand.
-struct Held {
-    dictionary: Arc<snugly_codec::Dictionary>,
-    /// By the clock of its keeper, which goes on with each change.
-    last_used: AtomicU64,
-}
-
-/// What is used for which keys.
-enum Selection {
-    Nothing,
-    Everything(Arc<Held>),
-    /// The first pattern that matches decides.
-    Patterns(Vec<(Box<str>, Option<Arc<Held>>)>),
-}
-
-/// What encoders and decoders see.
-struct Picture {
-    held: HashMap<u32, Arc<Held>>,
-    selection: Selection,
-    /// What the catalogue says for each pattern, whether it may be used yet or not.
-    active: Vec<(Box<str>, u32)>,
-}
-
-/// What is at hand at one moment.
-pub(crate) struct AtHand<'a> {
-    picture: Guard<Arc<Picture>>,
-    clock: &'a AtomicU64,
-}
-
-impl AtHand<'_> {
-    /// The dictionary of this ID.
-    pub fn find(&self, id: u32) -> Option<&snugly_codec::Dictionary> {
-        self.picture.held.get(&id).map(|held| &**held.used(self.clock))
-    }
-}
-
-/// What the catalogue said last.
-struct Listed {
-    catalogue: Catalogue,
-    /// Whether values may be written with dictionaries.
-    is_allowed: bool,
-    /// When each of its dictionaries was seen first, since 1970.
-    first_seen: HashMap<u32, Duration>,
-    refresh: Duration,
-}
-
 /// All dictionaries of one client.
 #[pyclass(frozen, module = "snugly._native")]
 pub(crate) struct Dictionaries {
-    picture: ArcSwap<Picture>,
-    /// The keys whose values are written without, as globs.
-    excluded: Vec<Vec<u8>>,
-    /// Always at hand, and what is written with whatever the key is, if anything is and once that is allowed.
-    given: Option<Arc<Held>>,
-    listed: Mutex<Listed>,
-    /// Whether values are ever written with a dictionary.
-    writes: bool,
-    clock: AtomicU64,
+    cache: Arc<DictionaryCache>,
     wake: Option<Py<PyAny>>,
     made: Instant,
-    /// From when on the next use wakes, in milliseconds since `made`.
+    /// Time from which the next use wakes, in milliseconds since `made`.
     wake_from: AtomicU64,
 }
 
@@ -137,202 +80,69 @@ impl Dictionaries {
         excluded: Vec<Vec<u8>>,
         wake: Option<Py<PyAny>>,
     ) -> Dictionaries {
-        let given = given.map(|given| Arc::new(Held::new(given.0.clone(), 0)));
-        let held = given.iter().map(|held| (held.dictionary.id(), held.clone())).collect();
+        let given = given.map(|given| given.0.clone());
         let is_allowed = given.is_none() || wake.is_none();
-        let used = given.clone().filter(|_| writes && is_allowed);
-        let selection = used.map_or(Selection::Nothing, Selection::Everything);
-        let listed = Listed {
-            catalogue: Catalogue::default(),
-            is_allowed,
-            first_seen: HashMap::new(),
-            refresh: Duration::ZERO,
-        };
         Dictionaries {
-            picture: ArcSwap::from_pointee(Picture { held, selection, active: Vec::new() }),
-            excluded,
-            given,
-            listed: Mutex::new(listed),
-            writes,
-            clock: AtomicU64::new(1),
+            cache: Arc::new(DictionaryCache::new(given, writes, is_allowed, excluded)),
             wake,
             made: Instant::now(),
             wake_from: AtomicU64::new(0),
         }
     }
 
-    /// Has `wake` called at the next use.
+    /// Returns whether values are written with any of them now.
+    fn are_written_with(&self) -> bool {
+        self.cache.is_written_with()
+    }
+
+    /// Requests a call of `wake` at the next use.
     fn sleep(&self) {
         self.wake_from.store(0, Ordering::Relaxed);
     }
 
     /// The IDs of those that are at hand.
     fn held(&self) -> Vec<u32> {
-        self.picture.load().held.keys().copied().collect()
+        self.cache.ids()
     }
 
     /// One that is at hand.
     fn get(&self, id: u32) -> Option<Dictionary> {
-        self.picture.load().held.get(&id).map(|held| Dictionary(held.dictionary.clone()))
+        self.cache.get(id).map(Dictionary)
     }
 
     /// Keeps a dictionary at hand, and lets go of the one that was used least recently if there are too many.
     fn hold(&self, dictionary: &Dictionary, now: f64) {
-        let listed = self.listed();
-        let held = Arc::new(Held::new(dictionary.0.clone(), self.clock.fetch_add(1, Ordering::Relaxed)));
-        let mut all = self.picture.load().held.clone();
-        all.entry(dictionary.0.id()).or_insert(held);
-        self.show(&listed, all, now);
+        self.cache.hold(dictionary.0.clone(), seconds(now));
     }
 
-    /// Takes what the catalogue says; None for no catalogue. Returns the IDs that its writers need and that are not at
-    /// hand, and those that are forgotten.
-    ///
-    /// Raises ValueError for what is no catalogue, which counts as none.
-    fn read(&self, document: Option<&[u8]>, now: f64, refresh: f64) -> PyResult<(Vec<u32>, Vec<u32>)> {
-        let decoded = document.map(Catalogue::decode).transpose();
-        let mut listed = self.listed();
-        listed.refresh = seconds(refresh);
-        listed.catalogue = decoded.as_ref().ok().cloned().flatten().unwrap_or_default();
-        let Listed { catalogue, first_seen, .. } = &mut *listed;
-        let ids: Vec<u32> = catalogue.dictionaries.iter().map(|entry| entry.id).collect();
-        let earlier = std::mem::take(first_seen);
-        let seen = |id| (id, earlier.get(&id).copied().unwrap_or(seconds(now)));
-        *first_seen = ids.into_iter().map(seen).collect();
-        let mut held = self.picture.load().held.clone();
-        held.retain(|id, _| self.is_given(*id) || !listed.catalogue.forgotten.contains(id));
-        self.show(&listed, held, now);
-        decoded.map_err(refused)?;
-        if !self.writes || self.given.is_some() {
-            return Ok((Vec::new(), listed.catalogue.forgotten.clone()));
-        }
-        let picture = self.picture.load();
-        let choices = listed.choices(now).into_iter().filter_map(|(_, id)| id);
-        let listed_ids = |id: &u32| listed.first_seen.contains_key(id);
-        let active = listed.catalogue.active.iter().map(|row| row.id).filter(listed_ids);
-        let mut wanted: Vec<u32> =
-            choices.chain(active).filter(|id| !picture.held.contains_key(id)).collect();
-        wanted.sort_unstable();
-        wanted.dedup();
-        Ok((wanted, listed.catalogue.forgotten.clone()))
-    }
-
-    /// Says whether values may be written with dictionaries: not with one that is given and not beside the data.
-    fn allow(&self, is_allowed: bool, now: f64) {
-        let mut listed = self.listed();
-        if listed.is_allowed != is_allowed {
-            listed.is_allowed = is_allowed;
-            let held = self.picture.load().held.clone();
-            self.show(&listed, held, now);
-        }
-    }
-
-    /// Chooses anew what to write with: time has passed.
-    fn choose(&self, now: f64) {
-        let listed = self.listed();
-        let held = self.picture.load().held.clone();
-        self.show(&listed, held, now);
-    }
-
-    /// Whether the values of this key are nobody's samples and written without.
-    #[pyo3(name = "excludes")]
-    fn is_excluded(&self, key: &[u8]) -> bool {
-        self.excludes(key)
+    /// Returns whether the values of this key are neither sampled nor written with a dictionary.
+    fn excludes(&self, key: &[u8]) -> bool {
+        self.cache.excludes(key)
     }
 
     /// The ID of the dictionary that values of this key are written with, if their codec has dictionaries.
     fn chosen_for(&self, key: &[u8]) -> Option<u32> {
-        let dictionary = if self.excludes(key) { None } else { self.for_key(key) };
+        let dictionary = if self.cache.excludes(key) { None } else { self.cache.for_key(key) };
         dictionary.map(|dictionary| dictionary.id())
     }
 
     /// For each active pattern of the catalogue the ID of the dictionary that is written with.
     fn choices(&self) -> Vec<(String, Option<u32>)> {
-        match &self.picture.load().selection {
-            Selection::Patterns(patterns) => {
-                let id = |held: &Option<Arc<Held>>| held.as_ref().map(|held| held.dictionary.id());
-                patterns.iter().map(|(pattern, held)| (pattern.to_string(), id(held))).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-}
-
-impl Held {
-    fn new(dictionary: Arc<snugly_codec::Dictionary>, now: u64) -> Held {
-        Held { dictionary, last_used: AtomicU64::new(now) }
-    }
-
-    fn used(&self, clock: &AtomicU64) -> &Arc<snugly_codec::Dictionary> {
-        self.last_used.store(clock.load(Ordering::Relaxed), Ordering::Relaxed);
-        &self.dictionary
-    }
-}
-
-impl Listed {
-    fn choices(&self, now: f64) -> Vec<(Box<str>, Option<u32>)> {
-        let first_seen = |id| self.first_seen.get(&id).copied().unwrap_or(Duration::MAX);
-        let choices = self.catalogue.choices(seconds(now), self.refresh, first_seen);
-        choices.into_iter().map(|choice| (choice.pattern.into(), choice.id)).collect()
+        self.cache.choices()
     }
 }
 
 impl Dictionaries {
-    /// Whether values are ever written with a dictionary.
-    pub fn writes(&self) -> bool {
-        self.writes
-    }
-
-    /// Whether the values of this key are written without, and are nobody's samples.
-    pub fn excludes(&self, key: &[u8]) -> bool {
-        self.excluded.iter().any(|pattern| glob::matches(pattern, key, false))
-    }
-
-    /// The dictionary to write a value of this key with, which is not excluded.
-    pub fn for_key(&self, key: &[u8]) -> Option<Arc<snugly_codec::Dictionary>> {
-        let picture = self.picture.load();
-        let held = match &picture.selection {
-            Selection::Nothing => None,
-            Selection::Everything(held) => Some(held),
-            Selection::Patterns(patterns) => {
-                let mut patterns = patterns.iter();
-                let matching = patterns.find(|(pattern, _)| glob::matches(pattern.as_bytes(), key, false));
-                matching.and_then(|(_, held)| held.as_ref())
-            }
-        };
-        held.map(|held| held.used(&self.clock).clone())
-    }
-
-    /// The same for a value whose key nobody knows.
-    pub fn for_any_key(&self) -> Option<Arc<snugly_codec::Dictionary>> {
-        match &self.picture.load().selection {
-            Selection::Everything(held) => Some(held.used(&self.clock).clone()),
-            _ => None,
-        }
-    }
-
-    /// The dictionary that keys of a pattern have, or are to have as soon as it may be used.
-    pub fn active_for(&self, pattern: &[u8]) -> Option<Arc<snugly_codec::Dictionary>> {
-        let picture = self.picture.load();
-        if let Selection::Everything(held) = &picture.selection {
-            return Some(held.dictionary.clone());
-        }
-        // To a glob, the stars of a pattern are bytes like any others.
-        let mut active = picture.active.iter();
-        let (_, id) = active.find(|(glob, _)| glob::matches(glob.as_bytes(), pattern, false))?;
-        picture.held.get(id).map(|held| held.dictionary.clone())
-    }
-
-    /// Those that are at hand now.
-    pub fn at_hand(&self) -> AtHand<'_> {
-        AtHand { picture: self.picture.load(), clock: &self.clock }
+    /// The dictionaries themselves.
+    pub fn cache(&self) -> &Arc<DictionaryCache> {
+        &self.cache
     }
 
     /// Wakes who wants to know that dictionaries are used.
     pub fn woken(&self, py: Python<'_>) {
         let Some(wake) = &self.wake else { return };
         let now = self.made.elapsed().as_millis() as u64;
-        // Of those who find that it is time, one wakes.
+        // One of the threads that find that it is time wakes.
         let next = |from| (now >= from).then_some(now + WAKE_EVERY);
         if self.wake_from.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
             && let Err(error) = wake.bind(py).call0()
@@ -340,59 +150,10 @@ impl Dictionaries {
             error.write_unraisable(py, Some(wake.bind(py)));
         }
     }
-
-    /// Whoever changes the picture holds this.
-    fn listed(&self) -> MutexGuard<'_, Listed> {
-        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_given(&self, id: u32) -> bool {
-        self.given.as_ref().is_some_and(|given| given.dictionary.id() == id)
-    }
-
-    /// Replaces the picture: these are at hand, and what is written with follows from what is listed.
-    fn show(&self, listed: &Listed, mut held: HashMap<u32, Arc<Held>>, now: f64) {
-        self.clock.fetch_add(1, Ordering::Relaxed);
-        let active: &[_] = if listed.is_allowed { &listed.catalogue.active } else { &[] };
-        let selection = match &self.given {
-            _ if !self.writes || !listed.is_allowed => Selection::Nothing,
-            Some(given) => Selection::Everything(given.clone()),
-            None => {
-                let find = |(pattern, id): (Box<str>, Option<u32>)| {
-                    (pattern, id.and_then(|id| held.get(&id)).cloned())
-                };
-                Selection::Patterns(listed.choices(now).into_iter().map(find).collect())
-            }
-        };
-        let mut others: Vec<(u64, u32)> = Vec::new();
-        for (id, each) in &held {
-            if !self.is_given(*id) && !selection.has(*id) && !active.iter().any(|row| row.id == *id) {
-                others.push((each.last_used.load(Ordering::Relaxed), *id));
-            }
-        }
-        others.sort_unstable();
-        let excess = others.len().saturating_sub(MOST_HELD);
-        for (_, id) in &others[..excess] {
-            held.remove(id);
-        }
-        let active = active.iter().map(|row| (row.pattern.as_str().into(), row.id)).collect();
-        self.picture.store(Arc::new(Picture { held, selection, active }));
-    }
 }
 
-impl Selection {
-    fn has(&self, id: u32) -> bool {
-        match self {
-            Selection::Nothing => false,
-            Selection::Everything(held) => held.dictionary.id() == id,
-            Selection::Patterns(patterns) => {
-                patterns.iter().any(|(_, held)| held.as_ref().is_some_and(|held| held.dictionary.id() == id))
-            }
-        }
-    }
-}
-
-fn seconds(seconds: f64) -> Duration {
+/// A time that Python gives in seconds.
+pub(crate) fn seconds(seconds: f64) -> Duration {
     // Not-a-number is 0.
     Duration::from_secs_f64(seconds.clamp(0.0, LONGEST).max(0.0))
 }

@@ -6,7 +6,10 @@
 use pyo3::exceptions::PyEOFError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
+use smallvec::SmallVec;
 
+use crate::allowance::Allowance;
+use crate::leaving::inside;
 use crate::replies::{Expected, Inbox, unasked};
 use crate::wire::Wire;
 
@@ -15,11 +18,11 @@ use crate::wire::Wire;
 pub(crate) struct Request {
     wire: Py<Wire>,
     bytes: Py<PyBytes>,
-    expected: Vec<Expected>,
+    expected: SmallVec<[Expected; 1]>,
 }
 
 impl Request {
-    pub fn new(wire: Py<Wire>, bytes: Py<PyBytes>, expected: Vec<Expected>) -> Request {
+    pub fn new(wire: Py<Wire>, bytes: Py<PyBytes>, expected: SmallVec<[Expected; 1]>) -> Request {
         Request { wire, bytes, expected }
     }
 
@@ -27,7 +30,7 @@ impl Request {
         self.bytes.as_bytes(py)
     }
 
-    /// What the replies will be, each time it is sent.
+    /// Returns the expected replies, each time it is sent.
     pub fn expected(&self) -> &[Expected] {
         &self.expected
     }
@@ -47,6 +50,7 @@ impl Request {
             request: slf.clone().unbind(),
             replies: PyList::empty(slf.py()).unbind(),
             inbox: Inbox::default(),
+            allowance: slf.get().wire.get().replies().allowance(),
         }
     }
 }
@@ -57,6 +61,7 @@ pub(crate) struct Receiver {
     request: Py<Request>,
     replies: Py<PyList>,
     inbox: Inbox,
+    allowance: Allowance,
 }
 
 #[pymethods]
@@ -65,16 +70,18 @@ impl Receiver {
     ///
     /// Raises EOFError for nothing, which is the end, and ProtocolFault; the socket is of no use then.
     fn take(&mut self, py: Python<'_>, data: &[u8]) -> PyResult<Option<Py<PyList>>> {
+        let _inside = inside(py);
         if data.is_empty() {
             return Err(PyEOFError::new_err("the server has closed the connection"));
         }
         let (request, replies) = (self.request.get(), self.replies.bind(py));
+        let allowance = &mut self.allowance;
         self.inbox.receive(data, |reply| {
             if reply.first() == Some(&b'>') {
                 return Ok(());
             }
             let expected = request.expected.get(replies.len()).ok_or_else(unasked)?;
-            replies.append(request.wire.get().replies().read(py, reply, expected)?)
+            replies.append(request.wire.get().replies().read(py, reply, expected, allowance)?)
         })?;
         let is_whole = replies.len() == request.expected.len() && self.inbox.is_empty();
         Ok(is_whole.then(|| self.replies.clone_ref(py)))

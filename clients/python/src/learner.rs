@@ -1,7 +1,8 @@
-//! What one client learns from what it writes: dictionaries for kinds of keys, and what suits each of them.
+//! Training and decisions of one client from the values that it writes: dictionaries for kinds of keys, and
+//! the best encoding of each.
 //!
-//! Writers show values and follow what is decided, without a lock; something in the background asks for steps. It knows
-//! no server: what is learned is published by the Python code around it.
+//! Writers offer values and apply decisions, without a lock; a background task asks for steps. It must not
+//! know servers: the Python code around it publishes the results.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -12,14 +13,15 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use snugly_catalogue::{Catalogue, Entry};
 use snugly_codec::Choice;
+use snugly_dictionaries::{Catalogue, Entry};
 use snugly_learning::{Decision, Decisions, Goal, LearnerSettings, Measured, Pattern};
 
 use crate::codec::chosen;
 use crate::dictionaries::{Dictionaries, Dictionary};
+use crate::leaving::inside;
 
-/// Of one in so many values it is noted what becomes of them.
+/// Number of values for each one whose result is noted.
 const WATCHED: u64 = 16;
 
 /// Learns for one client.
@@ -31,7 +33,7 @@ pub(crate) struct Learner {
     /// None once there is nothing to be learned any more.
     learner: ArcSwapOption<snugly_learning::Learner>,
     decisions: ArcSwap<Decisions>,
-    /// How many values were written.
+    /// Number of values written.
     shown: AtomicU64,
     dictionaries: Py<Dictionaries>,
 }
@@ -67,7 +69,7 @@ impl Learner {
         })
     }
 
-    /// How many values were written: if none since the last step, there is nothing to be learned.
+    /// Returns the number of values written: without any since the last step, there is nothing to train from.
     fn shown(&self) -> u64 {
         self.shown.load(Ordering::Relaxed)
     }
@@ -76,19 +78,20 @@ impl Learner {
     /// interpreter's lock; None if there is none. `now` is in seconds since 1970, `reads` how often values are read for
     /// each time that one is written.
     fn step(&self, py: Python<'_>, now: f64, reads: f64) -> Option<Lesson> {
+        let _inside = inside(py);
         let learner = self.learner.load_full()?;
         let dictionaries = self.dictionaries.get();
         let lesson = py.detach(|| {
             let known = Cell::new(None);
             let current = |pattern: &[u8]| {
-                let dictionary = dictionaries.active_for(pattern);
+                let dictionary = dictionaries.cache().active_for(pattern);
                 known.set(dictionary.as_ref().map(|dictionary| dictionary.id()));
                 dictionary
             };
             let lesson = learner.step((now * 1000.0) as u64, reads, current, &processor_time)?;
             Some(Lesson::of(&lesson, known.get()))
         });
-        // It may have been replaced, and must not be heard any more then.
+        // A learner that was replaced must not be used any more.
         if self.learner.load().as_ref().is_some_and(|current| Arc::ptr_eq(current, &learner)) {
             self.decisions.store(learner.decisions());
         }
@@ -100,13 +103,13 @@ impl Learner {
         self.start_anew();
     }
 
-    /// Trains no dictionaries any more.
-    fn stop_training(&self) {
-        self.trains.store(false, Ordering::Relaxed);
+    /// Sets whether dictionaries are trained.
+    fn allow_training(&self, is_allowed: bool) {
+        self.trains.store(is_allowed, Ordering::Relaxed);
         self.start_anew();
     }
 
-    /// What is decided for a key, and a value of `len` bytes if that is given; None for nothing yet.
+    /// Returns the decision for a key, and a value of `len` bytes if that is given; None for none yet.
     #[pyo3(signature = (key, len=None))]
     fn explain(&self, key: &[u8], len: Option<usize>) -> Option<Explained> {
         let decisions = self.decisions.load();
@@ -149,7 +152,7 @@ impl Learner {
     }
 }
 
-/// What is decided for one value.
+/// Decision for one value.
 pub(crate) struct Decided {
     pub choice: Choice,
     pub uses_dictionary: bool,
@@ -157,7 +160,7 @@ pub(crate) struct Decided {
     pub watched: Option<Arc<Decision>>,
 }
 
-/// Why a kind of keys is written as it is.
+/// Explanation of the encoding of a kind of keys.
 #[pyclass(frozen, get_all, module = "snugly._native")]
 pub(crate) struct Explained {
     pattern: String,
@@ -170,7 +173,7 @@ pub(crate) struct Explained {
     best: usize,
 }
 
-/// What one method made of the samples.
+/// Result of one method for the samples.
 #[pyclass(frozen, get_all, module = "snugly._native")]
 #[derive(Clone)]
 pub(crate) struct Row {
@@ -189,7 +192,7 @@ impl Row {
     fn of(measured: &Measured, decision: &Decision) -> Row {
         let each = |time: Duration| time.as_secs_f64() / measured.values.max(1) as f64;
         Row {
-            codec: measured.choice.algorithm().name(),
+            codec: measured.choice.codec().name(),
             level: measured.choice.level(),
             dictionary: measured.dictionary,
             values: measured.values,
@@ -202,7 +205,7 @@ impl Row {
     }
 }
 
-/// What came of a step.
+/// Result of a step.
 #[pyclass(frozen, module = "snugly._native")]
 pub(crate) struct Lesson {
     entry: Entry,
@@ -233,7 +236,7 @@ impl Lesson {
         Some(row.id)
     }
 
-    /// Whether this dictionary is in a catalogue; in what is no catalogue to us, it may be.
+    /// Returns whether this dictionary is in a catalogue; in an unreadable document, it may be.
     #[pyo3(signature = (document))]
     fn is_listed_in(&self, document: Option<&[u8]>) -> bool {
         let Some(document) = document else { return false };
@@ -255,7 +258,7 @@ impl Lesson {
         published_at: u64,
         lost: Option<u32>,
     ) -> PyResult<Option<Cow<'static, [u8]>>> {
-        let refused = |error: snugly_catalogue::CatalogueError| PyValueError::new_err(error.to_string());
+        let refused = |error: snugly_dictionaries::CatalogueError| PyValueError::new_err(error.to_string());
         let decoded = document.map(Catalogue::decode).transpose().map_err(refused)?;
         let mut catalogue = decoded.unwrap_or_default();
         if !catalogue.wants(&self.entry, self.known) && !catalogue.wants(&self.entry, lost) {

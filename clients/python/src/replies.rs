@@ -1,36 +1,34 @@
-//! How replies become Python objects, with their values restored.
+//! Conversion of replies to Python objects, with their values restored.
 //!
-//! It is given whole replies. Which object a reply becomes is as valkey-py's own parsers have it.
+//! It is given whole replies. Objects have the types that valkey-py's own parsers give them.
 
 use std::ffi::CString;
-use std::sync::Arc;
 
-use pyo3::exceptions::{PyException, PyUnicodeDecodeError};
+use pyo3::exceptions::{PyException, PyMemoryError, PyUnicodeDecodeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use snugly_commands::{Key, Shape};
 use snugly_protocol::resp::{ProtocolError, ReplyLimits, ReplyScanner, Token, next_token};
 
-use crate::codec::Codec;
+use crate::allowance::Allowance;
+use crate::codec::{Codec, EnvelopeError};
+use crate::commands::key_of;
 
-/// As much as there is: nothing is reserved for what is claimed, and only whole replies are read.
+/// No limits: nothing is reserved for claimed lengths, and only whole replies are read.
 pub(crate) const LIMITS: ReplyLimits =
     ReplyLimits { max_bulk: isize::MAX as usize, max_values: isize::MAX as usize, max_depth: 512 };
 
-/// What an inbox keeps for the next reply, in bytes at most.
+/// Most bytes that an inbox keeps for the next reply.
 const MAX_KEPT: usize = 1 << 20;
 
 pyo3::create_exception!(_native, ProtocolFault, PyException, "A server sent what is no reply.");
 
-/// What the reply to a command is, and what is to be done with it.
+/// Expected reply to a command, and its treatment.
 pub(crate) enum Expected {
     /// Nothing in it is a value.
     Plain,
-    /// It is the value of the key at this position of the arguments.
-    Value { args: Py<PyTuple>, key: Option<usize> },
-    /// It is a value, or its elements are, of the keys at these positions.
-    Each { args: Py<PyTuple>, keys: Arc<[usize]> },
-    /// What a function of Python makes of it.
-    Restored(Py<PyAny>),
+    /// Reply with values where the shape says. Their keys are in the command, or in the reply.
+    Shaped { words: Py<PyTuple>, shape: &'static Shape },
     /// EXEC's: its elements are the replies to these commands.
     Transaction(Vec<Expected>),
 }
@@ -39,9 +37,7 @@ impl Expected {
     pub fn clone_ref(&self, py: Python<'_>) -> Expected {
         match self {
             Expected::Plain => Expected::Plain,
-            Expected::Value { args, key } => Expected::Value { args: args.clone_ref(py), key: *key },
-            Expected::Each { args, keys } => Expected::Each { args: args.clone_ref(py), keys: keys.clone() },
-            Expected::Restored(restore) => Expected::Restored(restore.clone_ref(py)),
+            Expected::Shaped { words, shape } => Expected::Shaped { words: words.clone_ref(py), shape },
             Expected::Transaction(commands) => {
                 Expected::Transaction(commands.iter().map(|command| command.clone_ref(py)).collect())
             }
@@ -56,30 +52,54 @@ struct Decoding {
     errors: CString,
 }
 
-/// How replies are read.
+/// Settings for reading replies.
 pub(crate) struct Replies {
     codec: Option<Py<Codec>>,
     decoding: Option<Decoding>,
-    /// The same for what Python restores: from such text the bytes can be had back.
+    /// Decoding of the rest of a reply that has values: its text can be turned back into the bytes.
     escaping: Option<Decoding>,
     parse_error: Py<PyAny>,
     unreadable: Py<PyAny>,
     as_text: Py<PyAny>,
 }
 
-/// A reply that is being read: what is left of its bytes.
+/// Rest of the bytes of a reply that is being read.
+#[derive(Clone, Copy)]
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
+    /// The next token; attributes are left out.
     fn next(&mut self) -> PyResult<Token<'a>> {
-        match next_token(self.0, &LIMITS).map_err(fault)? {
-            Some((token, taken)) => {
-                self.0 = &self.0[taken..];
-                Ok(token)
+        loop {
+            let (token, taken) = next_token(self.0, &LIMITS).map_err(fault)?.ok_or_else(unfinished)?;
+            self.0 = &self.0[taken..];
+            let Token::Attribute(length) = token else { return Ok(token) };
+            for _ in 0..2 * length {
+                self.skip()?;
             }
-            None => Err(unfinished()),
         }
     }
+
+    /// The next token, which is still ahead.
+    fn peek(mut self) -> PyResult<Token<'a>> {
+        self.next()
+    }
+
+    /// Goes over one value, and returns its bytes.
+    fn skip(&mut self) -> PyResult<&'a [u8]> {
+        let length = ReplyScanner::default().scan(self.0, &LIMITS).map_err(fault)?.ok_or_else(unfinished)?;
+        let (value, rest) = self.0.split_at(length);
+        self.0 = rest;
+        Ok(value)
+    }
+}
+
+/// A reply with values that is being read.
+struct Reading<'a, 'py> {
+    rest: Rest<'a>,
+    /// The command.
+    words: &'a Bound<'py, PyTuple>,
+    allowance: &'a mut Allowance,
 }
 
 fn fault(error: ProtocolError) -> PyErr {
@@ -97,8 +117,8 @@ pub(crate) fn unasked() -> PyErr {
 
 impl Replies {
     /// `decodes` is an encoding and an error handler if replies are text. `parse_error` makes an exception of an
-    /// error's text. `unreadable` is given an envelope, its key or None, and the error, and returns the bytes to take
-    /// for the value, or what stands for it; `as_text` is given one of these, the stored bytes and the key, and returns
+    /// error's text. `unreadable` is given an envelope, its key or None, the error and the reply's budget, and returns the
+    /// bytes to take for the value, or what stands for it; `as_text` is given one of these, the stored bytes and the key, and returns
     /// text. Both may raise instead.
     pub fn new(
         codec: Option<Py<Codec>>,
@@ -114,14 +134,20 @@ impl Replies {
         Ok(Replies { codec, decoding, escaping, parse_error, unreadable, as_text })
     }
 
+    /// Creates the allowance of one more reply.
+    pub fn allowance(&self) -> Allowance {
+        self.codec.as_ref().map_or_else(Allowance::unbounded, |codec| codec.get().allowance())
+    }
+
     /// The object that a whole reply is. Errors are exceptions, not raised.
     pub fn read<'py>(
         &self,
         py: Python<'py>,
         reply: &[u8],
         expected: &Expected,
+        allowance: &mut Allowance,
     ) -> PyResult<Bound<'py, PyAny>> {
-        match self.expected(py, &mut Rest(reply), expected) {
+        match self.expected(py, reply, expected, allowance) {
             // An error of one reply is that reply; those behind it can be read. What ends a program is none.
             Err(error)
                 if error.is_instance_of::<PyException>(py) && !error.is_instance_of::<ProtocolFault>(py) =>
@@ -135,57 +161,18 @@ impl Replies {
     fn expected<'py>(
         &self,
         py: Python<'py>,
-        rest: &mut Rest<'_>,
+        reply: &[u8],
         expected: &Expected,
+        allowance: &mut Allowance,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let mut rest = Rest(reply);
         match expected {
-            Expected::Plain => self.next(py, rest, self.decoding.as_ref(), 0),
-            Expected::Value { args, key } => self.value(py, rest, args, *key),
-            Expected::Each { args, keys } => self.each(py, rest, args, keys),
-            Expected::Restored(restore) => {
-                let reply = self.next(py, rest, self.escaping.as_ref(), 0)?;
-                if reply.is_instance_of::<PyException>() {
-                    Ok(reply)
-                } else {
-                    restore.bind(py).call1((reply,))
-                }
+            Expected::Plain => self.next(py, &mut rest, self.decoding.as_ref(), 0),
+            Expected::Shaped { words, shape } => {
+                let mut reading = Reading { rest, words: words.bind(py), allowance };
+                self.shaped(py, shape, Key::Argument(0), &mut reading)
             }
-            Expected::Transaction(commands) => self.transaction(py, rest, commands),
-        }
-    }
-
-    fn value<'py>(
-        &self,
-        py: Python<'py>,
-        rest: &mut Rest<'_>,
-        args: &Py<PyTuple>,
-        key: Option<usize>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        match rest.next()? {
-            Token::Bulk(stored) => self.restored(py, stored, args, key),
-            token => self.object(py, token, rest, self.decoding.as_ref(), 0),
-        }
-    }
-
-    fn each<'py>(
-        &self,
-        py: Python<'py>,
-        rest: &mut Rest<'_>,
-        args: &Py<PyTuple>,
-        keys: &[usize],
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let first = keys.first().copied();
-        match rest.next()? {
-            Token::Bulk(stored) => self.restored(py, stored, args, first),
-            Token::Array(length) => {
-                let elements = PyList::empty(py);
-                for position in 0..length {
-                    let key = keys.get(position).copied().or(first);
-                    elements.append(self.value(py, rest, args, key)?)?;
-                }
-                Ok(elements.into_any())
-            }
-            token => self.object(py, token, rest, self.decoding.as_ref(), 0),
+            Expected::Transaction(commands) => self.transaction(py, &mut rest, commands, allowance),
         }
     }
 
@@ -194,12 +181,14 @@ impl Replies {
         py: Python<'py>,
         rest: &mut Rest<'_>,
         commands: &[Expected],
+        allowance: &mut Allowance,
     ) -> PyResult<Bound<'py, PyAny>> {
         match rest.next()? {
             Token::Array(length) if length == commands.len() => {
                 let replies = PyList::empty(py);
                 for command in commands {
-                    replies.append(self.element(py, rest, command)?)?;
+                    // An error in one of them does not affect the others.
+                    replies.append(self.read(py, rest.skip()?, command, allowance)?)?;
                 }
                 Ok(replies.into_any())
             }
@@ -207,18 +196,132 @@ impl Replies {
         }
     }
 
-    /// A reply among others: what is wrong with it is not wrong with them.
-    fn element<'py>(
+    /// A reply or a part of one, read as [`Shape::walk`] goes over it.
+    fn shaped<'a, 'py>(
         &self,
         py: Python<'py>,
-        rest: &mut Rest<'_>,
-        expected: &Expected,
+        shape: &Shape,
+        key: Key<&'a [u8]>,
+        reading: &mut Reading<'a, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut end = Rest(rest.0);
-        skip(&mut end)?;
-        let reply = self.read(py, &rest.0[..rest.0.len() - end.0.len()], expected);
-        rest.0 = end.0;
-        reply
+        let token = reading.rest.next()?;
+        self.shaped_token(py, shape, token, key, reading)
+    }
+
+    fn shaped_token<'a, 'py>(
+        &self,
+        py: Python<'py>,
+        shape: &Shape,
+        token: Token<'a>,
+        key: Key<&'a [u8]>,
+        reading: &mut Reading<'a, 'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match (shape, token) {
+            (Shape::Value, Token::Bulk(stored)) => self.restored(py, stored, &key, reading),
+            (Shape::Each { inner, has_arguments_keys }, Token::Array(length)) => {
+                let elements = PyList::empty(py);
+                for at in 0..length {
+                    let own = if *has_arguments_keys { Key::Argument(at) } else { key.clone() };
+                    elements.append(self.shaped(py, inner, own, reading)?)?;
+                }
+                Ok(elements.into_any())
+            }
+            (Shape::Each { inner, .. }, token) => self.shaped_token(py, inner, token, key, reading),
+            (Shape::Element { at, inner, has_key }, Token::Array(length)) => {
+                let elements = PyList::empty(py);
+                let mut key = key;
+                for each in 0..length {
+                    elements.append(match each {
+                        _ if each == *at => self.shaped(py, inner, key.clone(), reading)?,
+                        0 => self.name(py, *has_key, &mut key, reading)?,
+                        _ => self.without_values(py, reading)?,
+                    })?;
+                }
+                Ok(elements.into_any())
+            }
+            (Shape::Pairs { inner, has_key }, Token::Map(length)) => {
+                let map = PyDict::new(py);
+                for _ in 0..length {
+                    let [name, value] = self.pair(py, inner, *has_key, &key, reading)?;
+                    map.set_item(name, value)?;
+                }
+                Ok(map.into_any())
+            }
+            (Shape::Pairs { inner, has_key }, Token::Array(length)) => {
+                let pair = |reading: &mut _| self.pair(py, inner, *has_key, &key, reading);
+                self.pairs(py, length, pair, reading)
+            }
+            (_, token) => self.object(py, token, &mut reading.rest, self.escaping.as_ref(), 0),
+        }
+    }
+
+    /// An array of arrays of two, if its first element is an array, or else one that alternates.
+    fn pairs<'a, 'py>(
+        &self,
+        py: Python<'py>,
+        length: usize,
+        pair: impl Fn(&mut Reading<'a, 'py>) -> PyResult<[Bound<'py, PyAny>; 2]>,
+        reading: &mut Reading<'a, 'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let elements = PyList::empty(py);
+        let is_nested = length > 0 && matches!(reading.rest.peek()?, Token::Array(_));
+        if is_nested {
+            for _ in 0..length {
+                let mut inside = reading.rest;
+                if matches!(inside.next()?, Token::Array(2)) {
+                    reading.rest = inside;
+                    elements.append(PyList::new(py, pair(reading)?)?)?;
+                } else {
+                    elements.append(self.without_values(py, reading)?)?;
+                }
+            }
+        } else {
+            for _ in 0..length / 2 {
+                for part in pair(reading)? {
+                    elements.append(part)?;
+                }
+            }
+            if length % 2 == 1 {
+                elements.append(self.without_values(py, reading)?)?;
+            }
+        }
+        Ok(elements.into_any())
+    }
+
+    /// Two parts of a reply, of which the second has a shape. The first may be its key.
+    fn pair<'a, 'py>(
+        &self,
+        py: Python<'py>,
+        inner: &Shape,
+        has_key: bool,
+        key: &Key<&'a [u8]>,
+        reading: &mut Reading<'a, 'py>,
+    ) -> PyResult<[Bound<'py, PyAny>; 2]> {
+        let mut key = key.clone();
+        let name = self.name(py, has_key, &mut key, reading)?;
+        Ok([name, self.shaped(py, inner, key, reading)?])
+    }
+
+    /// A part of a reply without values, which is the key of the next part if `has_key`.
+    fn name<'a, 'py>(
+        &self,
+        py: Python<'py>,
+        has_key: bool,
+        key: &mut Key<&'a [u8]>,
+        reading: &mut Reading<'a, 'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if has_key && let Token::Bulk(name) = reading.rest.peek()? {
+            *key = Key::Named(name);
+        }
+        self.without_values(py, reading)
+    }
+
+    fn without_values<'py>(
+        &self,
+        py: Python<'py>,
+        reading: &mut Reading<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.next(py, &mut reading.rest, self.escaping.as_ref(), 0)
     }
 
     fn next<'py>(
@@ -249,7 +352,8 @@ impl Replies {
             }
             Token::Error(text) => self.parse_error.bind(py).call1((String::from_utf8_lossy(text),)),
             Token::Integer(number) => Ok(number.into_pyobject(py)?.into_any()),
-            Token::Null => Ok(py.None().into_bound(py)),
+            // `Rest::next` leaves attributes out.
+            Token::Null | Token::Attribute(_) => Ok(py.None().into_bound(py)),
             Token::Boolean(truth) => Ok(truth.into_pyobject(py)?.to_owned().into_any()),
             Token::Double(number) => Ok(PyFloat::new(py, number).into_any()),
             Token::BigNumber(digits) => {
@@ -270,35 +374,35 @@ impl Replies {
                 }
                 Ok(map.into_any())
             }
-            Token::Attribute(length) => {
-                for _ in 0..2 * length {
-                    skip(rest)?;
-                }
-                self.next(py, rest, decoding, depth + 1)
-            }
         }
     }
 
-    /// The value that was stored as these bytes, under the key at a position of the arguments.
+    /// The value that was stored as these bytes.
     fn restored<'py>(
         &self,
         py: Python<'py>,
         stored: &[u8],
-        args: &Py<PyTuple>,
-        key: Option<usize>,
+        key: &Key<&[u8]>,
+        reading: &mut Reading<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let Some(codec) = self.codec.as_ref().map(Py::get) else {
             return plain(py, stored, self.decoding.as_ref());
         };
-        let key = || key.and_then(|key| args.bind(py).get_item(key).ok());
-        let value = match codec.decode_slice(py, stored) {
+        let words = reading.words;
+        let key = || match key {
+            Key::Argument(number) => key_of(words, *number),
+            Key::Named(name) => Some(PyBytes::new(py, name).into_any()),
+        };
+        let value = match codec.decode_slice(py, stored, reading.allowance, None) {
             Ok(Some(value)) => value,
-            Ok(None) => PyBytes::new(py, stored),
+            Ok(None) => copied(py, stored)?,
+            Err(error) if !error.is_instance_of::<EnvelopeError>(py) => return Err(error),
             Err(error) => {
-                let value = self.unreadable.bind(py).call1((PyBytes::new(py, stored), key(), error))?;
+                let left = reading.allowance.shared(py)?;
+                let value = self.unreadable.bind(py).call1((PyBytes::new(py, stored), key(), error, left))?;
                 match value.cast_into::<PyBytes>() {
                     Ok(value) => value,
-                    // What stands for a value that is to be had later.
+                    // Stand-in for a value that is restored later.
                     Err(other) if self.decoding.is_none() => return Ok(other.into_inner()),
                     Err(other) => {
                         let stored = PyBytes::new(py, stored);
@@ -320,9 +424,17 @@ impl Replies {
 /// Bytes that are no value.
 fn plain<'py>(py: Python<'py>, bytes: &[u8], decoding: Option<&Decoding>) -> PyResult<Bound<'py, PyAny>> {
     match decoding {
-        None => Ok(PyBytes::new(py, bytes).into_any()),
+        None => Ok(copied(py, bytes)?.into_any()),
         Some(decoding) => decoding.text(py, bytes),
     }
+}
+
+/// Copies the bytes. Raises MemoryError.
+fn copied<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, bytes.len(), |copy| {
+        copy.copy_from_slice(bytes);
+        Ok(())
+    })
 }
 
 impl Decoding {
@@ -347,19 +459,17 @@ impl Decoding {
     }
 }
 
-/// Goes over one value.
-fn skip(rest: &mut Rest<'_>) -> PyResult<()> {
-    match ReplyScanner::default().scan(rest.0, &LIMITS).map_err(fault)? {
-        Some(length) => rest.0 = &rest.0[length..],
-        None => return Err(unfinished()),
-    }
-    Ok(())
+fn room_for(bytes: &mut Vec<u8>, more: usize) -> PyResult<()> {
+    let reserved = bytes.try_reserve(more);
+    reserved.map_err(|_| {
+        PyMemoryError::new_err(format!("there is no memory for a reply of {} bytes", bytes.len() + more))
+    })
 }
 
 /// Bytes as they arrive, of which whole replies are taken.
 #[derive(Default)]
 pub(crate) struct Inbox {
-    /// What has arrived of the next reply, if that is not whole.
+    /// Bytes of the next reply, if that has not arrived as a whole.
     begun: Vec<u8>,
     scanner: ReplyScanner,
 }
@@ -367,9 +477,10 @@ pub(crate) struct Inbox {
 impl Inbox {
     /// Calls `take` with each reply that is whole, also if only now.
     pub fn receive(&mut self, data: &[u8], mut take: impl FnMut(&[u8]) -> PyResult<()>) -> PyResult<()> {
-        let begun = !self.begun.is_empty();
         let mut owned = std::mem::take(&mut self.begun);
+        let begun = !owned.is_empty();
         if begun {
+            room_for(&mut owned, data.len())?;
             owned.extend_from_slice(data);
         }
         let bytes = if begun { &owned[..] } else { data };
@@ -380,10 +491,11 @@ impl Inbox {
         }
         if begun {
             owned.drain(..start);
-            self.begun = owned;
         } else {
-            self.begun.extend_from_slice(&bytes[start..]);
+            room_for(&mut owned, data.len() - start)?;
+            owned.extend_from_slice(&data[start..]);
         }
+        self.begun = owned;
         if self.begun.is_empty() && self.begun.capacity() > MAX_KEPT {
             self.begun = Vec::new();
         }

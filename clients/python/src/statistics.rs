@@ -1,6 +1,6 @@
 //! The counters of one codec, and those of all codecs of the process.
 //!
-//! [`Counters`] want one writer at a time. That is whoever holds the interpreter's lock: nothing here is written
+//! [`Counters`] have one writer at a time: the holder of the interpreter's lock. Nothing here is written
 //! without it, which each function shows by asking for [`Python`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,23 +13,25 @@ use snugly_codec::{Counters, DESCRIPTORS, Descriptor, Ended, Family, Snapshot, S
 static PROCESS: LazyLock<Counters> = LazyLock::new(Counters::default);
 static PROCESS_OWN: [AtomicU64; OWN.len()] = [const { AtomicU64::new(0) }; OWN.len()];
 
-/// What only clients count, beside what every codec does.
+/// Counters that only clients have, beside those of every codec.
 #[derive(Clone, Copy)]
 #[repr(usize)]
 pub(crate) enum Own {
     Fetched,
     PutBack,
     Published,
+    Mended,
 }
 
 /// The name and the meaning of each, in their order.
-const OWN: [(&str, &str); 3] = [
+const OWN: [(&str, &str); 4] = [
     ("dictionaries_fetched", "dictionaries that were fetched from a server or a folder"),
     ("dictionaries_put_back", "dictionaries that were not in the server any more and were put back"),
     ("dictionaries_published", "dictionaries that were trained and published"),
+    ("dictionaries_mended", "keys of dictionaries that had something else and were overwritten"),
 ];
 
-/// What one codec counts; the process counts the same.
+/// Counters of one codec; the process counts the same.
 #[derive(Default)]
 pub(crate) struct Statistics {
     counters: Counters,
@@ -90,7 +92,7 @@ impl Statistics {
         }
     }
 
-    /// How many values were read for each that was written.
+    /// Returns the number of values read for each written one.
     pub fn reads(&self) -> f64 {
         let snapshot = self.counters.snapshot();
         let [read, written] =
@@ -116,8 +118,8 @@ pub(crate) fn process_statistics(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> 
 /// Name, family, codec and text of each counter.
 type Description = (String, &'static str, Option<&'static str>, &'static str);
 
-/// What is counted: for each name of the statistics its family, the codec if the family has one counter a codec, and
-/// what it means.
+/// Returns the descriptions of all counters: for each name of the statistics its family, the codec if the
+/// family has one counter a codec, and its meaning.
 #[pyfunction]
 pub(crate) fn counters() -> Vec<Description> {
     let codec = |row: &Descriptor| row.codec.map(|codec| codec.name());

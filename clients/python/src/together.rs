@@ -57,7 +57,7 @@ pub(crate) fn encode(codec: &Codec, py: Python<'_>, values: Vec<(&[u8], Method)>
     jobs.into_iter().map(envelope).collect()
 }
 
-/// As many threads as can run besides the one that asks.
+/// Pool of as many threads as can run besides the caller's.
 fn pool() -> Option<Arc<ThreadPool>> {
     let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
     let process = process::id();

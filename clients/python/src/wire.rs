@@ -1,18 +1,22 @@
-//! How the commands of one client become bytes, with their values encoded.
+//! Conversion of one client's commands to bytes, with their values encoded.
 //!
-//! It knows RESP and Python's objects. Where values are it is told by the plans; it knows no sockets and waits for
-//! nothing.
+//! It knows RESP and Python's objects; the command table says where values are. It must not know sockets, and
+//! waits for nothing.
 
 use std::cell::Cell;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyInt, PyList, PyMemoryView, PyString, PyTuple};
+use smallvec::{SmallVec, smallvec};
+use snugly_commands::{Command, Found, Meaning};
 use snugly_protocol::resp::{encode_array, encode_bulk};
 
 use crate::codec::{self, Codec};
+use crate::commands::{Interpreter, split, with_found};
 use crate::exchange::Request;
-use crate::plans::{Fixed, Plan, Plans, Shape};
+use crate::leaving::inside;
+use crate::names::shared;
 use crate::replies::{Expected, Replies};
 use crate::together;
 
@@ -28,9 +32,7 @@ thread_local! {
 #[pyclass(frozen, module = "snugly._native")]
 pub(crate) struct Wire {
     codec: Option<Py<Codec>>,
-    plans: Plans,
-    request: Py<PyAny>,
-    refuse: Py<PyAny>,
+    interpreter: Option<Py<Interpreter>>,
     encode: Py<PyAny>,
     /// Whether text is sent as UTF-8, and refused where it cannot be.
     sends_utf8: bool,
@@ -39,17 +41,15 @@ pub(crate) struct Wire {
 
 #[pymethods]
 impl Wire {
-    /// `request` takes the arguments of a command and returns those to send and what restores its reply; `refuse` raises
-    /// if they must not be sent; `encode` makes bytes of an argument. The rest is explained where it is used.
+    /// Without `codec` and `interpreter` nothing is compressed. `encode` makes bytes of an argument. The rest is explained
+    /// where it is used.
     #[new]
-    #[pyo3(signature = (*, codec, plan, request, refuse, encode, sends_utf8, decodes, parse_error, unreadable, as_text))]
+    #[pyo3(signature = (*, codec, interpreter, encode, sends_utf8, decodes, parse_error, unreadable, as_text))]
     #[allow(clippy::too_many_arguments, reason = "each is given by its name")]
     fn new(
         py: Python<'_>,
         codec: Option<Py<Codec>>,
-        plan: Py<PyAny>,
-        request: Py<PyAny>,
-        refuse: Py<PyAny>,
+        interpreter: Option<Py<Interpreter>>,
         encode: Py<PyAny>,
         sends_utf8: bool,
         decodes: Option<(String, String)>,
@@ -64,22 +64,24 @@ impl Wire {
             unreadable,
             as_text,
         )?;
-        Ok(Wire { codec, plans: Plans::new(plan), request, refuse, encode, sends_utf8, replies })
+        Ok(Wire { codec, interpreter, encode, sends_utf8, replies })
     }
 
-    /// Whether a command is for this transport. Raises CommandRefusedError.
+    /// Returns whether a command is for this transport. Raises CommandRefusedError.
     fn takes(&self, args: &Bound<'_, PyTuple>) -> PyResult<bool> {
-        let plan = self.plan(args)?;
-        if self.codec.is_some() && !matches!(plan, Plan::Fixed(_)) {
-            self.refuse.bind(args.py()).call1((args,))?;
+        let _inside = inside(args.py());
+        if let Some(interpreter) = &self.interpreter {
+            let words = split(args)?;
+            with_found(|found| interpreter.get().read(&words, found))?;
         }
-        Ok(!matches!(plan, Plan::Foreign))
+        Ok(shared_command(args)?.is_some())
     }
 
     /// A command, ready to be sent; None if it is not for this transport. Raises CommandRefusedError, and DataError for
     /// an argument that cannot be sent.
     fn request(slf: &Bound<'_, Self>, args: &Bound<'_, PyTuple>) -> PyResult<Option<Request>> {
-        packed(slf, |wire, out| Ok(wire.pack(args, out)?.map(|expected| vec![expected])))
+        let _inside = inside(slf.py());
+        packed(slf, |wire, out| Ok(wire.pack(args, out)?.map(|expected| smallvec![expected])))
     }
 
     /// The commands of a pipeline, pairs of arguments and options, ready to be sent; None if one of them is not for this
@@ -89,18 +91,20 @@ impl Wire {
         commands: &Bound<'_, PyList>,
         transaction: bool,
     ) -> PyResult<Option<Request>> {
+        let _inside = inside(slf.py());
         packed(slf, |wire, out| wire.pack_all(commands, transaction, out))
     }
 
     /// A request for each of several commands, pairs of arguments and options. Raises as `request`, and ValueError if
     /// one of them is not for this transport.
     fn requests(slf: &Bound<'_, Self>, commands: &Bound<'_, PyList>) -> PyResult<Vec<Request>> {
+        let _inside = inside(slf.py());
         let mut envelopes = slf.get().encoded_together(commands)?.into_iter();
         let mut requests = Vec::with_capacity(commands.len());
         for command in commands.iter() {
             let args = command.cast_into::<PyTuple>()?.get_item(0)?.cast_into::<PyTuple>()?;
             let request = packed(slf, |wire, out| {
-                Ok(wire.append(&args, &mut envelopes, out)?.map(|expected| vec![expected]))
+                Ok(wire.append(&args, &mut envelopes, out)?.map(|expected| smallvec![expected]))
             })?;
             requests
                 .push(request.ok_or_else(|| PyValueError::new_err("a command is not for this transport"))?);
@@ -111,7 +115,7 @@ impl Wire {
 
 fn packed(
     wire: &Bound<'_, Wire>,
-    pack: impl FnOnce(&Wire, &mut Vec<u8>) -> PyResult<Option<Vec<Expected>>>,
+    pack: impl FnOnce(&Wire, &mut Vec<u8>) -> PyResult<Option<SmallVec<[Expected; 1]>>>,
 ) -> PyResult<Option<Request>> {
     let mut out = SCRATCH.take();
     out.clear();
@@ -147,9 +151,9 @@ impl Wire {
         commands: &Bound<'_, PyList>,
         transaction: bool,
         out: &mut Vec<u8>,
-    ) -> PyResult<Option<Vec<Expected>>> {
+    ) -> PyResult<Option<SmallVec<[Expected; 1]>>> {
         let mut envelopes = self.encoded_together(commands)?.into_iter();
-        let mut expected = Vec::with_capacity(commands.len() + 2);
+        let mut expected = Vec::with_capacity(commands.len());
         if transaction {
             encode_array(1, out);
             encode_bulk(b"MULTI", out);
@@ -162,7 +166,7 @@ impl Wire {
             }
         }
         if !transaction {
-            return Ok(Some(expected));
+            return Ok(Some(expected.into()));
         }
         encode_array(1, out);
         encode_bulk(b"EXEC", out);
@@ -176,64 +180,41 @@ impl Wire {
         envelopes: &mut Envelopes,
         out: &mut Vec<u8>,
     ) -> PyResult<Option<Expected>> {
-        match self.plan(args)? {
-            Plan::Foreign => Ok(None),
-            Plan::Asked => self.append_asked(args, out).map(Some),
-            Plan::Fixed(plan) => self.append_fixed(&plan, args, envelopes, out).map(Some),
-        }
-    }
-
-    fn plan(&self, args: &Bound<'_, PyTuple>) -> PyResult<Plan> {
-        let name = args.get_borrowed_item(0)?;
-        let Ok(name) = name.cast_exact::<PyString>() else { return Ok(Plan::Foreign) };
-        let plan = self.plans.of(args.py(), name.to_str()?, args.len())?;
-        if let Plan::Fixed(fixed) = &plan
-            && !fixed.telling.is_empty()
-            && args.iter_borrowed().skip(fixed.tail).any(|argument| fixed.is_told_by(&argument))
-        {
-            return Ok(Plan::Asked);
-        }
-        Ok(plan)
-    }
-
-    fn append_fixed(
-        &self,
-        plan: &Fixed,
-        args: &Bound<'_, PyTuple>,
-        envelopes: &mut Envelopes,
-        out: &mut Vec<u8>,
-    ) -> PyResult<Expected> {
-        out.extend_from_slice(&plan.head);
-        let mut values = plan.values.iter();
-        let mut next_value = values.next();
-        for (position, argument) in args.iter_borrowed().enumerate().skip(1) {
-            if let Some(&(value, key)) = next_value
-                && value == position
-            {
-                next_value = values.next();
-                self.append_value(&argument, || args.get_item(key), envelopes, out)?;
-            } else {
-                self.append_argument(&argument, out)?;
+        let Some((command, words)) = shared_command(args)? else { return Ok(None) };
+        encode_array(words.len(), out);
+        encode_bulk(command.name().as_bytes(), out);
+        let meaning = with_found(|found| {
+            let meaning = self.read(command, &words, found)?;
+            let mut values = found.values().iter();
+            let mut next = values.next();
+            for (at, word) in words.iter_borrowed().enumerate().skip(1) {
+                match next {
+                    Some(value) if value.at == at => {
+                        next = values.next();
+                        self.append_value(&word, || words.get_item(value.key), envelopes, out)?;
+                    }
+                    _ => self.append_argument(&word, out)?,
+                }
             }
-        }
-        Ok(match &plan.reply {
-            Shape::Plain => Expected::Plain,
-            Shape::Value(key) => Expected::Value { args: args.clone().unbind(), key: *key },
-            Shape::Each(keys) => Expected::Each { args: args.clone().unbind(), keys: keys.clone() },
-        })
+            Ok(meaning)
+        })?;
+        Ok(Some(match meaning {
+            Meaning::Touched { reply: Some(shape) } => Expected::Shaped { words: words.unbind(), shape },
+            _ => Expected::Plain,
+        }))
     }
 
-    fn append_asked(&self, args: &Bound<'_, PyTuple>, out: &mut Vec<u8>) -> PyResult<Expected> {
-        let answer = self.request.bind(args.py()).call1((args,))?;
-        let (args, restoration): (Bound<'_, PyTuple>, Option<Py<PyAny>>) = answer.extract()?;
-        let name = args.get_item(0)?.cast_into::<PyString>()?;
-        let words: Vec<&str> = name.to_str()?.split_ascii_whitespace().collect();
-        encode_array(words.len() + args.len() - 1, out);
-        words.iter().for_each(|word| encode_bulk(word.as_bytes(), out));
-        for argument in args.iter_borrowed().skip(1) {
-            self.append_argument(&argument, out)?;
+    /// Reads a command. Raises CommandRefusedError.
+    fn read(
+        &self,
+        command: &'static Command,
+        words: &Bound<'_, PyTuple>,
+        found: &mut Found,
+    ) -> PyResult<Meaning> {
+        match &self.interpreter {
+            Some(interpreter) => interpreter.get().read_as(command, words, found),
+            None => Ok(Meaning::Untouched),
         }
-        Ok(restoration.map_or(Expected::Plain, Expected::Restored))
     }
 
     fn append_value<'py>(
@@ -282,7 +263,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Tells the bytes of a key, as it is sent.
+    /// Returns the bytes of a key, as it is sent.
     fn tell_key(&self, key: &Bound<'_, PyAny>, choose: &mut dyn FnMut(&[u8])) -> PyResult<()> {
         match self.readily(key)? {
             Some(bytes) => choose(bytes),
@@ -312,12 +293,13 @@ impl Wire {
             return Ok(Vec::new());
         }
         let mut arguments = Vec::with_capacity(commands.len());
+        let mut found = Found::default();
         for command in commands.iter() {
             let args = command.cast_into::<PyTuple>()?.get_item(0)?.cast_into::<PyTuple>()?;
-            if let Plan::Fixed(plan) = self.plan(&args)? {
-                for &(position, key) in &plan.values {
-                    arguments.push((args.get_item(position)?, args.get_item(key)?));
-                }
+            let Some((command, words)) = shared_command(&args)? else { continue };
+            self.read(command, &words, &mut found)?;
+            for value in found.values() {
+                arguments.push((words.get_item(value.at)?, words.get_item(value.key)?));
             }
         }
         let mut values = Vec::with_capacity(arguments.len());
@@ -353,6 +335,18 @@ impl Wire {
         encode_bulk(codec::bytes(&bytes)?.as_bytes(), out);
         Ok(())
     }
+}
+
+/// A command and its words; None if it is not for this transport.
+fn shared_command<'py>(
+    args: &Bound<'py, PyTuple>,
+) -> PyResult<Option<(&'static Command, Bound<'py, PyTuple>)>> {
+    let name = args.get_borrowed_item(0)?;
+    let Ok(name) = name.cast_exact::<PyString>() else { return Ok(None) };
+    let name = name.to_str()?;
+    let Some(command) = shared(name) else { return Ok(None) };
+    let words = if name.contains(' ') { split(args)? } else { args.clone() };
+    Ok(Some((command, words)))
 }
 
 /// About how many bytes all arguments have in sum.

@@ -18,7 +18,7 @@ PAGE = {"title": "hello", "body": "<p>hello</p>" * 500}
 
 
 def with_cache(server: Server, serializer: Any, work: Callable[[Any], Awaitable[None]]) -> None:
-    """Has `work` use a cache on the server, which is empty."""
+    """Runs `work` with a cache on the server, which is empty."""
 
     async def main() -> None:
         async with aiocache.RedisCache(port=server.port, serializer=serializer) as cache:
@@ -90,3 +90,14 @@ def test_the_client_of_a_cache_may_compress_instead(valkey_server: Server) -> No
         assert stored(valkey_server, "a").startswith(b"\0\1\2\0\1")
 
     with_cache(valkey_server, None, work)
+
+
+async def missed() -> None:
+    serializer = SnuglySerializer()
+    assert serializer.loads(snugly.codec.encode(b"x" * 500)[:-1]) is None
+    with pytest.raises(snugly.UndecodableError):
+        SnuglySerializer(on_undecodable="raise").loads(snugly.codec.encode(b"x" * 500)[:-1])
+
+
+def test_what_cannot_be_read_is_a_miss() -> None:
+    asyncio.run(missed())

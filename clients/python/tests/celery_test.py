@@ -24,7 +24,7 @@ TEXT = "hello and hello again; " * 200
 
 
 def application(server: Server, results: str, **options: Any) -> Any:
-    """What asks for tasks and reads results; `options` are those of the compression."""
+    """Application that requests tasks and reads results; `options` are those of the compression."""
     place = f"://127.0.0.1:{server.port}/0"
     app: Any = Celery("tests", broker=f"redis{place}", backend=results + place, set_as_current=False)
     app.conf.result_backend_transport_options = {"snugly": options}
@@ -83,8 +83,15 @@ def test_a_result_from_before_is_read_and_the_settings_are_taken(valkey_server: 
     assert [after.AsyncResult(name).result for name in ("before", "after")] == [TEXT, TEXT]
 
 
-def test_a_result_that_cannot_be_read_is_an_error(valkey_server: Server) -> None:
+def test_a_result_that_cannot_be_read_is_pending(valkey_server: Server) -> None:
     app = application(valkey_server, OURS)
+    with valkey_server.connect() as connection:
+        connection.command("SET", "celery-task-meta-broken", snugly.codec.encode(TEXT.encode())[:-1])
+    assert app.AsyncResult("broken").state == "PENDING"
+
+
+def test_a_result_that_cannot_be_read_is_an_error_where_it_is_asked_for(valkey_server: Server) -> None:
+    app = application(valkey_server, OURS, on_undecodable="raise")
     with valkey_server.connect() as connection:
         connection.command("SET", "celery-task-meta-broken", snugly.codec.encode(TEXT.encode())[:-1])
     with pytest.raises(snugly.UndecodableError):

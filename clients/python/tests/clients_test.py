@@ -1,4 +1,4 @@
-"""What an application sees through a compressing client of any kind, and what the server then has."""
+"""Behaviour of every kind of compressing client for an application, and the values that the server then has."""
 
 from __future__ import annotations
 
@@ -510,7 +510,7 @@ def test_clients_work_with_every_server(any_server: Server) -> None:
 def test_the_client_side_cache_of_redis_py_serves_restored_values(
     valkey_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # It asks the server's name, and works with Redis only unless this says that any will do.
+    # The library asks the server's name, and works with Redis only unless this says that any will do.
     monkeypatch.setattr(CacheProxyConnection, "DEFAULT_SERVER_NAME", "valkey")
     cached = redis.Redis(port=valkey_server.port, protocol=3, cache_config=CacheConfig(max_size=100))
     client: Any = snugly.compress(cached)

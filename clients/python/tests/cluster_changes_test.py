@@ -24,10 +24,10 @@ from snugly import CompressionConfiguration, ExistingEnvelopes, codec
 from waiting import until
 
 PRIMARIES = 3
-# What the keys in one slot have in common; each of these slots is another primary's.
+# Hash tags of the keys in one slot; each of these slots is another primary's.
 TAGS = ("b", "c", "a")
 KEYS_IN_SLOT = 3
-# How many rounds it takes until all that a client does has been done in each slot.
+# Rounds until all that a client does has been done in each slot.
 CYCLE = 5 * len(TAGS)
 WRAP = CompressionConfiguration(existing_envelopes=ExistingEnvelopes.WRAP)
 PACKAGE = str(Path(snugly.__file__).parent)
@@ -81,7 +81,7 @@ class Traffic:
 
     def _run(self) -> None:
         works = [self._singly, self._in_a_pipeline, self._in_many_slots, self._in_one_slot]
-        # Those of redis-py's asyncio clusters look for nodes in event loops of their own, and lose their connections.
+        # Clients of redis-py's asyncio clusters look for nodes in event loops of their own, and lose their connections.
         if self.kind.transactions and "asyncio" not in self.kind.name:
             works.append(self._in_a_transaction)
         while not self._stopping.is_set() and self.failure is None:
@@ -170,7 +170,7 @@ def until_each_works_again(clients: list[Traffic]) -> None:
 
 
 def errors_answered(nodes: Iterable[Server], name: str) -> int:
-    """How often these nodes have answered with an error of this name."""
+    """Number of times that these nodes have answered with an error of this name."""
     total = 0
     for node in nodes:
         info = ask(node, "INFO", "errorstats")

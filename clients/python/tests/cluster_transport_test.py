@@ -19,7 +19,7 @@ import snugly.asyncio
 from nodes import ask, identity
 from servers import Server
 from snugly import codec
-from snugly.callbacks import OPTION
+from snugly.restoration import OPTION
 from snugly.transport.cluster import SharedCluster
 from snugly.transport.wire import WIRE
 from waiting import until
@@ -42,13 +42,13 @@ def field_of(node: Server, section: str, field: str) -> str:
 
 
 def calls_of(node: Server, command: str) -> int:
-    """How often a node has been asked a command."""
+    """Number of times that a node has been asked a command."""
     found = field_of(node, "commandstats", f"cmdstat_{command}:")
     return int(found.split(",")[0].removeprefix("calls=")) if found else 0
 
 
 def errors_of(node: Server, name: str) -> int:
-    """How often a node has answered with an error of this name."""
+    """Number of times that a node has answered with an error of this name."""
     return int(field_of(node, "errorstats", f"errorstat_{name}:").removeprefix("count=") or 0)
 
 
@@ -60,7 +60,7 @@ def connections_to(node: Server) -> list[str]:
 
 
 def begin_move(tag: str, source: Server, target: Server, *moved: str) -> int:
-    """Has the slot on its way, and some of its keys moved already. Returns the slot."""
+    """Begins to move a slot, with some of its keys moved already. Returns the slot."""
     slot = key_slot(tag.encode())
     ask(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", identity(source))
     ask(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", identity(target))
@@ -75,7 +75,7 @@ def end_move(slot: int, source: Server, target: Server) -> None:
 
 
 def run(node: Server, use: Callable[[Any], Awaitable[Any]], **options: Any) -> Any:
-    """What `use` makes of an asyncio client of snugly."""
+    """Returns the result of `use` for an asyncio client of snugly."""
 
     async def within() -> Any:
         client = snugly.asyncio.ValkeyCluster(host="127.0.0.1", port=node.port, client_name=NAME, **options)
@@ -244,7 +244,7 @@ def test_a_connection_that_is_lost_is_an_error_or_a_retry(own_cluster: list[Serv
 
 def test_a_client_recovers_once_all_nodes_were_away_together(own_cluster: list[Server]) -> None:
     async def answered(client: Any) -> list[bool]:
-        """Whether each node answers. Both are asked at the same time, so that both are found to be away."""
+        """Returns whether each node answers. Both are asked at the same time, so that both are found to be away."""
         values = await asyncio.gather(*(client.get(tag) for tag in (HERE, THERE)), return_exceptions=True)
         return [value == PAGE for value in values]
 

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 import servers
 import snugly
 from rules import Rule, expand
-from snugly import CompressionConfiguration, codec
+from snugly import CompressionConfiguration, _native, codec
 from threads import in_threads
 
 VECTORS = servers.ROOT / "spec" / "vectors"
 ENVELOPES = json.loads((VECTORS / "envelopes.json").read_text())
+LZ4_DICTIONARY = json.loads((VECTORS / "lz4_dictionary.json").read_text())
 WRITERS = json.loads((VECTORS / "writers.json").read_text())
 PAGE = b"<html><body><p>hello</p></body></html>" * 60
 
@@ -26,12 +27,13 @@ def by_name(cases: list[Rule]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in cases])
 
 
-@by_name(ENVELOPES["cases"])
+@by_name([*ENVELOPES["cases"], *LZ4_DICTIONARY["cases"]])
 def test_a_reader_finds_what_the_vector_says(case: Rule) -> None:
     stored = expand(case["envelope"])
-    at_hand = [ENVELOPES["dictionaries"][name] for name in case.get("dictionaries", [])]
+    known = {**LZ4_DICTIONARY["dictionaries"], **ENVELOPES["dictionaries"]}
+    cache = [known[name] for name in case.get("dictionaries", [])]
     reader = codec.Codec(CompressionConfiguration(**case.get("options", {})))
-    for each in at_hand:
+    for each in cache:
         dictionary = snugly.Dictionary(expand(each["bytes"]))
         assert dictionary.id == each["id"]
         reader.dictionaries.hold(dictionary.native, 0.0)
@@ -161,8 +163,14 @@ def test_counters_have_the_names_that_the_server_gives_them() -> None:
         info = connection.command("INFO", "compression")
     assert isinstance(info, bytes)
     fields = [line.partition(":")[0] for line in info.decode().splitlines()]
-    own = {"dictionaries_fetched", "dictionaries_put_back", "dictionaries_published"}
+    own = {"dictionaries_fetched", "dictionaries_put_back", "dictionaries_published", "dictionaries_mended"}
     assert set(snugly.statistics()) - own <= {field.removeprefix("compression_") for field in fields}
+
+
+def test_counters_have_the_names_and_texts_of_the_specification() -> None:
+    specified = json.loads((servers.ROOT / "spec" / "data" / "counters.json").read_text())
+    texts = {name: text for part in specified.values() for name, text in part.items()}
+    assert {family: text for _, family, _, text in _native.counters()} == texts
 
 
 def test_threads_share_a_codec() -> None:

@@ -1,14 +1,16 @@
-"""What a configuration may be, and what is said of one that may not."""
+"""Accepted configurations, and the errors of others."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+import servers
 import snugly
 from published import STORED, USERS, user
-from snugly import CompressionBackend, CompressionConfiguration
+from snugly import CompressionBackend, CompressionConfiguration, ConfigurationError, _native
 
 WRONG = [
     ({"backend": "brotli"}, "backend is 'brotli': choose 'zstd', 'lz4', 'auto', 'none'"),
@@ -71,9 +73,42 @@ def test_names_may_be_given_for_members() -> None:
     assert named.value_types == frozenset({snugly.ValueType.HASHES})
 
 
+def configured(name: str, value: Any) -> CompressionConfiguration:
+    settings: dict[str, Any] = {name: value}
+    return CompressionConfiguration(**settings)
+
+
+SPECIFIED = json.loads((servers.ROOT / "spec" / "data" / "options.json").read_text())
+
+
 def test_the_defaults_are_those_of_the_specification() -> None:
     chosen = CompressionConfiguration()
-    assert (chosen.enabled, chosen.backend, chosen.compression_level) == (True, "zstd", None)
-    assert (chosen.min_compression_size, chosen.max_decompressed_size) == (64, 512 << 20)
-    assert (chosen.existing_envelopes, chosen.checksum, chosen.on_undecodable) == ("keep", False, "raise")
-    assert chosen.value_types == {"strings"}
+    assert (chosen.enabled, chosen.compression_level) == (True, None)
+    for name, option in SPECIFIED.items():
+        if "default" in option:
+            value = getattr(chosen, name)
+            assert (sorted(value) if name == "value_types" else value) == option["default"], name
+    for backend, levels in SPECIFIED["compression_level"].items():
+        assert _native.levels(backend) == (levels["least"], levels["most"], levels["default"])
+
+
+@pytest.mark.parametrize("name", [name for name, option in SPECIFIED.items() if "choices" in option])
+def test_every_choice_of_the_specification_is_taken_and_no_other(name: str) -> None:
+    for choice in SPECIFIED[name]["choices"]:
+        value: Any = {choice} if name == "value_types" else choice
+        assert getattr(configured(name, value), name) == value
+    with pytest.raises(ConfigurationError):
+        configured(name, {"other"} if name == "value_types" else "other")
+
+
+@pytest.mark.parametrize("name", [name for name, option in SPECIFIED.items() if "least" in option])
+def test_the_range_of_an_option_is_that_of_the_specification(name: str) -> None:
+    option = SPECIFIED[name]
+    whole = isinstance(option["least"], int)
+    within = [option["least"], *([float(option["most"])] if "most" in option else [])]
+    beyond = [option["least"] - (1 if whole else 0.01), *([option["most"] + 1.0] if "most" in option else [])]
+    for value in within:
+        assert getattr(configured(name, value), name) == value
+    for value in beyond:
+        with pytest.raises(ConfigurationError):
+            configured(name, value)

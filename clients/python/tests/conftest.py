@@ -55,7 +55,7 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 @pytest.fixture
 def port(kind: Kind, valkey_server: Server, request: pytest.FixtureRequest) -> int:
-    """Where a client of this kind connects to; everything there is gone."""
+    """Port that a client of this kind connects to; everything there is gone."""
     nodes: list[Server] = request.getfixturevalue("cluster") if kind.cluster else [valkey_server]
     for node in nodes:
         with node.connect() as connection:

@@ -91,12 +91,30 @@ def test_a_cache_reads_what_it_stored_before_it_compressed(
     assert cache.get_many(["old", "new"]) == {"old": PAGE, "new": PAGE}
 
 
-@each_backend
-def test_an_envelope_that_cannot_be_read_is_named_as_such(
-    valkey_server: Server, backend: str, options: dict[str, Any]
-) -> None:
-    cache = cache_of(valkey_server, backend, options)
-    store(valkey_server, cache, "broken", snugly.codec.encode(b"x" * 500)[:-1])
+BROKEN = snugly.codec.encode(b"x" * 500)[:-1]
+
+
+@pytest.mark.parametrize("backend", [DJANGO_VALKEY, DJANGO_REDIS])
+@pytest.mark.parametrize("serializer", ["pickle.PickleSerializer", "json.JSONSerializer"])
+def test_an_envelope_that_cannot_be_read_is_a_miss(valkey_server: Server, backend: str, serializer: str) -> None:
+    library = "django_valkey.serializers" if backend == DJANGO_VALKEY else "django_redis.serializers"
+    cache = cache_of(valkey_server, backend, {**COMPRESSOR, "SERIALIZER": f"{library}.{serializer}"})
+    store(valkey_server, cache, "broken", BROKEN)
+    assert cache.get("broken") is None
+    cache.set("broken", "mended")
+    assert cache.get("broken") == "mended"
+
+
+def test_an_envelope_that_cannot_be_read_is_a_miss_for_djangos_own(valkey_server: Server) -> None:
+    cache = cache_of(valkey_server, DJANGO, {"serializer": "snugly.django.SnuglySerializer"})
+    store(valkey_server, cache, "broken", BROKEN)
+    assert cache.get("broken") is None
+
+
+@each_compressor
+def test_an_envelope_that_cannot_be_read_is_an_error_where_it_is_asked_for(valkey_server: Server, backend: str) -> None:
+    cache = cache_of(valkey_server, backend, {**COMPRESSOR, "SNUGLY": {"on_undecodable": "raise"}})
+    store(valkey_server, cache, "broken", BROKEN)
     with pytest.raises(snugly.UndecodableError, match="cannot decode an envelope"):
         cache.get("broken")
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import redis
 import valkey
 
 import snugly
 from kinds import Connect, Driver, Kind
+from servers import Server
 from snugly import CompressionConfiguration, OnUndecodable
 
 PAGE = b"<html><body><p>hello</p></body></html>" * 60
@@ -25,7 +29,7 @@ def test_the_error_says_what_is_wrong_with_which_key(connect: Connect, plain: Dr
         error = caught.value
         assert (error.kind, error.backend, error.key, error.stored) == (kind, backend, b"{a}key", stored)
         assert f"{len(stored)} bytes, backend {backend:02x}, at key b'{{a}}key': " in str(error)
-        # What handles errors of the library handles this one.
+        # Handlers of the library's errors handle this one.
         assert isinstance(error, (valkey.ResponseError, redis.ResponseError))
         plain("set", "{a}good", PAGE)
         with pytest.raises(snugly.UndecodableError, match=r"at key b'\{a\}key'"):
@@ -63,3 +67,28 @@ def test_the_stored_bytes_can_be_asked_for_instead(connect: Connect, plain: Driv
         assert client.batch(("get", "k")) == [stored]
     text = connect(CompressionConfiguration(on_undecodable=OnUndecodable.RAW), decode_responses=True)
     assert text("get", "k") == DAMAGED.decode("utf-8", "surrogateescape")
+
+
+LIMITED = """
+import resource, sys
+import snugly
+client = snugly.Valkey(port=int(sys.argv[1]), compression=True)
+client.set("large", bytes(256 << 20))
+client.set("small", b"value" * 1000)
+taken = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (taken + (64 << 20),) * 2)
+for _ in range(3):
+    try:
+        client.get("large")
+    except MemoryError as error:
+        print(error)
+    assert client.get("small") == b"value" * 1000
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits a process")
+def test_a_value_that_there_is_no_memory_for_is_a_memory_error(valkey_server: Server) -> None:
+    command = [sys.executable, "-c", LIMITED, str(valkey_server.port)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["no memory for a value of 268435456 bytes"] * 3

@@ -1,4 +1,4 @@
-"""What a real Valkey GLIDE writes, this package reads, and the other way round.
+"""Values that a real Valkey GLIDE writes and this package reads, and the other way round.
 
 GLIDE is there twice, `glide` for asyncio and `glide_sync`, and both are asked.
 """

@@ -1,4 +1,4 @@
-"""What the package needs where it is installed by itself."""
+"""Requirements of the package where it is installed by itself."""
 
 from __future__ import annotations
 

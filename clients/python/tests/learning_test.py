@@ -1,4 +1,4 @@
-"""What clients learn from what they write: dictionaries that they publish, and what suits each kind of keys."""
+"""Training by clients: dictionaries that they publish, and the best encoding of each kind of keys."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from hypothesis import strategies as st
 
 import snugly
 import snugly.asyncio
-from keeping import READER, REFRESH, all_threads, own_server
 from kinds import KINDS, Connect, Driver, Kind, connected
+from managing import READER, REFRESH, all_threads, own_server
 from published import PAGES, PREFIX, USERS, WITH_DICTIONARY, dictionary_key, page, publish, sender, user
 from servers import Server
 from snugly import CompressionBackend, CompressionConfiguration, Goal
@@ -71,7 +71,7 @@ def patterns(plain: Any) -> list[str]:
 
 
 def used(client: Any, plain: Any, make: Callable[[int], bytes] = user) -> Callable[[], bool]:
-    """Whether values are written with a dictionary by now."""
+    """Returns whether values are written with a dictionary by now."""
 
     def is_so() -> bool:
         client.set("user:0", make(0))
@@ -167,14 +167,14 @@ def test_a_trainer_that_is_killed_with_the_lock_holds_up_the_others_until_it_exp
         assert not plain.exists(CATALOGUE_KEY)
         with snugly.Valkey(port=server.port, compression=TRAINER) as client:
             write_until(writing(client), lambda: patterns(plain) == ["user:*"])
-            # Who publishes releases the lock, before it expires.
+            # The publisher releases the lock, before it expires.
             until(lambda: "cmdstat_del" in plain.info("commandstats"))
 
 
 def test_a_lock_that_another_holds_is_left_alone() -> None:
     with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=TRAINER) as client:
         plain.set(LOCK_KEY, b"another", ex=100)
-        learning = client._snugly_compressor.keeper._upkeep._learning
+        learning = client._snugly_compressor.manager._maintenance._learning
         write_until(writing(client), lambda: bool(learning._unpublished))
         commands = plain.info("commandstats")["cmdstat_set"]["calls"]
         until(lambda: plain.info("commandstats")["cmdstat_set"]["calls"] > commands + 2)
@@ -187,7 +187,7 @@ def test_a_lock_that_another_holds_is_left_alone() -> None:
 def test_what_was_published_meanwhile_and_is_as_good_is_not_replaced() -> None:
     with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=TRAINER) as client:
         plain.set(LOCK_KEY, b"another", ex=100)
-        learning = client._snugly_compressor.keeper._upkeep._learning
+        learning = client._snugly_compressor.manager._maintenance._learning
         write_until(writing(client), lambda: bool(learning._unpublished))
         publish(sender(plain), ("user:*", USERS), at=time.time())
         plain.delete(LOCK_KEY)
@@ -204,7 +204,7 @@ def test_who_is_overtaken_while_publishing_leaves_no_dictionary_behind(monkeypat
             return (yield from server_time())
 
         monkeypatch.setattr(learning_module, "server_time", overtaken)
-        learning = client._snugly_compressor.keeper._upkeep._learning
+        learning = client._snugly_compressor.manager._maintenance._learning
         write_until(writing(client), lambda: bool(plain.exists(CATALOGUE_KEY)))
         until(lambda: not learning._unpublished and not plain.exists(LOCK_KEY))
         assert patterns(plain) == ["user:*"]
@@ -251,18 +251,18 @@ def test_a_dictionary_that_nobody_has_any_more_is_replaced() -> None:
 
 
 def test_what_was_learned_before_all_was_deleted_is_not_published() -> None:
-    with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=TRAINER) as client:
+    # The publisher is to be the first to see it.
+    trainer = CompressionConfiguration(dictionary="auto", dictionary_refresh=86_400)
+    with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=trainer) as client:
         plain.mset({CATALOGUE_KEY: b'{"version": 1}', LOCK_KEY: b"another"})
-        learning = client._snugly_compressor.keeper._upkeep._learning
+        learning = client._snugly_compressor.manager._maintenance._learning
+        learning._manager.interval = REFRESH
 
         def write(number: int) -> None:
             client.set(f"user:{number}", user(number))
             client.set(f"page:{number}", page(number))
 
-        write_until(write, lambda: len(learning._unpublished) == 2 and learning._catalogue.is_known)
-        # Who publishes is to be the first to see it.
-        learning._catalogue.refresh = 1e6
-        until(lambda: learning._catalogue._due > time.monotonic() + 1e5)
+        write_until(write, lambda: len(learning._unpublished) == 2 and learning._manager.is_known)
         plain.flushall()
         until(lambda: not learning._unpublished)
         until(lambda: not plain.exists(LOCK_KEY))
@@ -344,6 +344,21 @@ def test_without_permission_nothing_is_trained_and_everything_else_works(name: s
             if who == "limited":
                 assert len(caplog.records) == 1
         assert not plain.exists(CATALOGUE_KEY, LOCK_KEY)
+
+
+@pytest.mark.parametrize("name", ["snugly", "snugly-asyncio", "redis-py"])
+def test_what_may_not_be_published_is_once_the_permission_is_there(name: str, caplog: Any) -> None:
+    with own_server() as (server, plain):
+        acl: tuple[Any, ...] = ("ACL", "SETUSER", "writer", "on", ">secret", "+@all")
+        plain.execute_command(*acl, "~user:*", "%R~{snugly}:*")
+        with connected(KIND[name], server.port, TRAINER, username="writer", password="secret") as client:
+
+            def write(number: int, client: Driver = client) -> None:
+                client("set", f"user:{number}", user(number))
+
+            write_until(write, lambda: "they may not be published" in caplog.text)
+            plain.execute_command(*acl, "~*")
+            write_until(write, lambda: "user:*" in patterns(plain))
 
 
 def test_where_the_server_may_evict_dictionaries_there_is_one_warning(caplog: Any) -> None:
@@ -472,7 +487,7 @@ def is_published(server: Server, pattern: str) -> bool:
         return pattern in patterns(plain)
 
 
-# What suits each kind of keys.
+# The best encoding of each kind of keys.
 
 
 def test_every_kind_of_client_chooses_for_each_kind_of_keys(connect: Connect, plain: Driver) -> None:

@@ -1,4 +1,4 @@
-"""What is read is what was written: any value, under any configuration, whichever client wrote it and whichever reads.
+"""Values read back as they were written: any value, under any configuration, by any writer and any reader.
 
 There is one exception, which has a test of its own: a value that is a well-formed envelope, under the default setting.
 """
@@ -21,7 +21,7 @@ from kinds import KINDS, Connect, Driver, connected
 from servers import Server
 from snugly import CompressionBackend, CompressionConfiguration, ExistingEnvelopes, Goal, codec
 
-# How many values, each under a configuration of its own, are written by and read by all.
+# Number of values, each under a configuration of its own, that all write and read.
 EXAMPLES = int(os.environ.get("SNUGLY_PROPERTY_EXAMPLES", "60"))
 KIND = {kind.name: kind for kind in KINDS}
 WRITERS = (
@@ -79,7 +79,7 @@ def configurations() -> st.SearchStrategy[CompressionConfiguration]:
 
 
 def is_kept(configuration: CompressionConfiguration, value: bytes) -> bool:
-    """Whether the value is the one exception: an envelope that is sent as it is."""
+    """Returns whether the value is the one exception: an envelope that is sent as it is."""
     keeps = configuration.existing_envelopes == KEEP
     named = replace(configuration, backend=CompressionBackend.ZSTD, compression_level=None, dictionary=None)
     return keeps and codec.inspect(value) is not None and codec.Codec(named).encode(value) == value

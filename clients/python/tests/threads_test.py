@@ -82,3 +82,32 @@ def test_the_interpreter_ends_while_threads_wait_for_replies(valkey_server: Serv
         command = [sys.executable, "-c", DAEMONS, str(valkey_server.port)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert (done.returncode, done.stderr) == (0, "")
+
+
+INSIDE = """
+import sys, threading, time
+import snugly
+class Slow(str):
+    def encode(self, *args):
+        time.sleep(0.001)
+        return super().encode(*args)
+client = snugly.Valkey(port=int(sys.argv[1]), compression=True)
+value = Slow("value" * 100)
+def write():
+    client.set("key", value)
+    started.wait()
+    while True:
+        client.set("key", value)
+started = threading.Barrier(9)
+for _ in range(8):
+    threading.Thread(target=write, daemon=True).start()
+started.wait()
+time.sleep(0.02)
+"""
+
+
+def test_the_interpreter_ends_while_native_code_calls_back(valkey_server: Server) -> None:
+    for _ in range(10):
+        command = [sys.executable, "-c", INSIDE, str(valkey_server.port)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (0, "")

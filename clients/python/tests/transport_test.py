@@ -102,7 +102,7 @@ def filled(valkey_server: Server) -> Server:
 
 
 def run(server: Server, use: Callable[[Any], Awaitable[Any]], **options: Any) -> Any:
-    """What `use` makes of an asyncio client of snugly."""
+    """Returns the result of `use` for an asyncio client of snugly."""
 
     async def within() -> Any:
         client = snugly.asyncio.Valkey(port=server.port, **options)
@@ -122,7 +122,7 @@ def outcome(call: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether replies are equal, types and all; exceptions by what they say."""
+    """Returns whether replies are equal, types and all; exceptions by their messages."""
     if isinstance(one, Exception):
         return type(one) is type(other) and str(one) == str(other)
     if isinstance(one, list):
@@ -294,7 +294,7 @@ def test_whoever_waits_too_long_gets_an_error_and_then_a_new_connection(valkey_s
 def test_who_gets_replies_slowly_does_not_wait_too_long(valkey_server: Server) -> None:
     async def use() -> None:
         async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            """Gives what the server answers to a pipeline in pieces that together take longer than the timeout."""
+            """Relays the server's answer to a pipeline in pieces that together take longer than the timeout."""
             answers, asks = await asyncio.open_connection("127.0.0.1", valkey_server.port)
             while data := await reader.read(1 << 20):
                 asks.write(data)
@@ -386,7 +386,7 @@ def test_health_checks_find_a_dead_connection(valkey_server: Server) -> None:
 
 
 class Interrupted(Exception):
-    """What a signal handler raises."""
+    """Exception of a signal handler."""
 
 
 @pytest.mark.parametrize("step", ["on_connect", "check_health"])

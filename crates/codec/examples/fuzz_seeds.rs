@@ -37,13 +37,15 @@ fn main() -> Result<(), Box<dyn Error>> {
                 write(&folder, name, &format!("record-{number}"), &payload(value, record.payload()))?;
             }
         }
-        let choice = Choice::new("zstd", None, 0)?;
-        let mut encoder = Encoder::new(Arc::new(Counters::default()));
-        let record = encoder.encode_with(choice, Some((NUMBER, &dictionary)), value, 0, |bytes| bytes);
-        write(&folder, "dictionary", &format!("record-{number}"), &payload(value, record.payload()))?;
-        let options = Options { choice, ..Options::default() };
-        if let Some(sent) = enveloped(&options, Some(&dictionary), value) {
-            write(&folder, "dictionary", &format!("envelope-{number}"), &payload(value, &sent[5..]))?;
+        for (name, target) in [("zstd", "dictionary"), ("lz4", "lz4_dictionary")] {
+            let choice = Choice::new(name, None, 0)?;
+            let mut encoder = Encoder::new(Arc::new(Counters::default()));
+            let record = encoder.encode_with(choice, Some((NUMBER, &dictionary)), value, 0, |bytes| bytes);
+            write(&folder, target, &format!("record-{number}"), &payload(value, record.payload()))?;
+            let options = Options { choice, ..Options::default() };
+            if let Some(sent) = enveloped(&options, Some(&dictionary), value) {
+                write(&folder, target, &format!("envelope-{number}"), &payload(value, &sent[5..]))?;
+            }
         }
     }
     write(&folder, "dictionary", "itself", &[&[3], &dictionary.bytes()[8..]].concat())

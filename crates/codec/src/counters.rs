@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::algorithm::CodecId;
+use crate::codecs::CodecId;
 use crate::outcome::Reason;
 
 /// A counter, or one counter a codec.
@@ -55,7 +55,7 @@ const FAMILIES: [(Family, &str, &str); 16] = [
     (EncodeFailures, "encode_failures", "values left alone because compressing them failed"),
     (DecodeFailures, "decode_failures", "values that could not be read back"),
     (DictionaryHits, "dictionary_hits", "values read back with a dictionary that was at hand"),
-    (DictionaryMisses, "dictionary_misses", "values not read back because their dictionary was not at hand"),
+    (DictionaryMisses, "dictionary_misses", "values whose dictionary was not at hand when they were read"),
     (EncodeNanoseconds, "encode_nanoseconds", "time spent encoding, estimated from a sample"),
     (DecodeNanoseconds, "decode_nanoseconds", "time spent decoding, estimated from a sample"),
 ];
@@ -232,6 +232,18 @@ mod tests {
         for (slot, descriptor) in DESCRIPTORS.iter().enumerate() {
             assert_eq!(descriptor.slot, slot);
             assert!(!descriptor.family.is_empty());
+        }
+    }
+
+    #[test]
+    fn names_and_texts_are_those_of_the_specification() {
+        let specified = crate::policy::rules::specified("data/counters.json");
+        let rows = |part: &str| specified[part].as_object().expect("an object").clone();
+        let (each, all) = (rows("each_codec"), rows("all_codecs"));
+        assert_eq!((each.len(), each.len() + all.len()), (PER_CODEC, FAMILIES.len()));
+        for (family, name, text) in FAMILIES {
+            let part = if (family as usize) < PER_CODEC { &each } else { &all };
+            assert_eq!(part.get(name).and_then(|text| text.as_str()), Some(text), "{name}");
         }
     }
 

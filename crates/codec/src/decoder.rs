@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::algorithm::{CodecId, Decoding, Fault, Framing};
+use crate::codecs::{CodecId, Decoding, Fault, Framing};
 use crate::counters::{Counters, Family};
 use crate::dictionary::Dictionary;
 use crate::error::DecodeError;
@@ -96,21 +96,19 @@ impl Payload<'_> {
         max_raw: usize,
         out: &mut Vec<u8>,
     ) -> Result<usize, DecodeError> {
-        let algorithm = self.codec.algorithm();
-        let backend = algorithm.backend.as_ref().ok_or(DecodeError::NotBuiltIn { codec: self.codec })?;
-        let extent = (algorithm.extent)(self.framing, self.bytes).map_err(|reason| self.corrupt(reason))?;
-        let dictionary = match self.dictionary {
-            None => None,
-            Some(dictionary) => Some(
-                dictionaries(dictionary)
-                    .ok_or(DecodeError::DictionaryMissing { dictionary, payload: self.bytes.len() })?,
-            ),
-        };
+        let codec = self.codec.codec();
+        let functions = codec.functions.as_ref().ok_or(DecodeError::NotBuiltIn { codec: self.codec })?;
+        let extent = (codec.extent)(self.framing, self.bytes).map_err(|reason| self.corrupt(reason))?;
+        let declared = self.declared.or(extent.claimed);
+        if let Some(raw) = declared.filter(|_| self.checks_lengths_first()) {
+            self.checked(raw, extent.reach, max_raw)?;
+        }
+        let dictionary = self.find(dictionaries)?;
         let decompress = |room: usize, out: &mut Vec<u8>| {
             let decoding = Decoding { framing: self.framing, dictionary, limit: room };
-            (backend.decompress)(&decoding, self.bytes, out)
+            (functions.decompress)(&decoding, self.bytes, out)
         };
-        if let Some(raw) = self.declared.or(extent.claimed) {
+        if let Some(raw) = declared {
             let room = self.checked(raw, extent.reach, max_raw)?;
             let start = out.len();
             let actual = decompress(room, out).map_err(|fault| self.error(fault, room))?;
@@ -139,6 +137,21 @@ impl Payload<'_> {
         }
     }
 
+    fn checks_lengths_first(&self) -> bool {
+        self.framing == Framing::Envelope
+            && self.codec.codec().envelope.as_ref().is_some_and(|form| form.lengths_first)
+    }
+
+    /// The dictionary, if the payload needs one. In an envelope its ID is that of its content.
+    fn find<'d>(&self, dictionaries: Dictionaries<'d>) -> Result<Option<&'d Dictionary>, DecodeError> {
+        let Some(number) = self.dictionary else { return Ok(None) };
+        let is_it = |found: &&Dictionary| self.framing == Framing::Record || found.id() == number;
+        match dictionaries(number).filter(is_it) {
+            None => Err(DecodeError::DictionaryMissing { dictionary: number, payload: self.bytes.len() }),
+            found => Ok(found),
+        }
+    }
+
     /// The room for a declared length, if it is within the limit and within reach.
     fn checked(&self, raw: u64, reach: u64, limit: usize) -> Result<usize, DecodeError> {
         let room = match usize::try_from(raw) {
@@ -160,6 +173,12 @@ impl Payload<'_> {
         match fault {
             Fault::OutputFull => self.corrupt("it decodes to more bytes than declared"),
             Fault::OutOfMemory => DecodeError::OutOfMemory { bytes: room },
+            Fault::Checksum { declared, actual } => DecodeError::ChecksumMismatch {
+                codec: self.codec,
+                payload: self.bytes.len(),
+                declared,
+                actual,
+            },
             Fault::Other(reason) => self.corrupt(reason),
         }
     }

@@ -7,10 +7,13 @@
 mod shared;
 
 use std::fmt;
+use std::sync::Arc;
 
 use xxhash_rust::xxh64::xxh64;
 
-use crate::algorithm::zstd::{self, Prepared};
+use crate::choice::Choice;
+use crate::codecs::zstd::{self, Prepared};
+use crate::codecs::{CodecId, lz4_dictionary};
 
 const MAGIC: [u8; 4] = [0x37, 0xA4, 0x30, 0xEC];
 /// Magic number and ID.
@@ -18,14 +21,16 @@ const HEADER_LEN: usize = 8;
 /// The offsets that a dictionary starts with reach back so far into its content (RFC 8878, section 5).
 const LEAST_CONTENT: usize = 8;
 /// Smaller IDs are reserved for a public registry, and larger ones for the future (RFC 8878, section 5).
-const FIRST_ID: u64 = 32_768;
+pub(crate) const FIRST_ID: u64 = 32_768;
 const END_OF_IDS: u64 = 1 << 31;
 
 /// A loaded dictionary: immutable, made ready once, shared by all threads.
 pub struct Dictionary {
     id: u32,
-    bytes: Box<[u8]>,
+    /// Shared with the tables for LZ4, which point at them.
+    bytes: Arc<[u8]>,
     prepared: Prepared,
+    lz4: lz4_dictionary::Tables,
 }
 
 impl Dictionary {
@@ -39,7 +44,7 @@ impl Dictionary {
     /// # Errors
     /// Bytes that are no such dictionary, or any dictionary if this build has no zstd.
     pub fn load(bytes: impl Into<Box<[u8]>>) -> Result<Dictionary, LoadError> {
-        let bytes = bytes.into();
+        let bytes: Box<[u8]> = bytes.into();
         if bytes.len() > Dictionary::MAX_BYTES {
             return Err(LoadError::TooLarge { len: bytes.len() });
         }
@@ -54,7 +59,7 @@ impl Dictionary {
             return Err(LoadError::WrongId { declared, content: id });
         }
         let prepared = Prepared::new(&bytes)?;
-        Ok(Dictionary { id, bytes, prepared })
+        Ok(Dictionary { id, bytes: bytes.into(), prepared, lz4: lz4_dictionary::Tables::new() })
     }
 
     /// Trains a dictionary of at most `max_bytes` bytes ([`Dictionary::MIN_TRAINED_BYTES`] to
@@ -97,21 +102,37 @@ impl Dictionary {
         &self.bytes
     }
 
-    /// Bytes that the dictionary takes in memory once values were encoded with it at `level` and decoded: its
-    /// content, and the tables that zstd makes of it. They are made now if they are missing. Those of other levels
-    /// that are there count as well.
+    /// Bytes that the dictionary takes in memory once values were encoded with it by zstd at `level` and decoded: its
+    /// content, and the tables that are made of it. They are made now if they are missing. Those of other levels and for
+    /// LZ4 that are there count as well.
     pub fn memory(&self, level: i32) -> usize {
         self.prepared.prepare(&self.bytes, level);
         self.memory_taken()
     }
 
+    /// As [`Dictionary::memory`], for the codec and the level of a choice. LZ4 has a table of 16 KiB for all levels up to
+    /// 0, and one of 256 KiB for those above.
+    pub fn memory_for(&self, choice: Choice) -> usize {
+        match choice.codec().with_dictionary() {
+            Some(CodecId::Lz4Dictionary) => self.lz4.prepare(&self.bytes, choice.level()),
+            Some(_) => self.prepared.prepare(&self.bytes, choice.level()),
+            None => {}
+        }
+        self.memory_taken()
+    }
+
     /// Bytes that the dictionary takes in memory at this moment, as [`Dictionary::memory`] counts them.
     pub fn memory_taken(&self) -> usize {
-        self.bytes.len() + self.prepared.memory()
+        self.bytes.len() + self.prepared.memory() + self.lz4.memory()
     }
 
     pub(crate) fn prepared(&self) -> &Prepared {
         &self.prepared
+    }
+
+    /// The tables for LZ4, and the bytes that they are made of.
+    pub(crate) fn lz4(&self) -> (&lz4_dictionary::Tables, &Arc<[u8]>) {
+        (&self.lz4, &self.bytes)
     }
 }
 

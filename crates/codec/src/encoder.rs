@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::algorithm::{CodecId, Encoding, Framing};
 use crate::choice::Choice;
+use crate::codecs::{Encoding, Framing};
 use crate::counters::{Counters, Family};
 use crate::dictionary::Dictionary;
 use crate::envelope;
@@ -46,7 +46,7 @@ impl Encoder {
         self.encode_with(choice, None, value, overhead, allocation)
     }
 
-    /// As [`Encoder::encode`], with the dictionary of this number if the algorithm is zstd.
+    /// As [`Encoder::encode`], with the dictionary of this number if the codec can take one.
     pub fn encode_with<'a>(
         &'a mut self,
         choice: Choice,
@@ -56,11 +56,8 @@ impl Encoder {
         allocation: fn(usize) -> usize,
     ) -> Record<'a> {
         let started = self.stopwatch.start();
-        let dictionary = dictionary.filter(|_| choice.algorithm().id() == CodecId::Zstd);
-        let (codec, number) = match dictionary {
-            Some((number, _)) => (CodecId::ZstdDictionary, number),
-            None => (choice.algorithm().id(), 0),
-        };
+        let (codec, dictionary) = choice.with_dictionary(dictionary);
+        let number = dictionary.map_or(0, |(number, _)| number);
         let encoding = Encoding {
             level: choice.level(),
             framing: Framing::Record,

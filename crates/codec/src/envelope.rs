@@ -5,6 +5,8 @@
 //! backend 01  zstd: one standard frame (RFC 8878)
 //!         02  lz4: u32 little-endian raw length, then one raw block
 //!         81  zstd with a dictionary: one standard frame that carries its Dictionary_ID
+//!         82  lz4 with a dictionary: u32 dictionary ID, u32 raw length, u32 xxh32 of the value,
+//!             all little-endian, then one raw block
 //! ```
 //!
 //! Backends 01 and 02 are those of Valkey GLIDE 2.3 and later. What is sent where, and what is compressed at
@@ -15,8 +17,8 @@ use std::cell::RefCell;
 use std::fmt;
 use std::iter;
 
-use crate::algorithm::{ALGORITHMS, CodecId, Encoding, Framing, block, frame};
 use crate::choice::Choice;
+use crate::codecs::{CODECS, Claims, CodecId, Encoding, EnvelopeForm, Framing};
 use crate::counters::{Counters, Family};
 use crate::decoder::{Dictionaries, Payload};
 use crate::dictionary::Dictionary;
@@ -26,10 +28,6 @@ use crate::policy::Policy;
 
 /// What is in front of the payload, in bytes.
 pub const HEADER_LEN: usize = 5;
-
-/// The backends that we can name: the byte, and the codec of the payload.
-const BACKENDS: [(u8, CodecId); 3] =
-    [(0x01, CodecId::Zstd), (0x02, CodecId::Lz4), (0x81, CodecId::ZstdDictionary)];
 
 /// The default limit on a decoded value: 512 MiB, the longest that Redis and Valkey store.
 pub const DEFAULT_MAX_DECOMPRESSED_SIZE: usize = 512 << 20;
@@ -115,7 +113,7 @@ impl Decoded {
         match *self {
             Decoded::Restored { codec, len: restored } => {
                 counters.decoded(codec, len, restored);
-                if codec == CodecId::ZstdDictionary {
+                if codec.needs_dictionary() {
                     counters.increment(Family::DictionaryHits);
                 }
             }
@@ -149,7 +147,7 @@ impl<'a> Envelope<'a> {
 
     /// How the payload is encoded, if the backend is known.
     pub fn codec(&self) -> Option<CodecId> {
-        BACKENDS.iter().find(|(byte, _)| *byte == self.backend).map(|(_, codec)| *codec)
+        self.form().map(|(codec, _)| codec)
     }
 
     /// What follows the header.
@@ -159,36 +157,33 @@ impl<'a> Envelope<'a> {
 
     /// The length that the payload claims for the value, in bytes. zstd frames need not claim one.
     pub fn claimed_len(&self) -> Option<u64> {
-        match self.codec()? {
-            CodecId::Lz4 => block::extent(Framing::Envelope, self.payload).ok()?.claimed,
-            _ => self.frame()?.content_size,
-        }
+        self.claims()?.len
     }
 
     /// The ID of the dictionary that the payload needs.
     pub fn dictionary_id(&self) -> Option<u32> {
-        self.frame().map(|frame| frame.dictionary_id).filter(|&id| id != 0)
+        self.claims()?.dictionary
     }
 
     /// Whether the backend is known and the payload starts as it must: a zstd frame's header, or an LZ4 raw
-    /// length that is within `max_decompressed_size` and can be reached. The rest is seen only by decoding it.
+    /// length that is within `max_decompressed_size` and can be reached; with a dictionary, its ID, too. The rest is
+    /// seen only by decoding it.
     pub fn is_well_formed(&self, max_decompressed_size: usize) -> bool {
-        match self.codec() {
-            None | Some(CodecId::Identity | CodecId::Lzf) => false,
-            Some(CodecId::Zstd) => self.frame().is_some(),
-            Some(CodecId::ZstdDictionary) => self.dictionary_id().is_some(),
-            Some(CodecId::Lz4) => block::extent(Framing::Envelope, self.payload).is_ok_and(|extent| {
-                let claimed = extent.claimed.unwrap_or_default();
-                claimed <= extent.reach && claimed <= max_decompressed_size as u64
-            }),
-        }
+        let Some((codec, form)) = self.form() else { return false };
+        let Some(Claims { len, reach, dictionary }) = (form.claims)(self.payload) else { return false };
+        let most = reach.map(|reach| reach.min(max_decompressed_size as u64));
+        let is_within_reach = most.is_none_or(|most| len.unwrap_or_default() <= most);
+        is_within_reach && (dictionary.is_some() || !codec.needs_dictionary())
     }
 
-    fn frame(&self) -> Option<frame::Header> {
-        match self.codec()? {
-            CodecId::Zstd | CodecId::ZstdDictionary => frame::header(Framing::Envelope, self.payload).ok(),
-            CodecId::Lz4 | CodecId::Identity | CodecId::Lzf => None,
-        }
+    /// The codec of the backend, and how its payloads stand in envelopes.
+    fn form(&self) -> Option<(CodecId, &'static EnvelopeForm)> {
+        let mut forms = CODECS.iter().filter_map(|codec| Some((codec.id(), codec.envelope.as_ref()?)));
+        forms.find(|(_, form)| form.backend == self.backend)
+    }
+
+    fn claims(&self) -> Option<Claims> {
+        (self.form()?.1.claims)(self.payload)
     }
 
     fn decode(
@@ -198,9 +193,9 @@ impl<'a> Envelope<'a> {
         out: &mut Vec<u8>,
     ) -> Result<Decoded, Fault> {
         let codec = self.codec().ok_or(Fault::UnknownBackend)?;
-        let dictionary = match codec {
-            CodecId::ZstdDictionary => Some(self.dictionary_id().ok_or(Fault::NoDictionaryId)?),
-            _ => None,
+        let dictionary = match codec.needs_dictionary() {
+            true => Some(self.dictionary_id().ok_or(Fault::NoDictionaryId)?),
+            false => None,
         };
         let payload =
             Payload { codec, framing: Framing::Envelope, bytes: self.payload, declared: None, dictionary };
@@ -214,7 +209,8 @@ pub fn encode(options: &Options, value: &[u8], out: &mut Vec<u8>) -> Outcome {
     encode_with(options, None, value, out)
 }
 
-/// As [`encode`], with a dictionary if the algorithm is zstd: for fleets whose readers all know backend 81.
+/// As [`encode`], with a dictionary if the codec can take one: for fleets whose readers all know backend 81,
+/// or 82 where the codec is LZ4.
 pub fn encode_with(
     options: &Options,
     dictionary: Option<&Dictionary>,
@@ -254,8 +250,7 @@ fn encode_if_worth_it(
     if value.len() > options.max_decompressed_size {
         return Err(Reason::Large);
     }
-    let dictionary = dictionary.filter(|_| choice.algorithm().id() == CodecId::Zstd);
-    let codec = if dictionary.is_some() { CodecId::ZstdDictionary } else { choice.algorithm().id() };
+    let (codec, dictionary) = choice.with_dictionary(dictionary);
     let backend = backend(codec).ok_or(Reason::Off)?;
     let encoding = Encoding {
         level: choice.level(),
@@ -271,20 +266,21 @@ fn encode_if_worth_it(
 }
 
 /// For a value that would be taken for an envelope: encoded whatever its length and even if it grows, with
-/// the chosen algorithm or, if that is none or fails, with any other that a foreign reader knows too.
+/// the chosen codec or, if that is none or fails, with any other that a foreign reader knows too.
 fn encode_in_any_case(options: &Options, value: &[u8], out: &mut Vec<u8>) -> Result<CodecId, Reason> {
     let start = out.len();
-    let chosen = (options.choice.algorithm(), options.choice.level());
-    let others = ALGORITHMS.iter().rev().map(|algorithm| (algorithm, algorithm.default_level()));
-    for (algorithm, level) in iter::once(chosen).chain(others) {
-        let (Some(functions), Some(backend)) = (&algorithm.backend, backend(algorithm.id())) else {
+    let chosen = (options.choice.codec(), options.choice.level());
+    let others = CODECS.iter().rev().filter(|codec| codec.is_for_values());
+    let others = others.map(|codec| (codec, codec.default_level()));
+    for (codec, level) in iter::once(chosen).chain(others) {
+        let (Some(functions), Some(backend)) = (&codec.functions, backend(codec.id())) else {
             continue;
         };
         let encoding =
             Encoding { level, framing: Framing::Envelope, checksum: options.checksum, dictionary: None };
         append_header(backend, out);
         if (functions.compress)(&encoding, value, out).is_ok() {
-            return Ok(algorithm.id());
+            return Ok(codec.id());
         }
         out.truncate(start);
     }
@@ -293,7 +289,7 @@ fn encode_in_any_case(options: &Options, value: &[u8], out: &mut Vec<u8>) -> Res
 
 /// The byte of a codec that envelopes know.
 fn backend(codec: CodecId) -> Option<u8> {
-    BACKENDS.iter().find(|row| row.1 == codec).map(|row| row.0)
+    codec.codec().envelope.as_ref().map(|form| form.backend)
 }
 
 fn append_header(backend: u8, out: &mut Vec<u8>) {
@@ -346,7 +342,7 @@ pub enum Fault {
     /// Nobody has defined the backend, or only a newer version.
     #[error("its backend is unknown: a newer client may have written it")]
     UnknownBackend,
-    /// Backend 81 without the ID of its dictionary.
+    /// Backend 81 or 82 without the ID of a dictionary.
     #[error("it does not say which dictionary it needs: it is corrupt")]
     NoDictionaryId,
     /// The payload cannot be decoded.
@@ -382,7 +378,7 @@ impl EnvelopeError {
     /// all one kind.
     pub fn kind(&self) -> &'static str {
         match self.name() {
-            "unreachable" | "length_mismatch" => "corrupt",
+            "unreachable" | "length_mismatch" | "checksum_mismatch" => "corrupt",
             name => name,
         }
     }

@@ -1,6 +1,6 @@
 //! What can be wrong with bytes that are to be decoded.
 
-use crate::algorithm::CodecId;
+use crate::codecs::CodecId;
 
 /// Why a payload was not decoded. Nothing has been appended to the output.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +38,7 @@ pub enum DecodeError {
         codec: CodecId,
         /// The length of the payload, in bytes.
         payload: usize,
-        /// What the check or the algorithm found.
+        /// What the check or the codec found.
         reason: &'static str,
     },
     /// The payload decodes to fewer bytes than declared.
@@ -55,6 +55,21 @@ pub enum DecodeError {
         /// The length that it has, in bytes.
         actual: u64,
     },
+    /// The payload decodes to another value than its checksum is of: it is damaged, or names a dictionary that it was not
+    /// made with.
+    #[error(
+        "a {codec} payload of {payload} bytes decodes to a value with the checksum {actual:08x} where {declared:08x} is declared: it is corrupt"
+    )]
+    ChecksumMismatch {
+        /// How the payload is encoded.
+        codec: CodecId,
+        /// The length of the payload, in bytes.
+        payload: usize,
+        /// The declared checksum.
+        declared: u32,
+        /// The checksum that the value has.
+        actual: u32,
+    },
     /// The payload needs a dictionary that the caller does not have.
     #[error("a payload of {payload} bytes needs the dictionary {dictionary}, which is not at hand")]
     DictionaryMissing {
@@ -63,8 +78,8 @@ pub enum DecodeError {
         /// The length of the payload, in bytes.
         payload: usize,
     },
-    /// This build does not contain the algorithm.
-    #[error("this build has no {}: rebuild with the feature `{}`", codec.algorithm().name(), codec.algorithm().name())]
+    /// This build does not contain the codec.
+    #[error("this build has no {}: rebuild with the feature `{}`", codec.without_dictionary(), codec.without_dictionary())]
     NotBuiltIn {
         /// How the payload is encoded.
         codec: CodecId,
@@ -85,6 +100,7 @@ impl DecodeError {
             DecodeError::Unreachable { .. } => "unreachable",
             DecodeError::Corrupt { .. } => "corrupt",
             DecodeError::LengthMismatch { .. } => "length_mismatch",
+            DecodeError::ChecksumMismatch { .. } => "checksum_mismatch",
             DecodeError::DictionaryMissing { .. } => "dictionary_missing",
             DecodeError::NotBuiltIn { .. } => "not_built_in",
             DecodeError::OutOfMemory { .. } => "out_of_memory",

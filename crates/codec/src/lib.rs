@@ -1,4 +1,4 @@
-//! Bytes in, smaller bytes out: algorithms, levels, dictionaries, envelope, record, policy and counters.
+//! Bytes in, smaller bytes out: codecs, levels, dictionaries, envelope, record, policy and counters.
 //!
 //! A store keeps [`Record`]s, made by an [`Encoder`] and read by a [`Decoder`], one of each a thread. A
 //! client sends and reads [`envelope`]s. Both leave a value as it is when compressing it gains nothing, and
@@ -12,7 +12,7 @@
 //! let counters = Arc::new(Counters::default());
 //! let mut encoder = Encoder::new(counters.clone());
 //! let mut decoder = Decoder::new(counters.clone());
-//! # if !snugly_codec::Algorithm::by_name("zstd").unwrap().is_available() { return Ok(()); }
+//! # if !snugly_codec::Codec::by_name("zstd").unwrap().is_available() { return Ok(()); }
 //! let choice = Choice::new("zstd", None, 256)?;
 //!
 //! let value = br#"{"name": "value", "tags": ["cache", "cached", "caching"]}"#.repeat(10);
@@ -26,16 +26,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Without the features `zstd` and `lz4` the crate stores all values as they are; choosing a missing algorithm
+//! Without the features `zstd` and `lz4` the crate stores all values as they are; choosing a missing codec
 //! and reading what it wrote are errors that say so. LZF, for the nodes of lists, is always there.
 
 #![cfg_attr(
     not(all(feature = "zstd", feature = "lz4")),
-    allow(dead_code, reason = "what only an algorithm reads is unused in a build without it")
+    allow(dead_code, reason = "what only a codec reads is unused in a build without it")
 )]
 
-mod algorithm;
 mod choice;
+mod codecs;
 mod counters;
 mod decoder;
 mod dictionary;
@@ -47,13 +47,13 @@ mod policy;
 mod record;
 mod stopwatch;
 
-pub use algorithm::{ALGORITHMS, Algorithm, CodecId};
 pub use choice::{Choice, LEAST_MIN_BYTES, SelectError};
+pub use codecs::{CODECS, Codec, CodecId};
 pub use counters::{Counters, DESCRIPTORS, Descriptor, Family, Snapshot};
 pub use decoder::{Decoder, Dictionaries};
 pub use dictionary::{Dictionary, LoadError, TrainError};
 pub use encoder::Encoder;
 pub use error::DecodeError;
 pub use outcome::Reason;
-pub use record::{Record, RecordError};
+pub use record::{MAX_HEADER, Record, RecordError};
 pub use stopwatch::{Ended, Started, Stopwatch};

@@ -5,7 +5,7 @@ use std::fmt;
 /// Why a value was left as it is. Never an error: the value is stored or sent all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// No algorithm is chosen.
+    /// No codec is chosen.
     Off,
     /// It is shorter than the threshold.
     Small,

@@ -1,11 +1,11 @@
-//! A stored value: `codec u8 | dictionary varint (codec 3 only) | raw length varint | payload`.
+//! A stored value: `codec u8 | dictionary varint (codecs that need one) | raw length varint | payload`.
 //!
 //! Nothing is in-band: the codec is a field, so every byte string is storable. The dictionary is a number
 //! local to the store. Varints are LEB128, in the shortest form.
 
 use std::mem::MaybeUninit;
 
-use crate::algorithm::CodecId;
+use crate::codecs::CodecId;
 
 /// A borrowed record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +38,8 @@ pub enum RecordError {
     },
 }
 
-/// The longest header: a codec, a dictionary's number, a raw length.
-const MAX_HEADER: usize = 1 + 5 + 10;
+/// The longest header, in bytes: a codec, a dictionary's number, a raw length.
+pub const MAX_HEADER: usize = 1 + 5 + 10;
 
 impl<'a> Record<'a> {
     /// The record of a value that is kept as it is.
@@ -58,10 +58,7 @@ impl<'a> Record<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self, RecordError> {
         let (&number, rest) = bytes.split_first().ok_or(RecordError::Truncated)?;
         let codec = CodecId::from_number(number).ok_or(RecordError::UnknownCodec(number))?;
-        let (dictionary, rest) = match codec {
-            CodecId::ZstdDictionary => read_varint(rest)?,
-            _ => (0, rest),
-        };
+        let (dictionary, rest) = if codec.needs_dictionary() { read_varint(rest)? } else { (0, rest) };
         let dictionary = u32::try_from(dictionary).map_err(|_| RecordError::MalformedNumber)?;
         let (raw_len, payload) = read_varint(rest)?;
         let raw_len = usize::try_from(raw_len).map_err(|_| RecordError::MalformedNumber)?;
@@ -78,7 +75,7 @@ impl<'a> Record<'a> {
 
     /// The number of the dictionary that the payload needs, local to the store.
     pub fn dictionary(&self) -> Option<u32> {
-        (self.codec == CodecId::ZstdDictionary).then_some(self.dictionary)
+        self.codec.needs_dictionary().then_some(self.dictionary)
     }
 
     /// The length of the value, in bytes, as the record declares it.
@@ -125,6 +122,11 @@ impl<'a> Record<'a> {
         out.reserve(header.len() + self.payload.len());
         out.extend_from_slice(header);
         out.extend_from_slice(self.payload);
+    }
+
+    /// The header of the record of a value of `len` bytes that is kept as it is, written into `buffer`. The value follows it.
+    pub fn identity_header(len: usize, buffer: &mut [u8; MAX_HEADER]) -> &[u8] {
+        Record { codec: CodecId::Identity, dictionary: 0, raw_len: len, payload: &[] }.header(buffer)
     }
 
     fn header<'b>(&self, buffer: &'b mut [u8; MAX_HEADER]) -> &'b [u8] {
@@ -193,6 +195,7 @@ mod tests {
         assert_eq!(bytes(&Record::encoded(CodecId::Zstd, 0, 127, b"")), b"\x02\x7f");
         assert_eq!(bytes(&Record::encoded(CodecId::ZstdDictionary, 128, 1, b"z")), b"\x03\x80\x01\x01z");
         assert_eq!(bytes(&Record::encoded(CodecId::Lzf, 0, 4, b"\0a")), b"\x04\x04\0a");
+        assert_eq!(bytes(&Record::encoded(CodecId::Lz4Dictionary, 7, 2, b"z")), b"\x05\x07\x02z");
     }
 
     #[test]
@@ -203,7 +206,7 @@ mod tests {
             (b"\x02", Truncated),
             (b"\x02\x80", Truncated),
             (b"\x03\x01", Truncated),
-            (b"\x05\x01a", UnknownCodec(5)),
+            (b"\x1f\x01a", UnknownCodec(31)),
             (b"\x02\x80\x00a", MalformedNumber),
             (b"\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", MalformedNumber),
             (b"\x03\xff\xff\xff\xff\x1f\x01", MalformedNumber),
@@ -217,13 +220,13 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_parsed(
-            number in 1u8..5,
+            number in 1u8..6,
             dictionary: u32,
             raw_len: usize,
             payload in proptest::collection::vec(any::<u8>(), 0..100),
         ) {
             let codec = CodecId::from_number(number).unwrap();
-            let dictionary = if codec == CodecId::ZstdDictionary { dictionary } else { 0 };
+            let dictionary = if codec.needs_dictionary() { dictionary } else { 0 };
             let record = Record::encoded(codec, dictionary, raw_len, &payload);
             let appended = bytes(&record);
             prop_assert_eq!(Record::parse(&appended), Ok(record));

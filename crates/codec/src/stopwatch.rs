@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::algorithm::CodecId;
+use crate::codecs::CodecId;
 use crate::counters::{Counters, Family};
 
 /// One in this many operations is timed and stands for all of them. A prime, so that attempts that recur, as one in 16

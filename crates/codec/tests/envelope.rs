@@ -15,12 +15,12 @@ fn encoded(options: &Options, value: &[u8]) -> Option<Vec<u8>> {
 
 #[test]
 fn the_header_names_the_backend() {
-    for algorithm in compressing_values() {
-        let sent = encoded(&options(choice(algorithm.name())), &json(1, 10)).expect("it compresses");
-        let backend = if algorithm.name() == "zstd" { 1 } else { 2 };
+    for codec in compressing_values() {
+        let sent = encoded(&options(choice(codec.name())), &json(1, 10)).expect("it compresses");
+        let backend = if codec.name() == "zstd" { 1 } else { 2 };
         assert_eq!(sent[..5], [0, 1, 2, 0, backend]);
         let envelope = inspect(&sent).expect("an envelope");
-        assert_eq!((envelope.backend(), envelope.codec()), (backend, Some(algorithm.id())));
+        assert_eq!((envelope.backend(), envelope.codec()), (backend, Some(codec.id())));
         assert_eq!(envelope.claimed_len(), Some(json(1, 10).len() as u64));
         assert_eq!(envelope.dictionary_id(), None);
         assert!(envelope.is_well_formed(MAX_RAW));
@@ -29,8 +29,8 @@ fn the_header_names_the_backend() {
 
 #[test]
 fn a_well_formed_envelope_is_sent_as_it_is_unless_it_is_to_be_wrapped() {
-    for algorithm in compressing_values() {
-        let pass = options(choice(algorithm.name()));
+    for codec in compressing_values() {
+        let pass = options(choice(codec.name()));
         let sent = encoded(&pass, &json(1, 10)).expect("it compresses");
         assert_eq!(encode(&pass, &sent, &mut Vec::new()), Outcome::AsIs(Reason::Envelope));
         let wrap = Options { existing_envelopes: ExistingEnvelopes::Wrap, ..pass };
@@ -43,8 +43,8 @@ fn a_well_formed_envelope_is_sent_as_it_is_unless_it_is_to_be_wrapped() {
 
 #[test]
 fn what_only_counts_as_an_envelope_is_encoded_even_if_it_grows_or_nothing_is_chosen() {
-    let Some(algorithm) = compressing_values().next() else { return };
-    for choice in [choice(algorithm.name()), Choice::none()] {
+    let Some(codec) = compressing_values().next() else { return };
+    for choice in [choice(codec.name()), Choice::none()] {
         for value in [
             &b"\0\x01\x02\0\x01"[..],
             b"\0\x01\x02\0\x1f",
@@ -82,7 +82,7 @@ fn somebody_elses_data_is_no_envelope() {
 
 #[test]
 fn an_envelope_is_well_formed_if_its_payload_starts_as_the_backend_demands() {
-    let cases: [(&[u8], bool); 10] = [
+    let cases: [(&[u8], bool); 15] = [
         (b"\0\x01\x02\0\x01\x28\xb5\x2f\xfd\x20\x03", true),
         (b"\0\x01\x02\0\x01\x28\xb5\x2f\xfd\x20", false),
         (b"\0\x01\x02\0\x01\x28\xb5\x2f\xfc\x20\x03", false),
@@ -93,6 +93,11 @@ fn an_envelope_is_well_formed_if_its_payload_starts_as_the_backend_demands() {
         (b"\0\x01\x02\0\x02\0\x01\0\0a", false),
         (b"\0\x01\x02\0\x02\0\0\0\0", false),
         (b"\0\x01\x02\0\x03\0\0\0\0a", false),
+        (b"\0\x01\x02\0\x82\0\x80\0\0\xff\0\0\0\0\0\0\0a", true),
+        (b"\0\x01\x02\0\x82\xff\x7f\0\0\xff\0\0\0\0\0\0\0a", false),
+        (b"\0\x01\x02\0\x82\0\x80\0\0\0\x01\0\0\0\0\0\0a", false),
+        (b"\0\x01\x02\0\x82\0\x80\0\0\0\0\0\0\0\0\0\0", false),
+        (b"\0\x01\x02\0\x82\0\x80\0\0\0\0\0\0", false),
     ];
     for (value, well_formed) in cases {
         let envelope = inspect(value).expect("it counts as an envelope");
@@ -104,8 +109,8 @@ fn an_envelope_is_well_formed_if_its_payload_starts_as_the_backend_demands() {
 
 #[test]
 fn short_and_incompressible_values_are_sent_as_they_are() {
-    for algorithm in compressing_values() {
-        let choice = |min_bytes| Choice::new(algorithm.name(), None, min_bytes).expect("it is available");
+    for codec in compressing_values() {
+        let choice = |min_bytes| Choice::new(codec.name(), None, min_bytes).expect("it is available");
         let as_is = |choice, value: &[u8]| encode(&options(choice), value, &mut Vec::new());
         assert_eq!(as_is(choice(64), &[b'a'; 63]), Outcome::AsIs(Reason::Small));
         assert!(matches!(as_is(choice(64), &[b'a'; 64]), Outcome::Encoded { .. }));
@@ -132,7 +137,7 @@ fn lzf_is_in_no_envelope() {
 
 #[test]
 fn a_checksum_costs_four_bytes() {
-    if compressing().any(|algorithm| algorithm.name() == "zstd") {
+    if compressing().any(|codec| codec.name() == "zstd") {
         let plain = encoded(&options(choice("zstd")), &json(1, 10)).expect("it compresses");
         let with_checksum = Options { checksum: true, ..options(choice("zstd")) };
         let checked = encoded(&with_checksum, &json(1, 10)).expect("it compresses");
@@ -153,7 +158,7 @@ fn errors_name_the_backend_the_sizes_and_the_key() {
     );
     let lz4 = b"\0\x01\x02\0\x02\x00\x10\0\0abc";
     let error = decode(&Options::default(), lz4, &mut Vec::new()).expect_err("unreachable");
-    if compressing().any(|algorithm| algorithm.name() == "lz4") {
+    if compressing().any(|codec| codec.name() == "lz4") {
         let (codec, raw, payload, reach) = (CodecId::Lz4, 4_096, 7, 765);
         assert_eq!(error.fault, Fault::Payload(DecodeError::Unreachable { codec, raw, payload, reach }));
         assert_eq!(
@@ -169,7 +174,7 @@ fn errors_name_the_backend_the_sizes_and_the_key() {
 #[test]
 fn a_missing_dictionary_is_named() {
     let bytes = b"\0\x01\x02\0\x81\x28\xb5\x2f\xfd\x23\x01\x80\0\0\x03\x19\0\0abc";
-    if compressing().any(|algorithm| algorithm.name() == "zstd") {
+    if compressing().any(|codec| codec.name() == "zstd") {
         let error = envelope::decode(&Options::default(), bytes, &mut Vec::new()).expect_err("it is missing");
         assert_eq!(
             error.fault,
@@ -183,8 +188,8 @@ fn a_missing_dictionary_is_named() {
 
 #[test]
 fn what_becomes_of_values_is_counted() {
-    for algorithm in compressing_values() {
-        let options = options(choice(algorithm.name()));
+    for codec in compressing_values() {
+        let options = options(choice(codec.name()));
         let counters = Counters::default();
         let (value, mut sent) = (json(1, 10), Vec::new());
         encode(&options, &value, &mut sent).count(value.len(), &counters);
@@ -204,7 +209,7 @@ fn what_becomes_of_values_is_counted() {
             .iter()
             .filter(|row| row.value(&snapshot) > 0)
             .map(|row| (row.to_string(), row.value(&snapshot) as usize));
-        let (raw, name) = (value.len(), algorithm.name());
+        let (raw, name) = (value.len(), codec.name());
         let mut wanted = vec![
             ("encoded_values_none".to_owned(), 1),
             (format!("encoded_values_{name}"), 1),
@@ -222,7 +227,7 @@ fn what_becomes_of_values_is_counted() {
             ("decode_failures".to_owned(), 2),
         ];
         // Without zstd the frame is not looked into.
-        if snugly_codec::Algorithm::by_name("zstd").expect("a row").is_available() {
+        if snugly_codec::Codec::by_name("zstd").expect("a row").is_available() {
             wanted.push(("dictionary_misses".to_owned(), 1));
         }
         assert_eq!(counted.collect::<Vec<_>>(), wanted);

@@ -84,21 +84,19 @@ fn decode_envelope(bytes: &[u8], limit: usize, dictionary: Option<&Arc<Dictionar
 
 fn records() -> Vec<(Vec<u8>, Vec<u8>)> {
     let values = [json(1, 3), json(2, 100), b"ab".repeat(300_000), [random(3_000, 1), json(3, 40)].concat()];
-    let algorithms: Vec<_> = compressing().collect();
-    let pairs = algorithms.iter().flat_map(|algorithm| values.iter().map(move |value| (algorithm, value)));
-    pairs
-        .map(|(algorithm, value)| (stored(&mut encoder(), choice(algorithm.name()), value), value.clone()))
-        .collect()
+    let codecs: Vec<_> = compressing().collect();
+    let pairs = codecs.iter().flat_map(|codec| values.iter().map(move |value| (codec, value)));
+    pairs.map(|(codec, value)| (stored(&mut encoder(), choice(codec.name()), value), value.clone())).collect()
 }
 
 fn envelopes() -> Vec<(Vec<u8>, Vec<u8>)> {
     let values = [json(1, 3), json(2, 100), b"ab".repeat(300_000)];
-    let algorithms: Vec<_> = compressing_values().collect();
-    let pairs = algorithms.iter().flat_map(|algorithm| values.iter().map(move |value| (algorithm, value)));
+    let codecs: Vec<_> = compressing_values().collect();
+    let pairs = codecs.iter().flat_map(|codec| values.iter().map(move |value| (codec, value)));
     pairs
-        .map(|(algorithm, value)| {
+        .map(|(codec, value)| {
             let mut sent = Vec::new();
-            let outcome = envelope::encode(&options(choice(algorithm.name())), value, &mut sent);
+            let outcome = envelope::encode(&options(choice(codec.name())), value, &mut sent);
             assert!(matches!(outcome, Outcome::Encoded { .. }));
             (sent, value.clone())
         })
@@ -181,7 +179,18 @@ fn claims_that_cannot_be_true_reserve_nothing() {
     let zstd_claims_100_mib = b"\x00\x01\x02\x00\x01\x28\xb5\x2f\xfd\xa0\0\0\x40\x06\x19\x00\x00abc".to_vec();
     let lz4_claims_4_gib = b"\x00\x01\x02\x00\x02\xff\xff\xff\xff\x30abc".to_vec();
     let lz4_claims_100_mib = b"\x00\x01\x02\x00\x02\x00\x00\x40\x06\x30abc".to_vec();
-    for bytes in [zstd_claims_2_to_the_60, zstd_claims_100_mib, lz4_claims_4_gib, lz4_claims_100_mib] {
+    let with_dictionary = |raw_len: u32| {
+        let header = [40_000, raw_len, 0].map(u32::to_le_bytes).concat();
+        [b"\x00\x01\x02\x00\x82", &header[..], b"\x30abc"].concat()
+    };
+    for bytes in [
+        zstd_claims_2_to_the_60,
+        zstd_claims_100_mib,
+        lz4_claims_4_gib,
+        lz4_claims_100_mib,
+        with_dictionary(u32::MAX),
+        with_dictionary(100 << 20),
+    ] {
         for limit in [1 << 20, 512 << 20, usize::MAX] {
             let options = envelope::Options { max_decompressed_size: limit, ..Default::default() };
             let mut out = Vec::new();
@@ -206,7 +215,7 @@ fn claims_that_cannot_be_true_reserve_nothing() {
 fn a_window_of_two_gib_reserves_nothing() {
     // One raw block "abc" without content size in a window of 2^31 bytes.
     let bytes = b"\x00\x01\x02\x00\x01\x28\xb5\x2f\xfd\x00\xa8\x19\x00\x00abc";
-    if compressing().any(|algorithm| algorithm.name() == "zstd") {
+    if compressing().any(|codec| codec.name() == "zstd") {
         assert_eq!(decode_envelope(bytes, 3, None), Some(b"abc".to_vec()));
         assert_eq!(decode_envelope(bytes, 2, None), None);
     }
@@ -279,14 +288,14 @@ proptest! {
 
     #[test]
     fn any_bytes_may_be_decoded(
-        codec in 0u8..5,
-        backend in prop_oneof![Just(1u8), Just(2), Just(0x81)],
+        codec in 0u8..6,
+        backend in prop_oneof![Just(1u8), Just(2), Just(0x81), Just(0x82)],
         magic: bool,
         bytes in proptest::collection::vec(any::<u8>(), 0..300),
         limit in 0usize..100_000,
     ) {
         static DICTIONARY: std::sync::OnceLock<Option<Arc<Dictionary>>> = std::sync::OnceLock::new();
-        let has_zstd = compressing().any(|algorithm| algorithm.name() == "zstd");
+        let has_zstd = compressing().any(|codec| codec.name() == "zstd");
         let dictionary = DICTIONARY.get_or_init(|| has_zstd.then(dictionary)).as_ref();
         decode_record(&[&[codec], &bytes[..]].concat(), limit, dictionary);
         let magic: &[u8] = if magic { b"\x28\xb5\x2f\xfd" } else { b"" };
@@ -296,7 +305,7 @@ proptest! {
 
 #[test]
 fn checksums_reveal_every_flipped_bit_of_the_content() {
-    if compressing().all(|algorithm| algorithm.name() != "zstd") {
+    if compressing().all(|codec| codec.name() != "zstd") {
         return;
     }
     let value = json(1, 20);

@@ -1,121 +1,42 @@
 //! Classes of values, by the pattern of their keys and their size, and what is sampled of each.
 //!
-//! What writers see of it is [`Classes::offer`]: it says how many writes they need not offer. There are never more than
+//! Writers see only [`Classes::offer`]: it says how many writes they need not offer. There are never more than
 //! [`MAX_CLASSES`] beside those for everything else, whatever the keys.
 //!
 //! A class is sampled, studied early and then with more samples, and then left alone until it has been seen much more
 //! often, its values have drifted or somebody asks.
 //!
-//! Where values of different size are told apart, a class of any size stands apart ([`Classes::offer_apart`]): its values
-//! are those of no key, and nothing is chosen for them but a dictionary. They may be large, so that there is no room for more
-//! samples when there are a hundred of them: such a class is trained again whenever it has been seen some times as often.
+//! While values of different size are told apart, a class of any size stands apart ([`Classes::offer_apart`]): its
+//! values are those of no key, and nothing is chosen for them but a dictionary. They may be large, so that there is no
+//! room for more samples when there are a hundred of them: such a class is trained again whenever it has been seen some
+//! times as often.
 
+use crate::band::Band;
+use crate::class::{Class, Due, FIRST_BYTES, LEAST_RETRY, NEVER_TRAINED, Progress, RETRY_AT, Ready};
 use crate::pattern::Patterns;
-use crate::samples::{Offered, Reservoir, Sample};
+use crate::samples::Offered;
 
-/// Values of similar size: of at least 32, 128, 512, 2 Ki and 8 Ki bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Band(u8);
-
-impl Band {
-    /// Values shorter than this have no class, nor those from [`Band::END`] on.
-    pub const START: usize = 32;
-    /// See [`Band::START`].
-    pub const END: usize = 32 << 10;
-    /// All values that have a class, where size makes no difference: to all of them, or to those of a class apart.
-    pub const ANY: Band = Band(u8::MAX);
-
-    /// The band of values of so many bytes; the longest gain little by a dictionary and have none.
-    pub fn of(len: usize) -> Option<Band> {
-        (Band::START..Band::END).contains(&len).then(|| Band(((len.ilog2() - Band::START.ilog2()) / 2) as u8))
-    }
-
-    /// The length of its shortest value, in bytes.
-    pub fn start(self) -> usize {
-        if self == Band::ANY { Band::START } else { Band::START << (2 * self.0) }
-    }
-
-    /// Behind the length of its longest value, in bytes.
-    pub fn end(self) -> usize {
-        if self == Band::ANY { Band::END } else { Band::END.min(Band::START << (2 * self.0 + 2)) }
-    }
-
-    /// Whether values of so many bytes are of this band.
-    pub fn contains(self, len: usize) -> bool {
-        (self.start()..self.end()).contains(&len)
-    }
-}
-
-/// How many classes are told apart; the rest is in those of the pattern `*`, one for each band.
+/// Number of classes that are told apart; the rest is in those of the pattern `*`, one for each band.
 pub const MAX_CLASSES: usize = 64;
 /// The pattern of everything else.
 const REST: &[u8] = b"*";
 /// The most samples of a class, in bytes, and the part of all that it may have.
 const MAX_CLASS_BYTES: usize = 1 << 20;
 const CLASS_SHARE: usize = 8;
-/// What a class needs for its first training, which is to be early.
-const FIRST_BYTES: usize = 64 << 10;
-const FIRST_SAMPLES: usize = 128;
-/// What it needs for a look at what suits it without a dictionary.
-const LOOK_SAMPLES: usize = 64;
-/// What it needs if there is no room for more, or somebody asks for a training.
-const LEAST_SAMPLES: usize = 32;
-/// A class that has fewer makes room for another when there are too many.
-const FEW_SAMPLES: usize = 8;
-/// After so many values that found no class of their own, obscure ones make room.
+/// Values without a class of their own after which obscure classes make room.
 const WEED_EVERY: u32 = 1 << 10;
-/// How many writes are not offered at most while no class needs samples; half of that on average.
+/// Most writes that are not offered while no class needs samples; half of that on average.
 const MAX_SKIPPED: u32 = 128;
-/// A class that was not worth a dictionary is sampled again when it has been seen so many times as often,
-const RETRY_AT: u64 = 4;
-/// and at least so often.
-const LEAST_RETRY: u64 = 10_000;
-/// A class is looked at again after so long, in milliseconds.
+/// Time after which a class is looked at again, in milliseconds.
 const LOOK_AGAIN_AFTER: u64 = 10 * 60 * 1000;
-/// After so many offers the classes that nobody has used meanwhile make room for others.
+/// Offers after which unused classes make room for others.
 const TIDY_EVERY: u32 = 1 << 16;
-
-/// One class.
-pub struct Class {
-    /// The pattern of its keys.
-    pub pattern: Box<[u8]>,
-    /// The length of its values.
-    pub band: Band,
-    /// How many values were seen, as far as offers tell.
-    pub seen: u64,
-    /// The same at the last tidying.
-    seen_before: u64,
-    /// It is trained again when so many were seen.
-    retrain_at: u64,
-    progress: Progress,
-}
-
-/// Where a class stands.
-enum Progress {
-    /// It is sampled, to be studied at this time.
-    Sampling { samples: Reservoir, due: Due },
-    /// It has been studied, at this time (Unix milliseconds).
-    Settled { since: u64 },
-}
-
-/// When a class that is sampled is studied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Due {
-    /// As soon as there are the least samples: somebody asks for it.
-    Now,
-    /// As soon as there are a few, and without a training.
-    Look,
-    /// With so many bytes of samples.
-    Bytes(usize),
-    /// When there is no room for more samples.
-    Full,
-}
 
 /// All classes.
 pub struct Classes {
     patterns: Patterns,
     classes: Vec<Class>,
-    /// How many bytes all samples may take.
+    /// Bytes that all samples may take.
     limit: usize,
     /// Whether classes are looked at for what suits them, and not only trained.
     looks: bool,
@@ -128,23 +49,6 @@ pub struct Classes {
     text: Vec<u8>,
     untidied: u32,
     unweeded: u32,
-}
-
-/// A class that has enough samples to be studied.
-pub struct Ready {
-    /// See [`Class`].
-    pub pattern: Box<[u8]>,
-    /// See [`Class`].
-    pub band: Band,
-    /// See [`Class`].
-    pub seen: u64,
-    /// What was sampled of it.
-    pub samples: Vec<Sample>,
-    /// Whether they are enough to train a dictionary.
-    pub trains: bool,
-    due: Due,
-    /// Whether there is no room for more of them.
-    is_full: bool,
 }
 
 impl Classes {
@@ -182,7 +86,8 @@ impl Classes {
         looked_at.for_each(|class| class.progress = Progress::anew(Due::Look));
     }
 
-    /// Looks at a written value that stands for so many; says how many of the next need not be offered.
+    /// Looks at a written value that stands for `stands_for` values; returns the number of following ones
+    /// that need not be offered.
     pub fn offer(&mut self, key: &[u8], value: &[u8], stands_for: u64) -> u32 {
         let Some(band) = Band::of(value.len()) else { return 0 };
         let band = if self.by_size { band } else { Band::ANY };
@@ -191,8 +96,8 @@ impl Classes {
         self.take(place, Offered::of_key(key, value), stands_for)
     }
 
-    /// As [`Classes::offer`], a value that no key has, for a class apart. The class has a pattern that no key can have; the
-    /// name tells the value apart from others, and is not kept with it.
+    /// Like [`Classes::offer`], a value that no key has, for a class apart. The class has a pattern that no
+    /// key can have; the name tells the value apart from others, and is not kept with it.
     pub fn offer_apart(&mut self, pattern: &[u8], name: &[u8], value: &[u8], stands_for: u64) -> u32 {
         if !Band::ANY.contains(value.len()) {
             return 0;
@@ -206,7 +111,7 @@ impl Classes {
         self.take(place, Offered::named(name, value), stands_for)
     }
 
-    /// Shows a value to its class; says how many of the next need not be offered.
+    /// Shows a value to its class; returns how many of the next need not be offered.
     fn take(&mut self, place: usize, offered: Offered<'_>, stands_for: u64) -> u32 {
         let room = self.limit.saturating_sub(self.bytes());
         let class_limit = MAX_CLASS_BYTES.min(self.limit / CLASS_SHARE);
@@ -245,7 +150,8 @@ impl Classes {
         found.expect("a class that is missing is made")
     }
 
-    /// Whether a class more can be told apart, after those have gone that nobody needs, if it is time for that.
+    /// Returns whether one more class can be told apart, after unneeded ones were removed, if it is time for
+    /// that.
     fn has_room_for_another(&mut self) -> bool {
         let is_named = |class: &&Class| &*class.pattern != REST;
         if self.classes.iter().filter(is_named).count() < MAX_CLASSES {
@@ -280,8 +186,9 @@ impl Classes {
         ready.max_by_key(|class| (class.is_due(Due::Look), class.sampled_bytes())).and_then(Class::ready)
     }
 
-    /// Notes that a class was studied at this time (Unix milliseconds), and whether it has a new dictionary. Says whether it
-    /// has been seen so often meanwhile that it is to be trained again: if nothing more is written, with what there is.
+    /// Notes that a class was studied at this time (Unix milliseconds), and whether it has a new dictionary.
+    /// Returns whether it has been seen so often meanwhile that it is to be trained again: if nothing more is
+    /// written, with what there is.
     pub fn studied(&mut self, ready: &Ready, adopted: bool, now: u64) -> bool {
         let (trains, by_size) = (self.trains, self.by_size);
         let Some(class) = self.find(&ready.pattern, ready.band) else { return false };
@@ -303,7 +210,7 @@ impl Classes {
         matches!(class.progress, Progress::Settled { .. }) && class.seen >= class.retrain_at
     }
 
-    /// Has a class that has a dictionary already.
+    /// Adds a class that has a dictionary already, if it is not known.
     pub fn settle(&mut self, pattern: &[u8], band: Band) {
         if self.find(pattern, band).is_none() {
             let mut class = Class::new(pattern, band, Progress::Settled { since: 0 });
@@ -328,7 +235,7 @@ impl Classes {
         }
     }
 
-    /// Has classes looked at again that were not for long at this time (Unix milliseconds).
+    /// Samples classes again that have not been studied for long at this time (Unix milliseconds).
     pub fn look_again(&mut self, now: u64) {
         let (looks, by_size) = (self.looks, self.by_size);
         for class in self.classes.iter_mut().filter(|class| looks && !class.is_apart(by_size)) {
@@ -340,7 +247,8 @@ impl Classes {
         }
     }
 
-    /// Has classes trained as soon as they have enough samples; says how many. Those that are not sampled are from now on.
+    /// Requests training of classes as soon as they have enough samples; returns their number. Classes that
+    /// are not sampled are from now on.
     pub fn train_now(&mut self, wanted: impl Fn(&[u8]) -> bool) -> usize {
         let wanted = self.classes.iter_mut().filter(|class| wanted(&class.pattern));
         wanted
@@ -351,7 +259,7 @@ impl Classes {
             .count()
     }
 
-    /// Has a class that may have a dictionary again, but not soon.
+    /// Marks that a class has lost its dictionary, and may get another one, but not soon.
     pub fn bereave(&mut self, pattern: &[u8], band: Band) {
         if let Some(class) = self.find(pattern, band) {
             class.retrain_at = class.later();
@@ -380,100 +288,15 @@ impl Classes {
     }
 }
 
-/// That a class was never trained.
-const NEVER_TRAINED: u64 = u64::MAX - 1;
-
-impl Progress {
-    fn anew(due: Due) -> Progress {
-        Progress::Sampling { samples: Reservoir::new(), due }
-    }
-}
-
-impl Class {
-    fn new(pattern: &[u8], band: Band, progress: Progress) -> Class {
-        Class { pattern: pattern.into(), band, seen: 0, seen_before: 0, retrain_at: NEVER_TRAINED, progress }
-    }
-
-    /// When it is trained again after nothing came of it.
-    fn later(&self) -> u64 {
-        self.seen.max(LEAST_RETRY).saturating_mul(RETRY_AT)
-    }
-
-    fn reservoir(&self) -> Option<&Reservoir> {
-        match &self.progress {
-            Progress::Sampling { samples, .. } => Some(samples),
-            Progress::Settled { .. } => None,
-        }
-    }
-
-    /// Whether its values are those of no key, if values of different size are told apart.
-    fn is_apart(&self, by_size: bool) -> bool {
-        by_size && self.band == Band::ANY
-    }
-
-    /// How many samples there are.
-    pub fn samples(&self) -> usize {
-        self.reservoir().map_or(0, |samples| samples.samples().len())
-    }
-
-    /// Bytes that they take.
-    pub fn sampled_bytes(&self) -> usize {
-        self.reservoir().map_or(0, Reservoir::bytes)
-    }
-
-    fn is_due(&self, wanted: Due) -> bool {
-        matches!(self.progress, Progress::Sampling { due, .. } if due == wanted)
-    }
-
-    /// Whether hardly anything is known of it.
-    fn is_obscure(&self) -> bool {
-        self.retrain_at == NEVER_TRAINED && self.reservoir().is_some() && self.samples() < FEW_SAMPLES
-    }
-
-    fn is_ready(&self) -> bool {
-        let Progress::Sampling { samples, due } = &self.progress else { return false };
-        let count = samples.samples().len();
-        let is_enough = match *due {
-            Due::Now => true,
-            Due::Look => count >= LOOK_SAMPLES,
-            Due::Bytes(least) => samples.bytes() >= least && count >= FIRST_SAMPLES,
-            Due::Full => false,
-        };
-        (is_enough || samples.is_full()) && count >= LEAST_SAMPLES
-    }
-
-    fn ready(&self) -> Option<Ready> {
-        let Progress::Sampling { samples, due } = &self.progress else { return None };
-        Some(Ready {
-            pattern: self.pattern.clone(),
-            band: self.band,
-            seen: self.seen,
-            samples: samples.samples().to_vec(),
-            trains: *due != Due::Look,
-            due: *due,
-            is_full: samples.is_full(),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::class::LOOK_SAMPLES;
 
     const LIMIT: usize = 4 << 20;
 
     fn offer(classes: &mut Classes, key: &str, len: usize) -> u32 {
         classes.offer(key.as_bytes(), &vec![b'x'; len], 1)
-    }
-
-    #[test]
-    fn bands_follow_each_other_and_cover_what_has_one() {
-        for len in [32, 127, 128, 511, 512, 2_047, 2_048, 8_191, 8_192, 32_767] {
-            let band = Band::of(len).expect("it has a band");
-            assert!(band.contains(len), "{len}");
-        }
-        assert_eq!((Band::of(31), Band::of(32_768)), (None, None));
-        assert!(Band::ANY.contains(32) && Band::ANY.contains(32_767) && !Band::ANY.contains(31));
     }
 
     #[test]

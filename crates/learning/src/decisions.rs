@@ -1,17 +1,18 @@
-//! What new values of each class are encoded with, where that is chosen for a goal, and why.
+//! Encodings of new values of each class, chosen for a goal, with the reason.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
 
 use snugly_codec::Choice;
 
-use crate::classes::{Band, Class, Ready};
+use crate::band::Band;
+use crate::class::{Class, Ready};
 use crate::drift::Drift;
 use crate::goal::Goal;
 use crate::pattern::Pattern;
-use crate::study::{Measured, Study, Terms};
+use crate::study::{Measured, Study, StudyParameters};
 
-/// What is decided for a class.
+/// The decision for a class.
 #[derive(Debug)]
 pub struct Decision {
     /// The pattern of its keys.
@@ -22,27 +23,27 @@ pub struct Decision {
     pub choice: Choice,
     /// Whether values are encoded with the dictionary that there is for them.
     pub uses_dictionary: bool,
-    /// What it was decided for.
+    /// The goal.
     pub goal: Goal,
     /// About how many values there were, and how often each was read.
     pub population: u64,
     /// See `population`.
     pub reads: f64,
-    /// What was measured, and the place of what was chosen.
+    /// The measured encodings, and the place of the chosen one.
     pub measured: Vec<Measured>,
     /// See `measured`.
     pub best: usize,
-    /// When it was decided, in Unix milliseconds.
+    /// Time of the decision, in Unix milliseconds.
     pub decided_at: u64,
-    /// What became of values since then.
+    /// Drift of values since then.
     pub drift: Drift,
 }
 
 impl Decision {
-    /// What follows from a study of a class for which this was decided before.
+    /// The decision that follows from a study of a class that had an earlier one.
     pub fn new(
         ready: &Ready,
-        terms: &Terms,
+        terms: &StudyParameters,
         goal: Goal,
         study: &Study,
         before: Option<&Arc<Decision>>,
@@ -69,7 +70,7 @@ impl Decision {
         }
     }
 
-    /// What was measured of what was chosen.
+    /// The measurement of the chosen encoding.
     pub fn chosen(&self) -> &Measured {
         &self.measured[self.best]
     }
@@ -87,7 +88,7 @@ pub struct Decisions {
 }
 
 impl Decisions {
-    /// What is decided for a new value.
+    /// The decision for a new value.
     pub fn find(&self, key: &[u8], len: usize) -> Option<&Arc<Decision>> {
         self.decisions.iter().find(|decision| decision.band.contains(len) && decision.pattern.matches(key))
     }
@@ -104,7 +105,7 @@ impl Decisions {
         Decisions { decisions }
     }
 
-    /// That of a class.
+    /// Returns the decision for a class.
     pub fn of(&self, pattern: &[u8], band: Band) -> Option<&Arc<Decision>> {
         self.decisions.iter().find(|decision| decision.is_for(pattern, band))
     }
@@ -131,7 +132,7 @@ mod tests {
             classes.ready()
         });
         let ready = ready.expect("it comes after some values");
-        let terms = Terms {
+        let terms = StudyParameters {
             current: Method { choice: Choice::none(), dictionary: None },
             dictionary: None,
             goal: Some(Goal::Memory),

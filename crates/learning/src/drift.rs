@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What becomes of values that are encoded, noted by any number of threads.
+/// Sizes of values as they are encoded, noted by any number of threads.
 #[derive(Debug)]
 pub struct Drift {
     values: AtomicU64,
@@ -14,9 +14,9 @@ pub struct Drift {
     latest: AtomicU64,
 }
 
-/// So many noted values are looked at together.
+/// Number of noted values that are evaluated together.
 const WINDOW: u64 = 256;
-/// How much more than expected the values may take before their class has changed.
+/// Growth beyond the expected size at which a class has changed.
 const MOST: f64 = 1.15;
 
 impl Drift {
@@ -40,7 +40,7 @@ impl Drift {
         }
     }
 
-    /// How many values were noted since they were last looked at together: another number says that there were some.
+    /// Number of values noted since the last evaluation: another number says that there were some.
     pub fn noted(&self) -> u64 {
         self.values.load(Ordering::Relaxed)
     }
@@ -50,8 +50,8 @@ impl Drift {
         Some(f64::from_bits(self.latest.load(Ordering::Relaxed))).filter(|ratio| !ratio.is_nan())
     }
 
-    /// Looks at the values that were noted since the last time, if they are enough; says whether they take more than
-    /// expected. What they take is then what is expected from now on. For one thread at a time.
+    /// Looks at the values that were noted since the last time, if they are enough; returns whether they take
+    /// more than expected. Their size is then the expectation from now on. For one thread at a time.
     pub fn has_drifted(&self) -> bool {
         if self.noted() < WINDOW {
             return false;

@@ -1,4 +1,4 @@
-//! What values become when they are encoded: records or envelopes.
+//! Forms of encoded values: records or envelopes.
 
 use std::sync::Arc;
 
@@ -7,30 +7,30 @@ use snugly_codec::{Decoder, Dictionary, Encoder, Record, envelope};
 use crate::samples::Sample;
 use crate::study::{Footprint, Method};
 
-/// What records call the only dictionary.
+/// The number of the only dictionary in records.
 const NUMBER: u32 = 1;
 
 /// One of the forms.
 pub(crate) trait Form {
-    /// What encodes and decodes with a method.
+    /// The encoder and decoder of a method.
     fn coder<'m>(&self, method: &'m Method, footprint: Footprint) -> Box<dyn Coder + 'm>;
 
     /// The length of a value that is kept as it is, in bytes.
     fn plain_len(&self, value: &[u8]) -> usize;
 
-    /// How many of the bytes that are kept are the encoded value.
+    /// Number of the kept bytes that are the encoded value.
     fn encoded_len(&self, kept: &[u8]) -> usize;
 
-    /// What a dictionary takes where the values are kept that are encoded with it at this level, in bytes.
+    /// Bytes that a dictionary takes where the values are kept that are encoded with it at this level.
     fn dictionary_memory(&self, dictionary: &Dictionary, level: i32) -> usize;
 }
 
 /// Encodes and decodes values.
 pub(crate) trait Coder {
-    /// What is kept of a value.
+    /// The kept bytes of a value.
     fn encode(&mut self, sample: &Sample) -> Vec<u8>;
 
-    /// Appends the value again. What was made here and cannot be read counts for nothing.
+    /// Appends the value again. An output of `encode` that cannot be read counts for nothing.
     fn decode(&mut self, kept: &[u8], value: &mut Vec<u8>);
 }
 
@@ -65,7 +65,8 @@ impl Form for Records {
 
 impl Coder for RecordCoder<'_> {
     fn encode(&mut self, sample: &Sample) -> Vec<u8> {
-        let dictionary = self.method.dictionary.as_deref().map(|dictionary| (NUMBER, dictionary));
+        let dictionary = self.method.choice.learned(self.method.dictionary.as_deref());
+        let dictionary = dictionary.map(|dictionary| (NUMBER, dictionary));
         let overhead = (self.footprint.overhead)(sample.key_len);
         let (choice, allocation) = (self.method.choice, self.footprint.allocation);
         let record = self.encoder.encode_with(choice, dictionary, &sample.value, overhead, allocation);
@@ -82,7 +83,7 @@ impl Coder for RecordCoder<'_> {
     }
 }
 
-/// Envelopes, as clients write them into somebody else's server.
+/// Envelopes, as clients write them into other servers.
 pub(crate) struct Envelopes;
 
 struct EnvelopeCoder<'m> {
@@ -93,7 +94,7 @@ struct EnvelopeCoder<'m> {
 impl Form for Envelopes {
     fn coder<'m>(&self, method: &'m Method, _footprint: Footprint) -> Box<dyn Coder + 'm> {
         let options = envelope::Options { choice: method.choice, ..envelope::Options::default() };
-        Box::new(EnvelopeCoder { options, dictionary: method.dictionary.as_ref() })
+        Box::new(EnvelopeCoder { options, dictionary: method.choice.learned(method.dictionary.as_ref()) })
     }
 
     fn plain_len(&self, value: &[u8]) -> usize {

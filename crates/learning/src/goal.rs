@@ -1,17 +1,17 @@
-//! What people want of compression, as a price.
+//! Goals of compression, as a price.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What is to be had for processor time.
+/// The balance between memory and processor time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Goal {
     /// The least memory: a saved byte may cost up to 500 ns.
     Memory,
-    /// What saves much for the time that it takes: up to 20 ns.
+    /// Much memory for little time: up to 20 ns.
     #[default]
     Balanced,
-    /// What saves at next to no cost: up to 5 ns.
+    /// Savings at next to no cost: up to 5 ns.
     Speed,
 }
 
@@ -20,12 +20,17 @@ const GOALS: [(Goal, &str, f64); 3] =
     [(Goal::Memory, "memory", 500.0), (Goal::Balanced, "balanced", 20.0), (Goal::Speed, "speed", 5.0)];
 
 impl Goal {
+    /// The names of all.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        GOALS.iter().map(|row| row.1)
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         GOALS[self as usize].1
     }
 
-    /// What a saved byte may cost, in nanoseconds.
+    /// The price of a saved byte, in nanoseconds.
     pub fn price(self) -> f64 {
         GOALS[self as usize].2
     }

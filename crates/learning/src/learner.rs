@@ -8,17 +8,18 @@ use std::time::Duration;
 
 use snugly_codec::{Choice, Dictionary};
 
-use crate::classes::{Classes, Ready};
+use crate::class::Ready;
+use crate::classes::Classes;
 use crate::decisions::{Decision, Decisions};
 use crate::goal::Goal;
-use crate::study::{Footprint, Method, Study, Terms, study_envelopes};
+use crate::study::{Footprint, Method, Study, StudyParameters, study_envelopes};
 
-/// What a learner is for.
+/// The settings of a learner.
 #[derive(Clone, Copy, Debug)]
 pub struct LearnerSettings {
-    /// What values are encoded with as long as nothing is decided for them.
+    /// The encoding of values that have no decision yet.
     pub choice: Choice,
-    /// What is to be chosen for; without a goal codec and level stay, and only dictionaries are learned.
+    /// The goal; without one codec and level stay, and only dictionaries are learned.
     pub goal: Option<Goal>,
     /// Whether dictionaries are trained.
     pub trains: bool,
@@ -33,27 +34,27 @@ pub struct Learner {
     decisions: RwLock<Arc<Decisions>>,
     /// Grows with each change of the decisions.
     edition: AtomicU64,
-    /// How often everything was forgotten, of which a study that is under way must not bring anything back.
+    /// Number of resets; a study under way must not bring anything back after one.
     forgotten: AtomicU64,
-    /// How many values need not be shown.
+    /// Number of values that need not be shown.
     unsampled: AtomicI32,
-    /// How many were left out since one was shown.
+    /// Number of values left out since one was shown.
     skipped: AtomicU64,
 }
 
-/// What came of a step.
+/// The result of a step.
 pub struct Lesson {
     /// The keys that it is for, a glob of KEYS.
     pub pattern: Vec<u8>,
-    /// How many values were studied.
+    /// Number of values studied.
     pub samples: usize,
-    /// What came of it.
+    /// The result of the study.
     pub study: Study,
 }
 
 /// A dictionary beside the data takes this much room, whatever it takes in the memory of clients.
 const ROOM: usize = 1 << 20;
-/// About how many values share a dictionary that is there already. What it takes is taken whether this one uses it or not,
+/// Approximate number of values that share an existing dictionary. Its memory is taken whether this one uses it or not,
 /// so it must not count, however few values were seen here.
 const SHARED_BY: u64 = 1 << 32;
 
@@ -82,12 +83,12 @@ impl Learner {
         self.unsampled.store(unsampled as i32, Ordering::Relaxed);
     }
 
-    /// Which [`Learner::decisions`] are the latest.
+    /// The edition of [`Learner::decisions`].
     pub fn edition(&self) -> u64 {
         self.edition.load(Ordering::Acquire)
     }
 
-    /// What is decided.
+    /// The decisions.
     pub fn decisions(&self) -> Arc<Decisions> {
         self.decisions.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -144,13 +145,13 @@ impl Learner {
         classes.ready()
     }
 
-    fn terms(&self, ready: &Ready, reads: f64, dictionary: Option<Arc<Dictionary>>) -> Terms {
+    fn terms(&self, ready: &Ready, reads: f64, dictionary: Option<Arc<Dictionary>>) -> StudyParameters {
         let decisions = self.decisions();
         let decided = decisions.of(&ready.pattern, ready.band);
         let choice = decided.map_or(self.settings.choice, |decision| decision.choice);
         let is_used = decided.is_none_or(|decision| decision.uses_dictionary);
         let population = if dictionary.is_some() { SHARED_BY } else { ready.seen };
-        Terms {
+        StudyParameters {
             current: Method { choice, dictionary: dictionary.clone().filter(|_| is_used) },
             population,
             foreseen: population,

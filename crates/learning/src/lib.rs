@@ -1,5 +1,5 @@
-//! What is best for cached values, learned from them: which keys are of one kind, which dictionary their values have in
-//! common, and which codec, level and dictionary are worth their time.
+//! Learning from cached values: which keys are of one kind, which dictionary their values have in common, and which
+//! codec, level and dictionary are worth their time.
 //!
 //! - [`pattern`]: patterns of keys, such as `user:*`, and how they are learned from keys
 //! - [`classes`]: values by pattern and size, and some samples of each
@@ -14,6 +14,8 @@
 //! [`Ready`], [studies](study()) it and tells the classes. The crate does no I/O, starts no threads and knows no store and
 //! no server: who uses it says how many bytes a value takes there, and gives the clock.
 
+mod band;
+mod class;
 pub mod classes;
 mod decisions;
 mod drift;
@@ -24,7 +26,9 @@ pub mod pattern;
 pub mod samples;
 mod study;
 
-pub use classes::{Band, Class, Classes, Ready};
+pub use band::Band;
+pub use class::{Class, Ready};
+pub use classes::Classes;
 pub use decisions::{Decision, Decisions};
 pub use drift::Drift;
 pub use goal::Goal;
@@ -32,6 +36,6 @@ pub use learner::{Learner, LearnerSettings, Lesson};
 pub use pattern::{Pattern, Patterns};
 pub use samples::Sample;
 pub use study::{
-    DICTIONARY_SIZES, Footprint, Measured, Method, SAMPLES_FOR_EACH_BYTE, Study, Terms, measure_envelopes,
-    study, study_envelopes, with_dictionary,
+    DICTIONARY_SIZES, Footprint, Measured, Method, SAMPLES_FOR_EACH_BYTE, Study, StudyParameters,
+    measure_envelopes, study, study_envelopes, with_dictionary,
 };

@@ -4,24 +4,25 @@
 //! varies (`user17` is `user*`, `3f9a` is `*`), and so does a word where too many others stand in its place: names and
 //! the like. All patterns together are a tree of bounded size, whatever the keys are.
 
-/// What separates segments.
+/// Separators of segments.
 const SEPARATORS: [u8; 4] = *b":/|#";
 /// Segments that are told apart; what follows is one `*`.
 const MAX_SEGMENTS: usize = 6;
 /// Longer words are taken for something that varies.
 const MAX_WORD: usize = 32;
-/// How many words may stand in one place.
+/// Number of words that may stand in one place.
 const MAX_WORDS: usize = 64;
 /// Words that were seen less often vary, once there are too many in one place.
 const FAMILIAR: u32 = 4;
-/// A place that had too many words is closed to others for so many tidyings: what kinds of keys there are may change.
+/// Tidyings for which a place that had too many words is closed to others: the kinds of keys may change.
 const CLOSED_FOR: u8 = 16;
-/// After so many keys the tree forgets what nobody has used meanwhile.
+/// Keys after which the tree forgets unused words.
 const TIDY_EVERY: u32 = 1 << 16;
-/// How many nodes the tree has at most.
+/// Most nodes of the tree.
 const MAX_NODES: usize = 1024;
 
-/// What all keys of a kind have in common: words, and `*` for what varies. A `*` at the end stands for all that follows.
+/// The common form of all keys of a kind: words, and `*` for parts that vary. A `*` at the end stands for all that
+/// follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     start: Start,
@@ -29,8 +30,8 @@ pub struct Pattern {
     segments: Box<[Part]>,
 }
 
-/// How all keys of a pattern begin, as far as it fits. Every write asks several patterns: most say no by this, and the
-/// others are mostly no more than this, without another look at memory.
+/// The common beginning of all keys of a pattern, as far as it fits. Every write asks several patterns: most say no by
+/// this, and the others are mostly no more than this, without another look at memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Start {
     bytes: [u8; MAX_START],
@@ -82,7 +83,7 @@ impl Pattern {
         Pattern { start: Start::of(text, &segments), text: text.into(), segments }
     }
 
-    /// How it is written.
+    /// The written form.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
@@ -103,12 +104,12 @@ impl Pattern {
         glob
     }
 
-    /// How much of a key it says: of two patterns that match, the one that says more counts.
+    /// The precision about a key: of two patterns that match, the more precise one counts.
     pub fn precision(&self) -> usize {
         self.segments.iter().map(|part| part.word.len() + usize::from(part.separator.is_some())).sum()
     }
 
-    /// Whether a key is of this pattern.
+    /// Returns whether a key is of this pattern.
     pub fn matches(&self, key: &[u8]) -> bool {
         key.starts_with(self.start.bytes()) && (self.start.is_all || self.has_segments_of(key))
     }
@@ -157,7 +158,7 @@ impl<'k> Segment<'k> {
         Segment { word, varies: digits > 0 || !is_word, separator }
     }
 
-    /// Where any word may stand.
+    /// A place where any word may stand.
     fn anything(self) -> Segment<'k> {
         Segment { word: b"", varies: true, ..self }
     }
@@ -169,7 +170,7 @@ struct Node {
     children: Vec<u16>,
     /// Keys that came by lately.
     seen: u32,
-    /// For how many more tidyings words that are not among the children vary.
+    /// Number of further tidyings for which words that are not among the children vary.
     closed: u8,
 }
 
@@ -250,8 +251,8 @@ impl Patterns {
         Some(number)
     }
 
-    /// Drops what was seen too seldom for a pattern of its own: words in places that have too many, and what nobody has
-    /// used since the last time. Then forgets half of what was seen.
+    /// Drops words that were seen too rarely for a pattern of their own, in places that have too many, and
+    /// words unused since the last call. Then halves all counts.
     fn tidy(&mut self) {
         let mut kept = Patterns::new();
         kept.nodes[0] = Node { children: Vec::new(), ..self.half(0) };

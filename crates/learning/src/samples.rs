@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// One value.
 #[derive(Clone)]
 pub struct Sample {
-    /// Of its key: a value takes the place of no other of the same key, and is on one side of the split for good.
+    /// Hash of its key: a value replaces no other of the same key, and is on one side of the split for good.
     key_hash: u64,
     /// The length of its key, in bytes.
     pub key_len: usize,
@@ -16,9 +16,9 @@ pub struct Sample {
     pub value: Arc<[u8]>,
 }
 
-/// One of so many samples is not trained on, but measured with.
+/// Number of samples for each one that is not trained on, but measured with.
 const HELD_OUT: u64 = 4;
-/// What a sample takes beside its value, in bytes.
+/// Bytes that a sample takes beside its value.
 const OVERHEAD: usize = size_of::<Sample>() + 32;
 
 impl Sample {
@@ -27,7 +27,7 @@ impl Sample {
         Offered::of_key(key, value).kept()
     }
 
-    /// Whether it is for measuring.
+    /// Returns whether it is for measuring.
     pub fn is_held_out(&self) -> bool {
         self.key_hash.is_multiple_of(HELD_OUT)
     }
@@ -74,9 +74,9 @@ pub(crate) struct Reservoir {
     has_overflown: bool,
 }
 
-/// After so many values of known keys for each sample there are hardly any other keys.
+/// Values of known keys for each sample after which there are hardly any other keys,
 const REPEATED: u64 = 4;
-/// And after so many at least.
+/// and their least number.
 const LEAST_REPEATED: u64 = 1_000;
 
 impl Reservoir {
@@ -131,7 +131,7 @@ impl Reservoir {
         &self.samples
     }
 
-    /// Whether more samples only take the place of others.
+    /// Returns whether more samples only take the place of others.
     pub(crate) fn is_full(&self) -> bool {
         self.has_overflown || self.repeated >= LEAST_REPEATED.max(REPEATED * self.samples.len() as u64)
     }

@@ -1,13 +1,13 @@
-//! What is best for a class, measured on its samples: bytes as they are stored, with a dictionary's own memory on the
-//! other side of the scale, and processor time.
+//! The best encoding of a class, measured on its samples: bytes as they are stored, with a dictionary's own memory on
+//! the other side of the scale, and processor time.
 //!
-//! A dictionary is measured with samples that it was not trained on. What values become is the user's: records of a store,
-//! or envelopes in somebody else's server.
+//! A dictionary is measured with samples that it was not trained on. The form of encoded values is the user's: records
+//! of a store, or envelopes in somebody else's server.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use snugly_codec::{Choice, CodecId, Dictionary};
+use snugly_codec::{CODECS, Choice, Codec, Dictionary};
 
 use crate::form::{Envelopes, Form, Records};
 use crate::goal::Goal;
@@ -15,72 +15,72 @@ use crate::samples::Sample;
 
 /// The sizes of dictionaries that are tried, in bytes; most of the gain is there at 8 to 16 KiB.
 pub const DICTIONARY_SIZES: [usize; 5] = [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10];
-/// A dictionary has at most one of so many bytes of its samples: a larger one learns them by heart.
+/// Bytes of samples for each byte of a dictionary, at least: a larger one learns them by heart.
 pub const SAMPLES_FOR_EACH_BYTE: usize = 8;
-/// How much values may take with a new dictionary, of what they take with what is in use, in percent.
+/// Size limit of values with a new dictionary, in percent of their present size.
 const MOST_STORED: u64 = 90;
-/// With a dictionary, values are worth compressing from one of so many bytes of the usual threshold on.
+/// Divisor of the usual threshold from which values are worth compressing with a dictionary.
 const SHORTER: usize = 4;
-/// What is tried for a goal, each without and, if it is zstd, with a dictionary.
-const CANDIDATES: [(&str, i32); 5] = [("lz4", 0), ("zstd", 1), ("zstd", 3), ("zstd", 6), ("zstd", 9)];
+/// The codec that a new dictionary is tried with where the class has one that cannot take any.
+const DICTIONARY_CODEC: &str = "zstd";
 /// Levels from here on are for those who want the least memory.
 const SLOW_LEVEL: i32 = 6;
 /// Another method must be better than that in use by what this part of the saved bytes is worth.
 const LEAST_BETTER: f64 = 0.02;
-/// So many values are enough to measure with.
+/// Number of values that are enough to measure with.
 const MEASURED: usize = 256;
-/// How often all of them are encoded and decoded; the fastest round counts.
+/// Number of rounds in which all of them are encoded and decoded; the fastest counts.
 const ROUNDS: usize = 3;
 
-/// How values are encoded.
+/// An encoding of values.
 #[derive(Clone, Debug)]
 pub struct Method {
     /// Codec, level, and from which size on.
     pub choice: Choice,
-    /// With which dictionary, if the codec is zstd.
+    /// With which dictionary, if the codec uses learned ones.
     pub dictionary: Option<Arc<Dictionary>>,
 }
 
-/// How many bytes an encoded value takes where it is kept.
+/// Bytes that an encoded value takes where it is kept.
 #[derive(Clone, Copy)]
 pub struct Footprint {
-    /// What is kept beside a record for a key of so many bytes.
+    /// Bytes kept beside a record for a key of this many bytes.
     pub overhead: fn(usize) -> usize,
-    /// What so many bytes take.
+    /// Bytes that this many requested bytes take.
     pub allocation: fn(usize) -> usize,
 }
 
-/// What is known of a class beside its samples.
+/// Knowledge of a class beside its samples.
 #[derive(Clone)]
-pub struct Terms {
-    /// What the class uses now.
+pub struct StudyParameters {
+    /// The present method of the class.
     pub current: Method,
     /// The dictionary that there is for the class, in use or not.
     pub dictionary: Option<Arc<Dictionary>>,
-    /// What it is to be chosen for; without a goal, codec and level stay, and only the dictionary changes.
+    /// The goal; without one, codec and level stay, and only the dictionary changes.
     pub goal: Option<Goal>,
     /// Whether a dictionary may be trained.
     pub trains: bool,
-    /// How many values the class has, about.
+    /// Approximate number of values of the class.
     pub population: u64,
-    /// For how many values the size of a dictionary is chosen, if it pays for those that there are.
+    /// Number of values for which the size of a dictionary is chosen, if it pays for the existing ones.
     pub foreseen: u64,
-    /// How often a value is read, about, for each time that it is written.
+    /// Approximate number of reads of a value for each write.
     pub reads: f64,
-    /// How many bytes a dictionary may take in memory.
+    /// Bytes that a dictionary may take in memory.
     pub room: usize,
-    /// What values take.
+    /// Sizes of values.
     pub footprint: Footprint,
 }
 
-/// What a method makes of samples.
+/// The measurement of a method on samples.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Codec and level.
     pub choice: Choice,
     /// The ID of the dictionary.
     pub dictionary: Option<u32>,
-    /// How many values were measured, and their bytes.
+    /// Number of values measured, and their bytes.
     pub values: usize,
     /// See `values`.
     pub raw: usize,
@@ -90,8 +90,8 @@ pub struct Measured {
     pub plain: usize,
     /// Bytes that they take encoded.
     pub stored: usize,
-    /// How long all of them take to encode; nothing if they are left alone. Without a goal it is measured once, and decoding
-    /// not at all.
+    /// Time that all of them take to encode; nothing if they are left alone. Without a goal it is measured once, and
+    /// decoding not at all.
     pub encode: Duration,
     /// And to decode.
     pub decode: Duration,
@@ -99,10 +99,10 @@ pub struct Measured {
     pub memory: usize,
 }
 
-/// What came of a study.
+/// The result of a study.
 #[derive(Clone, Debug)]
 pub struct Study {
-    /// What was measured; the first is what the class used before.
+    /// The measurements; the first is that of the earlier method.
     pub measured: Vec<Measured>,
     /// The place of the best one there.
     pub best: usize,
@@ -113,17 +113,17 @@ pub struct Study {
 }
 
 impl Study {
-    /// What is best.
+    /// The best measurement.
     pub fn best(&self) -> &Measured {
         &self.measured[self.best]
     }
 
     /// The place of the best one for another goal than that of the terms, of those that were measured.
-    pub fn best_for(&self, goal: Goal, terms: &Terms) -> usize {
+    pub fn best_for(&self, goal: Goal, terms: &StudyParameters) -> usize {
         best(&self.measured, goal, terms)
     }
 
-    /// What was used before.
+    /// The measurement of the earlier method.
     pub fn before(&self) -> &Measured {
         &self.measured[0]
     }
@@ -135,7 +135,7 @@ impl Measured {
         self.encoded as f64 / self.raw.max(1) as f64
     }
 
-    /// What `population` values take, the dictionary included, in bytes.
+    /// Bytes of `population` values, the dictionary included.
     pub fn stored(&self, population: u64) -> u64 {
         let values = u128::from(population) * self.stored as u128 / self.values.max(1) as u128;
         values as u64 + self.memory as u64
@@ -146,31 +146,30 @@ impl Measured {
         (self.encode + self.decode.mul_f64(reads)) / self.values.max(1) as u32
     }
 
-    /// What a value takes less on average, without the dictionary's part, in bytes.
+    /// Bytes saved for a value on average, without the dictionary's part.
     pub fn saved_each(&self) -> f64 {
         (self.plain as f64 - self.stored as f64) / self.values.max(1) as f64
     }
 
-    /// What a value is worth that is encoded so, in nanoseconds: what is saved at the goal's price, less the time.
+    /// The worth of a value that is encoded so, in nanoseconds: the saving at the goal's price, less the time.
     pub fn worth(&self, goal: Goal, population: u64, reads: f64) -> f64 {
         let saved = self.saved_each() - self.memory as f64 / population.max(1) as f64;
         saved * goal.price() - self.time(reads).as_nanos() as f64
     }
 }
 
-/// How values are compressed with a dictionary: shorter ones, too.
+/// The method for compressing values with a dictionary: shorter ones, too.
 pub fn with_dictionary(choice: Choice) -> Choice {
     choice.with_min_bytes(choice.min_bytes() / SHORTER)
 }
 
-/// Measures what there is to choose from for a class, and says what is best. `clock` gives the processor time of the
-/// thread.
-pub fn study(samples: &[Sample], terms: &Terms, clock: &dyn Fn() -> Duration) -> Study {
+/// Measures the choices for a class, and returns the best. `clock` returns the processor time of the thread.
+pub fn study(samples: &[Sample], terms: &StudyParameters, clock: &dyn Fn() -> Duration) -> Study {
     Bench { form: &Records, terms, clock }.study(samples)
 }
 
-/// As [`study()`], of envelopes that clients would write instead of records.
-pub fn study_envelopes(samples: &[Sample], terms: &Terms, clock: &dyn Fn() -> Duration) -> Study {
+/// Like [`study()`], of envelopes that clients would write instead of records.
+pub fn study_envelopes(samples: &[Sample], terms: &StudyParameters, clock: &dyn Fn() -> Duration) -> Study {
     Bench { form: &Envelopes, terms, clock }.study(samples)
 }
 
@@ -184,7 +183,7 @@ pub fn measure_envelopes(
     measure(&Envelopes, method, samples, footprint, Some(clock))
 }
 /// The place of the method that is worth the most; the first, which is in use, unless another is clearly better.
-fn best(measured: &[Measured], goal: Goal, terms: &Terms) -> usize {
+fn best(measured: &[Measured], goal: Goal, terms: &StudyParameters) -> usize {
     let worth: Vec<f64> =
         measured.iter().map(|measured| measured.worth(goal, terms.population, terms.reads)).collect();
     let best = (0..worth.len()).max_by(|&a, &b| worth[a].total_cmp(&worth[b])).unwrap_or_default();
@@ -192,16 +191,22 @@ fn best(measured: &[Measured], goal: Goal, terms: &Terms) -> usize {
     if worth[best] > worth[0] + LEAST_BETTER * goal.price() * saved { best } else { 0 }
 }
 
-/// What there is to choose from for a goal.
+/// The candidates for a goal.
 fn methods(goal: Goal, dictionary: Option<&Arc<Dictionary>>) -> Vec<Method> {
-    let wanted = CANDIDATES.iter().filter(|(_, level)| *level < SLOW_LEVEL || goal == Goal::Memory);
-    // What this build does not have is no candidate.
-    let choices = wanted.filter_map(|(name, level)| Choice::new(name, Some(*level), 0).ok());
-    let choices: Vec<Choice> = std::iter::once(Choice::none()).chain(choices).collect();
+    let wanted = |level: &i32| *level < SLOW_LEVEL || goal == Goal::Memory;
+    let at_levels = |codec: &'static Codec| {
+        codec.candidates().iter().filter(move |level| wanted(level)).map(move |level| (codec.name(), *level))
+    };
+    // A codec that this build does not have is no candidate.
+    let choices = CODECS.iter().flat_map(at_levels);
+    let choices: Vec<Choice> =
+        choices.filter_map(|(name, level)| Choice::new(name, Some(level), 0).ok()).collect();
     let with = |dictionary: &Arc<Dictionary>| {
         let dictionary = dictionary.clone();
-        let zstd = choices.iter().filter(|choice| choice.algorithm().id() == CodecId::Zstd);
-        zstd.map(move |&choice| Method { choice, dictionary: Some(dictionary.clone()) }).collect::<Vec<_>>()
+        let can_take_one = choices.iter().filter(|choice| choice.codec().uses_learned_dictionaries());
+        can_take_one
+            .map(move |&choice| Method { choice, dictionary: Some(dictionary.clone()) })
+            .collect::<Vec<_>>()
     };
     let plain = choices.iter().map(|&choice| Method { choice, dictionary: None });
     plain.chain(dictionary.map(with).into_iter().flatten()).collect()
@@ -210,7 +215,7 @@ fn methods(goal: Goal, dictionary: Option<&Arc<Dictionary>>) -> Vec<Method> {
 /// Trains and measures.
 struct Bench<'a> {
     form: &'a dyn Form,
-    terms: &'a Terms,
+    terms: &'a StudyParameters,
     clock: &'a dyn Fn() -> Duration,
 }
 
@@ -242,7 +247,7 @@ impl Bench<'_> {
 
     /// The dictionary that saves the most of those of several sizes, of those that are worth having.
     fn train(&self, trained: &[&Sample], held_out: &[&Sample]) -> Option<Arc<Dictionary>> {
-        let Terms { current, population, foreseen, room, .. } = self.terms;
+        let StudyParameters { current, population, foreseen, room, .. } = self.terms;
         let values: Vec<&[u8]> = trained.iter().map(|sample| &*sample.value).collect();
         let bytes: usize = values.iter().map(|value| value.len()).sum();
         let before = self.measure(current, held_out);
@@ -264,13 +269,13 @@ impl Bench<'_> {
         best
     }
 
-    /// How values are encoded with a new dictionary.
+    /// The encoding of values with a new dictionary.
     fn with_dictionary(&self, dictionary: Arc<Dictionary>) -> Method {
         let Method { choice, dictionary: current } = &self.terms.current;
-        let choice = match (choice.algorithm().id(), current) {
-            (CodecId::Zstd, None) if self.terms.goal.is_none() => with_dictionary(*choice),
-            (CodecId::Zstd, _) => *choice,
-            _ => Choice::new("zstd", None, 0).unwrap_or(*choice),
+        let choice = match (choice.codec().uses_learned_dictionaries(), current) {
+            (true, None) if self.terms.goal.is_none() => with_dictionary(*choice),
+            (true, _) => *choice,
+            (false, _) => Choice::new(DICTIONARY_CODEC, None, 0).unwrap_or(*choice),
         };
         Method { choice, dictionary: Some(dictionary) }
     }
@@ -373,9 +378,9 @@ mod tests {
         (0..count).map(|number| Sample::new(format!("image:{number}").as_bytes(), &value())).collect()
     }
 
-    fn terms(goal: Option<Goal>) -> Terms {
+    fn terms(goal: Option<Goal>) -> StudyParameters {
         let choice = Choice::new("zstd", None, 64).expect("it is built in");
-        Terms {
+        StudyParameters {
             current: Method { choice, dictionary: None },
             dictionary: None,
             goal,
@@ -388,7 +393,7 @@ mod tests {
         }
     }
 
-    /// A clock that goes on by so much each time that somebody looks.
+    /// Returns a clock that advances by `step` each time that it is read.
     fn ticking(step: Duration) -> impl Fn() -> Duration {
         let now = Cell::new(Duration::ZERO);
         move || {
@@ -411,9 +416,9 @@ mod tests {
 
     #[test]
     fn a_dictionary_that_takes_more_than_it_saves_is_not_worth_having() {
-        let few = Terms { population: 100, foreseen: 100, ..terms(None) };
+        let few = StudyParameters { population: 100, foreseen: 100, ..terms(None) };
         assert!(study(&users(2_000), &few, &free).new_dictionary.is_none());
-        let no_room = Terms { room: 1_000, ..terms(None) };
+        let no_room = StudyParameters { room: 1_000, ..terms(None) };
         assert!(study(&users(2_000), &no_room, &free).new_dictionary.is_none());
     }
 
@@ -421,7 +426,7 @@ mod tests {
     fn a_size_is_chosen_for_the_values_that_are_foreseen_if_it_pays_for_those_that_are_there() {
         let samples = wordy(400);
         let size = |population, foreseen| {
-            let few = Terms { population, foreseen, ..terms(None) };
+            let few = StudyParameters { population, foreseen, ..terms(None) };
             let found = study(&samples, &few, &free).new_dictionary;
             found.map_or(0, |dictionary| dictionary.bytes().len())
         };
@@ -433,7 +438,7 @@ mod tests {
     fn a_dictionary_is_not_replaced_by_one_that_is_as_good() {
         let samples = users(2_000);
         let first = study(&samples, &terms(None), &free);
-        let again = Terms {
+        let again = StudyParameters {
             current: Method { dictionary: first.new_dictionary.clone(), choice: first.best().choice },
             ..terms(None)
         };
@@ -463,7 +468,7 @@ mod tests {
     #[test]
     fn envelopes_are_studied_as_clients_would_write_them() {
         let flat = Footprint { overhead: |_| 0, allocation: |bytes| bytes };
-        let terms = Terms { footprint: flat, ..terms(Some(Goal::Memory)) };
+        let terms = StudyParameters { footprint: flat, ..terms(Some(Goal::Memory)) };
         let study = study_envelopes(&users(2_000), &terms, &free);
         let best = study.best();
         assert!(best.dictionary.is_some());
@@ -487,9 +492,35 @@ mod tests {
 
     #[test]
     fn a_look_trains_nothing() {
-        let look = Terms { trains: false, ..terms(Some(Goal::Memory)) };
+        let look = StudyParameters { trains: false, ..terms(Some(Goal::Memory)) };
         let study = study(&users(2_000), &look, &free);
         assert!(study.measured.iter().all(|measured| measured.dictionary.is_none()));
         assert!(study.best().choice.compresses());
+    }
+
+    #[test]
+    fn lz4_is_measured_without_the_dictionary_and_makes_way_for_one() {
+        let lz4 = Choice::new("lz4", None, 64).expect("it is built in");
+        let is_lz4 = |measured: &&Measured| measured.choice.codec().name() == "lz4";
+        let choosing = StudyParameters {
+            current: Method { choice: lz4, dictionary: None },
+            ..terms(Some(Goal::Memory))
+        };
+        let study_for_a_goal = study(&users(2_000), &choosing, &free);
+        assert!(study_for_a_goal.trained.is_some());
+        let mut with_lz4 = study_for_a_goal.measured.iter().filter(is_lz4);
+        assert!(with_lz4.all(|measured| measured.dictionary.is_none()));
+        let keeping = StudyParameters { goal: None, ..choosing };
+        assert_eq!(study(&users(2_000), &keeping, &free).best().choice.codec().name(), DICTIONARY_CODEC);
+        // A class that has a dictionary, and a codec that it is not for.
+        let dictionary = study_for_a_goal.trained;
+        let both = StudyParameters { current: Method { choice: lz4, dictionary }, goal: None, ..keeping };
+        let plain = study(&users(2_000), &StudyParameters { trains: false, ..both.clone() }, &free);
+        let none = study(
+            &users(2_000),
+            &StudyParameters { trains: false, current: Method { choice: lz4, dictionary: None }, ..both },
+            &free,
+        );
+        assert_eq!(plain.before().encoded, none.before().encoded);
     }
 }

@@ -1,4 +1,4 @@
-//! One element, and how it is written.
+//! One element and its encoding. It knows nothing of the elements beside it.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -6,16 +6,16 @@ use std::io::{self, Write};
 /// An element as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element<'a> {
-    /// What its decimal form stands for.
+    /// Integer whose decimal form is the element.
     Integer(i64),
     /// Any other bytes.
     Bytes(&'a [u8]),
 }
 
-/// The longest decimal form of an integer of 64 bits.
+/// Length of the longest decimal form of an integer of 64 bits.
 const LONGEST_INTEGER: usize = 20;
 
-// First bytes, and what of them is part of the data.
+// First bytes, and their bits that are part of the data.
 const BITS_7: u8 = 0x00;
 const SHORT_STRING: u8 = 0x80;
 const BITS_13: u8 = 0xc0;
@@ -26,19 +26,19 @@ const BITS_24: u8 = 0xf2;
 const BITS_32: u8 = 0xf3;
 const BITS_64: u8 = 0xf4;
 
-/// The longest strings of the first two kinds of headers.
+/// Greatest lengths of the first two kinds of string headers.
 const SHORT_LEN: usize = 63;
 const MEDIUM_LEN: usize = 4095;
-/// How much an integer of 13 bits is short of the next that is none.
+/// Number of integers of 13 bits.
 const RANGE_13: i64 = 1 << 13;
-/// A byte of a back length that has others in front of it.
+/// Flag of a byte of a back length that has others in front of it.
 const MORE: u8 = 0x80;
 const BACK_BITS: u32 = 7;
-/// The most that fits back lengths of one byte to four, as in Valkey 9.1. Older servers, and Redis, took one byte more for
-/// the last three of these: that is read, too.
+/// Greatest values of back lengths of one byte to four, as in Valkey 9.1. Older servers, and Redis, took one
+/// byte more for the last three of these: that is read, too.
 const BACK_LIMITS: [usize; 4] = [0x7f, 0x3fff, 0x1f_ffff, 0xfff_ffff];
 
-/// What is looked for among elements.
+/// An element to search for.
 #[derive(Clone, Copy, Debug)]
 pub struct Needle<'n> {
     bytes: &'n [u8],
@@ -46,12 +46,12 @@ pub struct Needle<'n> {
 }
 
 impl<'n> Needle<'n> {
-    /// Elements of these bytes.
+    /// Creates a needle for elements of these bytes.
     pub fn new(bytes: &'n [u8]) -> Needle<'n> {
         Needle { bytes, integer: parse_integer(bytes) }
     }
 
-    /// Whether it is this element.
+    /// Returns whether it equals this element.
     pub fn is(&self, element: Element<'_>) -> bool {
         match element {
             Element::Integer(integer) => self.integer == Some(integer),
@@ -61,12 +61,12 @@ impl<'n> Needle<'n> {
 }
 
 impl<'a> Element<'a> {
-    /// Bytes, as they are stored.
+    /// Creates an element from bytes, as it is stored.
     pub fn of(bytes: &'a [u8]) -> Element<'a> {
         parse_integer(bytes).map_or(Element::Bytes(bytes), Element::Integer)
     }
 
-    /// The bytes that it stands for.
+    /// Returns the bytes of the element.
     pub fn bytes(self) -> Cow<'a, [u8]> {
         match self {
             Element::Integer(integer) => itoa::Buffer::new().format(integer).as_bytes().to_vec().into(),
@@ -74,7 +74,7 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// Shows the bytes that it stands for; an integer takes no allocation.
+    /// Passes the bytes of the element to `show`; an integer takes no allocation.
     pub fn with_bytes<R>(self, show: impl FnOnce(&[u8]) -> R) -> R {
         match self {
             Element::Integer(integer) => show(itoa::Buffer::new().format(integer).as_bytes()),
@@ -82,12 +82,12 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// The bytes that it takes, those of its back length included.
+    /// Returns the encoded length in bytes, that of its back length included.
     pub fn encoded_len(self) -> usize {
         self.len() + back_len_len(self.len())
     }
 
-    /// The bytes that it takes in front of its back length.
+    /// Returns the encoded length in bytes, without the back length.
     fn len(self) -> usize {
         match self {
             Element::Integer(integer) => integer_len(integer),
@@ -114,7 +114,7 @@ impl<'a> Element<'a> {
         write_back_len(self.len(), out)
     }
 
-    /// The element at the start of the bytes, and how many it takes, those of its back length included.
+    /// Reads the element at the start of the bytes, and its length, that of its back length included.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<(Element<'a>, usize)> {
         let (&first, rest) = bytes.split_first()?;
         let string = |header_len: usize, len: usize| {
@@ -147,7 +147,7 @@ impl<'a> Element<'a> {
     }
 }
 
-/// The integer of which the bytes are the decimal form, with nothing that another form of it could have.
+/// Parses an integer of which the bytes are the canonical decimal form.
 fn parse_integer(bytes: &[u8]) -> Option<i64> {
     if bytes.len() > LONGEST_INTEGER {
         return None;
@@ -203,12 +203,13 @@ fn string_header_len(len: usize) -> usize {
     }
 }
 
-/// The bytes of the back length of an element that takes `len` without it.
+/// Returns the length of the back length of an element that takes `len` bytes without it.
 fn back_len_len(len: usize) -> usize {
     1 + BACK_LIMITS.iter().filter(|limit| len > **limit).count()
 }
 
-/// Seven bits to a byte, the highest first; all but the first have `MORE`, since they are read backwards.
+/// Writes seven bits to a byte, the highest first; all but the first have `MORE`, since they are read
+/// backwards.
 fn write_back_len(len: usize, out: &mut impl Write) -> io::Result<()> {
     let count = back_len_len(len) as u32;
     for place in (0..count).rev() {
@@ -218,7 +219,7 @@ fn write_back_len(len: usize, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Where the element starts that ends at `end`, its back length included.
+/// Returns the offset of the element that ends at `end`, its back length included.
 pub(crate) fn start_of(bytes: &[u8], end: usize) -> Option<usize> {
     let mut len: u64 = 0;
     for place in 0..5 {

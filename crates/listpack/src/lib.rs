@@ -4,15 +4,16 @@
 //! length u32  elements u16  (encoding, data, back length) …  0xff          little-endian
 //! ```
 //!
-//! An element that is the decimal form of an integer of 64 bits is stored as one, in 1 to 9 bytes; others have a header of
-//! 1, 2 or 5 bytes. Behind each stands how long it is, so that elements can be walked from both ends. 65,535 for the
-//! number of elements says that they must be counted. The source is Valkey's `listpack.c` and its `listpack.md`.
+//! An element that is the decimal form of an integer of 64 bits is stored as one, in 1 to 9 bytes; others
+//! have a header of 1, 2 or 5 bytes. Its length follows each, so that elements can be walked from both ends.
+//! 65,535 as the number of elements means that they must be counted. The source is Valkey's `listpack.c` and
+//! its `listpack.md`.
 //!
-//! - [`element`]: one element, and how it is written
-//! - [`view`]: reading the elements of bytes that somebody else has
-//! - [`Listpack`]: changing them
+//! - [`element`]: one element and its encoding
+//! - [`view`]: a borrowed, read-only view of a listpack
+//! - [`Listpack`]: a listpack that can be changed
 //!
-//! The crate knows bytes. It does not know lists of several listpacks, nor compression.
+//! The crate knows bytes. It must not know lists of several listpacks, nor compression.
 
 pub mod element;
 mod listpack;
@@ -22,11 +23,11 @@ pub use element::{Element, Needle};
 pub use listpack::Listpack;
 pub use view::{Iter, View};
 
-/// The bytes are no listpack.
+/// Error of bytes that are not a listpack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the bytes are no listpack: {reason}")]
 pub struct Malformed {
-    /// What does not fit.
+    /// Description of the fault.
     pub reason: &'static str,
 }
 
@@ -34,7 +35,7 @@ pub struct Malformed {
 pub const HEADER_LEN: usize = 6;
 /// The byte behind the last element.
 const END: u8 = 0xff;
-/// The number of elements that says that they must be counted.
+/// Number of elements that means that they must be counted.
 const UNKNOWN_COUNT: u16 = u16::MAX;
 /// Bytes of a listpack without elements.
 pub const EMPTY_LEN: usize = HEADER_LEN + 1;

@@ -13,12 +13,12 @@ pub struct Listpack {
 }
 
 impl Listpack {
-    /// One without elements.
+    /// Creates a listpack without elements.
     pub fn new() -> Listpack {
         Listpack::with_capacity(EMPTY_LEN)
     }
 
-    /// One without elements, and with room for so many bytes.
+    /// Creates a listpack without elements, with a capacity in bytes.
     pub fn with_capacity(capacity: usize) -> Listpack {
         let mut bytes = Vec::with_capacity(capacity.max(EMPTY_LEN));
         bytes.extend_from_slice(&(EMPTY_LEN as u32).to_le_bytes());
@@ -26,61 +26,61 @@ impl Listpack {
         Listpack { bytes }
     }
 
-    /// Takes bytes from anywhere.
+    /// Parses bytes from any source.
     ///
     /// # Errors
-    /// [`Malformed`] if they are no listpack.
+    /// [`Malformed`] if they are not a listpack.
     pub fn parse(bytes: Vec<u8>) -> Result<Listpack, Malformed> {
         View::parse(&bytes)?;
         Ok(Listpack { bytes })
     }
 
-    /// Takes bytes that were a listpack before.
+    /// Wraps bytes that were a listpack before.
     pub fn of_known(bytes: Vec<u8>) -> Listpack {
         Listpack { bytes }
     }
 
-    /// What can be read of it.
+    /// Returns a read-only view.
     pub fn view(&self) -> View<'_> {
         View::of_known(&self.bytes)
     }
 
-    /// All bytes.
+    /// Returns all bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Bytes that are reserved.
+    /// Returns the capacity in bytes.
     pub fn capacity(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Reserves so many bytes in all, unless there are as many.
+    /// Raises the capacity to this many bytes in all, if it is less.
     pub fn reserve_exact(&mut self, capacity: usize) {
         self.bytes.reserve_exact(capacity.saturating_sub(self.bytes.len()));
     }
 
-    /// Gives back what is reserved and not used.
+    /// Frees the unused capacity.
     pub fn shrink_to_fit(&mut self) {
         self.bytes.shrink_to_fit();
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.view().len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.view().is_empty()
     }
 
-    /// The elements, from both ends.
+    /// Returns an iterator over the elements, from both ends.
     pub fn iter(&self) -> Iter<'_> {
         self.view().iter()
     }
 
-    /// Adds an element behind the last one.
+    /// Appends an element.
     pub fn push_back(&mut self, bytes: &[u8]) {
         self.bytes.pop();
         Element::of(bytes).write(&mut self.bytes).expect("vectors grow");
@@ -88,20 +88,20 @@ impl Listpack {
         self.count(1);
     }
 
-    /// Adds an element in front of the first one.
+    /// Prepends an element.
     pub fn push_front(&mut self, bytes: &[u8]) {
         self.splice(HEADER_LEN..HEADER_LEN, Element::of(bytes));
         self.count(1);
     }
 
-    /// Puts an element in front of another, or behind the last one.
+    /// Inserts an element in front of another, or behind the last one.
     pub fn insert(&mut self, index: usize, bytes: &[u8]) {
         let at = self.view().offset(index);
         self.splice(at..at, Element::of(bytes));
         self.count(1);
     }
 
-    /// Puts an element in the place of another, if that is there.
+    /// Replaces an element, if it exists.
     pub fn replace(&mut self, index: usize, bytes: &[u8]) {
         let mut iter = self.view().iter_from(index);
         let start = iter.offset();
@@ -121,7 +121,7 @@ impl Listpack {
         element.write(&mut &mut self.bytes[place.start..end]).expect("it takes as much as it says");
     }
 
-    /// Removes elements, as far as there are any in the range.
+    /// Removes the elements of a range, as far as they exist.
     pub fn remove(&mut self, range: Range<usize>) {
         let mut iter = self.view().iter_from(range.start);
         let start = iter.offset();
@@ -131,7 +131,7 @@ impl Listpack {
         self.count(-(removed as isize));
     }
 
-    /// Removes elements that are looked for, up to `limit` of them from the front, or from the back; says how many.
+    /// Removes matches, up to `limit` of them from the front, or from the back; returns the number removed.
     pub fn remove_matching(&mut self, needle: &Needle<'_>, limit: usize, from_back: bool) -> usize {
         let matching = self.iter().filter(|element| needle.is(*element)).count();
         let wanted = matching.min(limit);
@@ -159,7 +159,7 @@ impl Listpack {
         wanted
     }
 
-    /// Takes the elements from one on into a listpack of their own.
+    /// Moves the elements from an index on into a new listpack.
     pub fn split_off(&mut self, index: usize) -> Listpack {
         let at = self.view().offset(index);
         let (len, behind) = (self.len(), self.len().saturating_sub(index));
@@ -173,7 +173,7 @@ impl Listpack {
         other
     }
 
-    /// Adds the elements of another behind the last one.
+    /// Appends the elements of another listpack.
     pub fn append(&mut self, other: View<'_>) {
         let count = self.len() + other.len();
         self.bytes.pop();
@@ -181,7 +181,7 @@ impl Listpack {
         self.set_count(count);
     }
 
-    /// Writes the header, with so many elements more than there were.
+    /// Updates the header for `more` additional elements.
     fn count(&mut self, more: isize) {
         let written = u16::from_le_bytes([self.bytes[4], self.bytes[5]]);
         let count = match written {

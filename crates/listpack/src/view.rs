@@ -1,19 +1,19 @@
-//! Reading the elements of bytes that somebody else has.
+//! A borrowed, read-only view of a listpack.
 
 use crate::element::{self, Element};
 use crate::{EMPTY_LEN, END, HEADER_LEN, Malformed, UNKNOWN_COUNT};
 
-/// The bytes of a listpack, to be read.
+/// A read-only view of a listpack's bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> View<'a> {
-    /// Takes bytes from anywhere: walks all elements.
+    /// Parses bytes from any source, and walks all elements.
     ///
     /// # Errors
-    /// [`Malformed`] if they are no listpack, or more than one.
+    /// [`Malformed`] if they are not a listpack, or more than one.
     pub fn parse(bytes: &'a [u8]) -> Result<View<'a>, Malformed> {
         let malformed = |reason| Err(Malformed { reason });
         if bytes.len() < EMPTY_LEN || bytes.last() != Some(&END) {
@@ -41,12 +41,13 @@ impl<'a> View<'a> {
         Ok(view)
     }
 
-    /// Takes bytes that were a listpack before. If they are none, there are fewer elements than there should be.
+    /// Wraps bytes that were a listpack before. If they were not, there are fewer elements than there should
+    /// be.
     pub fn of_known(bytes: &'a [u8]) -> View<'a> {
         View { bytes }
     }
 
-    /// All bytes.
+    /// Returns all bytes.
     pub fn as_bytes(self) -> &'a [u8] {
         self.bytes
     }
@@ -59,12 +60,12 @@ impl<'a> View<'a> {
         self.bytes.get(4..HEADER_LEN).map_or(0, |count| u16::from_le_bytes([count[0], count[1]]))
     }
 
-    /// Where the byte behind the last element is.
+    /// Returns the offset of the byte behind the last element.
     pub(crate) fn end(self) -> usize {
         self.bytes.len().saturating_sub(1).max(HEADER_LEN)
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub fn len(self) -> usize {
         match self.written_count() {
             UNKNOWN_COUNT => self.iter().count(),
@@ -72,27 +73,27 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no elements.
     pub fn is_empty(self) -> bool {
         self.end() <= HEADER_LEN
     }
 
-    /// The elements, from both ends.
+    /// Returns an iterator over the elements, from both ends.
     pub fn iter(self) -> Iter<'a> {
         Iter { bytes: self.bytes, front: HEADER_LEN, back: self.end() }
     }
 
-    /// The elements from one on.
+    /// Returns an iterator over the elements from an index on.
     pub fn iter_from(self, index: usize) -> Iter<'a> {
         Iter { front: self.offset(index), ..self.iter() }
     }
 
-    /// An element.
+    /// Returns the element at an index.
     pub fn get(self, index: usize) -> Option<Element<'a>> {
         self.iter_from(index).next()
     }
 
-    /// Where an element starts, looked for from the end that is nearer; behind the last one is the end.
+    /// Returns the offset of an element, searched for from the nearer end; behind the last one it is the end.
     pub(crate) fn offset(self, index: usize) -> usize {
         let len = self.len();
         let mut iter = self.iter();
@@ -106,7 +107,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// The elements of a listpack, from both ends.
+/// Iterator over the elements of a listpack, from both ends.
 #[derive(Clone, Debug)]
 pub struct Iter<'a> {
     bytes: &'a [u8],
@@ -115,7 +116,7 @@ pub struct Iter<'a> {
 }
 
 impl Iter<'_> {
-    /// Where the next element starts.
+    /// Returns the offset of the next element.
     pub(crate) fn offset(&self) -> usize {
         self.front
     }

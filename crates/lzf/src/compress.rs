@@ -37,8 +37,8 @@ pub fn compress(bytes: &[u8], out: &mut Vec<u8>) -> bool {
     is_smaller
 }
 
-/// Where three bytes were last seen. Places are counted on from input to input, with a gap that no copy can span, so
-/// that what earlier inputs have left needs no clearing.
+/// Positions at which three bytes were last seen. They count on from input to input, with a gap that no copy
+/// can span, so that entries of earlier inputs need no clearing.
 struct Table {
     places: Vec<u32>,
     /// The place of the first byte of the input.
@@ -50,7 +50,7 @@ struct Table {
 impl Table {
     const NEW: Table = Table { places: Vec::new(), start: 0, next: 0 };
 
-    /// Compresses until that is no longer worth it; says whether it was.
+    /// Compresses until that is no longer worth it; returns whether it was.
     fn compress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> bool {
         self.make_ready(bytes.len());
         let out_start = out.len();
@@ -70,7 +70,7 @@ impl Table {
             }
             at += count;
             copied = at;
-            // Of the places inside a copy the last two are enough for what follows.
+            // The last two positions inside a copy are enough for what follows.
             for place in at - 2..at {
                 if let Some(sequence) = self::sequence(bytes, place) {
                     self.exchange(sequence, place);
@@ -112,7 +112,7 @@ fn hash([a, b, c]: [u8; LOOKED_UP]) -> usize {
     (u32::from_le_bytes([a, b, c, 0]).wrapping_mul(MULTIPLIER) >> (u32::BITS - TABLE_BITS)) as usize
 }
 
-/// How many bytes are the same from two places on, as far as one copy goes.
+/// Returns the number of equal bytes from two positions on, as far as one copy goes.
 fn common_len(bytes: &[u8], from: usize, at: usize) -> usize {
     let later = &bytes[at..bytes.len().min(at + LONGEST_COPY)];
     let earlier = &bytes[from..from + later.len()];

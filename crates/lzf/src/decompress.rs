@@ -7,7 +7,7 @@ const FIRST_COPY: u8 = 1 << OFFSET_BITS;
 /// No byte of compressed data gives more bytes than this: the longest copy is 264 bytes from three.
 const REACH: usize = LONGEST_COPY / 3;
 
-/// The most bytes that so many compressed ones can stand for.
+/// Returns the most bytes that this many compressed ones can stand for.
 pub fn reach(compressed_len: usize) -> usize {
     compressed_len.saturating_mul(REACH)
 }
@@ -20,7 +20,7 @@ pub fn decompress(compressed: &[u8], len: usize) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// As [`decompress`], appending; `out` is as it was if there is nothing to append.
+/// Like [`decompress`], appending; `out` is as it was if there is nothing to append.
 pub fn decompress_to(compressed: &[u8], len: usize, out: &mut Vec<u8>) -> Option<()> {
     if len > reach(compressed.len()) {
         return None;
@@ -68,7 +68,7 @@ fn copy<'a>(first: u8, mut rest: &'a [u8], start: usize, room: usize, out: &mut 
     if count > room {
         return None;
     }
-    // What is copied may be longer than what is there: then it goes on with its own copy.
+    // A copy may be longer than the output so far: it then continues with its own bytes.
     let mut left = count;
     while left > 0 {
         let available = left.min(out.len() - from);

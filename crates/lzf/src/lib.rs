@@ -22,7 +22,7 @@ const SHORTEST_COPY: usize = 2;
 /// The length in a copy's first byte that says that more of it is in the second.
 const LONG_COPY: usize = 7;
 const LONGEST_COPY: usize = SHORTEST_COPY + LONG_COPY + u8::MAX as usize;
-/// How far back a copy may start, in bytes.
+/// Greatest distance of a copy, in bytes.
 const FARTHEST: usize = 1 << (OFFSET_BITS + u8::BITS);
 /// The bits of an offset that are in a copy's first byte.
 const OFFSET_BITS: u32 = 5;

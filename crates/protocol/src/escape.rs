@@ -41,7 +41,7 @@ pub fn unescape(text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What stands behind a backslash: the byte that is meant, and how many bytes say so.
+/// An escape behind a backslash: the byte that is meant, and how many bytes say so.
 fn escaped(after: &[u8]) -> Option<(u8, usize)> {
     match *after.first()? {
         b'\\' => Some((b'\\', 1)),

@@ -183,7 +183,7 @@ fn shown(content: Content) -> Shown {
     }
 }
 
-/// What a file holds.
+/// The contents of a file.
 struct Held {
     keys: Keys,
     usages: Vec<Option<Usage>>,
@@ -495,7 +495,7 @@ fn run_cases<S: Strategy>(strategy: S, mut test: impl FnMut(S::Value)) {
         .unwrap();
 }
 
-/// What a server makes of a payload: the list, or its words of refusal.
+/// A server's result for a payload: the list, or its words of refusal.
 fn restored_by(server: &Server, payload: &[u8]) -> Result<Words, String> {
     let commands = [command(&[b"RESTORE", b"key", b"0", payload, b"REPLACE"]), words("LRANGE key 0 -1")];
     let [restored, shown] = server.commands(&commands).try_into().unwrap();

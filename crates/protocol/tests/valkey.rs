@@ -13,7 +13,7 @@ use snugly_protocol::resp::{
 /// Random cases of each kind, a connection each: about two seconds.
 const CASES: u32 = 5000;
 
-/// What a server with the commands PING and ECHO answers if it reads with our parser; other commands are marked `?`.
+/// The replies of a server with the commands PING and ECHO that reads with our parser; other commands are marked `?`.
 fn expected(stream: &[u8]) -> Vec<Value> {
     let mut parser = RequestParser::default();
     let mut values = Vec::new();

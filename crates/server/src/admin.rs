@@ -1,12 +1,15 @@
 //! The admin endpoint: HTTP for those who watch the server.
 //!
-//! It has a thread of its own, so that nobody who asks here makes clients wait. What it is asked is not to be trusted
-//! more than what clients send: connections, the size of a request and its time are bounded.
+//! It has a thread of its own, so that its requests never make clients wait. They are trusted no more than requests of
+//! clients: connections, the size of a request and its time are bounded.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -19,20 +22,20 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
 use crate::metrics;
-use crate::server::Server;
+use crate::state::Server;
 
 /// Connections to one address at once; one more ends the oldest, so that those who ask nothing keep nobody out.
 const CONNECTIONS: usize = 64;
-/// How long a connection may take for its one request and the answer.
+/// Time that a connection may take for its one request and the answer.
 const WITHIN: Duration = Duration::from_secs(10);
 /// Bytes that a request may have in front of its body. Bodies are not read.
 const HEAD_BYTES: usize = 8 << 10;
-/// How long to wait before another attempt if no connection can be accepted.
+/// Pause before another attempt if no connection can be accepted.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -68,12 +71,19 @@ pub(crate) fn run(
     served: oneshot::Receiver<Infallible>,
 ) {
     runtime.block_on(async {
+        let mut tasks = JoinSet::new();
         for listener in listeners {
             let listener = TcpListener::from_std(listener).expect("a listening socket can be watched");
-            tokio::spawn(accept(server.clone(), listener));
+            tasks.spawn(accept(server.clone(), listener));
         }
-        // Nothing is ever sent: it ends when the sender is dropped.
-        let _ = served.await;
+        // Nothing is ever sent: it ends when the sender is dropped, or if a task has panicked, which is
+        // reported.
+        let mut served = pin!(served);
+        poll_fn(|context| match served.as_mut().poll(context) {
+            Poll::Ready(_) => Poll::Ready(()),
+            Poll::Pending => tasks.poll_join_next(context).map(|_| ()),
+        })
+        .await;
     });
 }
 
@@ -107,7 +117,7 @@ async fn serve(server: Arc<Server>, stream: TcpStream) {
         .keep_alive(false)
         .max_buf_size(HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);
-    // What goes wrong between here and one who asks concerns nobody else.
+    // An error between here and the one who asks concerns nobody else.
     let _ = timeout(WITHIN, connection).await;
 }
 

@@ -1,20 +1,18 @@
-//! Who is connected, and doing what: what CLIENT LIST shows and CLIENT KILL ends.
+//! The connected clients and their state: shown by CLIENT LIST, ended by CLIENT KILL.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::net::{Shutdown, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
+use snugly_net::Socket;
 use snugly_protocol::resp::Protocol;
 use snugly_store::system_time;
-use socket2::SockRef;
-use tokio::net::TcpStream;
 use tracing::warn;
 
-use crate::counter::Counter;
-use crate::outbox::Outbox;
+use crate::counters::Counter;
 
 /// One connection, as the others may see it.
 pub(crate) struct ClientInfo {
@@ -26,9 +24,9 @@ pub(crate) struct ClientInfo {
     pub(crate) database: AtomicUsize,
     pub(crate) resp3: AtomicBool,
     pub(crate) states: States,
-    /// How many keys it watches.
+    /// Number of keys it watches.
     pub(crate) watched: AtomicUsize,
-    /// How many requests its transaction holds; -1 before its first.
+    /// Number of requests in its transaction; -1 before its first.
     pub(crate) queued: AtomicI64,
     /// Bytes that these take.
     pub(crate) queued_bytes: AtomicUsize,
@@ -44,12 +42,11 @@ pub(crate) struct ClientInfo {
     pub(crate) shared_output: AtomicUsize,
     /// The identity of that value.
     pub(crate) shared_value: AtomicUsize,
-    /// Since when its output has been over the soft limit, in Unix milliseconds; 0 if it is not.
+    /// Time since which its output has been over the soft limit, in Unix milliseconds; 0 if it is not.
     pub(crate) over_soft_since: AtomicU64,
     /// The last command's place in the command registry.
     pub(crate) last_command: AtomicUsize,
-    pub(crate) outbox: Outbox,
-    stream: Arc<TcpStream>,
+    pub(crate) socket: Arc<Socket>,
 }
 
 /// Something that is true of a connection or not.
@@ -57,39 +54,39 @@ pub(crate) struct ClientInfo {
 pub(crate) struct State(u32);
 
 impl State {
-    /// It listens for messages.
+    /// The client listens for messages.
     pub(crate) const SUBSCRIBED: State = State(1 << 0);
     /// Its requests are queued until EXEC.
     pub(crate) const IN_TRANSACTION: State = State(1 << 1);
     /// Its requests wait for the end of a pause.
     pub(crate) const POSTPONED: State = State(1 << 2);
-    /// It is told of changes to keys.
+    /// The client is notified of changed keys.
     pub(crate) const TRACKING: State = State(1 << 3);
     /// The connection that was to get its messages has gone.
     pub(crate) const BROKEN_REDIRECT: State = State(1 << 4);
-    /// It is told of keys by their prefixes, not of those that it has read.
+    /// The client is notified by prefixes of keys, not by the keys that it has read.
     pub(crate) const BROADCASTING: State = State(1 << 5);
     /// A key that it watches has changed: its transaction must not run.
     pub(crate) const DIRTY: State = State(1 << 6);
     pub(crate) const NO_EVICT: State = State(1 << 7);
     /// Reading or overwriting a key does not count as a use of it.
     pub(crate) const NO_TOUCH: State = State(1 << 8);
-    /// What it reads is tracked only after CLIENT CACHING YES.
+    /// Reads are tracked only after CLIENT CACHING YES.
     pub(crate) const OPT_IN: State = State(1 << 9);
-    /// What it reads is tracked unless after CLIENT CACHING NO.
+    /// Reads are tracked unless after CLIENT CACHING NO.
     pub(crate) const OPT_OUT: State = State(1 << 10);
     /// CLIENT CACHING was said of the next request.
     pub(crate) const CACHING: State = State(1 << 11);
-    /// It is not told of its own changes.
+    /// The client is not notified of its own changes.
     pub(crate) const NO_LOOP: State = State(1 << 12);
-    /// It says that it can follow a redirection to another server.
+    /// The client says that it can follow a redirection to another server.
     pub(crate) const CAN_REDIRECT: State = State(1 << 13);
-    /// It is shown every command that runs.
+    /// The client is shown every command that runs.
     pub(crate) const MONITOR: State = State(1 << 14);
-    /// It waits for a list.
+    /// The client waits for a list.
     pub(crate) const BLOCKED: State = State(1 << 15);
 
-    /// What CLIENT TRACKING ON says anew.
+    /// The states that CLIENT TRACKING ON sets again.
     pub(crate) const TRACKING_MODES: State = State::BROKEN_REDIRECT
         .and(State::BROADCASTING)
         .and(State::OPT_IN)
@@ -151,7 +148,7 @@ impl States {
     }
 }
 
-/// What a client says of itself.
+/// The client's own description.
 #[derive(Default)]
 pub(crate) struct Labels {
     pub(crate) name: Vec<u8>,
@@ -160,29 +157,13 @@ pub(crate) struct Labels {
 }
 
 impl ClientInfo {
-    /// Ends the connection: its thread sees the end of the input, and sends nothing more.
-    pub(crate) fn kill(&self) {
-        self.outbox.close();
-        self.shut_down(Shutdown::Both);
-    }
-
     /// Sends the client a message that answers none of its requests, from any thread. A client that does not take its
     /// messages is disconnected.
     pub(crate) fn tell(&self, message: &[u8]) {
-        if self.outbox.push(message).is_err() {
+        if self.socket.outbox.push(message).is_err() {
             warn!(client = self.id, address = %self.address, "closed a connection that does not take its messages");
-            self.kill();
+            self.socket.kill();
         }
-    }
-
-    /// Ends the connection once the requests that have arrived are answered.
-    pub(crate) fn stop_reading(&self) {
-        self.shut_down(Shutdown::Read);
-    }
-
-    fn shut_down(&self, how: Shutdown) {
-        // An error means that it has ended already.
-        let _ = SockRef::from(&*self.stream).shutdown(how);
     }
 
     pub(crate) fn protocol(&self) -> Protocol {
@@ -193,7 +174,7 @@ impl ClientInfo {
         self.database.load(Ordering::Relaxed)
     }
 
-    /// Who gets its messages of changed keys: a client's number, 0 for itself, -1 if it does not track any.
+    /// The client that gets its messages of changed keys: a client's number, 0 for itself, -1 if it does not track any.
     pub(crate) fn redirect(&self) -> i64 {
         if self.states.has(State::TRACKING) { self.redirect.load(Ordering::Relaxed) as i64 } else { -1 }
     }
@@ -228,7 +209,7 @@ impl ClientInfo {
 
     /// Bytes that wait to be sent, but for values that others may be sent as well.
     pub(crate) fn waiting_output(&self) -> usize {
-        self.buffered_output.load(Ordering::Relaxed) + self.outbox.len()
+        self.buffered_output.load(Ordering::Relaxed) + self.socket.outbox.len()
     }
 
     pub(crate) fn age_seconds(&self, now: u64) -> u64 {
@@ -296,17 +277,12 @@ pub(crate) struct Clients {
 
 impl Clients {
     /// Enters a new connection.
-    pub(crate) fn enter(
-        &self,
-        stream: Arc<TcpStream>,
-        address: SocketAddr,
-        local_address: SocketAddr,
-    ) -> Arc<ClientInfo> {
+    pub(crate) fn enter(&self, socket: Arc<Socket>) -> Arc<ClientInfo> {
         let now = system_time();
         let info = Arc::new(ClientInfo {
             id: self.last_id.fetch_add(1, Ordering::Relaxed) + 1,
-            address,
-            local_address,
+            address: socket.address(),
+            local_address: socket.local_address(),
             connected_at: now,
             labels: Mutex::default(),
             database: AtomicUsize::new(0),
@@ -326,8 +302,7 @@ impl Clients {
             shared_value: AtomicUsize::new(0),
             over_soft_since: AtomicU64::new(0),
             last_command: AtomicUsize::new(usize::MAX),
-            outbox: Outbox::default(),
-            stream,
+            socket,
         });
         self.connected.lock().insert(info.id, info.clone());
         info
@@ -336,7 +311,7 @@ impl Clients {
     /// Ends a connection, which is not among the others from now on.
     pub(crate) fn kill(&self, client: &ClientInfo) {
         self.leave(client.id);
-        client.kill();
+        client.socket.kill();
     }
 
     pub(crate) fn leave(&self, id: u64) {
@@ -351,12 +326,12 @@ impl Clients {
         self.connected.lock().get(&id).cloned()
     }
 
-    /// How many connections this is true of.
+    /// Number of connections this is true of.
     pub(crate) fn count(&self, state: State) -> usize {
         self.connected.lock().values().filter(|client| client.states.has(state)).count()
     }
 
-    /// What all connections hold.
+    /// Memory that all connections hold.
     pub(crate) fn held(&self) -> usize {
         self.list().iter().map(|client| client.held()).sum()
     }

@@ -10,18 +10,18 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use snugly_store::system_time;
 
-/// What is kept of a command, as in Valkey.
+/// The log entry of a command, as in Valkey.
 const MOST_ARGUMENTS: usize = 32;
 const LONGEST_ARGUMENT: usize = 128;
 
-/// What makes a command remarkable.
+/// The reason to log a command.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
-    /// How long it took, in microseconds.
+    /// Duration, in microseconds.
     Slow,
-    /// How long the request was, in bytes.
+    /// Length of the request, in bytes.
     LargeRequest,
-    /// How long the reply was, in bytes.
+    /// Length of the reply, in bytes.
     LargeReply,
 }
 
@@ -93,7 +93,7 @@ impl CommandLog {
         Some(self.log(kind).threshold.load(Ordering::Relaxed)).filter(|&threshold| threshold != u64::MAX)
     }
 
-    /// Whether a command of this value is remarkable.
+    /// Returns whether a command of this value is remarkable.
     pub(crate) fn takes(&self, kind: Kind, value: u64) -> bool {
         let threshold = self.log(kind).threshold.load(Ordering::Relaxed);
         value >= threshold && threshold != u64::MAX

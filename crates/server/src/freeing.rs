@@ -6,7 +6,7 @@ use std::thread;
 
 use snugly_store::Flushed;
 
-/// How many keys are on their way out, and how many went.
+/// Number of keys on their way out, and number of freed ones.
 #[derive(Default)]
 pub(crate) struct Freeing {
     pending: AtomicU64,
@@ -14,7 +14,7 @@ pub(crate) struct Freeing {
 }
 
 impl Freeing {
-    /// Gives back the memory of what a flush removed, on a thread of its own.
+    /// Frees the memory of what a flush removed, on a thread of its own.
     pub(crate) fn free(self: &Arc<Freeing>, flushed: Flushed) {
         let keys = flushed.keys();
         self.pending.fetch_add(keys, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! The thread that learns dictionaries and encodes older values anew, at low priority and with a bounded share of a
-//! processor. What there is to do is the store's business; the pace is set here.
+//! The thread that learns dictionaries and re-encodes older values, at low priority and with a bounded share of a
+//! processor. The work is the store's business; the pace is set here.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -8,30 +8,41 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use snugly_store::system_time;
 
-use crate::server::Server;
+use crate::state::Server;
 
-/// How long it rests when there is nothing to do.
+/// Pause when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(200);
-/// How often it looks whether the server ends, or its share has changed.
+/// Interval of looking whether the server ends, or its share has changed.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Does what there is to do until the server ends.
 pub(crate) fn run(server: &Server) {
-    let mut tender = server.store().tend_dictionaries(processor_time);
-    yield_to_others();
+    let mut maintenance = server.store().maintenance(processor_time);
+    let mut percent = None;
+    let mut trainings = 0;
     while !is_stopping(server) {
-        let before = processor_time();
-        let was_busy = tender.step(system_time());
+        let configured = server.configuration().dictionary_cpu_percent;
+        if percent.replace(configured) != Some(configured) {
+            yield_to_others(configured);
+        }
+        let (begun, before) = (Instant::now(), processor_time());
+        let was_busy = maintenance.step(system_time());
+        let trained = server.store().sample_stats().trainings;
+        if std::mem::replace(&mut trainings, trained) != trained {
+            // Returns the memory of the training and of its samples to the system.
+            (server.allocator().purge)();
+        }
         let worked = processor_time().saturating_sub(before);
-        rest(server, worked, if was_busy { Duration::ZERO } else { IDLE });
+        let least = if was_busy { begun.elapsed() } else { begun.elapsed() + IDLE };
+        rest(server, begun, worked, least);
     }
 }
 
-/// Rests after having worked so long, for the least time at least, and by the share that is in force meanwhile.
-fn rest(server: &Server, worked: Duration, least: Duration) {
-    let begun = Instant::now();
+/// Rests after having worked so long since `begun`, until the work is no more than the share that is in force meanwhile, and
+/// for the least time at least. Time in which others had the processor counts as rest.
+fn rest(server: &Server, begun: Instant, worked: Duration, least: Duration) {
     while !is_stopping(server) {
-        let time = rest_after(worked, server.configuration().dictionary_cpu_percent).max(least);
+        let time = time_for(worked, server.configuration().dictionary_cpu_percent).max(least);
         let left = time.saturating_sub(begun.elapsed());
         if left.is_zero() {
             return;
@@ -40,9 +51,9 @@ fn rest(server: &Server, worked: Duration, least: Duration) {
     }
 }
 
-/// How long to rest after having worked so long, to take no more than a share of a processor.
-fn rest_after(worked: Duration, percent: u32) -> Duration {
-    worked * (100 - percent.min(100)) / percent.max(1)
+/// In which time so much work is no more than a share of a processor.
+fn time_for(worked: Duration, percent: u32) -> Duration {
+    worked * 100 / percent.clamp(1, 100)
 }
 
 fn is_stopping(server: &Server) -> bool {
@@ -54,11 +65,22 @@ fn processor_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
-/// Lets the threads that serve clients go first.
-fn yield_to_others() {
-    // Elsewhere the priority would be that of the whole process. Without permission nothing is lost but the priority.
+/// Lowers the thread's priority below those that serve clients, while it still runs.
+fn yield_to_others(percent: u32) {
+    // Elsewhere the priority would be that of the whole process. Without permission to raise it, it stays lower.
     #[cfg(target_os = "linux")]
-    let _ = rustix::process::setpriority_process(None, 19);
+    let _ = rustix::process::setpriority_process(None, niceness(percent));
+    #[cfg(not(target_os = "linux"))]
+    let _ = percent;
+}
+
+/// The lowest priority with which the thread gets this share of a processor beside one other thread that is always busy:
+/// each step gives a thread 1.25 times less (sched(7), "The nice value").
+fn niceness(percent: u32) -> i32 {
+    const STEP: f64 = 1.25;
+    const LOWEST_PRIORITY: f64 = 19.0;
+    let share = f64::from(percent.clamp(1, 99)) / 100.0;
+    ((1.0 - share) / share).log(STEP).floor().clamp(0.0, LOWEST_PRIORITY) as i32
 }
 
 #[cfg(test)]
@@ -66,11 +88,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_and_rest_are_in_proportion() {
+    fn work_takes_its_share_of_the_time() {
         let second = Duration::from_secs(1);
-        assert_eq!(rest_after(second, 100), Duration::ZERO);
-        assert_eq!(rest_after(second, 50), second);
-        assert_eq!(rest_after(second, 10), 9 * second);
-        assert_eq!(rest_after(Duration::ZERO, 1), Duration::ZERO);
+        assert_eq!(time_for(second, 100), second);
+        assert_eq!(time_for(second, 50), 2 * second);
+        assert_eq!(time_for(second, 10), 10 * second);
+        assert_eq!(time_for(Duration::ZERO, 1), Duration::ZERO);
+    }
+
+    #[test]
+    fn beside_a_busy_thread_the_share_is_what_the_priority_gives() {
+        for percent in 2..50 {
+            let weight = 1.25_f64.powi(-niceness(percent));
+            let share = 100.0 * weight / (1.0 + weight);
+            let wanted = f64::from(percent);
+            assert!((wanted..1.25 * wanted).contains(&share), "{percent}: {share}");
+        }
+        assert_eq!((niceness(1), niceness(50), niceness(100)), (19, 0, 0));
     }
 }

@@ -1,70 +1,70 @@
 //! The server: it joins the protocol to the store.
 //!
-//! - `settings`: one table of settings behind flags, environment, CONFIG and the banner
-//! - `server`: what all threads share; listening, starting, stopping
-//! - `worker`: one thread, its runtime, its session of the store and its buffers
-//! - `connection`: from the bytes of one client to commands and back
-//! - `pipeline`: requests that arrived together, run together
-//! - `replies`: what is on its way to a client
-//! - `clients`: who is connected; `client_memory`: what they may hold
-//! - `interest`: who is to hear of changed keys
-//! - `outbox`: messages for a connection that no request of its own asked for
-//! - `pause`: whether requests have to wait
+//! - `lifecycle`: listen, start, serve, stop
+//! - `dialects`: the protocols of clients, from bytes to commands and back
 //! - `commands`: the command table; a command is one row and one function
+//! - `rdb`: files that people move in and out with
 //! - `learning`: the thread that learns dictionaries and encodes older values anew
 //! - `admin`: HTTP for those who watch the server
-//! - `figure`: numbers to show, a row each
-//! - `info`: the sections of INFO
-//! - `metrics`: the same numbers for Prometheus
-//! - `memory`, `samples`: what memory is used for; what is known by looking again and again
-//! - `connection_counters`: what happened to connections
-//! - `freeing`: memory that is given back in the background
-//! - `counter`: numbers that one thread counts up
-//! - `slots`: places for connections, counted exactly
+//! - `metrics`: its numbers for Prometheus; `info`: the sections of INFO; `stat`: numbers to show, a row each
 //! - `threads`: how threads start, and what happens if one ends that must not
-//! - `access`: who may use what is protected
-//! - `log_limit`: log lines that clients can cause at will
-//! - `command_log`, `latency`, `monitors`: remarkable commands, slow events, and the stream of everything that runs
+//! - `client_memory`: ends connections that hold too much
+//! - `state`: what all threads share
 //!
-//! It knows commands and clients. How values are kept is the store's business, how replies look as bytes the
-//! protocol's. It starts no process-wide machinery (allocator, logging, signals): that is the program's.
+//! The parts of the state do not know their users:
+//!
+//! - `settings`: one table of settings behind flags, environment, CONFIG and the banner
+//! - `clients`: who is connected
+//! - `replies`: what is on its way to a client
+//! - `key_watch`: who is to hear of changed keys; `pause`: whether requests have to wait
+//! - `counters`: what is counted; `samples`: what is known by looking again and again
+//! - `memory`, `allocator`: what memory is used for; `freeing`: memory that is given back in the background
+//! - `saves`: how saves of RDB files went
+//! - `command_log`, `latency`, `monitors`: remarkable commands, slow events, and the stream of everything that runs
+//! - `log_limit`: log lines that clients can cause at will
+//!
+//! A module uses those below it and none above: `tests/modules_test.py` looks.
+//!
+//! It knows commands and clients. The storage of values is the store's business, the bytes of replies the protocol's,
+//! and their transport that of `snugly_net`. It starts no process-wide machinery (allocator, logging, signals): that is
+//! the program's.
 
-mod access;
 mod admin;
+mod allocator;
 mod client_memory;
 mod clients;
 mod command_log;
 mod commands;
-mod connection;
-mod connection_counters;
-mod counter;
-mod figure;
+mod counters;
+mod dialects;
 mod freeing;
 mod info;
-mod interest;
+mod key_watch;
 mod latency;
 mod learning;
+mod lifecycle;
 mod log_limit;
 mod long_double;
 mod memory;
 mod metrics;
 mod monitors;
-mod outbox;
 mod pause;
-mod pipeline;
 mod rdb;
 mod replies;
 mod samples;
-pub mod server;
+mod saves;
 pub mod settings;
-mod slots;
+mod stat;
+mod state;
 mod threads;
-mod worker;
 
+pub use allocator::{Allocator, AllocatorStats};
 pub use commands::command_names;
 pub use info::learned_fields;
+pub use lifecycle::{Running, StartError};
 pub use metrics::{Described, metrics};
 pub use rdb::LoadError;
-pub use server::{Allocator, AllocatorStats, Server, StartError};
 pub use settings::{Configuration, LogSettings, SETTINGS, Setting};
 pub use snugly_store::Durability;
+pub use state::Server;
+pub use threads::SystemError;

@@ -8,7 +8,7 @@ const INTERVAL: u64 = 60_000;
 /// Events of one kind.
 #[derive(Default)]
 pub(crate) struct LogLimit {
-    /// When the last line was written, as Unix time in milliseconds.
+    /// Time when the last line was written, as Unix time in milliseconds.
     last: AtomicU64,
     /// Events since then.
     untold: AtomicU64,

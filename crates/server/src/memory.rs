@@ -1,12 +1,12 @@
-//! What memory is used for: the figures of INFO and of MEMORY.
+//! Memory by purpose: the stats of INFO and of MEMORY.
 //!
-//! Entries live in slabs of their own, everything else in the allocator; a figure of the process is the sum of both.
+//! Entries live in slabs of their own, everything else in the allocator; a stat of the process is the sum of both.
 
 use snugly_store::{SlabStats, Store};
 
-use crate::server::AllocatorStats;
+use crate::allocator::AllocatorStats;
 
-/// What was in use at one moment, in bytes.
+/// Memory in use at one moment, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) allocator: AllocatorStats,
@@ -30,17 +30,17 @@ impl Memory {
         self.allocator.resident + self.slabs.page_bytes
     }
 
-    /// What is used for anything but keys and values.
+    /// Memory for anything but keys and values.
     pub(crate) fn overhead(&self) -> u64 {
         self.used().saturating_sub(self.dataset)
     }
 
-    /// What is used more than at the start, when so much was.
+    /// Memory in use beyond that at the start.
     pub(crate) fn grown_since(&self, at_start: u64) -> u64 {
         self.used().saturating_sub(at_start)
     }
 
-    /// How much of what is used more than at the start is keys and values.
+    /// Share of keys and values in the memory in use beyond that at the start.
     pub(crate) fn dataset_percentage(&self, at_start: u64) -> f64 {
         100.0 * ratio(self.dataset, self.grown_since(at_start)).min(1.0)
     }
@@ -50,28 +50,28 @@ impl Memory {
         earlier.max(self.used())
     }
 
-    /// How much of the most that was in use still is.
+    /// Share of the peak that is still in use.
     pub(crate) fn peak_percentage(&self, earlier: u64) -> f64 {
         100.0 * ratio(self.used(), self.peak(earlier))
     }
 
-    /// Of the process: physical memory for what is given to the program.
+    /// Fragmentation of the process: physical memory for what is allocated to the program.
     pub(crate) fn fragmentation(&self) -> Cost {
         Cost { held: self.resident(), needed: self.used() }
     }
 
-    /// Of the allocator: pages for what it has given to the program.
+    /// Fragmentation of the allocator: pages for what it has allocated to the program.
     pub(crate) fn allocator_fragmentation(&self) -> Cost {
         Cost { held: self.allocator.active, needed: self.allocator.allocated }
     }
 
-    /// Of the allocator: physical memory for its pages in use.
+    /// Overhead of the allocator: physical memory for its pages in use.
     pub(crate) fn allocator_overhead(&self) -> Cost {
         Cost { held: self.allocator.resident, needed: self.allocator.active }
     }
 }
 
-/// How many bytes are held for those that are needed.
+/// Bytes held, and the bytes needed.
 pub(crate) struct Cost {
     held: u64,
     needed: u64,

@@ -1,6 +1,6 @@
 //! The server's numbers in the text format of OpenMetrics, which Prometheus and others read.
 //!
-//! What there is to show is in the rows of `info`; this knows how they look to those who collect them.
+//! The numbers are in the rows of `info`; this knows their form for collectors.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, 
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
-use crate::figure::{Kind, Labels, Metric};
 use crate::info::SOURCES;
-use crate::server::Server;
+use crate::stat::{Kind, Labels, Metric};
+use crate::state::Server;
 
-/// What [`openmetrics`] is, for HTTP.
+/// The content type of [`openmetrics`], for HTTP.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PREFIX: &str = "snugly";
 
@@ -27,7 +27,7 @@ pub struct Described {
     pub is_counter: bool,
     /// The labels that tell its series apart.
     pub labels: Vec<&'static str>,
-    /// What it is.
+    /// The help text.
     pub help: &'static str,
 }
 
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn any_value_of_a_label_stays_one_line() {
-        let metric = crate::figure::gauge("odd", "Something odd");
+        let metric = crate::stat::gauge("odd", "Something odd");
         let labels = vec![("pattern", "a\"b\\c\nd".to_owned()), ("number", "1".to_owned())];
         let family = Family { metric, series: vec![Series { labels, value: 0.5 }] };
         let mut registry = Registry::with_prefix(PREFIX);

@@ -1,6 +1,7 @@
-//! The stream of MONITOR: every command that any connection runs, as a line of text to whoever asked for it.
+//! The stream of MONITOR: every command that any connection runs, as a line of text to the clients that asked
+//! for it.
 //!
-//! It knows lines and who gets them. While nobody does, a command costs one look at a number.
+//! It knows lines and their receivers. Without any, a command costs one look at a number.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -23,12 +24,12 @@ pub(crate) struct Monitors {
 }
 
 impl Monitors {
-    /// Whether anybody watches.
+    /// Returns whether anybody watches.
     pub(crate) fn any(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 0
     }
 
-    /// Lets a connection watch; false if it does already.
+    /// Registers a connection; returns false if it was already.
     pub(crate) fn enter(&self, client: &Arc<ClientInfo>) -> bool {
         if client.states.replace(State::MONITOR, true) {
             return false;

@@ -22,7 +22,7 @@ pub(crate) struct Paused {
     pub(crate) scope: Scope,
 }
 
-/// Which requests wait.
+/// The requests that wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     Writes,
@@ -36,7 +36,7 @@ impl Default for Pause {
 }
 
 impl Paused {
-    /// How long it lasts from now on; `None` if it is over.
+    /// Time left; `None` if it is over.
     pub(crate) fn rest(self) -> Option<Duration> {
         let milliseconds = self.until.saturating_sub(system_time());
         (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
@@ -88,7 +88,7 @@ impl Pause {
         let mut current = self.current.subscribe();
         let rest = current.borrow_and_update().and_then(Paused::rest);
         if let Some(rest) = rest {
-            // Either may come first; whoever waits looks again.
+            // Either may come first; the waiter looks again.
             let _ = timeout(rest, current.changed()).await;
         }
     }

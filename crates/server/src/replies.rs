@@ -1,5 +1,5 @@
-//! The replies of a turn: bytes, and large values among them that are decoded only as the socket takes them, so that a
-//! request of a few bytes cannot make the server hold many times what it stores.
+//! The replies of a turn: bytes, and among them large values and ranges of lists that are decoded only as the socket takes
+//! them, so that a request of a few bytes cannot make the server hold many times what it stores.
 //!
 //! It knows values and how they are framed. It knows no sockets and no commands.
 
@@ -10,40 +10,102 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use snugly_protocol::resp::{Protocol, ReplyBuffer};
-use snugly_store::{KeptValue, Session, StoreError, Value};
+use snugly_store::{Elements, KeptElements, KeptValue, Session, StoreError, Value};
 
 /// Values from this length on are decoded once for all connections that send them at the same time.
 const SHARED_FROM: usize = 1 << 20;
 /// Replies that are this long are sent before more requests are run.
-const ENOUGH: usize = 256 << 10;
-/// Behind so many bytes of replies, values from this length on are decoded only as the socket takes them.
+pub(crate) const ENOUGH: usize = 256 << 10;
+/// Bytes of replies behind which values from this length on are decoded only as the socket takes them.
 const LATE_FROM: usize = 512;
 
 /// The replies to the requests of a turn.
-#[derive(Default)]
 pub(crate) struct Replies {
     buffer: ReplyBuffer,
     late: VecDeque<Late>,
-    /// What the late values will take on the wire.
+    /// Bytes of the late values on the wire.
     late_bytes: usize,
+    /// Bytes of memory that the chunks take.
+    chunk_bytes: usize,
+    /// Bytes that these and the buffer may take.
+    limit: usize,
 }
 
-/// A value that belongs at this place of the bytes.
+/// The piece at this place of the bytes.
 struct Late {
     at: usize,
-    value: KeptValue,
+    /// Its bytes on the wire; of elements approximately.
+    len: usize,
+    content: Content,
+}
+
+enum Content {
+    Value(KeptValue),
+    Elements(KeptElements),
+    /// Replies that are not copied behind others.
+    Chunk(Vec<u8>),
+}
+
+/// Strings of which it is not known how many there will be: an array as long as a limit allows.
+pub(crate) struct Strings {
+    chunks: Vec<Vec<u8>>,
+    last: ReplyBuffer,
+    count: usize,
+    /// Bytes that they may still take.
+    room: usize,
+    is_over: bool,
+}
+
+impl Strings {
+    pub(crate) fn push(&mut self, string: &[u8]) {
+        if self.is_over {
+            return;
+        }
+        self.last.bulk(string);
+        self.count += 1;
+        let len = self.last.as_bytes().len();
+        if len > self.room {
+            self.is_over = true;
+            (self.chunks, self.last) = (Vec::new(), ReplyBuffer::default());
+        } else if len >= ENOUGH {
+            let mut chunk = std::mem::take(self.last.as_mut_vec());
+            chunk.shrink_to_fit();
+            self.chunks.push(chunk);
+            self.room -= len;
+        }
+    }
+
+    /// Returns whether they are too many, and those that come are for nothing.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
+impl Late {
+    /// Bytes of memory that it takes as it is stored.
+    fn memory(&self) -> usize {
+        match &self.content {
+            Content::Value(value) => value.value().memory(),
+            Content::Elements(elements) => elements.memory(),
+            Content::Chunk(bytes) => bytes.capacity(),
+        }
+    }
+
+    fn chunk_bytes(&self) -> usize {
+        if let Content::Chunk(bytes) = &self.content { bytes.capacity() } else { 0 }
+    }
 }
 
 /// Replies on their way to the socket.
 #[derive(Default)]
 pub(crate) struct Outgoing {
     bytes: Vec<u8>,
-    /// How many of the bytes were handed out.
+    /// Number of bytes handed out.
     taken: usize,
     late: VecDeque<Late>,
 }
 
-/// What is sent next.
+/// The next piece to send.
 pub(crate) enum Piece {
     Bytes(Vec<u8>),
     Shared(Arc<Decoded>),
@@ -63,17 +125,24 @@ impl DerefMut for Replies {
     }
 }
 
+impl Default for Replies {
+    fn default() -> Replies {
+        Replies::new(Protocol::default())
+    }
+}
+
 impl Replies {
     pub(crate) fn new(protocol: Protocol) -> Replies {
-        Replies { buffer: ReplyBuffer::new(protocol), ..Replies::default() }
+        let (buffer, late) = (ReplyBuffer::new(protocol), VecDeque::new());
+        Replies { buffer, late, late_bytes: 0, chunk_bytes: 0, limit: usize::MAX }
     }
 
-    /// How long the replies are on the wire.
+    /// Length of the replies on the wire.
     pub(crate) fn wire_len(&self) -> usize {
         self.buffer.as_bytes().len() + self.late_bytes
     }
 
-    /// Whether they are long enough to be sent before more requests are run.
+    /// Returns whether they are long enough to be sent before more requests are run.
     pub(crate) fn is_enough(&self) -> bool {
         self.wire_len() >= ENOUGH
     }
@@ -87,9 +156,7 @@ impl Replies {
         let len = value.len();
         if len >= SHARED_FROM || len >= LATE_FROM && self.is_enough() {
             self.buffer.begin_absent_bulk(len);
-            self.late
-                .push_back(Late { at: self.buffer.as_bytes().len(), value: session.keep(value.clone()) });
-            self.late_bytes += len;
+            self.push(len, Content::Value(session.keep(value.clone())));
             self.buffer.end_bulk();
             return Ok(());
         }
@@ -100,17 +167,59 @@ impl Replies {
         Ok(())
     }
 
+    /// Answers elements as an array; long ones are decoded a node at a time as the socket takes them.
+    pub(crate) fn elements(&mut self, session: &mut Session, elements: Elements) -> Result<(), StoreError> {
+        self.buffer.array(elements.len());
+        let len = elements.node_lens().sum();
+        if self.wire_len() + len >= ENOUGH {
+            self.push(len, Content::Elements(session.keep_elements(elements)));
+            return Ok(());
+        }
+        session.show(&elements, |element| element.with_bytes(|bytes| self.buffer.bulk(bytes)))
+    }
+
+    /// Sets how many bytes the buffer may hold, see [`ReplyBuffer::set_limit`], and how many it and chunks together.
+    pub(crate) fn set_limits(&mut self, buffer: usize, all: usize) {
+        self.buffer.set_limit(buffer);
+        self.limit = all;
+    }
+
+    /// Strings to be answered with [`Replies::strings`].
+    pub(crate) fn begin_strings(&self) -> Strings {
+        let room = self.limit.saturating_sub(self.buffer.as_bytes().len() + self.chunk_bytes);
+        Strings { chunks: Vec::new(), last: ReplyBuffer::default(), count: 0, room, is_over: false }
+    }
+
+    /// Answers an array of strings.
+    pub(crate) fn strings(&mut self, strings: Strings) {
+        let Strings { chunks, last, count, is_over, .. } = strings;
+        if is_over {
+            return self.buffer.give_up();
+        }
+        self.buffer.array(count);
+        chunks.into_iter().for_each(|chunk| self.push(chunk.len(), Content::Chunk(chunk)));
+        self.buffer.as_mut_vec().extend_from_slice(last.as_bytes());
+    }
+
+    fn push(&mut self, len: usize, content: Content) {
+        let late = Late { at: self.buffer.as_bytes().len(), len, content };
+        self.late_bytes += len;
+        self.chunk_bytes += late.chunk_bytes();
+        self.late.push_back(late);
+    }
+
     /// Takes back all replies but those of the first `len` bytes, late values not counted.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.buffer.as_mut_vec().truncate(len);
         while let Some(late) = self.late.pop_back_if(|late| late.at > len) {
-            self.late_bytes -= late.value.value().len();
+            self.late_bytes -= late.len;
+            self.chunk_bytes -= late.chunk_bytes();
         }
     }
 
     /// Takes all replies away, to be sent.
     pub(crate) fn take(&mut self) -> Outgoing {
-        self.late_bytes = 0;
+        (self.late_bytes, self.chunk_bytes) = (0, 0);
         let late = std::mem::take(&mut self.late);
         Outgoing { bytes: std::mem::take(self.buffer.as_mut_vec()), taken: 0, late }
     }
@@ -123,7 +232,7 @@ impl From<Vec<u8>> for Outgoing {
 }
 
 impl Outgoing {
-    /// What is sent next; `None` if everything was handed out.
+    /// The next piece to send; `None` if everything was handed out.
     ///
     /// # Errors
     /// A value that cannot be read: the reply cannot be ended any more.
@@ -133,19 +242,24 @@ impl Outgoing {
         values: &DecodedValues,
     ) -> Result<Option<Piece>, StoreError> {
         let mut piece = Vec::new();
-        while let Some(late) = self.late.front() {
+        while let Some(late) = self.late.pop_front() {
             piece.extend_from_slice(&self.bytes[self.taken..late.at]);
             self.taken = late.at;
-            if late.value.value().len() >= SHARED_FROM {
-                if piece.is_empty()
-                    && let Some(late) = self.late.pop_front()
-                {
-                    return Ok(Some(Piece::Shared(values.get(late.value))));
+            match late.content {
+                Content::Value(value) if late.len < SHARED_FROM => session.read_kept(&value, &mut piece)?,
+                Content::Value(_) if !piece.is_empty() => {
+                    self.late.push_front(late);
+                    return Ok(Some(Piece::Bytes(piece)));
                 }
-                return Ok(Some(Piece::Bytes(piece)));
+                Content::Value(value) => return Ok(Some(Piece::Shared(values.get(value)))),
+                Content::Chunk(bytes) if piece.is_empty() => piece = bytes,
+                Content::Chunk(bytes) => piece.extend_from_slice(&bytes),
+                Content::Elements(mut elements) => {
+                    if append_elements(session, &mut elements, &mut piece)? {
+                        self.late.push_front(Late { content: Content::Elements(elements), ..late });
+                    }
+                }
             }
-            session.read_kept(&late.value, &mut piece)?;
-            self.late.pop_front();
             if piece.len() >= ENOUGH {
                 return Ok(Some(Piece::Bytes(piece)));
             }
@@ -163,8 +277,25 @@ impl Outgoing {
 
     /// Bytes of memory that they take: what was answered, and values that are kept for it, as they are stored.
     pub(crate) fn memory(&self) -> usize {
-        self.bytes.len() + self.late.iter().map(|late| late.value.value().memory()).sum::<usize>()
+        self.bytes.len() + self.late.iter().map(Late::memory).sum::<usize>()
     }
+}
+
+/// Appends elements until the piece is long enough; returns whether there may be more.
+fn append_elements(
+    session: &mut Session,
+    elements: &mut KeptElements,
+    piece: &mut Vec<u8>,
+) -> Result<bool, StoreError> {
+    let mut framed = ReplyBuffer::default();
+    std::mem::swap(framed.as_mut_vec(), piece);
+    let mut has_more = true;
+    while has_more && framed.as_bytes().len() < ENOUGH {
+        has_more =
+            session.next_elements(elements, |element| element.with_bytes(|bytes| framed.bulk(bytes)))?;
+    }
+    std::mem::swap(framed.as_mut_vec(), piece);
+    Ok(has_more)
 }
 
 /// Large values that are being sent, decoded once for all connections that send them.
@@ -179,7 +310,7 @@ pub(crate) struct DecodedValues {
 pub(crate) struct Decoded {
     value: KeptValue,
     bytes: OnceLock<Result<Vec<u8>, String>>,
-    /// What all of them take.
+    /// Bytes of all of them.
     total: Arc<AtomicUsize>,
 }
 
@@ -187,7 +318,7 @@ impl DecodedValues {
     fn get(&self, value: KeptValue) -> Arc<Decoded> {
         let identity = value.value().identity();
         let mut values = self.values.lock();
-        // Nobody else can have this identity as long as somebody sends the value.
+        // The identity is unique as long as the value is being sent.
         if let Some(decoded) = values.get(&identity).and_then(Weak::upgrade) {
             return decoded;
         }
@@ -204,7 +335,7 @@ impl DecodedValues {
 }
 
 impl Decoded {
-    /// How many bytes the value has.
+    /// Length of the value in bytes.
     pub(crate) fn len(&self) -> usize {
         self.value.value().len()
     }
@@ -214,7 +345,7 @@ impl Decoded {
         self.value.value().identity()
     }
 
-    /// Whether somebody has decoded it.
+    /// Returns whether it has been decoded.
     pub(crate) fn is_there(&self) -> bool {
         self.bytes.get().is_some()
     }
@@ -245,7 +376,7 @@ impl Drop for Decoded {
 
 #[cfg(test)]
 mod tests {
-    use snugly_store::{Choice, Condition, Config, Expiry, Store};
+    use snugly_store::{Choice, Condition, Config, End, Expiry, Store};
 
     use super::*;
 
@@ -291,6 +422,49 @@ mod tests {
         assert!(outgoing.memory() < expected.len() * 2);
         assert!(sent(&mut session, outgoing, &DecodedValues::default()) == expected);
         assert_eq!((replies.wire_len(), replies.has_late()), (0, false));
+    }
+
+    #[test]
+    fn long_ranges_of_lists_come_whole_and_in_their_order() {
+        let mut session = session();
+        let elements: Vec<Vec<u8>> =
+            (0..2_000).map(|number: u32| vec![number as u8; number as usize % 700]).collect();
+        session
+            .list_push(0, b"list", End::Right, elements.iter().map(Vec::as_slice), false)
+            .expect("there is room");
+        let mut replies = Replies::default();
+        replies.simple("before");
+        let range = session.list_range(0, b"list", 0, -1).expect("undamaged").expect("there is one");
+        replies.elements(&mut session, range).expect("readable");
+        replies.simple("behind");
+        assert!(replies.has_late() && replies.as_bytes().len() < 100);
+        session.delete(0, b"list").expect("undamaged");
+        let expected: Vec<u8> = elements.iter().flat_map(|element| bulk(element)).collect();
+        let expected = [b"+before\r\n*2000\r\n", &expected[..], b"+behind\r\n"].concat();
+        assert!(sent(&mut session, replies.take(), &DecodedValues::default()) == expected);
+    }
+
+    #[test]
+    fn many_strings_come_whole_and_those_beyond_the_limit_are_given_up() {
+        let mut session = session();
+        let names: Vec<Vec<u8>> = (0..100_000).map(|number| number.to_string().into_bytes()).collect();
+        let mut replies = Replies::default();
+        replies.simple("before");
+        let mut strings = replies.begin_strings();
+        names.iter().for_each(|name| strings.push(name));
+        replies.strings(strings);
+        replies.simple("behind");
+        let all: Vec<u8> = names.iter().flat_map(|name| bulk(name)).collect();
+        let expected = [b"+before\r\n*100000\r\n", &all[..], b"+behind\r\n"].concat();
+        assert_eq!(replies.wire_len(), expected.len());
+        assert!(sent(&mut session, replies.take(), &DecodedValues::default()) == expected);
+
+        replies.set_limits(usize::MAX, all.len() / 2);
+        let mut strings = replies.begin_strings();
+        names.iter().for_each(|name| strings.push(name));
+        assert!(strings.is_over());
+        replies.strings(strings);
+        assert!(replies.is_over());
     }
 
     #[test]

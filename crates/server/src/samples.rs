@@ -1,17 +1,17 @@
-//! What is known only by looking again and again: how much is done in a second, and how much memory was used at most.
+//! Numbers known only by sampling: rates per second, and the peak of memory.
 //!
 //! The listener's thread takes a sample ten times a second, of totals that others count.
 
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::counters::WorkerStats;
 use crate::memory::Memory;
-use crate::worker::WorkerStats;
 
 /// Over how many samples a rate is averaged, as in Valkey.
 const AVERAGED: usize = 16;
 
-/// What all threads have done since they started.
+/// Totals of all threads since they started.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) commands: u64,

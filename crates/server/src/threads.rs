@@ -3,24 +3,40 @@
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
+use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::server::{Server, StartError};
+use crate::state::Server;
 
 /// The exit code of a process that has lost a thread: EX_SOFTWARE of sysexits.h.
 const THREAD_LOST: i32 = 70;
+/// Time that the last message may take.
+const LONGEST_MESSAGE: Duration = Duration::from_secs(1);
 
-/// The event loop of one thread, with so many more threads for what has to wait.
+/// A resource that the system does not give the server.
+#[derive(Debug, Error)]
+#[error("the system refuses {what}: {reason}; {hint}")]
+pub struct SystemError {
+    /// The resource asked for.
+    what: &'static str,
+    /// The system's error.
+    reason: io::Error,
+    /// Advice on the remedy.
+    hint: &'static str,
+}
+
+/// Creates the event loop of one thread, with more threads for what has to wait.
 ///
 /// # Errors
-/// [`StartError::System`] if the system has no file descriptors for it.
-pub(crate) fn event_loop(waiting_threads: usize) -> Result<Runtime, StartError> {
+/// [`SystemError`] if the system has no file descriptors for it.
+pub(crate) fn event_loop(waiting_threads: usize) -> Result<Runtime, SystemError> {
     let built = Builder::new_current_thread().enable_all().max_blocking_threads(waiting_threads).build();
-    built.map_err(|reason| StartError::System {
+    built.map_err(|reason| SystemError {
         what: "an event loop",
         reason,
         hint: "raise the limit of open files (ulimit -n)",
@@ -31,12 +47,12 @@ pub(crate) fn event_loop(waiting_threads: usize) -> Result<Runtime, StartError> 
 /// ever, or be told of writes that are lost.
 ///
 /// # Errors
-/// [`StartError::System`] if the system refuses a thread.
+/// [`SystemError`] if the system refuses a thread.
 pub(crate) fn start(
     server: &Arc<Server>,
     name: &str,
     run: impl FnOnce() + Send + 'static,
-) -> Result<JoinHandle<()>, StartError> {
+) -> Result<JoinHandle<()>, SystemError> {
     let (server, told) = (server.clone(), name.to_owned());
     let guarded = move || {
         let ended = catch_unwind(AssertUnwindSafe(run));
@@ -44,7 +60,7 @@ pub(crate) fn start(
             end_process(&told);
         }
     };
-    thread::Builder::new().name(name.to_owned()).spawn(guarded).map_err(|reason| StartError::System {
+    thread::Builder::new().name(name.to_owned()).spawn(guarded).map_err(|reason| SystemError {
         what: "a thread",
         reason,
         hint: "raise the limit of processes (ulimit -u)",
@@ -52,8 +68,75 @@ pub(crate) fn start(
 }
 
 fn end_process(name: &str) -> ! {
-    // Nobody may be left to read it.
-    let _ =
-        writeln!(io::stderr(), "snugly: the thread {name} has ended, and the server cannot do without it");
+    let message = format!("snugly: the thread {name} has ended, and the server cannot do without it\n");
+    let (done, is_written) = mpsc::channel();
+    // Standard error may have no reader, or one that is stuck.
+    let written = thread::Builder::new().spawn(move || {
+        let _ = io::stderr().write_all(message.as_bytes());
+        let _ = done.send(());
+    });
+    if written.is_ok() {
+        let _ = is_written.recv_timeout(LONGEST_MESSAGE);
+    }
     process::exit(THREAD_LOST);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::lifecycle::Running;
+    use crate::{Allocator, AllocatorStats, Configuration};
+
+    /// The way in which the process that [`a_process`] starts loses a thread.
+    const LOSS: &str = "LOSS_OF_A_THREAD";
+    const LOSSES: [(&str, fn()); 2] = [("panic", || panic!("as it must not")), ("return", || {})];
+
+    fn running() -> Running {
+        let none =
+            Allocator { name: "none", stats: AllocatorStats::default, report: String::new, purge: || {} };
+        let configuration = Configuration { port: 0, threads: 1, ..Configuration::default() };
+        Server::start(configuration, none, &AtomicBool::new(false)).expect("it starts")
+    }
+
+    /// Runs this test alone in a process of its own, where it loses a thread; its log can be written or not.
+    fn a_process(loss: &str, log: Stdio) -> process::Output {
+        let program = std::env::current_exe().expect("this test");
+        let test = "threads::tests::a_process_that_loses_a_thread_ends_and_says_so";
+        let mut command = Command::new(program);
+        command.args(["--exact", test, "--nocapture"]).env(LOSS, loss).stdout(Stdio::null()).stderr(log);
+        command.spawn().and_then(process::Child::wait_with_output).expect("a process")
+    }
+
+    #[test]
+    fn a_process_that_loses_a_thread_ends_and_says_so() {
+        if let Ok(loss) = std::env::var(LOSS) {
+            let (_, lose) = LOSSES.into_iter().find(|(name, _)| *name == loss).expect("one of them");
+            let running = running();
+            start(running.server(), "worker-7", lose).expect("a thread");
+            // The server is never stopped.
+            running.wait().expect("there is no store");
+            return;
+        }
+        for (loss, _) in LOSSES {
+            let told = a_process(loss, Stdio::piped());
+            assert_eq!(told.status.code(), Some(THREAD_LOST), "{loss}");
+            let told = String::from_utf8_lossy(&told.stderr).into_owned();
+            assert!(told.contains("the thread worker-7 has ended"), "{loss}: {told}");
+            let full = std::fs::File::options().write(true).open("/dev/full");
+            let untold = a_process(loss, full.map_or_else(|_| Stdio::null(), Stdio::from));
+            assert_eq!(untold.status.code(), Some(THREAD_LOST), "{loss}");
+        }
+    }
+
+    #[test]
+    fn a_thread_may_end_once_the_server_stops() {
+        let running = running();
+        running.server().stop();
+        let server = running.server().clone();
+        running.wait().expect("there is no store");
+        start(&server, "late", || {}).expect("a thread").join().expect("the process goes on");
+    }
 }

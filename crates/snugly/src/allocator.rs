@@ -12,7 +12,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 pub(crate) const JEMALLOC: Allocator =
     Allocator { name: "jemalloc", stats: allocator_stats, report: allocator_report, purge: purge_allocator };
 
-/// What jemalloc counts at this moment; zeros if it was built without statistics.
+/// Current statistics of jemalloc; zeros if it was built without statistics.
 fn allocator_stats() -> AllocatorStats {
     let read = || -> Result<AllocatorStats, tikv_jemalloc_ctl::Error> {
         epoch::advance()?;

@@ -6,7 +6,7 @@ use clap::{ArgMatches, Command};
 use crate::live::{analyze, explain, train};
 use crate::{bench, decode, dictionaries, generate, serve, storage};
 
-/// What a subcommand does.
+/// A subcommand.
 pub(crate) struct Job {
     pub(crate) name: &'static str,
     pub(crate) command: fn(Command) -> Command,

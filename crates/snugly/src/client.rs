@@ -12,9 +12,11 @@ use percent_encoding::percent_decode_str;
 use snugly_protocol::resp::{ReplyLimits, ReplyParser, Value, encode_command};
 use url::Url;
 
+use crate::password;
+
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where a server is and how to log in: `snugly://[[user]:password@]host[:port][/database]`, or with another scheme.
+/// Address and login of a server: `snugly://[[user]:password@]host[:port][/database]`, or with another scheme.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     scheme: Scheme,
@@ -106,12 +108,6 @@ impl fmt::Debug for Target {
     }
 }
 
-/// The password where a URL has none: it lies in REDISCLI_AUTH, as for redis-cli and valkey-cli, so that it stands in no
-/// list of processes and no history of a shell.
-pub(crate) fn password_of_environment() -> Option<String> {
-    std::env::var("REDISCLI_AUTH").ok().filter(|password| !password.is_empty())
-}
-
 /// A connection that is logged in and has selected its database.
 pub struct Client {
     socket: TcpStream,
@@ -126,7 +122,11 @@ impl Client {
             "{target} is a memcached server: only `bench memory` can use one"
         );
         let mut client = Self { socket: target.open()?, parser: ReplyParser::default(), input: Vec::new() };
-        if let Some(password) = target.password.clone().or_else(password_of_environment) {
+        let password = match &target.password {
+            Some(password) => Some(password.clone()),
+            None => password::of_environment()?,
+        };
+        if let Some(password) = password {
             let user = target.user.as_deref().unwrap_or("default");
             client
                 .command(&["AUTH", user, &password])
@@ -173,7 +173,7 @@ impl Client {
         }
     }
 
-    /// What INFO says, by field.
+    /// The fields of INFO.
     pub fn info(&mut self) -> Result<HashMap<String, String>> {
         let text = match self.command(&["INFO"])? {
             Value::Bulk(text) | Value::Verbatim { text, .. } => text,

@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use snugly_catalogue::Keys;
+use snugly_codec::Dictionary;
 use snugly_codec::envelope::{self, Decoded, Envelope, EnvelopeError};
-use snugly_codec::{CodecId, Dictionary};
+use snugly_dictionaries::Keys;
 use snugly_protocol::resp::Value;
 
 use crate::client::{Client, Target};
@@ -39,34 +39,34 @@ struct Options {
     #[arg(long, conflicts_with = "source")]
     key: Option<String>,
 
-    /// File of a dictionary that values may need; those that the server publishes are found there
+    /// File of a dictionary that values may need; published ones are fetched from the server
     #[arg(long, value_name = "FILE")]
     dictionary: Vec<PathBuf>,
 
-    /// Only say how the value is stored
+    /// Only describe how the value is stored
     #[arg(long, conflicts_with_all = ["raw", "pretty"])]
     info: bool,
 
-    /// Print the bytes as they are stored, restoring nothing
+    /// Print the stored bytes without decompressing them
     #[arg(long, conflicts_with = "pretty")]
     raw: bool,
 
-    /// Lay out JSON for reading, and MessagePack as JSON, as is done on a terminal anyway
+    /// Format JSON for reading, and show MessagePack as JSON; the default on a terminal
     #[arg(long)]
     pretty: bool,
 
-    /// Restore no value longer than this
+    /// Limit of a decompressed value
     #[arg(long, value_name = "BYTES", default_value_t = envelope::DEFAULT_MAX_DECOMPRESSED_SIZE)]
     max_bytes: usize,
 }
 
 pub(crate) fn command(command: Command) -> Command {
-    Options::augment_args(command).about("Shows what a cached value holds, and how it is stored").after_help(
+    Options::augment_args(command).about("Shows the content of a cached value, and how it is stored").after_help(
         "Examples:\n  \
                snugly decode --url redis://localhost:6379 user:1\n  \
                redis-cli get user:1 | snugly decode\n  \
                snugly decode --info value.bin\n\n\
-             Exit codes: 0 shown, 1 the value could not be had, 2 wrong usage, 3 the value is damaged or its \
+             Exit codes: 0 shown, 1 the value could not be read, 2 wrong usage, 3 the value is damaged or its \
              dictionary is missing.",
     )
 }
@@ -112,7 +112,7 @@ impl Error for Undecodable {}
 /// A value as it was found.
 struct Stored {
     bytes: Vec<u8>,
-    /// Where it was found, for people.
+    /// The source of the value, for people.
     origin: String,
     key: Option<String>,
     /// The server that it came from.
@@ -178,7 +178,7 @@ fn read_key(target: &Target, key: &str) -> Result<Stored> {
     Ok(Stored { bytes, origin, key: Some(key.to_owned()), client: Some(client) })
 }
 
-/// How snugly keeps the value, in words; `None` of any other server, which knows no such command.
+/// Snugly's storage of the value, in words; `None` of any other server, which has no such command.
 fn stored_codec(client: &mut Client, key: &str) -> Option<String> {
     let Ok(Value::Array(fields)) = client.command(&["OBJECT", "COMPRESSION", key]) else { return None };
     match &fields[..] {
@@ -189,7 +189,7 @@ fn stored_codec(client: &mut Client, key: &str) -> Option<String> {
     }
 }
 
-/// How to look at one element of a key of this type.
+/// A hint at the command that reads one element of a key of this type.
 fn hint(kind: &str, key: &str) -> String {
     let command = match kind {
         "hash" => format!("HGET '{key}' FIELD"),
@@ -222,7 +222,7 @@ fn restore(options: &Options, stored: &mut Stored) -> Result<(Vec<u8>, String)> 
         // Only what has come through a file or a pipe; from a server every byte is meant.
         Some(without) if stored.client.is_none() => {
             note = "\nthe line end behind the envelope, which redis-cli adds, was left out";
-            // Where only the dictionary is missing, the value is whole and its line end no damage.
+            // If only the dictionary is missing, the value is whole and its line end no damage.
             let is_whole = |error: &EnvelopeError| error.name() == "dictionary_missing";
             decode(without, &mut value).map_err(|other| if is_whole(&other) { other } else { error })
         }
@@ -247,8 +247,9 @@ fn restore(options: &Options, stored: &mut Stored) -> Result<(Vec<u8>, String)> 
 fn describe(envelope: &Envelope<'_>) -> String {
     let backend = envelope.backend();
     match (envelope.codec(), envelope.dictionary_id()) {
-        (Some(CodecId::ZstdDictionary), Some(id)) => {
-            format!("envelope: zstd with dictionary {id} (backend {backend:02x})")
+        (Some(codec), Some(id)) if codec.needs_dictionary() => {
+            let codec = codec.without_dictionary();
+            format!("envelope: {codec} with dictionary {id} (backend {backend:02x})")
         }
         (Some(codec), _) => format!("envelope: {codec} (backend {backend:02x})"),
         (None, _) => format!("envelope: unknown backend {backend:02x}"),
@@ -262,7 +263,7 @@ const FOREIGN_FORMATS: &[(&[u8], &str)] = &[
     (&[0x1f, 0x8b], "gzip: gunzip restores it"),
 ];
 
-/// What the cache of the Go package stores where there is nothing; a byte that begins neither JSON nor MessagePack.
+/// The entry of the Go package's cache for a missing value; a byte that begins neither JSON nor MessagePack.
 const NOT_FOUND: &[u8] = &[0xc1];
 
 fn describe_plain(bytes: &[u8]) -> String {

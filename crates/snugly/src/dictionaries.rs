@@ -18,7 +18,7 @@ use crate::client::{Client, Target};
 
 #[derive(Args, Debug)]
 struct Options {
-    /// The server: snugly://[:password@]host[:port]
+    /// Address of the server: snugly://[:password@]host[:port]
     #[arg(long, default_value = "snugly://127.0.0.1", global = true)]
     url: Target,
 
@@ -30,44 +30,44 @@ struct Options {
 enum Task {
     /// Lists all dictionaries
     List {
-        /// List the classes of values instead, those without a dictionary too
+        /// List the classes of values instead, also classes without a dictionary
         #[arg(long)]
         classes: bool,
     },
-    /// Shows everything about one
+    /// Shows everything about one dictionary
     Show {
-        /// The dictionary, as `list` numbers them
+        /// Number of the dictionary, as `list` shows it
         number: u32,
     },
-    /// Trains dictionaries with some of the values that are stored; they are used if they are worth their memory
+    /// Trains dictionaries with some of the stored values; they are used if they are worth their memory
     Train {
-        /// For keys of this pattern only, written exactly as `list --classes` shows it, such as 'user:*'
+        /// Pattern of the keys to train for, exactly as `list --classes` shows it, such as 'user:*'
         pattern: Option<String>,
     },
-    /// Writes a dictionary, as zstd's own tools know it; it holds fragments of values
+    /// Writes a dictionary in the format of zstd's own tools; it holds fragments of values
     Export {
-        /// The dictionary, as `list` numbers them
+        /// Number of the dictionary, as `list` shows it
         number: u32,
-        /// A file that is made, for nobody else to read; standard output if it is left out
+        /// New file, which only you can read; standard output if it is left out
         file: Option<PathBuf>,
-        /// Write over the file if it is there already
+        /// Overwrite an existing file
         #[arg(long)]
         force: bool,
     },
-    /// Uses a dictionary that was exported from another server; whether it suits the values here is not checked
+    /// Uses a dictionary that was exported from another server, without checking that it suits the values here
     Import {
-        /// The file that `export` has written
+        /// File that `export` has written
         file: PathBuf,
-        /// The keys that it is for, such as 'user:*'
+        /// Pattern of the keys that it is for, such as 'user:*'
         #[arg(long)]
         pattern: String,
-        /// The length of a typical value, in bytes; it is used for all values of about this length
+        /// Length of a typical value, in bytes; the dictionary is used for all values of about this length
         #[arg(long, value_name = "BYTES")]
         length: usize,
     },
-    /// Ends the use of a dictionary; values that need it are encoded anew first, and another one may be learned
+    /// Ends the use of a dictionary; values that need it are re-encoded first, and another one may be learned
     Forget {
-        /// The dictionary, as `list` numbers them
+        /// Number of the dictionary, as `list` shows it
         number: u32,
     },
 }
@@ -110,7 +110,7 @@ fn ask<A: AsRef<[u8]>>(client: &mut Client, args: &[A]) -> Result<Value> {
     bail!("{}", text.strip_prefix("ERR ").unwrap_or(&text))
 }
 
-/// What the server tells of a dictionary or a class, by name.
+/// The server's fields of a dictionary or a class, by name.
 struct Row(Vec<(Value, Value)>);
 
 fn rows(client: &mut Client, subcommand: &str) -> Result<Vec<Row>> {
@@ -189,7 +189,7 @@ impl Row {
         if self.is_imported()? { Ok("imported".to_owned()) } else { self.count("samples") }
     }
 
-    /// How long ago it was made, by the clock of this machine.
+    /// Time since it was made, by the clock of this machine.
     fn age(&self) -> Result<String> {
         let made = UNIX_EPOCH + Duration::from_millis(self.number("trained_at")?);
         let age = SystemTime::now().duration_since(made).unwrap_or_default();

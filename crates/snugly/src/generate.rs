@@ -17,7 +17,7 @@ pub(crate) fn completions_command(command: Command) -> Command {
         .arg(
             Arg::new("shell")
                 .value_name("SHELL")
-                .help("The shell to complete for")
+                .help("Shell to complete for")
                 .required(true)
                 .value_parser(value_parser!(Shell)),
         )
@@ -37,7 +37,7 @@ pub(crate) fn man_command(command: Command) -> Command {
         .arg(
             Arg::new("folder")
                 .value_name("FOLDER")
-                .help("Where the pages go; made if it does not exist")
+                .help("Folder for the pages; made if it does not exist")
                 .required(true)
                 .value_parser(value_parser!(PathBuf)),
         )

@@ -1,22 +1,26 @@
 //! `snugly serve`: settings from flags and environment, a banner, and the server until a signal ends it.
 
+use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use anyhow::{Context as _, Result};
-use clap::builder::UnknownArgumentValueParser;
+use anyhow::{Context as _, Result, ensure};
+use clap::builder::{PossibleValue, TypedValueParser, UnknownArgumentValueParser};
 use clap::{Arg, ArgMatches, Command};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use snugly_codec::Choice;
 use snugly_server::{Configuration, Durability, LoadError, SETTINGS, Server, Setting, StartError};
 use tracing::{info, warn};
+use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 
 use crate::allocator::JEMALLOC;
 use crate::open_files;
+use crate::password;
 use crate::start;
 
 pub(crate) fn command(command: Command) -> Command {
@@ -40,7 +44,10 @@ const VALKEY_NAMES: &[(&str, &str)] = &[
     ("maxmemory", "use --max-memory BYTES"),
     ("maxmemory-clients", "use --max-memory-clients BYTES"),
     ("maxmemory-policy", "use --max-memory-policy POLICY"),
-    ("requirepass", "use --password PASSWORD, or SNUGLY_PASSWORD in the environment, which nobody else sees"),
+    (
+        "requirepass",
+        "use --password-file FILE, or --password PASSWORD, which everybody sees in the list of processes",
+    ),
     (
         "save",
         "snugly saves nothing by itself: to keep everything on disk use --storage FOLDER, or ask for SAVE",
@@ -69,9 +76,32 @@ fn argument(setting: &'static Setting) -> Arg {
         .default_value(setting.default)
         .help(setting.help)
         .allow_hyphen_values(true)
-        .value_parser(|text: &str| {
-            (setting.set)(&mut Configuration::default(), text).map(|()| text.to_owned())
-        })
+        .value_parser(ValueOf(setting))
+        .hide_possible_values(true)
+}
+
+/// Reads the value of a setting, and tells the shell which ones there are.
+#[derive(Clone, Copy)]
+struct ValueOf(&'static Setting);
+
+impl TypedValueParser for ValueOf {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        let check = |text: &str| (self.0.set)(&mut Configuration::default(), text).map(|()| text.to_owned());
+        check.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let values = self.0.choices();
+        (!values.is_empty())
+            .then(|| Box::new(values.into_iter().map(PossibleValue::new)) as Box<dyn Iterator<Item = _>>)
+    }
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
@@ -80,9 +110,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         let value = matches.get_one::<String>(setting.name).expect("every setting has a default");
         (setting.set)(&mut configuration, value).map_err(anyhow::Error::msg)?;
     }
+    take_password(&mut configuration)?;
+    let (mut log, _written_at_the_end) = log();
     tracing_subscriber::fmt()
         .with_max_level(configuration.log_level)
-        .with_writer(std::io::stderr)
+        .with_writer(log.clone())
         .with_ansi(std::io::stderr().is_terminal() && !asks_for_no_color())
         // Else it would complain of a log that cannot be written on the log, and panic.
         .log_internal_errors(false)
@@ -105,8 +137,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         }
         started => started?,
     };
-    // As with the log, nobody may be there to read it.
-    let _ = std::io::stderr().write_all(banner(running.server(), compression).as_bytes());
+    let _ = log.write_all(banner(running.server(), compression).as_bytes());
 
     let server = running.server().clone();
     let follow_signals = move || {
@@ -126,6 +157,29 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     thread.context("the system refuses a thread that waits for signals; raise the limits of the process")?;
     running.wait()?;
     info!("stopped");
+    Ok(())
+}
+
+/// Lines of the log that wait for a reader; further ones are dropped.
+const MOST_LOG_LINES: usize = 4096;
+
+/// Standard error, written by a thread of its own: a reader that is gone or stuck holds up nobody who logs. Dropping the
+/// guard writes the lines that wait, for about a second at most.
+fn log() -> (NonBlocking, WorkerGuard) {
+    let builder = NonBlockingBuilder::default().thread_name("log").buffered_lines_limit(MOST_LOG_LINES);
+    builder.lossy(true).finish(std::io::stderr())
+}
+
+/// Takes the password from its file, if it is in one.
+fn take_password(configuration: &mut Configuration) -> Result<()> {
+    if configuration.password_file.is_empty() {
+        return Ok(());
+    }
+    ensure!(
+        configuration.password.is_empty(),
+        "--password and --password-file are two passwords: give one of them"
+    );
+    configuration.password = password::read(Path::new(&configuration.password_file))?;
     Ok(())
 }
 
@@ -151,9 +205,14 @@ fn warn_if_open(configuration: &Configuration) {
     let mut hosts = configuration.bind.split([' ', ',']).filter(|host| !host.is_empty());
     if configuration.password.is_empty() && hosts.any(|host| !is_local(host)) {
         match configuration.protected_mode {
-            true => warn!("there is no password, so only clients on this machine are served: set --password"),
+            true => {
+                warn!("there is no password, so only clients on this machine are served: set --password-file")
+            }
             false => {
-                warn!("whoever reaches {} can read and change everything: set --password", configuration.bind)
+                warn!(
+                    "whoever reaches {} can read and change everything: set --password-file",
+                    configuration.bind
+                )
             }
         }
     }
@@ -163,10 +222,10 @@ fn addresses(addresses: &[SocketAddr]) -> String {
     addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What will happen to values, in words.
+/// The treatment of values, in words.
 fn banner(server: &Server, compression: Choice) -> String {
     let configuration = server.configuration();
-    let values = match compression.algorithm().name() {
+    let values = match compression.codec().name() {
         "none" => "Values are stored as they are (--compression none).".to_owned(),
         codec => format!(
             "Values of {} bytes and more are compressed with {codec} level {}; shorter ones, and those that would \
@@ -197,7 +256,7 @@ fn banner(server: &Server, compression: Choice) -> String {
             match durability {
                 Durability::Fsync => "a write is answered when it is on the disk".to_owned(),
                 Durability::Batched => {
-                    format!("a write is on the disk {} ms after its answer", configuration.commit_interval)
+                    format!("a kill loses the writes of {} ms at most", configuration.commit_interval)
                 }
                 Durability::None => "when writes are on the disk is up to the system".to_owned(),
             }

@@ -1,4 +1,4 @@
-//! What `snugly serve` refuses before it starts, because it would not do what was meant.
+//! Checks before `snugly serve` starts: refuses options that would not do what was meant.
 
 use std::ffi::OsString;
 

@@ -11,7 +11,7 @@ fn path_argument() -> Arg {
         .value_name("FOLDER")
         .required(true)
         .value_parser(value_parser!(PathBuf))
-        .help("The store's folder, as given to `snugly serve --storage`")
+        .help("Folder of the store, as given to `snugly serve --storage`")
 }
 
 fn path(matches: &ArgMatches) -> &PathBuf {
@@ -29,7 +29,7 @@ pub(crate) fn check_command(command: Command) -> Command {
         .about("Verifies a store on disk: every page and checksum, and that keys, expiries and accounting agree")
         .after_help(
             "Changes nothing, and works on a copy that cannot be written. No server may have the store open. Exits with 1 if \
-             something is wrong; snugly repair then makes a new store of what is not.",
+             something is wrong; snugly repair then makes a new store of the rest.",
         )
         .arg(path_argument())
 }
@@ -97,11 +97,11 @@ pub(crate) fn check(matches: &ArgMatches) -> Result<()> {
 
 pub(crate) fn repair_command(command: Command) -> Command {
     command
-        .about("Makes a new store of what can be read of a damaged one, and says what is lost")
+        .about("Makes a new store from the readable parts of a damaged one, and reports the losses")
         .after_help(
-            "Changes nothing in FOLDER; NEW must be empty or not be there. No server may have the store open. Values that are \
-             not whole, and all that stands on damaged pages, are left out; a list of which a part is damaged is left out as a \
-             whole. Start the server with --storage NEW afterwards.",
+            "Changes nothing in FOLDER; NEW must be empty or not exist. No server may have the store open. Incomplete values \
+             and everything on damaged pages are left out; a list with a damaged part is left out as a whole. \
+             Start the server with --storage NEW afterwards.",
         )
         .arg(path_argument())
         .arg(
@@ -109,7 +109,7 @@ pub(crate) fn repair_command(command: Command) -> Command {
                 .value_name("NEW")
                 .required(true)
                 .value_parser(value_parser!(PathBuf))
-                .help("The folder of the new store"),
+                .help("Folder of the new store"),
         )
 }
 
@@ -144,9 +144,9 @@ pub(crate) fn repair(matches: &ArgMatches) -> Result<()> {
 
 pub(crate) fn compact_command(command: Command) -> Command {
     command
-        .about("Rewrites a store on disk without gaps, so that its file becomes as small as it can be")
+        .about("Rewrites a store on disk without gaps, so that its file becomes as small as possible")
         .after_help(
-            "A file keeps the size that it once had, and uses what has become free in it again. No server may have the \
+            "A file never shrinks by itself, but reuses free space. No server may have the \
              store open. Needs room for a second file while it works.",
         )
         .arg(path_argument())

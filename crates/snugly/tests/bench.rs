@@ -4,6 +4,8 @@ mod support;
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use snugly_protocol::resp::Value;
 use support::{Server, snugly, stderr, stdout};
@@ -61,6 +63,31 @@ fn writes_and_reads_are_measured_and_read_back() {
             ["p50_us", "p95_us", "p99_us", "p99_9_us", "max_us"].map(|column| number(row, column));
         assert!(latencies[0] > 0.0 && latencies.is_sorted(), "{latencies:?}");
     }
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    let valkey = Server::valkey(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.csv");
+    let running = Command::new(env!("CARGO_BIN_EXE_snugly"))
+        .args(["bench", "server", "--url", &valkey.url(), "--duration", "3600", "--keys", "500", "--verify"])
+        .args(["--csv", path.to_str().unwrap()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while valkey.command(&[b"DBSIZE"]) == Value::Integer(0) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap().success());
+    let output = running.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("Ctrl-C: this is what was measured"), "{}", stderr(&output));
+    assert!(stdout(&output).contains("requests/s"), "{}", stdout(&output));
+    let rows = rows(&path);
+    assert_eq!(rows.iter().map(|row| row["test"].as_str()).collect::<Vec<_>>(), ["set"]);
+    assert!(number(&rows[0], "requests") > 0.0);
 }
 
 #[test]
@@ -178,7 +205,7 @@ fn the_memory_of_a_value_is_its_bytes_and_some_overhead() {
 #[cfg(feature = "zstd")]
 #[test]
 fn compressed_values_take_less_memory_than_their_bytes_in_snugly() {
-    // What a training takes in passing is not what values take.
+    // Transient memory of a training is not memory of values.
     let server = Server::snugly(&["--compression", "zstd", "--dictionaries", "no"]);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("memory.csv");

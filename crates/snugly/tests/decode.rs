@@ -37,9 +37,15 @@ fn a_value_that_needs_a_dictionary_finds_it_in_the_servers_catalogue_or_in_a_fil
         })
         .collect();
     let dictionary = Dictionary::train(&samples, 8 << 10).unwrap();
-    let options = Options { choice: Choice::new("zstd", None, 32).unwrap(), ..Options::default() };
+    for codec in ["zstd", "lz4"] {
+        finds_the_dictionary(codec, &dictionary, &samples);
+    }
+}
+
+fn finds_the_dictionary(codec: &str, dictionary: &Dictionary, samples: &[String]) {
+    let options = Options { choice: Choice::new(codec, None, 32).unwrap(), ..Options::default() };
     let mut stored = Vec::new();
-    encode_with(&options, Some(&dictionary), samples[7].as_bytes(), &mut stored);
+    encode_with(&options, Some(dictionary), samples[7].as_bytes(), &mut stored);
     let valkey = Server::valkey(&[]);
     valkey.command(&[b"SET", b"user:7", &stored]);
 
@@ -64,6 +70,8 @@ fn a_value_that_needs_a_dictionary_finds_it_in_the_servers_catalogue_or_in_a_fil
     valkey.command(&[b"SET", key.as_bytes(), dictionary.bytes()]);
     let found = snugly(&["decode", "--url", &valkey.url(), "user:7"], b"");
     assert_eq!(stdout(&found), samples[7], "{}", stderr(&found));
+    let description = format!("envelope: {codec} with dictionary {}", dictionary.id());
+    assert!(stderr(&found).contains(&description), "{}", stderr(&found));
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let value = session.get(DATABASE, b"latest")?.expect("it was just written");
     let mut bytes = Vec::new();
     session.read(&value, &mut bytes)?;
-    let codec = value.record().codec();
+    let codec = value.record().expect("a string has a record").codec();
     println!("{} bytes take {} with key and overhead, by {codec}", bytes.len(), value.memory());
 
     // A session never shows a key whose time has come. Calling this now and then gives their memory back.

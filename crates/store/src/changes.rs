@@ -1,18 +1,20 @@
-//! Who is told of changes: every change to a key passes here, under the lock of its shard.
+//! Notification of changes: every change to a key passes here, under the lock of its shard, on its way to the
+//! disk tier and to the observer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::disk::change::{Change, Item};
 use crate::disk::dictionary::DictionaryRow;
-use crate::disk::queue::{Change, Group, Item};
+use crate::disk::queue::Group;
 use crate::disk::row::Generation;
 use crate::disk::{Disk, LoadMark};
-use crate::memory::entry::EntryRef;
+use crate::entry::EntryRef;
 
-/// Is told that keys have changed, by whomever: written, deleted, expired, evicted, given another expiry.
+/// Receives every change of a key: written, deleted, expired, evicted, or given another expiry.
 ///
-/// It is called while the key's shard is locked, so that nobody sees the change earlier than the observer. It must be
-/// quick and must not use the store.
+/// Called while the key's shard is locked, so that no reader sees the change before the observer does. It
+/// must be quick and must not use the store.
 pub trait Observer: Send + Sync {
     /// A key has changed.
     fn changed(&self, database: usize, key: &[u8]);
@@ -21,14 +23,14 @@ pub trait Observer: Send + Sync {
     fn flushed(&self, database: Option<usize>);
 }
 
-/// Where the shards report what changes. Cloning it copies a pointer.
+/// The listeners that shards report changes to. Cloning copies a pointer.
 #[derive(Clone)]
 pub(crate) struct Changes(Arc<Listeners>);
 
 struct Listeners {
     observer: Option<Arc<dyn Observer>>,
     disk: Option<Disk>,
-    /// What the databases are called on disk. They change while all shards are locked.
+    /// The databases' generations on disk. They change while all shards are locked.
     generations: Box<[AtomicU32]>,
 }
 
@@ -55,7 +57,7 @@ impl Changes {
         self.0.generations.iter().position(|number| number.load(Ordering::Relaxed) == generation)
     }
 
-    /// A key has a new entry, perhaps a tombstone, or its entry a new expiry.
+    /// Reports a new entry of a key, perhaps a tombstone, or a new expiry of its entry.
     pub(crate) fn written(&self, database: usize, entry: EntryRef<'_>) {
         if let Some(observer) = &self.0.observer {
             observer.changed(database, entry.key());
@@ -65,11 +67,32 @@ impl Changes {
         }
     }
 
-    /// A key has the same value as before, encoded differently: for the disk that is a change, and for nobody else.
-    pub(crate) fn encoded_anew(&self, database: usize, entry: EntryRef<'_>) {
+    /// Reports that a key's unchanged value was re-encoded, which is a change for the disk only.
+    pub(crate) fn reencoded(&self, database: usize, entry: EntryRef<'_>) {
         if let Some(disk) = &self.0.disk {
             disk.queue().push(self.change(database, entry));
         }
+    }
+
+    /// Changes part of a draft in place if possible (see [`EntryRef::edit`]); returns whether it did. The
+    /// caller holds the lock of the key's shard, and nothing borrowed from the draft's value.
+    pub(crate) fn edit(&self, database: usize, entry: EntryRef<'_>, offset: usize, bytes: &[u8]) -> bool {
+        let is_edited = match &self.0.disk {
+            Some(disk) => disk.queue().edit(entry, offset, bytes),
+            // SAFETY: the caller has the lock of the shard, and there is no queue.
+            None => unsafe { entry.edit(offset, bytes) },
+        };
+        if !is_edited {
+            return false;
+        }
+        if let Some(observer) = &self.0.observer {
+            observer.changed(database, entry.key());
+        }
+        // A change that already waits for the disk is written as the draft is then.
+        if let Some(disk) = self.0.disk.as_ref().filter(|_| !entry.is_queued()) {
+            disk.queue().push(self.change(database, entry));
+        }
+        true
     }
 
     fn change(&self, database: usize, entry: EntryRef<'_>) -> Item {
@@ -82,7 +105,8 @@ impl Changes {
         })
     }
 
-    /// A dictionary is new, before any record needs it, or no record will need it any more.
+    /// Reports a new dictionary, before any record needs it, or with `None` one that no record will need any
+    /// more.
     pub(crate) fn dictionary(&self, number: u32, row: Option<&DictionaryRow>) {
         if let Some(disk) = &self.0.disk {
             let row = row.map(|row| Arc::from(row.encode()));
@@ -90,29 +114,29 @@ impl Changes {
         }
     }
 
-    /// New values are encoded with these dictionaries from now on.
+    /// Reports the dictionaries that new values are encoded with from now on.
     pub(crate) fn active_dictionaries(&self, numbers: impl Iterator<Item = u32>) {
         if let Some(disk) = &self.0.disk {
             disk.queue().push(Item::ActiveDictionaries(numbers.collect()));
         }
     }
 
-    /// This is how far the store has been loaded from a file, behind all changes so far and in front of those to come.
+    /// Reports the progress of loading from a file, between all changes so far and those to come.
     pub(crate) fn load_mark(&self, mark: Option<&LoadMark>) {
         if let Some(disk) = &self.0.disk {
             disk.queue().push(Item::Load(mark.map(|mark| mark.encode().into())));
         }
     }
 
-    /// A key has gone from where it was; the disk knows already, or has never known it.
+    /// Reports that a key has gone from its database; the disk knows already, or has never known it.
     pub(crate) fn gone(&self, database: usize, key: &[u8]) {
         if let Some(observer) = &self.0.observer {
             observer.changed(database, key);
         }
     }
 
-    /// A database was emptied, or all of them, which on disk ends the use of all dictionaries as well. The caller has all
-    /// shards.
+    /// Reports that one database was emptied, or all of them, which on disk ends the use of all dictionaries
+    /// as well. The caller has all shards.
     pub(crate) fn flushed(&self, database: Option<usize>) {
         if let Some(observer) = &self.0.observer {
             observer.flushed(database);
@@ -127,7 +151,7 @@ impl Changes {
         self.renamed(database.is_none());
     }
 
-    /// Two databases were exchanged. The caller has all shards.
+    /// Reports that two databases were exchanged. The caller has all shards.
     pub(crate) fn swapped(&self, first: usize, second: usize) {
         if let Some(observer) = &self.0.observer {
             observer.flushed(Some(first));

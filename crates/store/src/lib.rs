@@ -1,4 +1,4 @@
-//! Where values live: an embedded cache store that keeps every value compressed.
+//! An embedded cache store that keeps every value compressed.
 //!
 //! ```
 //! use snugly_store::{Choice, Condition, Config, Expiry, Store};
@@ -16,61 +16,77 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Store`] is shared; each thread works through a [`Session`] of its own, which encodes before a shard is locked
-//! and decodes after it is let go. Keys expire lazily and by [`Store::expire_due`]; when `max_memory` is reached, keys
-//! are evicted by an [`EvictionPolicy`]. In memory there is no background thread: whoever embeds the store calls
-//! `expire_due` and [`Store::defragment`] now and then, and a [`DictionaryTender`] if values that are alike shall share
-//! dictionaries.
+//! A [`Store`] is shared; each thread works through a [`Session`] of its own, which encodes before a shard is
+//! locked and decodes after it is released. Keys expire lazily and by [`Store::expire_due`]; when
+//! `max_memory` is reached, keys are evicted by an [`EvictionPolicy`]. In memory there is no background
+//! thread: the embedding program calls `expire_due` and [`Store::defragment`] now and then, and runs a
+//! [`StoreMaintenance`] for dictionaries that similar values share.
 //!
-//! [`Store::open`] keeps everything on disk as well, where one thread commits in groups: a write is on disk when
-//! [`Store::durable`] says so, and at the latest after [`Storage::commit_interval`]. Memory then holds what is used.
+//! [`Store::open`] keeps everything on disk as well, where one thread commits in groups: a write is on disk
+//! when [`Store::durable`] says so, and at the latest after [`Storage::commit_interval`]. Memory then holds
+//! the values in use.
 //!
-//! - `session`: a thread's way in; `store`: what sessions share; `tiers`: where memory and disk meet
+//! - `session`: a thread's operations; `store`: state that sessions share; `tiers`: lookups across memory and
+//!   disk
 //! - `memory`: entries in shards; `disk`: rows in a file
-//! - `dictionaries`: what values that are alike have in common; `upkeep`: what is done for them in the background
-//! - `packing`: records that nobody uses, at a stronger level
-//! - `quicklist`: lists, in compressed nodes
-//! - `changes`: who is told of them
+//! - `dictionaries`: dictionaries for values that are alike; `maintenance`: background training, re-encoding
+//!   and recompression
+//! - `recompression`: state of the recompression of cold records at a stronger level
+//! - `values`: kinds of values, and collections: lists, in compressed nodes
+//! - `changes`: notification of changes
 //!
-//! The crate knows keys, databases, expiry, eviction and budgets. It does not know commands, protocols or sockets.
+//! The crate knows keys, databases, expiry, eviction and budgets. It must not know commands, protocols or
+//! sockets.
 
 mod changes;
+mod clock;
 mod dictionaries;
+mod dictionary_refs;
 mod disk;
+mod drafts;
+mod entry;
+mod error;
+mod eviction;
 mod hash;
+mod key;
+mod maintenance;
 mod memory;
-mod packing;
-mod quicklist;
+mod recompression;
 mod session;
+mod settings;
+mod slab;
 mod store;
 mod tiers;
-mod upkeep;
+mod values;
 
 pub use changes::Observer;
-pub use dictionaries::{
-    ClassStats, DictionaryError, DictionarySettings, DictionaryStats, KeyPredicate, SampleStats,
-};
+pub use clock::system_time;
+pub use dictionaries::{ClassStats, DictionaryError, DictionaryStats, KeyPredicate, SampleStats};
 #[cfg(fuzzing)]
 pub use disk::parse_anything;
 pub use disk::{
     CheckReport, DiskStats, Durability, LoadMark, MIN_MAX_DISK, OpenError, RepairReport, Storage, check,
     compact, repair,
 };
-pub use memory::entry::MAX_KEY_LEN;
-pub use memory::eviction::EvictionPolicy;
-pub use memory::slab::SlabStats;
-pub use memory::{allocation_size, entry_allocation_size};
-pub use packing::{PackingSettings, PackingStats};
-pub use quicklist::{End, Fill, ListTotals};
+pub use drafts::DraftStats;
+pub use entry::MAX_KEY_LEN;
+pub use error::StoreError;
+pub use eviction::EvictionPolicy;
+pub use maintenance::StoreMaintenance;
+pub use recompression::RecompressionStats;
 pub use session::{
-    Condition, Elements, ExpireConditions, ExpireOutcome, Expiry, Inserted, KeptValue, ListSet, ListSettings,
-    ListStats, ManyCondition, Search, Session, SetOutcome, StoreError, Ticket, Usage, Value,
+    Condition, Elements, ExpireConditions, ExpireOutcome, Expiry, Inserted, KeptElements, KeptValue, ListSet,
+    ListStats, ManyCondition, Popped, Search, Session, SetOutcome, Usage, Value,
 };
+pub use settings::{
+    DEFAULT_MAX_KEY_LEN, DEFAULT_MAX_VALUE_LEN, DictionarySettings, ListSettings, RecompressionSettings,
+    Settings,
+};
+pub use slab::{SlabStats, allocation_size, entry_allocation_size};
 pub use snugly_codec::{Choice, Counters, Record, Snapshot};
 pub use snugly_learning::{Band, Decision, Goal, Measured};
 pub use snugly_listpack::Element;
-pub use store::{
-    Config, DEFAULT_DATABASES, DEFAULT_MAX_KEY_LEN, DEFAULT_MAX_VALUE_LEN, DatabaseStats, Flushed, Settings,
-    Stats, Store, system_time,
-};
-pub use upkeep::DictionaryTender;
+pub use store::{Config, DEFAULT_DATABASES, DatabaseStats, Flushed, Stats, Store, Ticket};
+pub use values::Kind;
+pub use values::collection::CollectionTotals;
+pub use values::quicklist::{End, Fill};

@@ -1,133 +1,55 @@
-//! The store: keyspace, settings, and the counters of every session.
+//! The store: keyspace, settings, and the counters of every session. It must not know how a session does its
+//! work.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
-use snugly_codec::{Choice, CodecId, Counters, Snapshot};
-use snugly_learning::{Decision, Goal};
+use snugly_codec::{Choice, Counters, Snapshot};
+use snugly_learning::Decision;
 
 use crate::changes::{Changes, Observer};
+use crate::clock::system_time;
+use crate::dictionaries::lists::LISTS;
 use crate::dictionaries::{
-    ClassStats, Dictionaries, DictionaryError, DictionarySettings, DictionaryStats, Imported, KeyPredicate,
-    SampleStats,
+    ClassStats, Dictionaries, DictionaryError, DictionaryStats, Imported, KeyPredicate, SampleStats,
 };
 use crate::disk::{Disk, DiskStats, Durability, LoadMark, OpenError, Storage};
+use crate::drafts::{DraftStats, Drafts};
+use crate::error::StoreError;
 use crate::hash::HashKey;
 use crate::memory::database::Database;
-use crate::memory::eviction::EvictionPolicy;
 use crate::memory::keyspace::{Keyspace, SHARD_BYTES};
-use crate::memory::slab::{SLAB, SlabStats};
-use crate::packing::{PackingCounters, PackingSettings, PackingStats};
-use crate::quicklist::ListTotals;
-use crate::quicklist::decoded::DecodedNodes;
-use crate::quicklist::edited::EditedNodes;
-use crate::session::{ListSettings, Session, StoreError, Ticket};
-use crate::upkeep::DictionaryTender;
+use crate::recompression::{RecompressionCounters, RecompressionStats};
+use crate::settings::Settings;
+use crate::slab::{SLAB, SlabStats};
+use crate::values::Kind;
+use crate::values::collection::CollectionTotals;
+use crate::values::quicklist::dirty_nodes::DirtyNodes;
+use crate::values::quicklist::node_cache::NodeCache;
 
-/// What is fixed for a store's life.
+/// Parameters that are fixed for a store's life.
 #[derive(Clone)]
 pub struct Config {
-    /// How many numbered databases there are; default 16.
+    /// Number of databases; default 16.
     pub databases: usize,
-    /// Into how many parts, each with a lock of its own, the keyspace is split: a power of two up to 2^20. By
-    /// default it follows `max_memory`, so that a shard holds some hundreds to thousands of keys.
+    /// Number of parts, each with a lock of its own, into which the keyspace is split: a power of two up to
+    /// 2^20. By default it follows `max_memory`, so that a shard holds some hundreds to thousands of keys.
     pub shards: Option<usize>,
-    /// Who is told of every change; nobody by default.
+    /// Observer of every change; none by default.
     pub observer: Option<Arc<dyn Observer>>,
-    /// What can be changed later.
+    /// Settings that can be changed later.
     pub settings: Settings,
 }
 
-/// What can be changed while the store is in use ([`Store::change_settings`]).
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// How values are compressed. Changing it changes new writes only.
-    pub compression: Choice,
-    /// What codec and level are chosen for by class of keys, instead, once there is something to choose from. None (the
-    /// default) chooses nothing.
-    pub goal: Option<Goal>,
-    /// Bytes that keys, values and their overhead may take in memory; 0 (the default) is no limit.
-    pub max_memory: u64,
-    /// What happens when a write needs more than that.
-    pub eviction: EvictionPolicy,
-    /// The longest key, in bytes, up to [`MAX_KEY_LEN`](crate::MAX_KEY_LEN); default 64 KiB.
-    pub max_key_len: usize,
-    /// The longest value, in bytes before compression; default 512 MiB.
-    pub max_value_len: usize,
-    /// How dictionaries are made, while a [`DictionaryTender`] does it.
-    pub dictionaries: DictionarySettings,
-    /// What becomes of records that nobody uses, while a [`DictionaryTender`] does it.
-    pub packing: PackingSettings,
-    /// How lists are laid out and compressed. Changing it changes what is written to lists from then on.
-    pub lists: ListSettings,
-}
-
-/// The longest key by default, in bytes.
-pub const DEFAULT_MAX_KEY_LEN: usize = 64 << 10;
-/// The longest value by default, in bytes.
-pub const DEFAULT_MAX_VALUE_LEN: usize = 512 << 20;
-/// How many databases there are by default.
+/// Default number of databases.
 pub const DEFAULT_DATABASES: usize = 16;
 
-impl Settings {
-    /// Defaults, with values compressed as `compression` says.
-    pub fn new(compression: Choice) -> Settings {
-        Settings {
-            compression,
-            goal: None,
-            max_memory: 0,
-            eviction: EvictionPolicy::NoEviction,
-            max_key_len: DEFAULT_MAX_KEY_LEN,
-            max_value_len: DEFAULT_MAX_VALUE_LEN,
-            dictionaries: DictionarySettings::default(),
-            packing: PackingSettings::default(),
-            lists: ListSettings::default(),
-        }
-    }
-
-    /// Whether new values or nodes of lists are encoded with dictionaries: that takes zstd.
-    pub fn uses_dictionaries(&self) -> bool {
-        self.values_use_dictionaries() || self.lists_use_dictionaries()
-    }
-
-    pub(crate) fn values_use_dictionaries(&self) -> bool {
-        self.dictionaries.enabled
-            && (self.goal.is_some() || self.compression.algorithm().id() == CodecId::Zstd)
-    }
-
-    pub(crate) fn lists_use_dictionaries(&self) -> bool {
-        let codec = self.lists.node_codec().map(|codec| codec.algorithm().id());
-        self.dictionaries.enabled && codec == Some(CodecId::Zstd)
-    }
-
-    /// What records are encoded with that nobody uses: nothing else where it is switched off, speed is the goal, or this
-    /// build has no zstd of that level.
-    pub(crate) fn packs_with(&self) -> Option<Choice> {
-        let is_wanted = self.packing.after > 0 && self.goal != Some(Goal::Speed);
-        Choice::new("zstd", Some(self.packing.level), 0).ok().filter(|_| is_wanted)
-    }
-
-    /// Whether values or nodes of lists are sampled.
-    pub fn learns(&self) -> bool {
-        self.learns_from_values() || self.learns_from_lists()
-    }
-
-    pub(crate) fn learns_from_values(&self) -> bool {
-        self.goal.is_some() || self.values_use_dictionaries() && self.dictionaries.trains
-    }
-
-    pub(crate) fn learns_from_lists(&self) -> bool {
-        self.lists_use_dictionaries() && self.dictionaries.trains
-    }
-}
-
 impl Config {
-    /// Defaults, with values compressed as `compression` says.
+    /// Creates a default configuration with this compression.
     pub fn new(compression: Choice) -> Config {
         Config {
             databases: DEFAULT_DATABASES,
@@ -143,7 +65,7 @@ impl Config {
         const DEFAULT: u64 = 1 << 12;
         const LARGEST: u64 = 1 << 18;
         const BYTES_EACH: u64 = 512 << 10;
-        /// Empty shards take at most one of so many bytes of the budget.
+        /// Divisor of the budget that gives the most bytes of empty shards.
         const EMPTY_SHARE: u64 = 16;
         let by_memory = match self.settings.max_memory {
             0 => DEFAULT,
@@ -157,21 +79,22 @@ impl Config {
     }
 }
 
-/// A store that any number of threads share, each through a [`Session`] of its own.
+/// A store that any number of threads share, each through a [`Session`](crate::Session) of its own.
 pub struct Store {
     pub(crate) keyspace: Arc<Keyspace>,
     pub(crate) changes: Changes,
     pub(crate) dictionaries: Dictionaries,
-    pub(crate) packing: PackingCounters,
-    pub(crate) decoded: DecodedNodes,
-    pub(crate) edited: EditedNodes,
+    pub(crate) recompression: RecompressionCounters,
+    pub(crate) node_cache: NodeCache,
+    pub(crate) dirty_nodes: DirtyNodes,
+    pub(crate) drafts: Drafts,
     databases: usize,
     settings: RwLock<Settings>,
     settings_version: AtomicU64,
-    counters: Mutex<Vec<Arc<SessionCounters>>>,
+    pub(crate) counters: Mutex<Vec<Arc<SessionCounters>>>,
 }
 
-/// What one session counts. Only the session writes, so there is no contention.
+/// Counters of one session. Only the session writes, so there is no contention.
 #[derive(Default)]
 pub(crate) struct SessionCounters {
     pub(crate) hits: AtomicU64,
@@ -180,7 +103,7 @@ pub(crate) struct SessionCounters {
     pub(crate) codec: Arc<Counters>,
 }
 
-/// What all sessions counted since the store was made.
+/// Sums of all sessions' counters since the store was opened.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stats {
     /// Lookups for reading that found a key.
@@ -198,7 +121,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// What was counted since an earlier moment.
+    /// Returns the difference to earlier counters.
     pub fn since(&self, earlier: &Stats) -> Stats {
         Stats {
             hits: self.hits - earlier.hits,
@@ -211,7 +134,11 @@ impl Stats {
     }
 }
 
-/// How full one database is.
+/// A write that is on its way to the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticket(pub(crate) u64);
+
+/// Size of one database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DatabaseStats {
     /// Keys, those included whose time has come but which nobody has met yet.
@@ -220,14 +147,14 @@ pub struct DatabaseStats {
     pub volatile_keys: usize,
 }
 
-/// What a flush removed. Dropping it frees the memory, which for many keys takes a while: an asynchronous flush drops
-/// it on another thread.
+/// Data removed by a flush. Dropping it frees the memory, which for many keys takes a while: an asynchronous
+/// flush drops it on another thread.
 pub struct Flushed {
     databases: Vec<Database>,
 }
 
 impl Flushed {
-    /// How many keys it holds.
+    /// Returns the number of keys removed.
     pub fn keys(&self) -> u64 {
         self.databases.iter().map(|part| part.len() as u64).sum()
     }
@@ -258,8 +185,9 @@ impl Store {
         let store = Store::with(config, hash_key, changes);
         let keyspace: Weak<Keyspace> = Arc::downgrade(&store.keyspace);
         if let Some(disk) = store.changes.disk() {
-            disk.attach(keyspace);
+            // Before the writer makes room by the policy.
             disk.follow(&store.settings());
+            disk.attach(keyspace);
             store.dictionaries.load(disk, &store.settings()).map_err(|error| disk.unreadable(&error))?;
         }
         Ok(store)
@@ -270,9 +198,10 @@ impl Store {
             keyspace: Arc::new(Keyspace::new(config.shards(), hash_key, &changes)),
             changes,
             dictionaries: Dictionaries::new(&config.settings),
-            packing: PackingCounters::default(),
-            decoded: DecodedNodes::new(config.settings.lists.cache_bytes),
-            edited: EditedNodes::default(),
+            recompression: RecompressionCounters::default(),
+            node_cache: NodeCache::new(config.settings.lists.cache_bytes),
+            dirty_nodes: DirtyNodes::default(),
+            drafts: Drafts::default(),
             databases: config.databases,
             settings: RwLock::new(config.settings),
             settings_version: AtomicU64::new(0),
@@ -289,12 +218,17 @@ impl Store {
         disk.close().map_err(|error| StoreError::Disk { reason: error.to_string() })
     }
 
-    /// When writes are answered, if there is a disk tier.
+    /// Returns the guarantee for answered writes, if there is a disk tier.
     pub fn durability(&self) -> Option<Durability> {
         Some(self.disk()?.durability())
     }
 
-    /// How the disk tier is doing, if there is one.
+    /// Returns statistics of drafts: values kept uncompressed, since they are changed or read in parts.
+    pub fn draft_stats(&self) -> DraftStats {
+        self.drafts.stats()
+    }
+
+    /// Returns statistics of the disk tier, if there is one.
     pub fn disk_stats(&self) -> Option<DiskStats> {
         Some(self.disk()?.stats())
     }
@@ -330,7 +264,7 @@ impl Store {
         }
     }
 
-    /// How far the store had been loaded from a file when it was opened; none for a store in memory.
+    /// Returns the progress of loading from a file when the store was opened; `None` for a store in memory.
     ///
     /// # Errors
     /// [`StoreError::Disk`] if it cannot be read.
@@ -345,33 +279,13 @@ impl Store {
         self.changes.load_mark(mark);
     }
 
-    /// Whether [`Store::ready_to_write`] would wait: not while commits fail, which then is the answer of writes.
+    /// Returns whether [`Store::ready_to_write`] would wait: not while commits fail, which then is the answer
+    /// of writes.
     pub fn is_behind(&self) -> bool {
         self.disk().is_some_and(Disk::is_behind)
     }
 
-    /// A session for the calling thread.
-    pub fn session(self: &Arc<Store>) -> Session {
-        let counters = Arc::<SessionCounters>::default();
-        self.counters.lock().push(counters.clone());
-        Session::new(self.clone(), counters)
-    }
-
-    /// A session whose work is not counted in [`Store::stats`].
-    pub(crate) fn uncounted_session(self: &Arc<Store>) -> Session {
-        Session::new(self.clone(), Arc::default())
-    }
-
-    /// Lets the store learn dictionaries and what to choose for a [`Settings::goal`], and pack what nobody uses
-    /// ([`Settings::packing`]), as long as the tender is asked to step on. `clock` gives the processor time of the thread that asks.
-    pub fn tend_dictionaries(
-        self: &Arc<Store>,
-        clock: impl Fn() -> Duration + Send + 'static,
-    ) -> DictionaryTender {
-        DictionaryTender::new(self, Box::new(clock))
-    }
-
-    /// The dictionaries that there are.
+    /// Returns all dictionaries.
     pub fn dictionaries(&self) -> Vec<DictionaryStats> {
         let records: BTreeMap<u32, u64> = match self.disk() {
             // A disk that cannot be read is reported where it is read for data.
@@ -380,33 +294,34 @@ impl Store {
         };
         let settings = self.settings();
         let mut stats =
-            self.dictionaries.known().stats(|number| records.get(&number).copied().unwrap_or_default());
+            self.dictionaries.set().stats(|number| records.get(&number).copied().unwrap_or_default());
         let is_used = |dictionary: &DictionaryStats| settings.uses_dictionary_for(&dictionary.pattern);
         stats.iter_mut().for_each(|dictionary| dictionary.active &= is_used(dictionary));
         stats
     }
 
-    /// The content of a dictionary, as zstd's tools know it.
+    /// Returns the content of a dictionary in the format of zstd's tools.
     pub fn dictionary_content(&self, number: u32) -> Option<Vec<u8>> {
-        Some(self.dictionaries.known().version(number)?.dictionary().bytes().to_vec())
+        Some(self.dictionaries.set().version(number)?.dictionary().bytes().to_vec())
     }
 
-    /// Has dictionaries trained with some of the values that are there: for classes of this pattern as it was learned, or
-    /// for all. Whether they are used is up to their worth. Says how many classes that concerns as yet; nothing happens
-    /// if none has the pattern. It is for a [`DictionaryTender`] to do.
+    /// Requests training from some of the existing values: of classes with this pattern as it was learned, or
+    /// of all. A dictionary is used only if it is worth it. Returns the number of classes that this concerns
+    /// so far; nothing happens if none has the pattern. That of lists, `*lists*`, counts where dictionaries
+    /// are trained for them, even if no node was seen since. A [`StoreMaintenance`](crate::StoreMaintenance) does the work.
     pub fn train_dictionaries(&self, pattern: Option<&[u8]>) -> usize {
-        self.dictionaries.train_now(pattern)
+        self.dictionaries.train_now(pattern, pattern == Some(LISTS) && self.settings().learns_from_lists())
     }
 
     /// Keeps values out of dictionaries from now on: those of these keys are not sampled nor encoded with one, and those
-    /// that are already are encoded anew. What was sampled so far is forgotten; a dictionary that is there stays, see
+    /// that are already are re-encoded. What was sampled so far is forgotten; a dictionary that is there stays, see
     /// [`Store::forget_dictionary`].
     pub fn exclude_from_dictionaries(&self, excluded: Option<KeyPredicate>) {
         self.dictionaries.exclude(excluded);
     }
 
-    /// Has no new value encoded with a dictionary, and those that are encoded anew. It goes when no value needs it, which
-    /// is for a [`DictionaryTender`] to do.
+    /// Stops encoding new and re-encoded values with a dictionary. It is dropped when no value needs it,
+    /// which is the work of a [`StoreMaintenance`](crate::StoreMaintenance).
     ///
     /// # Errors
     /// [`DictionaryError::Unknown`].
@@ -414,16 +329,17 @@ impl Store {
         self.dictionaries.forget(number, &self.changes)
     }
 
-    /// Uses a dictionary that was made elsewhere, for keys of this pattern and values of about `len` bytes; gives its number.
-    /// What it is worth is not asked at first, but what can be learned from the values here is compared with it.
+    /// Uses a dictionary that was made elsewhere, for keys of this pattern and values of about `len` bytes;
+    /// returns its number. What it is worth is not asked at first, but what can be learned from the values
+    /// here is compared with it.
     ///
-    /// A pattern has 1 to 256 bytes. It is a glob in which `*` ends a segment of the key (at `:`, `/`, `|`, `#` or the end),
-    /// and is the only special character; at the end of the pattern it stands for all that follows. `*lists*` stands for the
-    /// nodes of lists, of any length.
+    /// A pattern has 1 to 256 bytes. It is a glob in which `*` ends a segment of the key (at `:`, `/`, `|`,
+    /// `#` or the end), and is the only special character; at the end of the pattern it stands for all that
+    /// follows. `*lists*` stands for the nodes of lists, of any length.
     ///
     /// # Errors
-    /// [`DictionaryError`] if it is none, there is no room for it, the pattern is not as above, or values of this length
-    /// have none.
+    /// [`DictionaryError`] if it is none, there is no room for it, the pattern is not as above, or values of
+    /// this length have none.
     pub fn import_dictionary(
         &self,
         content: &[u8],
@@ -434,37 +350,37 @@ impl Store {
         self.dictionaries.import(&imported, &self.settings(), system_time(), &self.changes)
     }
 
-    /// What is chosen for each class, the most precise pattern first.
+    /// Returns the decision for each class, the most precise pattern first.
     pub fn decisions(&self) -> Vec<Arc<Decision>> {
-        self.dictionaries.known().decisions().iter().cloned().collect()
+        self.dictionaries.set().decisions().iter().cloned().collect()
     }
 
-    /// What is chosen for a value of `len` bytes.
+    /// Returns the decision for a value of `len` bytes.
     pub fn decision_for(&self, key: &[u8], len: usize) -> Option<Arc<Decision>> {
-        self.dictionaries.known().decision_for(key, len).cloned()
+        self.dictionaries.set().decision_for(key, len).cloned()
     }
 
-    /// The classes that are told apart at this moment, by pattern and length.
+    /// Returns the classes that are told apart at this moment, by pattern and length.
     pub fn classes(&self) -> Vec<ClassStats> {
         self.dictionaries.class_stats()
     }
 
-    /// What dictionaries are learned from.
+    /// Returns statistics of the samples for training.
     pub fn sample_stats(&self) -> SampleStats {
         self.dictionaries.sample_stats()
     }
 
-    /// What became of records that nobody uses.
-    pub fn packing_stats(&self) -> PackingStats {
-        self.packing.stats()
+    /// Returns statistics of recompression.
+    pub fn recompression_stats(&self) -> RecompressionStats {
+        self.recompression.stats()
     }
 
-    /// How many databases there are.
+    /// Returns the number of databases.
     pub fn databases(&self) -> usize {
         self.databases
     }
 
-    /// The settings in force.
+    /// Returns the settings in force.
     pub fn settings(&self) -> Settings {
         *self.settings.read()
     }
@@ -475,7 +391,7 @@ impl Store {
         self.settings_version.fetch_add(1, Ordering::Release);
         let settings = self.settings();
         self.dictionaries.follow(&settings);
-        self.decoded.limit(settings.lists.cache_bytes);
+        self.node_cache.limit(settings.lists.cache_bytes);
         if let Some(disk) = self.disk() {
             disk.follow(&settings);
         }
@@ -489,14 +405,14 @@ impl Store {
         self.settings_version.load(Ordering::Acquire)
     }
 
-    /// What the lists that are in memory take: sums that every change keeps up to date.
-    pub fn list_totals(&self) -> ListTotals {
-        self.keyspace.list_totals()
+    /// Sums over the values of a kind that are in memory and made of records, which every change keeps up to date.
+    pub fn collection_totals(&self, kind: Kind) -> CollectionTotals {
+        self.keyspace.collection_totals(kind)
     }
 
-    /// Bytes of list nodes that are kept decoded (see [`ListSettings::cache_bytes`]), beside what is used.
+    /// Bytes of list nodes that are kept decoded (see [`ListSettings::cache_bytes`](crate::ListSettings::cache_bytes)), beside what is used.
     pub fn decoded_node_bytes(&self) -> u64 {
-        self.decoded.bytes()
+        self.node_cache.bytes()
     }
 
     /// Bytes that keys, values and their overhead take in memory, as the allocator counts them.
@@ -504,7 +420,7 @@ impl Store {
         self.keyspace.used()
     }
 
-    /// How full a database is in memory.
+    /// Returns the size of a database in memory.
     pub(crate) fn memory_stats(&self, database: usize) -> DatabaseStats {
         self.keyspace.lock_each().fold(DatabaseStats::default(), |stats, shard| {
             let part = shard.existing_database(database);
@@ -533,26 +449,27 @@ impl Store {
         stats
     }
 
-    /// Removes keys whose time has come by `now` (Unix milliseconds), about `limit` at most; says how many went.
-    /// Reads never see such a key; this gives the memory back of those that nobody reads.
+    /// Removes keys that expired by `now` (Unix milliseconds), about `limit` at most; returns the number
+    /// removed. Reads never see an expired key; this frees the memory of those that are not read.
     pub fn expire_due(&self, now: u64, limit: usize) -> usize {
         self.keyspace.expire_due(now, limit)
     }
 
-    /// Says whether keys whose time has come stay in memory from now on, as long as nobody writes them: they are counted,
-    /// and whoever reads them finds nothing.
+    /// Sets whether expired keys stay in memory, as long as they are not written: they are counted, and reads
+    /// find nothing.
     pub fn keep_expired(&self, keep: bool) {
         self.keyspace.keep_expired(keep);
     }
 
-    /// Looks at about `limit` keys and moves those that stand in sparse pages to fuller ones, so that pages become empty
-    /// and go back to the system; says at how many it looked, which is none if memory is not fragmented. Writers under a memory limit do the same while they make memory more fragmented; this is
-    /// for what deletes and expiry leave behind.
+    /// Visits about `limit` keys and moves those in sparse pages to fuller ones, so that pages become empty
+    /// and go back to the system; returns the number visited, which is 0 if memory is not fragmented. Writers
+    /// under a memory limit do the same while they make memory more fragmented; this is for what deletes and
+    /// expiry leave behind.
     pub fn defragment(&self, limit: usize) -> usize {
         self.keyspace.defragment(limit)
     }
 
-    /// What the entries of all stores of the process take in memory.
+    /// Returns the memory that the entries of all stores of the process take.
     pub fn slab_stats() -> SlabStats {
         SLAB.stats()
     }
@@ -577,11 +494,7 @@ impl Store {
         }
         let mut shards: Vec<_> = self.keyspace.lock_each().collect();
         shards.iter_mut().for_each(|shard| shard.swap(first, second));
+        self.drafts.swapped(first, second);
         self.changes.swapped(first, second);
     }
-}
-
-/// The wall clock, in Unix milliseconds.
-pub fn system_time() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }

@@ -1,29 +1,31 @@
-//! Where the two tiers meet: a key that memory does not know is fetched from disk, and iteration goes over both.
+//! Lookups and iteration over both tiers: a key that memory does not know is fetched from disk.
 //!
-//! The memory tier is the truth where it knows a key: it has the newest entry, or a tombstone. Where it does not, all
-//! changes of the key are on disk.
+//! The memory tier is authoritative where it knows a key: it has the newest entry, or a tombstone. Where it
+//! does not, all changes of the key are on disk.
 
 use std::collections::HashSet;
 
 use crate::disk::row::NODES;
-use crate::disk::{Disk, DiskError, Refusal};
-use crate::memory::entry::{Access, Entry, EntryRef};
-use crate::memory::keyspace::{Locked, Place};
+use crate::disk::{Disk, DiskError, Refusal, Room};
+use crate::entry::{Access, Entry, EntryRef};
+use crate::error::StoreError;
+use crate::key::Key;
+use crate::memory::keyspace::Locked;
 use crate::memory::shard::{Look, Presence};
-use crate::packing::is_packable;
-use crate::quicklist::NodeError;
-use crate::quicklist::stored::NodeKey;
-use crate::session::StoreError;
-use crate::store::{DatabaseStats, Settings, Store};
+use crate::recompression::is_recompressible;
+use crate::settings::Settings;
+use crate::store::{DatabaseStats, Store};
+use crate::values::collection::{NodeError, NodeKey};
+use crate::values::kind::UnknownKind;
 
-/// For how long a key that was only on disk counts as unused, in seconds: it is not known.
+/// Idle time assumed for a key that was only on disk, in seconds, since the true one is not known.
 const LONG_AGO: u64 = 24 * 60 * 60;
 
 /// Times that a key is looked for on disk while others change its shard, before they are kept out of it: a large value
 /// takes longer to read than a busy shard stays as it is.
 const TRIES: usize = 3;
 
-/// Records that nobody has used for so many seconds, and that a stronger level is still to be tried on.
+/// Conditions for cold records: idle for this many seconds, and a stronger level still to be tried.
 #[derive(Clone, Copy)]
 pub(crate) struct Cold {
     pub(crate) after: u32,
@@ -32,17 +34,17 @@ pub(crate) struct Cold {
 }
 
 impl Cold {
-    /// Whether this entry is one. What comes from disk has not been used for long.
+    /// Returns whether this entry is one. What comes from disk has not been used for long.
     pub(crate) fn has(self, entry: EntryRef<'_>, now: u64) -> bool {
-        !entry.is_packed()
+        !entry.is_recompressed()
             && u64::from(entry.access().idle_seconds(now)) >= u64::from(self.after).min(LONG_AGO)
-            && is_packable(entry.record_bytes())
+            && entry.record_bytes().is_some_and(is_recompressible)
     }
 }
 
 /// Under what terms a thread looks a key up.
 #[derive(Clone, Copy)]
-pub(crate) struct Terms {
+pub(crate) struct LookupContext {
     pub(crate) settings: Settings,
     /// In Unix milliseconds.
     pub(crate) now: u64,
@@ -58,34 +60,32 @@ impl Store {
     /// Locks a key's shard once the memory tier knows the key, or its absence from disk is certain.
     pub(crate) fn resolve(
         &self,
-        database: usize,
-        place: Place,
-        key: &[u8],
-        terms: Terms,
+        key: Key<'_>,
+        terms: LookupContext,
     ) -> Result<(Locked<'_>, Presence), StoreError> {
         let mut absent_at = None;
         let mut held = Vec::new();
         let mut tries = 0;
         loop {
-            let mut shard = self.keyspace.lock(place.shard);
-            let presence = shard.locate(database, place.tag, key, terms.now);
+            let mut shard = self.keyspace.lock(key.shard());
+            let presence = shard.locate(key, terms.now);
             let Some(disk) = self.disk() else { return Ok((shard, presence)) };
-            let seen = (shard.version(), self.changes.generation(database));
+            let seen = (shard.version(), self.changes.generation(key.database));
             if presence != Presence::Unknown || absent_at == Some(seen) {
                 return Ok((shard, presence));
             }
             drop(shard);
             if tries == TRIES && held.is_empty() {
-                held = self.keyspace.hold(std::iter::once(place));
+                held = self.keyspace.hold(std::iter::once(key.hash));
                 continue;
             }
             tries += 1;
-            let loaded = disk.load(seen.1, place.hash, key, Access::written(terms.now));
-            match loaded.map_err(|error| unreadable(key, error))? {
+            let loaded = disk.load(seen.1, key.hash.hash, key.bytes, Access::written(terms.now));
+            match loaded.map_err(|error| unreadable(key.bytes, error))? {
                 Some(entry) if !entry.borrow().is_expired(terms.now) => {
                     let version = held.is_empty().then_some(seen.0);
                     let holding = terms.holding || !held.is_empty();
-                    self.promote(database, place, key, entry, version, Terms { holding, ..terms });
+                    self.promote(key, entry, version, LookupContext { holding, ..terms });
                 }
                 _ => absent_at = Some(seen),
             }
@@ -94,69 +94,58 @@ impl Store {
 
     /// Takes an entry from disk into memory as it is, unless its shard has changed since it was looked for: from
     /// `version`, if others could change it.
-    fn promote(
-        &self,
-        database: usize,
-        place: Place,
-        key: &[u8],
-        entry: Entry,
-        version: Option<u64>,
-        terms: Terms,
-    ) {
+    fn promote(&self, key: Key<'_>, entry: Entry, version: Option<u64>, terms: LookupContext) {
         let Settings { max_memory, eviction, .. } = terms.settings;
         if max_memory > 0 {
             let need = entry.borrow().allocation_size() as u64;
             self.keyspace.make_room(eviction, max_memory, need, terms.holding, || 0);
         }
-        let mut shard = self.keyspace.lock(place.shard);
+        let mut shard = self.keyspace.lock(key.shard());
         if version.is_none_or(|version| shard.version() == version)
-            && shard.locate(database, place.tag, key, terms.now) == Presence::Unknown
+            && shard.locate(key, terms.now) == Presence::Unknown
         {
-            shard.promote(database, place.tag, entry);
+            shard.promote(key, entry);
         }
     }
 
     /// A live key's entry, wherever it is and without taking it into memory, and the version of its shard at that time.
-    pub(crate) fn find(
-        &self,
-        database: usize,
-        place: Place,
-        key: &[u8],
-        now: u64,
-    ) -> Result<Option<(Entry, u64)>, StoreError> {
-        let shard = self.keyspace.lock(place.shard);
-        let (version, generation) = (shard.version(), self.changes.generation(database));
-        match (shard.look(database, place.tag, key, now), self.disk()) {
+    pub(crate) fn find(&self, key: Key<'_>, now: u64) -> Result<Option<(Entry, u64)>, StoreError> {
+        let shard = self.keyspace.lock(key.shard());
+        let (version, generation) = (shard.version(), self.changes.generation(key.database));
+        match (shard.look(key, now), self.disk()) {
             (Look::Live(entry), _) => Ok(Some((entry.to_owned(), version))),
             (Look::Unknown, Some(disk)) => {
                 drop(shard);
-                let loaded = disk.load(generation, place.hash, key, Access::idle(now, LONG_AGO));
-                let entry = loaded.map_err(|error| unreadable(key, error))?;
+                let loaded = disk.load(generation, key.hash.hash, key.bytes, Access::idle(now, LONG_AGO));
+                let entry = loaded.map_err(|error| unreadable(key.bytes, error))?;
                 Ok(entry.filter(|entry| !entry.borrow().is_expired(now)).map(|entry| (entry, version)))
             }
             (Look::Unknown | Look::Deleted | Look::Expired, _) => Ok(None),
         }
     }
 
-    /// A list's node as it is on disk, if it is there.
+    /// A collection's node as it is on disk, if it is there.
     pub(crate) fn load_node(&self, node: NodeKey) -> Result<Option<Entry>, NodeError> {
         let Some(disk) = self.disk() else { return Ok(None) };
         let key = node.bytes();
-        let loaded = disk.load(NODES, self.keyspace.place(&key).hash, &key, Access::written(0));
+        let loaded = disk.load(NODES, self.keyspace.hash(&key).hash, &key, Access::written(0));
         loaded.map_err(|error| match error {
             DiskError::Damaged => NodeError::Damaged,
             error => NodeError::Disk(error.to_string()),
         })
     }
 
-    /// Whether looking a key up needs no disk.
+    /// Returns whether looking a key up needs no disk.
     pub fn is_in_memory(&self, database: usize, key: &[u8]) -> bool {
-        let place = self.keyspace.place(key);
-        self.disk().is_none() || self.keyspace.lock(place.shard).knows(database, place.tag, key)
+        if self.disk().is_none() {
+            return true;
+        }
+        let key = self.keyspace.key(database, key);
+        self.keyspace.lock(key.shard()).knows(key)
     }
 
-    /// Whether reads from disk have taken so long lately that a thread that serves others should not wait for them: what
-    /// the system has in memory is read in microseconds.
+    /// Returns whether reads from disk have taken so long lately that a thread that serves others should not
+    /// wait for them: what the system has in memory is read in microseconds.
     pub fn reads_are_slow(&self) -> bool {
         self.disk().is_some_and(Disk::is_slow)
     }
@@ -164,20 +153,20 @@ impl Store {
     /// Fetches a key from disk into memory, if it is there: for a thread that can wait, before one looks the key up that
     /// should not.
     pub fn fetch(&self, database: usize, key: &[u8], now: u64) {
-        let terms = Terms { settings: self.settings(), now, holding: false };
+        let terms = LookupContext { settings: self.settings(), now, holding: false };
         // An error shows again when the key is looked up.
-        let _ = self.resolve(database, self.keyspace.place(key), key, terms);
+        let _ = self.resolve(self.keyspace.key(database, key), terms);
     }
 
-    /// Lets an entry leave memory that was taken from disk without being wanted, unless it was used since; says whether
-    /// that is done, which it is not while the entry is on its way to the disk.
-    pub(crate) fn let_go(&self, database: usize, key: &[u8], now: u64) -> bool {
-        let place = self.keyspace.place(key);
+    /// Evicts an entry that was read from disk without being wanted, unless it was used since; returns
+    /// whether that is done, which it is not while the entry is on its way to the disk.
+    pub(crate) fn evict_clean(&self, database: usize, key: &[u8], now: u64) -> bool {
+        let key = self.keyspace.key(database, key);
         let is_unused = |access: Access| u64::from(access.idle_seconds(now)) >= LONG_AGO;
-        self.keyspace.lock(place.shard).let_go(database, place.tag, key, is_unused)
+        self.keyspace.lock(key.shard()).evict_clean(key, is_unused)
     }
 
-    /// Shows live keys of both tiers from `cursor` on, about `count`; gives the next cursor.
+    /// Shows live keys of both tiers from `cursor` on, about `count`; returns the next cursor.
     pub(crate) fn scan(
         &self,
         database: usize,
@@ -189,8 +178,8 @@ impl Store {
         self.scan_for(None, database, cursor, count, now, show)
     }
 
-    /// As [`Store::scan`], and shows only those keys that are wanted, if not all are. Nothing is read for it but entries,
-    /// rows, and where a record is not in its row, its start.
+    /// Like [`Store::scan`], and shows only keys that satisfy the filter, if there is one. Only entries and
+    /// rows are read for it, and where a record is not in its row, its start.
     pub(crate) fn scan_for(
         &self,
         wanted: Option<Cold>,
@@ -232,7 +221,7 @@ impl Store {
         };
         let scanned = match wanted {
             None => disk.scan(generation, from, |hash, key, expiry| find(hash, key, expiry, true)),
-            Some(_) => disk.scan_packable(generation, from, find),
+            Some(_) => disk.scan_recompressible(generation, from, find),
         };
         scanned.map_err(|error| StoreError::Disk { reason: error.to_string() })?;
         let masked: HashSet<&[u8]> = known.iter().map(|(_, key, _)| &key[..]).collect();
@@ -246,7 +235,7 @@ impl Store {
         Ok(if next == u64::MAX { 0 } else { next })
     }
 
-    /// How full a database is.
+    /// Returns the size of a database.
     ///
     /// # Errors
     /// [`StoreError::Disk`] if the disk cannot be read.
@@ -262,14 +251,15 @@ impl Store {
         StoreError::DiskFull { max_disk: self.disk_stats().unwrap_or_default().max_disk }
     }
 
-    /// Whether the disk cannot take what is written to a key, since its rows there are damaged.
-    pub(crate) fn is_unwritable(&self, database: usize, key: &[u8]) -> bool {
-        self.disk().is_some_and(|disk| disk.is_unwritable(self.changes.generation(database), key))
+    /// Returns whether the disk cannot take what is written to a key, since its rows there are damaged.
+    pub(crate) fn is_unwritable(&self, key: Key<'_>) -> bool {
+        self.disk()
+            .is_some_and(|disk| disk.is_unwritable(self.changes.generation(key.database), key.hash.hash))
     }
 
-    /// Why a write that needs room on disk is refused.
-    pub(crate) fn disk_refusal(&self) -> Option<StoreError> {
-        Some(match self.disk()?.refusal()? {
+    /// Returns the reason to refuse a write that needs this room on disk.
+    pub(crate) fn disk_refusal(&self, room: Room) -> Option<StoreError> {
+        Some(match self.disk()?.refusal(room)? {
             Refusal::Full => self.disk_full(),
             Refusal::Failing(reason) => StoreError::Disk { reason },
         })
@@ -279,6 +269,7 @@ impl Store {
 fn unreadable(key: &[u8], error: DiskError) -> StoreError {
     match error {
         DiskError::Damaged => StoreError::Damaged { key: key.to_vec() },
+        DiskError::UnknownKind(UnknownKind(kind)) => StoreError::UnknownKind { key: key.to_vec(), kind },
         other => StoreError::Disk { reason: other.to_string() },
     }
 }

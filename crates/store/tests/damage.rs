@@ -18,7 +18,7 @@ use snugly_store::{
 use support::random_bytes;
 
 const PAGE: usize = 4096;
-/// How many damages are tried; SNUGLY_DAMAGES asks for more.
+/// Number of damages tried; SNUGLY_DAMAGES asks for more.
 const DAMAGES: u64 = 150;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ fn read(session: &mut Session, key: &[u8]) -> Result<Option<Value>, StoreError> 
     Ok(Some(Value::String(bytes)))
 }
 
-/// What of this can be read as it was; nothing may be different.
+/// Counts the keys that read as they were; none may be different.
 fn whole(store: &Arc<Store>, contents: &Contents) -> usize {
     let mut session = store.session();
     let mut whole = 0;
@@ -199,7 +199,8 @@ fn no_damage_of_a_page_ends_anybody_or_gives_a_wrong_value() {
     assert!(repaired > damages / 2, "{repaired} of {damages} can be repaired");
 }
 
-/// Writes, replaces and deletes keys on all pages; gives what was answered. What is read afterwards is that, or an error.
+/// Writes, replaces and deletes keys on all pages; returns what was answered. What is read afterwards is
+/// that, or an error.
 fn write_everywhere(store: &Arc<Store>, contents: &Contents) -> BTreeMap<Vec<u8>, Option<Value>> {
     let mut session = store.session();
     let mut answered = BTreeMap::new();
@@ -228,5 +229,61 @@ fn assert_kept(store: &Arc<Store>, answered: &BTreeMap<Vec<u8>, Option<Value>>, 
         if let Ok(found) = read(&mut session, key) {
             assert!(&found == value, "{what}: {} is not what was answered", key.escape_ascii());
         }
+    }
+}
+
+/// Bytes between the start of a row's key and the key in the row: the row's key, its checksum, kind, flags, and a length.
+const IN_FRONT_OF_KEY: usize = 13 + 8 + 2 + 4;
+
+#[test]
+fn a_row_that_seems_to_be_of_no_database_is_told_of() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store");
+    let store = open(&path, Durability::None).expect("the store opens");
+    for number in 10..90 {
+        let key = format!("key:{number}");
+        let set = store.session().set(0, key.as_bytes(), b"value", Expiry::Never, Condition::Always);
+        set.expect("there is room");
+    }
+    store.close().expect("everything can be written");
+    drop(store);
+    let data = path.join("data.mdb");
+    let mut file = fs::read(&data).expect("the file");
+    // Rows by the hash of their keys, which is their order; pages that are free may have copies of them.
+    let mut rows: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
+    for at in IN_FRONT_OF_KEY..file.len() - 6 {
+        if file[at - 4..].starts_with(b"\x06\0\0\0key:") {
+            let row = at - IN_FRONT_OF_KEY;
+            rows.entry(file[row + 4..row + 12].to_vec()).or_default().push(row);
+        }
+    }
+    assert_eq!(rows.len(), 80);
+    // The last one stays in its place, whatever its database is.
+    let (_, last) = rows.pop_last().expect("there are some");
+    last.into_iter().for_each(|at| file[at] ^= 0x10);
+    fs::write(&data, &file).expect("the file can be written");
+    let report = repair(&path, &folder.path().join("repaired"), |_| {}).expect("it can be read");
+    assert_eq!((report.keys, report.loss_count), (79, 1), "{report:?}");
+}
+
+#[test]
+fn a_store_without_one_of_its_tables_is_refused_and_its_loss_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store");
+    fill(&path);
+    let data = path.join("data.mdb");
+    let sound = fs::read(&data).expect("the file");
+    for name in [&b"entries"[..], b"chunks", b"expiries"] {
+        let mut file = sound.clone();
+        let places: Vec<usize> =
+            (0..file.len() - name.len()).filter(|&at| file[at..].starts_with(name)).collect();
+        places.into_iter().for_each(|at| file[at + name.len() - 1] ^= 1);
+        fs::write(&data, &file).expect("the file can be written");
+        let name = name.escape_ascii();
+        assert!(open(&path, Durability::None).is_err(), "{name}");
+        assert!(fs::read(&data).expect("the file") == file, "{name}: it was changed");
+        assert!(check(&path, |_| {}).expect("it can be read").fault_count > 0, "{name}");
+        let target = folder.path().join(format!("repaired-{name}"));
+        assert!(repair(&path, &target, |_| {}).expect("it can be read").loss_count > 0, "{name}");
     }
 }

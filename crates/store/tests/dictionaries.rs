@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use snugly_store::{
-    CheckReport, Condition, DictionaryStats, DictionaryTender, Durability, Expiry, Session, Store,
-    StoreError, check,
+    CheckReport, Condition, DictionaryStats, Durability, Expiry, Session, Store, StoreError,
+    StoreMaintenance, check,
 };
 use support::alike::*;
 use support::*;
@@ -25,10 +25,10 @@ fn ratio_to_before(dictionary: &DictionaryStats) -> f64 {
 
 #[test]
 fn values_that_are_alike_get_a_dictionary_and_take_much_less() {
-    let (store, mut tender, mut session) = tended();
+    let (store, mut maintenance, mut session) = maintained();
     put_users(&mut session, 0..USERS);
     let before = store.used_memory();
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
 
     let dictionaries = active(&store);
     let [dictionary] = &dictionaries[..] else { panic!("one class, one dictionary: {dictionaries:?}") };
@@ -46,11 +46,30 @@ fn values_that_are_alike_get_a_dictionary_and_take_much_less() {
     assert_eq!(store.sample_stats().bytes, 0, "what has been learned from is not kept");
 }
 
+#[cfg(feature = "lz4")]
+#[test]
+fn lz4_is_given_no_dictionary_that_was_learned() {
+    let (store, mut maintenance, mut session) = maintained();
+    put_users(&mut session, 0..USERS);
+    maintain(&mut maintenance, NOW);
+    let records = store.dictionaries()[0].records;
+    let lz4 = snugly_store::Choice::new("lz4", None, 64).expect("it is built in");
+    for goal in [None, Some(snugly_store::Goal::Memory)] {
+        store.change_settings(|settings| (settings.compression, settings.goal) = (lz4, goal));
+        put_users(&mut session, USERS..USERS + 100);
+        assert_eq!(store.dictionaries()[0].records, records, "{goal:?}");
+        assert_users(&mut session, USERS..USERS + 100);
+    }
+    let codec = snugly_codec::CodecId::Lz4Dictionary;
+    let encoded = store.stats().codec.of(snugly_codec::Family::EncodedValues, codec);
+    assert_eq!(encoded, 0);
+}
+
 #[test]
 fn keys_of_another_kind_or_size_have_nothing_to_do_with_it() {
-    let (store, mut tender, mut session) = tended();
+    let (store, mut maintenance, mut session) = maintained();
     put_users(&mut session, 0..USERS);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     let records = active(&store)[0].records;
     put(&mut session, b"other:1", &user(1));
     put(&mut session, b"user:1:avatar", &random_bytes(20_000, 1));
@@ -59,11 +78,11 @@ fn keys_of_another_kind_or_size_have_nothing_to_do_with_it() {
 
 #[test]
 fn what_has_nothing_in_common_gets_none() {
-    let (store, mut tender, mut session) = tended();
+    let (store, mut maintenance, mut session) = maintained();
     for number in 0..5_000u64 {
         put(&mut session, format!("image:{number}").as_bytes(), &random_bytes(400, number));
     }
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     assert!(store.dictionaries().is_empty());
     let stats = store.sample_stats();
     assert!(stats.trainings > 0 && stats.adopted == 0, "{stats:?}");
@@ -71,36 +90,36 @@ fn what_has_nothing_in_common_gets_none() {
 
 #[test]
 fn a_dictionary_that_would_take_more_than_it_saves_is_not_used() {
-    let (store, mut tender, mut session) = tended();
+    let (store, mut maintenance, mut session) = maintained();
     put_users(&mut session, 0..400);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     assert!(store.sample_stats().trainings > 0);
     assert!(store.dictionaries().is_empty(), "{:?}", store.dictionaries());
 }
 
 #[test]
 fn nothing_is_sampled_while_nobody_tends_or_it_is_switched_off() {
-    let (store, tender, mut session) = tended();
-    drop(tender);
+    let (store, maintenance, mut session) = maintained();
+    drop(maintenance);
     put_users(&mut session, 0..5_000);
     assert_eq!(store.sample_stats().samples, 0);
-    let (store, mut tender, mut session) = tended();
+    let (store, mut maintenance, mut session) = maintained();
     store.change_settings(|settings| settings.dictionaries.enabled = false);
     put_users(&mut session, 0..5_000);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     assert_eq!((store.sample_stats().samples, store.dictionaries().len()), (0, 0));
 }
 
 #[test]
 fn samples_and_dictionaries_keep_to_their_memory() {
-    let (store, mut tender, mut session) = tended();
+    let (store, mut maintenance, mut session) = maintained();
     store.change_settings(|settings| settings.dictionaries.max_memory = 1 << 20);
     for kind in ["user", "account", "visitor", "member", "customer", "patient"] {
         for number in 0..5_000 {
             put(&mut session, format!("{kind}:{number}").as_bytes(), &user(number));
             assert!(store.sample_stats().bytes <= 512 << 10);
         }
-        tend(&mut tender, NOW);
+        maintain(&mut maintenance, NOW);
     }
     let memory: usize = store.dictionaries().iter().map(|dictionary| dictionary.memory).sum();
     assert!((1..=512 << 10).contains(&memory), "{memory}");
@@ -110,9 +129,9 @@ fn samples_and_dictionaries_keep_to_their_memory() {
 
 #[test]
 fn when_values_change_the_old_dictionary_goes_once_no_record_needs_it() {
-    let (store, mut tender, mut session) = tended();
+    let (store, mut maintenance, mut session) = maintained();
     put_users(&mut session, 0..USERS);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     let first = active(&store)[0].clone();
 
     // The same keys with values of another kind, which the dictionary knows nothing of.
@@ -133,7 +152,7 @@ fn when_values_change_the_old_dictionary_goes_once_no_record_needs_it() {
             put(&mut session, format!("user:{number}").as_bytes(), &other(number));
         }
         now += 1_000;
-        tend(&mut tender, now);
+        maintain(&mut maintenance, now);
     }
     let second = active(&store)[0].clone();
     assert!(second.number > first.number, "{:?}", store.dictionaries());
@@ -142,7 +161,7 @@ fn when_values_change_the_old_dictionary_goes_once_no_record_needs_it() {
     for _ in 0..8 {
         now += 1_000;
         session.get(0, b"user:1").expect("undamaged");
-        tend(&mut tender, now);
+        maintain(&mut maintenance, now);
     }
     assert_eq!(store.dictionaries().len(), 1, "nobody needs the first any more");
     for number in 0..USERS {
@@ -151,7 +170,7 @@ fn when_values_change_the_old_dictionary_goes_once_no_record_needs_it() {
 }
 
 #[test]
-fn a_record_that_is_encoded_anew_keeps_its_expiry_and_nobody_is_told() {
+fn a_record_that_is_reencoded_keeps_its_expiry_and_nobody_is_told() {
     struct Count(std::sync::atomic::AtomicU64);
     impl snugly_store::Observer for Count {
         fn changed(&self, _: usize, _: &[u8]) {
@@ -162,24 +181,24 @@ fn a_record_that_is_encoded_anew_keeps_its_expiry_and_nobody_is_told() {
     let observer = Arc::new(Count(Default::default()));
     let theirs = observer.clone();
     let store = store_with(|config| config.observer = Some(theirs));
-    let mut tender = store.tend_dictionaries(|| Duration::ZERO);
+    let mut maintenance = store.maintenance(|| Duration::ZERO);
     let mut session = session_at(&store, NOW);
     put_users(&mut session, 0..USERS);
     let key = b"user:7";
     session.set(0, key, &user(7), Expiry::At(NOW + 60_000), Condition::Always).expect("there is room");
     let changes = observer.0.load(std::sync::atomic::Ordering::Relaxed);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     let value = session.peek(0, key).expect("undamaged").expect("it has not expired");
-    assert!(value.record().dictionary().is_some());
+    assert!(value.record().expect("a string has a record").dictionary().is_some());
     assert_eq!(value.expiry(), Some(NOW + 60_000));
     assert_eq!(observer.0.load(std::sync::atomic::Ordering::Relaxed), changes);
 }
 
 #[test]
 fn deleting_everything_forgets_the_dictionaries_too() {
-    let (store, mut tender, mut session) = tended();
+    let (store, mut maintenance, mut session) = maintained();
     put_users(&mut session, 0..USERS);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     put_users(&mut session, 0..10);
     let value = session.get(0, b"user:1").expect("undamaged").expect("it is there");
     drop(session.flush(None));
@@ -190,22 +209,22 @@ fn deleting_everything_forgets_the_dictionaries_too() {
     assert_eq!(bytes, user(1));
     drop(value);
     session.get(0, b"user:1").expect("undamaged");
-    (1..=8).for_each(|second| tend(&mut tender, NOW + second * 1_000));
+    (1..=8).for_each(|second| maintain(&mut maintenance, NOW + second * 1_000));
     assert!(store.dictionaries().is_empty());
 }
 
 #[test]
-fn a_dictionary_can_be_forgotten_and_what_needs_it_is_encoded_anew_first() {
-    let (store, mut tender, mut session) = tended();
+fn a_dictionary_can_be_forgotten_and_what_needs_it_is_reencoded_first() {
+    let (store, mut maintenance, mut session) = maintained();
     put_users(&mut session, 0..USERS);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     let number = active(&store)[0].number;
     store.forget_dictionary(number).expect("it is there");
     assert_eq!(store.dictionaries()[0].records, USERS, "it is still needed");
     assert_users(&mut session, 0..100);
     (1..=8).for_each(|second| {
         session.get(0, b"user:1").expect("undamaged");
-        tend(&mut tender, NOW + second * 1_000);
+        maintain(&mut maintenance, NOW + second * 1_000);
     });
     assert!(store.dictionaries().is_empty(), "{:?}", store.dictionaries());
     assert_users(&mut session, 0..USERS);
@@ -215,18 +234,18 @@ fn a_dictionary_can_be_forgotten_and_what_needs_it_is_encoded_anew_first() {
 
 #[test]
 fn a_dictionary_of_one_store_can_be_used_in_another() {
-    let (store, mut tender, mut session) = tended();
+    let (store, mut maintenance, mut session) = maintained();
     put_users(&mut session, 0..USERS);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     let content = store.dictionary_content(active(&store)[0].number).expect("it is there");
 
-    let (other, mut tender, mut session) = tended();
+    let (other, mut maintenance, mut session) = maintained();
     let number = other.import_dictionary(&content, b"user:*", 300).expect("it is whole");
     put_users(&mut session, 0..100);
     assert_eq!((active(&other)[0].number, active(&other)[0].records), (number, 100));
     assert_users(&mut session, 0..100);
     put(&mut session, b"visitor:1", &user(1));
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     assert_eq!(active(&other)[0].records, 100);
     assert_eq!(other.dictionary_content(number), Some(content.clone()));
 
@@ -245,23 +264,23 @@ fn a_dictionary_of_one_store_can_be_used_in_another() {
 
 #[test]
 fn a_training_can_be_asked_for_before_it_is_due() {
-    let (store, mut tender, mut session) = tended();
+    let (store, mut maintenance, mut session) = maintained();
     put_users(&mut session, 0..160);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     assert_eq!(store.sample_stats().trainings, 0);
     assert_eq!(store.train_dictionaries(Some(b"visitor:*")), 0);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     assert_eq!(store.sample_stats().trainings, 0);
     assert_eq!(store.train_dictionaries(Some(b"user:*")), 1);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     assert_eq!(store.sample_stats().trainings, 1, "{:?}", store.sample_stats());
 }
 
 #[test]
 fn copies_count_and_what_is_evicted_or_deleted_does_not() {
-    let (store, mut tender, mut session) = tended();
+    let (store, mut maintenance, mut session) = maintained();
     put_users(&mut session, 0..USERS);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     let records = || active(&store)[0].records;
     session.copy((0, b"user:1"), (3, b"copy")).expect("there is room");
     assert_eq!(records(), USERS + 1);
@@ -276,7 +295,7 @@ fn copies_count_and_what_is_evicted_or_deleted_does_not() {
 
 #[test]
 fn threads_write_and_read_while_dictionaries_come_and_go() {
-    let (store, mut tender, _) = tended();
+    let (store, mut maintenance, _) = maintained();
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..3u64)
@@ -297,21 +316,21 @@ fn threads_write_and_read_while_dictionaries_come_and_go() {
                 })
             })
             .collect();
-        let (store, stop, tender) = (&store, &stop, &mut tender);
+        let (store, stop, maintenance) = (&store, &stop, &mut maintenance);
         scope.spawn(move || {
             let mut now = snugly_store::system_time();
             let mut trainings = 0;
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                 now += 1_000;
-                tend(tender, now);
+                maintain(maintenance, now);
                 let seen = store.sample_stats().trainings;
                 if seen > trainings {
                     trainings = seen;
-                    // What was learned goes, and is learned anew.
+                    // Trained dictionaries go, and are trained again.
                     for enabled in [false, true] {
                         store.change_settings(|settings| settings.dictionaries.enabled = enabled);
                         now += 1_000;
-                        tend(tender, now);
+                        maintain(maintenance, now);
                     }
                 }
             }
@@ -328,14 +347,14 @@ fn verify(path: &Path) -> CheckReport {
     check(path, |_| {}).expect("the store can be checked")
 }
 
-/// Lets seconds pass until there are so many dictionaries; the rows of what was flushed go in the background.
-fn tend_until(store: &Store, tender: &mut DictionaryTender, session: &mut Session, count: usize) {
+/// Advances time until there are this many dictionaries; the rows of flushed data go in the background.
+fn tend_until(store: &Store, maintenance: &mut StoreMaintenance, session: &mut Session, count: usize) {
     let mut now = NOW;
     while store.dictionaries().len() != count {
         assert!(now < NOW + 12_000_000, "{:?}", store.dictionaries());
         now += 1_000;
         session.get(0, b"user:1").expect("undamaged");
-        tend(tender, now);
+        maintain(maintenance, now);
         settle(store);
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -347,28 +366,28 @@ fn dictionaries_survive_a_restart_with_what_is_known_of_them() {
     {
         let folder = tempfile::tempdir().expect("a folder");
         let store = open(folder.path(), max_memory, durability);
-        let (mut tender, mut session) = (store.tend_dictionaries(|| Duration::ZERO), session_at(&store, NOW));
+        let (mut maintenance, mut session) = (store.maintenance(|| Duration::ZERO), session_at(&store, NOW));
         put_users(&mut session, 0..USERS);
         settle(&store);
-        tend(&mut tender, NOW);
+        maintain(&mut maintenance, NOW);
         settle(&store);
         let before = store.dictionaries();
         assert_eq!(active(&store)[0].records, USERS, "{before:?}");
         assert_users(&mut session, 0..USERS);
-        drop((session, tender));
+        drop((session, maintenance));
         close(store);
         assert_eq!(verify(folder.path()).faults, Vec::<String>::new());
 
         let store = open(folder.path(), max_memory, durability);
         assert_eq!(store.dictionaries(), before);
-        let (mut tender, mut session) = (store.tend_dictionaries(|| Duration::ZERO), session_at(&store, NOW));
+        let (mut maintenance, mut session) = (store.maintenance(|| Duration::ZERO), session_at(&store, NOW));
         assert_users(&mut session, 0..USERS);
         put_users(&mut session, USERS..USERS + 2_000);
-        tend(&mut tender, NOW);
+        maintain(&mut maintenance, NOW);
         settle(&store);
         assert_eq!(store.sample_stats().samples, 0, "the class has its dictionary");
         assert_eq!(active(&store)[0].records, USERS + 2_000);
-        drop((session, tender));
+        drop((session, maintenance));
         close(store);
     }
 }
@@ -377,29 +396,29 @@ fn dictionaries_survive_a_restart_with_what_is_known_of_them() {
 fn on_disk_too_the_old_dictionary_goes_once_no_record_needs_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path(), 1, Durability::None);
-    let (mut tender, mut session) = (store.tend_dictionaries(|| Duration::ZERO), session_at(&store, NOW));
+    let (mut maintenance, mut session) = (store.maintenance(|| Duration::ZERO), session_at(&store, NOW));
     put_users(&mut session, 0..USERS);
     settle(&store);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     settle(&store);
     let first = active(&store)[0].number;
     drop(session.flush(None));
     assert!(active(&store).is_empty());
     put_users(&mut session, 0..USERS);
     settle(&store);
-    tend(&mut tender, NOW + 1_000);
+    maintain(&mut maintenance, NOW + 1_000);
     assert_eq!(
         store.dictionaries().len(),
         2,
         "the first one's rows are not all gone, or it is not long enough"
     );
-    tend_until(&store, &mut tender, &mut session, 1);
+    tend_until(&store, &mut maintenance, &mut session, 1);
     let dictionaries = store.dictionaries();
     assert_eq!(dictionaries.len(), 1, "{dictionaries:?}");
     assert!(dictionaries[0].number > first);
     assert_eq!(dictionaries[0].records, USERS);
     assert_users(&mut session, 0..USERS);
-    drop((session, tender));
+    drop((session, maintenance));
     close(store);
     assert_eq!(verify(folder.path()).faults, Vec::<String>::new());
 }
@@ -408,19 +427,19 @@ fn on_disk_too_the_old_dictionary_goes_once_no_record_needs_it() {
 fn after_everything_was_deleted_a_restart_brings_no_dictionary_back_into_use() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path(), 0, Durability::Batched);
-    let (mut tender, mut session) = (store.tend_dictionaries(|| Duration::ZERO), session_at(&store, NOW));
+    let (mut maintenance, mut session) = (store.maintenance(|| Duration::ZERO), session_at(&store, NOW));
     put_users(&mut session, 0..USERS);
     settle(&store);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     drop(session.flush(None));
-    drop((session, tender));
+    drop((session, maintenance));
     close(store);
     let store = open(folder.path(), 0, Durability::Batched);
     assert!(active(&store).is_empty());
-    let (mut tender, mut session) = (store.tend_dictionaries(|| Duration::ZERO), session_at(&store, NOW));
-    tend_until(&store, &mut tender, &mut session, 0);
+    let (mut maintenance, mut session) = (store.maintenance(|| Duration::ZERO), session_at(&store, NOW));
+    tend_until(&store, &mut maintenance, &mut session, 0);
     settle(&store);
-    drop((session, tender));
+    drop((session, maintenance));
     close(store);
     let store = open(folder.path(), 0, Durability::Batched);
     assert!(store.dictionaries().is_empty());
@@ -430,14 +449,14 @@ fn after_everything_was_deleted_a_restart_brings_no_dictionary_back_into_use() {
 fn a_damaged_dictionary_is_an_error_for_what_needs_it_and_never_wrong_bytes() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path(), 0, Durability::Batched);
-    let (mut tender, mut session) = (store.tend_dictionaries(|| Duration::ZERO), session_at(&store, NOW));
+    let (mut maintenance, mut session) = (store.maintenance(|| Duration::ZERO), session_at(&store, NOW));
     put_users(&mut session, 0..USERS);
     put(&mut session, b"plain", b"value");
     settle(&store);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     settle(&store);
     let content = store.dictionary_content(active(&store)[0].number).expect("it is there");
-    drop((session, tender));
+    drop((session, maintenance));
     close(store);
 
     let path = folder.path().join("data.mdb");
@@ -451,14 +470,14 @@ fn a_damaged_dictionary_is_an_error_for_what_needs_it_and_never_wrong_bytes() {
 
     let store = open(folder.path(), 0, Durability::Batched);
     assert_eq!(store.disk_stats().expect("it is on disk").damaged, 1);
-    let (mut tender, mut session) = (store.tend_dictionaries(|| Duration::ZERO), session_at(&store, NOW));
+    let (mut maintenance, mut session) = (store.maintenance(|| Duration::ZERO), session_at(&store, NOW));
     let value = session.get(0, b"user:7").expect("the row is whole").expect("it is there");
     assert_eq!(value.len(), user(7).len());
     let error = session.read(&value, &mut Vec::new()).expect_err("what it needs is gone");
     assert!(matches!(error, StoreError::Unreadable { .. }), "{error}");
     assert_eq!(read(&mut session, b"plain"), Some(b"value".to_vec()));
     put_users(&mut session, 0..USERS);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     settle(&store);
     let next = active(&store)[0].clone();
     assert!(next.number > 1, "the number of the lost one is not given again");

@@ -1,4 +1,4 @@
-//! What can be asked of a store about its dictionaries: a training now, keys to be left alone, the classes.
+//! Requests about a store's dictionaries: a training now, keys to be left alone, the classes.
 #![cfg(feature = "zstd")]
 
 mod support;
@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use snugly_store::{Choice, DictionaryTender, Session, Storage, Store};
+use snugly_store::{Choice, Session, Storage, Store, StoreMaintenance};
 use support::*;
 
 /// A small record like the others of its kind, and like no other's copy.
@@ -26,8 +26,8 @@ fn put_records(session: &mut Session, kind: &str, numbers: Range<u64>) {
     numbers.for_each(|number| put(session, format!("{kind}:{number}").as_bytes(), &record(number)));
 }
 
-fn tend(tender: &mut DictionaryTender) {
-    while tender.step(NOW) {}
+fn maintain(maintenance: &mut StoreMaintenance) {
+    while maintenance.step(NOW) {}
 }
 
 fn patterns_in_use(store: &Store) -> Vec<String> {
@@ -47,11 +47,11 @@ fn a_quiet_store_is_trained_with_the_values_that_are_there() {
     let mut session = session_at(&store, NOW);
     // Before anybody samples.
     put_records(&mut session, "user", 0..RECORDS);
-    let mut tender = store.tend_dictionaries(|| Duration::ZERO);
-    tend(&mut tender);
+    let mut maintenance = store.maintenance(|| Duration::ZERO);
+    maintain(&mut maintenance);
     assert_eq!(store.sample_stats().trainings, 0);
     assert_eq!(store.train_dictionaries(None), 0, "no class is known yet");
-    tend(&mut tender);
+    maintain(&mut maintenance);
     assert_eq!(patterns_in_use(&store), ["user:*"]);
     assert_eq!(records_with_dictionary(&store), RECORDS);
 }
@@ -66,64 +66,64 @@ fn a_store_on_disk_is_trained_without_its_values_coming_into_memory() {
     drop(store);
 
     let store = open();
-    let mut tender = store.tend_dictionaries(|| Duration::ZERO);
+    let mut maintenance = store.maintenance(|| Duration::ZERO);
     store.train_dictionaries(None);
     let mut step = 0;
     while store.sample_stats().samples < 1_000 {
-        assert!(tender.step(NOW) && step < 100, "the values are looked at");
+        assert!(maintenance.step(NOW) && step < 100, "the values are looked at");
         step += 1;
     }
     assert!(store.used_memory() < 1 << 20, "{} bytes", store.used_memory());
-    tend(&mut tender);
+    maintain(&mut maintenance);
     assert_eq!(patterns_in_use(&store), ["user:*"]);
     store.close().expect("the disk works");
 }
 
 #[test]
 fn keys_that_are_excluded_are_neither_sampled_nor_encoded_with_a_dictionary() {
-    let (store, mut tender, mut session) = tended();
+    let (store, mut maintenance, mut session) = maintained();
     exclude(&store, b"secret:");
     put_records(&mut session, "secret", 0..RECORDS);
     assert_eq!(store.sample_stats().samples, 0);
     store.train_dictionaries(None);
-    tend(&mut tender);
+    maintain(&mut maintenance);
     assert_eq!((store.sample_stats().samples, store.classes()), (0, Vec::new()));
 
     put_records(&mut session, "user", 0..RECORDS);
-    tend(&mut tender);
+    maintain(&mut maintenance);
     let content = store.dictionary_content(1).expect("there is one for the others");
     store.import_dictionary(&content, b"*", record(1).len()).expect("there is room");
     put_records(&mut session, "secret", 0..100);
-    tend(&mut tender);
+    maintain(&mut maintenance);
     assert_eq!(records_with_dictionary(&store), RECORDS);
     assert_eq!(read(&mut session, b"secret:7"), Some(record(7)));
 }
 
 #[test]
 fn what_was_sampled_or_encoded_before_its_key_was_excluded_is_so_no_more() {
-    let (store, mut tender, mut session) = tended();
+    let (store, mut maintenance, mut session) = maintained();
     put_records(&mut session, "user", 0..RECORDS);
-    tend(&mut tender);
+    maintain(&mut maintenance);
     put_records(&mut session_at(&store, NOW), "visitor", 0..100);
     assert_eq!((records_with_dictionary(&store), store.sample_stats().samples), (RECORDS, 100));
     exclude(&store, b"user:1");
     assert_eq!(store.sample_stats().samples, 0);
-    tend(&mut tender);
+    maintain(&mut maintenance);
     let excluded = (0..RECORDS).filter(|number| number.to_string().starts_with('1')).count() as u64;
     assert_eq!(records_with_dictionary(&store), RECORDS - excluded);
     (0..RECORDS).for_each(|number| {
         assert_eq!(read(&mut session, format!("user:{number}").as_bytes()), Some(record(number)));
     });
     store.exclude_from_dictionaries(None);
-    tend(&mut tender);
+    maintain(&mut maintenance);
     assert_eq!(records_with_dictionary(&store), RECORDS);
 }
 
 #[test]
 fn classes_are_told_by_pattern_and_length_with_their_dictionary() {
-    let (store, mut tender, mut session) = tended();
+    let (store, mut maintenance, mut session) = maintained();
     put_records(&mut session, "user", 0..RECORDS);
-    tend(&mut tender);
+    maintain(&mut maintenance);
     put_records(&mut session_at(&store, NOW), "visitor", 0..10);
     let classes = store.classes();
     let [user, visitor] = &classes[..] else { panic!("two patterns, one length: {classes:?}") };
@@ -135,9 +135,9 @@ fn classes_are_told_by_pattern_and_length_with_their_dictionary() {
 
 #[test]
 fn a_dictionary_is_not_in_use_while_dictionaries_are_off_or_the_codec_is_not_zstd() {
-    let (store, mut tender, mut session) = tended();
+    let (store, mut maintenance, mut session) = maintained();
     put_records(&mut session, "user", 0..RECORDS);
-    tend(&mut tender);
+    maintain(&mut maintenance);
     store.change_settings(|settings| settings.dictionaries.enabled = false);
     assert_eq!(patterns_in_use(&store), <[&str; 0]>::default());
     store.change_settings(|settings| {
@@ -151,11 +151,11 @@ fn a_dictionary_is_not_in_use_while_dictionaries_are_off_or_the_codec_is_not_zst
     assert_eq!(patterns_in_use(&store), ["user:*"]);
 }
 
-fn tended() -> (Arc<Store>, DictionaryTender, Session) {
+fn maintained() -> (Arc<Store>, StoreMaintenance, Session) {
     let store = store_with(|_| {});
-    let tender = store.tend_dictionaries(|| Duration::ZERO);
+    let maintenance = store.maintenance(|| Duration::ZERO);
     let session = session_at(&store, NOW);
-    (store, tender, session)
+    (store, maintenance, session)
 }
 
 fn exclude(store: &Store, start: &'static [u8]) {

@@ -1,4 +1,4 @@
-//! What the disk tier keeps, through restarts, with memory for all of it or for almost nothing.
+//! Persistence of the disk tier through restarts, with memory for all of it or for almost nothing.
 
 mod support;
 
@@ -17,7 +17,7 @@ use snugly_store::{
 use support::random_bytes;
 
 const CODEC: &str = if cfg!(feature = "lz4") { "lz4" } else { "none" };
-/// How long a busy machine may take for what is done in the background.
+/// Time that background work may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn config(max_memory: u64) -> Config {

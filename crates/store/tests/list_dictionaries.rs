@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use snugly_store::{
-    Choice, DictionaryTender, Durability, End, EvictionPolicy, Expiry, Session, Storage, Store, check,
+    Choice, Durability, End, EvictionPolicy, Expiry, Kind, Session, Storage, Store, StoreMaintenance, check,
 };
-use support::alike::{active, close, settle, tend};
+use support::alike::{active, close, maintain, settle};
 use support::events::*;
 use support::*;
 
@@ -21,35 +21,35 @@ fn store() -> Arc<Store> {
     Store::new(config_with_zstd())
 }
 
-fn tended() -> (Arc<Store>, DictionaryTender, Session) {
+fn maintained() -> (Arc<Store>, StoreMaintenance, Session) {
     let store = store();
-    let tender = store.tend_dictionaries(|| Duration::ZERO);
+    let maintenance = store.maintenance(|| Duration::ZERO);
     let session = session_at(&store, NOW);
-    (store, tender, session)
+    (store, maintenance, session)
 }
 
 /// A store whose lists have a dictionary.
-fn taught() -> (Arc<Store>, DictionaryTender, Session) {
-    let (store, tender, session) = tended();
+fn taught() -> (Arc<Store>, StoreMaintenance, Session) {
+    let (store, maintenance, session) = maintained();
     store.import_dictionary(learned(), LISTS, 8_192).expect("it is whole");
-    (store, tender, session)
+    (store, maintenance, session)
 }
 
 fn events(numbers: impl Iterator<Item = usize>) -> Vec<Vec<u8>> {
     numbers.map(event).collect()
 }
 
-/// Lets seconds pass, in which sessions follow.
-fn wait(tender: &mut DictionaryTender, session: &mut Session, seconds: std::ops::RangeInclusive<u64>) {
+/// Advances time by seconds, in which sessions fetch changes.
+fn wait(maintenance: &mut StoreMaintenance, session: &mut Session, seconds: std::ops::RangeInclusive<u64>) {
     for second in seconds {
         session.follow();
-        tend(tender, NOW + second * 1_000);
+        maintain(maintenance, NOW + second * 1_000);
     }
 }
 
 #[test]
 fn nodes_that_are_alike_get_a_dictionary_and_take_less() {
-    let (store, mut tender, mut session) = tended();
+    let (store, mut maintenance, mut session) = maintained();
     for list in 0..3 {
         push(
             &mut session,
@@ -60,28 +60,42 @@ fn nodes_that_are_alike_get_a_dictionary_and_take_less() {
         );
     }
     let before = store.used_memory();
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     let [dictionary] = &active(&store)[..] else { panic!("one for all lists: {:?}", store.dictionaries()) };
     assert_eq!((&dictionary.pattern[..], dictionary.min_len, dictionary.max_len), (LISTS, 32, 32 << 10));
     assert!(dictionary.ratio_after < dictionary.ratio_before.map(|before| 0.9 * before), "{dictionary:?}");
     let after = store.used_memory() + dictionary.memory as u64;
     assert!(after * 10 < before * 9, "{after} bytes, the dictionary included, after {before}");
-    // Those that were there before are encoded with it as well.
-    assert_eq!(dictionary.records, store.list_totals().inner_nodes);
+    // Nodes that were there before are encoded with it as well.
+    assert_eq!(dictionary.records, store.collection_totals(Kind::List).inner_nodes);
     assert_eq!(dictionary.records, recount(&store, &mut session));
     for list in 0..3 {
         let expected = events(list * EVENTS..(list + 1) * EVENTS);
         assert!(all(&mut session, 0, format!("list:{list}").as_bytes()) == expected);
     }
     push(&mut session, 0, b"list:0", End::Left, 0..1_000);
-    assert_eq!(counted(&store), store.list_totals().inner_nodes);
+    assert_eq!(counted(&store), store.collection_totals(Kind::List).inner_nodes);
     let list = session.peek(0, b"list:0").unwrap().unwrap().list().unwrap();
     assert_eq!((list.codec, list.dictionary), (Some("zstd_dictionary"), Some(dictionary.number)));
 }
 
 #[test]
+fn training_on_request_learns_from_lists_that_were_there_before_zstd() {
+    let (store, mut maintenance, mut session) = maintained();
+    let lists = |codec: &str| Choice::new(codec, None, 0).ok();
+    store.change_settings(|settings| settings.lists.compress_codec = lists("lz4"));
+    push(&mut session, 0, b"list", End::Right, 0..EVENTS);
+    assert_eq!(store.train_dictionaries(Some(LISTS)), 0);
+    store.change_settings(|settings| settings.lists.compress_codec = lists("zstd"));
+    assert_eq!(store.train_dictionaries(Some(LISTS)), 1);
+    maintain(&mut maintenance, NOW);
+    let [dictionary] = &active(&store)[..] else { panic!("one for all lists: {:?}", store.dictionaries()) };
+    assert_eq!(&dictionary.pattern[..], LISTS);
+}
+
+#[test]
 fn keys_have_nothing_to_do_with_it_whatever_they_are_called() {
-    let (store, _tender, mut session) = taught();
+    let (store, _maintenance, mut session) = taught();
     let value: Vec<u8> = (0..20).flat_map(event).collect();
     for key in [LISTS, b"*lists*:1", b"lists", b"*", b""] {
         put(&mut session, key, &value);
@@ -92,16 +106,16 @@ fn keys_have_nothing_to_do_with_it_whatever_they_are_called() {
 
 #[test]
 fn what_would_save_too_little_gets_none() {
-    let (store, mut tender, mut session) = tended();
+    let (store, mut maintenance, mut session) = maintained();
     push(&mut session, 0, b"short", End::Right, 0..3_400);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     assert_eq!(store.sample_stats().trainings, 1, "{:?}", store.sample_stats());
     assert!(store.dictionaries().is_empty(), "{:?}", store.dictionaries());
 }
 
 #[test]
 fn other_codecs_and_other_settings_use_none() {
-    let (store, mut tender, mut session) = taught();
+    let (store, mut maintenance, mut session) = taught();
     let lists = |codec: &str| Choice::new(codec, None, 0).ok();
     store.change_settings(|settings| settings.lists.compress_codec = lists("none"));
     push(&mut session, 0, b"none", End::Right, 0..500);
@@ -114,14 +128,14 @@ fn other_codecs_and_other_settings_use_none() {
     store.change_settings(|settings| settings.compression = Choice::none());
     push(&mut session, 0, b"strings are not compressed", End::Right, 0..500);
     assert!(counted(&store) > 10);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     assert_eq!(counted(&store), recount(&store, &mut session));
     assert!(store.settings().uses_dictionaries() && store.settings().learns());
 }
 
 #[test]
 fn lists_of_excluded_keys_are_kept_out_of_it() {
-    let (store, mut tender, mut session) = taught();
+    let (store, mut maintenance, mut session) = taught();
     push(&mut session, 0, b"secret:1", End::Right, 0..1_000);
     push(&mut session, 0, b"open:1", End::Right, 0..1_000);
     let nodes = |session: &mut Session, key: &[u8]| {
@@ -129,7 +143,7 @@ fn lists_of_excluded_keys_are_kept_out_of_it() {
     };
     assert!(nodes(&mut session, b"secret:1") > 10);
     store.exclude_from_dictionaries(Some(Arc::new(|key: &[u8]| key.starts_with(b"secret"))));
-    wait(&mut tender, &mut session, 1..=4);
+    wait(&mut maintenance, &mut session, 1..=4);
     push(&mut session, 0, b"secret:2", End::Right, 0..5_000);
     assert_eq!((nodes(&mut session, b"secret:1"), nodes(&mut session, b"secret:2")), (0, 0));
     assert!(nodes(&mut session, b"open:1") > 10);
@@ -139,7 +153,7 @@ fn lists_of_excluded_keys_are_kept_out_of_it() {
 
 #[test]
 fn a_dictionary_that_is_forgotten_goes_once_no_node_needs_it() {
-    let (store, mut tender, mut session) = taught();
+    let (store, mut maintenance, mut session) = taught();
     push(&mut session, 0, b"list", End::Right, 0..2_000);
     let number = active(&store)[0].number;
     let had = counted(&store);
@@ -150,7 +164,7 @@ fn a_dictionary_that_is_forgotten_goes_once_no_node_needs_it() {
     session.show(&held, |_| found += 1).expect("who has nodes can read them");
     assert_eq!(found, 101);
     drop(held);
-    wait(&mut tender, &mut session, 1..=10);
+    wait(&mut maintenance, &mut session, 1..=10);
     assert!(store.dictionaries().is_empty(), "{:?}", store.dictionaries());
     assert_eq!(recount(&store, &mut session), 0);
     assert!(all(&mut session, 0, b"list") == events(0..2_000));
@@ -158,33 +172,33 @@ fn a_dictionary_that_is_forgotten_goes_once_no_node_needs_it() {
 
 #[test]
 fn deleting_everything_ends_it() {
-    let (store, mut tender, mut session) = taught();
+    let (store, mut maintenance, mut session) = taught();
     push(&mut session, 0, b"list", End::Right, 0..2_000);
     drop(session.flush(None));
     assert_eq!((active(&store).len(), counted(&store)), (0, 0));
     push(&mut session, 0, b"list", End::Right, 0..500);
     assert_eq!(counted(&store), 0);
-    wait(&mut tender, &mut session, 1..=8);
+    wait(&mut maintenance, &mut session, 1..=8);
     assert!(store.dictionaries().is_empty());
 }
 
 #[test]
 fn a_training_can_be_asked_for_with_nodes_that_are_there() {
-    let (store, mut tender, mut session) = tended();
+    let (store, mut maintenance, mut session) = maintained();
     store.change_settings(|settings| settings.dictionaries.trains = false);
     push(&mut session, 0, b"list", End::Right, 0..EVENTS);
     store.change_settings(|settings| settings.dictionaries.trains = true);
     push(&mut session, 0, b"other", End::Right, 0..100);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     assert_eq!(store.sample_stats().trainings, 0);
     assert_eq!(store.train_dictionaries(Some(LISTS)), 1);
-    tend(&mut tender, NOW);
+    maintain(&mut maintenance, NOW);
     assert_eq!(active(&store).len(), 1, "{:?}", store.sample_stats());
 }
 
 #[test]
-fn what_is_packed_with_a_newer_dictionary_than_a_session_knows_can_be_read() {
-    let (store, _tender, mut session) = tended();
+fn what_is_recompressed_with_a_newer_dictionary_than_a_session_knows_can_be_read() {
+    let (store, _maintenance, mut session) = maintained();
     push(&mut session, 0, b"list", End::Right, 0..10);
     let mut other = session_at(&store, NOW);
     store.import_dictionary(learned(), LISTS, 8_192).expect("it is whole");
@@ -199,7 +213,7 @@ fn what_is_packed_with_a_newer_dictionary_than_a_session_knows_can_be_read() {
 
 #[test]
 fn what_is_evicted_or_expires_does_not_count() {
-    let (store, _tender, mut session) = taught();
+    let (store, _maintenance, mut session) = taught();
     push(&mut session, 0, b"expiring", End::Right, 0..1_000);
     push(&mut session, 0, b"staying", End::Right, 0..1_000);
     let one = counted(&store) / 2;
@@ -228,27 +242,27 @@ fn assert_whole(folder: &Path) {
 }
 
 #[test]
-fn on_disk_nodes_are_encoded_anew_and_the_old_dictionary_goes() {
+fn on_disk_nodes_are_reencoded_and_the_old_dictionary_goes() {
     for (max_memory, durability) in [(1, Durability::None), (0, Durability::Batched), (0, Durability::Fsync)]
     {
         let folder = tempfile::tempdir().expect("a folder");
         let store = open(folder.path(), max_memory, durability);
-        let (mut tender, mut session) = (store.tend_dictionaries(|| Duration::ZERO), session_at(&store, NOW));
+        let (mut maintenance, mut session) = (store.maintenance(|| Duration::ZERO), session_at(&store, NOW));
         push(&mut session, 0, b"list", End::Right, 0..EVENTS);
         settle(&store);
-        tend(&mut tender, NOW);
+        maintain(&mut maintenance, NOW);
         settle(&store);
         let first = active(&store)[0].clone();
-        let nodes = store.list_totals().inner_nodes.max(800);
+        let nodes = store.collection_totals(Kind::List).inner_nodes.max(800);
         assert_eq!(first.pattern, LISTS);
         assert!(first.records >= nodes, "{first:?}");
         assert!(all(&mut session, 0, b"list") == events(0..EVENTS));
-        drop((session, tender));
+        drop((session, maintenance));
         close(store);
         assert_whole(folder.path());
 
         let store = open(folder.path(), max_memory, durability);
-        let (mut tender, mut session) = (store.tend_dictionaries(|| Duration::ZERO), session_at(&store, NOW));
+        let (mut maintenance, mut session) = (store.maintenance(|| Duration::ZERO), session_at(&store, NOW));
         assert_eq!(active(&store), std::slice::from_ref(&first));
         assert_eq!(
             session.list_get(0, b"list", 7_000, |e| e.bytes().into_owned()).unwrap(),
@@ -260,12 +274,12 @@ fn on_disk_nodes_are_encoded_anew_and_the_old_dictionary_goes() {
         while store.dictionaries().len() > 1 {
             second += 1;
             assert!(second < 1_000, "{:?}", store.dictionaries());
-            wait(&mut tender, &mut session, second..=second);
+            wait(&mut maintenance, &mut session, second..=second);
             settle(&store);
         }
         assert_eq!(store.dictionaries()[0].records, first.records);
         assert!(all(&mut session, 0, b"list") == events(0..EVENTS));
-        drop((session, tender));
+        drop((session, maintenance));
         close(store);
         assert_whole(folder.path());
     }
@@ -323,7 +337,7 @@ struct Subject {
     folder: Option<tempfile::TempDir>,
     durability: Durability,
     store: Arc<Store>,
-    tender: DictionaryTender,
+    maintenance: StoreMaintenance,
     seconds: u64,
     pushed: usize,
 }
@@ -336,8 +350,8 @@ impl Subject {
             Some(folder) => open(folder.path(), 0, durability),
             None => store(),
         };
-        let tender = store.tend_dictionaries(|| Duration::ZERO);
-        Subject { folder, durability, store, tender, seconds: 0, pushed: 0 }
+        let maintenance = store.maintenance(|| Duration::ZERO);
+        Subject { folder, durability, store, maintenance, seconds: 0, pushed: 0 }
     }
 
     fn take(&mut self, step: &Step) {
@@ -389,7 +403,7 @@ impl Subject {
             }
             Step::Tend => {
                 self.seconds += 3;
-                tend(&mut self.tender, NOW + self.seconds * 1_000);
+                maintain(&mut self.maintenance, NOW + self.seconds * 1_000);
             }
             Step::Evict => {
                 for max_memory in [200_000, 0] {
@@ -406,14 +420,14 @@ impl Subject {
     fn reopen(&mut self) {
         let Some(folder) = &self.folder else { return };
         let nothing = store();
-        self.tender = nothing.tend_dictionaries(|| Duration::ZERO);
+        self.maintenance = nothing.maintenance(|| Duration::ZERO);
         close(std::mem::replace(&mut self.store, nothing));
         assert_whole(folder.path());
         self.store = open(folder.path(), 0, self.durability);
-        self.tender = self.store.tend_dictionaries(|| Duration::ZERO);
+        self.maintenance = self.store.maintenance(|| Duration::ZERO);
     }
 
-    /// What every list has, after all of it was read from where it is.
+    /// Returns the elements of every list, after all of it was read from where it is.
     fn elements(&self) -> Vec<Vec<Vec<u8>>> {
         let mut session = session_at(&self.store, NOW + self.seconds * 1_000);
         let keys = (0..2).flat_map(|database| (0..3).map(move |key| (database, format!("list:{key}"))));

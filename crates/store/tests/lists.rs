@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use snugly_codec::Family;
 use snugly_store::{
-    Choice, Condition, Config, Element, End, Expiry, Inserted, ListSet, Search, Session, Store, StoreError,
+    Choice, Condition, Config, Element, End, Expiry, Inserted, Kind, ListSet, Popped, Search, Session, Store,
+    StoreError,
 };
 
 fn store() -> Arc<Store> {
@@ -109,6 +110,36 @@ fn elements_are_removed_from_either_end() {
 }
 
 #[test]
+fn what_is_too_long_to_be_shown_is_given_in_the_same_order_and_removed() {
+    let store = store();
+    let session = &mut store.session();
+    for (end, count) in [(End::Left, 1), (End::Right, 700), (End::Left, 1_999), (End::Right, u64::MAX)] {
+        for key in [b"popped", b"taken!"] {
+            session.delete(0, key).unwrap();
+            (0..2_000).for_each(|number| _ = push(session, key, &[&event(number)]));
+        }
+        let shown = popped(session, b"popped", end, count);
+        let Popped::Given(elements) = session.list_take(0, b"taken!", end, count, 0, |_, _| {}).unwrap()
+        else {
+            panic!("no node has 0 bytes");
+        };
+        assert_eq!(all(session, b"taken!"), all(session, b"popped"));
+        let mut given = Vec::new();
+        session.show(&elements, |element| given.push(text(element))).unwrap();
+        assert_eq!(Some(&given), shown.as_ref());
+        let (mut kept, mut sent) = (session.keep_elements(elements), Vec::new());
+        while session.next_elements(&mut kept, |element| sent.push(text(element))).unwrap() {}
+        assert_eq!(sent, given);
+    }
+    let mut take = |key: &[u8], most| session.list_take(0, key, End::Left, 5, most, |_, _| {});
+    assert!(matches!(take(b"taken!", 0), Ok(Popped::NoList)));
+    push(&mut store.session(), b"short", &[b"a", b"b"]);
+    assert!(matches!(take(b"short", 1_000), Ok(Popped::Shown)));
+    store.session().set(0, b"string", b"", Expiry::Never, Condition::Always).unwrap();
+    assert!(matches!(take(b"string", 0), Err(StoreError::WrongType)));
+}
+
+#[test]
 fn an_element_moves_to_another_list_or_around_its_own() {
     let store = store();
     let session = &mut store.session();
@@ -156,7 +187,7 @@ fn strings_are_no_lists_and_lists_are_no_strings() {
     wrong(session.update(0, b"list", |_, _| Ok::<_, StoreError>(())));
     assert_eq!(all(session, b"list"), ["a"]);
     assert!(session.set(0, b"list", b"x", Expiry::Never, Condition::IfPresent).unwrap());
-    assert!(!session.peek(0, b"list").unwrap().unwrap().is_list());
+    assert_eq!(session.peek(0, b"list").unwrap().unwrap().kind(), Kind::String);
 }
 
 #[test]
@@ -245,7 +276,7 @@ fn plain_nodes_inside(store: &Arc<Store>, key: &str) -> usize {
 
 #[cfg(feature = "lz4")]
 #[test]
-fn nodes_that_were_changed_wait_to_be_packed_in_so_many_bytes_of_all_lists() {
+fn nodes_that_were_changed_wait_to_be_recompressed_in_so_many_bytes_of_all_lists() {
     let store = store();
     let keys = change_lists(&store, 0..200);
     let plain: Vec<usize> = keys.iter().map(|key| plain_nodes_inside(&store, key)).collect();
@@ -259,7 +290,7 @@ fn nodes_that_were_changed_wait_to_be_packed_in_so_many_bytes_of_all_lists() {
 
 #[cfg(feature = "lz4")]
 #[test]
-fn a_node_that_waits_is_packed_under_another_name_too() {
+fn a_node_that_waits_is_recompressed_under_another_name_too() {
     let store = store();
     change_lists(&store, 0..1);
     let session = &mut store.session();
@@ -340,8 +371,8 @@ fn what_all_lists_take_follows_every_change() {
         session.peek(database, key).unwrap().and_then(|value| value.list()).expect("it is a list")
     };
     let all = [stats(session, 0, b"list"), stats(session, 0, b"other"), stats(session, 1, b"list")];
-    let totals = store.list_totals();
-    assert_eq!((totals.lists, totals.elements), (3, 1101));
+    let totals = store.collection_totals(Kind::List);
+    assert_eq!((totals.values, totals.elements), (3, 1101));
     assert_eq!(totals.nodes, all.iter().map(|list| list.nodes as u64).sum::<u64>());
     assert_eq!(totals.raw_bytes, all.iter().map(|list| list.raw_bytes).sum::<u64>());
     assert_eq!(totals.memory, all.iter().map(|list| list.memory as u64).sum::<u64>());
@@ -351,5 +382,5 @@ fn what_all_lists_take_follows_every_change() {
     drop(store.flush(Some(1)));
     session.set(0, b"list", b"a", Expiry::Never, Condition::Always).unwrap();
     session.list_pop(0, b"other", End::Left, 1, |_, _| {}).unwrap();
-    assert_eq!(store.list_totals(), Default::default());
+    assert_eq!(store.collection_totals(Kind::List), Default::default());
 }

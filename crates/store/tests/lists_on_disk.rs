@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use snugly_store::{
-    Choice, Condition, Config, Durability, Element, End, Expiry, Fill, ListSet, Session, Storage, Store,
-    check,
+    Choice, Condition, Config, Durability, Element, End, Expiry, Fill, ListSet, Popped, Session, Storage,
+    Store, StoreError, check,
 };
 
 fn open_with(folder: &Path, max_memory: u64, durability: Durability) -> Arc<Store> {
@@ -54,6 +54,42 @@ fn close(store: Arc<Store>) {
 fn assert_whole(folder: &Path) {
     let report = check(folder, |_| {}).expect("it can be read");
     assert_eq!((report.faults, report.orphaned_nodes, report.orphaned_chunks), (Vec::new(), 0, 0));
+}
+
+#[test]
+fn a_list_that_memory_has_no_room_for_is_refused_whole_and_shown_a_node_at_a_time() {
+    let folder = tempfile::tempdir().expect("there is room for it");
+    let store = open_with(folder.path(), 1 << 20, Durability::Batched);
+    let mut session = store.session();
+    // Bytes that do not compress.
+    let element = |number: u64| {
+        let mut random = fastrand::Rng::with_seed(number);
+        (0..1 << 20).map(|_| random.u8(..)).collect::<Vec<u8>>()
+    };
+    push(&mut session, b"list", (0..24).map(element));
+    // Every node is on disk once there is no other place for it.
+    let until = Instant::now() + Duration::from_secs(30);
+    while !matches!(session.list_range(0, b"list", 0, -1), Err(StoreError::OutOfMemory { .. })) {
+        assert!(Instant::now() < until);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let taken = session.list_take(0, b"list", End::Right, 24, 0, |_, _| {});
+    assert!(matches!(taken, Err(StoreError::OutOfMemory { .. })));
+    assert_eq!(session.list_len(0, b"list").unwrap(), 24);
+    let value = session.peek(0, b"list").unwrap().expect("it is as before");
+    let mut nodes = 0;
+    session.show_list(&value, |listpack| nodes += u8::from(listpack.len() > 1 << 20)).unwrap();
+    assert_eq!(nodes, 24);
+    let Popped::Given(elements) = session.list_take(0, b"list", End::Right, 2, 0, |_, _| {}).unwrap() else {
+        panic!("no node has 0 bytes");
+    };
+    let mut shown = Vec::new();
+    session.show(&elements, |element| shown.push(bytes(element))).unwrap();
+    assert!(shown == [element(23), element(22)]);
+    assert_eq!(session.list_len(0, b"list").unwrap(), 22);
+    drop((session, value));
+    close(store);
+    assert_whole(folder.path());
 }
 
 #[test]
@@ -144,24 +180,41 @@ fn lists_that_go_leave_nothing_behind() {
     assert_whole(folder.path());
 }
 
-#[test]
-fn a_list_that_was_moved_stays_when_its_former_database_is_emptied() {
+/// Moves a list to another database, does something to the key where it was, and empties that database in the same commit.
+fn assert_that_a_moved_list_stays(durability: Durability, after: impl FnOnce(&mut Session)) {
     let folder = tempfile::tempdir().expect("a folder");
-    let store = open(folder.path());
+    let open = || open_with(folder.path(), 0, durability);
+    let store = open();
     push(&mut store.session(), b"list", (0..600).map(event));
     close(store);
-    let store = open(folder.path());
+    let store = open();
     let mut session = store.session();
-    session.rename((0, b"list"), (1, b"list")).unwrap();
-    // Mostly in one commit with it.
-    drop(store.flush(Some(0)));
+    session
+        .all_exclusively(|session| {
+            session.rename((0, b"list"), (1, b"list"))?;
+            after(session);
+            drop(session.flush(Some(0)));
+            Ok::<_, StoreError>(())
+        })
+        .expect("there is room");
     drop(session);
     close(store);
     assert_whole(folder.path());
-    let store = open(folder.path());
+    let store = open();
     store.swap(0, 1);
     assert_eq!(all(&mut store.session(), b"list"), (0..600).map(event).collect::<Vec<_>>());
     close(store);
+}
+
+#[test]
+fn a_list_that_was_moved_stays_when_its_former_database_is_emptied() {
+    for durability in [Durability::Fsync, Durability::Batched, Durability::None] {
+        assert_that_a_moved_list_stays(durability, |_| {});
+        assert_that_a_moved_list_stays(durability, |session| push(session, b"list", (0..3).map(event)));
+        assert_that_a_moved_list_stays(durability, |session| {
+            session.set(0, b"list", b"a string", Expiry::Never, Condition::Always).expect("there is room");
+        });
+    }
 }
 
 #[test]
@@ -227,7 +280,7 @@ fn a_push_that_was_answered_is_in_the_journal() {
     let ticket = session.take_ticket().expect("it has written");
     let waiting = store.durable(ticket);
     block_on(waiting).expect("the disk has room");
-    // What a crash would leave: the files as they are now.
+    // The files as they are now, which a crash would leave.
     let copy = tempfile::tempdir().expect("a folder");
     for file in std::fs::read_dir(folder.path()).expect("it is a folder") {
         let file = file.expect("it can be read");

@@ -1,4 +1,4 @@
-//! Who observes a store is told of every change, and of nothing else.
+//! Observers of a store are told of every change, and of nothing else.
 
 mod support;
 

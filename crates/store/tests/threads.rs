@@ -1,4 +1,4 @@
-//! What several threads do at once has the outcome of some order of doing it.
+//! Concurrent operations have the outcome of some sequential order.
 
 mod support;
 

@@ -11,7 +11,7 @@ import (
 	"snugly.dev/go/envelope"
 )
 
-// What is in an envelope may be as long as this, in bytes.
+// Greatest length of the content of an envelope, in bytes.
 const longest = 1 << 20
 
 func newCache(t testing.TB, codec cache.Codec) *cache.Cache[Documents] {

@@ -11,16 +11,16 @@ import (
 
 // Arguments are those of a command, as a client library has them. The name is at 0.
 type Arguments interface {
-	// Len is how many there are, with the name.
+	// Len is their number, with the name.
 	Len() int
-	// Text is what is sent for one; it is valid as long as the argument.
+	// Text is that of one, as it is sent; it is valid as long as the argument.
 	Text(at int) string
 }
 
-// Value is where a value is among the arguments, and where its key is. The name is at 0.
+// Value is the place of a value among the arguments, and that of its key. The name is at 0.
 type Value struct{ At, Key int }
 
-// Found is what a pattern found in a command. It is shared and must not be changed.
+// Found has the finds of a pattern in a command. It is shared and must not be changed.
 type Found struct {
 	// Keys are the places of the keys.
 	Keys []int
@@ -38,7 +38,7 @@ type options uint64
 type pattern struct {
 	items   []item
 	options []option
-	// What fixed items find depends on nothing but the number of arguments. It is remembered for commands of so many.
+	// Fixed items, whose findings depend only on the number of arguments and are remembered for short commands.
 	fixed      []item
 	isByLength bool
 	hasTail    bool
@@ -53,7 +53,7 @@ type option struct {
 	items []item
 }
 
-// kind is what an item of a pattern takes.
+// kind is that of the arguments that an item of a pattern takes.
 type kind int
 
 const (
@@ -199,7 +199,7 @@ func Find[A Arguments](row *Row, args A) Found {
 	if fixed == length {
 		return *known
 	}
-	// What is left is a tail, which has options and words of no concern.
+	// The rest is a tail, which has options and words of no concern.
 	tail := match[A]{pattern: pattern, args: args, at: fixed, length: length}
 	if !tail.items(pattern.items[len(pattern.fixed):]) {
 		return *nothing

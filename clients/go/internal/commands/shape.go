@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Shape is where a reply has values.
+// Shape says where a reply has values.
 type Shape struct {
 	kind  shapeKind
 	inner *Shape
@@ -23,7 +23,7 @@ const (
 	isTransaction
 )
 
-// keySource is where the name of the key comes from to which a value belongs.
+// keySource is the source of the name of the key to which a value belongs.
 type keySource string
 
 const (

@@ -90,7 +90,7 @@ func upperCase(letter byte) byte {
 	return letter
 }
 
-// Row is what becomes of one command.
+// Row says what becomes of one command.
 type Row struct {
 	// Name is the command's name in capitals.
 	Name string
@@ -131,7 +131,7 @@ func newRow(name string, from rowDocument, types []string, table *tableDocument,
 // CarriesValues tells whether the command's arguments or its reply may have values to encode or decode.
 func (r *Row) CarriesValues() bool { return r.carriesValues }
 
-// Shape is where the reply has values, given what was found in the arguments; nil if it has none.
+// Shape says where the reply has values, given what was found in the arguments; nil if it has none.
 func (r *Row) Shape(found Found) *Shape {
 	if r.with != 0 && r.with&found.given == 0 || r.without&found.given != 0 {
 		return nil

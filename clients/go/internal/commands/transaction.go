@@ -1,6 +1,6 @@
 package commands
 
-// Boundary is what a command does to a transaction.
+// Boundary is the effect of a command on a transaction.
 type Boundary int
 
 const (

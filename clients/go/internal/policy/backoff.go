@@ -2,7 +2,7 @@ package policy
 
 import "sync/atomic"
 
-// backoff is how seldom values are tried that look alike. It takes no lock: who comes second leaves its update out.
+// backoff is the restraint in trying values that look alike. It takes no lock: who comes second leaves its update out.
 type backoff struct {
 	// state is failures, the attempts that have failed since the last one that succeeded, above the 16 bits of skip, the
 	// values that are still to be skipped before the next attempt.
@@ -12,6 +12,9 @@ type backoff struct {
 const mostFailures = 255
 
 func stateOf(failures, skip uint32) uint32 { return failures<<16 | skip }
+
+// hasFailed tells whether the last attempt has failed.
+func (b *backoff) hasFailed() bool { return b.state.Load()>>16 > 0 }
 
 // isDue tells whether to try the next value.
 func (b *backoff) isDue(spread spread) bool {
@@ -37,10 +40,10 @@ func (b *backoff) report(spread spread, gained bool) {
 	}
 }
 
-// patience is how many failures in a row are taken for chance, where values do not look random.
+// patience is the number of failures in a row that are taken for chance, where values do not look random.
 const patience = 8
 
-// skip is how many values are skipped after so many failures in a row.
+// skip is the number of values that are skipped after so many failures in a row.
 func (s spread) skip(failures uint32) uint32 {
 	switch {
 	case failures == 0:

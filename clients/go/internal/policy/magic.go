@@ -1,6 +1,6 @@
 package policy
 
-// magic is how a format that is compressed already starts, from offset on.
+// magic is the beginning of a format that is compressed already, from offset on.
 type magic struct {
 	offset int
 	bytes  string

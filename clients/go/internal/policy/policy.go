@@ -22,9 +22,9 @@ type Policy struct {
 // lengths are those of values, to the power of two, up to the longest that is compressed.
 const lengths = 33
 
-// class is what is remembered about values of similar length.
+// class is the memory of values of similar length.
 type class struct {
-	// suspicion is how many successes it takes until values are no longer looked at before an attempt.
+	// suspicion is the number of successes until values are no longer looked at before an attempt.
 	suspicion atomic.Uint32
 	backoffs  [spreads]backoff
 }
@@ -38,7 +38,7 @@ const (
 	alwaysLookedAt = 16 << 10
 )
 
-// Reason is why a value is not worth an attempt.
+// Reason says why a value is not worth an attempt.
 type Reason uint8
 
 const (
@@ -53,10 +53,15 @@ const (
 // Attempt is one that the policy allows, to be reported when it has been made.
 type Attempt struct {
 	class *class
-	// spread is how the value looks, and backoff that of such values; nil if it was not looked at.
+	// spread is that of the value, and backoff that of such values; nil if it was not looked at.
 	spread  spread
 	backoff *backoff
+	// doubtful says that a failure is likely.
+	doubtful bool
 }
+
+// IsDoubtful tells whether a failure is likely, so that a fast level should go first.
+func (a Attempt) IsDoubtful() bool { return a.doubtful }
 
 // Consider gives an attempt to compress a value, with a dictionary or without, or says why it is not to be made. A nil
 // Policy allows every attempt.
@@ -78,13 +83,14 @@ func (p *Policy) Consider(value []byte, hasDictionary bool) (Attempt, Reason) {
 		return Attempt{}, Compressed
 	}
 	backoff := &class.backoffs[spread]
+	doubtful := spread == even && backoff.hasFailed()
 	if !backoff.isDue(spread) {
 		if spread == even {
 			return Attempt{}, Compressed
 		}
 		return Attempt{}, NoGain
 	}
-	return Attempt{class, spread, backoff}, None
+	return Attempt{class, spread, backoff, doubtful}, None
 }
 
 // Report notes whether the attempt has made the value smaller.

@@ -15,7 +15,7 @@ const (
 	long       = 4 << 10
 )
 
-// spread is how a value's bytes are distributed.
+// spread is the distribution of a value's bytes.
 type spread uint8
 
 const (

@@ -80,7 +80,7 @@ func (c *Cluster) Give(t testing.TB, slot int, key, from, to string) {
 	number := strconv.Itoa(slot)
 	// Two nodes with the same epoch would argue about their slots.
 	Eventually(t, "the nodes do not agree on the epoch", c.hasOneEpoch(t))
-	// Whoever imports a slot gets an epoch with it that the others believe, and so goes first.
+	// A node that imports a slot gets an epoch with it that the others believe, and so goes first.
 	Ask(t, to, "CLUSTER", "SETSLOT", number, "IMPORTING", Ask(t, from, "CLUSTER", "MYID"))
 	others := slices.DeleteFunc(slices.Clone(c.Addresses), func(address string) bool { return address == to })
 	for _, address := range append([]string{to}, others...) {

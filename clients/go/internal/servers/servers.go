@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// longestStart is how long a server may take until it answers.
+	// longestStart is the time that a server has until it answers.
 	longestStart = time.Minute
-	// mostStarts is how often a server is started anew that has ended before it answered: another process may take a free
-	// port first.
+	// mostStarts is the most times that a server is started, if each one has ended before it answered: another process
+	// may take a free port first.
 	mostStarts = 5
 )
 

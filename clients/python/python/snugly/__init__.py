@@ -10,6 +10,7 @@
 already, and `snugly.codec` is for values without a client.
 """
 
+from snugly._native import __version__
 from snugly.clients import Compression, compress, statistics
 from snugly.configuration import (
     CompressionBackend,
@@ -42,6 +43,7 @@ __all__ = [
     "Valkey",
     "ValkeyCluster",
     "ValueType",
+    "__version__",
     "compress",
     "explain",
     "statistics",

@@ -2,6 +2,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Self, final
 
+__version__: str
+
 @final
 class Codec:
     """Encodes and decodes under one configuration, from any thread."""
@@ -13,6 +15,7 @@ class Codec:
         level: int | None,
         min_compression_size: int,
         max_decompressed_size: int,
+        max_reply_bytes: int,
         wrap: bool,
         checksum: bool,
         dictionaries: Dictionaries,
@@ -24,8 +27,19 @@ class Codec:
         How it is written is chosen by the key.
         """
 
-    def decode(self, value: bytes | bytearray | memoryview) -> bytes:
-        """The value in an envelope, or the value itself if it is none. Raises EnvelopeError."""
+    def decode(
+        self,
+        value: bytes | bytearray | memoryview,
+        budget: Budget | None = None,
+        dictionary: Dictionary | None = None,
+    ) -> bytes:
+        """The value in an envelope, or the value itself if it is none. Raises EnvelopeError, and MemoryError.
+
+        `budget` is what its reply has left, and `dictionary` one that need not be at hand.
+        """
+
+    def budget(self) -> Budget:
+        """Returns the budget of one more reply."""
 
     def count_unread(self) -> None:
         """Counts a value that was not read back for want of a dictionary, after all."""
@@ -39,11 +53,43 @@ class Codec:
     def count_published(self) -> None:
         """Counts a dictionary that was published."""
 
+    def count_mended(self) -> None:
+        """Counts a dictionary's key that had something else and was overwritten."""
+
     def reads(self) -> float:
-        """How often values were read for each time that one was written; at least once, since others read, too."""
+        """Returns the number of reads for each written value; at least one, since others read, too."""
 
     def statistics(self) -> dict[str, int]:
-        """What this codec has counted, by name."""
+        """Returns the counters of this codec, by name."""
+
+@final
+class Budget:
+    """Rest of the bytes that the values of one reply may have together."""
+
+@final
+class Interpreter:
+    """The command table, for a client that compresses certain types of values."""
+
+    def __new__(cls, types: list[str], refused: Callable[[str, str], Exception]) -> Interpreter:
+        """`refused` makes an exception of a message and the name of a command."""
+
+    def carries_values(self, name: Any) -> bool:
+        """Returns whether a command has values, in its arguments or its reply, by its name as a client writes it."""
+
+    def untouched(self) -> list[str]:
+        """The names of commands that pass as they are, whatever their arguments, as do their replies, but EXEC's."""
+
+    def request(self, args: tuple[Any, ...], encode: Callable[[Any, Any], Any]) -> tuple[tuple[Any, ...], bool | None]:
+        """The arguments to send, each value as `encode(value, key)` returns it; and whether the reply may have values,
+        None if the command has none at all. Raises what `refused` makes.
+        """
+
+    def restored(
+        self, args: tuple[Any, ...], reply: Any, decode: Callable[[Any, Any, Budget], Any], budget: Budget
+    ) -> Any:
+        """The reply to a command that was sent, each value as `decode(value, key, budget)` returns it; the key is None
+        if it is not known.
+        """
 
 @final
 class Dictionary:
@@ -63,7 +109,7 @@ class Dictionary:
 
 @final
 class Dictionaries:
-    """The dictionaries that one client has at hand, and which of them it writes with. Times are seconds since 1970."""
+    """The dictionaries that one client has at hand, and which of them it writes with."""
 
     def __new__(
         cls, given: Dictionary | None, writes: bool, excluded: list[bytes], wake: Callable[[], None] | None
@@ -75,8 +121,11 @@ class Dictionaries:
         written with.
         """
 
+    def are_written_with(self) -> bool:
+        """Returns whether values are written with any of them now."""
+
     def sleep(self) -> None:
-        """Has `wake` called at the next use."""
+        """Requests a call of `wake` at the next use."""
 
     def held(self) -> list[int]:
         """The IDs of those that are at hand."""
@@ -87,28 +136,98 @@ class Dictionaries:
     def hold(self, dictionary: Dictionary, now: float) -> None:
         """Keeps a dictionary at hand, and lets go of the one that was used least recently if there are too many."""
 
-    def read(self, document: bytes | None, now: float, refresh: float) -> tuple[list[int], list[int]]:
-        """Takes what the catalogue says; None for no catalogue.
-
-        Returns the IDs that its writers need and that are not at hand, and those that are forgotten.
-
-        Raises ValueError for what is no catalogue, which counts as none.
-        """
-
-    def allow(self, is_allowed: bool, now: float) -> None:
-        """Says whether values may be written with dictionaries: not with one that is given and not beside the data."""
-
-    def choose(self, now: float) -> None:
-        """Chooses anew what to write with: time has passed."""
-
     def excludes(self, key: bytes) -> bool:
-        """Whether the values of this key are nobody's samples and written without."""
+        """Returns whether the values of this key are neither sampled nor written with a dictionary."""
 
     def chosen_for(self, key: bytes) -> int | None:
         """The ID of the dictionary that values of this key are written with, if their codec has dictionaries."""
 
     def choices(self) -> list[tuple[str, int | None]]:
         """For each active pattern of the catalogue the ID of the dictionary that is written with."""
+
+Step = tuple[list[tuple[str, str]], str, Any]
+"""Events, each a name and a text; what is to be done; and with what."""
+
+@final
+class Manager:
+    """Manager of the dictionaries of one client.
+
+    Times are `monotonic` ones, and `wall` is since 1970; all in seconds.
+    """
+
+    def __new__(
+        cls, *, prefix: str, refresh: float, waits: bool, has_copies: bool, dictionaries: Dictionaries
+    ) -> Manager:
+        """`waits` says whether unknown dictionaries are waited for, and `has_copies` whether copies are kept in a
+        folder."""
+
+    @property
+    def interval(self) -> float:
+        """Returns the time between rounds, in seconds."""
+
+    def fetch(self, ids: list[int]) -> Task:
+        """Looks for dictionaries for a while. The outcome is a dict of those that there are, by ID."""
+
+    def refresh(self) -> Task:
+        """Does what is to be done now. The outcome is how long there is nothing to do."""
+
+    def keep(self) -> Task:
+        """Makes the server register dictionaries as in use, and puts back missing ones. The outcome is None."""
+
+    def hurry(self) -> None:
+        """Makes the next refresh check everything."""
+
+    def forget_tasks(self) -> None:
+        """Forgets the tasks that are under way: they are another process's."""
+
+    def is_missing(self, id: int, monotonic: float) -> bool:
+        """Returns whether looking up this dictionary now is useless."""
+
+    def is_off(self, monotonic: float) -> bool:
+        """Returns whether dictionaries are not available now, for want of permission."""
+
+    def was_off(self) -> bool:
+        """Returns whether permission was missing at the last request."""
+
+    def is_known(self) -> bool:
+        """Returns whether there was a catalogue at the last read, or one was published since."""
+
+    def lose(self) -> None:
+        """Notes that the catalogue is gone."""
+
+    def has_published(self, dictionary: Dictionary, monotonic: float, wall: float) -> None:
+        """Notes that this client has published a dictionary itself."""
+
+    def is_new_warning(self, warning: str) -> bool:
+        """Returns whether a warning is new. Each is logged once."""
+
+@final
+class Failed:
+    """Stands for the reply to a command that failed."""
+
+    def __new__(cls, is_denied: bool, reason: str) -> Failed: ...
+
+@final
+class Task:
+    """Something that takes several steps. Each method takes the answer to the last one and returns the next.
+
+    What is to be done is "end", with the outcome, or one of those that the methods name.
+    """
+
+    def start(self, monotonic: float, wall: float) -> Step:
+        """Begins."""
+
+    def replies(self, replies: list[Any], monotonic: float, wall: float) -> Step:
+        """After "send", lists of commands: the replies, or `Failed` in the place of one."""
+
+    def lost(self, reason: str, monotonic: float, wall: float) -> Step:
+        """After "send": the server could not be asked."""
+
+    def copies(self, copies: list[tuple[int, str, bytes]], monotonic: float, wall: float) -> Step:
+        """After "read_copies", IDs: those that there are, each with its place and its bytes."""
+
+    def done(self, monotonic: float, wall: float) -> Step:
+        """After "sleep", seconds; "write_copies", dictionaries; and "remove_copies", IDs."""
 
 @final
 class Learner:
@@ -128,7 +247,7 @@ class Learner:
         """Without a goal only dictionaries are learned. `memory` is what samples may take, in bytes."""
 
     def shown(self) -> int:
-        """How many values were written: if none since the last step, there is nothing to be learned."""
+        """Returns the number of values written: without any since the last step, there is nothing to train from."""
 
     def step(self, now: float, reads: float) -> Lesson | None:
         """Studies a kind of keys of which there are enough samples; None if there is none.
@@ -140,15 +259,15 @@ class Learner:
     def forget(self) -> None:
         """Forgets what was seen and decided."""
 
-    def stop_training(self) -> None:
-        """Trains no dictionaries any more."""
+    def allow_training(self, is_allowed: bool) -> None:
+        """Sets whether dictionaries are trained."""
 
     def explain(self, key: bytes, len: int | None = None) -> Explained | None:
-        """What is decided for a key, and a value of `len` bytes if that is given; None for nothing yet."""
+        """Returns the decision for a key, and a value of `len` bytes if that is given; None for none yet."""
 
 @final
 class Lesson:
-    """What came of a step."""
+    """Result of a step."""
 
     @property
     def dictionary(self) -> Dictionary | None:
@@ -162,7 +281,7 @@ class Lesson:
         """The ID of the dictionary that its pattern has in a catalogue; None for what is no catalogue, too."""
 
     def is_listed_in(self, document: bytes | None) -> bool:
-        """Whether this dictionary is in a catalogue; in what is no catalogue to us, it may be."""
+        """Returns whether this dictionary is in a catalogue; in an unreadable document, it may be."""
 
     def added_to(
         self, document: bytes | None, trained_at: str, published_at: int, lost: int | None = None
@@ -174,7 +293,7 @@ class Lesson:
 
 @final
 class Explained:
-    """Why a kind of keys is written as it is."""
+    """Explanation of the encoding of a kind of keys."""
 
     pattern: str
     goal: str
@@ -187,7 +306,7 @@ class Explained:
 
 @final
 class Row:
-    """What one method made of the samples: bytes, seconds and nanoseconds of worth for each value."""
+    """Result of one method for the samples: bytes, seconds and nanoseconds of worth for each value."""
 
     codec: str
     level: int
@@ -207,18 +326,16 @@ class Wire:
         cls,
         *,
         codec: Codec | None,
-        plan: Callable[[str, int], tuple[list[tuple[int, int]], str | None, list[int], list[str]] | bool | None],
-        request: Callable[[tuple[Any, ...]], tuple[tuple[Any, ...], Callable[[Any], Any] | None]],
-        refuse: Callable[[tuple[Any, ...]], None],
+        interpreter: Interpreter | None,
         encode: Callable[[Any], bytes | memoryview],
         sends_utf8: bool,
         decodes: tuple[str, str] | None,
         parse_error: Callable[[str], Exception],
-        unreadable: Callable[[bytes, Any, EnvelopeError], Any],
+        unreadable: Callable[[bytes, Any, EnvelopeError, Budget], Any],
         as_text: Callable[[bytes, bytes, Any], Any],
     ) -> Wire: ...
     def takes(self, args: tuple[Any, ...]) -> bool:
-        """Whether a command is for this transport. Raises CommandRefusedError."""
+        """Returns whether a command is for this transport. Raises CommandRefusedError."""
 
     def request(self, args: tuple[Any, ...]) -> Request | None:
         """A command, ready to be sent; None if it is not for this transport.
@@ -277,9 +394,12 @@ class Link:
         """Reads replies. Raises ProtocolFault."""
 
     def waiting(self) -> float | None:
-        """How long the first of those who wait has been waiting since anything was received, in seconds; None if nobody
-        waits.
+        """Returns the time for which the first waiter has been waiting since anything was received, in seconds; None
+        without one.
         """
+
+    def is_wanted(self) -> bool:
+        """Returns whether any waiter has not given up."""
 
     def abandon(self) -> list[asyncio.Future[Any]]:
         """Takes the futures of all who wait; nobody gets a reply any more."""
@@ -301,6 +421,12 @@ def dictionary_key(prefix: str, id: int) -> bytes:
 
 def counters() -> list[tuple[str, str, str | None, str]]:
     """Of each name of the statistics: the name, its family, the codec if the family has one counter a codec, a text."""
+
+def command_name(name: Any) -> str | None:
+    """The name of a command in capitals, by its name as a client writes it; None if the table has none."""
+
+def leave() -> None:
+    """Keeps all other threads out of this module while the interpreter ends. Called by atexit, last of all."""
 
 def inspect(value: bytes | bytearray | memoryview) -> tuple[int, str | None, int | None, int | None] | None:
     """Backend, the backend's name, claimed length and dictionary ID of an envelope; None if the bytes are none."""

@@ -13,7 +13,8 @@ class SnuglySerializer(BaseSerializer):  # type: ignore[misc]
     """The `serializer` of a cache of aiocache, for any of its backends that store bytes.
 
     `serializer` (default: aiocache's PickleSerializer()) makes values text or bytes, which are compressed; `options`
-    are those of `CompressionConfiguration`. What was stored before, without compression, is read as it is.
+    are those of `CompressionConfiguration`. What was stored before, without compression, is read as it is. What cannot
+    be read is a miss, unless `on_undecodable` says otherwise.
     """
 
     DEFAULT_ENCODING = None
@@ -28,9 +29,11 @@ class SnuglySerializer(BaseSerializer):  # type: ignore[misc]
         return self._codec.encode(dumped.encode(self._serializer.encoding) if isinstance(dumped, str) else dumped)
 
     def loads(self, value: bytes | None) -> Any:
-        """The value, or what the other serializer makes of None, for a key that is not there."""
+        """The value, or what the other serializer makes of None, for a miss."""
         if value is None:
             return self._serializer.loads(None)
         restored = self._codec.decode(value)
+        if restored is None:
+            return self._serializer.loads(None)
         encoding = self._serializer.encoding
         return self._serializer.loads(restored if encoding is None else restored.decode(encoding))

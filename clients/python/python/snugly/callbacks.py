@@ -10,16 +10,15 @@ from collections.abc import Callable, Iterator, MutableMapping
 from functools import partial
 from typing import Any
 
-from snugly.compressor import Compressor, Restoration, Transaction
-
-OPTION = "_snugly"
-"""The option that holds a command's Restoration. Whoever has it has been encoded."""
+from snugly.compressor import Compressor
+from snugly.deferred import Pending, deferred_in
+from snugly.restoration import OPTION, Restoration, Transaction
 
 Callback = Callable[..., Any]
 
 
 MOST_NAMES = 1000
-"""How many names are remembered; applications use fewer, unless they make names up."""
+"""Most names that are remembered; applications use fewer, unless they make names up."""
 
 
 class Callbacks(MutableMapping[Any, Callback]):
@@ -76,7 +75,7 @@ class Callbacks(MutableMapping[Any, Callback]):
         return len(self.inner)
 
     def __eq__(self, other: object) -> bool:
-        """Whether these are the same callbacks, whatever is in front of them."""
+        """Returns whether these are the same callbacks, whatever is in front of them."""
         return bool(self.inner == (other.inner if isinstance(other, Callbacks) else other))
 
     # Like any mapping that can change.
@@ -87,9 +86,16 @@ def restored(inner: Callback | None, reply: Any, **options: Any) -> Any:
     """The reply with its values restored, and then as `inner` has it. An error goes around `inner`."""
     restoration: Restoration | Transaction | None = options.pop(OPTION, None)
     if restoration is not None:
+        deferrals = restoration.deferrals
+        made = deferrals.made
         reply = restoration(reply)
-        if restoration.deferrals.count:
-            return settled(inner, restoration, reply, options)
+        if deferrals.made != made and (waiting := list(deferred_in(reply))):
+            if restoration.batch is not None:
+                pending = Pending(reply, restoration.settled)
+                return pending if inner is None else pending.then(partial(inner, **options))
+            if deferrals.is_async:
+                return settled(inner, restoration, reply, options)
+            reply = restoration.settled(reply, deferrals.fetched(waiting))
     return reply if inner is None or isinstance(reply, Exception) else inner(reply, **options)
 
 
@@ -97,10 +103,12 @@ async def settled(
     inner: Callback | None, restoration: Restoration | Transaction, reply: Any, options: dict[str, Any]
 ) -> Any:
     """The same for values that have to be waited for, of asyncio clients."""
-    reply = await restoration.settle(reply)
+    reply = restoration.settled(reply, await restoration.deferrals.fetched_async(list(deferred_in(reply))))
     return reply if inner is None or isinstance(reply, Exception) else inner(reply, **options)
 
 
 def passed(inner: Callback, reply: Any, **options: Any) -> Any:
     options.pop(OPTION, None)
+    if isinstance(reply, Pending):
+        return reply.then(partial(inner, **options))
     return reply if isinstance(reply, Exception) else inner(reply, **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from celery import states
 from celery.backends import redis
 
 from snugly.codec import exact_codec
@@ -34,5 +35,12 @@ class RedisBackend(redis.RedisBackend):  # type: ignore[misc]
         return self._codec.encode(payload.encode() if isinstance(payload, str) else payload)
 
     def decode(self, payload: Any) -> Any:
-        """Raises UndecodableError."""
-        return super().decode(self._codec.decode(payload) if isinstance(payload, bytes) else payload)
+        """Decodes a stored result. An unreadable one is pending, like a missing one.
+
+        Raises UndecodableError if `on_undecodable` says so.
+        """
+        if isinstance(payload, bytes):
+            payload = self._codec.decode(payload)
+            if payload is None:
+                return {"status": states.PENDING, "result": None}
+        return super().decode(payload)

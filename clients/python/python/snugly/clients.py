@@ -13,19 +13,25 @@ import inspect
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from snugly import _native
-from snugly.callbacks import OPTION, Callbacks
-from snugly.compressor import Batch, Compressor, Restoration, Transaction
+from snugly.callbacks import Callbacks
+from snugly.compressor import Compressor
 from snugly.configuration import CompressionConfiguration
-from snugly.dictionaries.catalogue import Catalogue
-from snugly.dictionaries.deferred import NONE, Deferrals
-from snugly.dictionaries.keepers import AsyncKeeper, Keeper
+from snugly.deferred import are_pending, awaited, deferred_in, fulfilled
+from snugly.dictionaries.connections import (
+    AsyncClusterConnection,
+    AsyncNodeConnection,
+    ClusterConnection,
+    NodeConnection,
+)
 from snugly.dictionaries.learning import Learning
-from snugly.dictionaries.ways import AsyncClusterWay, AsyncNodeWay, ClusterWay, NodeWay
+from snugly.dictionaries.managers import AsyncDictionaryManager, DictionaryManager
+from snugly.dictionaries.tasks import DictionaryTasks
 from snugly.errors import ConfigurationError, UndecodableError
+from snugly.restoration import OPTION, Batch, Restoration, Transaction
 from snugly.text import known_nodes, read_escaped, text_encoding
 
 Compression: TypeAlias = CompressionConfiguration | bool | None
-"""How a client compresses: True for the defaults, False or None for not at all."""
+"""Compression of a client: True for the defaults, False or None for not at all."""
 
 Client = TypeVar("Client")
 
@@ -61,7 +67,7 @@ class Layer(Plain):  # type: ignore[misc]
     _snugly_layer: type[Layer]
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        # Whoever calls the class of such a client gets one without layers, or as the arguments say.
+        # Calling the class of such a client makes one without layers, or as the arguments say.
         self.__class__ = type(self)._snugly_plain
         self.__init__(*args, **options)  # type: ignore[misc]
 
@@ -118,9 +124,9 @@ class Closing(Plain):  # type: ignore[misc]
     """For synchronous clients that are not the nodes of another: what looks after dictionaries ends with them."""
 
     def close(self) -> Any:
-        keeper = compressor_of(self).keeper
-        if isinstance(keeper, Keeper):
-            keeper.stop()
+        manager = compressor_of(self).manager
+        if isinstance(manager, DictionaryManager):
+            manager.stop()
         return super().close()
 
 
@@ -136,9 +142,9 @@ class AsyncClosing(Plain):  # type: ignore[misc]
     """The same for asyncio clients."""
 
     async def aclose(self, *args: Any, **options: Any) -> Any:
-        keeper = compressor_of(self).keeper
-        if isinstance(keeper, AsyncKeeper):
-            await keeper.stop()
+        manager = compressor_of(self).manager
+        if isinstance(manager, AsyncDictionaryManager):
+            await manager.stop()
         return await super().aclose(*args, **options)
 
 
@@ -151,7 +157,7 @@ class AsyncCluster(AsyncClosing, Compressed):
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         reply = await super().execute_command(*args, **options)
-        return await reply if compressor_of(self).deferrals.count and inspect.iscoroutine(reply) else reply
+        return await reply if compressor_of(self).deferrals.made and inspect.iscoroutine(reply) else reply
 
 
 class Batched(Plain):  # type: ignore[misc]
@@ -162,7 +168,9 @@ class Batched(Plain):  # type: ignore[misc]
         batch: Batch | None = self.__dict__.pop(BATCH, None)
         if batch is not None:
             batch.collects = not raise_on_error
-        return super().execute(raise_on_error, *args, **options)
+        results = super().execute(raise_on_error, *args, **options)
+        finish = finished_async if inspect.isawaitable(results) else finished
+        return finish(self, results, raise_on_error)
 
 
 class NodePipeline(Batched):
@@ -173,7 +181,7 @@ class NodePipeline(Batched):
         return super().pipeline_execute_command(*args, **options)
 
     def immediate_execute_command(self, *args: Any, **options: Any) -> Any:
-        args = prepared(self, args, options)
+        args = prepared(self, args, options, at_once=True)
         return super().immediate_execute_command(*args, **options)
 
 
@@ -186,9 +194,27 @@ class AsyncClusterPipeline(ClusterPipeline):
 
     async def execute(self, raise_on_error: bool = True, *args: Any, **options: Any) -> Any:
         replies = await super().execute(raise_on_error, *args, **options)
-        if not compressor_of(self).deferrals.count or not isinstance(replies, list):
+        if not compressor_of(self).deferrals.made or not isinstance(replies, list):
             return replies
         return [await reply if inspect.iscoroutine(reply) else reply for reply in replies]
+
+
+def finished(pipeline: Any, results: Any, raises: bool) -> Any:
+    """The results of a pipeline, once the dictionaries that any of them needs have been looked for."""
+    if not isinstance(results, list) or not are_pending(results):
+        return results
+    compressor = compressor_of(pipeline)
+    return fulfilled(results, compressor.deferrals.fetched(list(deferred_in(results))), UndecodableError, raises)
+
+
+async def finished_async(pipeline: Any, awaitable: Any, raises: bool) -> Any:
+    """The same for those of asyncio clients."""
+    results = await awaitable
+    if not isinstance(results, list) or not are_pending(results):
+        return results
+    compressor = compressor_of(pipeline)
+    found = await compressor.deferrals.fetched_async(list(deferred_in(results)))
+    return [await awaited(each) for each in fulfilled(results, found, UndecodableError, raises)]
 
 
 def compress(client: Client, compression: Compression = True) -> Client:
@@ -229,20 +255,26 @@ def compress(client: Client, compression: Compression = True) -> Client:
 
 
 def keep_dictionaries(client: Any, compressor: Compressor, library: str, is_cluster: bool, is_async: bool) -> None:
-    """Has the compressor get dictionaries from the client's server."""
+    """Makes the compressor get dictionaries from the client's server."""
     exceptions = importlib.import_module(f"{library}.exceptions")
+    database = compressor.configuration.dictionary_database
+    if is_cluster and database is not None:
+        raise ConfigurationError(
+            f"dictionary_database is {database}, and a client of a cluster has its own only: leave it out"
+        )
     codec = compressor.codec
     denied = exceptions.NoPermissionError
-    catalogue = Catalogue(compressor.configuration, codec.native, codec.dictionaries, denied)
+    tasks = DictionaryTasks(compressor.configuration, codec.native, codec.dictionaries, denied)
     learning = None
     if codec.learner is not None:
-        learning = Learning(catalogue, codec.native, codec.learner, compressor.configuration.trains)
+        learning = Learning(tasks, codec.native, codec.learner, compressor.configuration.trains)
+    pool = None if is_cluster else client.connection_pool
     if is_async:
-        async_way = AsyncClusterWay(client) if is_cluster else AsyncNodeWay(client.connection_pool)
-        compressor.keep_dictionaries(AsyncKeeper(catalogue, async_way, learning), Deferrals())
+        asynchronous = AsyncClusterConnection(client) if is_cluster else AsyncNodeConnection(pool, database)
+        compressor.keep_dictionaries(AsyncDictionaryManager(tasks, asynchronous, learning))
     else:
-        way = ClusterWay(client, library) if is_cluster else NodeWay(client.connection_pool)
-        compressor.keep_dictionaries(Keeper(catalogue, way, learning), NONE)
+        connection = ClusterConnection(client, library) if is_cluster else NodeConnection(pool, database)
+        compressor.keep_dictionaries(DictionaryManager(tasks, connection, learning))
 
 
 def configured(compression: Compression) -> CompressionConfiguration | None:
@@ -255,7 +287,7 @@ def configured(compression: Compression) -> CompressionConfiguration | None:
 
 
 def statistics(client: object = None) -> dict[str, int]:
-    """What has been counted, by name: for `client`, or for all clients and codecs of the process so far.
+    """Counters by name: for `client`, or for all clients and codecs of the process so far.
 
     Names are those of snugly's server (its INFO, section compression). All are 0 for a client that is not compressed.
     """
@@ -271,8 +303,9 @@ def compressor_of(client: Any) -> Compressor:
     return compressor
 
 
-def prepared(client: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
-    """The arguments to send. What is to be done with the reply is put among the options.
+def prepared(client: Any, args: tuple[Any, ...], options: dict[str, Any], at_once: bool = False) -> tuple[Any, ...]:
+    """The arguments to send. What is to be done with the reply is put among the options. A pipeline's is wanted
+    `at_once`, or with those of its other commands.
 
     Raises CommandRefusedError.
     """
@@ -281,14 +314,14 @@ def prepared(client: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tup
     own = client.__dict__
     compressor = own[COMPRESSOR]
     args, restoration = compressor.request(args)
-    if restoration is None and (word := compressor.word_of(args[0])) in TRANSACTION:
+    if restoration is None and (word := compressor.name_of(args[0])) in TRANSACTION:
         restoration = transaction(client, word)
     elif QUEUED in own:
         own[QUEUED].append(restoration)
     if restoration is not None:
         options[OPTION] = restoration
-        if isinstance(client, Batched):
-            restoration.batch = own.get(BATCH) or own.setdefault(BATCH, Batch())
+        if isinstance(client, Batched) and not at_once:
+            restoration.batch = own.get(BATCH) or own.setdefault(BATCH, Batch(compressor.codec.native.budget()))
     return args
 
 
@@ -302,7 +335,7 @@ def transaction(client: Any, word: str) -> Transaction | None:
     single = getattr(client, "connection", None) is not None or getattr(client, "single_connection_client", False)
     if word == "MULTI" and (single or isinstance(client, NodePipeline)):
         own[QUEUED] = []
-    return Transaction(queued, own[COMPRESSOR].deferrals) if word == "EXEC" and queued is not None else None
+    return Transaction(queued, own[COMPRESSOR]) if word == "EXEC" and queued is not None else None
 
 
 def become(client: Any, layer: type) -> None:

@@ -33,12 +33,12 @@ __all__ = ["Codec", "Envelope", "decode", "encode", "inspect"]
 
 @dataclass(frozen=True)
 class Envelope:
-    """What the first bytes of an envelope say, true or not."""
+    """Claims of the first bytes of an envelope, true or not."""
 
     backend: int
     """The backend's number."""
     name: str | None
-    """`zstd`, `lz4`, `zstd_dictionary`, or None for a backend that this version does not know."""
+    """`zstd`, `lz4`, `zstd_dictionary`, `lz4_dictionary`, or None for a backend that this version does not know."""
     size: int | None
     """The length that is claimed for the value, in bytes. zstd frames need not claim one."""
     dictionary: int | None
@@ -72,7 +72,7 @@ class Codec:
 
     def _make(self, configuration: CompressionConfiguration, waker: Waker | None) -> None:
         self.configuration = chosen = configuration
-        self._raw = chosen.on_undecodable == OnUndecodable.RAW
+        self._on_undecodable = chosen.on_undecodable
         given = chosen.dictionary
         self.dictionaries = _native.Dictionaries(
             given.native if isinstance(given, Dictionary) else None,
@@ -81,7 +81,7 @@ class Codec:
             waker,
         )
         self.learner = self._learner() if chosen.learns else None
-        # Until something is decided.
+        # Default until there is a decision.
         backend = CompressionBackend.ZSTD if chosen.backend == CompressionBackend.AUTO else chosen.backend
         if not chosen.enabled:
             backend = CompressionBackend.NONE
@@ -90,6 +90,7 @@ class Codec:
             level=None if backend == CompressionBackend.NONE else chosen.compression_level,
             min_compression_size=chosen.min_compression_size,
             max_decompressed_size=chosen.max_decompressed_size,
+            max_reply_bytes=chosen.max_reply_bytes,
             wrap=chosen.existing_envelopes == ExistingEnvelopes.WRAP,
             checksum=chosen.checksum,
             dictionaries=self.dictionaries,
@@ -112,40 +113,45 @@ class Codec:
         """The bytes to store for `value`: an envelope, or the value itself where that gains nothing. Never fails."""
         return self.native.encode(value)
 
-    def decode(self, stored: bytes | bytearray | memoryview, *, key: bytes | None = None) -> bytes:
+    def decode(self, stored: bytes | bytearray | memoryview, *, key: bytes | None = None) -> bytes | None:
         """The value that `stored` holds: itself if it is no envelope.
 
-        Raises UndecodableError for an envelope that cannot be read; it names `key`.
+        Raises UndecodableError for an envelope that cannot be read; it names `key`. With `on_undecodable` it is what is
+        stored (`raw`), or None (`miss`).
         """
         try:
             return self.native.decode(stored)
         except _native.EnvelopeError as error:
             if error.args[3] is not None:
                 self.native.count_unread()
-            if self._raw:
+            if self._on_undecodable == OnUndecodable.RAW:
                 return bytes(stored)
+            if self._on_undecodable == OnUndecodable.MISS:
+                return None
             raise undecodable(UndecodableError, bytes(stored), key, error) from None
 
     def statistics(self) -> dict[str, int]:
-        """What this codec has counted since it was made, by name."""
+        """Counters of this codec since it was made, by name."""
         return self.native.statistics()
 
 
 def exact_codec(**options: Any) -> Codec:
     """A codec for a library that hands over all of its values, and wants each back as it was.
 
-    `options` are those of `CompressionConfiguration`, but envelopes are wrapped by default.
+    `options` are those of `CompressionConfiguration`, but by default envelopes are wrapped, and what cannot be read is
+    a miss.
     """
-    return Codec(CompressionConfiguration(**{"existing_envelopes": ExistingEnvelopes.WRAP, **options}))
+    defaults = {"existing_envelopes": ExistingEnvelopes.WRAP, "on_undecodable": OnUndecodable.MISS}
+    return Codec(CompressionConfiguration(**{**defaults, **options}))
 
 
 def undecodable(
-    kind: type[UndecodableError], stored: bytes, key: bytes | None, error: _native.EnvelopeError
+    kind: type[UndecodableError], stored: bytes, key: bytes | None, error: _native.EnvelopeError, besides: str = ""
 ) -> UndecodableError:
-    """The error to raise for `stored`."""
+    """The error to raise for `stored`, which ends with what there is to say `besides`."""
     why, named, backend, _ = error.args
     at = f", at key {key!r}" if key is not None else ""
-    message = f"cannot decode an envelope of {len(stored)} bytes, backend {backend:02x}{at}: {why}"
+    message = f"cannot decode an envelope of {len(stored)} bytes, backend {backend:02x}{at}: {why}{besides}"
     return kind(message, kind=named, key=key, backend=backend, stored=stored)
 
 
@@ -153,16 +159,18 @@ _default = Codec()
 
 
 def encode(value: bytes | bytearray | memoryview) -> bytes:
-    """As `Codec().encode`: zstd, level 3, from 64 bytes on."""
+    """Like `Codec().encode`: zstd, level 3, from 64 bytes on."""
     return _default.encode(value)
 
 
 def decode(stored: bytes | bytearray | memoryview, *, key: bytes | None = None) -> bytes:
-    """As `Codec().decode`."""
-    return _default.decode(stored, key=key)
+    """Like `Codec().decode`."""
+    value = _default.decode(stored, key=key)
+    assert value is not None, "what cannot be read is an error by default"
+    return value
 
 
 def inspect(stored: bytes | bytearray | memoryview) -> Envelope | None:
-    """What the envelope says of itself; None if the bytes are no envelope."""
+    """Parses the header of an envelope; None if the bytes are not an envelope."""
     header = _native.inspect(stored)
     return Envelope(*header) if header else None

@@ -1,4 +1,4 @@
-"""How values are compressed: the settings, their defaults and what they may be."""
+"""Settings of compression, their defaults and their ranges."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from snugly.errors import ConfigurationError
 
 LEAST_MIN_COMPRESSION_SIZE = 6
 DEFAULT_MAX_DECOMPRESSED_SIZE = 512 << 20
-# What an LZ4 payload can declare.
+DEFAULT_MAX_REPLY_BYTES = 1 << 30
+MOST_DATABASES = (1 << 31) - 1
+# Greatest length that an LZ4 payload can declare.
 MOST_BYTES = (1 << 32) - 1
+MOST_REPLY_BYTES = (1 << 63) - 1
 CATALOGUE = "catalogue"
 AUTO = "auto"
 DEFAULT_MEMORY = 8 << 20
@@ -25,49 +28,51 @@ LEAST_REFRESH, MOST_REFRESH = 0.1, 86400.0
 
 
 class CompressionBackend(enum.StrEnum):
-    """What new values are compressed with. Every client reads all of them."""
+    """Backend for new values. Every client reads all of them."""
 
     ZSTD = "zstd"
     """Small. Levels -131072 to 22, default 3."""
     LZ4 = "lz4"
     """Fast. Levels -128 to 12, default 0."""
     AUTO = "auto"
-    """What the client finds out to be best for each kind of keys, for a `Goal`."""
+    """The best backend for each kind of keys by a `Goal`, found by the client."""
     NONE = "none"
     """Compresses nothing and reads everything: for readers that go first in a roll-out."""
 
 
 class Goal(enum.StrEnum):
-    """What the backend `AUTO` chooses for: what a saved byte may cost in processor time."""
+    """Goal of the backend `AUTO`: the processor time that a saved byte may cost."""
 
     MEMORY = "memory"
     """The least memory: up to 500 ns."""
     BALANCED = "balanced"
-    """What saves much for the time that it takes: up to 20 ns."""
+    """Large savings for the time that they take: up to 20 ns."""
     SPEED = "speed"
-    """What saves at next to no cost: up to 5 ns."""
+    """Savings at next to no cost: up to 5 ns."""
 
 
 class ExistingEnvelopes(enum.StrEnum):
-    """What becomes of a value that is a well-formed envelope before it is written."""
+    """Treatment of a written value that is already a well-formed envelope."""
 
     KEEP = "keep"
-    """It is sent as it is, so that nothing is compressed twice."""
+    """Sends it as it is, so that nothing is compressed twice."""
     WRAP = "wrap"
-    """It is encoded like any other value and read back as it was: for values that strangers make."""
+    """Encodes it like any other value, and reads it back as it was: for values that strangers make."""
 
 
 class OnUndecodable(enum.StrEnum):
-    """What a reader gets for an envelope that cannot be read."""
+    """Result of reading an envelope that cannot be decoded."""
 
     RAISE = "raise"
     """`UndecodableError`."""
     RAW = "raw"
     """The bytes as they are stored."""
+    MISS = "miss"
+    """None, as for a key that is not there: for caches, whose values can be had again."""
 
 
 class ValueType(enum.StrEnum):
-    """Whose values are compressed."""
+    """Types of keys whose values are compressed."""
 
     STRINGS = "strings"
     HASHES = "hashes"
@@ -77,31 +82,34 @@ class ValueType(enum.StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class CompressionConfiguration:
-    """How a client compresses. Names and defaults are those of Valkey GLIDE where it has them.
+    """Compression settings of a client. Names and defaults are those of Valkey GLIDE where it has them.
 
     enabled                 False is the same as no configuration at all. Default True.
     backend                 `CompressionBackend.ZSTD` (default), `LZ4`, `AUTO` or `NONE`, or its name.
-    goal                    What `AUTO` chooses for: `Goal.MEMORY`, `BALANCED` (default) or `SPEED`.
+    goal                    Goal of `AUTO`: `Goal.MEMORY`, `BALANCED` (default) or `SPEED`.
     compression_level       zstd -131072 to 22 (default 3), lz4 -128 to 12 (default 0). Lower is faster, higher smaller.
-                            With `NONE` it is not looked at, so that one setting ends compression.
+                            With `NONE` it is ignored, so that one setting ends compression.
     min_compression_size    Shorter values are sent as they are, in bytes, from 6. Default 64. Values under 32 bytes
                             always are.
     max_decompressed_size   Longer values are neither compressed nor decoded, in bytes. Default 512 MiB.
+    max_reply_bytes         Most bytes of all restored values of one reply, or of the replies to one pipeline; 0 for no
+                            bound. Values beyond it are not restored. Default 1 GiB.
     existing_envelopes      `ExistingEnvelopes.KEEP` (default) or `WRAP`.
     checksum                Whether zstd frames carry a checksum of the value, 4 bytes. Default False.
-    on_undecodable          `OnUndecodable.RAISE` (default) or `RAW`.
+    on_undecodable          `OnUndecodable.RAISE` (default), `RAW` or `MISS`.
     value_types             Some of `ValueType`. Default: strings only.
-    dictionary              What values are written with, zstd only: "catalogue" for the dictionaries that lie beside
-                            the data, "auto" for the same and to train some from what is written, a `Dictionary` or a
-                            path to one for that one, whatever the key. Default None: no dictionary. What others wrote
-                            with one is read in any case. With `NONE` it is for reading only.
-    dictionary_prefix       What the keys of dictionaries begin with. Default "{snugly}".
-    dictionary_refresh      How often the catalogue is read, in seconds from 0.1 to 86,400, and how long after it was
-                            published a dictionary is used first: the same for all of a fleet. Default 60.
-    dictionary_folder       A folder in which copies of fetched dictionaries are kept. Default None: none.
+    dictionary              Dictionaries to write with, zstd only: "catalogue" for those beside the data, "auto"
+                            for the same and to train some from written values, a `Dictionary` or a path to one for
+                            that one, whatever the key. Default None: no dictionary. Values that others wrote with
+                            one are read in any case. With `NONE` it is for reading only.
+    dictionary_prefix       Prefix of the keys of dictionaries. Default "{snugly}".
+    dictionary_database     Number of the database that they are in. Default None: the client's own.
+    dictionary_refresh      Time between reads of the catalogue, and from the publication of a dictionary to its first
+                            use, in seconds from 0.1 to 86,400: the same for all of a fleet. Default 60.
+    dictionary_folder       Folder in which copies of fetched dictionaries are kept. Default None: none.
     dictionary_exclude      Globs of keys (as those of KEYS) whose values are neither sampled nor written with a
                             dictionary. Default: none.
-    dictionary_memory       What samples of written values may take, in bytes from 1 MiB to 1 GiB. Default 8 MiB.
+    dictionary_memory       Most bytes of samples of written values, from 1 MiB to 1 GiB. Default 8 MiB.
 
     Raises ConfigurationError for anything else.
     """
@@ -112,12 +120,14 @@ class CompressionConfiguration:
     compression_level: int | None = None
     min_compression_size: int = 64
     max_decompressed_size: int = DEFAULT_MAX_DECOMPRESSED_SIZE
+    max_reply_bytes: int = DEFAULT_MAX_REPLY_BYTES
     existing_envelopes: ExistingEnvelopes = ExistingEnvelopes.KEEP
     checksum: bool = False
     on_undecodable: OnUndecodable = OnUndecodable.RAISE
     value_types: Iterable[ValueType] = field(default=frozenset({ValueType.STRINGS}))
     dictionary: Dictionary | str | os.PathLike[str] | None = None
     dictionary_prefix: str = DEFAULT_PREFIX
+    dictionary_database: int | None = None
     dictionary_refresh: float = DEFAULT_REFRESH
     dictionary_folder: str | os.PathLike[str] | None = None
     dictionary_exclude: Iterable[str | bytes] = ()
@@ -141,6 +151,9 @@ class CompressionConfiguration:
             in_range("compression_level", self.compression_level, lowest, highest, f"for {self.backend} ")
         in_range("min_compression_size", self.min_compression_size, LEAST_MIN_COMPRESSION_SIZE, MOST_BYTES)
         in_range("max_decompressed_size", self.max_decompressed_size, 1, MOST_BYTES)
+        in_range("max_reply_bytes", self.max_reply_bytes, 0, MOST_REPLY_BYTES)
+        if self.dictionary_database is not None:
+            in_range("dictionary_database", self.dictionary_database, 0, MOST_DATABASES)
         object.__setattr__(self, "value_types", chosen_types(self.value_types))
         object.__setattr__(self, "dictionary", chosen_dictionary(self.dictionary))
         if self.writes_dictionaries and self.backend not in (CompressionBackend.ZSTD, CompressionBackend.AUTO):

@@ -1,4 +1,4 @@
-"""What snugly raises of its own."""
+"""Exceptions of snugly."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class UndecodableError(SnuglyError):
     Clients raise a subclass that is also their library's ResponseError, so that what handles an error reply (in a
     pipeline, say) handles this as well. With `on_undecodable="raw"` the stored bytes are returned instead.
 
-    kind      one of `unknown_backend`, `corrupt`, `dictionary_missing`, `too_large`, `out_of_memory`, and `not_text`
+    kind      one of `unknown_backend`, `corrupt`, `dictionary_missing`, `too_large`, and `not_text`
               for a value that a client with `decode_responses` cannot return as text
     key       the key that it was read from, if that is known
     backend   the number in the envelope; None for `not_text`
@@ -44,4 +44,4 @@ class UndecodableError(SnuglyError):
 
 
 class DictionaryError(ConfigurationError):
-    """What is no dictionary, or samples of which none can be made; the message says why."""
+    """Bytes that are not a dictionary, or samples of which none can be made; the message says why."""

@@ -1,4 +1,4 @@
-"""Why a client writes the values of a key as it does, for people."""
+"""Explanation of a client's encoding of a key's values, for people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from snugly.errors import ConfigurationError
 
 @dataclass(frozen=True)
 class Measured:
-    """What one way of writing made of sampled values."""
+    """Result of one encoding for sampled values."""
 
     codec: str
     """`none`, `lz4` or `zstd`."""
@@ -23,7 +23,7 @@ class Measured:
     dictionary: int | None
     """The ID of the dictionary."""
     values: int
-    """How many were measured."""
+    """Number of measured values."""
     ratio: float
     """Bytes after compression for each byte before."""
     saved: float
@@ -33,7 +33,7 @@ class Measured:
     decode: float
     """The same to decode one."""
     worth: float
-    """What it is worth for a value, in nanoseconds: the saved bytes at the goal's price, less the time for writing a
+    """Worth of it for a value, in nanoseconds: the saved bytes at the goal's price, less the time for writing a
     value and reading it as often as values are read. The highest is chosen; what is in use stays unless another way is
     clearly better.
     """
@@ -41,7 +41,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Explanation:
-    """How the values of a key are written, and why."""
+    """Encoding of a key's values, and its reason."""
 
     pattern: str | None
     """The keys that this is decided for, a glob of KEYS; None while nothing is decided."""
@@ -51,16 +51,16 @@ class Explanation:
     dictionary: int | None
     """The ID of the dictionary that is used now."""
     goal: Goal | None
-    """What was chosen for; None if the client does not choose."""
+    """Goal of the choice; None if the client does not choose."""
     measured: tuple[Measured, ...]
-    """What was measured; the first is what was used before."""
+    """Measured encodings; the first is the one used before."""
     decided_at: datetime | None
     why: str
     """The same in words."""
 
 
 def explain(client: object, key: str | bytes, value: str | bytes | None = None) -> Explanation:
-    """How `client` writes values of `key` at the moment, or this one, and why.
+    """Explains the encoding that `client` uses for values of `key` at the moment, or for this one.
 
     Raises ConfigurationError if the client is not compressed.
     """

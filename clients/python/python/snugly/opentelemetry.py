@@ -24,7 +24,7 @@ VALUES = "{value}"
 
 
 def instrument(meter_provider: metrics.MeterProvider | None = None) -> None:
-    """Has the counters of the process read whenever metrics are collected: to be called once for a provider.
+    """Registers the counters of the process, read whenever metrics are collected: to be called once for a provider.
 
     Each is an observable counter called as `snugly.statistics()` calls it, with "snugly." in front, but the codec in
     the name is an attribute, `codec`: `snugly.encoded_values` with `codec` "zstd". Units are By, ns and {value}.
@@ -40,7 +40,7 @@ def instrument(meter_provider: metrics.MeterProvider | None = None) -> None:
 
 
 def observed(attributes: dict[str, dict[str, str]], _: metrics.CallbackOptions) -> Iterator[metrics.Observation]:
-    """What the counters of these names, each with its attributes, have counted so far."""
+    """Returns the values of the counters of these names, each with its attributes."""
     counted = _native.process_statistics()
     for name, own in attributes.items():
         yield metrics.Observation(counted[name], own)

@@ -17,13 +17,13 @@ from snugly.errors import ConfigurationError
 
 ESCAPES = "surrogateescape"
 
-# What clients were told before their connections were told ESCAPES; a pool may serve several clients.
+# Settings of clients before their connections were set to ESCAPES; a pool may serve several clients.
 _told: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
 class TextEncoding:
-    """How a client turns text into bytes, and replies into text if it `decodes`.
+    """Conversion of a client's text to bytes, and of replies to text if it `decodes`.
 
     Raises ConfigurationError for an encoding that bytes do not survive.
     """
@@ -41,7 +41,7 @@ class TextEncoding:
 
 
 def survives(encoding: str) -> bool:
-    """Whether any bytes come back from being text in this encoding."""
+    """Returns whether any bytes survive as text in this encoding."""
     every = bytes(range(256))
     try:
         return every.decode(encoding, ESCAPES).encode(encoding, ESCAPES) == every
@@ -56,7 +56,7 @@ def text_encoding(client: Any) -> TextEncoding:
 
 
 def read_escaped(client: Any) -> None:
-    """Has the client's connections, those that there are and those to come, read with ESCAPES.
+    """Makes the client's connections, existing and future ones, read with ESCAPES.
 
     Raises ConfigurationError if asyncio connections would have to be closed.
     """
@@ -81,7 +81,7 @@ def owner(client: Any) -> Any:
 
 
 def holders_of(client: Any) -> Iterator[Any]:
-    """Whatever makes connections for the client, from settings that it calls connection_kwargs."""
+    """Returns the objects that make connections for the client, from settings called connection_kwargs."""
     manager = getattr(client, "nodes_manager", None)
     if manager is None:
         yield client.connection_pool

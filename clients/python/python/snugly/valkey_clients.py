@@ -28,7 +28,7 @@ class Valkey(valkey.Valkey):
     def from_url(
         cls, url: str, *args: Any, compression: Compression = None, native: bool = True, **options: Any
     ) -> Self:
-        """As valkey-py's, with `compression` and `native`."""
+        """Like valkey-py's, with `compression` and `native`."""
         configuration = configured(compression)
         client: Any = super().from_url(url, *args, **options)
         return cast(Self, BlockingNode.finish(client, configuration, native))
@@ -37,7 +37,7 @@ class Valkey(valkey.Valkey):
     def from_pool(
         cls, connection_pool: ConnectionPool, *, compression: Compression = None, native: bool = True
     ) -> Self:
-        """As valkey-py's, with `compression` and `native`."""
+        """Like valkey-py's, with `compression` and `native`."""
         configuration = configured(compression)
         client: Any = super().from_pool(connection_pool)
         return cast(Self, BlockingNode.finish(client, configuration, native))

@@ -24,13 +24,16 @@ CONFIGURATION = snugly.CompressionConfiguration(
 
 # By suite: the module and the class.
 CLASSES = {"server": ("client", "Valkey"), "cluster": ("cluster", "ValkeyCluster")}
+# Tests of clusters put mocks in the place of nodes, which the native transport does not ask: what is only to be seen
+# by a mock (CLUSTER DELSLOTS) would reach the cluster.
+NATIVE = {"server": True, "cluster": False}
 
 
-def compressing(plain: Any) -> Any:
+def compressing(plain: Any, native: bool) -> Any:
     """The class with compression by default, under its own name."""
 
     def __init__(self: Any, *args: Any, **options: Any) -> None:
-        plain.__init__(self, *args, **{"compression": CONFIGURATION, **options})
+        plain.__init__(self, *args, **{"compression": CONFIGURATION, "native": native, **options})
 
     return type(plain.__name__, (plain,), {"__init__": __init__})
 
@@ -42,8 +45,9 @@ def pytest_configure() -> None:
     is, since tests put mocks into it in order to have them in a cluster's nodes.
     """
     library: Any = valkey
-    module, name = CLASSES[os.environ["SUITE"]]
+    suite = os.environ["SUITE"]
+    module, name = CLASSES[suite]
     for package, ours in ((library, snugly), (library.asyncio, snugly.asyncio)):
-        client = compressing(getattr(ours, name))
+        client = compressing(getattr(ours, name), NATIVE[suite])
         setattr(getattr(package, module), name, client)
         setattr(package, name, client)

@@ -1,10 +1,11 @@
 //! What the crate costs on top of a bare, reused context of libzstd or liblz4, what a context for each value
-//! costs instead, and what incompressible values cost. Run it with `cargo bench -p snugly-codec`.
+//! costs instead, what incompressible values cost, and LZ4 beside zstd with the same dictionary. Run it with `cargo bench -p snugly-codec`.
 //!
 //! The sides of a row take turns in short rounds on the same values, and the least time of each counts: on a
 //! busy machine that is the time without the neighbours'. Times are nanoseconds a value.
 
 mod bare;
+mod dictionaries;
 mod values;
 
 use std::hint::black_box;
@@ -35,6 +36,7 @@ fn main() {
         envelopes("zstd", Zstd::standard, &values);
     }
     incompressible();
+    dictionaries::compare();
 }
 
 /// Two or more ways to treat the value of a number.

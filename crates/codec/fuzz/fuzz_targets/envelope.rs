@@ -1,21 +1,11 @@
-//! Any bytes as an envelope, and as a value to put into one.
+//! Feeds libFuzzer's bytes to the target's body, which the tests replay over its seeds.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use snugly_codec::envelope;
-use snugly_codec_fuzz::{LIMIT, choice, decode_envelope, round_trip};
+#[path = "../../tests/fuzzing/checks.rs"]
+#[allow(dead_code, reason = "each target uses some of the checks")]
+mod checks;
+#[path = "../../tests/fuzzing/envelope.rs"]
+mod envelope;
 
-fuzz_target!(|data: &[u8]| {
-    let Some((&settings, value)) = data.split_first() else { return };
-    let inspected = envelope::inspect(value);
-    if let Some(envelope) = inspected {
-        let _ = (envelope.claimed_len(), envelope.dictionary_id(), envelope.is_well_formed(LIMIT));
-    }
-    match decode_envelope(value) {
-        Ok(None) => assert!(inspected.is_none()),
-        Ok(Some(_)) => assert!(inspected.is_some_and(|envelope| envelope.is_well_formed(LIMIT))),
-        Err(error) => assert!(!error.to_string().is_empty()),
-    }
-    round_trip(choice(settings), None, value);
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| envelope::run(bytes));

@@ -1,15 +1,11 @@
-//! Any bytes as an LZ4 payload, and as a value to compress with it.
+//! Feeds libFuzzer's bytes to the target's body, which the tests replay over its seeds.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use snugly_codec::{Choice, CodecId};
-use snugly_codec_fuzz::{decode_payload, round_trip};
+#[path = "../../tests/fuzzing/checks.rs"]
+#[allow(dead_code, reason = "each target uses some of the checks")]
+mod checks;
+#[path = "../../tests/fuzzing/lz4.rs"]
+mod lz4;
 
-fuzz_target!(|data: &[u8]| {
-    decode_payload(CodecId::Lz4, data);
-    if let Some((&level, value)) = data.split_first() {
-        let level = i32::from(level as i8).min(12);
-        round_trip(Choice::new("lz4", Some(level), 0).expect("the level is in range"), None, value);
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| lz4::run(bytes));

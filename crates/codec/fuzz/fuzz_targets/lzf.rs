@@ -1,12 +1,11 @@
-//! Any bytes as an LZF payload, and as a value to compress with it.
+//! Feeds libFuzzer's bytes to the target's body, which the tests replay over its seeds.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use snugly_codec::{Choice, CodecId};
-use snugly_codec_fuzz::{decode_payload, round_trip};
+#[path = "../../tests/fuzzing/checks.rs"]
+#[allow(dead_code, reason = "each target uses some of the checks")]
+mod checks;
+#[path = "../../tests/fuzzing/lzf.rs"]
+mod lzf;
 
-fuzz_target!(|data: &[u8]| {
-    decode_payload(CodecId::Lzf, data);
-    round_trip(Choice::lzf(0), None, data);
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| lzf::run(bytes));

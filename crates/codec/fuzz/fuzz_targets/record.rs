@@ -1,18 +1,11 @@
-//! Any bytes as a record, and as a value to put into one.
+//! Feeds libFuzzer's bytes to the target's body, which the tests replay over its seeds.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use snugly_codec::Record;
-use snugly_codec_fuzz::{choice, decode_record, round_trip};
+#[path = "../../tests/fuzzing/checks.rs"]
+#[allow(dead_code, reason = "each target uses some of the checks")]
+mod checks;
+#[path = "../../tests/fuzzing/record.rs"]
+mod record;
 
-fuzz_target!(|data: &[u8]| {
-    let Some((&settings, bytes)) = data.split_first() else { return };
-    if let Ok(record) = Record::parse(bytes) {
-        let mut written = Vec::new();
-        record.append_to(&mut written);
-        assert_eq!(written, bytes);
-        let _ = decode_record(&record);
-    }
-    round_trip(choice(settings), None, bytes);
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| record::run(bytes));

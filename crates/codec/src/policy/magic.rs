@@ -76,6 +76,16 @@ mod tests {
     }
 
     #[test]
+    fn the_table_is_that_of_the_specification() {
+        let specified = crate::policy::rules::specified("data/magic.json");
+        let rows = specified.as_array().expect("a list").iter();
+        let rows: Vec<_> = rows.map(|row| (row["offset"].as_u64(), row["hex"].as_str())).collect();
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let own: Vec<_> = TABLE.iter().map(|row| (row.offset as u64, hex(row.bytes))).collect();
+        assert_eq!(own.iter().map(|(offset, hex)| (Some(*offset), Some(&hex[..]))).collect::<Vec<_>>(), rows);
+    }
+
+    #[test]
     fn text_and_numbers_have_no_magic() {
         for value in
             [&b""[..], b"{\"a\": 1}", b"[1, 2]", b"<html>", b"name,price", b"12345", b"\0\0\0\x01", b"Rust"]

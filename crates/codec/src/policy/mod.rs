@@ -7,9 +7,12 @@
 
 mod magic;
 mod probe;
+#[cfg(test)]
+#[path = "../../tests/values/rules.rs"]
+pub(crate) mod rules;
 
-use crate::algorithm::{CodecId, Encoding, Fault};
 use crate::choice::Choice;
+use crate::codecs::{CodecId, Encoding, Fault};
 use crate::outcome::Reason;
 use probe::Spread;
 
@@ -20,13 +23,13 @@ pub(crate) struct Policy {
     current: usize,
 }
 
-/// What is remembered of one algorithm at one level.
+/// What is remembered of one codec at one level.
 struct Memory {
     subject: (CodecId, i32),
     classes: [Class; CLASSES],
 }
 
-/// So many algorithms and levels are remembered.
+/// So many codecs and levels are remembered.
 const MEMORIES: usize = 8;
 
 /// Powers of two up to the longest value, without and with a dictionary.
@@ -109,10 +112,10 @@ impl Policy {
         if value.len() < choice.min_bytes() {
             return Err(Reason::Small);
         }
-        let attempt = self.consider(choice, &encoding, value)?;
+        let attempt = self.consider(choice, encoding.dictionary.is_some(), value)?;
         // A dictionary has tables of its own for each level: a fast one to go first would cost their time and memory.
         let level = match attempt.doubtful && encoding.dictionary.is_none() {
-            true => choice.algorithm().probe_level(choice.level()),
+            true => choice.codec().probe_level(choice.level()),
             false => choice.level(),
         };
         let first = compress(choice, Encoding { level, ..encoding }, value, out, &worth);
@@ -127,9 +130,9 @@ impl Policy {
         Ok(())
     }
 
-    fn consider(&mut self, choice: Choice, encoding: &Encoding<'_>, value: &[u8]) -> Result<Attempt, Reason> {
-        let memory = self.recall((choice.algorithm().id(), choice.level()));
-        let family = if encoding.dictionary.is_some() { LENGTHS } else { 0 };
+    fn consider(&mut self, choice: Choice, with_dictionary: bool, value: &[u8]) -> Result<Attempt, Reason> {
+        let memory = self.recall((choice.codec().id(), choice.level()));
+        let family = if with_dictionary { LENGTHS } else { 0 };
         let class = family as u8 + value.len().checked_ilog2().unwrap_or(0) as u8;
         let has_magic = magic::matches(value);
         let memory = &mut memory.classes[usize::from(class)];
@@ -148,7 +151,7 @@ impl Policy {
         Ok(Attempt { class, spread: Some(spread), doubtful: spread == Spread::Even && backoff.failures > 0 })
     }
 
-    /// The memory of an algorithm at a level, in use from now on.
+    /// The memory of a codec at a level, in use from now on.
     fn recall(&mut self, subject: (CodecId, i32)) -> &mut Memory {
         if self.memories.get(self.current).is_none_or(|memory| memory.subject != subject) {
             let known = self.memories.iter().position(|memory| memory.subject == subject);
@@ -190,15 +193,62 @@ fn compress(
     worth: impl Fn(&[u8]) -> bool,
 ) -> Result<usize, Reason> {
     let start = out.len();
-    let backend = choice.algorithm().backend.as_ref().ok_or(Reason::Failed)?;
-    (backend.compress)(&encoding, value, out).map_err(|fault| match fault {
+    let (codec, _) = choice.with_dictionary(encoding.dictionary);
+    let functions = codec.codec().functions.as_ref().ok_or(Reason::Failed)?;
+    (functions.compress)(&encoding, value, out).map_err(|fault| match fault {
         Fault::OutputFull => Reason::NoGain,
-        Fault::OutOfMemory | Fault::Other(_) => Reason::Failed,
+        Fault::OutOfMemory | Fault::Checksum { .. } | Fault::Other(_) => Reason::Failed,
     })?;
     if worth(&out[start..]) {
         Ok(start)
     } else {
         out.truncate(start);
         Err(Reason::NoGain)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rules::{cases, expand, number, text, vectors};
+    use super::*;
+    use crate::Choice;
+
+    /// The verdict's name in the vectors.
+    fn verdict(considered: &Result<Attempt, Reason>) -> &'static str {
+        match considered {
+            Ok(Attempt { doubtful: true, .. }) => "doubtful",
+            Ok(_) => "try",
+            Err(Reason::Compressed) => "compressed",
+            Err(_) => "no_gain",
+        }
+    }
+
+    #[test]
+    fn transcripts_of_the_specification_come_out_as_written() {
+        let vectors = vectors("policy.json");
+        for transcript in cases(&vectors, "transcripts") {
+            let name = text(&transcript, "name");
+            let mut policy = Policy::new();
+            for step in cases(&transcript, "steps") {
+                let value = expand(&vectors["values"][text(&step, "value")]);
+                for _ in 0..number(&step, "times") {
+                    let with_dictionary = transcript["dictionary"] == true;
+                    let considered = policy.consider(Choice::none(), with_dictionary, &value);
+                    assert_eq!(verdict(&considered), text(&step, "verdict"), "{name}: {step}");
+                    if let Ok(attempt) = considered {
+                        policy.report(attempt, step["gained"] == true);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn values_look_as_the_specification_says() {
+        let vectors = vectors("policy.json");
+        for (name, spread) in vectors["spreads"].as_object().expect("there are some") {
+            let seen = Spread::of(&expand(&vectors["values"][name]));
+            assert_eq!(format!("{seen:?}").to_lowercase(), spread.as_str().expect("a name"), "{name}");
+        }
     }
 }

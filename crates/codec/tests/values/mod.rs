@@ -5,23 +5,23 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use snugly_codec::envelope::Options;
-use snugly_codec::{ALGORITHMS, Algorithm, Choice, Counters, Decoder, Dictionary, Encoder, Record};
+use snugly_codec::{CODECS, Choice, Codec, Counters, Decoder, Dictionary, Encoder, Record};
 
 pub const MAX_RAW: usize = 64 << 20;
 
-/// The algorithms of this build, identity included.
-pub fn available() -> impl Iterator<Item = &'static Algorithm> {
-    ALGORITHMS.iter().filter(|algorithm| algorithm.is_available())
+/// The codecs of this build, identity included.
+pub fn available() -> impl Iterator<Item = &'static Codec> {
+    CODECS.iter().filter(|codec| codec.is_available() && !codec.id().needs_dictionary())
 }
 
-/// The algorithms of this build that compress.
-pub fn compressing() -> impl Iterator<Item = &'static Algorithm> {
-    available().filter(|algorithm| algorithm.name() != "none")
+/// The codecs of this build that compress.
+pub fn compressing() -> impl Iterator<Item = &'static Codec> {
+    available().filter(|codec| codec.name() != "none")
 }
 
 /// Those that a setting can name, and that envelopes know.
-pub fn compressing_values() -> impl Iterator<Item = &'static Algorithm> {
-    compressing().filter(|algorithm| algorithm.is_for_values())
+pub fn compressing_values() -> impl Iterator<Item = &'static Codec> {
+    compressing().filter(|codec| codec.is_for_values())
 }
 
 pub fn choice(name: &str) -> Choice {
@@ -32,7 +32,7 @@ fn at_level(name: &str, level: Option<i32>) -> Choice {
     if name == "lzf" {
         Choice::lzf(64)
     } else {
-        Choice::new(name, level, 64).expect("the algorithm is available")
+        Choice::new(name, level, 64).expect("the codec is available")
     }
 }
 
@@ -40,19 +40,19 @@ pub fn options(choice: Choice) -> Options {
     Options { choice, max_decompressed_size: MAX_RAW, ..Options::default() }
 }
 
-/// Every algorithm of this build with any level, the bounds more often than the rest.
+/// Every codec of this build with any level, the bounds more often than the rest.
 pub fn any_choice() -> impl Strategy<Value = Choice> {
-    let algorithms: Vec<_> = available().collect();
-    proptest::sample::select(algorithms).prop_flat_map(|algorithm| {
-        let (least, most) = algorithm.levels().into_inner();
+    let codecs: Vec<_> = available().collect();
+    proptest::sample::select(codecs).prop_flat_map(|codec| {
+        let (least, most) = codec.levels().into_inner();
         prop_oneof![
             Just(least),
             Just(most),
-            Just(algorithm.default_level()),
+            Just(codec.default_level()),
             least..=most,
             (-9).max(least)..=9.min(most)
         ]
-        .prop_map(|level| at_level(algorithm.name(), Some(level)).with_min_bytes(32))
+        .prop_map(|level| at_level(codec.name(), Some(level)).with_min_bytes(32))
     })
 }
 

@@ -1,36 +1,8 @@
-//! Any type and value in front of a footer that fits is restored within the limit or refused, and what is restored
-//! comes back when it is dumped. The first two bytes are the limit.
+//! Feeds libFuzzer's bytes to the target's body, which the tests replay over its seeds.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use snugly_protocol::rdb::{Node, RestoreError, Value, append_footer, dump, dumped_len, restore};
+#[path = "../../tests/fuzzing/dumps.rs"]
+mod dumps;
 
-/// Bytes that a list may have.
-const LIST_LIMIT: usize = 1 << 20;
-
-fuzz_target!(|input: &[u8]| {
-    let Some((limit, body)) = input.split_first_chunk::<2>() else { return };
-    let limit = usize::from(u16::from_le_bytes(*limit));
-    let mut payload = body.to_vec();
-    append_footer(0, &mut payload);
-    match restore(&payload, limit, LIST_LIMIT) {
-        Ok(value) => {
-            match &value {
-                Value::String(bytes) => assert!(bytes.len() <= limit),
-                Value::List(nodes) => {
-                    let mut elements = nodes.iter().flat_map(Node::elements).peekable();
-                    assert!(elements.peek().is_some());
-                    assert!(elements.all(|element| element.with_bytes(|bytes| bytes.len() <= limit)));
-                }
-            }
-            let mut dumped = Vec::new();
-            dump(&value, &mut dumped);
-            assert_eq!(dumped.len(), dumped_len(&value));
-            assert_eq!(restore(&dumped, limit, usize::MAX).expect("what is dumped can be restored"), value);
-        }
-        Err(error) => assert_ne!(error, RestoreError::Footer),
-    }
-    // The same bytes with whatever footer they have.
-    let _ = restore(body, limit, LIST_LIMIT);
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| dumps::run(bytes));

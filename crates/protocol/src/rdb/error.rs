@@ -1,10 +1,10 @@
-//! What can be wrong with a payload for RESTORE, and with an RDB file.
+//! Errors in a payload for RESTORE, and in an RDB file.
 
 use std::io;
 
 use thiserror::Error;
 
-/// Why a payload holds nothing that can be restored. `Display` gives the words of Valkey 9.1, as far as it has any.
+/// Reason why a payload cannot be restored. `Display` gives the words of Valkey 9.1, as far as it has any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RestoreError {
     /// The version is not read here, or the checksum does not fit the bytes.
@@ -26,16 +26,16 @@ pub enum RestoreError {
     },
 }
 
-/// Why an RDB file cannot be read. Offsets are bytes from the start of the file, behind what was read last.
+/// Reason why an RDB file cannot be read. Offsets are bytes from the start of the file, behind the last read.
 #[derive(Debug, Error)]
 pub enum FileError {
-    /// It is something else.
+    /// The file is not an RDB file.
     #[error("this is no RDB file: it begins with \"{}\", not with REDIS or VALKEY and a version", .start.escape_ascii())]
     NotRdb {
         /// Its first bytes.
         start: Vec<u8>,
     },
-    /// It is of a version that is not read.
+    /// The file has a version that is not supported.
     #[error(
         "this is an RDB file {magic} {version}, and only REDIS 1 to 11 and VALKEY 80 are read: have it written by \
          Valkey up to 9.1 or Redis up to 7.2, or copy the keys with DUMP and RESTORE"
@@ -46,7 +46,7 @@ pub enum FileError {
         /// The number behind it.
         version: u16,
     },
-    /// It ends before what it says is complete.
+    /// The file ends in the middle of its contents.
     #[error(
         "the RDB file ends at byte {offset}, in the middle of what it holds: it is cut off, take a whole copy"
     )]
@@ -57,19 +57,19 @@ pub enum FileError {
     /// The bytes make no sense.
     #[error("the RDB file is damaged at byte {offset}: {reason}; take another copy")]
     Malformed {
-        /// Where it was noticed.
+        /// The offset at which it was noticed.
         offset: u64,
-        /// What does not fit.
+        /// The reason.
         reason: &'static str,
     },
-    /// It holds something that cannot even be passed over.
+    /// The file has something that cannot even be skipped.
     #[error(
         "the RDB file has {what} at byte {offset}, which cannot be read: remove that where the file was written"
     )]
     Unsupported {
-        /// Where it was noticed.
+        /// The offset at which it was noticed.
         offset: u64,
-        /// What it is.
+        /// The unsupported part.
         what: &'static str,
     },
     /// A key, a string or an element is longer than the caller allows.
@@ -77,7 +77,7 @@ pub enum FileError {
         "the RDB file holds a string of {len} bytes at byte {offset}, at most {limit} are allowed: raise the limit"
     )]
     TooLong {
-        /// Where it was noticed.
+        /// The offset at which it was noticed.
         offset: u64,
         /// The claimed length, in bytes.
         len: usize,
@@ -89,17 +89,17 @@ pub enum FileError {
         "the checksum at the end of the RDB file does not fit its bytes: it is damaged, take another copy"
     )]
     Checksum,
-    /// It cannot be read.
+    /// Reading failed.
     #[error("cannot read the RDB file at byte {offset}: {source}")]
     Io {
-        /// Where that was noticed.
+        /// The offset at which that was noticed.
         offset: u64,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// What is wrong with bytes, wherever they come from.
+/// A fault in bytes, wherever they come from.
 #[derive(Debug)]
 pub(super) enum Fault {
     Ended,

@@ -1,18 +1,18 @@
-//! Where the bytes of values come from: a payload, of which they are borrowed, or a file, out of which they are read.
+//! Sources of the bytes of values: a payload, of which they are borrowed, or a file, out of which they are read.
 
 use std::borrow::Cow;
 
 use super::error::Fault;
 
-/// Bytes, one after the other. What is claimed reserves no more memory than there are bytes.
+/// Bytes, one after the other. A claimed length reserves no more memory than there are bytes.
 pub(super) trait Input<'a> {
-    /// So many bytes as an array.
+    /// Takes `N` bytes as an array.
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault>;
 
-    /// So many bytes, at most `limit`.
+    /// Takes `len` bytes, at most `limit`.
     fn bytes(&mut self, len: u64, limit: usize) -> Result<Cow<'a, [u8]>, Fault>;
 
-    /// Passes over so many bytes.
+    /// Skips `len` bytes.
     fn skip(&mut self, len: u64) -> Result<(), Fault>;
 
     /// One byte.

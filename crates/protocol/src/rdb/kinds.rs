@@ -1,4 +1,4 @@
-//! The table of types: what each is called, and how its values are written. Those that are not read are passed over by it.
+//! The table of types: their names and the encodings of their values. Types that are not read are skipped by it.
 
 use super::error::Fault;
 use super::input::Input;
@@ -12,14 +12,14 @@ pub(super) struct Kind {
     pub shape: Shape,
 }
 
-/// How a value is written.
+/// The encoding of a value.
 #[derive(Debug)]
 pub(super) enum Shape {
     String,
     List(Form),
     /// Anything else: parts that can be passed over.
     Other(&'static [Part]),
-    /// Nobody but its writer can tell where it ends.
+    /// A part whose end only its writer knows.
     Endless,
 }
 
@@ -31,9 +31,9 @@ pub(super) enum Part {
     Bytes(u64),
     /// A length of one byte and digits, or one byte for what is no number.
     DecimalDouble,
-    /// A number, and so many times these parts.
+    /// A number, and these parts that many times.
     Repeated(&'static [Part]),
-    /// What a module has written: marked values, up to the mark of the end.
+    /// The output of a module: marked values, up to the mark of the end.
     Module,
 }
 
@@ -43,10 +43,10 @@ const TIME: Part = Bytes(8);
 const DOUBLE: Part = Bytes(8);
 const STREAM_ID: Part = Bytes(16);
 
-/// Of those entries of a stream that a group has given out: ID, time, number of deliveries.
+/// Pending entries of a stream's group: ID, time, number of deliveries.
 const PENDING: Part = Repeated(&[STREAM_ID, TIME, Number]);
 const PENDING_OF_CONSUMER: Part = Repeated(&[STREAM_ID]);
-/// Of a stream, listpacks with the ID that each begins with.
+/// Listpacks of a stream, each with the ID that it begins with.
 const ENTRIES: Part = Repeated(&[Text, Text]);
 
 const fn known(name: &'static str, shape: Shape) -> Option<Kind> {
@@ -65,7 +65,7 @@ static KINDS: [Option<Kind>; 23] = [
     known("module", Shape::Endless),
     known("module", Shape::Other(&[Number, Module])),
     None,
-    // Of zipmaps, ziplists, intsets and listpacks there is one, as a string.
+    // Zipmaps, ziplists, intsets and listpacks are one string each.
     known("hash", Shape::Other(&[Text])),
     known("list", Shape::List(Form::Ziplist)),
     known("set", Shape::Other(&[Text])),
@@ -147,7 +147,7 @@ fn skip_module<'a>(input: &mut impl Input<'a>) -> Result<(), Fault> {
 mod tests {
     use super::*;
 
-    /// How much of the bytes is passed over.
+    /// Number of bytes that are passed over.
     fn skipped(number: u8, bytes: &[u8]) -> Option<usize> {
         let Shape::Other(parts) = &kind(number)?.shape else { return None };
         let mut input = bytes;

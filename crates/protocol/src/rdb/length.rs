@@ -4,10 +4,10 @@
 use super::error::Fault;
 use super::input::Input;
 
-/// What the first bytes of a string say.
+/// The meaning of the first bytes of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
-    /// So many bytes follow.
+    /// A length in bytes, which follow.
     Bytes(u64),
     /// An integer follows, little-endian, that stands for its decimal digits.
     Integer8,
@@ -21,7 +21,7 @@ const BITS_14: u8 = 0b01 << 6;
 const BITS_32: u8 = 0b10 << 6;
 const BITS_64: u8 = BITS_32 | 1;
 const SPECIAL: u8 = 0b11 << 6;
-/// What a first byte holds below its upper two bits.
+/// The bits of a first byte below its upper two.
 const LOWER: u8 = (1 << 6) - 1;
 
 const UNKNOWN: Fault = Fault::Malformed("a length is of no known kind");
@@ -31,7 +31,7 @@ const BEYOND_6: u64 = 1 << 6;
 const BEYOND_14: u64 = 1 << 14;
 const BEYOND_32: u64 = 1 << 32;
 
-/// How many bytes [`encode`] appends.
+/// Bytes that [`encode`] appends.
 pub(super) fn encoded_len(len: u64) -> usize {
     match len {
         ..BEYOND_6 => 1,

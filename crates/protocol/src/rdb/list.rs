@@ -15,14 +15,14 @@ pub const NODE_BYTES: usize = 8 << 10;
 /// The most bytes of one node, which is the limit of Valkey, too.
 const MAX_NODE_BYTES: usize = 1 << 30;
 
-// How nodes are marked.
+// The mark of a node.
 const PLAIN: u64 = 1;
 const PACKED: u64 = 2;
 
 /// Some elements of a list, in their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node<'a> {
-    /// Elements in a listpack. What was read is one, and not empty.
+    /// Elements in a listpack. One that was read is valid, and not empty.
     Packed(Cow<'a, [u8]>),
     /// One large element.
     Plain(Cow<'a, [u8]>),
@@ -62,7 +62,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// How many bytes [`encode`](Node::encode) appends.
+    /// Bytes that [`encode`](Node::encode) appends.
     pub(super) fn encoded_len(&self) -> usize {
         let (container, bytes) = self.parts();
         length::encoded_len(container) + string::encoded_len(bytes.len())
@@ -83,7 +83,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// How a list is written.
+/// The encoding of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// A number of strings.
@@ -134,7 +134,7 @@ fn not_empty(element: Cow<'_, [u8]>) -> Result<Cow<'_, [u8]>, Fault> {
 /// make necessary.
 struct Nodes<'a> {
     closed: Vec<Node<'a>>,
-    /// What the next small elements are added to.
+    /// The node that the next small elements are added to.
     open: Listpack,
     limit: usize,
 }

@@ -4,10 +4,10 @@
 //! - [`Reader`]: the keys of a file, one after the other
 //! - [`Writer`]: such a file
 //!
-//! Strings and lists are read in every form in which Redis and Valkey up to 9.1 have written them. Values of other types
-//! are passed over in files, and refused in payloads. What is written is of version 11 of the format, which Valkey and
-//! Redis read from 7.2 on. The source is Valkey's `rdb.c`. The module knows bytes, and reads and writes them where it is
-//! told to; what is done with a value is for others.
+//! Strings and lists are read in every form in which Redis and Valkey up to 9.1 have written them. Values of other
+//! types are skipped in files, and refused in payloads. The output is of version 11 of the format, which Valkey and
+//! Redis read from 7.2 on. The source is Valkey's `rdb.c`. The module knows bytes, and reads and writes them where it
+//! is told to; the use of a value is for others.
 
 mod error;
 mod input;
@@ -33,7 +33,8 @@ pub use writer::{Origin, Writer};
 
 /// The version that is written.
 const WRITTEN_VERSION: u16 = 11;
-/// The versions that Redis and Valkey up to 8 wrote, and that of Valkey 9. Those between belong to newer Redis servers.
+/// The versions that Redis and Valkey up to 8 wrote, and that of Valkey 9. Versions between belong to newer Redis
+/// servers.
 const REDIS_VERSIONS: RangeInclusive<u16> = 1..=11;
 const VALKEY_VERSIONS: RangeInclusive<u16> = 80..=80;
 /// The versions that are read, as by Valkey 9.1.
@@ -43,7 +44,7 @@ const READ_VERSIONS: [RangeInclusive<u16>; 2] = [REDIS_VERSIONS, VALKEY_VERSIONS
 const STRING: u8 = 0;
 const LIST: u8 = 18;
 
-// What stands in a file where a type could be.
+// Opcodes: they stand in a file where a type could be.
 const IDLE: u8 = 248;
 const FREQUENCY: u8 = 249;
 const AUX: u8 = 250;
@@ -61,6 +62,6 @@ type Checksum = crc::Digest<'static, u64, Table<16>>;
 pub enum Value<'a> {
     /// A string.
     String(Cow<'a, [u8]>),
-    /// The nodes of a list. What was read has at least one, none of them empty.
+    /// The nodes of a list. A list that was read has at least one, none of them empty.
     List(Vec<Node<'a>>),
 }

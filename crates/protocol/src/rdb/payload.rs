@@ -12,7 +12,7 @@ const VERSION_LEN: usize = size_of::<u16>();
 const CHECKSUM_LEN: usize = size_of::<u64>();
 const FOOTER_LEN: usize = VERSION_LEN + CHECKSUM_LEN;
 
-/// How many bytes [`dump`] appends for a value.
+/// Bytes that [`dump`] appends for a value.
 pub fn dumped_len(value: &Value<'_>) -> usize {
     let value_len = match value {
         Value::String(bytes) => string::encoded_len(bytes.len()),

@@ -30,7 +30,7 @@ const LAST_OF_VALKEY: u8 = 243;
 const FUNCTION_OF_PREVIEW: u8 = 246;
 const BUFFER_LEN: usize = 64 << 10;
 
-/// What is passed over: opcode, name, and what follows.
+/// Skipped items: opcode, name, and parts.
 #[rustfmt::skip]
 const IGNORED: &[(u8, &str, &[Part])] = &[
     (243, "slots in migration", &[Part::String, Part::Repeated(&[Part::Number, Part::Number])]),
@@ -40,23 +40,23 @@ const IGNORED: &[(u8, &str, &[Part])] = &[
     (247, "data of a module", &[Part::Number, Part::Number, Part::Number, Part::Module]),
 ];
 
-/// What follows in a file.
+/// The next item of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// What the server says that has written the file, such as `valkey-ver`. Digits are digits here, too.
+    /// A statement of the server that has written the file, such as `valkey-ver`. Digits are digits here, too.
     Aux {
-        /// What it is about.
+        /// The subject.
         name: Vec<u8>,
-        /// What it says.
+        /// The content.
         value: Vec<u8>,
     },
     /// The database of the keys that follow. Without one they are in database 0.
     Database(u64),
-    /// How many keys follow in the database. A hint: nothing makes it true.
+    /// Number of keys that follow in the database. A hint: nothing makes it true.
     Sizes {
         /// All of them.
         keys: u64,
-        /// Those that expire.
+        /// Number of keys that expire.
         expiring: u64,
     },
     /// A key.
@@ -70,24 +70,24 @@ pub enum Event {
 pub struct Entry {
     /// Its name.
     pub key: Vec<u8>,
-    /// When it expires, in Unix milliseconds. It may have.
+    /// Expiry in Unix milliseconds, which may be in the past.
     pub expiry: Option<u64>,
-    /// How much it was in use, if the server counted that.
+    /// Use of the key, if the server counted that.
     pub usage: Option<Usage>,
-    /// What it holds.
+    /// The value.
     pub content: Content,
 }
 
-/// How much a key was in use, by what the server counted.
+/// Use of a key, as counted by the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Usage {
     /// Seconds without use.
     IdleSeconds(u64),
-    /// How often, on a logarithmic scale.
+    /// Frequency, on a logarithmic scale.
     Frequency(u8),
 }
 
-/// What a key holds.
+/// The value of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A value that can be kept.
@@ -120,7 +120,7 @@ pub struct Reader<R> {
     limit: usize,
     magic: &'static str,
     version: u16,
-    /// What was said of the next key.
+    /// Attributes of the next key.
     expiry: Option<u64>,
     usage: Option<Usage>,
     is_at_end: bool,
@@ -147,7 +147,7 @@ impl<R: Read> Reader<R> {
         Ok(Reader { source, limit, magic, version, expiry: None, usage: None, is_at_end: false })
     }
 
-    /// How many bytes of the file were read.
+    /// Number of bytes of the file read.
     pub fn offset(&self) -> u64 {
         self.source.offset
     }
@@ -267,7 +267,7 @@ struct Source<R> {
 }
 
 impl<R: Read> Source<R> {
-    /// Shows so many bytes, piece by piece.
+    /// Shows `len` bytes, piece by piece.
     fn pieces(&mut self, len: u64, mut show: impl FnMut(&[u8])) -> Result<(), Fault> {
         let mut left = len;
         while left > 0 {
@@ -341,7 +341,7 @@ mod tests {
         Content::Value(Value::String(bytes.into()))
     }
 
-    /// Gives a byte at a time, with an interruption in front of each.
+    /// A reader of one byte at a time, with an interruption in front of each.
     struct Dripping<'a> {
         rest: &'a [u8],
         is_interrupted: bool,

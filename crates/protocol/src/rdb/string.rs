@@ -1,5 +1,5 @@
-//! Strings as RDB writes them: as they are, as integers of 8, 16 or 32 bits, and compressed by LZF. What is written here
-//! is written as it is.
+//! Strings as RDB writes them: as they are, as integers of 8, 16 or 32 bits, and compressed by LZF. This module writes
+//! them as they are.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use super::error::Fault;
 use super::input::{Input, checked};
 use super::length::{self, Length};
 
-/// How many bytes [`encode`] appends for a string of this length.
+/// Bytes that [`encode`] appends for a string of this length.
 pub(super) fn encoded_len(len: usize) -> usize {
     length::encoded_len(len as u64) + len
 }
@@ -55,7 +55,7 @@ fn digits<'a>(number: impl itoa::Integer, limit: usize) -> Result<Cow<'a, [u8]>,
 fn compressed<'a>(input: &mut impl Input<'a>, limit: usize) -> Result<Vec<u8>, Fault> {
     let compressed_len = length::read_number(input)?;
     let len = length::read_number(input)?;
-    // Who compresses gives up what does not become smaller.
+    // The compressor gives up a string that does not become smaller.
     let compressed = input.bytes(compressed_len, limit)?;
     if len > snugly_lzf::reach(compressed.len()) as u64 {
         return Err(Fault::Malformed("a compressed string claims more than its bytes can stand for"));

@@ -7,14 +7,14 @@ use super::{
     length, string,
 };
 
-/// What a file says about where it comes from. Servers that load it log some of it, and go by none.
+/// A file's statements about its origin. Servers that load it log some of it, and go by none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin<'a> {
     /// The version of Redis that the writer is like, as `INFO` has it.
     pub redis_version: &'a str,
-    /// When it is written, in Unix seconds.
+    /// Time of writing, in Unix seconds.
     pub created_at: u64,
-    /// What the server takes in memory, in bytes.
+    /// Memory of the server, in bytes.
     pub used_memory: u64,
     /// Whether changes follow in append-only files.
     pub is_aof_base: bool,
@@ -28,7 +28,7 @@ pub struct Writer<W> {
     written: u64,
     /// Nodes that the list still needs.
     missing_nodes: u64,
-    /// What is about to be written.
+    /// Bytes that are written next.
     piece: Vec<u8>,
 }
 
@@ -57,7 +57,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// How many bytes were written.
+    /// Number of bytes written.
     pub fn written(&self) -> u64 {
         self.written
     }

@@ -19,7 +19,7 @@ const UNKNOWN_COUNT: u16 = u16::MAX;
 /// The first byte of a previous length that has four more.
 const LONG_PREVIOUS: u8 = 0xfe;
 
-// First bytes of an encoding. Those of strings have a part of the length in their lower bits.
+// First bytes of an encoding. In those of strings, the lower bits are a part of the length.
 const BITS_14: u8 = 0b01 << 6;
 const BITS_32: u8 = 0b10 << 6;
 const INTEGER_16: u8 = 0xc0;
@@ -30,7 +30,7 @@ const INTEGER_8: u8 = 0xfe;
 /// Integers from 0 to 12 are in the encoding itself.
 const ZERO: u8 = 0xf1;
 const TWELVE: u8 = 0xfd;
-/// What an encoding holds below its upper two bits.
+/// The bits of an encoding below its upper two.
 const LOWER: u8 = (1 << 6) - 1;
 
 /// Shows all elements, in their order. After an error some may have been shown.

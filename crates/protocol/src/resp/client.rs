@@ -31,7 +31,7 @@ pub fn encode_bulk(word: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// What a reply may ask for.
+/// Limits of a reply.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplyLimits {
     /// Longest string in bytes. Default 512 MiB.
@@ -166,7 +166,7 @@ fn integer(line: &[u8]) -> Result<i64, ProtocolError> {
         .ok_or(ProtocolError::InvalidReply("a number that is not one"))
 }
 
-/// How many values follow, `None` for -1.
+/// Number of values that follow, `None` for -1.
 fn count(line: &[u8], limits: &ReplyLimits) -> Result<Option<usize>, ProtocolError> {
     match integer(line)? {
         -1 => Ok(None),
@@ -259,7 +259,7 @@ pub struct ReplyParser {
 #[derive(Debug)]
 struct Aggregate {
     kind: Kind,
-    /// How many values are to come.
+    /// Number of values to come.
     missing: usize,
     values: Vec<Value>,
 }

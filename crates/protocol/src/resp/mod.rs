@@ -5,8 +5,9 @@
 //! - A client writes with [`encode_command`] and reads with [`ReplyParser`]; or finds whole replies with a
 //!   [`ReplyScanner`], to read them token by token with [`next_token`].
 //!
-//! What is accepted, what is refused and the words of the refusal are those of Valkey 9.1.
+//! Accepted and refused input, and the words of the refusal, are those of Valkey 9.1.
 
+mod args;
 mod client;
 mod error;
 mod inline;
@@ -16,6 +17,7 @@ mod reply;
 mod request;
 mod scanner;
 
+pub use args::{Args, ArgsIter};
 pub use client::{
     ReplyLimits, ReplyParser, Token, Value, encode_array, encode_bulk, encode_command, next_token,
 };
@@ -23,7 +25,7 @@ pub use error::ProtocolError;
 pub use number::{format_double, parse_integer};
 pub use queue::RequestQueue;
 pub use reply::{Protocol, ReplyBuffer};
-pub use request::{Args, ArgsIter, Limits, RequestParser};
+pub use request::{Limits, RequestParser};
 pub use scanner::ReplyScanner;
 
 /// Appends a header line: a type byte and a number.

@@ -1,6 +1,6 @@
 //! Requests that are kept for later.
 
-use super::request::{Args, Range};
+use super::args::{Args, Range};
 
 /// Requests, one behind the other in one buffer, to be run later.
 ///

@@ -42,17 +42,23 @@ impl ReplyBuffer {
         self.limit = limit;
     }
 
-    /// Whether the replies would have been longer than the limit, after which the connection can only be closed.
+    /// Returns whether the replies would have been longer than the limit, after which the connection can only
+    /// be closed.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Whether there is room for a string of so many bytes; if there is not, all is given up.
+    /// Discards all that was written, and all that is still to come: the replies are longer than they may be.
+    pub fn give_up(&mut self) {
+        self.is_over = true;
+        self.bytes = Vec::new();
+    }
+
+    /// Returns whether there is room for a string of `len` bytes; if there is not, all is discarded.
     fn has_room_for(&mut self, len: usize) -> bool {
         let has_room = self.bytes.len().saturating_add(len) <= self.limit;
         if !has_room {
-            self.is_over = true;
-            self.bytes = Vec::new();
+            self.give_up();
         }
         has_room
     }
@@ -68,7 +74,7 @@ impl ReplyBuffer {
         self.protocol = protocol;
     }
 
-    /// What has been written and not yet been taken away through [`as_mut_vec`](Self::as_mut_vec).
+    /// The bytes that were written and not yet taken away through [`as_mut_vec`](Self::as_mut_vec).
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
@@ -125,10 +131,10 @@ impl ReplyBuffer {
         self.bytes.extend_from_slice(b"\r\n");
     }
 
-    /// Starts a string of `len` bytes that somebody else, such as a decoder, appends to the buffer handed out:
-    /// exactly `len` bytes, then [`end_bulk`](Self::end_bulk). Where that fails, truncate to
-    /// `as_bytes().len()` from before the call and answer an error instead. `None` if the buffer may not hold so much, or
-    /// there is no memory for it: nothing is to be written then.
+    /// Starts a string of `len` bytes that somebody else, such as a decoder, appends to the buffer handed out: exactly
+    /// `len` bytes, then [`end_bulk`](Self::end_bulk). If that fails, truncate to `as_bytes().len()` from before the
+    /// call and answer an error instead. `None` if the buffer may not hold so much, or there is no memory for it:
+    /// nothing is to be written then.
     #[inline]
     pub fn begin_bulk(&mut self, len: usize) -> Option<&mut Vec<u8>> {
         if !self.has_room_for(len) || self.bytes.try_reserve(len + 32).is_err() {

@@ -1,5 +1,6 @@
 //! Requests: from the bytes of a connection to the arguments of a command.
 
+use super::args::{Args, Range};
 use super::inline;
 use super::{ProtocolError, parse_integer};
 
@@ -8,13 +9,13 @@ const UNAUTHENTICATED_MAX_ARGS: i64 = 10;
 const UNAUTHENTICATED_MAX_BULK: usize = 16 * 1024;
 /// The shortest argument on the wire: `$0\r\n\r\n`.
 const SHORTEST_BULK: usize = 6;
-/// What [`RequestParser::wanted`] may ask for however little has arrived.
+/// Bytes that [`RequestParser::wanted`] may ask for however little has arrived.
 const WANTED_FLOOR: usize = 16 * 1024;
 /// Argument ranges and inline bytes that a parser keeps room for between requests.
 const KEPT_RANGES: usize = 1024;
 const KEPT_INLINE: usize = 4096;
 
-/// What a request may ask for. A claim above a limit is refused before anything is reserved for it.
+/// Limits of a request. A claim above a limit is refused before anything is reserved for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Longest argument in bytes. Default 512 MiB (Valkey: `proto-max-bulk-len`).
@@ -41,9 +42,6 @@ impl Default for Limits {
     }
 }
 
-/// An argument's place: from, to.
-pub(super) type Range = (usize, usize);
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Before the first byte of a request, or within an inline request.
@@ -57,8 +55,8 @@ enum Stage {
 /// Incremental parser of requests out of a connection's buffer, without copying arguments.
 ///
 /// The caller keeps a buffer of unread bytes. After each read it calls [`parse`](Self::parse) until that returns
-/// `None`, dropping the bytes of a finished request in between; while a request is unfinished, its bytes must stay
-/// at the buffer's start. What has been looked at is not looked at again, however small the pieces that arrive.
+/// `None`, dropping the bytes of a finished request in between; while a request is unfinished, its bytes must stay at
+/// the buffer's start. Bytes are looked at only once, however small the pieces that arrive.
 ///
 /// ```
 /// use snugly_protocol::resp::{Limits, RequestParser};
@@ -131,11 +129,11 @@ impl RequestParser {
     #[inline]
     pub fn args<'a>(&'a self, buffer: &'a [u8]) -> Args<'a> {
         debug_assert!(self.stage == Stage::Complete, "args of an unfinished request");
-        Args { bytes: if self.inlined { &self.inline } else { buffer }, ranges: &self.ranges }
+        Args::new(if self.inlined { &self.inline } else { buffer }, &self.ranges)
     }
 
-    /// How many more bytes the unfinished request certainly needs, for the reader to make room: at least 1, and
-    /// bounded by what has arrived already (or 16 KiB), so that a claim alone reserves nothing.
+    /// Bytes that the unfinished request certainly needs, for the reader to make room: at least 1, and bounded by what
+    /// has arrived already (or 16 KiB), so that a claim alone reserves nothing.
     pub fn wanted(&self) -> usize {
         self.wanted
     }
@@ -280,7 +278,7 @@ impl RequestParser {
         Ok(Some(HeaderLine { number, end }))
     }
 
-    /// Where the line that starts at the current position ends, looking only at bytes not looked at before.
+    /// The end of the line that starts at the current position, looking only at bytes not looked at before.
     fn line_end(
         &mut self,
         terminator: u8,
@@ -339,103 +337,6 @@ impl HeaderLine {
         None
     }
 }
-
-/// The arguments of a request, the command's name first, borrowed from the connection's buffer.
-#[derive(Clone, Copy)]
-pub struct Args<'a> {
-    bytes: &'a [u8],
-    ranges: &'a [Range],
-}
-
-impl<'a> Args<'a> {
-    /// The arguments that stand at these places of `bytes`.
-    pub(super) fn new(bytes: &'a [u8], ranges: &'a [Range]) -> Args<'a> {
-        Args { bytes, ranges }
-    }
-
-    /// How many there are, the command's name included.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.ranges.len()
-    }
-
-    /// Whether the request asks for nothing (an empty line, `*0`).
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
-    }
-
-    /// The argument at `index`, for as long as the buffer lives; `args[index]` is the shorter-lived form that panics.
-    #[inline]
-    pub fn get(&self, index: usize) -> Option<&'a [u8]> {
-        self.ranges.get(index).map(|&(start, end)| &self.bytes[start..end])
-    }
-
-    /// The arguments from `index` on (none if there are fewer).
-    #[inline]
-    pub fn from(&self, index: usize) -> Args<'a> {
-        Args { bytes: self.bytes, ranges: self.ranges.get(index..).unwrap_or_default() }
-    }
-
-    /// All arguments in order.
-    #[inline]
-    pub fn iter(&self) -> ArgsIter<'a> {
-        ArgsIter { bytes: self.bytes, ranges: self.ranges.iter() }
-    }
-}
-
-impl std::ops::Index<usize> for Args<'_> {
-    type Output = [u8];
-
-    #[inline]
-    fn index(&self, index: usize) -> &[u8] {
-        let (start, end) = self.ranges[index];
-        &self.bytes[start..end]
-    }
-}
-
-impl std::fmt::Debug for Args<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.iter().map(<[u8]>::escape_ascii)).finish()
-    }
-}
-
-impl<'a> IntoIterator for Args<'a> {
-    type Item = &'a [u8];
-    type IntoIter = ArgsIter<'a>;
-
-    fn into_iter(self) -> ArgsIter<'a> {
-        self.iter()
-    }
-}
-
-/// Iterator over [`Args`].
-#[derive(Clone)]
-pub struct ArgsIter<'a> {
-    bytes: &'a [u8],
-    ranges: std::slice::Iter<'a, Range>,
-}
-
-impl<'a> Iterator for ArgsIter<'a> {
-    type Item = &'a [u8];
-
-    #[inline]
-    fn next(&mut self) -> Option<&'a [u8]> {
-        self.ranges.next().map(|&(start, end)| &self.bytes[start..end])
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.ranges.size_hint()
-    }
-}
-
-impl DoubleEndedIterator for ArgsIter<'_> {
-    fn next_back(&mut self) -> Option<Self::Item> {
-        self.ranges.next_back().map(|&(start, end)| &self.bytes[start..end])
-    }
-}
-
-impl ExactSizeIterator for ArgsIter<'_> {}
 
 #[cfg(test)]
 mod tests {
@@ -556,17 +457,6 @@ mod tests {
         let mut parser = RequestParser::default();
         assert_eq!(parser.parse(b"*1048576\r\n$536870912\r\n", &Limits::default()), Ok(None));
         assert_eq!(parser.wanted(), WANTED_FLOOR);
-    }
-
-    #[test]
-    fn arguments_can_be_indexed_skipped_and_walked_backwards() {
-        let mut parser = RequestParser::default();
-        let buffer = b"SET key value\n";
-        assert_eq!(parser.parse(buffer, &Limits::default()), Ok(Some(buffer.len())));
-        let args = parser.args(buffer);
-        assert_eq!((args.len(), args.is_empty(), &args[0], args.get(3)), (3, false, &b"SET"[..], None));
-        assert_eq!(args.from(1).iter().rev().collect::<Vec<_>>(), [&b"value"[..], b"key"]);
-        assert!(args.from(4).is_empty());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Where replies end, for a client that reads them only when they are whole.
+//! Finds the end of replies, for a client that reads them only when they are whole.
 
 use super::client::{ReplyLimits, TOO_MANY, Token, next_token};
 use super::error::ProtocolError;
@@ -9,7 +9,7 @@ use super::error::ProtocolError;
 #[derive(Debug, Default)]
 pub struct ReplyScanner {
     position: usize,
-    /// How many values are to come; 0 between replies.
+    /// Number of values to come; 0 between replies.
     missing: usize,
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use snugly_protocol::resp::{ReplyLimits, ReplyParser, Value, encode_command};
 use tempfile::TempDir;
 
-/// Where a Redis server is, if one is installed. Its version is whatever the system has.
+/// The path of a Redis server, if one is installed. Its version is whatever the system has.
 const REDIS: &str = "/usr/bin/redis-server";
 const FILE: &str = "dump.rdb";
 
@@ -126,7 +126,7 @@ impl Process {
         Process { child, port }
     }
 
-    /// Whether it is this process that answers on the port, and has loaded what there is.
+    /// Returns whether it is this process that answers on the port, and has loaded what there is.
     fn is_ready(&self) -> bool {
         let id = format!("process_id:{}\r\n", self.child.id());
         self.exchange(b"INFO\n").is_ok_and(|info| {

@@ -4,7 +4,7 @@ use snugly_protocol::resp::{Args, parse_integer};
 
 use super::bits::bit_offset;
 use super::options::{integer, is};
-use super::{Command, Context, Edit, Failure, Flags, ONE_KEY, Outcome, command};
+use super::{Command, Context, Edit, Failure, Flags, ONE_KEY, Outcome, Reply, command};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
@@ -13,20 +13,20 @@ pub(super) const COMMANDS: &[Command] = &[
 ];
 
 const BITS: usize = u8::BITS as usize;
-/// How many bytes a field can touch: 64 bits that do not start with a byte.
+/// Bytes that a field can touch: 64 bits that do not start with a byte.
 const MOST_TOUCHED: usize = 9;
 
 /// An integer within a string, its highest bit first.
 #[derive(Clone, Copy, Debug)]
 struct Field {
-    /// Of its highest bit.
+    /// Offset of the highest bit.
     offset: usize,
-    /// How many bits it has: 1 to 64 if it is signed, 1 to 63 if not.
+    /// Number of bits: 1 to 64 if it is signed, 1 to 63 if not.
     width: usize,
     signed: bool,
 }
 
-/// What SET and INCRBY do with numbers that a field cannot hold.
+/// Handling of numbers that a field cannot hold, in SET and INCRBY.
 #[derive(Clone, Copy)]
 enum Overflow {
     Wrap,
@@ -57,12 +57,20 @@ fn bitfield(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let Some(end) = writes.map(|operation| operation.field.end()).max() else {
         return read(context, &args[1], &operations);
     };
-    let answers = context.edit(&args[1], |current, edited| {
-        let bytes = current.unwrap_or_default();
-        edited.extend_from_slice(bytes);
-        edited.resize(bytes.len().max(end), 0);
-        let answers: Vec<_> = operations.iter().map(|operation| operation.run(edited)).collect();
-        if edited == bytes { Edit::Unchanged(answers) } else { Edit::Changed(answers) }
+    // From the first field that is used to the end of the last one, reads being of what was written before.
+    let start = operations.iter().map(|operation| operation.field.start()).min().unwrap_or_default();
+    let last = operations.iter().map(|operation| operation.field.end()).max().unwrap_or_default();
+    let answers = context.edit(&args[1], |bytes, part| {
+        let before = bytes.get(start..).unwrap_or_default();
+        let before = &before[..before.len().min(last - start)];
+        part.extend_from_slice(before);
+        part.resize(before.len().max(end - start), 0);
+        let answers: Vec<_> = operations.iter().map(|operation| operation.within(start).run(part)).collect();
+        if part == before {
+            Edit::Unchanged(answers)
+        } else {
+            Edit::Changed { offset: start, result: answers }
+        }
     })?;
     reply(context, &answers)
 }
@@ -76,9 +84,9 @@ fn bitfield_ro(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn read(context: &mut Context<'_>, key: &[u8], operations: &[Operation]) -> Outcome {
-    let value = context.get(key)?;
+    let mut value = context.get(key)?;
     let mut buffer = Vec::new();
-    let bytes = context.bytes(value.as_ref(), &mut buffer)?;
+    let bytes = context.bytes_in_parts(&mut value, &mut buffer)?;
     let answers: Vec<_> =
         operations.iter().map(|operation| Some(operation.field.get(bytes) as i64)).collect();
     reply(context, &answers)
@@ -92,7 +100,7 @@ fn reply(context: &mut Context<'_>, answers: &[Option<i64>]) -> Outcome {
             None => context.replies.null(),
         }
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
 /// Reads `GET type offset`, `SET type offset value`, `INCRBY type offset increment` and `OVERFLOW how`, which holds for
@@ -128,8 +136,14 @@ fn parse_overflow(name: &[u8]) -> Result<Overflow, Failure> {
 }
 
 impl Operation {
-    /// Does it to `bytes`, which reach to the end of every field that is written; gives the answer, which is none if it
-    /// failed by overflow.
+    /// The same operation on what a string has from byte `start` on, where no field begins earlier.
+    fn within(self, start: usize) -> Operation {
+        let field = Field { offset: self.field.offset - start * BITS, ..self.field };
+        Operation { field, ..self }
+    }
+
+    /// Does it to `bytes`, which reach to the end of every field that is written; returns the answer, which
+    /// is none if it failed by overflow.
     fn run(self, bytes: &mut [u8]) -> Option<i64> {
         let before = self.field.get(bytes);
         let (number, overflow) = match self.action {
@@ -166,7 +180,12 @@ impl Field {
         Ok(Field { offset: bit_offset(offset, limit)?, width: width as usize, signed })
     }
 
-    /// How many bytes a string has that reaches to the field's end.
+    /// The byte in which the field starts.
+    fn start(self) -> usize {
+        self.offset / BITS
+    }
+
+    /// Bytes of a string that reaches to the field's end.
     fn end(self) -> usize {
         (self.offset + self.width).div_ceil(BITS)
     }
@@ -216,13 +235,13 @@ impl Field {
         if self.signed { (1 << (self.width - 1)) - 1 } else { (1 << self.width) - 1 }
     }
 
-    /// Whether a number is so far below what the field holds that Valkey, which takes the distance in 64 bits, sees it
-    /// above.
+    /// Returns whether a number is so far below what the field holds that Valkey, which takes the distance in
+    /// 64 bits, sees it above.
     fn is_far_below(self, number: i64) -> bool {
         self.signed && self.width < 64 && self.most() - i128::from(number) > i64::MAX.into()
     }
 
-    /// What is written for a number, if anything is.
+    /// The number that is written, if any is.
     fn fit(self, number: i128, overflow: Overflow) -> Option<i128> {
         let (least, most) = (self.least(), self.most());
         if (least..=most).contains(&number) {

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use snugly_protocol::resp::{Args, parse_integer};
-use snugly_store::{Condition, Expiry};
+use snugly_store::{Condition, Expiry, StoreError};
 
 use super::options::{integer, is};
 use super::ranges::Stretch;
@@ -22,7 +22,7 @@ pub(super) const COMMANDS: &[Command] = &[
 
 const BITS: usize = u8::BITS as usize;
 
-/// Where a bit is, as SETBIT, GETBIT and BITFIELD take it, in a value of `limit` bytes at most.
+/// The position of a bit, as SETBIT, GETBIT and BITFIELD take it, in a value of `limit` bytes at most.
 pub(super) fn bit_offset(offset: Option<i64>, limit: usize) -> Result<usize, Failure> {
     offset
         .and_then(|offset| usize::try_from(offset).ok())
@@ -46,31 +46,28 @@ fn setbit(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         Some(1) => true,
         _ => return Err(Failure::fixed("ERR bit is not an integer or out of range")),
     };
-    let before = context.edit(&args[1], |current, edited| {
-        let bytes = current.unwrap_or_default();
-        let was_set = bytes.get(byte).is_some_and(|bits| bits & mask != 0);
+    let before = context.edit(&args[1], |bytes, part| {
+        let bits = bytes.get(byte).copied().unwrap_or_default();
+        let was_set = bits & mask != 0;
         if byte < bytes.len() && was_set == set {
             return Edit::Unchanged(was_set);
         }
-        edited.extend_from_slice(bytes);
-        edited.resize(bytes.len().max(byte + 1), 0);
-        edited[byte] = if set { edited[byte] | mask } else { edited[byte] & !mask };
-        Edit::Changed(was_set)
+        part.push(if set { bits | mask } else { bits & !mask });
+        Edit::Changed { offset: byte, result: was_set }
     })?;
     context.integer(before.into())
 }
 
 fn getbit(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let (byte, mask) = byte_and_mask(plain_bit_offset(context, &args[2])?);
-    let Some(value) = context.get(&args[1])?.filter(|value| byte < value.len()) else {
-        return context.integer(0);
-    };
+    let mut value = context.get(&args[1])?.filter(|value| byte < value.len());
     let mut buffer = Vec::new();
-    let is_set = context.bytes(Some(&value), &mut buffer)?[byte] & mask != 0;
+    let bytes = context.bytes_in_parts(&mut value, &mut buffer)?;
+    let is_set = bytes.get(byte).is_some_and(|bits| bits & mask != 0);
     context.integer(is_set.into())
 }
 
-/// What BITCOUNT and BITPOS count the places of a stretch in.
+/// The unit of the range of BITCOUNT and BITPOS.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Bytes,
@@ -120,7 +117,8 @@ fn bitcount(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         return context.integer(0);
     };
     let mut buffer = Vec::new();
-    let bytes = context.bytes(Some(&value), &mut buffer)?;
+    let mut value = Some(value);
+    let bytes = context.bytes_in_parts(&mut value, &mut buffer)?;
     context.integer(count_ones(bytes, bits) as i64)
 }
 
@@ -145,12 +143,13 @@ fn bitpos(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     };
     let Some(bits) = wanted.within(value.len()) else { return context.integer(-1) };
     let mut buffer = Vec::new();
-    let bytes = context.bytes(Some(&value), &mut buffer)?;
+    let mut value = Some(value);
+    let bytes = context.bytes_in_parts(&mut value, &mut buffer)?;
     let found = find_bit(bytes, bits, wanted_bit);
     context.integer(match found {
         Some(place) => place as i64,
         // Behind a string whose end is not given there are zeros.
-        None if !wanted_bit && !wanted.has_end => (value.len() * BITS) as i64,
+        None if !wanted_bit && !wanted.has_end => (bytes.len() * BITS) as i64,
         None => -1,
     })
 }
@@ -169,7 +168,7 @@ fn find_bit(bytes: &[u8], bits: RangeInclusive<usize>, wanted: bool) -> Option<u
     Some(byte * BITS + candidates.leading_zeros() as usize).filter(|place| bits.contains(place))
 }
 
-/// How BITOP combines strings.
+/// The operation of BITOP.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operation {
     And,
@@ -183,8 +182,9 @@ const OPERATIONS: [(&str, Operation); 4] =
 
 impl Operation {
     /// Combines the strings before with one more; the shorter one goes on with zeros.
-    fn combine(self, result: &mut Vec<u8>, more: &[u8]) {
+    fn combine(self, result: &mut Vec<u8>, more: &[u8]) -> Result<(), StoreError> {
         let len = result.len().max(more.len());
+        result.try_reserve_exact(len - result.len()).map_err(|_| StoreError::NoMemory { len })?;
         result.resize(len, 0);
         let (both, alone) = result.split_at_mut(more.len());
         let pairs = both.iter_mut().zip(more);
@@ -196,6 +196,7 @@ impl Operation {
             Operation::Or => pairs.for_each(|(byte, more)| *byte |= more),
             Operation::Xor | Operation::Not => pairs.for_each(|(byte, more)| *byte ^= more),
         }
+        Ok(())
     }
 }
 
@@ -224,10 +225,8 @@ fn combined(context: &mut Context<'_>, operation: Operation, keys: Args<'_>) -> 
     for (number, key) in keys.iter().enumerate() {
         let value = context.get(key)?;
         let bytes = context.bytes(value.as_ref(), &mut buffer)?;
-        match number {
-            0 => result.extend_from_slice(bytes),
-            _ => operation.combine(&mut result, bytes),
-        }
+        let operation = if number == 0 { Operation::Or } else { operation };
+        operation.combine(&mut result, bytes)?;
     }
     if operation == Operation::Not {
         result.iter_mut().for_each(|byte| *byte = !*byte);
@@ -277,7 +276,7 @@ mod tests {
                 (Operation::Xor, |one, other| one ^ other),
             ] {
                 let mut result = first.clone();
-                operation.combine(&mut result, &second);
+                operation.combine(&mut result, &second).expect("there is memory");
                 let expected: Vec<u8> =
                     (0..len).map(|place| combine(at(&first, place), at(&second, place))).collect();
                 prop_assert_eq!(result, expected);

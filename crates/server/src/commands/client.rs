@@ -1,4 +1,4 @@
-//! CLIENT: who is connected, and what a connection is told about itself.
+//! CLIENT: the connections, and information for a connection about itself.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,9 +11,11 @@ use super::client_tracking;
 use super::connection::set_name;
 use super::options::{integer, is};
 use super::registry::reply_help;
-use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, REGISTRY, ReplyMode, command, container};
+use super::{
+    Command, Context, Failure, Flags, NO_KEYS, Outcome, REGISTRY, Reply, ReplyMode, command, container,
+};
 use crate::clients::{ClientInfo, State};
-use crate::interest::Ending;
+use crate::key_watch::Ending;
 use crate::pause::Scope;
 
 const OWN: Flags = Flags::CONNECTION.and(Flags::ALLOW_BUSY);
@@ -44,7 +46,8 @@ pub(super) const COMMANDS: &[Command] = &[
     ]),
 ];
 
-/// Whether a label has only printable characters, and no spaces (it becomes part of a line of CLIENT LIST).
+/// Returns whether a label has only printable characters, and no spaces (it becomes part of a line of CLIENT
+/// LIST).
 pub(super) fn valid_label(label: &[u8]) -> bool {
     label.iter().all(|byte| (b'!'..=b'~').contains(byte))
 }
@@ -60,7 +63,7 @@ fn getname(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     } else {
         context.replies.bulk(&labels.name)
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn setname(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -90,7 +93,7 @@ fn info(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     let mut line = describe(context, &context.client.info);
     line.push(b'\n');
     context.replies.verbatim(b"txt", &line);
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn list(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -104,7 +107,7 @@ fn list(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         lines.push(b'\n');
     }
     context.replies.verbatim(b"txt", &lines);
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn describe(context: &Context<'_>, client: &ClientInfo) -> Vec<u8> {
@@ -135,7 +138,7 @@ fn kill_all(context: &mut Context<'_>, filter: &Filter<'_>) -> i64 {
             context.client.closing = true;
         } else {
             context.server.clients().kill(&client);
-            context.server.interest().unblock(client.id, Ending::Gone);
+            context.server.key_watch().unblock(client.id, Ending::Gone);
         }
     }
     killed
@@ -216,7 +219,7 @@ fn unblock(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         Some(_) => return Err(Failure::fixed("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")),
     };
     let client = integer(&args[2])?;
-    let unblocked = context.server.interest().unblock(client as u64, ending);
+    let unblocked = context.server.key_watch().unblock(client as u64, ending);
     context.integer(unblocked.into())
 }
 

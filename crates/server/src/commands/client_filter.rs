@@ -1,4 +1,4 @@
-//! Which connections CLIENT LIST and CLIENT KILL are about.
+//! The filters of CLIENT LIST and CLIENT KILL.
 
 use std::mem;
 
@@ -8,7 +8,7 @@ use super::options::is;
 use super::{Context, Failure};
 use crate::clients::{ClientInfo, State};
 
-/// What a connection must be like; anything, as long as nothing was asked for.
+/// Conditions on a connection; without any, every connection passes.
 #[derive(Default)]
 pub(super) struct Filter<'a> {
     demands: Vec<Demand<'a>>,
@@ -51,7 +51,7 @@ enum Kind {
 /// An option as it was asked for.
 struct Asked {
     negated: bool,
-    /// How many databases there are.
+    /// Number of databases.
     databases: usize,
 }
 
@@ -143,7 +143,7 @@ impl<'a> Filter<'a> {
 
 impl Condition<'_> {
     fn holds(&self, client: &ClientInfo, now: u64) -> bool {
-        // What a client has not said of itself is not even equal to nothing.
+        // A property that a client has not set is not even equal to an empty one.
         let said = |wanted: &[u8], label: &[u8]| !label.is_empty() && wanted == label;
         let has_letters =
             |wanted: &[u8], letters: &str| wanted.iter().all(|letter| letters.as_bytes().contains(letter));

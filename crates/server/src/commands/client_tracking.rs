@@ -3,9 +3,9 @@
 use snugly_protocol::resp::Args;
 
 use super::options::{integer, is};
-use super::{Client, Command, Context, Failure, Flags, Outcome, REGISTRY};
+use super::{Client, Command, Context, Failure, Flags, Outcome, REGISTRY, Reply};
 use crate::clients::{ClientInfo, State};
-use crate::interest::TrackingMode;
+use crate::key_watch::TrackingMode;
 
 /// The words for modes.
 const MODES: [(&str, State); 4] = [
@@ -22,9 +22,9 @@ pub(super) fn tracking(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let mode = parse(context, args.from(3))?;
     if is(&args[2], "ON") {
         let mode = check(context, mode)?;
-        context.server.interest().track(&context.client.info, mode);
+        context.server.key_watch().track(&context.client.info, mode);
     } else if is(&args[2], "OFF") {
-        context.server.interest().untrack(&context.client.info);
+        context.server.key_watch().untrack(&context.client.info);
     } else {
         return Err(Failure::SYNTAX);
     }
@@ -88,7 +88,7 @@ fn check(context: &Context<'_>, mut mode: TrackingMode) -> Result<TrackingMode, 
 
 /// Two prefixes of a client must not say the same key; nor may there be too many, or longer ones than keys.
 fn check_prefixes(context: &Context<'_>, prefixes: &[Box<[u8]>]) -> Result<(), Failure> {
-    let existing = context.server.interest().prefixes(&context.client.info);
+    let existing = context.server.key_watch().prefixes(&context.client.info);
     let longest = context.server.configuration().max_key_bytes;
     if existing.len() + prefixes.len() > MAX_PREFIXES {
         return Err(Failure::new(format!("ERR a client can track at most {MAX_PREFIXES} prefixes")));
@@ -151,7 +151,7 @@ pub(super) fn caching(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     context.ok()
 }
 
-/// What CLIENT CACHING said counts for one request or transaction, whatever CLIENT is asked before.
+/// CLIENT CACHING counts for one request or transaction, even with other CLIENT commands in between.
 pub(super) fn forget_caching(client: &Client, command: Option<usize>) {
     let is_of_client = |place: usize| REGISTRY.rows()[place].full_name.starts_with("client|");
     if client.info.states.has(State::CACHING)
@@ -166,7 +166,7 @@ pub(super) fn forget_caching(client: &Client, command: Option<usize>) {
 pub(super) fn remember_keys(context: &Context<'_>, command: &Command, args: Args<'_>) {
     let client = &context.client.info;
     if command.flags.has(Flags::READONLY) && keeps_what_it_reads(client) {
-        command.keys.among(args).for_each(|key| context.server.interest().remember(client, key));
+        command.keys.among(args).for_each(|key| context.server.key_watch().remember(client, key));
     }
 }
 
@@ -203,7 +203,7 @@ pub(super) fn trackinginfo(context: &mut Context<'_>, _args: Args<'_>) -> Outcom
     .into_iter()
     .filter_map(|(is_so, name)| is_so.then_some(name))
     .collect();
-    let prefixes = context.server.interest().prefixes(client);
+    let prefixes = context.server.key_watch().prefixes(client);
     let replies = &mut *context.replies;
     replies.map(3);
     replies.bulk(b"flags");
@@ -214,5 +214,5 @@ pub(super) fn trackinginfo(context: &mut Context<'_>, _args: Args<'_>) -> Outcom
     replies.bulk(b"prefixes");
     replies.array(prefixes.len());
     prefixes.iter().for_each(|prefix| replies.bulk(prefix));
-    Ok(())
+    Ok(Reply::Now)
 }

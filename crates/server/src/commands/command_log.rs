@@ -4,7 +4,7 @@ use snugly_protocol::resp::{Args, parse_integer};
 
 use super::options::is;
 use super::registry::reply_help;
-use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, command, container};
+use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Reply, command, container};
 use crate::command_log::Kind;
 
 const LOGS: Flags = Flags::ADMIN.and(Flags::ANY_TIME);
@@ -25,7 +25,7 @@ pub(super) const COMMANDS: &[Command] = &[
     ]),
 ];
 
-/// How many commands SLOWLOG GET shows if it is not told.
+/// Default number of commands that SLOWLOG GET shows.
 const DEFAULT_COUNT: usize = 10;
 
 fn slow_get(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -68,7 +68,7 @@ fn help(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     reply_help(context, "commandlog")
 }
 
-/// How many entries to show at most; -1 is all.
+/// Most entries to show; -1 is all.
 fn count(arg: &[u8]) -> Result<usize, Failure> {
     match parse_integer(arg) {
         Some(-1) => Ok(usize::MAX),
@@ -96,5 +96,5 @@ fn reply_newest(context: &mut Context<'_>, kind: Kind, most: usize) -> Outcome {
         replies.bulk(entry.address.to_string().as_bytes());
         replies.bulk(&entry.client_name);
     }
-    Ok(())
+    Ok(Reply::Now)
 }

@@ -9,9 +9,9 @@ use snugly_store::{Band, Decision, ListStats, Measured};
 use super::dictionary::reply_figures;
 use super::introspection::{UNCOMPRESSED, look_at};
 use super::registry::reply_help;
-use super::{Command, Context, Flags, NO_KEYS, Outcome, SUBCOMMAND_KEY, command, container};
-use crate::figure::{Figure, Value, plain};
+use super::{Command, Context, Flags, NO_KEYS, Outcome, Reply, SUBCOMMAND_KEY, command, container};
 use crate::info::compression::DECISION;
+use crate::stat::{Stat, Value, plain};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
@@ -46,8 +46,8 @@ impl Candidate {
 }
 
 #[rustfmt::skip]
-const CANDIDATE: &[Figure<Candidate>] = &[
-    plain("codec", |c| Value::Text(c.measured().choice.algorithm().name().to_owned())),
+const CANDIDATE: &[Stat<Candidate>] = &[
+    plain("codec", |c| Value::Text(c.measured().choice.codec().name().to_owned())),
     plain("level", |c| Value::Difference(c.measured().choice.level().into())),
     plain("dictionary", |c| c.measured().dictionary.is_some().into()),
     plain("ratio", |c| Value::Real(c.measured().ratio(), 3)),
@@ -58,9 +58,9 @@ const CANDIDATE: &[Figure<Candidate>] = &[
     plain("chosen", |c| (c.place == c.decision.best).into()),
 ];
 
-/// How a list is stored: it is compressed by the settings of lists, whatever is chosen for strings.
+/// Explains how a list is stored: it is compressed by the settings of lists, whatever is chosen for strings.
 #[rustfmt::skip]
-const LIST: &[Figure<ListStats>] = &[
+const LIST: &[Stat<ListStats>] = &[
     plain("type", |_| Value::Text("list".to_owned())),
     plain("stored_codec", |l| Value::Text(l.codec.unwrap_or(UNCOMPRESSED).to_owned())),
     plain("elements", |l| Value::Count(l.elements)),
@@ -75,14 +75,17 @@ const LIST: &[Figure<ListStats>] = &[
 fn explain(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let Some(value) = look_at(context, args)? else {
         context.replies.null();
-        return Ok(());
+        return Ok(Reply::Now);
     };
     if let Some(list) = value.list() {
         context.replies.map(LIST.len());
         reply_figures(context, LIST, &list);
-        return Ok(());
+        return Ok(Reply::Now);
     }
-    let record = value.record();
+    let Some(record) = value.record() else {
+        context.replies.null();
+        return Ok(Reply::Now);
+    };
     let decision = context.server.store().decision_for(&args[2], value.len());
     let fields = decision.as_ref().map_or(0, |_| DECISION.len() + 1);
     context.replies.map(5 + fields);
@@ -109,13 +112,13 @@ fn explain(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
             reply_figures(context, CANDIDATE, &Candidate { decision: decision.clone(), place });
         }
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
 /// In words, why new values of such a key are encoded as they are.
 fn reason(context: &Context<'_>, decision: Option<&Decision>, len: usize) -> String {
     let settings = context.server.store().settings();
-    let codec = settings.compression.algorithm().name();
+    let codec = settings.compression.codec().name();
     let Some(goal) = settings.goal else {
         return format!("all values are encoded with {codec}: compression is not auto");
     };
@@ -139,7 +142,7 @@ fn reason(context: &Context<'_>, decision: Option<&Decision>, len: usize) -> Str
     format!(
         "for {goal}, a saved byte may cost {} ns: {} {}{} saves {:.0} bytes a value and costs {} ns, read {:.1} times",
         goal.price(),
-        chosen.choice.algorithm().name(),
+        chosen.choice.codec().name(),
         chosen.choice.level(),
         if chosen.dictionary.is_some() { " with a dictionary" } else { "" },
         chosen.saved_each(),
@@ -155,7 +158,7 @@ fn list(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
         context.replies.map(DECISION.len());
         reply_figures(context, DECISION, decision);
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn help(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {

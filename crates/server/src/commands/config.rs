@@ -1,10 +1,9 @@
 //! CONFIG: the settings, while the server runs.
 
-use snugly_protocol::glob;
 use snugly_protocol::resp::Args;
 
 use super::registry::reply_help;
-use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, command, container};
+use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Reply, command, container};
 use crate::settings::{self, FIXED, Setting};
 
 #[rustfmt::skip]
@@ -26,7 +25,8 @@ fn get(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     for (name, value) in shown.chain(fixed) {
         // A name that was asked for in full comes back as it was spelled.
         let spelled = args.from(2).iter().find(|pattern| pattern.eq_ignore_ascii_case(name.as_bytes()));
-        let matched = || args.from(2).iter().any(|pattern| glob::matches(pattern, name.as_bytes(), true));
+        let matched =
+            || args.from(2).iter().any(|pattern| snugly_glob::matches(pattern, name.as_bytes(), true));
         if spelled.is_some() || matched() {
             found.push((spelled.unwrap_or(name.as_bytes()), value));
         }
@@ -37,7 +37,7 @@ fn get(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         context.replies.bulk(name);
         context.replies.bulk(value.as_bytes());
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -62,10 +62,11 @@ fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 /// A name as CONFIG knows it, its setting, and the value that is asked for.
 type Change<'a> = (&'static str, &'static Setting, &'a [u8]);
 
-/// What CONFIG SET is to change; that all of it can be changed is known before any value is looked at.
+/// The changes of a CONFIG SET; that all of the settings can be changed is known before any value is looked at. A
+/// setting that cannot change may be set to its present value.
 fn changes<'a>(context: &Context<'_>, args: Args<'a>) -> Result<Vec<Change<'a>>, Failure> {
-    let protects = context.server.configuration().enable_protected_configs;
-    let may_change_protected = protects.to(context.client.info.address.ip());
+    let current = context.server.configuration();
+    let may_change_protected = current.enable_protected_configs.to(context.client.info.address.ip());
     let mut changes: Vec<Change> = Vec::new();
     let mut pairs = args.from(2).iter();
     while let (Some(asked), Some(value)) = (pairs.next(), pairs.next()) {
@@ -81,6 +82,9 @@ fn changes<'a>(context: &Context<'_>, args: Args<'a>) -> Result<Vec<Change<'a>>,
             Failure::new(text.concat())
         })?;
         let asked = String::from_utf8_lossy(asked);
+        if !setting.live && value == (setting.get)(&current).as_bytes() {
+            continue;
+        }
         if !setting.live {
             return Err(refused(&asked, "can't set immutable config"));
         }
@@ -95,7 +99,7 @@ fn changes<'a>(context: &Context<'_>, args: Args<'a>) -> Result<Vec<Change<'a>>,
     Ok(changes)
 }
 
-/// Which of the changed settings is to blame when codec, level and threshold do not go together.
+/// The changed setting to blame when codec, level and threshold do not go together.
 fn about_compression(changes: &[Change<'_>]) -> &'static str {
     let related = |name: &&str| name.starts_with(settings::COMPRESSION);
     changes.iter().rev().map(|(name, ..)| *name).find(related).unwrap_or(settings::COMPRESSION)

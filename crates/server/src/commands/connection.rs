@@ -11,14 +11,14 @@ use super::moves::database;
 use super::options::is;
 use super::registry::as_c_string;
 use super::{
-    Client, Command, Context, Delay, Failure, Flags, NO_KEYS, Outcome, ReplyMode, command, pubsub,
+    Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, Reply, ReplyMode, command, pubsub,
     transactions,
 };
 use crate::clients::State;
-use crate::connection_counters::count;
+use crate::counters::count;
 use crate::info::REDIS_VERSION;
 
-/// Of what also works inside a transaction and while the client listens for messages.
+/// Flags of commands that also work inside a transaction and while the client listens for messages.
 const ALWAYS: Flags = Flags::HANDSHAKE.and(Flags::AT_ONCE).and(Flags::WHILE_SUBSCRIBED);
 
 #[rustfmt::skip]
@@ -32,7 +32,7 @@ pub(super) const COMMANDS: &[Command] = &[
     command("select", 2, Flags::ANY_TIME.and(Flags::FAST).and(Flags::ALLOW_BUSY), NO_KEYS, select),
 ];
 
-/// How long a client waits for the answer to a wrong password, so that it cannot try many.
+/// Delay of the answer to a wrong password, so that a client cannot try many.
 const AFTER_WRONG_PASSWORD: Duration = Duration::from_millis(100);
 
 /// The only user there is.
@@ -60,8 +60,8 @@ fn authenticate(context: &mut Context<'_>, user: &[u8], password: &[u8]) -> Resu
         if let Some(count) = context.server.failed_logins_log.note(context.session.now()) {
             warn!(address = %context.client.info.address, count, "wrong passwords were refused");
         }
-        context.client.delay = Some(Delay { length: AFTER_WRONG_PASSWORD, busy: true });
-        return Err(Failure::fixed("WRONGPASS invalid username-password pair or user is disabled."));
+        let failure = Failure::fixed("WRONGPASS invalid username-password pair or user is disabled.");
+        return Err(failure.held_back(AFTER_WRONG_PASSWORD));
     }
     context.client.authenticated = true;
     Ok(())
@@ -69,7 +69,7 @@ fn authenticate(context: &mut Context<'_>, user: &[u8], password: &[u8]) -> Resu
 
 fn echo(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     context.replies.bulk(&args[1]);
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -110,7 +110,7 @@ fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     context.client.speak(protocol);
     context.replies.set_protocol(protocol);
     greet(context, protocol);
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn greet(context: &mut Context<'_>, protocol: Protocol) {
@@ -132,7 +132,7 @@ fn greet(context: &mut Context<'_>, protocol: Protocol) {
     replies.array(0);
 }
 
-/// Gives the connection a name; an empty one takes it away.
+/// Sets the connection's name; an empty one removes it.
 pub(super) fn set_name(client: &Client, name: &[u8]) -> Result<(), Failure> {
     if !valid_label(name) {
         return Err(Failure::fixed(
@@ -154,7 +154,7 @@ fn ping(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         2 => context.replies.bulk(&args[1]),
         _ => return Err(Failure::wrong_arity("ping")),
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn quit(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
@@ -163,7 +163,7 @@ fn quit(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
 }
 
 fn reset(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
-    transactions::discard_all(context.client, context.server.interest());
+    transactions::discard_all(context.client, context.server.key_watch());
     let client = &mut *context.client;
     context.server.monitors().leave(&client.info);
     client.select(0);
@@ -172,10 +172,10 @@ fn reset(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     client.authenticated = context.server.configuration().password.is_empty();
     client.info.labels.lock().name.clear();
     client.info.states.clear(State::SUBSCRIBED.and(State::NO_EVICT).and(State::NO_TOUCH));
-    context.server.interest().untrack(&client.info);
+    context.server.key_watch().untrack(&client.info);
     context.replies.set_protocol(Protocol::Resp2);
     context.replies.simple("RESET");
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn select(context: &mut Context<'_>, args: Args<'_>) -> Outcome {

@@ -1,23 +1,22 @@
-//! What a command's function is given: the connection that sent it, the store, the server, and where the reply goes.
+//! The context of a command's function: the connection that sent it, the store, the server, and the reply's
+//! destination.
 //!
 //! It knows how values are looked up, changed and answered. It knows no command.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use snugly_protocol::resp::Protocol;
-use snugly_store::{Session, StoreError, Value};
+use snugly_store::{Kind, Session, StoreError, Value};
 
 use super::transactions::{Transaction, WatchList};
-use super::{Failure, Outcome};
+use super::{Failure, Outcome, Reply};
 use crate::clients::{ClientInfo, State};
-use crate::interest::Waiter;
+use crate::counters::WorkerStats;
 use crate::replies::Replies;
-use crate::server::Server;
-use crate::worker::WorkerStats;
+use crate::state::Server;
 
-/// What a command can see and change.
+/// State that a command can see and change.
 pub(crate) struct Context<'a> {
     pub(crate) session: &'a mut Session,
     pub(crate) client: &'a mut Client,
@@ -26,13 +25,17 @@ pub(crate) struct Context<'a> {
     pub(crate) stats: &'a WorkerStats,
 }
 
-/// What [`Context::edit`] did to a value, and what it found out.
+/// The effect of [`Context::edit`] on a value, and its result.
 pub(crate) enum Edit<R> {
-    Changed(R),
+    /// The part begins at this offset.
+    Changed {
+        offset: usize,
+        result: R,
+    },
     Unchanged(R),
 }
 
-/// Why an edited value is not written.
+/// Reason why an edited value is not written.
 enum NotWritten<R> {
     Unchanged(R),
     Failed(StoreError),
@@ -50,32 +53,11 @@ pub(crate) struct Client {
     pub(crate) database: usize,
     pub(crate) authenticated: bool,
     pub(crate) reply_mode: ReplyMode,
-    /// What MULTI has begun.
+    /// The transaction that MULTI has begun.
     pub(crate) transaction: Option<Box<Transaction>>,
     pub(crate) watched: WatchList,
     /// Whether the connection ends once what was answered is sent.
     pub(crate) closing: bool,
-    /// How long the last reply is held back.
-    pub(crate) delay: Option<Delay>,
-    /// What its last command waits for.
-    pub(crate) wait: Option<Wait>,
-}
-
-/// A wait for a list, before the command that asked for it has an answer.
-pub(crate) struct Wait {
-    pub(crate) waiter: Arc<Waiter>,
-    /// How long at most.
-    pub(crate) timeout: Duration,
-    /// Whether the client does not want the answer.
-    pub(crate) silent: bool,
-}
-
-/// A wait of one connection, before its last reply is sent.
-#[derive(Clone, Copy)]
-pub(crate) struct Delay {
-    pub(crate) length: Duration,
-    /// Whether it counts as time that the command took, rather than waited.
-    pub(crate) busy: bool,
 }
 
 /// Whether replies are sent (CLIENT REPLY).
@@ -85,6 +67,8 @@ pub(crate) enum ReplyMode {
     Off,
     /// Off for the next command, then on.
     SkipNext,
+    /// Off for the command that runs, then on.
+    Skip,
 }
 
 impl Client {
@@ -97,24 +81,12 @@ impl Client {
             transaction: None,
             watched: WatchList::default(),
             closing: false,
-            delay: None,
-            wait: None,
         }
     }
 
-    /// How long the last reply is held back by commands that are busy.
-    pub(super) fn busy_time(&self) -> Duration {
-        self.delay.filter(|delay| delay.busy).map_or(Duration::ZERO, |delay| delay.length)
-    }
-
-    /// Whether the command that runs is part of a transaction, where nothing can be waited for.
+    /// Returns whether the command that runs is part of a transaction, where nothing can be waited for.
     pub(crate) fn denies_blocking(&self) -> bool {
         self.info.states.has(State::IN_TRANSACTION)
-    }
-
-    /// Whether the command that ran last is not over.
-    pub(crate) fn is_waiting(&self) -> bool {
-        self.delay.is_some() || self.wait.is_some()
     }
 
     pub(crate) fn select(&mut self, database: usize) {
@@ -136,11 +108,12 @@ impl Context<'_> {
     /// Looks a string up in the client's database, which does not count as a use of it.
     pub(crate) fn peek_string(&mut self, key: &[u8]) -> Result<Option<Value>, StoreError> {
         let value = self.session.peek(self.client.database, key)?;
-        if value.as_ref().is_some_and(Value::is_list) { Err(StoreError::WrongType) } else { Ok(value) }
+        value.as_ref().map_or(Ok(()), |value| value.expect_kind(Kind::String))?;
+        Ok(value)
     }
 
-    /// A value's bytes: as they are stored if they are stored as they are, else decompressed into `buffer`. Where there is
-    /// no value there are no bytes.
+    /// A value's bytes: the stored ones if it is not compressed, else decompressed into `buffer`. Empty if there is no
+    /// value.
     pub(crate) fn bytes<'v>(
         &mut self,
         value: Option<&'v Value>,
@@ -148,29 +121,43 @@ impl Context<'_> {
     ) -> Result<&'v [u8], StoreError> {
         buffer.clear();
         let Some(value) = value else { return Ok(buffer) };
-        if let Some(bytes) = value.record().as_identity() {
+        if let Some(bytes) = value.plain() {
             return Ok(bytes);
         }
         self.session.read(value, buffer)?;
         Ok(buffer)
     }
 
-    /// Changes a value by what it was, unless `edit` says that it stays as it is. `edit` sees the current value, if there
-    /// is one, and fills the new one; it runs again if the key changes meanwhile.
+    /// Changes a part of a value by what the value was, unless `edit` says that it stays as it is. `edit` sees the current
+    /// value, which is empty if there is none, and fills the part; it runs again if the key changes meanwhile.
     pub(crate) fn edit<R>(
         &mut self,
         key: &[u8],
-        mut edit: impl FnMut(Option<&[u8]>, &mut Vec<u8>) -> Edit<R>,
+        mut edit: impl FnMut(&[u8], &mut Vec<u8>) -> Edit<R>,
     ) -> Result<R, Failure> {
-        let result =
-            self.session.update(self.client.database, key, |current, edited| match edit(current, edited) {
-                Edit::Changed(result) => Ok(result),
+        let result = self.session.update_part(self.client.database, key, |current, part| {
+            match edit(current.unwrap_or_default(), part) {
+                Edit::Changed { offset, result } => Ok((offset, result)),
                 Edit::Unchanged(result) => Err(NotWritten::Unchanged(result)),
-            });
+            }
+        });
         match result {
             Ok(result) | Err(NotWritten::Unchanged(result)) => Ok(result),
             Err(NotWritten::Failed(error)) => Err(error.into()),
         }
+    }
+
+    /// Like [`Context::bytes`], for callers that need a part of them, and probably another one soon.
+    pub(crate) fn bytes_in_parts<'v>(
+        &mut self,
+        value: &'v mut Option<Value>,
+        buffer: &'v mut Vec<u8>,
+    ) -> Result<&'v [u8], StoreError> {
+        *value = match value.take() {
+            Some(value) => Some(self.session.as_draft(self.client.database, value)?),
+            None => None,
+        };
+        self.bytes(value.as_ref(), buffer)
     }
 
     /// Runs several steps on these keys as one, see [`Session::exclusively`].
@@ -185,7 +172,8 @@ impl Context<'_> {
 
     /// Answers a value.
     pub(crate) fn reply_value(&mut self, value: &Value) -> Outcome {
-        Ok(self.replies.value(self.session, value)?)
+        self.replies.value(self.session, value)?;
+        Ok(Reply::Now)
     }
 
     /// Answers a value, or null if there is none.
@@ -194,18 +182,18 @@ impl Context<'_> {
             Some(value) => self.reply_value(value),
             None => {
                 self.replies.null();
-                Ok(())
+                Ok(Reply::Now)
             }
         }
     }
 
     pub(crate) fn ok(&mut self) -> Outcome {
         self.replies.simple("OK");
-        Ok(())
+        Ok(Reply::Now)
     }
 
     pub(crate) fn integer(&mut self, value: i64) -> Outcome {
         self.replies.integer(value);
-        Ok(())
+        Ok(Reply::Now)
     }
 }

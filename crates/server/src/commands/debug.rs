@@ -8,15 +8,13 @@ use snugly_store::ListStats;
 use super::introspection::encoding_name;
 use super::options::is;
 use super::registry::reply_help;
-use super::{Command, Context, Delay, Failure, Flags, NO_KEYS, Outcome, command};
+use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Reply, command};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
     command("debug", -2, Flags::ADMINISTRATION.and(Flags::PROTECTED), NO_KEYS, debug),
 ];
 
-/// Nobody sleeps longer, so that the times of commands can be summed up.
-const LONGEST_SLEEP: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// The bits of a time in seconds that Valkey keeps with a key.
 const LRU_CLOCK: u64 = 0xff_ffff;
 
@@ -34,19 +32,16 @@ fn debug(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 /// Holds the connection up, and no other.
 fn sleep(context: &mut Context<'_>, seconds: &[u8]) -> Outcome {
     let seconds: f64 = std::str::from_utf8(seconds).ok().and_then(|text| text.parse().ok()).unwrap_or(0.0);
-    let length = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(LONGEST_SLEEP);
-    if !length.is_zero() {
-        let length = length.saturating_add(context.client.busy_time()).min(LONGEST_SLEEP);
-        context.client.delay = Some(Delay { length, busy: true });
-    }
-    context.ok()
+    let length = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
+    context.replies.simple("OK");
+    Ok(Reply::after(length))
 }
 
 fn object(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let value = context.session.peek(context.client.database, &args[2])?;
     let value = value.ok_or(Failure::NO_SUCH_KEY)?;
     let list = value.list();
-    let payload = value.record().payload();
+    let payload = value.record().map(|record| record.payload()).unwrap_or_default();
     let len = list.map_or(payload.len() as u64, |list| list.stored_bytes);
     let idle = u64::from(value.idle_seconds(context.session.now()));
     let length = match args.get(3) {
@@ -60,10 +55,10 @@ fn object(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         encoding_name(args[2].len(), &value),
         (context.session.now() / 1000).saturating_sub(idle) & LRU_CLOCK,
     ));
-    Ok(())
+    Ok(Reply::Now)
 }
 
-/// What Valkey tells of a list that does not fit one listpack, and the dictionary that its nodes need.
+/// Valkey's description of a list that does not fit one listpack, and the dictionary that its nodes need.
 fn nodes(context: &Context<'_>, list: &ListStats) -> String {
     let lists = context.server.store().settings().lists;
     let dictionary = list.dictionary.map(|number| format!(" ql_dictionary:{number}")).unwrap_or_default();

@@ -1,13 +1,14 @@
 //! COMMAND: the command table, told to clients.
 
-use snugly_protocol::glob;
 use snugly_protocol::resp::{Args, ReplyBuffer};
 
 use super::documentation::{Argument, BeginSearch, Documentation, FindKeys, KeySpecification, documentation};
 use super::key_specifications::{FoundKey, keys};
 use super::options::is;
 use super::registry::reply_help;
-use super::{Action, Command, Context, Failure, Flags, GROUPS, Keys, NO_KEYS, Outcome, REGISTRY, command};
+use super::{
+    Action, Command, Context, Failure, Flags, GROUPS, Keys, NO_KEYS, Outcome, REGISTRY, Reply, command,
+};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[Command {
@@ -45,7 +46,7 @@ fn find(name: &[u8]) -> Option<Named> {
 fn all(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     context.replies.array(table().count());
     table().for_each(|command| reply_row(context.replies, command, command.name));
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn count(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
@@ -64,7 +65,7 @@ fn info(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
             Some((command, full_name)) => reply_row(context.replies, command, &full_name),
         }
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn reply_row(replies: &mut ReplyBuffer, command: &Command, full_name: &str) {
@@ -162,7 +163,7 @@ fn docs(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     };
     context.replies.map(found.len());
     found.iter().for_each(|(command, full_name)| reply_documentation(context.replies, command, full_name));
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn reply_documentation(replies: &mut ReplyBuffer, command: &Command, full_name: &str) {
@@ -252,7 +253,7 @@ fn getkeys(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let keys = keys_of(args.from(2))?;
     context.replies.array(keys.len());
     keys.iter().for_each(|(key, _)| context.replies.bulk(key));
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn getkeysandflags(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -264,7 +265,7 @@ fn getkeysandflags(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         context.replies.set(flags.len());
         flags.iter().for_each(|flag| context.replies.simple(flag));
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn keys_of(request: Args<'_>) -> Result<Vec<FoundKey<'_>>, Failure> {
@@ -291,7 +292,7 @@ fn list(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         2 => Box::new(|_| true),
         5 if is(&args[2], "FILTERBY") && is(&args[3], "PATTERN") => {
             let pattern = args[4].to_vec();
-            Box::new(move |full_name| glob::matches(&pattern, full_name.as_bytes(), true))
+            Box::new(move |full_name| snugly_glob::matches(&pattern, full_name.as_bytes(), true))
         }
         5 if is(&args[2], "FILTERBY") && is(&args[3], "ACLCAT") => {
             let category = args[4].to_ascii_lowercase();
@@ -309,7 +310,7 @@ fn list(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         .collect();
     context.replies.array(found.len());
     found.iter().for_each(|full_name| context.replies.bulk(full_name.as_bytes()));
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn help(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {

@@ -6,9 +6,9 @@ use snugly_store::DictionaryError;
 
 use super::options::integer;
 use super::registry::reply_help;
-use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, command, container};
-use crate::figure::{Figure, Value};
+use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Reply, command, container};
 use crate::info::dictionaries::{CLASS, DICTIONARY};
+use crate::stat::{Stat, Value};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
@@ -30,7 +30,7 @@ fn classes(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
         context.replies.map(CLASS.len());
         reply_figures(context, CLASS, class);
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn list(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
@@ -42,13 +42,13 @@ fn list(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
         context.replies.integer(dictionary.number.into());
         reply_figures(context, DICTIONARY, dictionary);
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
-pub(super) fn reply_figures<T>(context: &mut Context<'_>, figures: &[Figure<T>], of: &T) {
-    for figure in figures {
-        context.replies.bulk(figure.field.as_bytes());
-        match (figure.value)(of) {
+pub(super) fn reply_figures<T>(context: &mut Context<'_>, stats: &[Stat<T>], of: &T) {
+    for stat in stats {
+        context.replies.bulk(stat.field.as_bytes());
+        match (stat.value)(of) {
             Value::Count(number) | Value::Bytes(number) => context.replies.integer(number as i64),
             Value::Difference(number) => context.replies.integer(number),
             Value::Real(number, _) => context.replies.double(number),
@@ -88,7 +88,7 @@ fn export(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let content = context.server.store().dictionary_content(number);
     let content = content.ok_or(DictionaryError::Unknown { number }).map_err(refused)?;
     context.replies.bulk(&content);
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn import(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -124,7 +124,7 @@ fn refuse_while_off(context: &Context<'_>) -> Result<(), Failure> {
     if !settings.uses_dictionaries() {
         return Err(Failure::new(format!(
             "ERR dictionaries need zstd, and values are compressed with {}: CONFIG SET compression zstd",
-            settings.compression.algorithm().name()
+            settings.compression.codec().name()
         )));
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! What COMMAND DOCS, COMMAND INFO and HELP tell of a command and the command table does not say: Valkey's own words, kept
-//! as data in `documentation.json`, which `make command-documentation` writes.
+//! The parts of COMMAND DOCS, COMMAND INFO and HELP that the command table does not have: Valkey's own words, kept as
+//! data in `documentation.json`, which `make command-documentation` writes.
 //!
 //! The commands that Valkey does not have are in `own_documentation.json`, which is written by hand.
 
@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 static DOCUMENTATION: LazyLock<HashMap<String, Documentation>> = LazyLock::new(complete);
 
-/// What is told of one command.
+/// The documentation of one command.
 #[derive(Deserialize)]
 pub(super) struct Documentation {
     pub(super) summary: String,
@@ -33,7 +33,8 @@ pub(super) struct Documentation {
     pub(super) tips: Vec<String>,
     #[serde(default)]
     pub(super) key_specifications: Vec<KeySpecification>,
-    /// What HELP answers, by subcommand and in its order; of a subcommand of its own, what its container's HELP answers.
+    /// The reply to HELP, by subcommand and in its order; of a subcommand of its own, the reply to its container's
+    /// HELP.
     #[serde(default)]
     pub(super) help: Vec<Help>,
 }
@@ -56,7 +57,7 @@ pub(super) struct Argument {
     pub(super) arguments: Vec<Argument>,
 }
 
-/// Where keys are among the arguments, and what is done with them.
+/// Positions of keys among the arguments, and the access to them.
 #[derive(Deserialize)]
 pub(super) struct KeySpecification {
     pub(super) notes: Option<String>,
@@ -65,7 +66,7 @@ pub(super) struct KeySpecification {
     pub(super) find_keys: FindKeys,
 }
 
-/// Where the first key is.
+/// Position of the first key.
 #[derive(Deserialize)]
 #[serde(tag = "type", content = "spec", rename_all = "lowercase")]
 pub(super) enum BeginSearch {
@@ -77,14 +78,14 @@ pub(super) enum BeginSearch {
     Unknown {},
 }
 
-/// Where the others are, from the first one on.
+/// Positions of the others, from the first one on.
 #[derive(Deserialize)]
 #[serde(tag = "type", content = "spec", rename_all = "lowercase")]
 pub(super) enum FindKeys {
     /// Each `keystep` arguments up to `lastkey` (from the first key, or if negative from the end), or up to the part of
     /// the rest that `limit` says.
     Range { lastkey: i64, keystep: i64, limit: i64 },
-    /// As many as the argument `keynumidx` says, each `keystep` arguments from `firstkey` on.
+    /// A count in the argument `keynumidx`, and keys each `keystep` arguments from `firstkey` on.
     KeyNum { keynumidx: i64, firstkey: i64, keystep: i64 },
     /// Only the command knows.
     Unknown {},
@@ -97,7 +98,7 @@ pub(super) struct Help {
     pub(super) lines: Vec<String>,
 }
 
-/// What is told of the command of this full name (`config|get`).
+/// The documentation of the command of this full name (`config|get`).
 ///
 /// # Panics
 /// If there is no such command.

@@ -2,10 +2,10 @@
 
 use snugly_protocol::rdb::{self, Node, RestoreError, Value};
 use snugly_protocol::resp::{Args, ReplyBuffer};
-use snugly_store::{Condition, Expiry, Session, StoreError, Usage};
+use snugly_store::{Condition, Expiry, Kind, Session, StoreError, Usage};
 
 use super::options::{integer, is};
-use super::{Command, Context, Failure, Flags, ONE_KEY, Outcome, command};
+use super::{Command, Context, Failure, Flags, ONE_KEY, Outcome, Reply, command};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
@@ -18,27 +18,33 @@ const BUSY_KEY: Failure = Failure::fixed("BUSYKEY Target key name already exists
 fn dump(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let Some(value) = context.session.touch(context.client.database, &args[1])? else {
         context.replies.null();
-        return Ok(());
+        return Ok(Reply::Now);
     };
-    if value.is_list() {
+    if value.kind() == Kind::List {
         return dump_list(context, &args[1]);
     }
     let mut buffer = Vec::new();
     let bytes = context.bytes(Some(&value), &mut buffer)?;
     reply_payload(context.replies, &Value::String(bytes.into()));
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn dump_list(context: &mut Context<'_>, key: &[u8]) -> Outcome {
+    // The nodes, and the payload that is made of them.
+    let len = context.session.list_raw_bytes(context.client.database, key)?;
+    if len > context.server.longest_replies() as u64 {
+        context.replies.give_up();
+        return Ok(Reply::Now);
+    }
     let Some(elements) = context.session.list_range(context.client.database, key, 0, -1)? else {
         context.replies.null();
-        return Ok(());
+        return Ok(Reply::Now);
     };
     let mut listpacks = Vec::new();
     context.session.show_nodes(&elements, |listpack| listpacks.push(listpack.to_vec()))?;
     let nodes = listpacks.iter().flat_map(|listpack| Node::of_listpack(listpack)).collect();
     reply_payload(context.replies, &Value::List(nodes));
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn reply_payload(replies: &mut ReplyBuffer, value: &Value<'_>) {
@@ -123,7 +129,7 @@ fn restore(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     context.ok()
 }
 
-/// Gives a key a value, unless it has one that is not to be replaced; says whether it did.
+/// Writes a key's value, unless it has one that is not to be replaced; returns whether it did.
 fn put(
     session: &mut Session,
     database: usize,

@@ -1,30 +1,27 @@
 //! Running a request: whether it may run, now or later, and what is answered and noted if it does.
 //!
-//! It knows what holds for every command: the table's rows, the client's state, pauses, transactions. What a command
-//! does is its function's business.
+//! It knows the rules of every command: the table's rows, the client's state, pauses, transactions. The work of a
+//! command is its function's business.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use snugly_protocol::resp::Args;
-use tracing::warn;
 
 use super::record::{self, Run};
-use super::{Context, Failure, Flags, REGISTRY, ReplyMode, client_tracking, options, pubsub, transactions};
+use super::{
+    Context, Failure, Flags, REGISTRY, Reply, ReplyMode, Wait, client_tracking, pubsub, transactions,
+};
 use crate::clients::State;
 use crate::pause::Scope;
-
-/// How lines of HTTP start. A browser can be made to send them to any local port, with commands in what follows.
-const HTTP_WORDS: [&str; 2] = ["POST", "Host:"];
 
 const DEBUG_NOT_ALLOWED: Failure = Failure::fixed(
     "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.",
 );
 
-/// What became of a request.
-#[derive(PartialEq, Eq)]
+/// The outcome of a request.
 pub(crate) enum Fate {
-    Answered,
+    Answered(Reply),
     /// Nothing was done: it has to wait for the end of a pause.
     Postponed,
 }
@@ -34,54 +31,55 @@ pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: A
     let start = context.replies.as_bytes().len();
     context.replies.set_protocol(context.client.info.protocol());
     let mode = context.client.reply_mode;
+    if mode == ReplyMode::SkipNext {
+        context.client.reply_mode = ReplyMode::Skip;
+    }
     let admission = match command {
         Some(place) => admit(context, place, args),
-        None if HTTP_WORDS.iter().any(|word| options::is(&args[0], word)) => {
-            if let Some(count) = context.server.http_probes.note(context.session.now()) {
-                warn!(address = %context.client.info.address, count, "closed connections that speak HTTP");
-            }
-            context.replies.truncate(0);
-            context.client.closing = true;
-            return Fate::Answered;
-        }
         None if context.client.authenticated => Err(REGISTRY.explain(args)),
         None => Err(Failure::NOT_AUTHENTICATED),
     };
-    match admission {
+    let mut reply = match admission {
         Ok(Admission::Run(place)) => call(context, place, args),
-        Ok(Admission::Queued) => context.replies.simple("QUEUED"),
-        Ok(Admission::Postponed) => return Fate::Postponed,
+        Ok(Admission::Queued) => {
+            context.replies.simple("QUEUED");
+            Reply::Now
+        }
+        Ok(Admission::Postponed) => {
+            context.client.reply_mode = mode;
+            return Fate::Postponed;
+        }
         Err(failure) => {
             let failure = transactions::refuse(context, command, failure);
             record::error(context, &failure);
             context.replies.error(failure.text());
+            Reply::Now
         }
-    }
+    };
     client_tracking::forget_caching(context.client, command);
-    // What was in force before the command counts, except that CLIENT REPLY ON answers.
-    match (mode, context.client.reply_mode) {
-        (_, ReplyMode::On) => {}
-        (ReplyMode::SkipNext, ReplyMode::SkipNext) => {
-            silence(context, start);
+    match context.client.reply_mode {
+        ReplyMode::On => {}
+        ReplyMode::Skip => {
+            silence(context, start, &mut reply);
             context.client.reply_mode = ReplyMode::On;
         }
-        (_, ReplyMode::Off | ReplyMode::SkipNext) => silence(context, start),
+        ReplyMode::Off | ReplyMode::SkipNext => silence(context, start, &mut reply),
     }
-    Fate::Answered
+    Fate::Answered(reply)
 }
 
-/// Lets the client have no reply to its command, whenever there is one.
-fn silence(context: &mut Context<'_>, start: usize) {
+/// Suppresses the reply to the client's command, whenever there is one.
+fn silence(context: &mut Context<'_>, start: usize, reply: &mut Reply) {
     context.replies.truncate(start);
-    if let Some(wait) = &mut context.client.wait {
+    if let Reply::Later(Wait::List(wait)) = reply {
         wait.silent = true;
     }
 }
 
-/// What is done with a request that may run.
+/// The action for a request that may run.
 enum Admission {
     Run(usize),
-    /// It is part of a transaction, and was put there.
+    /// The command was queued in a transaction.
     Queued,
     /// Not before a pause is over.
     Postponed,
@@ -113,7 +111,7 @@ fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admi
         return Err(failure);
     }
     if let Some(paused) = context.server.pause().current()
-        && (paused.scope == Scope::All || transactions::writes(context.client, row))
+        && (paused.scope == Scope::All || transactions::writes(context.client, Some(place)))
     {
         return Ok(Admission::Postponed);
     }
@@ -128,31 +126,35 @@ fn may_debug(context: &Context<'_>) -> bool {
     context.server.configuration().enable_debug_command.to(context.client.info.address.ip())
 }
 
-/// Runs a command that may run, and writes its reply.
-pub(super) fn call(context: &mut Context<'_>, place: usize, args: Args<'_>) {
+/// Runs a command that may run, and writes its reply, if it has one yet.
+pub(super) fn call(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Reply {
     let (start, wire_start) = (context.replies.as_bytes().len(), context.replies.wire_len());
     let row = &REGISTRY.rows()[place];
     if context.client.info.states.has(State::TRACKING) {
         client_tracking::remember_keys(context, row.command, args);
     }
-    let busy_before = context.client.busy_time();
     let started = Instant::now();
     context.session.set_touches(!context.client.info.states.has(State::NO_TOUCH));
     let outcome = (row.handler)(context, args);
-    let delay = context.client.busy_time().saturating_sub(busy_before);
-    let elapsed = started.elapsed().saturating_add(delay);
-    if let Err(failure) = &outcome {
-        record::error(context, failure);
-        context.replies.truncate(start);
-        context.replies.error(failure.text());
-        if failure.is_for_memory() {
-            // As if the command had been refused before it ran, as Valkey does it.
-            context.stats.commands[place].rejected.add(1);
-            return;
+    let elapsed = started.elapsed();
+    let reply = match outcome {
+        Ok(reply) => reply,
+        Err(failure) => {
+            record::error(context, &failure);
+            context.replies.truncate(start);
+            context.replies.error(failure.text());
+            if failure.is_for_memory() {
+                // As if the command had been refused before it ran, as Valkey does it.
+                context.stats.commands[place].rejected.add(1);
+                return Reply::Now;
+            }
+            Reply::after(failure.delay())
         }
-    }
-    let reply = context.replies.as_bytes().get(start..).unwrap_or_default();
+    };
+    let written = context.replies.as_bytes().get(start..).unwrap_or_default();
     let reply_bytes = context.replies.wire_len().saturating_sub(wire_start);
-    let run = Run { elapsed, failed: reply.first() == Some(&b'-'), reply_bytes };
-    record::command(context, place, args, &run);
+    let elapsed = elapsed.saturating_add(reply.busy_time());
+    let run = Run { elapsed, failed: written.first() == Some(&b'-'), reply_bytes };
+    record::command(context, place, args, reply.is_written().then_some(&run));
+    reply
 }

@@ -1,4 +1,4 @@
-//! When keys expire.
+//! Commands for the expiry of keys.
 
 use snugly_protocol::resp::Args;
 use snugly_store::{ExpireConditions, ExpireOutcome, Expiry};
@@ -21,7 +21,7 @@ pub(super) const COMMANDS: &[Command] = &[
     command("persist", 2, Flags::WRITE_FAST, ONE_KEY, persist),
 ];
 
-/// What the questions about a key's expiry answer of a key that does not exist, and of one that does not expire.
+/// Replies to commands about a key's expiry for a key that does not exist, and for one that does not expire.
 const NO_KEY: i64 = -2;
 const NO_EXPIRY: i64 = -1;
 

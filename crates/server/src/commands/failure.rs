@@ -1,16 +1,19 @@
-//! Why a command fails, in Valkey's words.
+//! Failures of commands, in Valkey's words.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use snugly_store::StoreError;
 use tracing::error;
 
-/// What a command's function gives back: its reply is written, or it failed.
-pub(crate) type Outcome = Result<(), Failure>;
-
-/// The text of an error reply, its code included.
+/// An error reply.
 #[derive(Debug)]
-pub(crate) struct Failure(Cow<'static, [u8]>);
+pub(crate) struct Failure {
+    /// The code included.
+    text: Cow<'static, [u8]>,
+    /// Delay of the reply.
+    delay: Duration,
+}
 
 #[rustfmt::skip]
 impl Failure {
@@ -30,11 +33,20 @@ impl Failure {
     pub(crate) const OUT_OF_MEMORY: Failure = Failure::fixed("OOM command not allowed when used memory > 'maxmemory'.");
 
     pub(crate) const fn fixed(text: &'static str) -> Failure {
-        Failure(Cow::Borrowed(text.as_bytes()))
+        Failure { text: Cow::Borrowed(text.as_bytes()), delay: Duration::ZERO }
     }
 
     pub(crate) fn new(text: impl Into<Vec<u8>>) -> Failure {
-        Failure(Cow::Owned(text.into()))
+        Failure { text: Cow::Owned(text.into()), delay: Duration::ZERO }
+    }
+
+    /// Delays the reply by this time.
+    pub(crate) fn held_back(self, delay: Duration) -> Failure {
+        Failure { delay, ..self }
+    }
+
+    pub(super) fn delay(&self) -> Duration {
+        self.delay
     }
 
     pub(crate) fn wrong_arity(command: &str) -> Failure {
@@ -70,13 +82,13 @@ impl Failure {
         Failure::new(format!("MISCONF {error}"))
     }
 
-    /// Whether a write was refused because there is no room for it.
+    /// Returns whether a write was refused because there is no room for it.
     pub(crate) fn is_for_memory(&self) -> bool {
-        self.0.starts_with(b"OOM ")
+        self.text.starts_with(b"OOM ")
     }
 
     pub(crate) fn text(&self) -> &[u8] {
-        &self.0
+        &self.text
     }
 }
 
@@ -86,10 +98,10 @@ impl From<StoreError> for Failure {
             StoreError::OutOfMemory { .. } => Failure::OUT_OF_MEMORY,
             StoreError::WrongType => Failure::WRONG_TYPE,
             StoreError::ValueTooLong { .. } => Failure::TOO_LONG,
-            StoreError::KeyTooLong { .. } | StoreError::Damaged { .. } => {
+            StoreError::KeyTooLong { .. } | StoreError::Damaged { .. } | StoreError::UnknownKind { .. } => {
                 Failure::new(format!("ERR {error}"))
             }
-            StoreError::DiskFull { .. } => Failure::new(format!("OOM {error}")),
+            StoreError::DiskFull { .. } | StoreError::NoMemory { .. } => Failure::new(format!("OOM {error}")),
             StoreError::Disk { .. } => Failure::not_on_disk(&error),
             StoreError::Unreadable { .. } => {
                 error!(%error, "a stored value is unreadable; the next write or delete of its key mends it");

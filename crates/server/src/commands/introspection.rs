@@ -1,9 +1,9 @@
-//! How values are kept: OBJECT.
+//! OBJECT: how values are stored.
 
 use snugly_protocol::resp::{Args, parse_integer};
 use snugly_store::{StoreError, Value};
 
-use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, SUBCOMMAND_KEY, command, container};
+use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Reply, SUBCOMMAND_KEY, command, container};
 
 const EVICTION_COUNTS_FREQUENCY: Failure = Failure::fixed(
     "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
@@ -42,7 +42,7 @@ pub(super) fn look_at(context: &mut Context<'_>, args: Args<'_>) -> Result<Optio
 fn encoding(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let Some(value) = look_at(context, args)? else { return null(context) };
     context.replies.bulk(encoding_name(args[2].len(), &value).as_bytes());
-    Ok(())
+    Ok(Reply::Now)
 }
 
 /// The encoding that Valkey would have chosen for a value.
@@ -50,8 +50,8 @@ pub(super) fn encoding_name(key_len: usize, value: &Value) -> &'static str {
     if let Some(list) = value.list() {
         return if list.is_large { "quicklist" } else { "listpack" };
     }
-    let integer = value.len() <= LONGEST_INTEGER
-        && value.record().as_identity().is_some_and(|text| parse_integer(text).is_some());
+    let integer =
+        value.len() <= LONGEST_INTEGER && value.plain().is_some_and(|text| parse_integer(text).is_some());
     match integer {
         true => "int",
         false if is_embedded(key_len, value.len()) => "embstr",
@@ -89,12 +89,10 @@ fn refcount(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 
 fn compression(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let Some(value) = look_at(context, args)? else { return null(context) };
-    let (codec, stored, original) = match value.list() {
-        Some(list) => (list.codec.unwrap_or(UNCOMPRESSED), list.stored_bytes, list.raw_bytes),
-        None => {
-            let record = value.record();
-            (record.codec().name(), record.payload().len() as u64, value.len() as u64)
-        }
+    let (codec, stored, original) = match (value.record(), value.list()) {
+        (Some(record), _) => (record.codec().name(), record.payload().len() as u64, value.len() as u64),
+        (None, Some(list)) => (list.codec.unwrap_or(UNCOMPRESSED), list.stored_bytes, list.raw_bytes),
+        (None, None) => return null(context),
     };
     context.replies.map(3);
     context.replies.bulk(b"codec");
@@ -103,12 +101,12 @@ fn compression(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     context.replies.integer(stored as i64);
     context.replies.bulk(b"original_bytes");
     context.replies.integer(original as i64);
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn null(context: &mut Context<'_>) -> Outcome {
     context.replies.null();
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn help(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {

@@ -44,7 +44,7 @@ fn stored_by_sort(request: Args<'_>) -> Option<&[u8]> {
 
 type Places = std::iter::StepBy<std::ops::RangeInclusive<usize>>;
 
-/// Where the keys of a specification are; nowhere if its word does not occur. `None` if it does not fit the request.
+/// Positions of the keys of a specification; none if its word does not occur. `None` if it does not fit the request.
 fn places(specification: &KeySpecification, request: Args<'_>) -> Option<Option<Places>> {
     let count = request.len() as i64;
     let first = match &specification.begin_search {
@@ -87,7 +87,7 @@ fn behind_word(word: &str, from: i64, request: Args<'_>) -> Option<i64> {
     Some(place as i64 + 1)
 }
 
-/// What is done with the keys; for SET it depends on its options.
+/// The access to the keys; for SET it depends on its options.
 fn flags<'a>(full_name: &str, specification: &'a KeySpecification, request: Args<'_>) -> Vec<&'a str> {
     match full_name {
         "set" if request.from(3).iter().any(|arg| is(arg, "GET")) => vec!["RW", "access", "update"],

@@ -1,12 +1,11 @@
 //! Keys, whatever their values.
 
-use snugly_protocol::glob;
 use snugly_protocol::resp::{Args, parse_integer};
 use snugly_store::{Session, StoreError, Value};
 
 use super::options::{integer, is};
 use super::registry::as_c_string;
-use super::{ALL_KEYS, Command, Context, Failure, Flags, NO_KEYS, ONE_KEY, Outcome, command};
+use super::{ALL_KEYS, Command, Context, Failure, Flags, NO_KEYS, ONE_KEY, Outcome, Reply, command};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
@@ -25,7 +24,7 @@ pub(super) const COMMANDS: &[Command] = &[
 
 /// The types that a client may ask for, whether or not there are such values.
 const TYPES: [&str; 6] = ["string", "list", "set", "zset", "hash", "stream"];
-/// How many keys one call of the store shows while all are gone through.
+/// Keys that one call of the store returns while all are scanned.
 const SCAN_STEP: usize = 1000;
 
 fn del(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -50,7 +49,7 @@ fn exists(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn touch(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    // It counts even for a client that otherwise leaves no trace (CLIENT NO-TOUCH).
+    // The command counts as a use even for a client that otherwise leaves no trace (CLIENT NO-TOUCH).
     context.session.set_touches(true);
     count(context, args, |session, database, key| Ok(session.touch(database, key)?.is_some()))
 }
@@ -58,31 +57,40 @@ fn touch(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 fn type_of(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let value = context.session.peek(context.client.database, &args[1])?;
     context.replies.simple(value.as_ref().map_or("none", type_name));
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn type_name(value: &Value) -> &'static str {
-    if value.is_list() { "list" } else { "string" }
+    value.kind().name()
 }
 
 fn scan(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let cursor = parse_cursor(&args[1]).ok_or(Failure::INVALID_CURSOR)?;
     let options = ScanOptions::parse(args.from(2))?;
-    let mut found = Vec::new();
     let database = context.client.database;
-    let next = context.session.scan(database, cursor, options.count, |key| {
-        if options.pattern.is_none_or(|pattern| glob::matches(pattern, key, false)) {
-            found.push(key.to_vec());
+    let mut found = context.replies.begin_strings();
+    let (mut next, mut left) = (cursor, options.count);
+    loop {
+        let mut keys = Vec::new();
+        let step = left.min(SCAN_STEP);
+        next = context.session.scan(database, next, step, |key| {
+            if options.pattern.is_none_or(|pattern| snugly_glob::matches(pattern, key, false)) {
+                keys.push(key.to_vec());
+            }
+        })?;
+        if let Some(kind) = options.kind {
+            keys = of_type(context, keys, kind)?;
         }
-    })?;
-    if let Some(kind) = options.kind {
-        found = of_type(context, found, kind)?;
+        keys.iter().for_each(|key| found.push(key));
+        left -= step;
+        if next == 0 || left == 0 || found.is_over() {
+            break;
+        }
     }
     context.replies.array(2);
     context.replies.bulk(next.to_string().as_bytes());
-    context.replies.array(found.len());
-    found.iter().for_each(|key| context.replies.bulk(key));
-    Ok(())
+    context.replies.strings(found);
+    Ok(Reply::Now)
 }
 
 /// A cursor as Valkey reads it: a plain integer, or else what C's `strtoull` takes whole.
@@ -136,7 +144,7 @@ impl<'a> ScanOptions<'a> {
     }
 }
 
-/// Those of the keys that have a value of this type now.
+/// The keys that have a value of this type now.
 fn of_type(
     context: &mut Context<'_>,
     mut keys: Vec<Vec<u8>>,
@@ -154,21 +162,20 @@ fn of_type(
 }
 
 fn keys(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    let mut found = Vec::new();
+    let mut found = context.replies.begin_strings();
     let mut cursor = 0;
     loop {
         cursor = context.session.scan(context.client.database, cursor, SCAN_STEP, |key| {
-            if glob::matches(&args[1], key, false) {
-                found.push(key.to_vec());
+            if snugly_glob::matches(&args[1], key, false) {
+                found.push(key);
             }
         })?;
-        if cursor == 0 {
+        if cursor == 0 || found.is_over() {
             break;
         }
     }
-    context.replies.array(found.len());
-    found.iter().for_each(|key| context.replies.bulk(key));
-    Ok(())
+    context.replies.strings(found);
+    Ok(Reply::Now)
 }
 
 fn randomkey(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
@@ -176,7 +183,7 @@ fn randomkey(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
         Some(value) => context.replies.bulk(value.key()),
         None => context.replies.null(),
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn dbsize(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {

@@ -5,10 +5,10 @@ use snugly_protocol::resp::{Args, ReplyBuffer};
 
 use super::options::is;
 use super::registry::{as_c_string, reply_help};
-use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, REGISTRY, command, container};
+use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, REGISTRY, Reply, command, container};
 use crate::command_log::Kind;
+use crate::counters::latencies;
 use crate::latency::SlowLog;
-use crate::worker::latencies;
 
 const LATENCIES: Flags = Flags::ADMINISTRATION;
 
@@ -36,7 +36,7 @@ fn latest(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
         let numbers = [last.0, last.1, series.longest, series.sum, series.count];
         numbers.iter().for_each(|&number| replies.integer(number as i64));
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn history(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -49,7 +49,7 @@ fn history(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         replies.integer(sample.at as i64);
         replies.integer(sample.milliseconds as i64);
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn reset(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -65,14 +65,14 @@ fn graph(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         )
     })?;
     context.replies.verbatim(b"txt", series.graph(event).as_bytes());
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn doctor(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     let slow_log = SlowLog { threshold: context.server.command_log().threshold(Kind::Slow) };
     let report = context.server.latency().report(slow_log);
     context.replies.verbatim(b"txt", report.as_bytes());
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn histogram(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -92,7 +92,7 @@ fn histogram(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         context.replies.bulk(full_name.as_bytes());
         reply_distribution(context.replies, &latencies);
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn reply_distribution(replies: &mut ReplyBuffer, latencies: &Histogram<u64>) {
@@ -108,8 +108,8 @@ fn reply_distribution(replies: &mut ReplyBuffer, latencies: &Histogram<u64>) {
     }
 }
 
-/// How many calls took so many microseconds or less, for powers of two of 1024 ns; none where no call is added. The
-/// numbers of microseconds are Valkey's, whose histograms have the same precision.
+/// Number of calls that took so many microseconds or less, for powers of two of 1024 ns; none where no call is added.
+/// The numbers of microseconds are Valkey's, whose histograms have the same precision.
 fn distribution(latencies: &Histogram<u64>) -> Vec<(u64, u64)> {
     let mut distribution = Vec::new();
     let mut before = 0;

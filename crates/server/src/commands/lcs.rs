@@ -1,10 +1,10 @@
 //! The longest common subsequence of two strings: LCS.
 
 use snugly_protocol::resp::Args;
-use snugly_store::Value;
+use snugly_store::Kind;
 
 use super::options::{integer, is};
-use super::{Command, Context, Failure, Flags, Outcome, TWO_KEYS, command};
+use super::{Command, Context, Failure, Flags, Outcome, Reply, TWO_KEYS, command};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
@@ -45,7 +45,7 @@ impl Options {
 
 fn lcs(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let values = context.session.get_many(context.client.database, args.from(1).iter().take(2))?;
-    if values.iter().flatten().any(Value::is_list) {
+    if values.iter().flatten().any(|value| value.kind() != Kind::String) {
         return Err(Failure::fixed("ERR The specified keys must contain string values"));
     }
     let options = Options::parse(args.from(3))?;
@@ -64,7 +64,7 @@ fn lcs(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         let parts: Vec<&[u8]> = matches.iter().rev().map(|part| &first[part.first..][..part.len]).collect();
         context.replies.bulk(&parts.concat());
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
 /// Valkey keeps a number of 32 bits for every pair of bytes, and lets these take as much as a value; here they take less,
@@ -81,9 +81,9 @@ fn check_size(first: usize, second: usize, limit: usize) -> Result<(), Failure> 
 
 /// A stretch that both strings have.
 struct Match {
-    /// Where it starts in the first string.
+    /// Start in the first string.
     first: usize,
-    /// Where it starts in the second string.
+    /// Start in the second string.
     second: usize,
     len: usize,
 }

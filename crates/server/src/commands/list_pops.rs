@@ -1,11 +1,12 @@
 //! Lists, taken from: elements that go to the client, or to another list.
 
 use snugly_protocol::resp::{Args, ReplyBuffer};
-use snugly_store::{Element, End};
+use snugly_store::{Element, End, Popped};
 
 use super::lists::{count, end, has_list};
 use super::options::is;
-use super::{COUNTED_KEYS, Command, Context, Failure, Flags, ONE_KEY, Outcome, TWO_KEYS, command};
+use super::{COUNTED_KEYS, Command, Context, Failure, Flags, ONE_KEY, Outcome, Reply, TWO_KEYS, command};
+use crate::replies::ENOUGH;
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
@@ -44,7 +45,7 @@ fn pop(context: &mut Context<'_>, args: Args<'_>, end: End) -> Outcome {
     if !found {
         context.replies.null_array();
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn pop_one(context: &mut Context<'_>, key: &[u8], end: End) -> Outcome {
@@ -52,10 +53,10 @@ fn pop_one(context: &mut Context<'_>, key: &[u8], end: End) -> Outcome {
     if !session.list_pop(client.database, key, end, 1, |_, element| reply_element(replies, element))? {
         context.replies.null();
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
-/// Takes elements and answers them as an array, behind a heading; says whether there is a list.
+/// Takes elements and answers them as an array, behind a heading; returns whether there is a list.
 pub(super) fn pop_some(
     context: &mut Context<'_>,
     key: &[u8],
@@ -65,21 +66,31 @@ pub(super) fn pop_some(
 ) -> Result<bool, Failure> {
     let mut heading = Some(heading);
     let Context { session, client, replies, .. } = context;
-    let found = session.list_pop(client.database, key, end, count, |total, element| {
+    let popped = session.list_take(client.database, key, end, count, ENOUGH as u64, |total, element| {
         if let Some(heading) = heading.take() {
             heading(replies);
             replies.array(total as usize);
         }
         reply_element(replies, element);
     })?;
-    Ok(found)
+    match popped {
+        Popped::NoList => Ok(false),
+        Popped::Shown => Ok(true),
+        Popped::Given(elements) => {
+            if let Some(heading) = heading {
+                heading(replies);
+            }
+            replies.elements(session, elements)?;
+            Ok(true)
+        }
+    }
 }
 
 pub(super) fn reply_element(replies: &mut ReplyBuffer, element: Element<'_>) {
     element.with_bytes(|bytes| replies.bulk(bytes));
 }
 
-/// What LMPOP takes: the first key that has a list.
+/// The key that LMPOP takes: the first that has a list.
 pub(super) struct FirstOf<'a> {
     pub(super) keys: Vec<&'a [u8]>,
     pub(super) end: End,
@@ -110,10 +121,11 @@ fn lmpop(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     if !pop_first(context, keys.iter().copied(), end, count)? {
         context.replies.null_array();
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
-/// Takes elements of the first key that has a list, and answers that key and them; says whether there is one.
+/// Takes elements of the first key that has a list, and answers that key and them; returns whether there is
+/// one.
 pub(super) fn pop_first<'k>(
     context: &mut Context<'_>,
     mut keys: impl Iterator<Item = &'k [u8]>,
@@ -144,10 +156,10 @@ fn move_or_null(context: &mut Context<'_>, from: (&[u8], End), to: (&[u8], End))
     if !move_one(context, from, to)? {
         context.replies.null();
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
-/// Moves an element from one list to another and answers it; says whether there is one.
+/// Moves an element from one list to another and answers it; returns whether there is one.
 pub(super) fn move_one(
     context: &mut Context<'_>,
     from: (&[u8], End),

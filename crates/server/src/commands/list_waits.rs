@@ -5,21 +5,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use snugly_protocol::resp::{Args, ReplyBuffer, RequestQueue};
-use snugly_store::End;
+use snugly_store::{End, Kind};
 
 use super::list_pops::{FirstOf, move_one, pop_first, reply_element};
 use super::lists::end;
 use super::record;
 use super::{
-    ALL_KEYS_BUT_LAST, COUNTED_KEYS_BEHIND_TIMEOUT, Client, Command, Context, Failure, Flags, Outcome,
-    REGISTRY, TWO_KEYS, Wait, command,
+    ALL_KEYS_BUT_LAST, COUNTED_KEYS_BEHIND_TIMEOUT, Client, Command, Context, Failure, Flags, ListWait,
+    Outcome, REGISTRY, Reply, TWO_KEYS, Wait, command,
 };
 use crate::clients::State;
-use crate::interest::{Answer, Waiter, Wanted, act_for};
+use crate::counters::WorkerStats;
+use crate::key_watch::{Answer, BlockedOn, Waiter, act_for};
 use crate::long_double::LongDouble;
 use crate::replies::Replies;
-use crate::server::Server;
-use crate::worker::WorkerStats;
+use crate::state::Server;
 
 const POP: Flags = Flags::WRITE.and(Flags::BLOCKING);
 const MOVE: Flags = Flags::WRITE_MEMORY.and(Flags::BLOCKING);
@@ -45,7 +45,7 @@ fn pop(context: &mut Context<'_>, args: Args<'_>, end: End) -> Outcome {
     let last = args.len() - 1;
     let timeout = timeout(context, &args[last])?;
     let keys = args.from(1).iter().take(last - 1).map(Box::from).collect();
-    let wanted = Wanted::Elements { keys, end, count: None };
+    let wanted = BlockedOn::Elements { keys, end, count: None };
     take_or_wait(context, args, wanted, timeout, ReplyBuffer::null_array)
 }
 
@@ -53,24 +53,24 @@ fn blmpop(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let FirstOf { keys, end, count } = FirstOf::parse(args.from(2))?;
     let timeout = timeout(context, &args[1])?;
     let keys = keys.into_iter().map(Box::from).collect();
-    let wanted = Wanted::Elements { keys, end, count: Some(count) };
+    let wanted = BlockedOn::Elements { keys, end, count: Some(count) };
     take_or_wait(context, args, wanted, timeout, ReplyBuffer::null_array)
 }
 
 fn blmove(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let (from_end, to_end) = (end(&args[3])?, end(&args[4])?);
     let timeout = timeout(context, &args[5])?;
-    let wanted = Wanted::Move { from: (args[1].into(), from_end), to: (args[2].into(), to_end) };
+    let wanted = BlockedOn::Move { from: (args[1].into(), from_end), to: (args[2].into(), to_end) };
     take_or_wait(context, args, wanted, timeout, ReplyBuffer::null)
 }
 
 fn brpoplpush(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let timeout = timeout(context, &args[3])?;
-    let wanted = Wanted::Move { from: (args[1].into(), End::Right), to: (args[2].into(), End::Left) };
+    let wanted = BlockedOn::Move { from: (args[1].into(), End::Right), to: (args[2].into(), End::Left) };
     take_or_wait(context, args, wanted, timeout, ReplyBuffer::null)
 }
 
-/// How long to wait, given in seconds; 0 is for ever.
+/// The timeout, given in seconds; 0 is for ever.
 fn timeout(context: &Context<'_>, arg: &[u8]) -> Result<Duration, Failure> {
     const OUT_OF_RANGE: Failure = Failure::fixed("ERR timeout is out of range");
     let seconds =
@@ -88,7 +88,7 @@ fn timeout(context: &Context<'_>, arg: &[u8]) -> Result<Duration, Failure> {
 fn take_or_wait(
     context: &mut Context<'_>,
     args: Args<'_>,
-    wanted: Wanted,
+    wanted: BlockedOn,
     timeout: Duration,
     nothing: fn(&mut ReplyBuffer),
 ) -> Outcome {
@@ -99,25 +99,24 @@ fn take_or_wait(
     // Held until the client is known to wait, so that no list comes into being unnoticed.
     context.exclusively(waiter.wanted.touched_keys(), |context| {
         if take(context, &waiter.wanted)? {
-            return Ok(());
+            return Ok(Reply::Now);
         }
         if context.client.denies_blocking() {
             nothing(context.replies);
-            return Ok(());
+            return Ok(Reply::Now);
         }
-        context.server.interest().wait(&waiter);
-        context.client.wait = Some(Wait { waiter: waiter.clone(), timeout, silent: false });
-        Ok(())
+        context.server.key_watch().wait(&waiter);
+        Ok(Reply::Later(Wait::List(ListWait { waiter: waiter.clone(), timeout, silent: false })))
     })
 }
 
-/// Takes what is wanted and answers it; says whether it is there.
-fn take(context: &mut Context<'_>, wanted: &Wanted) -> Result<bool, Failure> {
+/// Takes what is wanted and answers it; returns whether it is there.
+fn take(context: &mut Context<'_>, wanted: &BlockedOn) -> Result<bool, Failure> {
     match wanted {
-        Wanted::Elements { keys, end, count: Some(count) } => {
+        BlockedOn::Elements { keys, end, count: Some(count) } => {
             pop_first(context, keys.iter().map(|key| &**key), *end, *count)
         }
-        Wanted::Elements { keys, end, count: None } => {
+        BlockedOn::Elements { keys, end, count: None } => {
             for key in keys {
                 let Context { session, client, replies, .. } = &mut *context;
                 let found = session.list_pop(client.database, key, *end, 1, |_, element| {
@@ -131,27 +130,27 @@ fn take(context: &mut Context<'_>, wanted: &Wanted) -> Result<bool, Failure> {
             }
             Ok(false)
         }
-        Wanted::Move { from, to } => move_one(context, (&from.0, from.1), (&to.0, to.1)),
+        BlockedOn::Move { from, to } => move_one(context, (&from.0, from.1), (&to.0, to.1)),
     }
 }
 
 /// Serves the clients that wait for keys that have become lists, in the order in which they came. It runs behind every
 /// command, when no shard is held.
 pub(crate) fn serve_waiting(context: &mut Context<'_>) {
-    let interest = context.server.interest();
-    if !interest.has_ready() {
+    let key_watch = context.server.key_watch();
+    if !key_watch.has_ready() {
         return;
     }
-    let _alone = interest.serve_alone();
+    let _alone = key_watch.serve_alone();
     loop {
-        let ready = interest.take_ready();
+        let ready = key_watch.take_ready();
         if ready.is_empty() {
             break;
         }
         for place in &ready {
-            for waiter in interest.waiters(place) {
+            for waiter in key_watch.waiters(place) {
                 let value = context.session.peek(place.0, &place.1);
-                if !value.is_ok_and(|value| value.is_some_and(|value| value.is_list())) {
+                if !value.is_ok_and(|value| value.is_some_and(|value| value.kind() == Kind::List)) {
                     break;
                 }
                 serve(context, &waiter);
@@ -184,7 +183,7 @@ fn serve(context: &mut Context<'_>, waiter: &Arc<Waiter>) {
         note(server, stats, waiter, started.elapsed(), replies.as_bytes());
         Answer { reply: replies.as_bytes().to_vec(), ticket: session.ticket(), ending: None }
     });
-    server.interest().finish_serving(waiter, answer);
+    server.key_watch().finish_serving(waiter, answer);
 }
 
 /// Notes a command that has waited for nothing.

@@ -1,10 +1,10 @@
-//! Lists, looked at. What is read is decoded after the list is let go.
+//! Reads of lists. Elements are decoded after the list is released.
 
 use snugly_protocol::resp::Args;
-use snugly_store::{End, Search};
+use snugly_store::{End, Kind, Search};
 
 use super::options::{integer, integer_within, is};
-use super::{Command, Context, Failure, Flags, ONE_KEY, Outcome, command};
+use super::{Command, Context, Failure, Flags, ONE_KEY, Outcome, Reply, command};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
@@ -18,11 +18,13 @@ const NO_RANK: Failure = Failure::fixed(
     "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from the end of the list",
 );
 
-/// Whether there is a list; it does not count as a use of it.
+/// Returns whether there is a list; it does not count as a use of it.
 pub(super) fn has_list(context: &mut Context<'_>, key: &[u8]) -> Result<bool, Failure> {
     match context.session.peek(context.client.database, key)? {
-        Some(value) if value.is_list() => Ok(true),
-        Some(_) => Err(Failure::WRONG_TYPE),
+        Some(value) => {
+            value.expect_kind(Kind::List)?;
+            Ok(true)
+        }
         None => Ok(false),
     }
 }
@@ -53,18 +55,16 @@ fn lrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let (start, stop) = (integer(&args[2])?, integer(&args[3])?);
     let Some(elements) = context.session.list_range(context.client.database, &args[1], start, stop)? else {
         context.replies.array(0);
-        return Ok(());
+        return Ok(Reply::Now);
     };
-    context.replies.array(elements.len());
-    let Context { session, replies, .. } = context;
-    session.show(&elements, |element| element.with_bytes(|bytes| replies.bulk(bytes)))?;
-    Ok(())
+    context.replies.elements(context.session, elements)?;
+    Ok(Reply::Now)
 }
 
 fn lindex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let index = match integer(&args[2]) {
         Err(failure) if has_list(context, &args[1])? => return Err(failure),
-        // Of what is not there, any element is missing.
+        // A missing list has no element.
         Err(_) => 0,
         Ok(index) => index,
     };
@@ -75,7 +75,7 @@ fn lindex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     if shown.is_none() {
         context.replies.null();
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
 /// The options of LPOS.
@@ -121,5 +121,5 @@ fn lpos(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         (None, Some(&place)) => context.replies.integer(place as i64),
         (None, None) => context.replies.null(),
     }
-    Ok(())
+    Ok(Reply::Now)
 }

@@ -4,7 +4,7 @@ use snugly_protocol::resp::Args;
 
 use super::options::{integer, is};
 use super::registry::reply_help;
-use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, SUBCOMMAND_KEY, command, container};
+use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Reply, SUBCOMMAND_KEY, command, container};
 use crate::memory::{Cost, Memory, ratio};
 use crate::samples::Samples;
 
@@ -32,32 +32,32 @@ fn usage(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         Some(value) => context.replies.integer(value.memory() as i64),
         None => context.replies.null(),
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
-/// A figure of MEMORY STATS.
-enum Figure {
+/// A stat of MEMORY STATS.
+enum Stat {
     Bytes(u64),
     Difference(i64),
     Ratio(f64),
 }
 
 fn stats(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
-    let figures = figures(context);
-    context.replies.map(figures.len());
-    for (name, figure) in figures {
+    let stats = memory_stats(context);
+    context.replies.map(stats.len());
+    for (name, stat) in stats {
         context.replies.bulk(name.as_bytes());
-        match figure {
-            Figure::Bytes(bytes) => context.replies.integer(bytes as i64),
-            Figure::Difference(bytes) => context.replies.integer(bytes),
-            Figure::Ratio(ratio) => context.replies.double(ratio),
+        match stat {
+            Stat::Bytes(bytes) => context.replies.integer(bytes as i64),
+            Stat::Difference(bytes) => context.replies.integer(bytes),
+            Stat::Ratio(ratio) => context.replies.double(ratio),
         }
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
-fn figures(context: &Context<'_>) -> Vec<(&'static str, Figure)> {
-    use Figure::{Bytes, Difference, Ratio};
+fn memory_stats(context: &Context<'_>) -> Vec<(&'static str, Stat)> {
+    use Stat::{Bytes, Difference, Ratio};
     let memory = context.server.memory();
     let Samples { memory_at_start, memory_peak, .. } = context.server.samples();
     let store = context.server.store();
@@ -99,9 +99,9 @@ fn figures(context: &Context<'_>) -> Vec<(&'static str, Figure)> {
 
 /// Below this there is nothing to say, in bytes.
 const TOO_LITTLE: u64 = 5 << 20;
-/// What is lost of less than this is not worth a report, in bytes.
+/// Losses below this are not worth a report, in bytes.
 const WORTH_A_REPORT: i64 = 10 << 20;
-/// What a client's buffers may hold on average, in bytes.
+/// Bytes that a client's buffers may hold on average.
 const BIG_BUFFERS: u64 = 200 << 10;
 
 const EMPTY: &str = "Hi Sam, this instance is empty or is using very little memory, my issues detector can't be used in these conditions. Please, leave for your mission on Earth and fill it with some data. The new Sam and I will be back to our programming as soon as I finished rebooting.\n";
@@ -124,10 +124,10 @@ fn doctor(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
         allocator: server.allocator().name,
     };
     context.replies.verbatim(b"txt", patient.report().as_bytes());
-    Ok(())
+    Ok(Reply::Now)
 }
 
-/// What MEMORY DOCTOR looks at.
+/// The stats that MEMORY DOCTOR checks.
 struct Patient {
     memory: Memory,
     peak: u64,
@@ -161,7 +161,7 @@ impl Patient {
 fn malloc_stats(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     let report = (context.server.allocator().report)();
     context.replies.verbatim(b"txt", report.as_bytes());
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn purge(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {

@@ -1,9 +1,11 @@
 //! The command table: a command is one row, beside its function, in the module of its group.
 //!
 //! A function is given the [`Context`] and the request's arguments, the name included, in the number that its row's
-//! arity allows. It writes one reply, or returns a [`Failure`] and leaves the error reply to [`execute`].
+//! arity allows. It writes one reply and returns when that is sent, or returns a [`Failure`] and leaves the error reply
+//! to [`execute`].
 //!
-//! - `context`: what a function is given; `failure`: why it refuses; `options`: reading arguments
+//! - `context`: what a function is given; `options`: reading arguments
+//! - `reply`: what a function gives back; `failure`: why it refuses
 //! - `registry`: finding a command's row by its name
 //! - `execution`, `record`: running a request, and what is noted of it
 //! - `documentation`, `key_specifications`: what COMMAND tells of a command and its row does not
@@ -46,21 +48,23 @@ mod record;
 mod redaction;
 mod registry;
 mod replication;
+mod reply;
 mod server;
 mod sort;
-mod stand_ins;
 mod strings;
+mod stubs;
 mod transactions;
 
 use snugly_protocol::resp::{Args, parse_integer};
 
-pub(crate) use context::{Client, Context, Delay, Wait};
+pub(crate) use context::{Client, Context};
 use context::{Edit, ReplyMode};
 pub(crate) use execution::{Fate, execute};
-pub(crate) use failure::{Failure, Outcome};
+pub(crate) use failure::Failure;
 pub(crate) use list_waits::{note_ended, serve_waiting};
 pub(crate) use registry::REGISTRY;
-pub(crate) use transactions::discard_all;
+pub(crate) use reply::{Delay, ListWait, Outcome, Reply, Wait};
+pub(crate) use transactions::{discard_all, writes};
 
 /// A command's function.
 pub(crate) type Handler = fn(&mut Context<'_>, Args<'_>) -> Outcome;
@@ -68,7 +72,7 @@ pub(crate) type Handler = fn(&mut Context<'_>, Args<'_>) -> Outcome;
 /// One command.
 pub(crate) struct Command {
     pub(crate) name: &'static str,
-    /// How many arguments, the name included; negative is at least so many.
+    /// Number of arguments, the name included; negative is a minimum.
     pub(crate) arity: i32,
     pub(crate) flags: Flags,
     pub(crate) keys: Keys,
@@ -121,7 +125,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "server", commands: persistence::COMMANDS },
     Group { name: "server", commands: replication::COMMANDS },
     Group { name: "server", commands: debug::COMMANDS },
-    Group { name: "server", commands: stand_ins::COMMANDS },
+    Group { name: "server", commands: stubs::COMMANDS },
 ];
 
 /// The names of all commands, upper case, subcommands behind their container (`CONFIG GET`).
@@ -130,7 +134,7 @@ pub fn command_names() -> Vec<String> {
     rows.map(|row| row.full_name.to_ascii_uppercase().replace('|', " ")).collect()
 }
 
-/// Where a command's keys are among its arguments, as COMMAND INFO says it.
+/// Positions of a command's keys among its arguments, as in COMMAND INFO.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Keys {
     pub(crate) first: i32,
@@ -140,7 +144,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Whether it takes more than numbers of arguments to find them.
+    /// Returns whether it takes more than numbers of arguments to find them.
     pub(crate) fn are_counted(self) -> bool {
         self.first > 0 && self.last == 0
     }
@@ -179,7 +183,7 @@ pub(crate) const ALL_KEYS: Keys = Keys { first: 1, last: -1, step: 1 };
 pub(crate) const KEYS_AND_VALUES: Keys = Keys { first: 1, last: -1, step: 2 };
 /// A number of keys, then the keys.
 pub(crate) const COUNTED_KEYS: Keys = Keys { first: 2, last: 0, step: 1 };
-/// As [`COUNTED_KEYS`], behind a timeout.
+/// Like [`COUNTED_KEYS`], behind a timeout.
 pub(crate) const COUNTED_KEYS_BEHIND_TIMEOUT: Keys = Keys { first: 3, last: 0, step: 1 };
 pub(crate) const ALL_KEYS_BUT_LAST: Keys = Keys { first: 1, last: -2, step: 1 };
 /// A number of pairs, then the pairs.
@@ -187,7 +191,7 @@ pub(crate) const COUNTED_KEYS_AND_VALUES: Keys = Keys { first: 2, last: 0, step:
 /// The key of a subcommand such as OBJECT ENCODING.
 pub(crate) const SUBCOMMAND_KEY: Keys = Keys { first: 2, last: 2, step: 1 };
 
-/// What COMMAND INFO tells of a command beside its name, arity and keys.
+/// The reply of COMMAND INFO beside name, arity and keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Flags(pub(crate) u32);
 
@@ -205,7 +209,7 @@ impl Flags {
     pub(crate) const NO_AUTH: Flags = Flags(1 << 8);
     pub(crate) const NO_MULTI: Flags = Flags(1 << 9);
     pub(crate) const ALLOW_BUSY: Flags = Flags(1 << 10);
-    /// Of commands whose keys are not at fixed places.
+    /// Commands whose keys are not at fixed positions.
     pub(crate) const MOVABLE_KEYS: Flags = Flags(1 << 11);
     /// Not a flag of COMMAND INFO: the command runs at once inside a transaction instead of being queued.
     pub(crate) const AT_ONCE: Flags = Flags(1 << 12);
@@ -213,7 +217,7 @@ impl Flags {
     /// Not a flag of COMMAND INFO: the command may be used in RESP2 while the client listens for messages.
     pub(crate) const WHILE_SUBSCRIBED: Flags = Flags(1 << 14);
     pub(crate) const BLOCKING: Flags = Flags(1 << 15);
-    /// Of commands that run others, which are logged themselves.
+    /// Commands that run others, which are logged themselves.
     pub(crate) const SKIP_COMMANDLOG: Flags = Flags(1 << 16);
     pub(crate) const NO_ASYNC_LOADING: Flags = Flags(1 << 17);
 
@@ -224,7 +228,7 @@ impl Flags {
     pub(crate) const WRITE_FAST: Flags = Flags::WRITE.and(Flags::FAST);
     pub(crate) const WRITE_MEMORY: Flags = Flags::WRITE.and(Flags::DENYOOM);
     pub(crate) const WRITE_MEMORY_FAST: Flags = Flags::WRITE_MEMORY.and(Flags::FAST);
-    /// Of commands that need no data: allowed at any time.
+    /// Commands that need no data: allowed at any time.
     pub(crate) const ANY_TIME: Flags = Flags::LOADING.and(Flags::STALE);
     pub(crate) const CONNECTION: Flags = Flags::ANY_TIME.and(Flags::NOSCRIPT);
     pub(crate) const HANDSHAKE: Flags = Flags::CONNECTION.and(Flags::FAST).and(Flags::NO_AUTH).and(Flags::ALLOW_BUSY);

@@ -15,7 +15,7 @@ pub(super) const COMMANDS: &[Command] = &[
 ];
 
 /// A database and a key.
-type Place<'a> = (usize, &'a [u8]);
+type DbKey<'a> = (usize, &'a [u8]);
 
 fn rename(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let database = context.client.database;
@@ -45,7 +45,7 @@ fn move_key(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     context.integer((moved == Moved::Done).into())
 }
 
-/// What became of a value that was to move to a key that does not exist.
+/// The result of moving a value to a key that must not exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Moved {
     Missing,
@@ -53,7 +53,7 @@ enum Moved {
     Done,
 }
 
-fn move_to_free(context: &mut Context<'_>, from: Place<'_>, to: Place<'_>) -> Result<Moved, Failure> {
+fn move_to_free(context: &mut Context<'_>, from: DbKey<'_>, to: DbKey<'_>) -> Result<Moved, Failure> {
     context.exclusively([from.1, to.1].into_iter(), |context| {
         let session = &mut *context.session;
         if session.peek(from.0, from.1)?.is_none() {

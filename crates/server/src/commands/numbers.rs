@@ -3,7 +3,7 @@
 use snugly_protocol::resp::{Args, parse_integer};
 
 use super::options::integer;
-use super::{Command, Context, Failure, Flags, ONE_KEY, Outcome, command};
+use super::{Command, Context, Failure, Flags, ONE_KEY, Outcome, Reply, command};
 use crate::long_double::LongDouble;
 
 #[rustfmt::skip]
@@ -54,5 +54,5 @@ fn incrbyfloat(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         Ok::<_, Failure>(sum)
     })?;
     context.replies.bulk(sum.as_bytes());
-    Ok(())
+    Ok(Reply::Now)
 }

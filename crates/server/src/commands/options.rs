@@ -1,4 +1,4 @@
-//! What several commands read from their arguments: numbers, times, and the options of SET and GETEX.
+//! Arguments shared by several commands: numbers, times, and the options of SET and GETEX.
 
 use std::ops::RangeInclusive;
 
@@ -24,12 +24,12 @@ pub(crate) fn integer_within(arg: &[u8], range: RangeInclusive<i64>) -> Result<i
     })
 }
 
-/// Whether an argument is this word, in any case.
+/// Returns whether an argument is this word, in any case.
 pub(crate) fn is(arg: &[u8], word: &str) -> bool {
     arg.eq_ignore_ascii_case(word.as_bytes())
 }
 
-/// How a time is given.
+/// The unit and origin of a time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TimeUnit {
     pub(crate) milliseconds: i64,
@@ -51,7 +51,7 @@ pub(crate) fn unix_time(amount: i64, unit: TimeUnit, now: u64) -> Option<i64> {
     amount.checked_mul(unit.milliseconds)?.checked_add(base)
 }
 
-/// When a key shall expire that is written now. `command` is named in the error.
+/// Returns the expiry of a key that is written now. `command` is named in the error.
 pub(crate) fn expiry(arg: &[u8], unit: TimeUnit, now: u64, command: &str) -> Result<Expiry, Failure> {
     let amount = integer(arg)?;
     match unix_time(amount, unit, now) {
@@ -96,7 +96,7 @@ impl<'a> SetOptions<'a> {
         Ok(options)
     }
 
-    /// When a key shall expire that is written now. `command` is named in the error.
+    /// Returns the expiry of a key that is written now. `command` is named in the error.
     pub(crate) fn expiry(&self, now: u64, command: &str) -> Result<Expiry, Failure> {
         match self.time {
             Some((arg, unit)) => expiry(arg, unit, now, command),

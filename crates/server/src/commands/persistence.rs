@@ -3,7 +3,7 @@
 use snugly_protocol::resp::Args;
 
 use super::options::is;
-use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, command};
+use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Reply, command};
 use crate::rdb;
 
 const SAVING: Flags = Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::NO_ASYNC_LOADING);
@@ -40,10 +40,10 @@ fn bgsave(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         return Err(IN_PROGRESS);
     }
     context.replies.simple("Background saving started");
-    Ok(())
+    Ok(Reply::Now)
 }
 
-/// When the last file was written; until one is, when the server started.
+/// Replies with the time when the last file was written; until one is, with the time when the server started.
 fn lastsave(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     let last = context.server.saves().history().last_at;
     context.integer(if last == 0 { context.server.started_at / 1_000 } else { last } as i64)

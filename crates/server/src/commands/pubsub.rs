@@ -3,9 +3,9 @@
 
 use snugly_protocol::resp::{Args, Protocol};
 
-use super::{Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, command};
+use super::{Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, Reply, command};
 use crate::clients::State;
-use crate::interest::CHANNEL;
+use crate::key_watch::CHANNEL;
 
 const LISTENING: Flags = Flags::CONNECTION.and(Flags::PUBSUB).and(Flags::WHILE_SUBSCRIBED);
 
@@ -15,7 +15,7 @@ pub(super) const COMMANDS: &[Command] = &[
     command("unsubscribe", -1, LISTENING, NO_KEYS, unsubscribe),
 ];
 
-/// Whether a client listens for messages that it cannot tell from replies, and so may ask for little.
+/// Returns whether a client listens for messages that it cannot tell from replies, and so may ask for little.
 pub(super) fn is_subscriber(client: &Client) -> bool {
     client.info.states.has(State::SUBSCRIBED) && client.info.protocol() == Protocol::Resp2
 }
@@ -30,7 +30,7 @@ fn subscribe(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     }
     context.client.info.states.set(State::SUBSCRIBED);
     channels.iter().for_each(|channel| confirm(context, b"subscribe", Some(channel)));
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn unsubscribe(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -46,10 +46,10 @@ fn unsubscribe(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         }
         confirm(context, b"unsubscribe", Some(channel));
     }
-    Ok(())
+    Ok(Reply::Now)
 }
 
-/// Says what was done, and how many channels the client listens to now.
+/// Replies with the action, and the number of channels that the client listens to now.
 fn confirm(context: &mut Context<'_>, what: &[u8], channel: Option<&[u8]>) {
     let replies = &mut *context.replies;
     replies.push(3);

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use snugly_protocol::resp::Args;
 
 use super::options::integer;
-use super::{Command, Context, Edit, Failure, Flags, ONE_KEY, Outcome, command};
+use super::{Command, Context, Edit, Failure, Flags, ONE_KEY, Outcome, Reply, command};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
@@ -30,7 +30,8 @@ impl Stretch {
         (first <= last).then_some(first as usize..=last as usize)
     }
 
-    /// Whether both places count from the end, in the wrong order. Clamped to the start they would be one place.
+    /// Returns whether both places count from the end, in the wrong order. Clamped to the start they would be
+    /// one place.
     pub(super) fn is_reversed(self) -> bool {
         self.first < 0 && self.last < 0 && self.first > self.last
     }
@@ -41,12 +42,13 @@ fn getrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let value = context.get(&args[1])?.filter(|_| !stretch.is_reversed());
     let Some((range, value)) = value.and_then(|value| Some((stretch.within(value.len())?, value))) else {
         context.replies.bulk(b"");
-        return Ok(());
+        return Ok(Reply::Now);
     };
     let mut buffer = Vec::new();
-    let bytes = context.bytes(Some(&value), &mut buffer)?;
+    let mut value = Some(value);
+    let bytes = context.bytes_in_parts(&mut value, &mut buffer)?;
     context.replies.bulk(&bytes[range]);
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn setrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -63,10 +65,8 @@ fn setrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         return Err(Failure::TOO_LONG);
     };
     let len = context.edit(&args[1], |current, edited| {
-        edited.extend_from_slice(current.unwrap_or_default());
-        edited.resize(edited.len().max(end), 0);
-        edited[offset..end].copy_from_slice(part);
-        Edit::Changed(edited.len())
+        edited.extend_from_slice(part);
+        Edit::Changed { offset, result: current.len().max(end) }
     })?;
     context.integer(len as i64)
 }

@@ -1,7 +1,6 @@
-//! What is noted of a command that has run: counters, how long it took, the logs of remarkable commands, and the stream
-//! of MONITOR.
+//! Records a command that has run: counters, its duration, the logs of remarkable commands, and the stream of MONITOR.
 //!
-//! What is switched off costs one look at a number.
+//! A record that is switched off costs one look at a number.
 
 use std::time::Duration;
 
@@ -12,21 +11,22 @@ use super::registry::Row;
 use super::{Context, Failure, Flags, REGISTRY};
 use crate::clients::ClientInfo;
 use crate::command_log::Kind;
+use crate::counters::WorkerStats;
 use crate::latency::Event;
-use crate::server::Server;
-use crate::worker::WorkerStats;
+use crate::state::Server;
 
-/// How a command went.
+/// The result of a command.
 pub(super) struct Run {
     pub(super) elapsed: Duration,
     pub(super) failed: bool,
     pub(super) reply_bytes: usize,
 }
 
-/// Notes a command that has run, at this place of the registry. One that waits is noted once it is answered, too.
-pub(super) fn command(context: &Context<'_>, place: usize, args: Args<'_>, run: &Run) {
+/// Notes a command that has run, at this place of the registry, and how that went. One that waits for a list has no answer
+/// yet, and is noted once more when it has.
+pub(super) fn command(context: &Context<'_>, place: usize, args: Args<'_>, run: Option<&Run>) {
     let Context { server, client, stats, .. } = context;
-    if client.wait.is_none() {
+    if let Some(run) = run {
         answered(server, stats, &client.info, (place, args), run);
     }
     let row = &REGISTRY.rows()[place];

@@ -1,11 +1,11 @@
-//! Which arguments of a command are secrets, and are not shown to others.
+//! Arguments of a command that are secrets, and are not shown to others.
 
 use snugly_protocol::resp::Args;
 
 use super::options::is;
 use crate::settings;
 
-/// What stands for a secret.
+/// The placeholder of a secret.
 const REDACTED: &[u8] = b"(redacted)";
 
 /// The arguments of a command as others may see them.

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use snugly_protocol::resp::Args;
 
 use super::documentation::documentation;
-use super::{Command, Context, Failure, Flags, GROUPS, Group, Handler, NO_KEYS, Outcome};
+use super::{Command, Context, Failure, Flags, GROUPS, Group, Handler, NO_KEYS, Outcome, Reply};
 
 /// All commands that can be run, each at a place of its own.
 pub(crate) struct Registry {
@@ -22,11 +22,11 @@ pub(crate) struct Row {
     pub(crate) reach: Reach,
 }
 
-/// Which keys a command can touch.
+/// The keys that a command can touch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
     Nothing,
-    /// Those among its arguments.
+    /// The keys among its arguments.
     Keys,
     /// Any.
     Everything,
@@ -45,7 +45,7 @@ struct Found {
 
 /// The longest name of a command; longer words are no commands.
 const LONGEST_NAME: usize = 32;
-/// How much of an unknown command and its arguments an error repeats.
+/// Bytes of an unknown command and its arguments that an error repeats.
 const REPEATED: usize = 128;
 
 pub(crate) static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::new);
@@ -106,12 +106,12 @@ impl Registry {
         }
     }
 
-    /// Whether this is the name of a command that has subcommands.
+    /// Returns whether this is the name of a command that has subcommands.
     pub(crate) fn has_subcommands(&self, name: &[u8]) -> bool {
         self.by_name(name).is_some_and(|found| !found.subcommands.is_empty())
     }
 
-    /// Why a request names no command.
+    /// Returns the reason why a request names no command.
     pub(crate) fn explain(&self, args: Args<'_>) -> Failure {
         match (self.by_name(&args[0]), args.get(1)) {
             (None, _) => unknown_command(args),
@@ -151,7 +151,7 @@ fn unknown_subcommand(container: &[u8], name: &[u8]) -> Failure {
     Failure::new([b"ERR unknown subcommand '", name, b"'. Try ", &try_help, b" HELP."].concat())
 }
 
-/// Bytes as Valkey's errors print them: up to a NUL, and at most so many.
+/// Returns bytes as Valkey's errors print them: up to a NUL, and at most `most`.
 pub(super) fn as_c_string(bytes: &[u8], most: usize) -> &[u8] {
     let bytes = &bytes[..bytes.len().min(most)];
     bytes.split(|&byte| byte == 0).next().unwrap_or_default()
@@ -164,7 +164,7 @@ pub(super) fn reply_help(context: &mut Context<'_>, command: &str) -> Outcome {
     let name = command.to_ascii_uppercase();
     context.replies.simple(&format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
     help.iter().flat_map(|part| &part.lines).for_each(|line| context.replies.simple(line));
-    Ok(())
+    Ok(Reply::Now)
 }
 
 #[cfg(test)]

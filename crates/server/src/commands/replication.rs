@@ -1,11 +1,11 @@
-//! What clients ask of replication, of which there is none: ROLE, WAIT.
+//! Commands about replication, of which there is none: ROLE, WAIT.
 
 use std::time::Duration;
 
 use snugly_protocol::resp::{Args, parse_integer};
 
 use super::options::integer;
-use super::{Command, Context, Delay, Failure, Flags, NO_KEYS, Outcome, command};
+use super::{Command, Context, Delay, Failure, Flags, NO_KEYS, Outcome, Reply, Wait, command};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
@@ -18,7 +18,7 @@ fn role(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     context.replies.bulk(b"master");
     context.replies.integer(0);
     context.replies.array(0);
-    Ok(())
+    Ok(Reply::Now)
 }
 
 /// Waits for replicas that never come, as long as the client wants to.
@@ -34,7 +34,8 @@ fn wait(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     }
     if replicas > 0 && !context.client.denies_blocking() {
         let length = if timeout == 0 { Duration::MAX } else { Duration::from_millis(timeout as u64) };
-        context.client.delay = Some(Delay { length, busy: false });
+        context.replies.integer(0);
+        return Ok(Reply::Later(Wait::Delay(Delay { length, busy: false })));
     }
     context.integer(0)
 }

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use snugly_protocol::resp::Args;
 
 use super::options::is;
-use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, command};
+use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Reply, command};
 use crate::info;
 
 #[rustfmt::skip]
@@ -21,7 +21,7 @@ fn info(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         args.from(1).iter().map(|name| String::from_utf8_lossy(name).to_ascii_lowercase()).collect();
     let text = info::text(context.server, &sections);
     context.replies.verbatim(b"txt", text.as_bytes());
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn monitor(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
@@ -32,7 +32,7 @@ fn monitor(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
         return context.ok();
     }
     // Asked a second time Valkey answers nothing.
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn time(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
@@ -40,10 +40,10 @@ fn time(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     context.replies.array(2);
     context.replies.bulk(now.as_secs().to_string().as_bytes());
     context.replies.bulk(now.subsec_micros().to_string().as_bytes());
-    Ok(())
+    Ok(Reply::Now)
 }
 
-/// What SHUTDOWN may be told: nothing here is saved and nobody takes over, so that none of it makes a difference.
+/// Options of SHUTDOWN: nothing is saved here and nobody takes over, so none of them makes a difference.
 const SHUTDOWN_MODES: [&str; 6] = ["NOSAVE", "SAVE", "NOW", "FORCE", "SAFE", "FAILOVER"];
 
 fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -57,5 +57,5 @@ fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     }
     context.client.closing = true;
     context.server.stop();
-    Ok(())
+    Ok(Reply::Now)
 }

@@ -5,11 +5,11 @@
 use std::cmp::Ordering;
 
 use snugly_protocol::resp::Args;
-use snugly_store::{Element, Expiry, Value};
+use snugly_store::{Element, Expiry, Kind, Value};
 
 use super::options::{integer, is};
 use super::registry::as_c_string;
-use super::{Command, Context, Failure, Flags, ONE_KEY, Outcome, command};
+use super::{Command, Context, Failure, Flags, ONE_KEY, Outcome, Reply, command};
 
 const MOVABLE: Flags = Flags::MOVABLE_KEYS;
 
@@ -65,12 +65,13 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
-    /// Whether the elements stay in their order: there is nothing in the pattern that an element could be put for.
+    /// Returns whether the elements stay in their order: there is nothing in the pattern that an element
+    /// could be put for.
     fn keeps_order(&self) -> bool {
         self.by.is_some_and(|pattern| star(pattern).is_none())
     }
 
-    /// The part of so many sorted elements that is wanted.
+    /// Returns the wanted part of `len` sorted elements.
     fn range(&self, len: usize) -> std::ops::Range<usize> {
         let start = usize::try_from(self.start).unwrap_or(0).min(len);
         let count = usize::try_from(self.count).unwrap_or(len);
@@ -89,7 +90,7 @@ impl<'a> Options<'a> {
         if self.descending { order.reverse() } else { order }
     }
 
-    /// What is stored is ordered by its bytes, and what is shown by C's collation, which ends at a zero byte.
+    /// A stored result is ordered by its bytes, and a shown one by C's collation, which ends at a zero byte.
     fn compare_texts(&self, one: &[u8], other: &[u8]) -> Ordering {
         if self.store.is_some() {
             return one.cmp(other);
@@ -98,7 +99,7 @@ impl<'a> Options<'a> {
     }
 }
 
-/// What an element is sorted by.
+/// The sort key of an element.
 enum Weight {
     Number(f64),
     Itself,
@@ -113,7 +114,7 @@ impl Weight {
     }
 }
 
-/// What GET finds for an element.
+/// The value that GET finds for an element.
 enum Found {
     Bytes(Vec<u8>),
     /// A string that is read only when it is answered or stored.
@@ -121,7 +122,10 @@ enum Found {
     Nothing,
 }
 
-/// What one command may still take in memory for what it reads, in bytes.
+const TOO_MUCH: Failure =
+    Failure::fixed("OOM the command would take more memory than maxmemory-clients allows");
+
+/// Bytes that one command may still take for values that it reads.
 struct Room(usize);
 
 impl Room {
@@ -129,9 +133,12 @@ impl Room {
         Room(context.server.longest_replies())
     }
 
-    fn take(&mut self, bytes: usize) -> Outcome {
-        const TOO_MUCH: Failure =
-            Failure::fixed("OOM the command would take more memory than maxmemory-clients allows");
+    /// Returns whether there is room for this many bytes, which are not taken yet.
+    fn has(&self, bytes: u64) -> Result<(), Failure> {
+        if bytes > self.0 as u64 { Err(TOO_MUCH) } else { Ok(()) }
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), Failure> {
         self.0 = self.0.checked_sub(bytes).ok_or(TOO_MUCH)?;
         Ok(())
     }
@@ -169,16 +176,18 @@ fn run(context: &mut Context<'_>, key: &[u8], options: &Options<'_>) -> Outcome 
             for result in &results {
                 match result {
                     Found::Bytes(bytes) => context.replies.bulk(bytes),
-                    Found::Value(value) => context.reply_value(value)?,
+                    Found::Value(value) => context.replies.value(context.session, value)?,
                     Found::Nothing => context.replies.null(),
                 }
             }
-            Ok(())
+            Ok(Reply::Now)
         }
     }
 }
 
 fn elements(context: &mut Context<'_>, key: &[u8], room: &mut Room) -> Result<Vec<Vec<u8>>, Failure> {
+    let len = context.session.list_raw_bytes(context.client.database, key)?;
+    room.has(len)?;
     let found = context.session.list_range(context.client.database, key, 0, -1)?;
     let mut elements = Vec::new();
     let mut outcome = Ok(());
@@ -248,7 +257,7 @@ fn score(text: &[u8]) -> Option<f64> {
     Some(number + 0.0).filter(|number| in_range && !number.is_nan())
 }
 
-/// What GET asks for of each element, or the element itself.
+/// A pattern of GET, or the element itself.
 fn looked_up(
     context: &mut Context<'_>,
     elements: Vec<Vec<u8>>,
@@ -286,7 +295,7 @@ fn look_up(context: &mut Context<'_>, pattern: &[u8], element: &[u8]) -> Result<
     }
     let key = [&pattern[..star], element, &pattern[star + 1..]].concat();
     let value = context.session.touch(context.client.database, &key)?;
-    Ok(value.filter(|value| !value.is_list()).map_or(Found::Nothing, Found::Value))
+    Ok(value.filter(|value| value.kind() == Kind::String).map_or(Found::Nothing, Found::Value))
 }
 
 /// The bytes of what was found.

@@ -1,12 +1,12 @@
 //! Strings: whole values in and out.
 
 use snugly_protocol::resp::{Args, parse_integer};
-use snugly_store::{Condition, Expiry, ManyCondition};
+use snugly_store::{Condition, Expiry, Kind, ManyCondition};
 
 use super::options::{GetexOptions, MILLISECONDS, SECONDS, SetOptions, TimeUnit, expiry};
 use super::{
     ALL_KEYS, COUNTED_KEYS_AND_VALUES, Command, Context, Failure, Flags, KEYS_AND_VALUES, ONE_KEY, Outcome,
-    command,
+    Reply, command,
 };
 
 #[rustfmt::skip]
@@ -37,8 +37,14 @@ fn mget(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let keys = args.from(1);
     let values = context.session.get_many(context.client.database, keys.iter())?;
     context.replies.array(values.len());
-    let mut strings = values.iter().map(|value| value.as_ref().filter(|value| !value.is_list()));
-    strings.try_for_each(|string| context.reply_optional(string))
+    let strings = values.iter().map(|value| value.as_ref().filter(|value| value.kind() == Kind::String));
+    for string in strings {
+        match string {
+            Some(value) => context.replies.value(context.session, value)?,
+            None => context.replies.null(),
+        }
+    }
+    Ok(Reply::Now)
 }
 
 fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -53,7 +59,7 @@ fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         return context.ok();
     }
     context.replies.null();
-    Ok(())
+    Ok(Reply::Now)
 }
 
 fn setnx(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -165,15 +171,13 @@ fn delifeq(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 
 fn append(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let limit = context.server.configuration().max_value_bytes;
-    let len = context.session.update(context.client.database, &args[1], |current, edited| {
-        let current = current.unwrap_or_default();
-        if current.len() + args[2].len() > limit {
+    let len = context.session.update_part(context.client.database, &args[1], |current, part| {
+        let offset = current.map_or(0, <[u8]>::len);
+        if offset + args[2].len() > limit {
             return Err(Failure::TOO_LONG);
         }
-        edited.reserve(current.len() + args[2].len());
-        edited.extend_from_slice(current);
-        edited.extend_from_slice(&args[2]);
-        Ok(edited.len())
+        part.extend_from_slice(&args[2]);
+        Ok((offset, offset + args[2].len()))
     })?;
     context.integer(len as i64)
 }

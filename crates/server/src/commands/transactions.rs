@@ -1,15 +1,16 @@
 //! Transactions: requests that are queued after MULTI, and run as one by EXEC if no watched key has changed.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use snugly_protocol::resp::{Args, RequestQueue};
 use snugly_store::{Session, StoreError};
 
 use super::execution::call;
 use super::registry::{Reach, Row};
-use super::{ALL_KEYS, Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, REGISTRY, command};
+use super::{ALL_KEYS, Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, REGISTRY, Reply, command};
 use crate::clients::{ClientInfo, State};
-use crate::interest::{Interest, Watched};
+use crate::key_watch::{KeyWatch, Watched};
 
 const ANY: Flags = Flags::CONNECTION.and(Flags::FAST).and(Flags::ALLOW_BUSY);
 
@@ -24,11 +25,11 @@ pub(super) const COMMANDS: &[Command] = &[
     command("unwatch", 1, ANY, NO_KEYS, unwatch),
 ];
 
-/// What EXEC will run.
+/// The transaction that EXEC will run.
 #[derive(Default)]
 pub(crate) struct Transaction {
     requests: RequestQueue,
-    /// Where the commands of these requests are in the registry.
+    /// Places of the commands of these requests in the registry.
     places: Vec<usize>,
     /// Whether a request was refused: EXEC will refuse too, and nothing is kept any more.
     refused: bool,
@@ -54,7 +55,7 @@ impl Transaction {
         self.requests().flat_map(|(place, args)| REGISTRY.rows()[place].command.keys.among(args))
     }
 
-    /// How many keys it may change, those counted twice that two commands name.
+    /// Number of keys it may change; a key that two commands name counts twice.
     fn changes(&self) -> usize {
         let writing =
             self.requests().filter(|(place, _)| REGISTRY.rows()[*place].command.flags.has(Flags::WRITE));
@@ -79,7 +80,7 @@ pub(super) fn queue(context: &mut Context<'_>, place: usize, args: Args<'_>) -> 
     let info = &context.client.info;
     let Some(transaction) = &mut context.client.transaction else { return Ok(()) };
     if transaction.refused || info.states.has(State::DIRTY) {
-        // It will not run, so nothing is kept.
+        // The transaction will not run, so nothing is kept.
         transaction.clear();
         return Ok(());
     }
@@ -109,16 +110,17 @@ fn show(info: &ClientInfo, transaction: &Transaction) {
     info.queued_bytes.store(transaction.requests.memory(), Ordering::Relaxed);
 }
 
-/// Whether a command can change keys: EXEC can if what it will run can.
-pub(super) fn writes(client: &Client, row: &'static Row) -> bool {
+/// Returns whether a command can change keys: EXEC can if what it will run can.
+pub(crate) fn writes(client: &Client, command: Option<usize>) -> bool {
+    let Some(row) = command.map(|place| &REGISTRY.rows()[place]) else { return false };
     let queued = client.transaction.iter().filter(|_| row.full_name == EXEC).flat_map(|queue| queue.rows());
     queued.chain([row]).any(|row| row.command.flags.has(Flags::WRITE))
 }
 
-/// What a refused request is answered. It spoils the transaction that it would have been part of; EXEC itself ends it.
+/// The reply to a refused request. It spoils the transaction that it would have been part of; EXEC itself ends it.
 pub(super) fn refuse(context: &mut Context<'_>, place: Option<usize>, failure: Failure) -> Failure {
     if place.is_some_and(|place| REGISTRY.rows()[place].full_name == EXEC) {
-        discard_all(context.client, context.server.interest());
+        discard_all(context.client, context.server.key_watch());
         let reason = failure.text();
         let reason = reason.strip_prefix(b"ERR ").unwrap_or(reason);
         return Failure::new([b"EXECABORT Transaction discarded because of: ", reason].concat());
@@ -135,22 +137,22 @@ fn discard(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     if context.client.transaction.is_none() {
         return Err(Failure::fixed("ERR DISCARD without MULTI"));
     }
-    discard_all(context.client, context.server.interest());
+    discard_all(context.client, context.server.key_watch());
     context.ok()
 }
 
 /// Ends the client's transaction without running it, if there is one, and forgets the watched keys.
-pub(crate) fn discard_all(client: &mut Client, interest: &Interest) {
+pub(crate) fn discard_all(client: &mut Client, key_watch: &KeyWatch) {
     client.info.states.clear(State::IN_TRANSACTION);
     if client.transaction.take().is_some() {
         show(&client.info, &Transaction::default());
     }
-    forget_watched(client, interest);
+    forget_watched(client, key_watch);
 }
 
-fn forget_watched(client: &mut Client, interest: &Interest) {
+fn forget_watched(client: &mut Client, key_watch: &KeyWatch) {
     let watched = std::mem::take(&mut client.watched);
-    interest.unwatch(&client.info, &watched.keys);
+    key_watch.unwatch(&client.info, &watched.keys);
 }
 
 fn exec(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
@@ -161,12 +163,12 @@ fn exec(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
         Err(Failure::fixed("EXECABORT Transaction discarded because of previous errors."))
     } else if context.client.info.states.has(State::DIRTY) {
         context.replies.null_array();
-        Ok(())
+        Ok(Reply::Now)
     } else {
         run(context, &transaction)
     };
     context.client.transaction = Some(transaction);
-    discard_all(context.client, context.server.interest());
+    discard_all(context.client, context.server.key_watch());
     outcome
 }
 
@@ -182,10 +184,9 @@ fn run(context: &mut Context<'_>, transaction: &Transaction) -> Outcome {
         let mut context = Context { session, client, server, replies, stats };
         if has_changed(&mut context, &watched)? {
             context.replies.null_array();
-        } else {
-            run_all(&mut context, transaction);
+            return Ok(Reply::Now);
         }
-        Ok(())
+        Ok(run_all(&mut context, transaction))
     };
     let outcome = if transaction.rows().any(|row| row.reach == Reach::Everything) {
         session.all_exclusively(operations)
@@ -196,7 +197,7 @@ fn run(context: &mut Context<'_>, transaction: &Transaction) -> Outcome {
     outcome
 }
 
-/// Whether a watched key is not what it was. The caller holds them all.
+/// Returns whether a watched key is not what it was. The caller holds them all.
 fn has_changed(context: &mut Context<'_>, watched: &WatchList) -> Result<bool, StoreError> {
     for Watched { database, key, existed } in &watched.keys {
         // A key whose time has come goes now, which marks the client; one that came with another database does not.
@@ -207,11 +208,12 @@ fn has_changed(context: &mut Context<'_>, watched: &WatchList) -> Result<bool, S
     Ok(context.client.info.states.has(State::DIRTY))
 }
 
-fn run_all(context: &mut Context<'_>, transaction: &Transaction) {
+/// Runs all requests, none of which may wait; their answers are sent when all have been busy as long as they are.
+fn run_all(context: &mut Context<'_>, transaction: &Transaction) -> Reply {
     context.replies.array(transaction.places.len());
-    let mut told = None;
+    let (mut told, mut busy) = (None, Duration::ZERO);
     for (place, args) in transaction.requests() {
-        call(context, place, args);
+        busy = busy.saturating_add(call(context, place, args).busy_time());
         if context.client.closing && told.is_none() {
             told = Some(context.replies.as_bytes().len());
         }
@@ -220,6 +222,7 @@ fn run_all(context: &mut Context<'_>, transaction: &Transaction) {
     if let Some(told) = told {
         context.replies.truncate(told);
     }
+    Reply::after(busy)
 }
 
 fn watch(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
@@ -238,7 +241,7 @@ fn watch(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
                 "max-transaction-bytes",
             ));
         }
-        session.exclusively(keys.iter(), |session| client.watch(session, keys, server.interest()))?;
+        session.exclusively(keys.iter(), |session| client.watch(session, keys, server.key_watch()))?;
     }
     context.ok()
 }
@@ -256,12 +259,12 @@ impl Client {
         &mut self,
         session: &mut Session,
         keys: Args<'_>,
-        interest: &Interest,
+        key_watch: &KeyWatch,
     ) -> Result<(), StoreError> {
         for key in keys {
             let existed = session.peek(self.database, key)?.is_some();
             let watched = Watched { database: self.database, key: key.into(), existed };
-            if interest.watch(&self.info, &watched) {
+            if key_watch.watch(&self.info, &watched) {
                 self.watched.bytes += WatchList::cost(key);
                 self.watched.keys.push(watched);
             }
@@ -273,6 +276,6 @@ impl Client {
 }
 
 fn unwatch(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
-    forget_watched(context.client, context.server.interest());
+    forget_watched(context.client, context.server.key_watch());
     context.ok()
 }

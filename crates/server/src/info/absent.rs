@@ -1,7 +1,7 @@
-//! What there is none of here, where tools ask for it: replication, modules, a cluster.
+//! Features that tools ask for and that do not exist here: replication, modules, a cluster.
 
 use super::Fields;
-use crate::server::Server;
+use crate::state::Server;
 
 pub(super) fn replication(_server: &Server, fields: &mut Fields) {
     fields.add("role", "master");

@@ -1,26 +1,26 @@
-//! What the codecs did since the start or the last CONFIG RESETSTAT.
+//! Counters of the codecs since the start or the last CONFIG RESETSTAT.
 
 use std::sync::Arc;
 
 use snugly_codec::Family::*;
 use snugly_codec::{CodecId, DESCRIPTORS, Snapshot};
-use snugly_store::{Decision, PackingStats};
+use snugly_store::{Decision, DraftStats, RecompressionStats};
 
 use super::{Fields, words};
-use crate::figure::{Figure, Group, Metric, Value, counter, figure, gauge, only_metric, plain};
-use crate::server::Server;
+use crate::stat::{Group, Metric, Stat, Value, counter, gauge, only_metric, plain, stat};
+use crate::state::Server;
 
 pub(super) static TOTALS: Group<Snapshot> =
-    Group { labels: &[], figures: TOTAL_FIGURES, each: |server, show| show(&[], &server.stats().codec) };
+    Group { labels: &[], stats: TOTAL_STATS, each: |server, show| show(&[], &server.stats().codec) };
 
 const SKIPPED: Metric = counter("skipped_values", "Values left alone, by the reason");
 
 #[rustfmt::skip]
-const TOTAL_FIGURES: &[Figure<Snapshot>] = &[
-    figure("compression_saved_bytes", |s| s.total(EncodedBytesIn).saturating_sub(s.total(EncodedBytesOut)).into(),
-        gauge("compression_saved_bytes", "Bytes of all values written, less the bytes that were stored for them")),
-    figure("compression_ratio", |s| Value::Real(ratio(s), 3),
-        gauge("compression_ratio", "Bytes of all values written for each byte that was stored for them")),
+const TOTAL_STATS: &[Stat<Snapshot>] = &[
+    stat("compression_saved_bytes", |s| s.total(EncodedBytesIn).saturating_sub(s.total(EncodedBytesOut)).into(),
+        gauge("compression_saved_bytes", "Bytes of all values written, less their stored bytes")),
+    stat("compression_ratio", |s| Value::Real(ratio(s), 3),
+        gauge("compression_ratio", "Bytes of all values written for each stored byte")),
     only_metric(|s| s.total(SkippedSmall).into(), SKIPPED.labelled("reason", "small")),
     only_metric(|s| s.total(SkippedLarge).into(), SKIPPED.labelled("reason", "large")),
     only_metric(|s| s.total(SkippedCompressed).into(), SKIPPED.labelled("reason", "compressed")),
@@ -32,14 +32,14 @@ const TOTAL_FIGURES: &[Figure<Snapshot>] = &[
     only_metric(|s| s.total(DictionaryHits).into(),
         counter("dictionary_hits", "Values read back with a dictionary that was at hand")),
     only_metric(|s| s.total(DictionaryMisses).into(),
-        counter("dictionary_misses", "Values not read back because their dictionary was not at hand")),
+        counter("dictionary_misses", "Values whose dictionary was not at hand when they were read")),
     only_metric(|s| s.total(EncodeNanoseconds).into(),
         counter("encode_seconds", "Time spent encoding, estimated from a sample").divided_by(1e9)),
     only_metric(|s| s.total(DecodeNanoseconds).into(),
         counter("decode_seconds", "Time spent decoding, estimated from a sample").divided_by(1e9)),
 ];
 
-/// What one codec did.
+/// Counters of one codec.
 pub(super) struct OfCodec {
     snapshot: Snapshot,
     codec: CodecId,
@@ -47,7 +47,7 @@ pub(super) struct OfCodec {
 
 pub(super) static CODECS: Group<OfCodec> = Group {
     labels: &["codec"],
-    figures: CODEC_FIGURES,
+    stats: CODEC_STATS,
     each: |server, show| {
         let snapshot = server.stats().codec;
         for codec in CodecId::ALL {
@@ -57,7 +57,7 @@ pub(super) static CODECS: Group<OfCodec> = Group {
 };
 
 #[rustfmt::skip]
-const CODEC_FIGURES: &[Figure<OfCodec>] = &[
+const CODEC_STATS: &[Stat<OfCodec>] = &[
     only_metric(|c| c.snapshot.of(EncodedValues, c.codec).into(),
         counter("encoded_values", "Values stored under the codec")),
     only_metric(|c| c.snapshot.of(EncodedBytesIn, c.codec).into(),
@@ -72,22 +72,42 @@ const CODEC_FIGURES: &[Figure<OfCodec>] = &[
         counter("decoded_output_bytes", "Bytes of these values after decoding")),
 ];
 
-pub(super) static PACKING: Group<PackingStats> = Group {
+pub(super) static RECOMPRESSION: Group<RecompressionStats> = Group {
     labels: &[],
-    figures: PACKING_FIGURES,
-    each: |server, show| show(&[], &server.store().packing_stats()),
+    stats: RECOMPRESSION_STATS,
+    each: |server, show| show(&[], &server.store().recompression_stats()),
 };
 
 #[rustfmt::skip]
-const PACKING_FIGURES: &[Figure<PackingStats>] = &[
-    figure("packing_tries", |p| p.tried.into(),
-        counter("packing_tries", "Values compressed once more at cold-compression-level because nobody used them")),
-    figure("packed_records", |p| p.packed.into(),
-        counter("packed_records", "Values that became smaller by that")),
-    figure("packing_saved_bytes", |p| p.saved_bytes.into(),
-        counter("packing_saved_bytes", "Bytes of memory that they took less, or would take less there, at that moment")),
-    figure("packing_dictionary_bytes", |p| p.table_bytes.into(),
-        gauge("packing_dictionary_bytes", "Memory of dictionaries that are made ready for that level, while there is something to do")),
+const RECOMPRESSION_STATS: &[Stat<RecompressionStats>] = &[
+    stat("recompression_tries", |p| p.tried.into(),
+        counter("recompression_tries", "Idle values that recompression at cold-compression-level was tried on")),
+    stat("recompressed_records", |p| p.recompressed.into(),
+        counter("recompressed_records", "Values that became smaller by recompression")),
+    stat("recompression_saved_bytes", |p| p.saved_bytes.into(),
+        counter("recompression_saved_bytes", "Bytes of memory saved by recompression, or that would be saved in memory")),
+    stat("recompression_dictionary_bytes", |p| p.table_bytes.into(),
+        gauge("recompression_dictionary_bytes", "Memory of dictionaries prepared for cold-compression-level, during a recompression pass")),
+    // Former names, for dashboards that have them.
+    stat("packing_tries", |p| p.tried.into(),
+        counter("packing_tries", "Former name of recompression_tries, until the next version")),
+    stat("packed_records", |p| p.recompressed.into(),
+        counter("packed_records", "Former name of recompressed_records, until the next version")),
+    stat("packing_saved_bytes", |p| p.saved_bytes.into(),
+        counter("packing_saved_bytes", "Former name of recompression_saved_bytes, until the next version")),
+    stat("packing_dictionary_bytes", |p| p.table_bytes.into(),
+        gauge("packing_dictionary_bytes", "Former name of recompression_dictionary_bytes, until the next version")),
+];
+
+pub(super) static DRAFTS: Group<DraftStats> =
+    Group { labels: &[], stats: DRAFT_STATS, each: |server, show| show(&[], &server.store().draft_stats()) };
+
+#[rustfmt::skip]
+const DRAFT_STATS: &[Stat<DraftStats>] = &[
+    stat("draft_values", |d| d.values.into(),
+        gauge("draft_values", "Drafts: values kept uncompressed because they are changed or read in parts")),
+    stat("draft_bytes", |d| d.bytes.into(),
+        gauge("draft_bytes", "Memory of drafts")),
 ];
 
 fn ratio(snapshot: &Snapshot) -> f64 {
@@ -95,16 +115,16 @@ fn ratio(snapshot: &Snapshot) -> f64 {
     if bytes_out == 0 { 1.0 } else { snapshot.total(EncodedBytesIn) as f64 / bytes_out as f64 }
 }
 
-/// The names of what is told of a decision.
+/// Returns the names of a decision's fields.
 pub(super) fn decision_fields() -> Vec<&'static str> {
-    DECISION.iter().map(|figure| figure.field).collect()
+    DECISION.iter().map(|stat| stat.field).collect()
 }
 
-/// What is decided for a class of values. The pattern is at the end, since it may hold commas.
+/// The decision for a class of values. The pattern is at the end, since it may hold commas.
 #[rustfmt::skip]
-pub(crate) const DECISION: &[Figure<Arc<Decision>>] = &[
+pub(crate) const DECISION: &[Stat<Arc<Decision>>] = &[
     plain("goal", |d| d.goal.name().to_owned().into()),
-    plain("codec", |d| d.choice.algorithm().name().to_owned().into()),
+    plain("codec", |d| d.choice.codec().name().to_owned().into()),
     plain("level", |d| Value::Difference(d.choice.level().into())),
     plain("dictionary", |d| d.uses_dictionary.into()),
     plain("min_len", |d| d.band.start().into()),
@@ -133,7 +153,8 @@ pub(super) fn compression(server: &Server, fields: &mut Fields) {
     for descriptor in &DESCRIPTORS {
         fields.add(&descriptor.to_string(), descriptor.value(&snapshot));
     }
-    fields.lines(&PACKING, server);
+    fields.lines(&RECOMPRESSION, server);
+    fields.lines(&DRAFTS, server);
     let decisions = server.store().decisions();
     fields.add("compression_decisions", decisions.len());
     for (number, decision) in decisions.iter().enumerate() {
@@ -150,7 +171,7 @@ mod tests {
     #[test]
     fn every_counter_of_the_codecs_is_a_metric() {
         let families: HashSet<_> = DESCRIPTORS.iter().map(|descriptor| descriptor.family).collect();
-        let totals = TOTAL_FIGURES.iter().filter(|figure| figure.field.is_empty()).count();
-        assert_eq!(totals + CODEC_FIGURES.len(), families.len());
+        let totals = TOTAL_STATS.iter().filter(|stat| stat.field.is_empty()).count();
+        assert_eq!(totals + CODEC_STATS.len(), families.len());
     }
 }

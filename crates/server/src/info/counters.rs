@@ -1,4 +1,4 @@
-//! What was done since the start or the last CONFIG RESETSTAT: in all, by command, by error; and what there is now in the
+//! Counters since the start or the last CONFIG RESETSTAT: in all, by command, by error; and the contents of the
 //! databases.
 
 use std::fmt::Write as _;
@@ -7,17 +7,14 @@ use hdrhistogram::Histogram;
 use snugly_store::{DatabaseStats, Stats};
 
 use super::{Fields, words};
-use crate::commands::REGISTRY;
-use crate::connection_counters::ConnectionTotals;
-use crate::counter::Counter;
-use crate::figure::{Figure, Group, Value, counter, figure, gauge, nothing, plain};
-use crate::interest::TrackingStats;
+use crate::counters::{CommandStats, ConnectionTotals, Counter, command_names, errors, latencies};
+use crate::key_watch::TrackingStats;
 use crate::memory::ratio;
 use crate::samples::{Samples, Totals};
-use crate::server::Server;
-use crate::worker::{CommandStats, errors, latencies};
+use crate::stat::{Group, Stat, Value, counter, gauge, nothing, plain, stat};
+use crate::state::Server;
 
-/// What was done in all.
+/// Totals.
 pub(super) struct Done {
     connections: ConnectionTotals,
     totals: Totals,
@@ -29,7 +26,7 @@ pub(super) struct Done {
 
 pub(super) static STATS: Group<Done> = Group {
     labels: &[],
-    figures: STATS_FIGURES,
+    stats: STATS_STATS,
     each: |server, show| {
         let workers = server.worker_stats();
         let done = Done {
@@ -37,7 +34,7 @@ pub(super) static STATS: Group<Done> = Group {
             totals: Totals::of(&workers),
             rates: server.samples(),
             stats: server.stats(),
-            tracking: server.interest().tracking_stats(),
+            tracking: server.key_watch().tracking_stats(),
             errors: errors(&workers).values().sum(),
         };
         show(&[], &done);
@@ -45,39 +42,39 @@ pub(super) static STATS: Group<Done> = Group {
 };
 
 #[rustfmt::skip]
-const STATS_FIGURES: &[Figure<Done>] = &[
-    figure("total_connections_received", |d| d.connections.accepted.into(),
+const STATS_STATS: &[Stat<Done>] = &[
+    stat("total_connections_received", |d| d.connections.accepted.into(),
         counter("connections_received", "Connections of clients that were accepted")),
-    figure("total_commands_processed", |d| d.totals.commands.into(),
+    stat("total_commands_processed", |d| d.totals.commands.into(),
         counter("commands_processed", "Commands that ran")),
     plain("instantaneous_ops_per_sec", |d| d.rates.commands_per_second().into()),
-    figure("total_net_input_bytes", |d| d.totals.bytes_in.into(),
+    stat("total_net_input_bytes", |d| d.totals.bytes_in.into(),
         counter("net_input_bytes", "Bytes that clients sent")),
-    figure("total_net_output_bytes", |d| d.totals.bytes_out.into(),
+    stat("total_net_output_bytes", |d| d.totals.bytes_out.into(),
         counter("net_output_bytes", "Bytes that clients were sent")),
     nothing("total_net_repl_input_bytes"),
     nothing("total_net_repl_output_bytes"),
     plain("instantaneous_input_kbps", |d| kilobytes(d.rates.bytes_in_per_second())),
     plain("instantaneous_output_kbps", |d| kilobytes(d.rates.bytes_out_per_second())),
-    figure("rejected_connections", |d| d.connections.refused.into(),
+    stat("rejected_connections", |d| d.connections.refused.into(),
         counter("rejected_connections", "Connections over max-clients, which were closed")),
-    figure("acl_access_denied_auth", |d| d.connections.failed_logins.into(),
+    stat("acl_access_denied_auth", |d| d.connections.failed_logins.into(),
         counter("failed_logins", "Wrong passwords, which were refused")),
-    figure("broken_connections", |d| d.connections.broken.into(),
+    stat("broken_connections", |d| d.connections.broken.into(),
         counter("broken_connections", "Connections that were closed because a command panicked, which is a bug")),
     nothing("sync_full"),
     nothing("sync_partial_ok"),
     nothing("sync_partial_err"),
-    figure("expired_keys", |d| d.stats.expired.into(),
-        counter("expired_keys", "Keys removed because their time had come")),
-    figure("evicted_keys", |d| d.stats.evicted.into(),
+    stat("expired_keys", |d| d.stats.expired.into(),
+        counter("expired_keys", "Keys removed because they expired")),
+    stat("evicted_keys", |d| d.stats.evicted.into(),
         counter("evicted_keys", "Keys removed to make room")),
-    figure("evicted_clients", |d| d.connections.evicted.into(),
+    stat("evicted_clients", |d| d.connections.evicted.into(),
         counter("evicted_clients", "Connections that were closed because all clients held more than maxmemory-clients")),
     nothing("evicted_scripts"),
-    figure("keyspace_hits", |d| d.stats.hits.into(),
+    stat("keyspace_hits", |d| d.stats.hits.into(),
         counter("keyspace_hits", "Lookups for reading that found a key")),
-    figure("keyspace_misses", |d| d.stats.misses.into(),
+    stat("keyspace_misses", |d| d.stats.misses.into(),
         counter("keyspace_misses", "Lookups for reading that found none")),
     nothing("pubsub_channels"),
     nothing("pubsub_patterns"),
@@ -86,16 +83,16 @@ const STATS_FIGURES: &[Figure<Done>] = &[
     nothing("total_forks"),
     nothing("migrate_cached_sockets"),
     nothing("slave_expires_tracked_keys"),
-    figure("tracking_total_keys", |d| d.tracking.keys.into(),
-        gauge("tracking_keys", "Keys of which it is remembered which clients have read them")),
-    figure("tracking_total_items", |d| d.tracking.items.into(),
+    stat("tracking_total_keys", |d| d.tracking.keys.into(),
+        gauge("tracking_keys", "Keys whose readers are remembered for client-side caching")),
+    stat("tracking_total_items", |d| d.tracking.items.into(),
         gauge("tracking_items", "Pairs of such a key and a client")),
-    figure("tracking_total_prefixes", |d| d.tracking.prefixes.into(),
-        gauge("tracking_prefixes", "Prefixes of keys that clients want to hear of")),
-    figure("client_query_buffer_limit_disconnections", |d| d.connections.over_input_limit.into(),
+    stat("tracking_total_prefixes", |d| d.tracking.prefixes.into(),
+        gauge("tracking_prefixes", "Key prefixes that clients track")),
+    stat("client_query_buffer_limit_disconnections", |d| d.connections.over_input_limit.into(),
         counter("query_buffer_limit_disconnections",
             "Connections that were closed because they sent more than client-query-buffer-limit")),
-    figure("client_output_buffer_limit_disconnections", |d| d.connections.over_output_limit.into(),
+    stat("client_output_buffer_limit_disconnections", |d| d.connections.over_output_limit.into(),
         counter("output_buffer_limit_disconnections",
             "Connections that were closed because they did not take their replies or messages")),
     plain("total_error_replies", |d| d.errors.into()),
@@ -109,7 +106,7 @@ pub(super) fn stats(server: &Server, fields: &mut Fields) {
     fields.lines(&STATS, server);
 }
 
-/// What one command did on all threads.
+/// Totals of one command on all threads.
 pub(super) struct CommandTotals {
     calls: u64,
     microseconds: u64,
@@ -119,10 +116,10 @@ pub(super) struct CommandTotals {
 
 pub(super) static COMMANDS: Group<CommandTotals> = Group {
     labels: &["command"],
-    figures: COMMAND_FIGURES,
+    stats: COMMAND_STATS,
     each: |server, show| {
         let workers = server.worker_stats();
-        for (place, row) in REGISTRY.rows().iter().enumerate() {
+        for (place, name) in command_names(&workers).enumerate() {
             let sum = |counter: fn(&CommandStats) -> &Counter| -> u64 {
                 workers.iter().map(|worker| counter(&worker.commands[place]).get()).sum()
             };
@@ -133,34 +130,34 @@ pub(super) static COMMANDS: Group<CommandTotals> = Group {
                 failed: sum(|c| &c.failed),
             };
             if totals.calls + totals.rejected + totals.failed > 0 {
-                show(&[row.full_name.as_str()], &totals);
+                show(&[name], &totals);
             }
         }
     },
 };
 
 #[rustfmt::skip]
-const COMMAND_FIGURES: &[Figure<CommandTotals>] = &[
-    figure("calls", |c| c.calls.into(),
+const COMMAND_STATS: &[Stat<CommandTotals>] = &[
+    stat("calls", |c| c.calls.into(),
         counter("command_calls", "Calls of the command; one that was never called is left out")),
-    figure("usec", |c| c.microseconds.into(),
+    stat("usec", |c| c.microseconds.into(),
         counter("command_seconds", "Time that these calls took").divided_by(1e6)),
     plain("usec_per_call", |c| Value::Real(ratio(c.microseconds, c.calls), 2)),
-    figure("rejected_calls", |c| c.rejected.into(),
+    stat("rejected_calls", |c| c.rejected.into(),
         counter("command_rejected_calls", "Requests for the command that were refused before it ran")),
-    figure("failed_calls", |c| c.failed.into(),
+    stat("failed_calls", |c| c.failed.into(),
         counter("command_failed_calls", "Calls of the command that gave an error")),
 ];
 
 pub(super) fn commandstats(server: &Server, fields: &mut Fields) {
     (COMMANDS.each)(server, &mut |labels, totals| {
-        fields.add(&format!("cmdstat_{}", labels[0]), words(COMMAND_FIGURES, totals));
+        fields.add(&format!("cmdstat_{}", labels[0]), words(COMMAND_STATS, totals));
     });
 }
 
 pub(super) static ERRORS: Group<u64> = Group {
     labels: &["code"],
-    figures: ERROR_FIGURES,
+    stats: ERROR_STATS,
     each: |server, show| {
         for (code, count) in errors(&server.worker_stats()) {
             show(&[&code], &count);
@@ -168,22 +165,22 @@ pub(super) static ERRORS: Group<u64> = Group {
     },
 };
 
-const ERROR_FIGURES: &[Figure<u64>] =
-    &[figure("count", |count| (*count).into(), counter("error_replies", "Errors answered, by their code"))];
+const ERROR_STATS: &[Stat<u64>] =
+    &[stat("count", |count| (*count).into(), counter("error_replies", "Errors answered, by their code"))];
 
 pub(super) fn errorstats(server: &Server, fields: &mut Fields) {
     (ERRORS.each)(server, &mut |labels, count| {
-        fields.add(&format!("errorstat_{}", labels[0]), words(ERROR_FIGURES, count));
+        fields.add(&format!("errorstat_{}", labels[0]), words(ERROR_STATS, count));
     });
 }
 
 pub(super) fn latencystats(server: &Server, fields: &mut Fields) {
     let workers = server.worker_stats();
     let percentiles = &server.configuration().latency_percentiles;
-    for (place, row) in REGISTRY.rows().iter().enumerate() {
+    for (place, name) in command_names(&workers).enumerate() {
         if let Some(latencies) = latencies(&workers, place) {
-            let name = format!("latency_percentiles_usec_{}", row.full_name);
-            fields.add(&name, summary(&latencies, percentiles));
+            let field = format!("latency_percentiles_usec_{name}");
+            fields.add(&field, summary(&latencies, percentiles));
         }
     }
 }
@@ -204,7 +201,7 @@ fn summary(latencies: &Histogram<u64>, percentiles: &[f64]) -> String {
 
 pub(super) static KEYSPACE: Group<DatabaseStats> = Group {
     labels: &["database"],
-    figures: KEYSPACE_FIGURES,
+    stats: KEYSPACE_STATS,
     each: |server, show| {
         let store = server.store();
         for database in 0..store.databases() {
@@ -216,10 +213,10 @@ pub(super) static KEYSPACE: Group<DatabaseStats> = Group {
 };
 
 #[rustfmt::skip]
-const KEYSPACE_FIGURES: &[Figure<DatabaseStats>] = &[
-    figure("keys", |d| d.keys.into(),
+const KEYSPACE_STATS: &[Stat<DatabaseStats>] = &[
+    stat("keys", |d| d.keys.into(),
         gauge("keys", "Keys in the database")),
-    figure("expires", |d| d.volatile_keys.into(),
+    stat("expires", |d| d.volatile_keys.into(),
         gauge("volatile_keys", "Keys in the database that expire")),
     nothing("avg_ttl"),
     nothing("keys_with_volatile_items"),
@@ -228,7 +225,7 @@ const KEYSPACE_FIGURES: &[Figure<DatabaseStats>] = &[
 pub(super) fn keyspace(server: &Server, fields: &mut Fields) {
     (KEYSPACE.each)(server, &mut |labels, stats| {
         if stats.keys > 0 {
-            fields.add(&format!("db{}", labels[0]), words(KEYSPACE_FIGURES, stats));
+            fields.add(&format!("db{}", labels[0]), words(KEYSPACE_STATS, stats));
         }
     });
 }

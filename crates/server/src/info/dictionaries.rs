@@ -1,14 +1,14 @@
-//! What is learned for values that are alike: from how much, and what came of it. DICTIONARY LIST and CLASSES have their
-//! fields from here as well.
+//! Dictionaries and classes of similar values: their samples, and the results of trainings. DICTIONARY LIST and CLASSES
+//! have their fields from here as well.
 
 use snugly_protocol::escape::escape;
 use snugly_store::{ClassStats, DictionaryStats, SampleStats};
 
 use super::{Fields, words};
-use crate::figure::{Figure, Group, Value, counter, figure, gauge, plain};
-use crate::server::Server;
+use crate::stat::{Group, Stat, Value, counter, gauge, plain, stat};
+use crate::state::Server;
 
-/// What is learned, all together.
+/// Totals of learning.
 pub(super) struct Learned {
     enabled: bool,
     limit: usize,
@@ -18,7 +18,7 @@ pub(super) struct Learned {
 
 pub(super) static LEARNED: Group<Learned> = Group {
     labels: &[],
-    figures: LEARNED_FIGURES,
+    stats: LEARNED_STATS,
     each: |server, show| {
         let settings = server.store().settings();
         let learned = Learned {
@@ -32,34 +32,34 @@ pub(super) static LEARNED: Group<Learned> = Group {
 };
 
 #[rustfmt::skip]
-const LEARNED_FIGURES: &[Figure<Learned>] = &[
-    figure("dictionaries_enabled", |l| l.enabled.into(),
+const LEARNED_STATS: &[Stat<Learned>] = &[
+    stat("dictionaries_enabled", |l| l.enabled.into(),
         gauge("dictionaries_enabled", "1 if dictionaries are learned and used for new values, else 0")),
-    figure("dictionary_max_bytes", |l| l.limit.into(),
-        gauge("dictionaries_max_bytes", "What samples and dictionaries may take in memory, half of it each")),
-    figure("dictionary_classes", |l| l.samples.classes.into(),
-        gauge("dictionary_classes", "Classes of values that are told apart")),
-    figure("dictionary_samples", |l| l.samples.samples.into(),
-        gauge("dictionary_samples", "Values that are kept to learn from")),
-    figure("dictionary_sample_bytes", |l| l.samples.bytes.into(),
-        gauge("dictionary_sample_bytes", "Memory of the values that are kept to learn from")),
-    figure("dictionary_trainings", |l| l.samples.trainings.into(),
+    stat("dictionary_max_bytes", |l| l.limit.into(),
+        gauge("dictionaries_max_bytes", "Memory limit of samples and dictionaries, half of it each")),
+    stat("dictionary_classes", |l| l.samples.classes.into(),
+        gauge("dictionary_classes", "Classes of values")),
+    stat("dictionary_samples", |l| l.samples.samples.into(),
+        gauge("dictionary_samples", "Samples: values kept to learn from")),
+    stat("dictionary_sample_bytes", |l| l.samples.bytes.into(),
+        gauge("dictionary_sample_bytes", "Memory of samples")),
+    stat("dictionary_trainings", |l| l.samples.trainings.into(),
         counter("dictionary_trainings", "Trainings of classes")),
-    figure("dictionary_adoptions", |l| l.samples.adopted.into(),
-        counter("dictionary_adoptions", "Trainings that gave a dictionary that is worth it")),
-    figure("dictionaries", |l| l.dictionaries.len().into(),
-        gauge("dictionaries", "Dictionaries that there are")),
-    figure("dictionaries_active", |l| l.dictionaries.iter().filter(|d| d.active).count().into(),
-        gauge("dictionaries_active", "Dictionaries that new values are encoded with")),
-    figure("dictionary_bytes", |l| l.dictionaries.iter().map(|d| d.memory).sum::<usize>().into(),
+    stat("dictionary_adoptions", |l| l.samples.adopted.into(),
+        counter("dictionary_adoptions", "Trainings whose dictionary was adopted")),
+    stat("dictionaries", |l| l.dictionaries.len().into(),
+        gauge("dictionaries", "Dictionaries")),
+    stat("dictionaries_active", |l| l.dictionaries.iter().filter(|d| d.active).count().into(),
+        gauge("dictionaries_active", "Dictionaries that encode new values")),
+    stat("dictionary_bytes", |l| l.dictionaries.iter().map(|d| d.memory).sum::<usize>().into(),
         gauge("dictionaries_memory_bytes", "Memory of all dictionaries")),
-    figure("dictionary_records", |l| l.dictionaries.iter().map(|d| d.records).sum::<u64>().into(),
-        gauge("dictionaries_records", "Values that need any dictionary")),
+    stat("dictionary_records", |l| l.dictionaries.iter().map(|d| d.records).sum::<u64>().into(),
+        gauge("dictionaries_records", "Values that need a dictionary")),
 ];
 
 pub(super) static DICTIONARIES: Group<DictionaryStats> = Group {
     labels: &["number", "pattern", "min_len"],
-    figures: DICTIONARY,
+    stats: DICTIONARY,
     each: |server, show| {
         for dictionary in server.store().dictionaries() {
             let number = dictionary.number.to_string();
@@ -70,33 +70,33 @@ pub(super) static DICTIONARIES: Group<DictionaryStats> = Group {
 
 /// One dictionary. The pattern is at the end, since it may hold commas.
 #[rustfmt::skip]
-pub(crate) const DICTIONARY: &[Figure<DictionaryStats>] = &[
+pub(crate) const DICTIONARY: &[Stat<DictionaryStats>] = &[
     plain("id", |d| Value::Count(d.id.into())),
-    figure("active", |d| d.active.into(),
+    stat("active", |d| d.active.into(),
         gauge("dictionary_active", "1 if new values are encoded with the dictionary, else 0")),
     plain("min_len", |d| d.min_len.into()),
     plain("max_len", |d| d.max_len.into()),
-    figure("bytes", |d| d.bytes.into(),
+    stat("bytes", |d| d.bytes.into(),
         gauge("dictionary_content_bytes", "Content of the dictionary")),
-    figure("memory", |d| d.memory.into(),
+    stat("memory", |d| d.memory.into(),
         gauge("dictionary_memory_bytes", "Memory of the dictionary, with the tables of zstd")),
-    figure("samples", |d| d.samples.into(),
+    stat("samples", |d| d.samples.into(),
         gauge("dictionary_trained_samples", "Values that it was trained and measured with")),
-    figure("ratio_before", |d| measured(d.ratio_before),
+    stat("ratio_before", |d| measured(d.ratio_before),
         gauge("dictionary_ratio_before", "Stored bytes for each byte of the values that it was measured with, without it")),
-    figure("ratio_after", |d| measured(d.ratio_after),
+    stat("ratio_after", |d| measured(d.ratio_after),
         gauge("dictionary_ratio_after", "Stored bytes for each byte of the values that it was measured with, with it")),
-    figure("ratio_now", |d| measured(d.ratio_now),
-        gauge("dictionary_ratio_now", "Stored bytes for each byte of values written lately; left out while there were too few")),
-    figure("records", |d| d.records.into(),
+    stat("ratio_now", |d| measured(d.ratio_now),
+        gauge("dictionary_ratio_now", "Stored bytes for each byte of values written lately; left out while they are too few")),
+    stat("records", |d| d.records.into(),
         gauge("dictionary_records", "Values that need the dictionary")),
-    figure("trained_at", |d| d.trained_at.into(),
-        gauge("dictionary_trained_timestamp_seconds", "When it was trained, in Unix time").divided_by(1e3)),
+    stat("trained_at", |d| d.trained_at.into(),
+        gauge("dictionary_trained_timestamp_seconds", "Time of its training, in Unix time").divided_by(1e3)),
     plain("pattern", |d| Value::Raw(d.pattern.clone())),
 ];
 
 /// One class of values.
-pub(crate) const CLASS: &[Figure<ClassStats>] = &[
+pub(crate) const CLASS: &[Stat<ClassStats>] = &[
     plain("pattern", |c| Value::Raw(c.pattern.clone())),
     plain("min_len", |c| c.min_len.into()),
     plain("max_len", |c| c.max_len.into()),
@@ -106,12 +106,12 @@ pub(crate) const CLASS: &[Figure<ClassStats>] = &[
     plain("dictionary", |c| c.dictionary.map_or(Value::Unknown, |number| Value::Count(number.into()))),
 ];
 
-/// The names of all figures about dictionaries: of all together, of one dictionary, and of one class.
+/// The names of all stats about dictionaries: of all together, of one dictionary, and of one class.
 pub(super) fn fields() -> [Vec<&'static str>; 3] {
-    fn names<T>(figures: &[Figure<T>]) -> Vec<&'static str> {
-        figures.iter().map(|figure| figure.field).collect()
+    fn names<T>(stats: &[Stat<T>]) -> Vec<&'static str> {
+        stats.iter().map(|stat| stat.field).collect()
     }
-    [names(LEARNED_FIGURES), names(DICTIONARY), names(CLASS)]
+    [names(LEARNED_STATS), names(DICTIONARY), names(CLASS)]
 }
 
 fn measured(ratio: Option<f64>) -> Value {

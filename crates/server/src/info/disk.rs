@@ -3,12 +3,12 @@
 use snugly_store::DiskStats;
 
 use super::Fields;
-use crate::figure::{Figure, Group, Value, counter, figure, gauge, only_metric, plain};
-use crate::server::Server;
+use crate::stat::{Group, Stat, Value, counter, gauge, only_metric, plain, stat};
+use crate::state::Server;
 
 pub(super) static DISK: Group<DiskStats> = Group {
     labels: &[],
-    figures: FIGURES,
+    stats: STATS,
     each: |server, show| {
         if let Some(stats) = server.store().disk_stats() {
             show(&[], &stats);
@@ -17,30 +17,30 @@ pub(super) static DISK: Group<DiskStats> = Group {
 };
 
 #[rustfmt::skip]
-const FIGURES: &[Figure<DiskStats>] = &[
-    figure("disk_used_bytes", |s| s.used_bytes.into(),
-        gauge("disk_used_bytes", "Pages of the file that hold something, and the journal")),
-    figure("disk_file_bytes", |s| s.file_bytes.into(),
+const STATS: &[Stat<DiskStats>] = &[
+    stat("disk_used_bytes", |s| s.used_bytes.into(),
+        gauge("disk_used_bytes", "Pages of the file in use, and the journal")),
+    stat("disk_file_bytes", |s| s.file_bytes.into(),
         gauge("disk_file_bytes", "Size of the file and of the journal")),
-    figure("disk_max_bytes", |s| s.max_disk.into(),
+    stat("disk_max_bytes", |s| s.max_disk.into(),
         gauge("disk_max_bytes", "The budget, max-disk; 0 is no limit")),
-    figure("disk_pending_bytes", |s| s.pending_bytes.into(),
+    stat("disk_pending_bytes", |s| s.pending_bytes.into(),
         gauge("disk_pending_bytes", "Changes that wait for their commit")),
-    figure("disk_pending_milliseconds", |s| Value::Real(s.pending_age.as_secs_f64() * 1e3, 3),
+    stat("disk_pending_milliseconds", |s| Value::Real(s.pending_age.as_secs_f64() * 1e3, 3),
         gauge("disk_pending_seconds", "Time that the oldest of these changes has waited").divided_by(1e3)),
-    figure("disk_commits", |s| s.commits.into(),
+    stat("disk_commits", |s| s.commits.into(),
         counter("disk_commits", "Commits")),
-    figure("disk_commit_milliseconds", |s| Value::Real(s.commit_nanoseconds as f64 / 1e6, 3),
+    stat("disk_commit_milliseconds", |s| Value::Real(s.commit_nanoseconds as f64 / 1e6, 3),
         counter("disk_commit_seconds", "Time spent in commits").divided_by(1e3)),
-    figure("disk_journal_records", |s| s.journal_records.into(),
+    stat("disk_journal_records", |s| s.journal_records.into(),
         counter("disk_journal_records", "Records written to the journal, each with one sync")),
-    figure("disk_reads", |s| s.reads.into(),
+    stat("disk_reads", |s| s.reads.into(),
         counter("disk_reads", "Values and keys looked up in the file")),
-    figure("disk_expired_keys", |s| s.expired.into(),
-        counter("disk_expired_keys", "Keys removed from the file because their time had come")),
-    figure("disk_evicted_keys", |s| s.evicted.into(),
+    stat("disk_expired_keys", |s| s.expired.into(),
+        counter("disk_expired_keys", "Keys removed from the file because they expired")),
+    stat("disk_evicted_keys", |s| s.evicted.into(),
         counter("disk_evicted_keys", "Keys removed from the file to make room")),
-    figure("disk_damaged_reads", |s| s.damaged.into(),
+    stat("disk_damaged_reads", |s| s.damaged.into(),
         counter("disk_damaged_reads", "Reads that met damage")),
     plain("disk_last_commit_status", |s| if s.failure.is_some() { "err" } else { "ok" }.to_owned().into()),
     only_metric(|s| s.failure.is_some().into(),

@@ -9,8 +9,8 @@
 //! - `persistence`: RDB files
 //! - `absent`: what other servers have and this one does not, where tools ask for it
 //!
-//! A field says what is so. What is not known is left out; what there is none of is 0. Numbers are rows (`figure`), from
-//! which the metrics are made, too.
+//! A field states a fact. An unknown one is left out; a feature that does not exist is 0. Numbers are rows (`stat`),
+//! from which the metrics are made, too.
 
 mod absent;
 pub(crate) mod compression;
@@ -24,8 +24,8 @@ mod process;
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 
-use crate::figure::{Figure, Group, Source, Value};
-use crate::server::Server;
+use crate::stat::{Group, Source, Stat, Value};
+use crate::state::Server;
 pub(crate) use process::REDIS_VERSION;
 
 /// The names of the fields of what is learned: of all dictionaries together, of one, of a class of values, and of what is
@@ -63,8 +63,8 @@ const SECTIONS: &[Section] = &[
     Section { name: "Keyspace", default: true, write: counters::keyspace },
 ];
 
-/// Where the numbers are that are metrics, in the order in which these are shown.
-pub(crate) static SOURCES: [&dyn Source; 16] = [
+/// Sources of the numbers that are metrics, in the order in which these are shown.
+pub(crate) static SOURCES: [&dyn Source; 17] = [
     &process::BUILD,
     &process::UPTIME,
     &process::CLIENTS,
@@ -76,7 +76,8 @@ pub(crate) static SOURCES: [&dyn Source; 16] = [
     &counters::ERRORS,
     &compression::TOTALS,
     &compression::CODECS,
-    &compression::PACKING,
+    &compression::RECOMPRESSION,
+    &compression::DRAFTS,
     &dictionaries::LEARNED,
     &dictionaries::DICTIONARIES,
     &lists::LISTS,
@@ -96,26 +97,26 @@ impl Fields {
         fields.into_iter().for_each(|(name, value)| self.add(name, value));
     }
 
-    /// A line for each figure that is known.
+    /// A line for each stat that is known.
     fn lines<T>(&mut self, group: &Group<T>, server: &Server) {
         (group.each)(server, &mut |_, thing| {
-            for figure in group.figures.iter().filter(|figure| !figure.field.is_empty()) {
-                let value = (figure.value)(thing);
+            for stat in group.stats.iter().filter(|stat| !stat.field.is_empty()) {
+                let value = (stat.value)(thing);
                 if value != Value::Unknown {
-                    self.add(figure.field, &value);
+                    self.add(stat.field, &value);
                 }
                 if let Value::Bytes(bytes) = value {
-                    self.add(&format!("{}_human", figure.field), human(bytes));
+                    self.add(&format!("{}_human", stat.field), human(bytes));
                 }
             }
         });
     }
 }
 
-/// All figures of one thing in one line: `keys=3,expires=0`.
-fn words<T>(figures: &[Figure<T>], thing: &T) -> String {
-    let shown = figures.iter().filter(|figure| !figure.field.is_empty());
-    let words: Vec<_> = shown.map(|figure| format!("{}={}", figure.field, (figure.value)(thing))).collect();
+/// All stats of one thing in one line: `keys=3,expires=0`.
+fn words<T>(stats: &[Stat<T>], thing: &T) -> String {
+    let shown = stats.iter().filter(|stat| !stat.field.is_empty());
+    let words: Vec<_> = shown.map(|stat| format!("{}={}", stat.field, (stat.value)(thing))).collect();
     words.join(",")
 }
 

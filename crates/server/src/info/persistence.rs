@@ -1,8 +1,8 @@
 //! RDB files, as far as tools ask for them, and logs of commands, of which there are none.
 
 use super::Fields;
-use crate::rdb::History;
-use crate::server::Server;
+use crate::saves::History;
+use crate::state::Server;
 
 pub(super) fn persistence(server: &Server, fields: &mut Fields) {
     let History { last_at, count, has_failed, last_seconds, running_seconds, writes_before } =

@@ -7,12 +7,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::Fields;
 use crate::clients::State;
-use crate::figure::{Figure, Group, Metric, Value, counter, figure, gauge, nothing, only_metric, plain};
-use crate::interest::TrackingStats;
+use crate::key_watch::TrackingStats;
 use crate::memory::{Cost, Memory};
 use crate::pause::{Paused, Scope};
 use crate::samples::Samples;
-use crate::server::Server;
+use crate::stat::{Group, Metric, Stat, Value, counter, gauge, nothing, only_metric, plain, stat};
+use crate::state::Server;
 
 /// The version of Redis whose commands and replies clients may expect; Valkey 9.1 says the same of itself.
 pub(crate) const REDIS_VERSION: &str = "7.2.4";
@@ -20,14 +20,14 @@ pub(crate) const REDIS_VERSION: &str = "7.2.4";
 /// The program's version, as a label.
 pub(super) static BUILD: Group<()> = Group {
     labels: &["version"],
-    figures: &[only_metric(|()| Value::Count(1), gauge("build_info", "1, for the version that runs"))],
+    stats: &[only_metric(|()| Value::Count(1), gauge("build_info", "1, for the version that runs"))],
     each: |_, show| show(&[env!("CARGO_PKG_VERSION")], &()),
 };
 
 pub(super) static UPTIME: Group<Duration> = Group {
     labels: &[],
-    figures: &[
-        figure(
+    stats: &[
+        stat(
             "uptime_in_seconds",
             |time| time.as_secs().into(),
             gauge("uptime_seconds", "Time since the server was started"),
@@ -81,7 +81,7 @@ fn operating_system() -> String {
     format!("{} {} {}", text(&names.sysname), text(&names.release), text(&names.machine))
 }
 
-/// Who is connected, and what for.
+/// Connected clients, by activity.
 pub(super) struct Connected {
     clients: usize,
     most_input: usize,
@@ -97,7 +97,7 @@ pub(super) struct Connected {
 
 pub(super) static CLIENTS: Group<Connected> = Group {
     labels: &[],
-    figures: CLIENT_FIGURES,
+    stats: CLIENT_STATS,
     each: |server, show| {
         let clients = server.clients().list();
         let input = clients.iter().map(|client| client.buffered_input.load(Ordering::Relaxed));
@@ -108,38 +108,40 @@ pub(super) static CLIENTS: Group<Connected> = Group {
             most_input: input.max().unwrap_or(0),
             most_output: output.max().unwrap_or(0),
             max_clients: server.configuration().max_clients,
-            blocked: blocked + server.clients().count(State::POSTPONED) + server.interest().waiting_clients(),
-            awaited_keys: server.interest().awaited_keys(),
+            blocked: blocked
+                + server.clients().count(State::POSTPONED)
+                + server.key_watch().waiting_clients(),
+            awaited_keys: server.key_watch().awaited_keys(),
             subscribed: server.clients().count(State::SUBSCRIBED),
-            tracking: server.interest().tracking_stats(),
-            watching: server.interest().watching_clients(),
-            watched_keys: server.interest().watched_keys(),
+            tracking: server.key_watch().tracking_stats(),
+            watching: server.key_watch().watching_clients(),
+            watched_keys: server.key_watch().watched_keys(),
         };
         show(&[], &connected);
     },
 };
 
 #[rustfmt::skip]
-const CLIENT_FIGURES: &[Figure<Connected>] = &[
-    figure("connected_clients", |c| c.clients.into(),
+const CLIENT_STATS: &[Stat<Connected>] = &[
+    stat("connected_clients", |c| c.clients.into(),
         gauge("connected_clients", "Clients that are connected")),
     nothing("cluster_connections"),
-    figure("maxclients", |c| c.max_clients.into(),
+    stat("maxclients", |c| c.max_clients.into(),
         gauge("max_clients", "Clients that may be connected, max-clients")),
     plain("client_recent_max_input_buffer", |c| c.most_input.into()),
     plain("client_recent_max_output_buffer", |c| c.most_output.into()),
-    figure("blocked_clients", |c| c.blocked.into(),
+    stat("blocked_clients", |c| c.blocked.into(),
         gauge("blocked_clients", "Clients whose command waits")),
-    figure("tracking_clients", |c| c.tracking.clients.into(),
-        gauge("tracking_clients", "Clients that are told when keys change")),
-    figure("pubsub_clients", |c| c.subscribed.into(),
+    stat("tracking_clients", |c| c.tracking.clients.into(),
+        gauge("tracking_clients", "Clients that track keys for client-side caching")),
+    stat("pubsub_clients", |c| c.subscribed.into(),
         gauge("pubsub_clients", "Clients that have subscribed to a channel")),
-    figure("watching_clients", |c| c.watching.into(),
+    stat("watching_clients", |c| c.watching.into(),
         gauge("watching_clients", "Clients that watch keys for a transaction")),
-    figure("total_watched_keys", |c| c.watched_keys.into(),
+    stat("total_watched_keys", |c| c.watched_keys.into(),
         gauge("watched_keys", "Keys that clients watch")),
-    figure("total_blocking_keys", |c| c.awaited_keys.into(),
-        gauge("awaited_keys", "Keys for whose lists clients wait")),
+    stat("total_blocking_keys", |c| c.awaited_keys.into(),
+        gauge("awaited_keys", "Keys of lists that clients wait for")),
     nothing("total_blocking_keys_on_nokey"),
 ];
 
@@ -153,11 +155,11 @@ pub(super) fn clients(server: &Server, fields: &mut Fields) {
     fields.add("paused_timeout_milliseconds", rest.as_millis());
 }
 
-/// What memory is used for, and what it may be used for.
+/// Memory in use, by purpose, and its limits.
 pub(super) struct InUse {
     memory: Memory,
     samples: Samples,
-    /// Of the machine, if the system tells.
+    /// Memory of the machine in bytes, if the system tells.
     system: Option<u64>,
     max_memory: u64,
     policy: &'static str,
@@ -170,7 +172,7 @@ pub(super) struct InUse {
 
 pub(super) static MEMORY: Group<InUse> = Group {
     labels: &[],
-    figures: MEMORY_FIGURES,
+    stats: MEMORY_STATS,
     each: |server, show| {
         let configuration = server.configuration();
         let in_use = InUse {
@@ -189,32 +191,32 @@ pub(super) static MEMORY: Group<InUse> = Group {
 };
 
 #[rustfmt::skip]
-const MEMORY_FIGURES: &[Figure<InUse>] = &[
-    figure("used_memory", |m| Value::Bytes(m.memory.used()),
+const MEMORY_STATS: &[Stat<InUse>] = &[
+    stat("used_memory", |m| Value::Bytes(m.memory.used()),
         gauge("memory_used_bytes", "Memory given to the whole process")),
-    figure("used_memory_rss", |m| Value::Bytes(m.memory.resident()),
+    stat("used_memory_rss", |m| Value::Bytes(m.memory.resident()),
         gauge("memory_resident_bytes", "Physical memory of the process")),
-    figure("used_memory_peak", |m| Value::Bytes(m.memory.peak(m.samples.memory_peak)),
-        gauge("memory_peak_bytes", "The most memory that was given to the process")),
+    stat("used_memory_peak", |m| Value::Bytes(m.memory.peak(m.samples.memory_peak)),
+        gauge("memory_peak_bytes", "Peak of the memory given to the process")),
     plain("used_memory_peak_perc", |m| percentage(m.memory.peak_percentage(m.samples.memory_peak))),
-    figure("used_memory_overhead", |m| m.memory.overhead().into(),
+    stat("used_memory_overhead", |m| m.memory.overhead().into(),
         gauge("memory_overhead_bytes", "Memory for anything but keys and values")),
-    figure("used_memory_startup", |m| m.samples.memory_at_start.into(),
+    stat("used_memory_startup", |m| m.samples.memory_at_start.into(),
         gauge("memory_startup_bytes", "Memory that was used at the start")),
-    figure("used_memory_dataset", |m| Value::Bytes(m.memory.dataset),
-        gauge("memory_dataset_bytes", "Memory for keys, values and what finds them, which max-memory bounds")),
+    stat("used_memory_dataset", |m| Value::Bytes(m.memory.dataset),
+        gauge("memory_dataset_bytes", "Memory for keys, values and their tables, which max-memory bounds")),
     plain("used_memory_dataset_perc", |m| percentage(m.memory.dataset_percentage(m.samples.memory_at_start))),
-    figure("allocator_allocated", |m| m.memory.allocator.allocated.into(),
+    stat("allocator_allocated", |m| m.memory.allocator.allocated.into(),
         gauge("allocator_allocated_bytes", "Memory that the allocator has given to the program")),
-    figure("allocator_active", |m| m.memory.allocator.active.into(),
-        gauge("allocator_active_bytes", "Pages of the allocator that hold something")),
-    figure("allocator_resident", |m| m.memory.allocator.resident.into(),
+    stat("allocator_active", |m| m.memory.allocator.active.into(),
+        gauge("allocator_active_bytes", "Pages of the allocator in use")),
+    stat("allocator_resident", |m| m.memory.allocator.resident.into(),
         gauge("allocator_resident_bytes", "Physical memory of the allocator")),
-    figure("slab_slot_bytes", |m| m.memory.slabs.slot_bytes.into(),
+    stat("slab_slot_bytes", |m| m.memory.slabs.slot_bytes.into(),
         gauge("slab_slot_bytes", "Slots for entries that are in use")),
-    figure("slab_page_bytes", |m| m.memory.slabs.page_bytes.into(),
-        gauge("slab_page_bytes", "Pages that these slots are in")),
-    figure("total_system_memory", |m| m.system.map_or(Value::Unknown, Value::Bytes),
+    stat("slab_page_bytes", |m| m.memory.slabs.page_bytes.into(),
+        gauge("slab_page_bytes", "Pages of these slots")),
+    stat("total_system_memory", |m| m.system.map_or(Value::Unknown, Value::Bytes),
         gauge("system_memory_bytes", "Physical memory of the machine")),
     nothing("used_memory_lua"),
     nothing("used_memory_functions"),
@@ -222,21 +224,21 @@ const MEMORY_FIGURES: &[Figure<InUse>] = &[
     nothing("number_of_cached_scripts"),
     nothing("number_of_functions"),
     nothing("number_of_libraries"),
-    figure("maxmemory", |m| Value::Bytes(m.max_memory),
+    stat("maxmemory", |m| Value::Bytes(m.max_memory),
         gauge("max_memory_bytes", "The budget, max-memory; 0 is no limit")),
     plain("maxmemory_policy", |m| m.policy.to_owned().into()),
     plain("allocator_frag_ratio", |m| times(m.memory.allocator_fragmentation())),
     plain("allocator_frag_bytes", |m| Value::Difference(m.memory.allocator_fragmentation().bytes())),
     plain("allocator_rss_ratio", |m| times(m.memory.allocator_overhead())),
     plain("allocator_rss_bytes", |m| Value::Difference(m.memory.allocator_overhead().bytes())),
-    figure("mem_fragmentation_ratio", |m| times(m.memory.fragmentation()),
+    stat("mem_fragmentation_ratio", |m| times(m.memory.fragmentation()),
         gauge("memory_fragmentation_ratio", "Physical memory for each byte given to the process")),
     plain("mem_fragmentation_bytes", |m| Value::Difference(m.memory.fragmentation().bytes())),
     nothing("mem_not_counted_for_evict"),
     nothing("mem_replication_backlog"),
     nothing("mem_clients_slaves"),
-    figure("mem_clients_normal", |m| m.clients.into(),
-        gauge("memory_clients_bytes", "Requests and replies that are kept for clients")),
+    stat("mem_clients_normal", |m| m.clients.into(),
+        gauge("memory_clients_bytes", "Memory of requests and replies kept for clients")),
     nothing("mem_cluster_links"),
     nothing("mem_aof_buffer"),
     plain("mem_allocator", |m| m.allocator.to_owned().into()),
@@ -266,7 +268,7 @@ fn system_memory() -> Option<u64> {
 
 pub(super) static CPU: Group<Spent> = Group {
     labels: &[],
-    figures: CPU_FIGURES,
+    stats: CPU_STATS,
     each: |_, show| {
         let spent =
             Spent { own: process_times(libc::RUSAGE_SELF), children: process_times(libc::RUSAGE_CHILDREN) };
@@ -288,9 +290,9 @@ struct ProcessTimes {
 const SPENT: Metric = counter("cpu_seconds", "Processor time that the process used, by mode");
 
 #[rustfmt::skip]
-const CPU_FIGURES: &[Figure<Spent>] = &[
-    figure("used_cpu_sys", |s| Value::Real(s.own.system, 6), SPENT.labelled("mode", "system")),
-    figure("used_cpu_user", |s| Value::Real(s.own.user, 6), SPENT.labelled("mode", "user")),
+const CPU_STATS: &[Stat<Spent>] = &[
+    stat("used_cpu_sys", |s| Value::Real(s.own.system, 6), SPENT.labelled("mode", "system")),
+    stat("used_cpu_user", |s| Value::Real(s.own.user, 6), SPENT.labelled("mode", "user")),
     plain("used_cpu_sys_children", |s| Value::Real(s.children.system, 6)),
     plain("used_cpu_user_children", |s| Value::Real(s.children.user, 6)),
 ];

@@ -6,11 +6,11 @@ use super::{Sample, Series};
 
 const COLUMNS: usize = 80;
 const ROWS: usize = 4;
-/// What a bar ends in, by how much of its uppermost row it fills.
+/// Upper ends of a bar, by the filled share of its uppermost row.
 const ENDS: [char; 3] = ['_', 'o', '#'];
 const STEPS: usize = ROWS * ENDS.len();
 
-/// What LATENCY GRAPH answers for an event, at this Unix time in seconds.
+/// The reply of LATENCY GRAPH for an event, at this Unix time in seconds.
 pub(super) fn graph(name: &str, series: &Series, now: u64) -> String {
     let times = || series.samples.iter().map(|sample| sample.milliseconds);
     let (low, high) = (times().min().unwrap_or(0), times().max().unwrap_or(0));

@@ -18,10 +18,10 @@ use snugly_store::system_time;
 
 pub(crate) use report::SlowLog;
 
-/// How many samples of an event are kept, as in Valkey.
+/// Samples that are kept of an event, as in Valkey.
 const SAMPLES: usize = 160;
 
-/// What happened, by the names that Valkey gives.
+/// Events, by the names that Valkey gives.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
     /// Entries were moved out of sparse pages.
@@ -72,7 +72,7 @@ pub(crate) struct LatencyMonitor {
 }
 
 impl LatencyMonitor {
-    /// From now on events of so many milliseconds are noted; 0 is none.
+    /// Sets the duration from which events are noted; 0 notes none.
     pub(crate) fn set_threshold(&self, milliseconds: u64) {
         self.threshold.store(milliseconds, Ordering::Relaxed);
     }
@@ -95,7 +95,7 @@ impl LatencyMonitor {
         self.events().into_iter().find(|(event, _)| event.name().as_bytes() == name)
     }
 
-    /// Forgets the events that are asked for; says how many there were.
+    /// Forgets the events that are asked for; returns how many there were.
     pub(crate) fn reset(&self, asked: impl Fn(&str) -> bool) -> usize {
         let mut events = self.events.lock();
         let before = events.len();
@@ -103,7 +103,7 @@ impl LatencyMonitor {
         before - events.len()
     }
 
-    /// What LATENCY DOCTOR answers.
+    /// The reply of LATENCY DOCTOR.
     pub(crate) fn report(&self, slow_log: SlowLog) -> String {
         report::report(&self.events(), self.threshold.load(Ordering::Relaxed), slow_log, system_time() / 1000)
     }
@@ -127,7 +127,7 @@ impl Series {
         }
     }
 
-    /// What LATENCY GRAPH answers.
+    /// The reply of LATENCY GRAPH.
     pub(crate) fn graph(&self, event: Event) -> String {
         graph::graph(event.name(), self, system_time() / 1000)
     }

@@ -1,5 +1,5 @@
-//! What LATENCY DOCTOR says, in Valkey's words; advice that has no meaning here (about forks, append-only files) is not
-//! given.
+//! The report of LATENCY DOCTOR, in Valkey's words; advice that has no meaning here (about forks, append-only files) is
+//! not given.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ const SCHEDULER: &str = "- The system is slow to execute Valkey code paths not c
   5) Check if the problem is allocator-related by recompiling Valkey with MALLOC=libc, if you are using Jemalloc. However this may create fragmentation problems.\n";
 const LARGE_OBJECTS: &str = "- Deleting, expiring or evicting (because of maxmemory policy) large objects is a blocking operation. If you have very large objects that are often deleted, expired, or evicted, try to fragment those objects into multiple smaller objects.\n";
 
-/// What the log of slow commands takes.
+/// Settings of the log of slow commands.
 #[derive(Clone, Copy)]
 pub(crate) struct SlowLog {
     /// From how many microseconds on; `None` if it is off.
@@ -74,7 +74,7 @@ fn advice(events: &[(Event, Series)], threshold: u64, slow_log: SlowLog) -> Stri
     advice
 }
 
-/// How to set the slow log so that it has what the latency monitor has seen, if it does not.
+/// Advice on setting the slow log so that it has the events of the latency monitor, if it does not.
 fn about_slow_log(threshold: u64, slow_log: SlowLog) -> String {
     let microseconds = threshold.saturating_mul(1000);
     match slow_log.threshold {

@@ -13,7 +13,7 @@ use snugly_store::{Condition, Expiry, LoadMark, Session, Store, StoreError};
 use thiserror::Error;
 use tracing::{info, warn};
 
-/// Why a file was not loaded, or not to its end.
+/// Reason why a file was not loaded, or not to its end.
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// The file cannot be opened.
@@ -21,15 +21,15 @@ pub enum LoadError {
     Open {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         reason: io::Error,
     },
-    /// It is no RDB file that can be read, or damaged.
+    /// The file is not a readable RDB file, or is damaged.
     #[error("{path}: {reason}", path = path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: FileError,
     },
     /// A key of the file cannot be kept.
@@ -39,7 +39,7 @@ pub enum LoadError {
         path: PathBuf,
         /// The key.
         key: Vec<u8>,
-        /// Why.
+        /// Error of the store.
         reason: StoreError,
     },
     /// The file has more databases than the store.
@@ -49,7 +49,7 @@ pub enum LoadError {
         path: PathBuf,
         /// The number of its database.
         database: u64,
-        /// How many there are.
+        /// Number of databases.
         databases: usize,
     },
     /// The store has only a part of another file.
@@ -77,10 +77,10 @@ pub enum LoadError {
     },
 }
 
-/// How often it is told how far a load is.
+/// Interval of reports on a load's progress.
 const TELL_EVERY: Duration = Duration::from_secs(2);
 
-/// What was found in a file.
+/// The contents of a file.
 #[derive(Default)]
 struct Found {
     strings: u64,
@@ -138,8 +138,8 @@ pub(crate) fn load(
     loaded
 }
 
-/// Tells a file's content from that of other files: its length, and its last bytes, which are the checksum of all others
-/// (unless its writer was told to leave that out).
+/// Returns bytes that tell a file's content from that of others: its length, and its last bytes, which are
+/// the checksum of all others (unless its writer was told to leave that out).
 fn fingerprint(file: &mut File) -> io::Result<[u8; 16]> {
     let mut fingerprint = UNKNOWN;
     let (len, checksum) = fingerprint.split_at_mut(8);
@@ -169,6 +169,7 @@ fn load_all(
     let mut reader = Reader::new(file, max_value_len).map_err(failed)?;
     let (started, mut told) = (Instant::now(), Instant::now());
     let (mut session, mut found, mut database) = (store.session(), Found::default(), 0);
+    session.answer_nobody();
     info!(path = %path.display(), bytes = len, version = reader.version(), "loading keys");
     while let Some(event) = reader.next() {
         if stopping.load(Ordering::Relaxed) {

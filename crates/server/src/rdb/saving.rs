@@ -7,12 +7,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use snugly_protocol::rdb::{NODE_BYTES, Node, Origin, Writer};
-use snugly_store::{Elements, Session, StoreError, system_time};
+use snugly_store::{Kind, Session, StoreError, Value, system_time};
 use thiserror::Error;
 
 use crate::info::REDIS_VERSION;
 
-/// What was written.
+/// The result of a save.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Saved {
     pub(super) strings: u64,
@@ -20,7 +20,7 @@ pub(super) struct Saved {
     pub(super) bytes: u64,
 }
 
-/// Why a file was not written.
+/// Reason why a file was not written.
 #[derive(Debug, Error)]
 pub(crate) enum SaveError {
     #[error("{path}: {source}", path = path.display())]
@@ -35,7 +35,7 @@ pub(crate) enum SaveError {
     Store(#[from] StoreError),
 }
 
-/// How many keys are looked for at once.
+/// Keys to look for at once.
 const BATCH: usize = 256;
 
 /// Writes all live keys.
@@ -48,7 +48,7 @@ pub(super) fn write(session: &mut Session, path: &Path) -> Result<Saved, SaveErr
         replace.map(|()| saved).map_err(|source| SaveError::Io { path: path.to_owned(), source })
     });
     if result.is_err() {
-        // What went wrong is told already.
+        // The error is reported already.
         let _ = fs::remove_file(&new);
     }
     result
@@ -113,12 +113,18 @@ impl<W: Write> Saving<'_, W> {
     }
 
     fn key(&mut self, session: &mut Session, database: usize, key: &[u8]) -> Result<(), SaveError> {
-        // It may have gone.
+        // The key may be gone.
         let Some(value) = session.peek(database, key)? else { return Ok(()) };
-        if value.is_list() {
-            return match session.elements_of(&value)? {
-                Some(elements) => self.list(session, key, value.expiry(), &elements),
-                None => Ok(()),
+        if value.kind() == Kind::List {
+            return match session.elements_of(&value) {
+                Ok(Some(elements)) => {
+                    let is_short = elements.node_lens().all(|len| len <= NODE_BYTES);
+                    let nodes = is_short.then(|| elements.node_lens().count() as u64);
+                    self.list(&value, nodes, |show| session.show_nodes(&elements, show))
+                }
+                Ok(None) => Ok(()),
+                Err(StoreError::OutOfMemory { .. }) => self.held_list(session, database, key),
+                Err(error) => Err(error.into()),
             };
         }
         self.buffer.clear();
@@ -127,22 +133,34 @@ impl<W: Write> Saving<'_, W> {
         self.writer.string(key, value.expiry(), &self.buffer).map_err(self.failed)
     }
 
+    /// Writes a list of which more is on disk than memory may hold. Nobody can change it meanwhile.
+    fn held_list(&mut self, session: &mut Session, database: usize, key: &[u8]) -> Result<(), SaveError> {
+        session.exclusively(std::iter::once(key), |session| {
+            let Some(value) = session.peek(database, key)?.filter(|value| value.kind() == Kind::List) else {
+                return Ok(());
+            };
+            self.list(&value, None, |show| session.show_list(&value, show))
+        })
+    }
+
+    /// Writes a list whose nodes can be shown again and again; it may be known how many there will be in the file.
     fn list(
         &mut self,
-        session: &mut Session,
-        key: &[u8],
-        expiry: Option<u64>,
-        elements: &Elements,
+        list: &Value,
+        nodes: Option<u64>,
+        mut show_nodes: impl FnMut(&mut dyn FnMut(&[u8])) -> Result<(), StoreError>,
     ) -> Result<(), SaveError> {
-        let mut nodes = 0;
-        if elements.node_lens().all(|len| len <= NODE_BYTES) {
-            nodes = elements.node_lens().count() as u64;
-        } else {
-            session.show_nodes(elements, |listpack| nodes += Node::of_listpack(listpack).len() as u64)?;
-        }
+        let nodes = match nodes {
+            Some(nodes) => nodes,
+            None => {
+                let mut nodes = 0;
+                show_nodes(&mut |listpack| nodes += Node::of_listpack(listpack).len() as u64)?;
+                nodes
+            }
+        };
         self.saved.lists += 1;
-        let mut outcome = self.writer.begin_list(key, expiry, nodes);
-        session.show_nodes(elements, |listpack| {
+        let mut outcome = self.writer.begin_list(list.key(), list.expiry(), nodes);
+        show_nodes(&mut |listpack| {
             for node in Node::of_listpack(listpack) {
                 if outcome.is_ok() {
                     outcome = self.writer.node(&node);

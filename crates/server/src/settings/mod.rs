@@ -3,7 +3,10 @@
 //!
 //! - `table`: the rows
 //! - `parsing`: values, read and written
+//! - `access`: who may use what is protected; `client_limits`: what connections may hold
 
+mod access;
+mod client_limits;
 mod parsing;
 mod table;
 
@@ -11,16 +14,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use snugly_codec::{Choice, SelectError};
-use snugly_protocol::glob;
 use snugly_store::{
     DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, DictionarySettings, Durability, EvictionPolicy, Fill, Goal,
-    KeyPredicate, ListSettings, PackingSettings, Settings as StoreSettings, Storage,
+    KeyPredicate, ListSettings, RecompressionSettings, Settings as StoreSettings, Storage,
 };
 use tracing::level_filters::LevelFilter;
 
-use crate::access::Allowed;
-use crate::client_memory::{ClientMemory, OutputLimits};
 use crate::command_log::Kind;
+pub(crate) use access::{Allowed, denies};
+pub(crate) use client_limits::{ClientMemory, OutputLimit, OutputLimits, ReplyLimits};
 use table::ALIASES;
 pub use table::SETTINGS;
 
@@ -37,7 +39,7 @@ pub struct Configuration {
     pub threads: usize,
     /// Bytes that keys, values and their overhead may take in memory; 0 is no limit.
     pub max_memory: u64,
-    /// What goes when memory is full.
+    /// The eviction policy when memory is full.
     pub max_memory_policy: EvictionPolicy,
     /// The folder of the disk tier; empty is none.
     pub storage: String,
@@ -57,7 +59,7 @@ pub struct Configuration {
     pub dbfilename: String,
     /// The codec of new values, by name.
     pub compression: String,
-    /// What `auto` chooses for.
+    /// The goal of `auto`.
     pub compression_goal: Goal,
     /// The codec's level; `None` is its own default.
     pub compression_level: Option<i32>,
@@ -67,7 +69,7 @@ pub struct Configuration {
     pub dictionaries: DictionaryUse,
     /// Bytes that samples and dictionaries may take in memory.
     pub dictionary_memory: usize,
-    /// How much of a processor learning and encoding anew may take, in percent.
+    /// Share of a processor for learning and re-encoding, in percent.
     pub dictionary_cpu_percent: u32,
     /// Patterns of keys whose values have nothing to do with dictionaries, separated by spaces.
     pub dictionary_exclude: String,
@@ -75,17 +77,17 @@ pub struct Configuration {
     pub cold_after: u32,
     /// The level of zstd for that.
     pub cold_compression_level: i32,
-    /// How large a node of a list may be: from -1 to -5, 4 to 64 KiB; from 1 on, so many elements.
+    /// Limit of a list node: from -1 to -5, 4 to 64 KiB; from 1 on, so many elements.
     pub list_max_listpack_size: i64,
-    /// How many nodes at each end of a list are not compressed; 0 is all.
+    /// Nodes at each end of a list that are not compressed; 0 compresses none.
     pub list_compress_depth: usize,
     /// The codec of the others; `None` does not compress them.
     pub list_compress_codec: Option<Choice>,
     /// Bytes that decoded nodes may take in memory that are kept for those who read them again.
     pub list_cache_memory: u64,
-    /// How many numbered databases there are.
+    /// Number of databases.
     pub databases: usize,
-    /// How many clients may be connected at once.
+    /// Limit of clients connected at once.
     pub max_clients: usize,
     /// The longest key, in bytes.
     pub max_key_bytes: usize,
@@ -93,9 +95,9 @@ pub struct Configuration {
     pub max_value_bytes: usize,
     /// The largest request, all its arguments together, in bytes.
     pub max_request_bytes: usize,
-    /// What replies and messages of one client may take.
+    /// Limits of replies and messages of one client.
     pub(crate) client_output_buffer_limit: OutputLimits,
-    /// What all clients may hold.
+    /// Memory limit of all clients.
     pub(crate) max_memory_clients: ClientMemory,
     /// The most requests that a transaction holds, and the most keys that a client watches.
     pub max_transaction_requests: usize,
@@ -103,13 +105,15 @@ pub struct Configuration {
     pub max_transaction_bytes: usize,
     /// Of how many keys it is remembered which clients have read them, for client-side caching; 0 is no limit.
     pub tracking_table_max_keys: usize,
-    /// What clients must send with AUTH; empty is nothing.
+    /// The password that clients must send with AUTH; empty is none.
     pub password: String,
+    /// The file that the program has taken `password` from; empty is none.
+    pub password_file: String,
     /// Whether only clients on the same machine are served as long as there is no password.
     pub protected_mode: bool,
-    /// Who may use DEBUG.
+    /// Clients that may use DEBUG.
     pub enable_debug_command: Allowed,
-    /// Who may change protected settings ([`Setting::is_protected`]) while the server runs.
+    /// Clients that may change protected settings ([`Setting::is_protected`]) while the server runs.
     pub enable_protected_configs: Allowed,
     /// Seconds after which an idle client is disconnected; 0 is never.
     pub timeout: u64,
@@ -121,9 +125,9 @@ pub struct Configuration {
     pub latency_monitor_threshold: u64,
     /// Whether the times of all commands are collected.
     pub latency_tracking: bool,
-    /// Which percentiles of these times INFO shows.
+    /// Percentiles of these times that INFO shows.
     pub latency_percentiles: Vec<f64>,
-    /// How much is logged.
+    /// The log level.
     pub log_level: LevelFilter,
 }
 
@@ -132,7 +136,7 @@ pub struct Configuration {
 pub struct LogSettings {
     /// Commands of this and more are logged: microseconds or bytes. Negative is none.
     pub threshold: i64,
-    /// How many are kept.
+    /// Number of entries kept.
     pub most: usize,
 }
 
@@ -142,11 +146,11 @@ pub struct Setting {
     pub name: &'static str,
     /// Its name in Valkey, under which CONFIG knows it instead.
     pub valkey_name: Option<&'static str>,
-    /// What stands for the value in a help text.
+    /// The placeholder of the value in a help text.
     pub value_name: &'static str,
     /// Its default, as one would write it.
     pub default: &'static str,
-    /// What it does.
+    /// The help text.
     pub help: &'static str,
     /// Whether CONFIG SET may change it while the server runs.
     pub live: bool,
@@ -167,12 +171,18 @@ impl Setting {
         format!("SNUGLY_{}", self.name.replace('-', "_").to_ascii_uppercase())
     }
 
-    /// Whether changing it while the server runs takes `enable-protected-configs`: it says which file is written.
+    /// Returns whether changing it while the server runs takes `enable-protected-configs`: it says which file
+    /// is written.
     pub fn is_protected(&self) -> bool {
         matches!(self.name, "dir" | "dbfilename")
     }
 
-    /// Whether the setting's value must not be shown.
+    /// All values, where they are few words; empty for numbers, names and the like.
+    pub fn choices(&self) -> Vec<&'static str> {
+        parsing::CHOICES.iter().find(|row| row.0 == self.name).map_or_else(Vec::new, |row| row.1())
+    }
+
+    /// Returns whether the setting's value must not be shown.
     pub fn is_secret(&self) -> bool {
         self.name == "password"
     }
@@ -193,7 +203,7 @@ const AUTO: &str = "auto";
 /// The setting that is named when codec, level and threshold do not go together.
 pub(crate) const COMPRESSION: &str = "compression";
 
-/// What CONFIG GET answers of settings that clients ask for and that have no choice here.
+/// Replies of CONFIG GET for settings that clients ask for and that have no choice here.
 pub(crate) const FIXED: &[(&str, &str)] = &[("appendonly", "no"), ("save", "")];
 
 impl Default for Configuration {
@@ -238,6 +248,7 @@ impl Default for Configuration {
             max_transaction_bytes: 0,
             tracking_table_max_keys: 0,
             password: String::new(),
+            password_file: String::new(),
             protected_mode: true,
             enable_debug_command: Allowed::No,
             enable_protected_configs: Allowed::No,
@@ -257,7 +268,7 @@ impl Default for Configuration {
 }
 
 impl Configuration {
-    /// What the settings say of compression, checked together.
+    /// The compression settings, checked together.
     ///
     /// # Errors
     /// If the codec is unknown or not in this build, or the level is out of its range.
@@ -266,15 +277,15 @@ impl Configuration {
         Choice::new(codec, self.compression_level, self.compression_min_bytes)
     }
 
-    /// What codec and level are chosen for, if they are.
+    /// The goal of codec and level, if they are chosen.
     pub fn goal(&self) -> Option<Goal> {
         (self.compression == AUTO).then_some(self.compression_goal)
     }
 
-    /// What the store is told.
+    /// The store's settings.
     ///
     /// # Errors
-    /// As [`Configuration::compression`].
+    /// Errors of [`Configuration::compression`].
     pub fn store_settings(&self) -> Result<StoreSettings, SelectError> {
         Ok(StoreSettings {
             compression: self.compression()?,
@@ -288,7 +299,10 @@ impl Configuration {
                 trains: self.dictionaries == DictionaryUse::Learned,
                 max_memory: self.dictionary_memory,
             },
-            packing: PackingSettings { after: self.cold_after, level: self.cold_compression_level },
+            recompression: RecompressionSettings {
+                after: self.cold_after,
+                level: self.cold_compression_level,
+            },
             lists: ListSettings {
                 max_listpack_size: Fill::new(self.list_max_listpack_size),
                 compress_depth: self.list_compress_depth,
@@ -305,13 +319,13 @@ impl Configuration {
         let patterns: Vec<String> = self.dictionary_exclude.split_whitespace().map(str::to_owned).collect();
         (!patterns.is_empty()).then(|| {
             let is_excluded = move |key: &[u8]| {
-                patterns.iter().any(|pattern| glob::matches(pattern.as_bytes(), key, false))
+                patterns.iter().any(|pattern| snugly_glob::matches(pattern.as_bytes(), key, false))
             };
             Arc::new(is_excluded) as KeyPredicate
         })
     }
 
-    /// Where the store is on disk, if it is.
+    /// The store's folder on disk, if it has one.
     pub fn disk(&self) -> Option<Storage> {
         (!self.storage.is_empty()).then(|| Storage {
             max_disk: self.max_disk,
@@ -323,12 +337,12 @@ impl Configuration {
     }
 }
 
-/// What dictionaries are used for new values.
+/// Use of dictionaries for new values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DictionaryUse {
-    /// Those that there are, and others that are learned.
+    /// Existing ones, and others that are learned.
     Learned,
-    /// Those that there are.
+    /// Existing ones only.
     Fixed,
     /// None.
     None,
@@ -361,6 +375,24 @@ mod tests {
             (setting.set)(&mut configuration, value)
                 .unwrap_or_else(|error| panic!("{}: {error}", setting.name));
             assert_eq!(&(setting.get)(&configuration), value, "{}", setting.name);
+        }
+    }
+
+    #[test]
+    fn choices_are_values_of_their_settings_the_default_among_them() {
+        for (name, choices) in parsing::CHOICES {
+            let setting = SETTINGS.iter().find(|setting| setting.name == *name).expect("it is a setting");
+            let mut configuration = Configuration::default();
+            assert!(choices().contains(&(setting.get)(&configuration).as_str()), "{name}");
+            for choice in choices() {
+                assert_eq!((setting.set)(&mut configuration, choice), Ok(()), "{name}");
+                assert_eq!((setting.get)(&configuration), choice, "{name}");
+            }
+        }
+        let is_choice =
+            |setting: &&Setting| matches!(setting.value_name, "YESNO" | "WHO" | "CODEC" | "POLICY");
+        for setting in SETTINGS.iter().filter(is_choice) {
+            assert!(!setting.choices().is_empty(), "{}", setting.name);
         }
     }
 

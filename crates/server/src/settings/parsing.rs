@@ -5,15 +5,40 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use snugly_codec::Choice;
+use snugly_codec::{CODECS, Choice, Codec};
 use snugly_protocol::resp::parse_integer;
-use snugly_store::{Durability, EvictionPolicy};
+use snugly_store::{Durability, EvictionPolicy, Goal};
 
-use super::{AUTO, DictionaryUse};
-use crate::access::Allowed;
-use crate::client_memory::ClientMemory;
+use super::{AUTO, Allowed, ClientMemory, DictionaryUse};
 
-/// What has the form of a host and a port, or nothing. Whether there is such a host is seen when it is listened on.
+type Words = fn() -> Vec<&'static str>;
+
+/// The settings whose values are few words, and which these are, for shells to complete.
+pub(super) const CHOICES: &[(&str, Words)] = &[
+    ("max-memory-policy", || EvictionPolicy::names().collect()),
+    ("durability", || DURABILITIES.map(|row| row.0).to_vec()),
+    ("compression", || {
+        codecs().filter(|codec| codec.is_for_values()).map(Codec::name).chain([AUTO]).collect()
+    }),
+    ("compression-goal", || Goal::names().collect()),
+    ("dictionaries", || DICTIONARY_USES.map(|row| row.0).to_vec()),
+    ("list-compress-codec", || codecs().map(Codec::name).collect()),
+    ("protected-mode", || YES_OR_NO.to_vec()),
+    ("enable-debug-command", || Allowed::NAMES.iter().map(|row| row.1).collect()),
+    ("enable-protected-configs", || Allowed::NAMES.iter().map(|row| row.1).collect()),
+    ("latency-tracking", || YES_OR_NO.to_vec()),
+    ("log-level", || LOG_LEVELS.to_vec()),
+];
+
+const YES_OR_NO: [&str; 2] = ["yes", "no"];
+const LOG_LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
+
+/// The codecs of this build that a setting can name.
+fn codecs() -> impl Iterator<Item = &'static Codec> {
+    CODECS.iter().filter(|codec| codec.is_available() && !codec.id().needs_dictionary())
+}
+
+/// A host and a port, or nothing. Whether there is such a host is seen when it is listened on.
 pub(super) fn host_and_port(text: &str) -> Result<String, String> {
     let port =
         text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
@@ -50,7 +75,7 @@ pub(super) fn list_codec(text: &str) -> Result<Option<Choice>, String> {
 }
 
 pub(super) fn list_codec_name(codec: Option<Choice>) -> &'static str {
-    codec.map_or("none", |codec| codec.algorithm().name())
+    codec.map_or("none", |codec| codec.codec().name())
 }
 
 /// The uses of dictionaries, by their names.

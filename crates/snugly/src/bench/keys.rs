@@ -6,14 +6,14 @@ use snugly_protocol::resp::{ReplyLimits, Token, next_token};
 use super::load::Traffic;
 use super::workload::{Dataset, Draw, Operation};
 
-/// What one thread reads and writes.
+/// The traffic of one thread.
 pub struct KeyTraffic<'a> {
     pub dataset: &'a Dataset,
     pub draw: Draw,
     pub tally: Tally,
 }
 
-/// What was wrong with replies.
+/// Errors in replies.
 #[derive(Default)]
 pub struct Tally {
     /// Error replies, and the text of the first one.

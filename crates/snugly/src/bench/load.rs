@@ -1,8 +1,8 @@
 //! The load generator: connections that send batches of requests and time the replies.
 //!
-//! It shares the machine with the server that it measures, so it does little itself: one thread drives many
-//! connections through epoll, requests are copied from prepared bytes, replies are looked at where they arrive, and the
-//! clock is read once a batch. What is asked, and which replies are right, is for the [`Traffic`].
+//! It shares the machine with the server that it measures, so it does little itself: one thread drives many connections
+//! through epoll, requests are copied from prepared bytes, replies are looked at where they arrive, and the clock is
+//! read once a batch. Requests, and the check of replies, are for the [`Traffic`].
 
 use std::io::{ErrorKind, Read, Write};
 use std::sync::Barrier;
@@ -16,6 +16,7 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token as Id};
 
 use crate::client::{Client, Target};
+use crate::interrupt::Interrupt;
 
 /// Longest latency that is told apart from longer ones.
 const SLOWEST: Duration = Duration::from_secs(60);
@@ -32,7 +33,7 @@ pub enum Stop {
     After(Duration),
 }
 
-/// How hard to push.
+/// The strength of the load.
 #[derive(Clone, Copy, Debug)]
 pub struct Pressure {
     pub connections: usize,
@@ -40,9 +41,9 @@ pub struct Pressure {
     pub pipeline: usize,
 }
 
-/// What the connections of one thread ask, and whether the replies are right.
+/// The requests of the connections of one thread, and the check of their replies.
 pub trait Traffic: Send {
-    /// What is to be known of a request when its reply comes.
+    /// State of a request, kept until its reply comes.
     type Request;
 
     /// Appends the next request of a connection, by its number within the thread; `None` if it has no more to ask.
@@ -54,7 +55,7 @@ pub trait Traffic: Send {
     fn hear(&mut self, request: &mut Self::Request, input: &[u8]) -> Result<Option<usize>>;
 }
 
-/// What came of a run.
+/// The results of a run.
 pub struct Outcome {
     pub requests: u64,
     pub elapsed: Duration,
@@ -100,6 +101,8 @@ pub struct Run<'a> {
     pub target: &'a Target,
     pub pressure: Pressure,
     pub stop: Stop,
+    /// Ends it earlier, when the replies to what was sent are there.
+    pub interrupt: &'a Interrupt,
 }
 
 impl Run<'_> {
@@ -154,15 +157,16 @@ impl Run<'_> {
 }
 
 /// One thread and its connections.
-struct Worker<T: Traffic> {
+struct Worker<'a, T: Traffic> {
     connections: Vec<Connection<T::Request>>,
     poll: Poll,
     pipeline: usize,
     traffic: T,
     /// Requests that may still be sent.
     allowance: u64,
-    /// How long to send, if that is limited.
+    /// Time to send, if that is limited.
     time: Option<Duration>,
+    interrupt: &'a Interrupt,
     outcome: Outcome,
 }
 
@@ -179,9 +183,9 @@ struct Connection<R> {
     sent: Instant,
 }
 
-impl<T: Traffic> Worker<T> {
+impl<'a, T: Traffic> Worker<'a, T> {
     /// Connects the share of thread `thread` of `threads`.
-    fn connect(run: &Run<'_>, traffic: T, thread: u64, threads: u64) -> Result<Self> {
+    fn connect(run: &Run<'a>, traffic: T, thread: u64, threads: u64) -> Result<Self> {
         let share = |total: u64| total / threads + u64::from(thread < total % threads);
         let poll = Poll::new()?;
         let connections = (0..share(run.pressure.connections as u64) as usize)
@@ -207,6 +211,7 @@ impl<T: Traffic> Worker<T> {
                 Stop::Requests(_) => None,
                 Stop::After(time) => Some(time),
             },
+            interrupt: run.interrupt,
             outcome: Outcome::new(),
         })
     }
@@ -243,7 +248,7 @@ impl<T: Traffic> Worker<T> {
                 self.outcome.requests += count;
                 answered.fetch_add(count, Ordering::Relaxed);
                 if connection.is_done() {
-                    if deadline.is_some_and(|deadline| now >= deadline) {
+                    if self.interrupt.is_set() || deadline.is_some_and(|deadline| now >= deadline) {
                         self.allowance = 0;
                     }
                     busy -= usize::from(!self.send_batch(id, connection, now)?);

@@ -23,7 +23,7 @@ const BATCH: u64 = 64;
 /// Of so many values one is read back and compared.
 const CHECKED: u64 = 100;
 
-/// What is to be known of the results.
+/// A note on the results.
 pub const NOTE: &str = "Values are counted as they were written. A snugly server learns dictionaries from them only \
     meanwhile and afterwards, which is not waited for and differs from run to run: start it with --dictionaries no to \
     leave them out. `make demo` shows what they save.";
@@ -31,26 +31,26 @@ pub const NOTE: &str = "Values are counted as they were written. A snugly server
 /// Options of `snugly bench memory`.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// The server, on this machine and empty, best just started: redis://host:port or memcached://host:port
+    /// Address of the server, on this machine, empty and best just started: redis://host:port or memcached://host:port
     #[arg(long, default_value = "redis://127.0.0.1:7684")]
     url: Target,
 
-    /// Values to store, each under a key of its own
+    /// Number of values to store, each under a key of its own
     #[arg(long, default_value_t = 100_000)]
     values: u64,
 
     #[command(flatten)]
     source: Source,
 
-    /// What keys start with; twelve digits follow
+    /// Prefix of keys; twelve digits follow
     #[arg(long, default_value = "key:")]
     key_prefix: String,
 
-    /// The server's process [default: what the server says]
+    /// Process of the server [default: reported by the server]
     #[arg(long)]
     pid: Option<u32>,
 
-    /// What to call the server in the results [default: what it says]
+    /// Name of the server in the results [default: reported by the server]
     #[arg(long)]
     label: Option<String>,
 
@@ -178,7 +178,7 @@ impl Server {
         }
     }
 
-    /// How many values it holds.
+    /// Number of values it holds.
     fn count(&mut self) -> Result<u64> {
         match self {
             Self::Resp(client) => match client.command(&["DBSIZE"])? {

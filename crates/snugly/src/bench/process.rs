@@ -1,4 +1,4 @@
-//! What a server has used of its machine: CPU time and memory.
+//! Resources that a server has used: CPU time and memory.
 
 use std::fs;
 use std::time::Duration;

@@ -14,6 +14,7 @@ use super::report::{Column, Report};
 use super::values::Source;
 use super::workload::{Dataset, Distribution, Draw, Plan};
 use crate::client::{Client, Target};
+use crate::interrupt::Interrupt;
 
 /// Requests that a connection sends at once while the keys are written before a test, and read back after it.
 const FILL_PIPELINE: usize = 32;
@@ -21,11 +22,11 @@ const FILL_PIPELINE: usize = 32;
 /// Options of `snugly bench server`.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// The server: redis://[[user]:password@]host[:port][/database]
+    /// Address of the server: redis://[[user]:password@]host[:port][/database]
     #[arg(long, default_value = "redis://127.0.0.1:7684")]
     url: Target,
 
-    /// What to measure, one after the other; get and mixed write all keys first
+    /// Tests to run, one after the other; get and mixed write all keys first
     #[arg(long, value_delimiter = ',', default_value = "set,get")]
     tests: Vec<Test>,
 
@@ -33,11 +34,11 @@ pub struct Options {
     #[arg(long, value_name = "PERCENT", default_value_t = 90, value_parser = clap::value_parser!(u32).range(0..=100))]
     read_percent: u32,
 
-    /// Connections
+    /// Number of connections
     #[arg(long, short, default_value_t = 50, value_parser = at_least_one)]
     connections: usize,
 
-    /// Requests that a connection sends at once before it waits for their replies
+    /// Requests that a connection sends before it waits for their replies
     #[arg(long, short = 'P', default_value_t = 1, value_parser = at_least_one)]
     pipeline: usize,
 
@@ -53,30 +54,30 @@ pub struct Options {
     #[arg(long, default_value_t = 1, value_parser = at_least_one)]
     threads: usize,
 
-    /// Keys
+    /// Number of keys
     #[arg(long, short = 'r', default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=999_999_999_999))]
     keys: u64,
 
-    /// What keys start with; twelve digits follow
+    /// Prefix of keys; twelve digits follow
     #[arg(long, default_value = "key:")]
     key_prefix: String,
 
-    /// How often which key is asked for: uniform, zipf or zipf:THETA
+    /// Distribution of the keys of requests: uniform, zipf or zipf:THETA
     #[arg(long, default_value = "uniform")]
     distribution: Distribution,
 
     #[command(flatten)]
     values: Source,
 
-    /// Afterwards read every key and compare; values that are missing or wrong are an error
+    /// Read and compare every key afterwards; missing or wrong values are an error
     #[arg(long)]
     verify: bool,
 
-    /// The server's process, for its CPU time where INFO does not tell it
+    /// Process of the server, for its CPU time where INFO does not have it
     #[arg(long)]
     pid: Option<u32>,
 
-    /// What to call the server in the results [default: what INFO says]
+    /// Name of the server in the results [default: its name in INFO]
     #[arg(long)]
     label: Option<String>,
 
@@ -121,6 +122,7 @@ const COLUMNS: &[Column] = &[
 
 /// Runs the tests and prints the results.
 pub fn run(options: &Options) -> Result<()> {
+    let interrupt = Interrupt::on_interrupt()?;
     let mut control = Client::connect(&options.url)?;
     let label = match &options.label {
         Some(label) => label.clone(),
@@ -141,11 +143,14 @@ pub fn run(options: &Options) -> Result<()> {
     let mut filled = false;
     for &test in &options.tests {
         if test != Test::Set && !filled {
-            sweep(options, &dataset, false)?;
+            sweep(options, &interrupt, &dataset, false)?;
             filled = true;
         }
+        if interrupt.is_set() {
+            break;
+        }
         let before = cpu_time(options, &mut control)?;
-        let (outcome, tally) = measure(options, &dataset, test)?;
+        let (outcome, tally) = measure(options, &interrupt, &dataset, test)?;
         let after = cpu_time(options, &mut control)?;
         let cpu = after.zip(before).map(|(after, before)| after.saturating_sub(before));
         report.push(row(options, &label, test, &dataset, &outcome, &tally, cpu));
@@ -154,11 +159,18 @@ pub fn run(options: &Options) -> Result<()> {
     if let Some(path) = &options.csv {
         report.append_csv(path)?;
     }
+    if interrupt.is_set() {
+        eprintln!(
+            "Ctrl-C: this is what was measured until then{}",
+            if options.verify { ", and nothing was read back" } else { "" }
+        );
+        return Ok(());
+    }
     if options.verify {
         if !filled {
-            sweep(options, &dataset, false)?;
+            sweep(options, &interrupt, &dataset, false)?;
         }
-        let tally = sweep(options, &dataset, true)?;
+        let tally = sweep(options, &interrupt, &dataset, true)?;
         ensure!(tally.misses == 0, "{} of {} keys have lost their value", tally.misses, options.keys);
         println!("all {} values read back as written", options.keys);
     }
@@ -174,7 +186,12 @@ fn cpu_time(options: &Options, control: &mut Client) -> Result<Option<Duration>>
     }
 }
 
-fn measure(options: &Options, dataset: &Dataset, test: Test) -> Result<(Outcome, Tally)> {
+fn measure(
+    options: &Options,
+    interrupt: &Interrupt,
+    dataset: &Dataset,
+    test: Test,
+) -> Result<(Outcome, Tally)> {
     let read_percent = match test {
         Test::Set => 0,
         Test::Get => 100,
@@ -187,17 +204,19 @@ fn measure(options: &Options, dataset: &Dataset, test: Test) -> Result<(Outcome,
             Some(seconds) => Stop::After(Duration::try_from_secs_f64(seconds)?),
             None => Stop::Requests(options.requests),
         },
+        interrupt,
     };
     let plan = Plan::Mix { distribution: options.distribution, read_percent };
     execute(options, &run, dataset, plan, test_name(test))
 }
 
 /// Writes or reads every key once.
-fn sweep(options: &Options, dataset: &Dataset, read: bool) -> Result<Tally> {
+fn sweep(options: &Options, interrupt: &Interrupt, dataset: &Dataset, read: bool) -> Result<Tally> {
     let run = Run {
         target: &options.url,
         pressure: Pressure { connections: options.connections.min(8), pipeline: FILL_PIPELINE },
         stop: Stop::Requests(options.keys),
+        interrupt,
     };
     let name = if read { "read back" } else { "fill" };
     execute(options, &run, dataset, Plan::Sweep { read }, name).map(|(_, tally)| tally)

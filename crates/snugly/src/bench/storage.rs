@@ -5,8 +5,8 @@
 //! when reading begins, so that every Get reads the file once. Within a round the codecs take turns, each round
 //! beginning with another, and figures are compared within their round.
 //!
-//! What compressing should cost at most is measured beside it: the codec alone, and a Set of random values that are as
-//! long as what the codec makes of the real ones.
+//! The most that compression should cost is measured beside it: the codec alone, and a Set of random values as long as
+//! the codec's output for the real ones.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ use crate::corpus::{Corpus, Kind};
 #[derive(Args, Debug)]
 #[command(after_help = KINDS)]
 pub struct Options {
-    /// Where the stores are made, one after the other; on the disk or the tmpfs that is to be measured
+    /// Folder for the stores, one after the other, on the disk or the tmpfs to measure
     #[arg(long, default_value = "snugly-bench")]
     folder: PathBuf,
 
@@ -36,7 +36,7 @@ pub struct Options {
     #[arg(long, value_delimiter = ',', default_value = "64,1024,4096,16384,262144,2097152")]
     sizes: Vec<usize>,
 
-    /// Codecs to compare; the first is what the others are compared with
+    /// Codecs to compare; the first is the baseline
     #[arg(long, value_delimiter = ',', default_value = "none,lz4,zstd")]
     codecs: Vec<String>,
 
@@ -44,11 +44,11 @@ pub struct Options {
     #[arg(long, default_value_t = 64 << 20)]
     bytes: usize,
 
-    /// Values in each store at most
+    /// Most values in each store
     #[arg(long, default_value_t = 100_000)]
     most_values: usize,
 
-    /// Rounds; shown are medians
+    /// Rounds, of which medians are shown
     #[arg(long, default_value_t = 5)]
     rounds: usize,
 
@@ -56,11 +56,11 @@ pub struct Options {
     #[arg(long, default_value_t = 0)]
     max_memory: u64,
 
-    /// When a write is answered: fsync, batched or none
+    /// Guarantee of an answered write: fsync, batched or none
     #[arg(long, default_value = "batched", value_parser = durability)]
     durability: Durability,
 
-    /// One round of a sixteenth of the values: to see that it works
+    /// Run one round with a sixteenth of the values, to see that it works
     #[arg(long)]
     quick: bool,
 
@@ -146,7 +146,7 @@ const DATA: &[Data] = &[
     Data { name: "random", value: random },
 ];
 
-/// What one store did with its values; times for all of them.
+/// The results of one store; times for all values.
 #[derive(Clone, Copy)]
 struct Measured {
     set: Duration,

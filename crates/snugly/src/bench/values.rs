@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 
 use crate::corpus::{Corpus, Kind};
 
-/// Where values come from.
+/// The source of values.
 #[derive(Args, Debug)]
 pub struct Source {
     /// File of values, one a line: JSON, or a JSON string that holds the value
@@ -23,7 +23,7 @@ pub struct Source {
     #[arg(long, value_name = "KIND[:SIZE]", default_value = "json")]
     generate: Generate,
 
-    /// Bytes of a generated value, about
+    /// Approximate bytes of a generated value
     #[arg(long, value_name = "BYTES", default_value_t = 900)]
     value_size: usize,
 
@@ -61,7 +61,7 @@ impl Source {
         }
     }
 
-    /// What to call these values in a table.
+    /// The name of these values in a table.
     pub fn name(&self) -> String {
         match &self.data {
             Some(path) => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
@@ -79,7 +79,7 @@ impl Source {
 
 /// Values by number.
 pub enum Values {
-    /// Those of a file.
+    /// The values of a file.
     Read(Vec<Vec<u8>>),
     /// Made on demand, all different.
     Generated(Corpus),
@@ -103,7 +103,7 @@ impl Values {
         Ok(Self::Read(values))
     }
 
-    /// How many different ones there are; `None` for as many as anybody wants.
+    /// Number of different values; `None` if it is unlimited.
     pub fn count(&self) -> Option<u64> {
         match self {
             Self::Read(values) => Some(values.len() as u64),
@@ -123,19 +123,19 @@ impl Values {
 /// Options of `snugly bench values`.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// What they look like
+    /// Kind of values
     #[arg(long, value_enum, default_value_t = Kind::Json)]
     kind: Kind,
 
-    /// How many
+    /// Number of values
     #[arg(long, default_value_t = 10)]
     count: u64,
 
-    /// Bytes of a value, about
+    /// Approximate bytes of a value
     #[arg(long, value_name = "BYTES", default_value_t = 900)]
     size: usize,
 
-    /// The same seed gives the same values
+    /// Seed of the values; the same seed gives the same values
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }

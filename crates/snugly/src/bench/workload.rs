@@ -1,4 +1,4 @@
-//! What a benchmark asks of a server: which operations on which keys, and the bytes of these requests.
+//! The workload of a benchmark: operations on keys, and the bytes of these requests.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ const KEY_DIGITS: usize = 12;
 /// Generated values that a benchmark keeps ready: enough not to live in a CPU's cache, few enough to be made quickly.
 const MOST_VALUES: u64 = 16_384;
 
-/// How often which key is asked for.
+/// The distribution of keys in requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
     /// Every key as often as any other.
@@ -69,7 +69,7 @@ pub struct Dataset {
 /// Values as bulk strings with their header and line end, one behind the other.
 pub struct Bulks {
     bytes: Vec<u8>,
-    /// Where value number i starts, and where the last one ends.
+    /// The start of value number i, and the end of the last one.
     offsets: Vec<usize>,
 }
 
@@ -84,7 +84,7 @@ impl Bulks {
         found
     }
 
-    /// How many differ.
+    /// Number of different values.
     pub fn count(&self) -> u64 {
         self.offsets.len() as u64 - 1
     }
@@ -124,7 +124,7 @@ impl Dataset {
         self.values.value_bytes()
     }
 
-    /// What the key is set to.
+    /// The value that the key is set to.
     pub fn value(&self, key: u64) -> &[u8] {
         self.values.value(key)
     }
@@ -147,7 +147,7 @@ impl Dataset {
     }
 }
 
-/// Which operation comes next.
+/// The next operation.
 #[derive(Clone, Copy, Debug)]
 pub enum Plan {
     /// Every key once, in order: to fill a server and to read everything back.

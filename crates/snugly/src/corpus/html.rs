@@ -31,7 +31,7 @@ fn page(sampler: &mut Sampler, index: u64, size: usize) -> String {
     }
     out.push_str(r#"</nav><main class="content">"#);
     let tail = format!(
-        r#"</main><footer class="bottom"><a href="/terms">Terms</a><a href="/privacy">Privacy</a></footer><script src="/static/js/app-{}.js" defer></script></body></html>"#,
+        r#"</main><footer class="bottom"><a href="/terms">StudyParameters</a><a href="/privacy">Privacy</a></footer><script src="/static/js/app-{}.js" defer></script></body></html>"#,
         sampler.hex(8)
     );
     while out.len() + tail.len() + 450 < size {

@@ -1,7 +1,7 @@
 //! Generated values that look like what applications cache: unique, not repeated, with the entropy of real data.
 //!
 //! Value `index` of a corpus depends on nothing but the corpus's kind, size and seed, so values are made where they are
-//! needed and made again to compare. How compressible they are beside real data is a test here and a table in the
+//! needed and made again to compare. Their compressibility beside real data is a test here and a table in the
 //! documentation of the benchmarks.
 
 mod csv;
@@ -15,7 +15,7 @@ mod vocabulary;
 use clap::ValueEnum;
 use sampler::Sampler;
 
-/// What generated values look like.
+/// Kinds of generated values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// JSON documents of an API: records, and pages of records from about 1,500 bytes

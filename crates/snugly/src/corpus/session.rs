@@ -6,7 +6,7 @@ pub fn session(sampler: &mut Sampler, index: u64, size: usize) -> String {
     if sampler.chance(50) { php(sampler, index, size) } else { json(sampler, index, size) }
 }
 
-/// What PHP's session handler writes: `name|value` pairs in the format of serialize().
+/// The output of PHP's session handler: `name|value` pairs in the format of serialize().
 fn php(sampler: &mut Sampler, index: u64, size: usize) -> String {
     let mut out = String::new();
     out.push_str(&format!("_token|{}", php_string(&sampler.base64(40))));

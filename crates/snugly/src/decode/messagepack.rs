@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use rmp::Marker;
 use rmp::decode as read;
 
-/// What is nested deeper is left alone: less than the 127 levels of JSON that can be laid out.
+/// Deeper nesting is left alone: less than the 127 levels of JSON that can be laid out.
 const MAX_DEPTH: usize = 100;
 
 /// A map or array in MessagePack as compact JSON, or a number below 128 in its long form, which is how the Go client's
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
         Some(taken)
     }
 
-    /// So many items, as many as are there: nothing is reserved for a number that is only claimed.
+    /// Reads so many items, as many as exist: nothing is reserved for a number that is only claimed.
     fn items(&mut self, len: u32, brackets: [char; 2], item: impl Fn(&mut Self) -> Option<()>) -> Option<()> {
         self.json.push(brackets[0]);
         for index in 0..len {

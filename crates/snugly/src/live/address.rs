@@ -1,4 +1,4 @@
-//! Where a server is and how to log in, as people write it. Knows URLs and files of certificates, and opens nothing.
+//! Address and login of a server, as people write it. Knows URLs and files of certificates, and opens nothing.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,20 +10,21 @@ use percent_encoding::percent_decode_str;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 use url::Url;
 
-use crate::client::password_of_environment;
+use crate::password;
 
-/// How to reach a server.
+/// Options to reach a server.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Reach {
-    /// The server: redis://[[user]:password@]host[:port][/database], or valkey://, snugly://, rediss:// and valkeys://
-    /// with TLS, or unix:///path?db=0. A password may be in REDISCLI_AUTH instead
+    /// Address of the server: redis://[[user]:password@]host[:port][/database], or valkey://, snugly://, rediss:// and
+    /// valkeys:// with TLS, or unix:///path?db=0. A password may be in REDISCLI_AUTH instead, or in the file that
+    /// SNUGLY_PASSWORD_FILE names
     pub(crate) url: Address,
 
-    /// The server is a node of a cluster: all of it is meant. Found out without this where INFO may be asked
+    /// Read the whole cluster that the server is a node of; detected without this where INFO is allowed
     #[arg(long)]
     pub(crate) cluster: bool,
 
-    /// Certificates to trust, with TLS; those of the system without this
+    /// Certificates to trust, with TLS [default: those of the system]
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
 
@@ -32,17 +33,17 @@ pub(crate) struct Reach {
     insecure: bool,
 }
 
-/// Where a server is and how to log in.
+/// Address and login of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
-    place: Place,
+    place: Endpoint,
     user: Option<String>,
     password: Option<String>,
     database: i64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum Endpoint {
     Host { host: String, port: u16, tls: bool },
     Socket(PathBuf),
 }
@@ -71,12 +72,12 @@ impl FromStr for Address {
                 // The brackets are those of an IPv6 address.
                 let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
                 let host = if host.is_empty() { "127.0.0.1" } else { host }.to_owned();
-                let place = Place::Host { host, port: url.port().unwrap_or(port), tls };
+                let place = Endpoint::Host { host, port: url.port().unwrap_or(port), tls };
                 (place, url.path().trim_matches('/').to_owned())
             }
             None if url.scheme() == "unix" => {
                 ensure!(!url.path().is_empty(), "which socket? unix:///path/of/the/socket");
-                (Place::Socket(decode(url.path())?.into()), String::new())
+                (Endpoint::Socket(decode(url.path())?.into()), String::new())
             }
             None => bail!("unknown scheme {}://, {EXPECTED}", url.scheme()),
         };
@@ -98,9 +99,9 @@ impl fmt::Display for Address {
     /// Without the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::Host { host, port, .. } if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Place::Host { host, port, .. } => write!(f, "{host}:{port}"),
-            Place::Socket(path) => write!(f, "{}", path.display()),
+            Endpoint::Host { host, port, .. } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Endpoint::Host { host, port, .. } => write!(f, "{host}:{port}"),
+            Endpoint::Socket(path) => write!(f, "{}", path.display()),
         }
     }
 }
@@ -109,14 +110,14 @@ impl Address {
     /// Another node of the same cluster, with the same way to log in. Without a host it is this one's.
     pub(crate) fn of_node(&self, host: &str, port: u16) -> Address {
         let (own, tls) = match &self.place {
-            Place::Host { host, tls, .. } => (host.as_str(), *tls),
-            Place::Socket(_) => ("127.0.0.1", false),
+            Endpoint::Host { host, tls, .. } => (host.as_str(), *tls),
+            Endpoint::Socket(_) => ("127.0.0.1", false),
         };
         let host = if host.is_empty() || host == "?" { own } else { host };
-        Address { place: Place::Host { host: host.to_owned(), port, tls }, ..self.clone() }
+        Address { place: Endpoint::Host { host: host.to_owned(), port, tls }, ..self.clone() }
     }
 
-    /// Who logs in.
+    /// The user who logs in.
     pub(crate) fn user(&self) -> &str {
         self.user.as_deref().unwrap_or("default")
     }
@@ -126,21 +127,25 @@ impl Reach {
     /// A client of the server, or of another node at this address.
     pub(crate) fn client(&self, address: &Address) -> Result<redis::Client> {
         let mut login = RedisConnectionInfo::default().set_skip_set_lib_name().set_db(address.database);
-        if let Some(password) = address.password.clone().or_else(password_of_environment) {
+        let password = match &address.password {
+            Some(password) => Some(password.clone()),
+            None => password::of_environment()?,
+        };
+        if let Some(password) = password {
             login = login.set_password(password);
             if let Some(user) = &address.user {
                 login = login.set_username(user);
             }
         }
         let place = match &address.place {
-            Place::Host { host, port, tls: false } => ConnectionAddr::Tcp(host.clone(), *port),
-            Place::Host { host, port, tls: true } => ConnectionAddr::TcpTls {
+            Endpoint::Host { host, port, tls: false } => ConnectionAddr::Tcp(host.clone(), *port),
+            Endpoint::Host { host, port, tls: true } => ConnectionAddr::TcpTls {
                 host: host.clone(),
                 port: *port,
                 insecure: self.insecure,
                 tls_params: None,
             },
-            Place::Socket(path) => ConnectionAddr::Unix(path.clone()),
+            Endpoint::Socket(path) => ConnectionAddr::Unix(path.clone()),
         };
         let is_encrypted = matches!(place, ConnectionAddr::TcpTls { .. });
         ensure!(

@@ -5,24 +5,27 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail, ensure};
 use redis::Value;
-use snugly_catalogue::{Catalogue, Entry, Keys};
 use snugly_codec::Dictionary;
+use snugly_dictionaries::{Catalogue, Entry, Keys};
 
 use super::deployment::Deployment;
 use super::node::Node;
 
-/// How often a catalogue is tried to be written that others write, too.
+/// Attempts to write a catalogue that others write, too.
 const ATTEMPTS: usize = 16;
-/// How long a replica has to take a dictionary, in milliseconds.
+/// Time for a replica to take a dictionary, in milliseconds.
 const REPLICA_PATIENCE: &str = "1000";
 
-/// So many dictionaries are fetched at most.
+/// Keys that a server looks at for one SCAN.
+const KEYS_AT_ONCE: &str = "1000";
+
+/// Most dictionaries that are fetched.
 const MOST: usize = 128;
 
 /// Dictionaries by their IDs.
 pub(crate) type Dictionaries = HashMap<u32, Dictionary>;
 
-/// What all keys of dictionaries begin with.
+/// The prefix of all keys of dictionaries.
 pub(crate) fn all_keys(prefix: &str) -> String {
     format!("{prefix}:dict")
 }
@@ -51,13 +54,43 @@ pub(crate) fn fetch(deployment: &mut Deployment, keys: &Keys, id: u32) -> Result
     Ok(dictionary.filter(|dictionary| dictionary.id() == id))
 }
 
-/// Those of these dictionaries that are there, and no more than so many: values may claim any.
+/// The existing ones of these dictionaries, and no more than so many: values may claim any.
 pub(crate) fn fetch_all(deployment: &mut Deployment, keys: &Keys, ids: &[u32]) -> Result<Dictionaries> {
     let mut dictionaries = Dictionaries::new();
     for &id in ids.iter().take(MOST) {
         dictionaries.extend(fetch(deployment, keys, id)?.map(|dictionary| (id, dictionary)));
     }
     Ok(dictionaries)
+}
+
+/// The IDs that have a key, in their order, whatever it holds.
+pub(crate) fn ids_there(deployment: &mut Deployment, prefix: &str) -> Result<Vec<u32>> {
+    let start = format!("{}:", all_keys(prefix));
+    let pattern = format!("{}*", literally(&start));
+    let mut ids = Vec::new();
+    for node in &mut deployment.nodes {
+        let mut cursor = "0".to_owned();
+        loop {
+            let words = ["SCAN", &cursor, "MATCH", &pattern, "COUNT", KEYS_AT_ONCE];
+            let (next, keys): (String, Vec<Vec<u8>>) = node.ask(&words)?;
+            let rest =
+                |key: &Vec<u8>| std::str::from_utf8(key).ok()?.strip_prefix(&start)?.parse::<u32>().ok();
+            ids.extend(keys.iter().filter_map(rest));
+            if next == "0" {
+                break;
+            }
+            cursor = next;
+        }
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ids)
+}
+
+/// A glob that only this text matches.
+fn literally(text: &str) -> String {
+    let escaped = |letter| if "*?[\\".contains(letter) { vec!['\\', letter] } else { vec![letter] };
+    text.chars().flat_map(escaped).collect()
 }
 
 /// Publishes a dictionary and makes it that of its pattern. Gives what is to be told of it.
@@ -102,12 +135,12 @@ fn now(node: &mut Node) -> Result<u64> {
     Ok(asked.map_or_else(ours, |(seconds, _)| seconds))
 }
 
-/// Ends the use of a dictionary for new values. What needs it stays readable.
+/// Ends the use of a dictionary for new values. Values that need it stay readable.
 pub(crate) fn retire(deployment: &mut Deployment, keys: &Keys, id: u32) -> Result<()> {
     rewrite(deployment, keys, |catalogue| catalogue.active.retain(|row| row.id != id))
 }
 
-/// Forgets a dictionary and deletes it. What needs it cannot be read any more.
+/// Forgets a dictionary and deletes it. Values that need it cannot be read any more.
 pub(crate) fn delete(deployment: &mut Deployment, keys: &Keys, id: u32) -> Result<()> {
     rewrite(deployment, keys, |catalogue| catalogue.forget(id))?;
     let key = keys.dictionary(id);

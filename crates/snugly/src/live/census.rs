@@ -1,4 +1,4 @@
-//! Which keys are of one kind: those of one pattern.
+//! Groups keys by pattern: keys of one pattern are of one kind.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use snugly_learning::Patterns;
 /// The pattern of each of these keys, and of one more if it is asked for, in their order.
 pub(crate) fn patterns_of<'a>(keys: impl Iterator<Item = &'a [u8]> + Clone) -> Vec<Vec<u8>> {
     let (mut patterns, mut text) = (Patterns::new(), Vec::new());
-    // What varies is known only once all have been seen.
+    // The varying parts are known only once all keys have been seen.
     keys.clone().for_each(|key| patterns.learn(key, &mut text));
     keys.map(|key| {
         patterns.learn(key, &mut text);
@@ -60,6 +60,6 @@ mod tests {
     #[test]
     fn what_has_a_meaning_in_globs_is_escaped() {
         assert_eq!(glob(b"a[1]?:*\\"), b"a\\[1\\]\\?:*\\\\");
-        assert!(snugly_protocol::glob::matches(&glob(b"a[1]:*"), b"a[1]:7", false));
+        assert!(snugly_glob::matches(&glob(b"a[1]:*"), b"a[1]:7", false));
     }
 }

@@ -14,7 +14,7 @@ pub(crate) struct Deployment {
     slots: Vec<(u16, u16, usize)>,
     /// Name and version of the software, as INFO gives them.
     pub(crate) software: String,
-    /// What INFO says of the first server; empty if it may not be asked.
+    /// INFO of the first server; empty if it is not allowed.
     pub(crate) info: Info,
 }
 
@@ -90,7 +90,7 @@ impl Deployment {
         Ok(&mut self.nodes[*place])
     }
 
-    /// What to say where the server may evict dictionaries.
+    /// A warning if the server may evict dictionaries.
     pub(crate) fn eviction_warning(&self) -> Option<String> {
         let policy = self.info.get("maxmemory_policy").filter(|policy| policy.starts_with("allkeys-"))?;
         Some(format!(

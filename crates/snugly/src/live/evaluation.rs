@@ -1,14 +1,14 @@
-//! What each way to compress would save and cost for the values of one kind, measured on some of them.
+//! Savings and cost of each way to compress for the values of one kind, measured on some of them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
-use snugly_codec::{Choice, CodecId, Dictionary};
+use snugly_codec::{CODECS, Choice, Dictionary};
 use snugly_learning::{
-    DICTIONARY_SIZES, Footprint, Goal, Measured, Method, SAMPLES_FOR_EACH_BYTE, Sample, Study, Terms,
-    measure_envelopes, study_envelopes,
+    DICTIONARY_SIZES, Footprint, Goal, Measured, Method, SAMPLES_FOR_EACH_BYTE, Sample, Study,
+    StudyParameters, measure_envelopes, study_envelopes,
 };
 
 /// Shorter values are sent as they are, as `min_compression_size` of clients has it.
@@ -17,21 +17,21 @@ pub(crate) const MIN_BYTES: usize = 64;
 pub(crate) const LEAST_SAMPLES: usize = 8;
 /// With fewer values no dictionary is trained.
 const LEAST_FOR_A_DICTIONARY: usize = 32;
-/// What the values of one kind may take that are evaluated, in bytes.
+/// Bytes of the values of one kind that are evaluated.
 const MAX_SAMPLE_BYTES: usize = 4 << 20;
 
-/// What is known of the values of one kind beside the samples.
+/// Knowledge of the values of one kind beside the samples.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
-    /// How many there are, about.
+    /// Approximate number of values.
     pub(crate) population: u64,
-    /// How often one is read for each time that it is written.
+    /// Reads of a value for each write.
     pub(crate) reads: f64,
     /// Whether a dictionary could be used: its keys have a pattern of their own.
     pub(crate) trains: bool,
 }
 
-/// What was measured of one way to compress.
+/// The measurement of one way to compress.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Way {
     /// Such as "zstd 3 + dictionary of 16.00 KiB".
@@ -47,10 +47,10 @@ pub(crate) struct Way {
     pub(crate) decode_microseconds: f64,
 }
 
-/// What came of the values of one kind.
+/// The evaluation of the values of one kind.
 pub(crate) struct Evaluation {
     pub(crate) study: Study,
-    terms: Terms,
+    terms: StudyParameters,
 }
 
 /// The values that are evaluated: those that writers would compress, as far as they are not too many.
@@ -71,7 +71,7 @@ pub(crate) fn evaluate(samples: &[Sample], kind: Kind, goal: Goal) -> Option<Eva
     if samples.is_empty() {
         return None;
     }
-    let terms = Terms {
+    let terms = StudyParameters {
         current: Method { choice: Choice::none(), dictionary: None },
         dictionary: None,
         goal: Some(goal),
@@ -103,7 +103,7 @@ impl Evaluation {
         self.study.best_for(goal, &self.terms).saturating_sub(1)
     }
 
-    /// What the way at a place of [`Evaluation::ways`] is worth for a goal, in nanoseconds a value.
+    /// The worth for a goal of the way at a place of [`Evaluation::ways`], in nanoseconds a value.
     pub(crate) fn worth(&self, place: usize, goal: Goal) -> f64 {
         self.study.measured[place + 1].worth(goal, self.terms.population, self.terms.reads)
     }
@@ -113,7 +113,7 @@ impl Evaluation {
 pub(crate) struct Trial {
     pub(crate) trained: usize,
     pub(crate) held_out: usize,
-    /// Those without a dictionary first.
+    /// Ways without a dictionary first.
     pub(crate) tried: Vec<Tried>,
 }
 
@@ -141,11 +141,13 @@ pub(crate) fn try_sizes(samples: &[Sample], size: Option<usize>) -> Result<Trial
         // Few samples are enough for a small one.
         sizes.push((bytes / SAMPLES_FOR_EACH_BYTE).max(Dictionary::MIN_TRAINED_BYTES));
     }
-    let without = [("lz4", 0), ("zstd", 3)].into_iter().filter_map(|(name, level)| choice(name, level));
-    let mut methods: Vec<Method> = without.map(|choice| Method { choice, dictionary: None }).collect();
+    let with_dictionary: Vec<_> =
+        defaults().filter(|choice| choice.codec().uses_learned_dictionaries()).collect();
+    let mut methods: Vec<Method> = defaults().map(|choice| Method { choice, dictionary: None }).collect();
     for size in sizes {
         let dictionary = Some(Arc::new(Dictionary::train(&values, size)?));
-        methods.extend(choice("zstd", 3).map(|choice| Method { choice, dictionary }));
+        let with = |choice: &Choice| Method { choice: *choice, dictionary: dictionary.clone() };
+        methods.extend(with_dictionary.iter().map(with));
     }
     let measure = |method: Method| {
         let measured = measure_envelopes(&method, &held_out, FOOTPRINT, &processor_time);
@@ -164,8 +166,8 @@ impl Trial {
 
     /// zstd alone.
     pub(crate) fn without(&self) -> Option<&Tried> {
-        let is_zstd = |tried: &Tried| tried.measured.choice.algorithm().id() == CodecId::Zstd;
-        self.tried.iter().find(|tried| is_zstd(tried) && tried.dictionary.is_none())
+        let can_take_one = |tried: &Tried| tried.measured.choice.codec().uses_learned_dictionaries();
+        self.tried.iter().find(|tried| can_take_one(tried) && tried.dictionary.is_none())
     }
 }
 
@@ -180,12 +182,13 @@ impl Tried {
     }
 }
 
-/// What envelopes take is what they are long.
+/// The size of an envelope is its length.
 const FOOTPRINT: Footprint = Footprint { overhead: |_| 0, allocation: |bytes| bytes };
 
-fn choice(name: &str, level: i32) -> Option<Choice> {
-    // What this build does not have is no choice.
-    Choice::new(name, Some(level), MIN_BYTES).ok()
+/// Each codec that compresses values, at its default level, that this build has.
+fn defaults() -> impl Iterator<Item = Choice> {
+    let choices = CODECS.iter().filter_map(|codec| Choice::new(codec.name(), None, MIN_BYTES).ok());
+    choices.filter(Choice::compresses)
 }
 
 /// The processor time that this thread has used.
@@ -193,10 +196,10 @@ fn processor_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
-/// What was measured, for people and for JSON; with this dictionary, if it was with one.
+/// The measurements, for people and for JSON; with this dictionary, if it was with one.
 fn describe(measured: &Measured, dictionary: Option<&Dictionary>) -> Way {
     let choice = measured.choice;
-    let codec = choice.algorithm().name();
+    let codec = choice.codec().name();
     let dictionary = dictionary.filter(|dictionary| measured.dictionary == Some(dictionary.id()));
     let dictionary = dictionary.map(|dictionary| (dictionary.id(), dictionary.bytes().len()));
     let each = |time: Duration| time.as_secs_f64() * 1e6 / measured.values.max(1) as f64;

@@ -6,8 +6,8 @@ use std::io::Write as _;
 use anyhow::{Result, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use redis::Value;
-use snugly_catalogue::Keys;
 use snugly_codec::envelope;
+use snugly_dictionaries::Keys;
 use snugly_learning::{Goal, Sample};
 use snugly_protocol::escape::{escape, unescape};
 
@@ -16,15 +16,15 @@ use super::catalogue::Dictionaries;
 use super::census;
 use super::deployment::Deployment;
 use super::evaluation::{self, Evaluation, Kind, LEAST_SAMPLES};
-use super::pace::Stop;
-use super::sampling::{self, Found, MAX_VALUE_BYTES, Sampled, Speed, Stored, Wanted};
+use super::sampling::{self, Found, KeyFilter, MAX_VALUE_BYTES, Sampled, Speed, Stored};
 use super::values::{Shape, look_at, needed_dictionaries};
 use super::{catalogue, units};
+use crate::interrupt::Interrupt;
 use crate::table::lay_out;
 
 /// Longer values are known by their start, in bytes.
 const LONGEST: u64 = 8 << 20;
-/// So many keys tell what varies in them.
+/// Number of keys that tell which parts of them vary.
 const KEYS: u64 = 2_000;
 /// With fewer values of the kind among these, more of it are looked for.
 const FEW: usize = 64;
@@ -34,28 +34,28 @@ struct Options {
     #[command(flatten)]
     reach: Reach,
 
-    /// The key; bytes that are no text as reports show them, such as \\xff
+    /// Key to explain; bytes that are not text as reports show them, such as \\xff
     key: String,
 
     #[command(flatten)]
     speed: Speed,
 
-    /// How many keys of its kind to sample
+    /// Number of keys of its kind to sample
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..))]
     sample: u64,
 
-    /// How often such values are read for each time that they are written
+    /// Reads of such a value for each write
     #[arg(long, value_name = "N", default_value_t = 1.0)]
     reads: f64,
 
-    /// What the keys of dictionaries begin with
+    /// Prefix of the keys of dictionaries
     #[arg(long, value_name = "TEXT", default_value = Keys::DEFAULT_PREFIX)]
     prefix: String,
 }
 
 pub(crate) fn command(command: Command) -> Command {
     Options::augment_args(command)
-        .about("Tells how a value is stored in a live server, and what would be best for its kind")
+        .about("Explains how a value is stored in a live server, and the best encoding of its kind")
         .after_help("Reads only. Example:\n  snugly explain redis://localhost:6379 user:1")
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     print(&choices(&options, &mut deployment, &keys, (key, &asked), &sampled)?)
 }
 
-/// What there is to say of a key that is no string.
+/// The explanation of a key that is no string.
 fn other_type(key: &str, kind: &str) -> String {
     let opt_in = match kind {
         "hash" => "its values are compressed by clients with value_types=[\"hashes\"]",
@@ -90,7 +90,7 @@ fn other_type(key: &str, kind: &str) -> String {
 /// The value that was asked for.
 struct Asked {
     stored: Stored,
-    /// Those that it needs.
+    /// The dictionaries that it needs.
     dictionaries: Dictionaries,
     /// Bytes of the server's memory, if anybody may know.
     memory: Option<u64>,
@@ -111,7 +111,7 @@ impl Asked {
         Ok(Asked { stored, dictionaries, memory: memory.flatten() })
     }
 
-    /// How it is stored now.
+    /// The present encoding.
     fn told(&self, key: &[u8]) -> String {
         let len = units::bytes(self.stored.len);
         let mut text = format!("\"{}\": a string of {len}\n", escape(key));
@@ -124,7 +124,7 @@ impl Asked {
     }
 }
 
-/// What the bytes are.
+/// The kind of the bytes.
 fn shape(stored: &Stored, dictionaries: &Dictionaries) -> String {
     let seen = look_at(stored, dictionaries);
     let envelope = envelope::inspect(&stored.bytes);
@@ -160,7 +160,7 @@ fn shape(stored: &Stored, dictionaries: &Dictionaries) -> String {
     text
 }
 
-/// What a snugly server says itself; nothing of any other.
+/// The explanation of a snugly server itself; nothing of any other.
 fn told_by_snugly(deployment: &mut Deployment, key: &[u8]) -> Result<String> {
     if !deployment.is_snugly() {
         return Ok(String::new());
@@ -256,15 +256,15 @@ struct OfItsKind {
 
 fn of_its_kind(options: &Options, deployment: &mut Deployment, key: &[u8]) -> Result<OfItsKind> {
     let without = catalogue::all_keys(&options.prefix);
-    let stop = Stop::on_interrupt()?;
-    let mut wanted = Wanted {
+    let (stop, speed) = (Interrupt::on_interrupt()?, options.speed.of_pattern());
+    let mut wanted = KeyFilter {
         keys: KEYS.max(options.sample),
         pattern: None,
         only_strings: true,
         value_bytes: MAX_VALUE_BYTES,
         without: without.as_bytes(),
     };
-    let mut sampled = sampling::sample(deployment, &wanted, &options.speed, &stop)?;
+    let mut sampled = sampling::sample(deployment, &wanted, &speed, &stop)?;
     let keys = sampled.found.iter().map(|found| &found.key[..]).chain(std::iter::once(key));
     let mut patterns = census::patterns_of(keys);
     let pattern = patterns.pop().unwrap_or_default();
@@ -276,8 +276,8 @@ fn of_its_kind(options: &Options, deployment: &mut Deployment, key: &[u8]) -> Re
     let mut population = found.len() as u64 * sampled.population / all.max(1);
     if found.len() < FEW && !matches!(sampled.ended, sampling::Ended::Complete) && !stop.is_set() {
         let glob = census::glob(&pattern);
-        wanted = Wanted { keys: options.sample, pattern: Some(&glob), ..wanted };
-        sampled = sampling::sample(deployment, &wanted, &options.speed, &stop)?;
+        wanted = KeyFilter { keys: options.sample, pattern: Some(&glob), ..wanted };
+        sampled = sampling::sample(deployment, &wanted, &speed, &stop)?;
         population = sampled.population;
         found = std::mem::take(&mut sampled.found);
     }
@@ -285,8 +285,8 @@ fn of_its_kind(options: &Options, deployment: &mut Deployment, key: &[u8]) -> Re
     Ok(OfItsKind { pattern, found, sampled, population })
 }
 
-/// What each choice would save and cost for its kind, and which one each goal takes. The value that was asked for is
-/// tried whatever was sampled.
+/// Savings and cost of each choice for its kind, and the choice of each goal. The requested value is tried whatever was
+/// sampled.
 fn choices(
     options: &Options,
     deployment: &mut Deployment,

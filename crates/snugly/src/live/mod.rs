@@ -1,5 +1,5 @@
-//! What there is to save in a live server, and dictionaries for it: `analyze`, `explain` and `train`, for any Valkey,
-//! Redis or snugly, alone or as a cluster.
+//! Possible savings of a live server, and dictionaries for it: `analyze`, `explain` and `train`, for any Valkey, Redis
+//! or snugly, alone or as a cluster.
 //!
 //! - [`address`], [`node`], [`deployment`]: where servers are, one of them, and all that hold the data
 //! - [`pace`], [`sampling`]: keys and values, read slowly, until there are enough or somebody stops it

@@ -12,7 +12,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A server that takes longer for an answer is taken for dead.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What commands are needed for, for people who may not call them.
+/// The purpose of commands, for people who may not call them.
 const PURPOSES: &[(&str, &str)] = &[
     ("SCAN", "to find keys"),
     ("TYPE", "to tell the types of keys apart"),
@@ -42,12 +42,12 @@ pub(crate) fn request<A: AsRef<[u8]>>(words: &[A]) -> Cmd {
     request
 }
 
-/// What INFO says, by field.
+/// The fields of INFO.
 pub(crate) type Info = HashMap<String, String>;
 
 /// A server that is connected and logged in.
 pub(crate) struct Node {
-    /// Where it is.
+    /// The address.
     pub(crate) address: Address,
     connection: Connection,
 }
@@ -103,7 +103,7 @@ impl Node {
         replied.map_err(|error| self.explain("a pipeline", &error))
     }
 
-    /// What INFO says of a section; nothing if it may not be asked.
+    /// A section of INFO; nothing if it is not allowed.
     pub(crate) fn info(&mut self, section: &str) -> Result<Option<Info>> {
         let text: Option<String> = self.ask_if_allowed(&["INFO", section])?;
         Ok(text.map(|text| {
@@ -112,7 +112,7 @@ impl Node {
         }))
     }
 
-    /// What went wrong with a command, and what to do about it.
+    /// The error of a command, and advice on the remedy.
     pub(crate) fn explain(&self, command: &str, error: &RedisError) -> anyhow::Error {
         let Node { address, .. } = self;
         let purpose = PURPOSES.iter().find(|row| row.0 == command).map_or("", |row| row.1);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::io::IsTerminal;
 use std::num::NonZeroU32;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Args;
@@ -13,7 +13,8 @@ use redis::{Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 
 use super::deployment::Deployment;
 use super::node::{Node, request, taken, told_by};
-use super::pace::{Pace, Stop};
+use super::pace::Pace;
+use crate::interrupt::Interrupt;
 
 /// Values longer than this are known by their start.
 pub(crate) const MAX_VALUE_BYTES: u64 = 64 << 10;
@@ -25,23 +26,37 @@ const MAX_BATCH: u32 = 500;
 /// Keys that SCAN only walks past, because they do not match, cost a server about so much less than one that is read.
 const WALKED_FOR_ONE_READ: u32 = 100;
 
-/// How fast servers are asked.
+/// Default time to look for keys of a pattern.
+const PATTERN_SECONDS: u32 = 30;
+
+/// The pace of requests, and their duration.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Speed {
-    /// Keys that are read for this, a second; those that do not match are passed a hundred times as fast
+    /// Keys to read per second; keys that do not match are passed a hundred times as fast
     #[arg(long, value_name = "KEYS", default_value = "1000")]
     pub(crate) rate: NonZeroU32,
+
+    /// Seconds after which the sampling ends with the keys found by then [default: no limit; 30 for the keys of one pattern]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) seconds: Option<NonZeroU32>,
 }
 
-/// What to sample.
-pub(crate) struct Wanted<'a> {
-    /// How many keys.
+impl Speed {
+    /// The same, for keys of which there may be few among many.
+    pub(crate) fn of_pattern(&self) -> Speed {
+        Speed { seconds: self.seconds.or(NonZeroU32::new(PATTERN_SECONDS)), ..*self }
+    }
+}
+
+/// The keys to sample.
+pub(crate) struct KeyFilter<'a> {
+    /// Number of keys.
     pub(crate) keys: u64,
     /// Keys that match this glob of KEYS only.
     pub(crate) pattern: Option<&'a [u8]>,
     /// Strings only; others do not count.
     pub(crate) only_strings: bool,
-    /// How much of a value is read, in bytes; longer ones are known by their start.
+    /// Bytes of a value that are read; longer ones are known by their start.
     pub(crate) value_bytes: u64,
     /// Keys that begin so are none of the application's.
     pub(crate) without: &'a [u8],
@@ -77,37 +92,42 @@ impl Stored {
     }
 }
 
-/// How sampling ended.
+/// The end of a sampling.
 #[derive(Debug)]
 pub(crate) enum Ended {
     /// All keys were looked at.
     Complete,
     /// There were enough.
     Enough,
+    /// It has taken as long as it might.
+    TimeUp { seconds: u32 },
     /// Somebody pressed Ctrl-C.
     Stopped,
     /// This happened.
     Failed(anyhow::Error),
 }
 
-/// What was sampled.
+/// The sample.
 pub(crate) struct Sampled {
     pub(crate) found: Vec<Found>,
     /// About how many keys there are like those that were found.
     pub(crate) population: u64,
     pub(crate) ended: Ended,
-    /// What could not be had, in words.
+    /// Data that could not be read, in words.
     pub(crate) notes: BTreeSet<String>,
 }
 
 impl Sampled {
-    /// What to tell of it: how many keys of how many, and why no more.
+    /// A summary: how many keys of how many, and why no more.
     pub(crate) fn summary(&self) -> String {
         let sampled = format!("{} of about {} keys", self.found.len(), self.population);
         match &self.ended {
             Ended::Complete => format!("all keys: {}", self.found.len()),
             Ended::Enough => sampled,
             Ended::Stopped => format!("{sampled}, until Ctrl-C"),
+            Ended::TimeUp { seconds } => {
+                format!("{sampled}, as there were after {seconds} seconds (--seconds)")
+            }
             Ended::Failed(error) => format!("{sampled}, until this: {error:#}"),
         }
     }
@@ -124,9 +144,9 @@ impl Sampled {
 /// Samples until there are enough keys, or somebody stops it, or a server fails.
 pub(crate) fn sample(
     deployment: &mut Deployment,
-    wanted: &Wanted<'_>,
+    wanted: &KeyFilter<'_>,
     speed: &Speed,
-    stop: &Stop,
+    stop: &Interrupt,
 ) -> Result<Sampled> {
     let mut sizes: Vec<Option<u64>> = Vec::new();
     for node in &mut deployment.nodes {
@@ -141,6 +161,7 @@ pub(crate) fn sample(
         speed,
         stop,
         pace: Pace::new(speed.rate.get()),
+        started: Instant::now(),
         bytes: 0,
         seen: HashSet::new(),
         found: Vec::new(),
@@ -163,14 +184,14 @@ pub(crate) fn sample(
     }
 }
 
-/// How many of all keys are like those that were found among the ones that were looked at.
+/// Number of all keys that are like the ones found among the keys looked at.
 fn extrapolated(found: u64, keys: u64, scans: &[Scan]) -> u64 {
     let looked_at: u64 = scans.iter().map(|scan| scan.looked_at.min(scan.keys)).sum();
     let all = u128::from(found) * u128::from(keys) / u128::from(looked_at.max(1));
     (all as u64).clamp(found, keys.max(found))
 }
 
-/// How many of the keys that SCAN walked were looked at, where only some of those that it gave were taken.
+/// Number of keys looked at of those that SCAN walked, if only some of the returned ones were taken.
 fn part_looked_at(walked: u64, taken: u64, given: u64) -> u64 {
     (walked * taken).checked_div(given).unwrap_or(walked)
 }
@@ -187,10 +208,10 @@ fn progress(keys: u64) -> ProgressBar {
     progress
 }
 
-/// How far a server has been scanned.
+/// The progress of scanning a server.
 #[derive(Default)]
 struct Scan {
-    /// How many keys it has.
+    /// Number of its keys.
     keys: u64,
     cursor: u64,
     looked_at: u64,
@@ -198,10 +219,11 @@ struct Scan {
 }
 
 struct Sampler<'a> {
-    wanted: &'a Wanted<'a>,
+    wanted: &'a KeyFilter<'a>,
     speed: &'a Speed,
-    stop: &'a Stop,
+    stop: &'a Interrupt,
     pace: Pace,
+    started: Instant,
     /// Of all values.
     bytes: usize,
     /// SCAN may give a key twice.
@@ -224,6 +246,11 @@ impl Sampler<'_> {
             }
             if self.stop.is_set() {
                 return Ended::Stopped;
+            }
+            if let Some(seconds) = self.speed.seconds.map(NonZeroU32::get)
+                && self.started.elapsed().as_secs() >= seconds.into()
+            {
+                return Ended::TimeUp { seconds };
             }
             if let Err(error) = self.step(&mut nodes[place], &mut scans[place]) {
                 return Ended::Failed(error);
@@ -372,7 +399,7 @@ fn forbids_command(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm) && is_about_a_command
 }
 
-/// How a value of this length is read.
+/// The command that reads a value of this length.
 fn reading(key: &[u8], len: u64, limit: u64) -> Cmd {
     match len > limit {
         true => request(&[b"GETRANGE", key, b"0", (limit.max(1) - 1).to_string().as_bytes()]),

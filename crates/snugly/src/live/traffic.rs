@@ -1,52 +1,23 @@
-//! Which commands are used, by the server's own account, and what a compressing client makes of them: the table of the
-//! specification says that.
+//! Commands in use, by the server's own account, and a compressing client's action for them by the command table.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Serialize;
+use snugly_commands::{Command, ValueType, command};
 
 use super::deployment::Deployment;
-use super::pace::Stop;
+use crate::interrupt::Interrupt;
 
-const TABLE: &str = include_str!("../../../../spec/commands.json");
-
-/// What the table says of commands, as far as it is asked here.
-#[derive(Deserialize)]
-struct Table {
-    reasons: BTreeMap<String, String>,
-    commands: BTreeMap<String, Row>,
-}
-
-#[derive(Deserialize)]
-struct Row {
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    #[serde(default)]
-    arguments: Value,
-    reply: Option<Value>,
-    #[serde(default)]
-    refuse: Vec<Refusal>,
-}
-
-#[derive(Deserialize)]
-struct Refusal {
-    types: Vec<String>,
-    #[serde(default)]
-    with: Vec<String>,
-    reason: String,
-}
-
-/// Commands that `analyze` calls itself and that compressing clients refuse. What earlier runs have called cannot be told
-/// from what applications call, so only calls while it looks count, which is before its own.
+/// Commands that `analyze` calls itself and that compressing clients refuse. Calls of earlier runs cannot be told from
+/// those of applications, so only calls while it looks count, which is before its own.
 pub(crate) const OWN_COMMANDS: [&str; 2] = ["STRLEN", "GETRANGE"];
 
 /// Calls of commands, by their names in capitals.
 type Calls = BTreeMap<String, u64>;
 
-/// Which commands are used.
+/// Commands in use.
 #[derive(Debug, Serialize)]
 pub(crate) struct Traffic {
     /// Over which time rates were observed, in words.
@@ -69,10 +40,10 @@ pub(crate) struct Refused {
     /// Since the server's counters were reset.
     pub(crate) calls: u64,
     /// Only with one of these options, which the server does not count; always if there are none.
-    pub(crate) with: Vec<String>,
+    pub(crate) with: &'static [&'static str],
     /// Only where `value_types` has one of these.
-    pub(crate) value_types: Vec<String>,
-    pub(crate) reason: String,
+    pub(crate) value_types: Vec<&'static str>,
+    pub(crate) reason: &'static str,
 }
 
 /// A command in use on values other than strings.
@@ -80,12 +51,16 @@ pub(crate) struct Refused {
 pub(crate) struct OptIn {
     pub(crate) command: String,
     pub(crate) calls: u64,
-    pub(crate) value_type: String,
+    pub(crate) value_type: &'static str,
 }
 
 /// Asks which commands are used: twice, `pause` apart, or once for the time since the server was started if there is no
 /// pause. Nothing if nobody may ask.
-pub(crate) fn observe(deployment: &mut Deployment, pause: Duration, stop: &Stop) -> Result<Option<Traffic>> {
+pub(crate) fn observe(
+    deployment: &mut Deployment,
+    pause: Duration,
+    stop: &Interrupt,
+) -> Result<Option<Traffic>> {
     let Some(before) = calls(deployment)? else { return Ok(None) };
     let started = Instant::now();
     stop.sleep_until(started + pause);
@@ -131,12 +106,12 @@ fn parse(name: &str, text: &str) -> Option<(String, u64)> {
 
 impl Traffic {
     fn of(all: &Calls, meanwhile: &Calls, seconds: f64, observed: String) -> Traffic {
-        let table: Table = serde_json::from_str(TABLE).expect("the specification's table can be read");
-        let rate = |is_meant: &dyn Fn(&Row) -> bool| {
-            let meant = meanwhile.iter().filter(|(name, _)| table.commands.get(*name).is_some_and(is_meant));
+        let rate = |is_meant: fn(&Command) -> bool| {
+            let meant = meanwhile.iter().filter(|(name, _)| {
+                command(name.as_bytes()).is_some_and(|command| carries_strings(command) && is_meant(command))
+            });
             meant.map(|(_, calls)| *calls).sum::<u64>() as f64 / seconds
         };
-        let of_strings = |row: &Row| row.kind.as_deref() == Some("strings");
         let used = || all.iter().filter(|(_, calls)| **calls > 0);
         let own = |name: &str| OWN_COMMANDS.contains(&name);
         let counted = |name: &String, calls: u64| {
@@ -144,14 +119,16 @@ impl Traffic {
         };
         let refused = (used().map(|(name, calls)| (name, counted(name, *calls))))
             .filter(|(_, calls)| *calls > 0)
-            .flat_map(|(name, calls)| table.refused(name, calls));
+            .flat_map(|(name, calls)| refusals(name, calls));
         let opt_in = used().filter_map(|(name, calls)| {
-            let kind = table.commands.get(name)?.kind.clone().filter(|kind| kind != "strings")?;
-            Some(OptIn { command: name.clone(), calls: *calls, value_type: kind })
+            let value_type =
+                command(name.as_bytes())?.value_type().filter(|&each| each != ValueType::Strings)?;
+            Some(OptIn { command: name.clone(), calls: *calls, value_type: value_type.name() })
         });
         Traffic {
-            writes_per_second: rate(&|row| of_strings(row) && row.writes()),
-            reads_per_second: rate(&|row| of_strings(row) && row.reads()),
+            writes_per_second: rate(Command::writes_values),
+            // Commands that give the old value back if they are asked to are counted as writes only.
+            reads_per_second: rate(Command::reads_values),
             refused: refused.collect(),
             opt_in: opt_in.collect(),
             observed,
@@ -159,35 +136,31 @@ impl Traffic {
         }
     }
 
-    /// How often a value is read for each time that it is written; once if nobody knows.
+    /// Reads of a value for each write; one if that is unknown.
     pub(crate) fn reads_for_each_write(&self) -> f64 {
         if self.writes_per_second == 0.0 { 1.0 } else { self.reads_per_second / self.writes_per_second }
     }
 }
 
-impl Table {
-    fn refused(&self, name: &str, calls: u64) -> Vec<Refused> {
-        let rules = self.commands.get(name).map_or(&[][..], |row| &row.refuse);
-        let refused = rules.iter().map(|rule| Refused {
-            command: name.to_owned(),
-            calls,
-            with: rule.with.clone(),
-            value_types: rule.types.iter().filter(|kind| *kind != "strings").cloned().collect(),
-            reason: self.reasons.get(&rule.reason).cloned().unwrap_or_else(|| rule.reason.clone()),
-        });
-        refused.collect()
-    }
+fn carries_strings(command: &Command) -> bool {
+    command.value_type() == Some(ValueType::Strings)
 }
 
-impl Row {
-    fn writes(&self) -> bool {
-        self.arguments.to_string().contains("\"value\"")
-    }
-
-    /// Commands that give the old value back if they are asked to are counted as writes only.
-    fn reads(&self) -> bool {
-        self.reply.as_ref().is_some_and(|reply| reply.get("with").is_none())
-    }
+/// When a command that is called so often is refused.
+fn refusals(name: &str, calls: u64) -> impl Iterator<Item = Refused> {
+    let rules = command(name.as_bytes()).map_or(&[][..], Command::rules);
+    rules.iter().map(move |rule| Refused {
+        command: name.to_owned(),
+        calls,
+        with: rule.with(),
+        value_types: rule
+            .types()
+            .iter()
+            .filter(|&each| each != ValueType::Strings)
+            .map(ValueType::name)
+            .collect(),
+        reason: rule.reason().text(),
+    })
 }
 
 impl Refused {
@@ -227,10 +200,7 @@ mod tests {
         let traffic =
             traffic(&[("SET", 100), ("SETEX", 50), ("GET", 900), ("MGET", 100), ("HSET", 70), ("PING", 9)]);
         assert_eq!((traffic.writes_per_second, traffic.reads_per_second), (15.0, 100.0));
-        assert_eq!(
-            traffic.opt_in,
-            [OptIn { command: "HSET".into(), calls: 70, value_type: "hashes".into() }]
-        );
+        assert_eq!(traffic.opt_in, [OptIn { command: "HSET".into(), calls: 70, value_type: "hashes" }]);
         assert!(traffic.refused.iter().all(|refused| refused.command == "SET" && !refused.with.is_empty()));
     }
 

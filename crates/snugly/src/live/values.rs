@@ -1,4 +1,4 @@
-//! What a stored string is: as the application gave it, in an envelope, or compressed by the application itself.
+//! Kinds of a stored string: as the application gave it, in an envelope, or compressed by the application itself.
 
 use snugly_codec::envelope::{self, Envelope};
 use snugly_codec::{Choice, CodecId};
@@ -6,7 +6,7 @@ use snugly_codec::{Choice, CodecId};
 use super::catalogue::Dictionaries;
 use super::sampling::Stored;
 
-/// What a stored string is.
+/// The kind of a stored string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// As the application gave it.
@@ -19,10 +19,10 @@ pub(crate) enum Shape {
     Compressed,
 }
 
-/// What was learned of a stored string.
+/// Findings about a stored string.
 pub(crate) struct Seen {
     pub(crate) shape: Shape,
-    /// What the application gave, or its start; nothing if that cannot be had.
+    /// The application's value, or its start; nothing if it cannot be read.
     pub(crate) value: Option<Vec<u8>>,
     /// The length of all that the application gave, if that is known.
     pub(crate) raw_len: Option<u64>,
@@ -95,7 +95,7 @@ mod tests {
             let Ok(choice) = Choice::new(name, None, 0) else { continue };
             let mut envelope = Vec::new();
             envelope::encode(&envelope::Options { choice, ..Default::default() }, &value, &mut envelope);
-            let codec = choice.algorithm().id();
+            let codec = choice.codec().id();
             let whole = (Shape::Envelope(codec), Some(value.len() as u64));
             assert_eq!(shape(&envelope, envelope.len()), whole);
             assert_eq!(shape(&envelope[..20], envelope.len()), whole, "its start claims the length");

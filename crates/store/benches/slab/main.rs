@@ -1,12 +1,12 @@
-//! What the slab allocator saves beside jemalloc, the program's global allocator, and what it costs. Run it with
+//! Memory savings and cost of the slab allocator beside jemalloc, the program's global allocator. Run it with
 //! `cargo bench -p snugly-store --bench slab`.
 //!
-//! - Memory: resident bytes for each key beyond its value's, with 100,000 keys of 16 bytes. Each figure is of a
-//!   process of its own. `store` is a whole store, the others only its entries with 8 bytes for the handle.
-//! - Time: nanoseconds to free one block and allocate another, the sides taking turns. `same` frees the block just
-//!   allocated; `random` frees one of 100,000, whose page is rarely in the cache.
+//! - Memory: resident bytes for each key beyond its value's, with 100,000 keys of 16 bytes. Each figure is of
+//!   a process of its own. `store` is a whole store, the others only its entries with 8 bytes for the handle.
+//! - Time: nanoseconds to free one block and allocate another, the sides taking turns. `same` frees the block
+//!   just allocated; `random` frees one of 100,000, whose page is rarely in the cache.
 
-#[path = "../../src/memory/slab/mod.rs"]
+#[path = "../../src/slab/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "the module is the store's own, which uses all of it")]
 mod slab;
 

@@ -2,6 +2,4 @@
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|bytes: &[u8]| snugly_store::parse_anything(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| snugly_store::parse_anything(bytes));

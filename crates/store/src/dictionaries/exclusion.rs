@@ -1,18 +1,19 @@
-//! Keys whose values dictionaries have nothing to do with, because no fragment of them may end up in one.
+//! Exclusion of keys: their values are never sampled nor encoded with a dictionary, so no fragment of them
+//! ends up in one.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Dictionaries;
 
-/// Which keys these are.
+/// Predicate that selects keys by their bytes.
 pub type KeyPredicate = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
 impl Dictionaries {
-    /// Leaves the values of these keys alone from now on. All samples are forgotten, since nobody knows any more which
-    /// are of such a key, and a dictionary that is in training is thrown away.
+    /// Excludes the values of these keys from now on. All samples are forgotten, since their keys are not
+    /// kept with them, and a dictionary in training is discarded.
     pub(crate) fn exclude(&self, excluded: Option<KeyPredicate>) {
-        let mut known = self.known.write();
+        let mut known = self.set.write();
         *self.excluded.write() = excluded;
         let untrained = known.without_training();
         self.watched.flushes.store(untrained.flushes(), Ordering::Release);
@@ -25,7 +26,7 @@ impl Dictionaries {
         self.review();
     }
 
-    /// Whose values these are.
+    /// Returns the predicate for the excluded keys.
     pub(crate) fn excluded(&self) -> Option<KeyPredicate> {
         self.excluded.read().clone()
     }

@@ -1,4 +1,4 @@
-//! What is known of each class of values, for people.
+//! Statistics of each class of values.
 
 use super::Dictionaries;
 
@@ -9,13 +9,13 @@ pub struct ClassStats {
     pub pattern: Vec<u8>,
     /// The length of its shortest value, in bytes; the longest is shorter than `max_len`.
     pub min_len: usize,
-    /// See `min_len`.
+    /// Upper bound of the length, exclusive; see `min_len`.
     pub max_len: usize,
-    /// About how many of its values were written since the start, or since everything was deleted.
+    /// Approximate number of its values written since the start, or since all data was deleted.
     pub seen: u64,
-    /// How many of them are kept to learn from at this moment.
+    /// Number of samples kept at this moment.
     pub samples: usize,
-    /// Bytes that these take.
+    /// Bytes of these samples.
     pub sample_bytes: usize,
     /// The number of the dictionary that new values are encoded with, if there is one.
     pub dictionary: Option<u32>,
@@ -24,7 +24,7 @@ pub struct ClassStats {
 impl Dictionaries {
     /// The classes that are told apart at this moment, by pattern and length.
     pub(crate) fn class_stats(&self) -> Vec<ClassStats> {
-        let known = self.known();
+        let known = self.set();
         let sampled = self.sampled();
         let mut stats: Vec<ClassStats> = sampled
             .classes

@@ -1,22 +1,26 @@
-//! Dictionaries: learned from the values that are written, for values that are alike.
+//! Dictionaries, trained from the values that are written, for values that are alike.
 //!
-//! What they are learned from and whether they are worth having is the business of `snugly_learning`.
+//! It knows which dictionaries a store has, and which new values are encoded with. It must not know how one
+//! is trained or whether it is worth having, which is the business of `snugly_learning`, nor which records
+//! need one.
 //!
-//! - [`known`]: the dictionaries that there are, by number for readers and by key for writers
-//! - [`tending`]: what is done about classes in the background, a step at a time
-//! - [`lists`]: the class of the nodes of lists
-//! - [`exclusion`]: keys that all of this is not for; [`inventory`]: what there is, for people
+//! - [`set`]: the dictionaries of a store, by number for readers and by key for writers
+//! - [`training`]: background work on classes, a step at a time
+//! - [`lists`]: the class of list nodes
+//! - [`exclusion`]: keys that are neither sampled nor encoded with dictionaries; [`inventory`]: statistics of
+//!   classes
 //!
-//! This file has what the store's sessions share. They see a [`Known`] that never changes, and fetch another when there
-//! is one; so neither reading nor writing takes a lock here. Records say the number of their dictionary, which is never
-//! given to another one. A version that is not used for new values any more stays as long as any record needs it: which
-//! ones that are, and encoding them anew, is for others, who know the records.
+//! This file has what the store's sessions share: an immutable [`DictionarySet`], of which they fetch the
+//! next one when it is published, so neither reading nor writing takes a lock here. Records name their
+//! dictionary by number, and a number is never reused. A version that is not used for new values any more
+//! stays as long as any record needs it; the owners of the records find out which versions these are, and
+//! re-encode them.
 
 mod exclusion;
 mod inventory;
-pub(crate) mod known;
 pub(crate) mod lists;
-pub(crate) mod tending;
+pub(crate) mod set;
+pub(crate) mod training;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -29,105 +33,72 @@ use thiserror::Error;
 
 use crate::changes::Changes;
 use crate::disk::{Disk, DiskError, StoredDictionaries};
-use crate::store::Settings;
+use crate::settings::{DictionarySettings, Settings};
 pub use exclusion::KeyPredicate;
 pub use inventory::ClassStats;
-use known::{Known, Version, drift};
 use lists::LISTS;
-pub(crate) use tending::Request;
-
-/// How dictionaries are made and kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DictionarySettings {
-    /// Whether new values are encoded with dictionaries; default true. What is encoded with one can be read in any case.
-    pub enabled: bool,
-    /// Whether new ones are learned; default true.
-    pub trains: bool,
-    /// Bytes that samples and dictionaries may take in memory, half of it each; default 32 MiB. Dictionaries that are
-    /// there stay when it becomes less, and while one takes the place of another there are both.
-    pub max_memory: usize,
-}
-
-impl Default for DictionarySettings {
-    fn default() -> Self {
-        DictionarySettings { enabled: true, trains: true, max_memory: 32 << 20 }
-    }
-}
-
-impl DictionarySettings {
-    /// Whether new ones are learned, which are used.
-    pub(crate) fn learns(&self) -> bool {
-        self.enabled && self.trains
-    }
-
-    fn samples_limit(&self) -> usize {
-        self.max_memory / 2
-    }
-
-    pub(crate) fn dictionaries_limit(&self) -> usize {
-        self.max_memory / 2
-    }
-}
+use set::{DictionarySet, Version, drift};
+pub(crate) use training::Request;
 
 /// A dictionary of a store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DictionaryStats {
-    /// Its number in the store, never given to another.
+    /// Number of the dictionary in the store, never reused.
     pub number: u32,
-    /// The ID that proves its content.
+    /// ID that proves its content.
     pub id: u32,
-    /// The keys that it is for, as a glob of KEYS.
+    /// Pattern of the keys that it is for, as a glob of KEYS.
     pub pattern: Vec<u8>,
-    /// The length of the shortest value that it is for, in bytes; the longest is shorter than `max_len`.
+    /// Length of the shortest value that it is for, in bytes; the longest is shorter than `max_len`.
     pub min_len: usize,
-    /// See `min_len`.
+    /// Upper bound of the length, exclusive; see `min_len`.
     pub max_len: usize,
-    /// Its content, in bytes.
+    /// Bytes of its content.
     pub bytes: usize,
-    /// What it takes in memory, in bytes.
+    /// Bytes that it takes in memory.
     pub memory: usize,
-    /// How many values it was trained from and measured with; 0 if it was made elsewhere.
+    /// Number of values that it was trained from and measured with; 0 if it was imported.
     pub samples: usize,
-    /// Encoded bytes for each byte of a value that it was not trained on, as they were before it; unknown if it was made
-    /// elsewhere.
+    /// Encoded bytes for each byte of a value that it was not trained on, without the dictionary; `None` if
+    /// it was imported.
     pub ratio_before: Option<f64>,
-    /// The same with it.
+    /// Encoded bytes for each byte of the same values, with the dictionary.
     pub ratio_after: Option<f64>,
-    /// The same of values that were written lately, if there were enough.
+    /// Encoded bytes for each byte of recently written values, if there were enough.
     pub ratio_now: Option<f64>,
-    /// How many records need it: those on disk, or in memory where there is no disk tier.
+    /// Number of records that need it: those on disk, or in memory where there is no disk tier.
     pub records: u64,
-    /// When it was trained, in Unix milliseconds.
+    /// Time of the training, in Unix milliseconds.
     pub trained_at: u64,
     /// Whether new values are encoded with it.
     pub active: bool,
 }
 
-/// What sampling holds at this moment.
+/// Statistics of sampling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SampleStats {
-    /// Classes of values that are told apart.
+    /// Number of classes of values that are told apart.
     pub classes: usize,
-    /// Sampled values.
+    /// Number of samples.
     pub samples: usize,
-    /// Bytes that they take.
+    /// Bytes of the samples.
     pub bytes: usize,
-    /// Trainings since the start, and how many of them gave a dictionary that was worth it.
+    /// Trainings since the start.
     pub trainings: u64,
-    /// See `trainings`.
+    /// Trainings since the start whose dictionary was worth adopting.
     pub adopted: u64,
 }
 
-/// Why a dictionary cannot be forgotten or imported.
+/// Reason why a dictionary cannot be forgotten or imported.
 #[derive(Debug, Error)]
 pub enum DictionaryError {
-    /// There is none with this number.
+    /// No dictionary has this number.
     #[error("there is no dictionary {number}")]
     Unknown {
         /// The number.
         number: u32,
     },
-    /// The bytes are no dictionary that can be used.
+    /// The bytes are not a usable dictionary.
     #[error(transparent)]
     Unusable(#[from] LoadError),
     /// No values of this length are encoded with dictionaries.
@@ -141,54 +112,54 @@ pub enum DictionaryError {
         "the pattern cannot be used: write 1 to {MAX_PATTERN_LEN} bytes, in which `*` is the end of a segment of the key (in front of `:`, `/`, `|` or `#`, or at the end) and `?`, `[` and `\\` do not occur"
     )]
     UnusablePattern,
-    /// It takes more than is left of [`DictionarySettings::max_memory`].
+    /// The dictionary takes more memory than is left of [`DictionarySettings::max_memory`].
     #[error(
         "the dictionary takes {needed} bytes in memory, and {left} are left for dictionaries: raise dictionary-memory, or forget another"
     )]
     NoRoom {
-        /// What it takes, in bytes.
+        /// Bytes that it needs.
         needed: usize,
-        /// What is left, in bytes.
+        /// Bytes that are left.
         left: usize,
     },
 }
 
-/// A store's dictionaries, and what they are learned from.
+/// A store's dictionaries, and the samples that they are trained from.
 pub(crate) struct Dictionaries {
-    known: RwLock<Arc<Known>>,
+    set: RwLock<Arc<DictionarySet>>,
     sampled: Mutex<Sampled>,
-    /// What every operation looks at: on a cache line that nothing else makes others wait for.
+    /// State that every operation reads, on a cache line that no other write invalidates.
     watched: CachePadded<Watched>,
-    /// Grows whenever records that are there are to be looked at anew.
+    /// Counter of the reasons to look at all existing records again.
     reviews: AtomicU64,
-    /// Keys that are never sampled nor encoded with a dictionary.
+    /// Predicate for keys that are never sampled nor encoded with a dictionary.
     excluded: RwLock<Option<KeyPredicate>>,
-    /// The training that somebody has asked for.
+    /// Training that was requested.
     request: Mutex<Option<Request>>,
     trainings: AtomicU64,
     adopted: AtomicU64,
 }
 
 struct Watched {
-    /// Grows with each change of what is known.
+    /// Counter of the changes of the published set.
     edition: AtomicU64,
-    /// Whether somebody tends them; without, there is nothing to sample for.
-    is_tended: AtomicBool,
-    /// How often all data was deleted.
+    /// Whether maintenance runs; without it nothing is sampled.
+    is_maintained: AtomicBool,
+    /// Number of times that all data was deleted.
     flushes: AtomicU64,
 }
 
 struct Sampled {
     classes: Classes,
-    /// How often all data had been deleted when the samples were taken.
+    /// Value of [`Watched::flushes`] when the samples were taken.
     flushes: u64,
-    /// What is decided for.
+    /// Goal that decisions are made for.
     goal: Option<Goal>,
 }
 
-/// The longest pattern that is accepted, in bytes.
+/// Longest accepted pattern, in bytes.
 const MAX_PATTERN_LEN: usize = 256;
-/// How many writes pass before one asks again, while nothing is sampled.
+/// Writes between two looks at sampling while nothing is sampled.
 const ASK_AGAIN: u32 = 1024;
 
 impl Dictionaries {
@@ -197,11 +168,11 @@ impl Dictionaries {
         let mut classes = Classes::new(limit, settings.goal.is_some(), fastrand::u64(..));
         classes.follow(limit, settings.goal.is_some(), settings.dictionaries.learns());
         Dictionaries {
-            known: RwLock::default(),
+            set: RwLock::default(),
             sampled: Mutex::new(Sampled { classes, flushes: 0, goal: settings.goal }),
             watched: CachePadded::new(Watched {
                 edition: AtomicU64::new(0),
-                is_tended: AtomicBool::new(false),
+                is_maintained: AtomicBool::new(false),
                 flushes: AtomicU64::new(0),
             }),
             reviews: AtomicU64::new(0),
@@ -212,7 +183,7 @@ impl Dictionaries {
         }
     }
 
-    /// Follows settings that have changed. For another goal everything is decided anew.
+    /// Applies changed settings. Another goal resets all decisions.
     pub(crate) fn follow(&self, settings: &Settings) {
         let mut sampled = self.sampled();
         let trains = settings.dictionaries.learns();
@@ -225,32 +196,36 @@ impl Dictionaries {
             sampled.goal = settings.goal;
             sampled.classes.look_at_all();
             drop(sampled);
-            let mut known = self.known.write();
+            let mut known = self.set.write();
             let undecided = known.with_decisions(Decisions::default());
             self.publish(&mut known, undecided);
         }
     }
 
-    /// Says whether somebody tends them.
-    pub(crate) fn set_tended(&self, is_tended: bool) {
-        self.watched.is_tended.store(is_tended, Ordering::Relaxed);
+    /// Returns whether maintenance runs.
+    pub(crate) fn is_maintained(&self) -> bool {
+        self.watched.is_maintained.load(Ordering::Relaxed)
     }
 
-    /// Which [`Dictionaries::known`] is the latest.
+    pub(crate) fn set_maintained(&self, is_maintained: bool) {
+        self.watched.is_maintained.store(is_maintained, Ordering::Relaxed);
+    }
+
+    /// Returns the number of the latest edition of [`Dictionaries::known`].
     pub(crate) fn edition(&self) -> u64 {
         self.watched.edition.load(Ordering::Acquire)
     }
 
-    pub(crate) fn known(&self) -> Arc<Known> {
-        self.known.read().clone()
+    pub(crate) fn set(&self) -> Arc<DictionarySet> {
+        self.set.read().clone()
     }
 
-    /// How often there was reason to look at all records anew.
+    /// Returns the number of times that there was reason to look at all records again.
     pub(crate) fn reviews(&self) -> u64 {
         self.reviews.load(Ordering::Acquire)
     }
 
-    /// What is sampled. Never of data that was deleted with everything: whoever comes first after that clears it.
+    /// Locks the samples, and first clears those of data that was deleted with everything.
     fn sampled(&self) -> MutexGuard<'_, Sampled> {
         let mut sampled = self.sampled.lock();
         self.clear_deleted(&mut sampled);
@@ -265,15 +240,15 @@ impl Dictionaries {
         }
     }
 
-    /// Lets the samples go if their data is gone, unless they are in use: then whoever uses them next does it.
+    /// Clears the samples if their data is gone. If they are in use, their next user clears them.
     pub(crate) fn tidy(&self) {
         if let Some(mut sampled) = self.sampled.try_lock() {
             self.clear_deleted(&mut sampled);
         }
     }
 
-    /// Puts what is known by now in the place of what was, for all sessions to follow.
-    fn publish(&self, place: &mut Arc<Known>, known: Known) {
+    /// Publishes a new set in the place of the old one.
+    fn publish(&self, place: &mut Arc<DictionarySet>, known: DictionarySet) {
         *place = Arc::new(known);
         self.watched.edition.fetch_add(1, Ordering::Release);
     }
@@ -282,14 +257,14 @@ impl Dictionaries {
         self.reviews.fetch_add(1, Ordering::Release);
     }
 
-    /// Shows a written value, which stands for so many, to those who sample; says how many of the next need not be
-    /// shown. Never waits.
+    /// Offers a written value, which stands for `stands_for` values, to sampling; returns the number of
+    /// following values that need not be offered. Never waits.
     pub(crate) fn offer(&self, key: &[u8], value: &[u8], stands_for: u64) -> u32 {
         self.show(key, |classes| classes.offer(key, value, stands_for))
     }
 
     fn show(&self, key: &[u8], offer: impl FnOnce(&mut Classes) -> u32) -> u32 {
-        if !self.watched.is_tended.load(Ordering::Relaxed) {
+        if !self.watched.is_maintained.load(Ordering::Relaxed) {
             return ASK_AGAIN;
         }
         let Some(mut sampled) = self.sampled.try_lock() else { return 0 };
@@ -297,10 +272,10 @@ impl Dictionaries {
         if self.is_excluded(key) { 0 } else { offer(&mut sampled.classes) }
     }
 
-    /// Knows the dictionaries that a store on disk has.
+    /// Loads the dictionaries of a store on disk.
     ///
     /// # Errors
-    /// [`DiskError`] if they cannot be read. One that cannot be used is left out, and told of.
+    /// [`DiskError`] if they cannot be read. An unusable one is left out and logged.
     pub(crate) fn load(&self, disk: &Disk, settings: &Settings) -> Result<(), DiskError> {
         let StoredDictionaries { rows, active, next } = disk.dictionaries()?;
         let mut versions = Vec::new();
@@ -312,36 +287,36 @@ impl Dictionaries {
             }
         }
         let mut sampled = self.sampled();
-        // What was made elsewhere is still to be compared with what can be learned here.
+        // An imported dictionary is still to be compared with what can be trained here.
         let is_settled = |version: &&Arc<Version>| active.contains(&version.number) && !version.is_imported();
         for version in versions.iter().filter(is_settled) {
             sampled.classes.settle(version.pattern.text(), version.band);
         }
         drop(sampled);
         if !versions.is_empty() {
-            // A walk over the records may have been cut off.
+            // A backfill of the records may have been cut off.
             self.review();
         }
-        self.publish(&mut self.known.write(), Known::kept(versions, &active, next));
+        self.publish(&mut self.set.write(), DictionarySet::kept(versions, &active, next));
         Ok(())
     }
 
-    /// Uses no dictionary for new values any more: all data is gone, of which `tell` tells others at the same instant. The
-    /// samples go with [`Dictionaries::tidy`].
+    /// Stops using dictionaries for new values after all data was deleted; `tell` reports that at the same
+    /// instant. The samples go with [`Dictionaries::tidy`].
     pub(crate) fn flushed(&self, tell: impl FnOnce()) {
-        let mut known = self.known.write();
+        let mut known = self.set.write();
         tell();
         let flushed = known.flushed();
         self.watched.flushes.store(flushed.flushes(), Ordering::Release);
         self.publish(&mut known, flushed);
     }
 
-    /// Has no new value encoded with this version, and those that are encoded anew.
+    /// Stops encoding new and re-encoded values with this version.
     ///
     /// # Errors
     /// [`DictionaryError::Unknown`].
     pub(crate) fn forget(&self, number: u32, changes: &Changes) -> Result<(), DictionaryError> {
-        let mut known = self.known.write();
+        let mut known = self.set.write();
         let version = known.version(number).cloned().ok_or(DictionaryError::Unknown { number })?;
         let was_active = known.is_active(number);
         if was_active {
@@ -357,10 +332,10 @@ impl Dictionaries {
         Ok(())
     }
 
-    /// Uses a dictionary that was made elsewhere, for keys of this pattern and values of about this length.
+    /// Imports a dictionary for keys of this pattern and values of about this length.
     ///
     /// # Errors
-    /// [`DictionaryError`], except that it is unknown.
+    /// [`DictionaryError`] other than [`DictionaryError::Unknown`].
     pub(crate) fn import(
         &self,
         imported: &Imported<'_>,
@@ -386,19 +361,19 @@ impl Dictionaries {
             trained_at: now,
             live: drift(None),
         };
-        let number = self.use_version(&mut self.known.write(), version, settings.dictionaries, changes)?;
-        // What can be learned here is compared with it.
+        let number = self.use_version(&mut self.set.write(), version, settings.dictionaries, changes)?;
+        // Sampling again lets what can be trained here be compared with it.
         self.sampled().classes.resample(pattern, band);
         Ok(number)
     }
 
-    /// Uses a new version, in the place of the one that its class has had; gives its number.
+    /// Activates a new version in the place of the active one of its class; returns its number.
     ///
     /// # Errors
     /// [`DictionaryError::NoRoom`].
     fn use_version(
         &self,
-        known: &mut Arc<Known>,
+        known: &mut Arc<DictionarySet>,
         version: Version,
         settings: DictionarySettings,
         changes: &Changes,
@@ -410,7 +385,7 @@ impl Dictionaries {
         }
         let version = Arc::new(Version { number: known.next(), ..version });
         let number = version.number;
-        // On its way to the disk before anybody can write a record that needs it.
+        // Queued for the disk before any record can need it.
         changes.dictionary(number, Some(&version.row()));
         let with = known.with(version);
         changes.active_dictionaries(with.active().iter().map(|version| version.number));
@@ -421,7 +396,7 @@ impl Dictionaries {
 
     /// Forgets versions that no record needs.
     pub(crate) fn drop_versions(&self, numbers: &[u32], changes: &Changes) {
-        let mut known = self.known.write();
+        let mut known = self.set.write();
         numbers.iter().for_each(|number| changes.dictionary(*number, None));
         let without = known.without(numbers);
         self.publish(&mut known, without);
@@ -439,21 +414,21 @@ impl Dictionaries {
         }
     }
 
-    /// Whether values of this length are of any class.
+    /// Returns whether values of this length belong to any class.
     pub(crate) fn wants(len: usize) -> bool {
         Band::of(len).is_some()
     }
 }
 
-/// A dictionary that was made elsewhere, and what it is for.
+/// A dictionary to import, and the values that it is for.
 pub(crate) struct Imported<'a> {
     pub(crate) content: &'a [u8],
     pub(crate) pattern: &'a [u8],
-    /// The length of a value that it is for, in bytes.
+    /// Length of a value that it is for, in bytes.
     pub(crate) len: usize,
 }
 
-/// Whether a pattern means the same here as for those who write globs, or stands for lists.
+/// Returns whether a pattern means the same here as in a glob of KEYS, or stands for lists.
 fn is_usable(pattern: &[u8]) -> bool {
     if pattern == LISTS {
         return true;

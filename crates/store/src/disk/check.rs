@@ -11,50 +11,50 @@ use super::dictionary::{self, DictionaryRow};
 use super::engine::{EngineError, Read, Table};
 use super::files::{self, DATA_FILE, OpenError, Opened};
 use super::leftover::leftover;
-use super::lists;
 use super::lookup;
 use super::pages::PageDamage;
 use super::pages::audit::{Audit, Visitor};
 use super::pages::page::Value;
 use super::pages::tree::View;
 use super::private;
-use super::row::{self, Body, Damaged, Generation, NODES, Row, RowKey};
+use super::row::{self, Body, Damaged, Generation, Misread, NODES, Row, RowKey};
 use super::state::{Contents, LoadMark, State};
 use crate::hash::{HashKey, hash};
-use crate::quicklist::stored::NodeKey;
+use crate::values::collection::{Directory, NodeKey};
 
-/// What a check found.
+/// Findings of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
     /// Keys whose rows and records are whole.
     pub keys: u64,
-    /// Of these, keys that expire.
+    /// Number of keys that expire.
     pub volatile_keys: u64,
     /// Bytes of their rows and chunks.
     pub bytes: u64,
-    /// Rows of databases that were flushed and are still to be removed; not a fault.
+    /// Rows of flushed databases that are still to be removed; not a fault.
     pub flushed_rows: u64,
-    /// Changes in the journal that the next start takes over; not a fault.
+    /// Changes in the journal that the next start applies; not a fault.
     pub journaled_changes: u64,
-    /// Whether the last record of the journal is not whole: it was torn, before its changes were answered, or is damaged.
+    /// Whether the last record of the journal is incomplete: torn before its changes were answered, or
+    /// damaged.
     pub is_journal_cut: bool,
-    /// Chunks that no row refers to: room lost until the store is compacted or the chunks' row is mended.
+    /// Chunks that no row refers to: space lost until the store is compacted or the chunks' row is repaired.
     pub orphaned_chunks: u64,
-    /// Nodes of lists that no list has: room lost.
+    /// List nodes that no list refers to: lost space.
     pub orphaned_nodes: u64,
-    /// Pages that belong to nothing: room lost until the store is compacted.
+    /// Pages that belong to nothing: space lost until the store is compacted.
     pub lost_pages: u64,
-    /// What is wrong, one line each, the first ones only.
+    /// Descriptions of the first 100 faults, one line each.
     pub faults: Vec<String>,
-    /// How many faults there are.
+    /// Number of all faults.
     pub fault_count: u64,
-    /// Bytes of the file's pages that hold something.
+    /// Bytes of the file's pages in use.
     pub used_bytes: u64,
-    /// Bytes up to the last page that was ever used.
+    /// Bytes up to the last page ever used.
     pub file_bytes: u64,
 }
 
-/// How many faults are told one by one.
+/// Most faults that are described.
 const FAULTS_TOLD: usize = 100;
 
 impl CheckReport {
@@ -66,9 +66,8 @@ impl CheckReport {
     }
 }
 
-/// Verifies every page and every row of a store, and that rows, chunks, expiries and accounting agree. Changes nothing, and
-/// can read a copy that cannot be written. `progress` is
-/// told the number of rows that were looked at.
+/// Verifies every page and every row of a store, and that rows, chunks, expiries and accounting agree.
+/// Changes nothing, and can read a read-only copy. `progress` receives the number of rows checked.
 ///
 /// # Errors
 /// [`OpenError`] if the store cannot be opened or read.
@@ -92,6 +91,7 @@ pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, Open
         }
         described => described?,
     };
+    files::missing_tables(&view).for_each(|damage| report.fault(damage.to_string()));
     let leftover =
         leftover(path, identity.hash_key, applied).map_err(|reason| files::failed(path, reason))?;
     let mut checker = Checker {
@@ -117,6 +117,10 @@ pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, Open
         checker
             .report
             .fault(format!("{} records of the journal are damaged: their changes are lost", leftover.lost));
+    }
+    if let Some(number) = leftover.unknown_change {
+        let what = format!("the journal has a change of kind {number}, which this program does not know");
+        checker.report.fault(what);
     }
     match lookup::load_mark(&view) {
         Ok(Ok(Some(LoadMark { source, is_done: false, .. }))) => {
@@ -155,8 +159,8 @@ pub fn check(path: &Path, progress: impl FnMut(u64)) -> Result<CheckReport, Open
     })
 }
 
-/// Reads a file to its end with plain reads, so that what the disk cannot read is an error: in a memory map it would be the
-/// end of the process.
+/// Reads a file to its end with plain reads, so that an unreadable sector is an error: in a memory map it
+/// would end the process.
 fn read_through(path: &Path) -> io::Result<()> {
     let mut file = fs::File::open(path)?;
     let mut buffer = vec![0; 1 << 20];
@@ -164,7 +168,7 @@ fn read_through(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Walks all pages of a store whose rows cannot be told apart.
+/// Walks all pages of a store whose rows cannot be read.
 fn pages(view: &View<'_>, report: &mut CheckReport) {
     let mut audit = Audit::new(view);
     let mut visitor = PageFaults(report);
@@ -188,7 +192,7 @@ impl Visitor<'_> for PageFaults<'_> {
     }
 }
 
-/// The rows of a table, which the checker is shown.
+/// Visitor of the rows of a table.
 struct Rows<'c, 'a, P> {
     checker: &'c mut Checker<P>,
     view: &'c View<'a>,
@@ -218,21 +222,21 @@ struct Checker<P> {
     dead: HashSet<Generation>,
     hash_key: HashKey,
     chunks_in_use: HashSet<u64>,
-    /// Nodes that directories name, and those that there are.
+    /// Nodes that directories name, and nodes that exist.
     nodes_in_use: HashSet<NodeKey>,
     nodes: HashSet<NodeKey>,
-    /// Rows with an expiry, dead generations included, and rows that say when one expires.
+    /// Rows with an expiry, dead generations included, and rows of the table of expiries.
     expiring: u64,
     expiries: u64,
     dictionary_uses: BTreeMap<u32, u64>,
-    /// Dictionaries that are whole.
+    /// Numbers of the dictionaries that are whole.
     dictionaries: HashSet<u32>,
     progress: P,
     seen: u64,
 }
 
 impl<P: FnMut(u64)> Checker<P> {
-    /// Walks all pages, and looks at every row on the way.
+    /// Walks all pages, and checks every row on the way.
     fn pages(&mut self, view: &View<'_>) {
         let mut audit = Audit::new(view);
         audit.walk(&view.meta().main, &mut PageFaults(&mut self.report));
@@ -266,22 +270,28 @@ impl<P: FnMut(u64)> Checker<P> {
         };
         let mut len = bytes.len() as u64;
         let mut long_key = None;
-        let record = match &row.body {
-            Body::Inline(record) => row::verify_record(record),
+        let directory = match &row.body {
+            Body::Inline(record) => row.directory(record),
             Body::Chunked(chunks) => {
                 self.chunks_in_use.insert(chunks.id);
                 len += chunks.len;
                 let joined = lookup::pieces(reader, chunks)?.map(|pieces| pieces.concat());
-                joined.and_then(|joined| {
+                joined.map_err(Misread::from).and_then(|joined| {
                     let (key, record) = row::verify_chunked(&row, chunks, &joined)?;
                     long_key = key.map(<[u8]>::to_vec);
-                    row::verify_record(record)
+                    row.directory(record)
                 })
             }
         };
-        if record == Err(Damaged) {
-            self.report.fault(format!("the record of {name} is damaged"));
-            return Ok(());
+        match directory {
+            Ok(directory) => {
+                self.nodes_in_use.extend(directory.as_ref().map(Directory::node_keys).unwrap_or_default());
+            }
+            Err(Misread::UnknownKind(unknown)) => self.report.fault(format!("{name} has {unknown}")),
+            Err(Misread::Damaged) => {
+                self.report.fault(format!("the record of {name} is damaged"));
+                return Ok(());
+            }
         }
         let key = row.key.or(long_key.as_deref()).unwrap_or_default();
         if hash(self.hash_key, key) != row_key.hash() {
@@ -292,12 +302,6 @@ impl<P: FnMut(u64)> Checker<P> {
             self.expiring += 1;
             if reader.get(Table::Expiries, &row_key.expiry_key(at))?.is_none() {
                 self.report.fault(format!("{name} expires, and no expiry says so"));
-            }
-        }
-        if row.is_list {
-            match lists::directory(reader, &row)? {
-                Some(directory) => self.nodes_in_use.extend(directory.node_keys()),
-                None => self.report.fault(format!("the directory of the list of {name} is damaged")),
             }
         }
         if row_key.generation() == NODES {
@@ -320,7 +324,8 @@ impl<P: FnMut(u64)> Checker<P> {
         Ok(())
     }
 
-    /// Those that are missing are faults of their lists, and those that no list has are room lost.
+    /// Compares nodes with directories: a missing node is a fault of its list, one that no list has is lost
+    /// space.
     fn nodes(&mut self) {
         let missing = self.nodes_in_use.difference(&self.nodes).count();
         if missing > 0 {
@@ -337,7 +342,7 @@ impl<P: FnMut(u64)> Checker<P> {
     fn dictionary(&mut self, key: &[u8], bytes: &[u8]) {
         let row = dictionary::parse_key(key).and_then(|number| DictionaryRow::parse(number, bytes));
         match row.map(|row| (row.number, Dictionary::load(row.content))) {
-            // A build without zstd can tell no more than that the row is whole.
+            // A build without zstd can only tell that the row is whole.
             Ok((number, Ok(_) | Err(LoadError::NotBuiltIn))) => drop(self.dictionaries.insert(number)),
             _ => self.report.fault(format!("the dictionary {} is damaged", key.escape_ascii())),
         }
@@ -365,13 +370,14 @@ impl<P: FnMut(u64)> Checker<P> {
     }
 }
 
-/// What is to take the data file's place.
+/// Name of the copy that replaces the data file.
 const COPY_FILE: &str = "data.mdb.compact";
 
-/// Rewrites a store without gaps; gives the file's length in bytes before and after.
+/// Rewrites a store without gaps; returns the file's length in bytes before and after.
 ///
 /// # Errors
-/// [`OpenError`] if the store cannot be opened, or there is no room for the copy; the store is then as it was.
+/// [`OpenError`] if the store cannot be opened, or there is no space for the copy; the store is then
+/// unchanged.
 pub fn compact(path: &Path) -> Result<(u64, u64), OpenError> {
     refuse_damage(path)?;
     let Opened { engine, lock, .. } = files::open_engine(path)?;
@@ -379,7 +385,7 @@ pub fn compact(path: &Path) -> Result<(u64, u64), OpenError> {
     let failed = |reason: io::Error| OpenError::Io { path: copy.clone(), reason };
     let before = allocated(&data).map_err(failed)?;
     let mut file = private::open(path, COPY_FILE).map_err(failed)?;
-    // Of a copy that was not finished something may be there.
+    // Part of an unfinished copy may be there.
     file.set_len(0).map_err(failed)?;
     let written = engine.compact_to(&mut file);
     engine.close();
@@ -394,14 +400,14 @@ pub fn compact(path: &Path) -> Result<(u64, u64), OpenError> {
         Err(error) => Err(files::engine_failed(path)(error)),
     };
     if result.is_err() {
-        // The copy is of no use; what went wrong is told already.
+        // The copy is useless; the cause is reported already.
         let _ = fs::remove_file(&copy);
     }
     drop(lock);
     Ok((before, result?))
 }
 
-/// Refuses a store with damaged pages, of which the engine might die.
+/// Refuses a store with damaged pages, which might crash the engine.
 fn refuse_damage(path: &Path) -> Result<(), OpenError> {
     let store = files::open_offline(path)?;
     let mut report = CheckReport::default();
@@ -415,7 +421,7 @@ fn refuse_damage(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Bytes that a file takes on the disk.
+/// Returns the bytes allocated to a file on the disk.
 fn allocated(path: &Path) -> io::Result<u64> {
     let metadata = fs::metadata(path)?;
     #[cfg(unix)]

@@ -3,23 +3,23 @@
 use super::row::Damaged;
 use super::state::{Reader, seal, unseal};
 
-/// One dictionary, as it is on disk.
+/// A dictionary as stored on disk.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DictionaryRow {
     pub(crate) number: u32,
-    /// The length of the shortest value that it is for.
+    /// Length of the shortest value that it is for, in bytes.
     pub(crate) min_len: u32,
-    /// In Unix milliseconds.
+    /// Time of the training, in Unix milliseconds.
     pub(crate) trained_at: u64,
     pub(crate) samples: u32,
-    /// As measured when it was trained, if it was measured.
+    /// Ratios measured at the training, if they were.
     pub(crate) ratio_before: Option<f64>,
     pub(crate) ratio_after: Option<f64>,
     pub(crate) pattern: Vec<u8>,
     pub(crate) content: Vec<u8>,
 }
 
-/// The row's key: the number, big-endian.
+/// Returns the row's key: the number, big-endian.
 pub(crate) fn key(number: u32) -> [u8; 4] {
     number.to_be_bytes()
 }
@@ -28,7 +28,7 @@ pub(crate) fn parse_key(bytes: &[u8]) -> Result<u32, Damaged> {
     bytes.try_into().map(u32::from_be_bytes).map_err(|_| Damaged)
 }
 
-/// The ratio that was not measured, which is not a number.
+/// Bits of a ratio that was not measured: a NaN.
 const UNMEASURED: u64 = 0x7ff8_0000_0000_0000;
 
 impl DictionaryRow {
@@ -46,7 +46,7 @@ impl DictionaryRow {
         seal(bytes)
     }
 
-    /// Reads a row and verifies its checksum, and that it is the row of this number.
+    /// Parses a row, and verifies its checksum and that it belongs to this number.
     pub(crate) fn parse(number: u32, bytes: &[u8]) -> Result<DictionaryRow, Damaged> {
         let mut reader = Reader(unseal(bytes)?);
         let ratio = |bits| match f64::from_bits(bits) {
@@ -91,7 +91,7 @@ mod tests {
             content: Vec::new(),
         };
         let mut bytes = unseal(&row.encode()).expect("it is sealed").to_vec();
-        // Behind number, length, time and samples.
+        // Offset behind number, length, time and samples.
         bytes[20] ^= 1;
         assert_eq!(DictionaryRow::parse(1, &seal(bytes)), Err(Damaged));
     }

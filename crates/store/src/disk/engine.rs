@@ -1,7 +1,8 @@
-//! What the disk tier asks of a storage engine: ordered tables of byte strings, snapshots, and atomic commits.
+//! The storage engine interface of the disk tier: ordered tables of byte strings, snapshots, and atomic
+//! commits.
 //!
-//! Everything that makes a store of it (rows, chunks, generations, accounting) is written against this trait, so that
-//! another engine could take LMDB's place.
+//! Everything above it (rows, chunks, generations, accounting) is written against these traits, so that
+//! another engine could replace LMDB.
 
 use std::io;
 
@@ -9,24 +10,28 @@ use thiserror::Error;
 
 use super::pages::PageDamage;
 
-/// The tables of a store. FORMAT.md says what is in them.
+/// Tables of a store, specified in FORMAT.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Table {
     /// Identity and state of the store.
     Meta,
-    /// One row a key.
+    /// One row per key.
     Entries,
-    /// Records that are too long for a row.
+    /// Chunks of records that are too long for a row.
     Chunks,
-    /// When keys expire, in order.
+    /// Expiries of keys, in order.
     Expiries,
-    /// What records are encoded with.
+    /// Dictionaries that records are encoded with.
     Dictionaries,
 }
 
 impl Table {
     pub(crate) const ALL: [Table; 5] =
         [Table::Meta, Table::Entries, Table::Chunks, Table::Expiries, Table::Dictionaries];
+
+    /// Tables that every store has since its first commit, in every version of the format.
+    pub(crate) const OF_EVERY_STORE: [Table; 4] =
+        [Table::Meta, Table::Entries, Table::Chunks, Table::Expiries];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -39,7 +44,7 @@ impl Table {
     }
 }
 
-/// Why the engine could not do what it was asked.
+/// Failure of the engine.
 #[derive(Debug, Error)]
 pub(crate) enum EngineError {
     /// The file system or the file's budget has no room.
@@ -51,25 +56,25 @@ pub(crate) enum EngineError {
     /// A page of the file is not what was written.
     #[error("{0}; stop the server and let `snugly repair` make a store of what can be read")]
     Damaged(#[from] PageDamage),
-    /// The engine was used wrongly, or has found damage that was not noticed before.
+    /// The engine was misused, or found damage that was not noticed before.
     #[error("the storage engine failed: {0}")]
     Engine(String),
 }
 
-/// What the file takes, in bytes.
+/// Space that the file takes, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// In pages that hold something.
+    /// Bytes of pages in use.
     pub(crate) used: u64,
-    /// Up to the last page that was ever used: what the file can be at most by now.
+    /// Bytes up to the last page ever used: an upper bound of the file's length.
     pub(crate) file: u64,
 }
 
-/// Reading from one state of all tables.
+/// Read access to one state of all tables.
 pub(crate) trait Read {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<&[u8]>, EngineError>;
 
-    /// Shows rows in the order of their keys, from `from` on, until `show` says false.
+    /// Passes rows to `show` in the order of their keys, from `from` on, until it returns false.
     fn scan<'t>(
         &'t self,
         table: Table,
@@ -84,14 +89,14 @@ pub(crate) trait Read {
 pub(crate) trait Write: Read {
     fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<(), EngineError>;
 
-    /// As [`Write::put`], of a key behind all others of the table.
+    /// Like [`Write::put`], for a key behind all others of the table.
     fn append(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<(), EngineError>;
 
-    /// Says whether there was such a row.
+    /// Deletes a row; returns whether it existed.
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<bool, EngineError>;
 
-    /// Makes the changes visible to new snapshots, and as durable as the engine was opened to be. Without it they are
-    /// forgotten.
+    /// Makes the changes visible to new snapshots, and as durable as the engine was opened to be. Without it
+    /// they are discarded.
     fn commit(self) -> Result<(), EngineError>;
 }
 
@@ -100,18 +105,19 @@ pub(crate) trait Engine: Send + Sync + 'static {
     type Snapshot<'a>: Read;
     type Transaction<'a>: Write;
 
-    /// A snapshot of what is committed, to be dropped soon: pages that it sees cannot be used again.
+    /// Returns a snapshot of what is committed. Drop it soon: its pages cannot be reused meanwhile.
     fn read(&self) -> Result<Self::Snapshot<'_>, EngineError>;
 
-    /// Takes room on the disk for a transaction that will write about so many bytes, so that it finds some.
+    /// Reserves disk space for a transaction that will write about this many bytes.
     fn prepare(&self, bytes: u64) -> Result<(), EngineError>;
 
-    /// A transaction that will write about so many bytes, or none and only remove, which is possible on a full disk.
+    /// Begins a transaction that will write about this many bytes; with 0 it only removes, which is possible
+    /// on a full disk.
     fn write(&self, bytes: u64) -> Result<Self::Transaction<'_>, EngineError>;
 
-    /// Tells the system that these bytes of a snapshot will be read now, so that it fetches them together.
+    /// Advises the system to fetch these bytes of a snapshot together, as they are read next.
     fn will_need(&self, bytes: &[u8]);
 
-    /// Makes everything that was committed durable.
+    /// Makes all commits durable.
     fn sync(&self) -> Result<(), EngineError>;
 }

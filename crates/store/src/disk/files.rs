@@ -1,8 +1,8 @@
-//! Opening a store: what is refused before the engine maps a file, because the engine would die of it or take it for
-//! new, and making a new one so that a crash leaves none that is half made.
+//! Opening and creating a store: files that the engine would crash on or take for new are refused before it
+//! maps them, and creation is atomic, so that a crash leaves no half-made store.
 //!
-//! A store is a folder with `data.mdb` (LMDB's file), `lock.mdb` (LMDB's table of readers), `snugly.lock` (held while
-//! the store is open), and perhaps a journal (see [`super::journal`]).
+//! A store is a folder with `data.mdb` (LMDB's file), `lock.mdb` (LMDB's table of readers), `snugly.lock`
+//! (held while the store is open), and perhaps a journal (see [`super::journal`]).
 
 use std::collections::hash_map::RandomState;
 use std::fs::{self, File, TryLockError};
@@ -29,20 +29,20 @@ use super::{Durability, MIN_MAX_DISK, PAGE_BYTES, Storage};
 
 pub(super) const DATA_FILE: &str = "data.mdb";
 const LOCK_FILE: &str = "snugly.lock";
-/// The folder in which a new store is made.
+/// Subfolder in which a new store is made.
 const NEW_FOLDER: &str = "new";
 /// Address space for a store without a limit.
 const UNLIMITED_MAP: usize = 1 << 40;
 
-/// Why a store could not be opened. It is as it was.
+/// Reason why a store could not be opened. The store is unchanged.
 #[derive(Debug, Error)]
 pub enum OpenError {
-    /// The system refused something.
+    /// The system refused access.
     #[error("cannot open the store {path}: {reason}{advice}", path = path.display(), advice = advice(reason))]
     Io {
         /// The store's folder, or a file in it.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         reason: io::Error,
     },
     /// The path is a file.
@@ -74,7 +74,7 @@ pub enum OpenError {
     Foreign {
         /// The data file.
         path: PathBuf,
-        /// What was found.
+        /// Description of what was found.
         detail: String,
     },
     /// The data file ends too early.
@@ -85,9 +85,9 @@ pub enum OpenError {
     Truncated {
         /// The data file.
         path: PathBuf,
-        /// Its length in bytes.
+        /// Length of the file in bytes.
         actual: u64,
-        /// The least that it should have.
+        /// Least length that it should have, in bytes.
         expected: u64,
     },
     /// Another version of the format.
@@ -98,34 +98,45 @@ pub enum OpenError {
     Version {
         /// The folder.
         path: PathBuf,
-        /// The store's version.
+        /// Version of the store.
         found: u32,
-        /// This program's version.
+        /// Version that this program knows.
         known: u32,
+    },
+    /// The journal has a change that this program does not know.
+    #[error(
+        "the journal of the store {path} has a change of kind {found}, which this program does not know: use the program that wrote it",
+        path = path.display()
+    )]
+    UnknownChange {
+        /// The folder.
+        path: PathBuf,
+        /// Number of the change.
+        found: u8,
     },
     /// The store's own records do not add up.
     #[error("the store {path} is damaged: {detail}; let `snugly repair` make a store of what can be read, or move it away to begin anew", path = path.display())]
     Damaged {
         /// The folder.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the damage.
         detail: String,
     },
     /// The budget is too small to work in.
     #[error("max-disk is {given} bytes, and a store needs at least {least}")]
     TooSmall {
-        /// The budget in bytes.
+        /// Budget, in bytes.
         given: u64,
-        /// The least in bytes.
+        /// Least possible budget, in bytes.
         least: u64,
     },
-    /// The disk has no room for the store, or what is there cannot be opened without some.
+    /// The disk has no space for the store, or an existing one cannot be opened without some.
     #[error("there is no room on the disk for the store {path}: free some, or choose another path", path = path.display())]
     NoSpace {
         /// The folder.
         path: PathBuf,
     },
-    /// The budget is smaller than what is there.
+    /// The budget is smaller than the existing store.
     #[error(
         "max-disk is {given} bytes, and the store {path} takes more: give at least {least}, or make its file smaller first with `snugly compact`",
         path = path.display()
@@ -133,9 +144,9 @@ pub enum OpenError {
     Larger {
         /// The folder.
         path: PathBuf,
-        /// The budget in bytes.
+        /// Budget, in bytes.
         given: u64,
-        /// The least in bytes.
+        /// Least possible budget, in bytes.
         least: u64,
     },
     /// The system refused a thread.
@@ -143,7 +154,7 @@ pub enum OpenError {
     NoThread {
         /// The folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         reason: io::Error,
     },
     /// The engine failed.
@@ -151,28 +162,28 @@ pub enum OpenError {
     Engine {
         /// The folder.
         path: PathBuf,
-        /// What the engine said.
+        /// Error of the engine.
         reason: String,
     },
 }
 
-/// What to do when the system refuses a file.
+/// Returns advice for a file that the system refuses.
 fn advice(reason: &io::Error) -> &'static str {
     if is_refusal(reason) { "; a store must be writable: change that, or choose another path" } else { "" }
 }
 
-/// A store that is open.
+/// An open store.
 pub(super) struct Opened {
     pub(super) engine: Lmdb,
     pub(super) identity: Identity,
     pub(super) state: State,
-    /// The last record of the journal that is committed.
+    /// Number of the journal's last committed record.
     pub(super) applied: u64,
-    /// Keeps other processes out.
+    /// Lock that keeps other processes out.
     pub(super) lock: Lock,
 }
 
-/// Makes an error about a store of one from its engine.
+/// Converts an error of the engine to one about the store.
 pub(super) fn engine_failed(folder: &Path) -> impl Fn(EngineError) -> OpenError {
     let path = folder.to_owned();
     move |error| match error {
@@ -183,7 +194,7 @@ pub(super) fn engine_failed(folder: &Path) -> impl Fn(EngineError) -> OpenError 
     }
 }
 
-/// Opens the store, or makes one where there is none.
+/// Opens the store, or creates one.
 pub(super) fn open(storage: &Storage, databases: usize) -> Result<Opened, OpenError> {
     if storage.max_disk != 0 && storage.max_disk < MIN_MAX_DISK {
         return Err(OpenError::TooSmall { given: storage.max_disk, least: MIN_MAX_DISK });
@@ -203,33 +214,32 @@ pub(super) fn open(storage: &Storage, databases: usize) -> Result<Opened, OpenEr
     upgrade(folder, open_existing(folder, storage, lock)?)
 }
 
-/// A store that no server has open, and that is read without the engine.
+/// A store that no server has open, read without the engine.
 pub(super) struct Offline {
     pub(super) pages: Pages,
-    /// The meta pages that are whole, the newest first: at least one.
+    /// Meta pages that are whole, the newest first; at least one.
     pub(super) metas: Vec<Meta>,
-    /// What is wrong with the other one.
+    /// Damage of the other meta page.
     pub(super) damage: Option<PageDamage>,
     _lock: Lock,
 }
 
 impl Offline {
-    /// What the last commit left, or the one before if the last one's meta page is damaged.
+    /// Returns the state of the last commit, or of the one before if the last one's meta page is damaged.
     pub(super) fn view(&self) -> View<'_> {
         View::of(&self.pages, self.metas[0])
     }
 }
 
-/// Opens a store that must be there for reading. It may be a copy that cannot be written.
+/// Opens an existing store for reading. It may be a read-only copy, and is not changed: a missing or
+/// unreadable lock file is not needed beside the data's own lock.
 pub(super) fn open_offline(folder: &Path) -> Result<Offline, OpenError> {
     let data = folder.join(DATA_FILE);
     if !data.is_file() {
         return Err(failed(&data, io::ErrorKind::NotFound.into()));
     }
-    let lock = match lock(folder) {
-        Err(OpenError::Io { reason, .. }) if is_refusal(&reason) => None,
-        lock => Some(lock?),
-    };
+    let path = folder.join(LOCK_FILE);
+    let lock = File::open(&path).ok().map(|file| locked(file, folder, &path)).transpose()?;
     let file = File::open(&data).map_err(|reason| failed(&data, reason))?;
     let lock = Lock { _folder: lock, _data: locked(file, folder, &data)? };
     let pages = MetaPages::read(&data)?;
@@ -240,7 +250,7 @@ pub(super) fn open_offline(folder: &Path) -> Result<Offline, OpenError> {
     }
 }
 
-/// Opens a store that must be there, and is whole, for [`super::check::compact`].
+/// Opens an existing store that is whole, for [`super::check::compact`].
 pub(super) fn open_engine(folder: &Path) -> Result<Opened, OpenError> {
     let lock = lock(folder)?;
     open_existing(folder, &Storage::new(folder), lock)
@@ -250,7 +260,7 @@ fn is_refusal(reason: &io::Error) -> bool {
     matches!(reason.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied)
 }
 
-/// Brings a store of the version before to this one, of which it has nothing yet.
+/// Upgrades a store from the previous version, of which it has nothing yet.
 fn upgrade(folder: &Path, opened: Opened) -> Result<Opened, OpenError> {
     if opened.identity.version == FORMAT_VERSION {
         return Ok(opened);
@@ -265,7 +275,7 @@ fn upgrade(folder: &Path, opened: Opened) -> Result<Opened, OpenError> {
     Ok(Opened { identity, ..opened })
 }
 
-/// Whether there is nothing in the folder, or only what an earlier attempt to make a store left.
+/// Returns whether the folder is empty, or has only the remains of an earlier attempt to create a store.
 fn is_vacant(folder: &Path) -> Result<bool, OpenError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -283,9 +293,9 @@ fn is_vacant(folder: &Path) -> Result<bool, OpenError> {
     if is_empty { Ok(true) } else { Err(OpenError::NotAStore { path: folder.to_owned() }) }
 }
 
-/// What keeps other processes from a store: its lock file, and the data itself, since a lock file may be removed.
+/// Lock against other processes: on the lock file, and on the data itself, since a lock file may be removed.
 pub(super) struct Lock {
-    /// None where it cannot be made, in a copy that is read only.
+    /// `None` where a store is only read and its lock file is missing or unreadable.
     _folder: Option<File>,
     _data: File,
 }
@@ -304,7 +314,7 @@ fn locked(file: File, folder: &Path, path: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// Makes a store beside its place and moves it there, so that it is whole or not there.
+/// Creates a store beside its place and moves it there, so that it is whole or absent.
 fn create(folder: &Path, databases: usize) -> Result<(), OpenError> {
     let new = folder.join(NEW_FOLDER);
     match fs::remove_dir_all(&new) {
@@ -334,6 +344,7 @@ fn create_in(folder: &Path, new: &Path, databases: usize) -> Result<(), OpenErro
     written?;
     let data = folder.join(DATA_FILE);
     fs::rename(new.join(DATA_FILE), &data).map_err(|reason| failed(&data, reason))?;
+    private::give(&data, folder).map_err(|reason| failed(&data, reason))?;
     sync_folder(folder).map_err(|reason| failed(folder, reason))
 }
 
@@ -358,7 +369,7 @@ fn open_existing(folder: &Path, storage: &Storage, lock: File) -> Result<Opened,
     let mut engine = unsafe { Lmdb::open(folder, options) }.map_err(engine_failed(folder))?;
     if budget > 0 {
         let usage = engine.read().and_then(|snapshot| snapshot.usage()).map_err(engine_failed(folder))?;
-        fit(storage, usage)?;
+        // The journal's changes are applied even if the store is refused afterwards.
         engine.grow(usage.used + slack(storage)).map_err(engine_failed(folder))?;
     }
     private::restrict(folder, lmdb::LOCK_FILE).map_err(|reason| failed(folder, reason))?;
@@ -368,7 +379,7 @@ fn open_existing(folder: &Path, storage: &Storage, lock: File) -> Result<Opened,
     Ok(Opened { engine, identity, state, applied, lock })
 }
 
-/// What a store says of itself: its identity, its state, and the last record of the journal that is committed.
+/// Reads a store's identity, its state, and the number of the journal's last committed record.
 pub(super) fn described(folder: &Path, reader: &impl Read) -> Result<(Identity, State, u64), OpenError> {
     let damaged = |detail: &str| damaged(folder, detail);
     let identity = reader.get(Table::Meta, IDENTITY_KEY).map_err(engine_failed(folder))?;
@@ -393,17 +404,19 @@ pub(super) fn described(folder: &Path, reader: &impl Read) -> Result<(Identity, 
     Ok((identity, state, applied))
 }
 
-/// Bytes that the engine's file may take beyond its budget, in a store that was filled under a larger one: without free
-/// pages, nothing could be removed from it.
+/// Returns the bytes that the engine's file may take beyond its budget, in a store filled under a larger one:
+/// without free pages nothing could be removed from it.
 fn slack(storage: &Storage) -> u64 {
     super::reserve(storage.max_disk) / 2 / PAGE_BYTES as u64 * PAGE_BYTES as u64
 }
 
-/// Refuses a budget that what is there does not fit. What fits once does so for good, for with the slack the file
-/// becomes no longer than is taken here.
-fn fit(storage: &Storage, usage: Usage) -> Result<(), OpenError> {
+/// Refuses a budget that is too small for the existing data and the changes of the journal. A budget that
+/// fits keeps fitting: with the slack the file grows no longer than is counted here, and values that would
+/// need more are refused.
+pub(super) fn fit(storage: &Storage, usage: Usage) -> Result<(), OpenError> {
     let fits = |storage: &Storage| {
-        usage.used <= storage.engine_bytes() && usage.file <= storage.engine_bytes() + slack(storage)
+        storage.max_disk == 0
+            || usage.used <= storage.engine_bytes() && usage.file <= storage.engine_bytes() + slack(storage)
     };
     if fits(storage) {
         return Ok(());
@@ -419,7 +432,7 @@ fn fit(storage: &Storage, usage: Usage) -> Result<(), OpenError> {
     Err(OpenError::Larger { path: storage.path.clone(), given: storage.max_disk, least: high })
 }
 
-/// The beginnings of LMDB's two meta pages, and how long the file is that they are of.
+/// Beginnings of LMDB's two meta pages, and the length of their file.
 struct MetaPages {
     first: [u8; META_LEN],
     second: [u8; META_LEN],
@@ -427,7 +440,7 @@ struct MetaPages {
 }
 
 impl MetaPages {
-    /// Reads them with plain reads: LMDB itself would take an empty file for new.
+    /// Reads the meta pages with plain reads: LMDB itself would take an empty file for new.
     fn read(path: &Path) -> Result<MetaPages, OpenError> {
         let refused = |reason| failed(path, reason);
         let mut file = File::open(path).map_err(refused)?;
@@ -438,7 +451,7 @@ impl MetaPages {
         let foreign = |detail: &str| OpenError::Foreign { path: path.to_owned(), detail: detail.into() };
         let mut pages = MetaPages { first: [0; META_LEN], second: [0; META_LEN], file_bytes };
         file.read_exact(&mut pages.first).map_err(|_| foreign("it is too short"))?;
-        // If the first page does not tell how long it is, it has most likely the usual length.
+        // A damaged first page that does not tell its length most likely has the usual one.
         let page_bytes = Meta::parse(0, &pages.first).map_or(PAGE_BYTES, |meta| meta.page_bytes) as u64;
         if file_bytes < 2 * page_bytes {
             return Err(match meta::foreign(&pages.first) {
@@ -464,8 +477,8 @@ impl MetaPages {
     }
 }
 
-/// Refuses a file that LMDB would die of: with a damaged meta page, or that ends before its last page. Gives the meta page in
-/// force.
+/// Refuses a file that would crash LMDB: with a damaged meta page, or truncated before its last page. Returns
+/// the meta page in force.
 fn verify_file(path: &Path) -> Result<Meta, OpenError> {
     let folder = path.parent().unwrap_or(path);
     let pages = MetaPages::read(path)?;
@@ -478,14 +491,17 @@ fn verify_file(path: &Path) -> Result<Meta, OpenError> {
     }
 }
 
-/// Walks the trees that LMDB looks at when it opens a file or takes pages from it: that of the tables, and that of the
-/// pages that can be used again. How long that takes does not depend on how much is stored.
+/// Walks the trees that LMDB reads when it opens a file or allocates pages: that of the tables, and that of
+/// the free pages. The time does not depend on how much is stored.
 fn verify_core(path: &Path) -> Result<(), OpenError> {
     let folder = path.parent().unwrap_or(path);
     let damaged = |damage: PageDamage| damaged(folder, &damage.to_string());
     let meta = verify_file(path)?;
     let pages = map(path, &[meta])?;
     let view = View::of(&pages, meta);
+    // Before LMDB creates tables that it does not find.
+    described(folder, &view)?;
+    missing_tables(&view).next().map_or(Ok(()), |damage| Err(damaged(damage)))?;
     let mut audit = Audit::new(&view);
     let mut first = FirstDamage(None);
     audit.walk(&view.meta().main, &mut first);
@@ -493,12 +509,29 @@ fn verify_core(path: &Path) -> Result<(), OpenError> {
     first.0.map_or(Ok(()), |damage| Err(damaged(damage)))
 }
 
+/// Returns damage for each missing table that every store has: the page of their names is damaged.
+pub(super) fn missing_tables(view: &View<'_>) -> impl Iterator<Item = PageDamage> {
+    let what = |table| match table {
+        Table::Meta => "the table of the store's identity is missing",
+        Table::Entries => "the table of all rows is missing",
+        Table::Chunks => "the table of long values is missing",
+        Table::Expiries => "the table of expiries is missing",
+        Table::Dictionaries => "the table of dictionaries is missing",
+    };
+    let page = view.meta().main.root.unwrap_or_default();
+    Table::OF_EVERY_STORE.into_iter().filter_map(move |table| match view.existing_table(table.name()) {
+        Ok(Some(_)) => None,
+        Ok(None) => Some(PageDamage { page, what: what(table) }),
+        Err(damage) => Some(damage),
+    })
+}
+
 /// Maps a store's file for reading; the caller has its lock.
 fn map(path: &Path, metas: &[Meta]) -> Result<Pages, OpenError> {
     let open = || {
         let file = File::open(path)?;
         let len = file.metadata()?.len() as usize;
-        // SAFETY: the store's lock keeps those who write from the file, which has all that is mapped.
+        // SAFETY: the store's lock keeps writers from the file, which has all that is mapped.
         unsafe { Pages::map(&file, len, metas) }
     };
     open().map_err(|reason| failed(path, reason))

@@ -1,20 +1,21 @@
-//! What the fuzzer calls: any bytes taken for what a store holds, behind checksums that are right, since a wrong one is
-//! the end of every parser.
+//! Entry points of the fuzzer: any bytes are parsed as stored data, with correct checksums, since a wrong one
+//! stops every parser.
 
 use super::dictionary::DictionaryRow;
 use super::journal;
 use super::row::{self, Body, Row, RowKey};
 use super::state::{self, Identity, State};
-use crate::quicklist::stored::Directory;
+use crate::values::quicklist::stored::Directory;
 
-/// Takes the bytes for a row, its chunks, an identity and a state. What a parser accepts must be what it was given.
+/// Parses the bytes as a row, its chunks, an identity and a state. Accepted input must encode to the same
+/// bytes.
 pub fn parse_anything(bytes: &[u8]) {
     let row_key = RowKey::new(1, 2, 3);
     let sealed = row::with_checksum(row_key, bytes);
     if let Ok(row) = Row::parse(row_key, &sealed) {
         assert_eq!(row.len, sealed.len());
         match &row.body {
-            Body::Inline(record) => drop(row::verify_record(record)),
+            Body::Inline(record) => drop(row.directory(record)),
             Body::Chunked(chunks) => {
                 chunks.count();
                 let _ = row::verify_chunked(&row, chunks, bytes);
@@ -38,8 +39,20 @@ pub fn parse_anything(bytes: &[u8]) {
     if let Ok(identity) = Identity::parse(&sealed) {
         assert_eq!(identity.encode(), sealed);
     }
-    // A state of the version before is encoded as one of this version, so the bytes may differ and the state may not.
+    // A state of the previous version is encoded as one of this version: the bytes may differ, the state may
+    // not.
     if let Ok(state) = State::parse(&sealed) {
         assert_eq!(State::parse(&state.encode()), Ok(state));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn parsers_accept_only_what_they_would_write() {
+        snugly_fuzzing::replay(
+            concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/seeds/disk_rows"),
+            super::parse_anything,
+        );
     }
 }

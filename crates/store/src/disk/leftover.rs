@@ -1,7 +1,7 @@
-//! What a journal has that the engine is missing, found when a store is opened: record after record, and behind damage
-//! every record that can still be found, by its number and its checksum.
+//! Journal records that the engine has not committed, found when a store is opened: record after record, and
+//! behind damage every record that can still be found, by its number and its checksum.
 //!
-//! What a client has written is no record, whatever it looks like: the checksum is made with the store's secret key.
+//! A value that a client wrote is never taken for a record: the checksum is keyed with the store's secret.
 
 use std::fs;
 use std::io;
@@ -10,23 +10,25 @@ use std::path::Path;
 use tracing::{error, warn};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::journal::{HEADER_LEN, checksum, decode, paths};
-use super::queue::Item;
+use super::change::Item;
+use super::journal::{HEADER_LEN, Undecodable, checksum, decode, paths};
 use crate::hash::HashKey;
 
-/// The changes that the engine is missing, as they were found when the store was opened.
+/// Changes that the engine has not committed, as found when the store was opened.
 pub(super) struct Leftover {
     pub(super) items: Vec<Item>,
-    /// The number of the last record.
+    /// Number of the last record.
     pub(super) last: u64,
-    /// Records whose changes are lost: other records stand behind them.
+    /// Number of records whose changes are lost: other records stand behind them.
     pub(super) lost: u64,
-    /// Whether something stands behind the last record that begins like the next one: it was torn, before anybody was
-    /// answered, or it is damaged.
+    /// Whether the bytes behind the last record begin like the next one, which was torn before it was
+    /// answered, or is damaged.
     pub(super) is_cut: bool,
+    /// Number of a change that this program does not know, if there is one.
+    pub(super) unknown_change: Option<u8>,
 }
 
-/// What the journal in a folder has behind the record `applied`, if there is a journal.
+/// Reads what the journal in a folder has behind the record `applied`, if there is a journal.
 pub(super) fn leftover(folder: &Path, hash_key: HashKey, applied: u64) -> io::Result<Leftover> {
     let mut files = Vec::new();
     for path in paths(folder) {
@@ -36,18 +38,20 @@ pub(super) fn leftover(folder: &Path, hash_key: HashKey, applied: u64) -> io::Re
             Err(reason) => return Err(reason),
         }
     }
-    // No record is shorter than its header and a byte, so the journal cannot have more.
+    // A record has at least a header and a byte, so the journal cannot have more.
     let most = files.iter().map(|bytes| (bytes.len() / (HEADER_LEN + 1)) as u64).sum::<u64>();
     let scans: Vec<Scan<'_>> = files.iter().map(|bytes| Scan::of(bytes, hash_key, applied, most)).collect();
     let mut records: Vec<&Record<'_>> = scans.iter().flat_map(|scan| &scan.records).collect();
     records.sort_unstable_by_key(|record| record.number);
     records.dedup_by_key(|record| record.number);
-    let mut found = Leftover { items: Vec::new(), last: applied, lost: 0, is_cut: false };
+    let mut found =
+        Leftover { items: Vec::new(), last: applied, lost: 0, is_cut: false, unknown_change: None };
     for record in records {
         found.lost += record.number - found.last - 1;
         match decode(record.payload) {
             Ok(items) => found.items.extend(items),
-            Err(_) => found.lost += 1,
+            Err(Undecodable::Damaged) => found.lost += 1,
+            Err(Undecodable::UnknownChange(number)) => found.unknown_change = Some(number),
         }
         found.last = record.number;
     }
@@ -56,7 +60,7 @@ pub(super) fn leftover(folder: &Path, hash_key: HashKey, applied: u64) -> io::Re
 }
 
 impl Leftover {
-    /// Tells in the log of what is lost, and of what may be.
+    /// Logs the losses, and the possible ones.
     pub(super) fn log(&self, folder: &Path) {
         if self.lost > 0 {
             let records = self.lost;
@@ -77,7 +81,7 @@ struct Record<'a> {
     payload: &'a [u8],
 }
 
-/// A header, what it says, and the payload if the file is long enough.
+/// A header's fields, and the payload if the file is long enough.
 struct Header<'a> {
     number: u64,
     checksum: u64,
@@ -93,14 +97,14 @@ impl<'a> Header<'a> {
         Some(Header { number: word(4), checksum: word(12), payload })
     }
 
-    /// The record, if it is whole.
+    /// Returns the record, if it is whole.
     fn record(&self, hash_key: HashKey) -> Option<Record<'a>> {
         let payload = self.payload?;
         (self.checksum == checksum(hash_key, self.number, payload))
             .then_some(Record { number: self.number, payload })
     }
 
-    /// The record, if it is whole and of a program whose checksums had no key.
+    /// Returns the record, if it is whole and of a program whose checksums had no key.
     fn record_without_key(&self) -> Option<Record<'a>> {
         let payload = self.payload?;
         let mut checksum = Xxh3::new();
@@ -110,28 +114,28 @@ impl<'a> Header<'a> {
     }
 }
 
-/// What was found in a file.
+/// Findings in a file.
 struct Scan<'a> {
-    /// The records that the engine is missing.
+    /// Records that the engine has not committed.
     records: Vec<Record<'a>>,
-    /// The number of what begins like a record behind the last one, and is none.
+    /// Number of the bytes behind the last record that begin like a record but are not one.
     torn: Option<u64>,
 }
 
 impl<'a> Scan<'a> {
-    /// Looks for records from the start of a file on. Behind the last one is what was there before the file was begun
-    /// anew: records up to `applied`.
+    /// Scans for records from the start of a file. Behind the last one are older records, up to `applied`,
+    /// from before the file was restarted.
     fn of(bytes: &'a [u8], hash_key: HashKey, applied: u64, most: u64) -> Scan<'a> {
         let is_missing = |number: u64| number > applied && number - applied <= most;
         let mut scan = Scan { records: Vec::new(), torn: None };
         let mut at = 0;
         let mut follows: Option<u64> = None;
-        // Whether no damage was met so far.
+        // True until damage is met.
         let mut is_in_order = true;
         while let Some(header) = Header::at(bytes, at) {
             let is_next = follows.is_none_or(|number| header.number == number);
             let whole = header.record(hash_key).filter(|record| is_next || is_missing(record.number));
-            // Such a record is believed only where one must stand.
+            // An unkeyed record is believed only where one must stand.
             let record = whole.or_else(|| header.record_without_key().filter(|_| is_next && is_in_order));
             let Some(record) = record else {
                 is_in_order = false;
@@ -155,7 +159,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// The next place where there is the number of a record that is missing.
+/// Returns the next offset with the number of a missing record.
 fn next_candidate(bytes: &[u8], from: usize, is_missing: impl Fn(u64) -> bool) -> Option<usize> {
     const NUMBER_AT: usize = 4;
     let numbers = bytes.get(from + NUMBER_AT..)?.windows(8);

@@ -1,4 +1,5 @@
-//! The engine on LMDB, through heed.
+//! The LMDB engine, through heed. It knows transactions, pages and the length of the file, and not what rows
+//! mean.
 
 use std::fs;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -13,19 +14,19 @@ use super::pages::meta::{META_LEN, Meta, Tree, newest};
 use super::pages::tree::{Merged, View};
 use super::pages::{PageDamage, Pages};
 
-/// Readers at the same time: one for each thread that reads.
+/// Concurrent readers: one for each thread that reads.
 const MAX_READERS: u32 = 1024;
-/// The two meta pages in front of everything.
+/// Number of meta pages in front of everything.
 const META_PAGES: u64 = 2;
 
 type Rows = heed::Database<'static, Bytes, Bytes>;
 
-/// How far a file reaches beyond what a transaction is expected to write, in bytes. Half of it is for transactions that
-/// make room.
+/// Bytes that a file extends beyond what a transaction is expected to write. Half of them are for
+/// transactions that free space.
 const FILE_MARGIN: u64 = 4 << 20;
-/// What LMDB says, too, when the disk has room for a part only of what it writes.
+/// Error code that LMDB also returns when the disk has space for only part of a write.
 const EIO: i32 = 5;
-/// LMDB's table of readers, which is mapped for writing: 64 bytes each, and a header.
+/// LMDB's table of readers, mapped for writing: 64 bytes each, and a header.
 pub(super) const LOCK_FILE: &str = "lock.mdb";
 const LOCK_BYTES: u64 = MAX_READERS as u64 * 64 + 4096;
 
@@ -38,10 +39,10 @@ pub(crate) struct Lmdb {
     env: heed::Env<WithTls>,
 }
 
-/// How an environment is opened.
+/// Options for opening an environment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
-    /// The longest that the file can become, in bytes.
+    /// Greatest length of the file, in bytes.
     pub(crate) map_bytes: usize,
     /// Whether a commit waits until the disk has it.
     pub(crate) sync: bool,
@@ -54,7 +55,7 @@ impl Lmdb {
     /// As for any memory map: nobody may change or truncate the file while it is open. The caller holds the store's
     /// lock, and has checked that the file is whole.
     pub(crate) unsafe fn open(folder: &Path, options: Options) -> Result<Lmdb, EngineError> {
-        // Whoever writes to a mapped page for which the disk has no room dies of a bus error.
+        // Writing to a mapped page for which the disk has no space ends the process with a bus error.
         let lock =
             fs::File::options().create(true).truncate(false).write(true).open(folder.join(LOCK_FILE))?;
         reserve(&lock, 0, LOCK_BYTES)?;
@@ -92,7 +93,7 @@ impl Lmdb {
         Ok(Lmdb { tables, page_bytes, map_bytes: options.map_bytes as u64, file, pages, env })
     }
 
-    /// Lets the file become as long as this, in bytes, if it could not.
+    /// Raises the greatest length of the file to this, in bytes.
     pub(super) fn grow(&mut self, map_bytes: u64) -> Result<(), EngineError> {
         if map_bytes > self.map_bytes {
             // SAFETY: every transaction borrows the engine, so none is active while it is borrowed for this.
@@ -103,10 +104,18 @@ impl Lmdb {
         Ok(())
     }
 
-    /// Takes blocks of the disk as far as the next commit can write, so that a full disk is met before the commit and
-    /// not in its middle, and what makes room finds some. LMDB does not write pages that it allocated and freed at
-    /// once, so that a file may end before its last page; one that always reaches further can be told from one that
-    /// was truncated.
+    /// Truncates the file to its greatest length, in case its budget was larger.
+    pub(super) fn trim(&self) -> Result<(), EngineError> {
+        if self.file.metadata()?.len() > self.map_bytes {
+            self.file.set_len(self.map_bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Allocates disk blocks as far as the next commit can write, so that a full disk is met before the
+    /// commit and not in its middle, and transactions that free space find some. LMDB does not write pages
+    /// that it allocated and freed at once, so a file may end before its last page; one that always extends
+    /// further can be told from a truncated one.
     fn extend_file(&self, bytes: u64) -> Result<(), EngineError> {
         let end = (self.env.info().last_page_number as u64 + 1) * self.page_bytes;
         let wanted = |margin: u64| (end + 2 * bytes + margin).min(self.map_bytes);
@@ -116,13 +125,14 @@ impl Lmdb {
         Ok(())
     }
 
-    /// Whether the file has enough pages without growing; what only removes needs none but those set apart for it.
+    /// Returns whether the file has enough pages without growing; removals need only those set apart for
+    /// them.
     fn has_pages_for(&self, bytes: u64) -> Result<bool, EngineError> {
         let used = Engine::read(self)?.usage()?.used;
         Ok(bytes == 0 || self.file.metadata()?.len() >= used + 2 * bytes + FILE_MARGIN / 2)
     }
 
-    /// Whether the file cannot grow.
+    /// Returns whether the file cannot grow.
     fn disk_is_full(&self) -> bool {
         let grow = || {
             let end = self.file.metadata()?.len();
@@ -131,28 +141,28 @@ impl Lmdb {
         matches!(grow(), Err(EngineError::NoSpace))
     }
 
-    /// Copies what is used, without gaps, into a new file.
+    /// Copies the pages in use, without gaps, into a new file.
     pub(crate) fn compact_to(&self, target: &mut fs::File) -> Result<(), EngineError> {
         self.env.copy_to_file(target, heed::CompactionOption::Enabled).map_err(error)
     }
 
-    /// Ends the environment, when the last transaction has ended.
+    /// Closes the environment when the last transaction has ended.
     pub(crate) fn close(self) {
         self.env.prepare_for_closing().wait();
     }
 }
 
-/// What is committed, read without LMDB's code.
+/// A snapshot of the last commit, read without LMDB's code.
 pub(crate) struct Snapshot<'a> {
     view: View<'a>,
-    /// Keeps LMDB from using the pages of the view again.
+    /// Transaction that keeps LMDB from reusing the pages of the view.
     _transaction: RoTxn<'a, WithTls>,
 }
 
-/// A transaction, in which LMDB looks at no page of the file that has not been verified.
+/// A transaction, in which LMDB reads no page of the file that has not been verified.
 pub(crate) struct Transaction<'a> {
     lmdb: &'a Lmdb,
-    /// What it began with, and the tables in that.
+    /// State at its beginning, and the tables in that.
     base: View<'a>,
     trees: [Tree; Table::ALL.len()],
     merged: Merged,
@@ -160,7 +170,7 @@ pub(crate) struct Transaction<'a> {
 }
 
 const NO_META: PageDamage = PageDamage { page: 0, what: "no meta page is of the last commit" };
-/// Attempts to see what is committed while others commit.
+/// Attempts to take a snapshot while others commit.
 const MOST_ATTEMPTS: u32 = 1000;
 
 impl Engine for Lmdb {
@@ -263,7 +273,7 @@ impl Transaction<'_> {
         &self.lmdb.tables[table as usize]
     }
 
-    /// Looks at the pages that LMDB is about to believe.
+    /// Verifies the pages that LMDB is about to read.
     fn verify_way(&self, table: Table, key: &[u8]) -> Result<(), EngineError> {
         Ok(self.base.verify_way(&self.trees[table as usize], key)?)
     }
@@ -285,8 +295,8 @@ impl Read for Transaction<'_> {
         let start = if from.is_empty() { Bound::Unbounded } else { Bound::Included(from) };
         let range = (start, Bound::Unbounded);
         let tree = &self.trees[table as usize];
-        // LMDB goes on to the next leaf behind the last row of one. That row is still there unless rows were removed from its
-        // leaf, for which the next one has been verified.
+        // LMDB continues in the next leaf behind the last row of one. That row is still there unless rows
+        // were removed from its leaf, for which the next one has been verified.
         let mut last = self.base.last_key(tree, from)?;
         if last.is_some_and(|last| last < from) {
             self.base.verify_next(tree, from)?;
@@ -355,7 +365,7 @@ impl Write for Transaction<'_> {
     }
 }
 
-/// Maps the file of an environment that is open.
+/// Maps the file of an open environment.
 fn map(file: &fs::File, map_bytes: usize) -> Result<Pages, EngineError> {
     let mut file = file.try_clone()?;
     let mut page = |at: u64| -> io::Result<[u8; META_LEN]> {
@@ -372,8 +382,8 @@ fn map(file: &fs::File, map_bytes: usize) -> Result<Pages, EngineError> {
     Ok(unsafe { Pages::map(&file, map_bytes, &[meta]) }?)
 }
 
-/// Takes blocks of the disk for a part of a file, which grows to have it. Where the file system cannot, the file grows
-/// without.
+/// Allocates disk blocks for a part of a file, which grows to include it. Where the file system cannot
+/// allocate, the file only grows.
 fn reserve(file: &fs::File, from: u64, to: u64) -> Result<(), EngineError> {
     #[cfg(target_os = "linux")]
     {

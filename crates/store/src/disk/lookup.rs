@@ -1,4 +1,4 @@
-//! Reading keys from a snapshot: nothing of a row is believed before its checksum has been verified.
+//! Reading keys from a snapshot: nothing of a row is trusted before its checksum has been verified.
 
 use std::collections::HashMap;
 
@@ -6,22 +6,25 @@ use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Shared;
+use super::change::Item;
 use super::engine::{Engine, EngineError, Read, Table};
-use super::queue::Item;
-use super::row::{self, Body, Chunks, Damaged, Generation, Row, RowKey};
+use super::row::{self, Body, Chunks, Damaged, Generation, Misread, Row, RowKey};
 use super::state::{Contents, LOAD_KEY, LoadMark, STATE_KEY, State};
+use crate::entry::{Access, Entry};
 use crate::hash::hash;
-use crate::memory::entry::{Access, Entry};
-use crate::packing;
-use crate::quicklist::List;
-use crate::quicklist::stored::Directory;
+use crate::recompression;
+use crate::values::Kind;
+use crate::values::kind::UnknownKind;
 
-/// Why something could not be read from disk, or written to it.
+/// Failure to read from disk, or to write to it.
 #[derive(Debug, Error)]
 pub(crate) enum DiskError {
     /// The key's row or record is not what was written.
     #[error("its value on disk is damaged (the checksum does not match); write or delete the key to mend it")]
     Damaged,
+    /// Another program has written the row.
+    #[error("the key has {0}")]
+    UnknownKind(UnknownKind),
     /// The engine failed.
     #[error("the disk cannot be read: {0}")]
     Engine(#[from] EngineError),
@@ -30,10 +33,10 @@ pub(crate) enum DiskError {
     Unwritten(String),
 }
 
-/// Records from this length on are fetched from the disk as a whole before they are read.
+/// Length in bytes from which a record is fetched from the disk as a whole before it is read.
 const FETCHED_AHEAD: u64 = 16 << 10;
 
-/// The rows of one hash, oldest number first. There is more than one only where hashes collide.
+/// Returns the rows of one hash, oldest number first; more than one only where hashes collide.
 pub(crate) fn rows(
     reader: &impl Read,
     generation: Generation,
@@ -51,15 +54,15 @@ pub(crate) fn rows(
     Ok(found)
 }
 
-/// What a row is to the key that is looked for.
+/// Match between a row and the key that is looked for.
 pub(crate) enum Match<'t> {
     Found(RowKey, Row<'t>),
-    /// A row that may be the key's own, or another's with the same hash.
+    /// Damaged row that may be the key's own, or another's with the same hash.
     Damaged(RowKey),
     Absent,
 }
 
-/// The key's row among those of its hash.
+/// Finds the key's row among those of its hash.
 pub(crate) fn find<'t>(
     reader: &'t impl Read,
     generation: Generation,
@@ -69,7 +72,7 @@ pub(crate) fn find<'t>(
     find_among(reader, &rows(reader, generation, hash)?, key)
 }
 
-/// The key's row among these, which are all of its hash.
+/// Finds the key's row among `rows`, which are all of its hash.
 pub(crate) fn find_among<'t>(
     reader: &impl Read,
     rows: &[(RowKey, &'t [u8])],
@@ -89,7 +92,7 @@ pub(crate) fn find_among<'t>(
     Ok(damaged.map_or(Match::Absent, Match::Damaged))
 }
 
-/// Whether the row is this key's.
+/// Returns whether the row belongs to this key.
 fn is_of(reader: &impl Read, row: &Row<'_>, key: &[u8]) -> Result<Result<bool, Damaged>, EngineError> {
     if row.key_len != key.len() {
         return Ok(Ok(false));
@@ -104,7 +107,7 @@ fn is_of(reader: &impl Read, row: &Row<'_>, key: &[u8]) -> Result<Result<bool, D
     }
 }
 
-/// What the chunks hold, as it lies in the snapshot; not yet verified but for its length.
+/// Returns the contents of the chunks as slices of the snapshot, of which only the length has been verified.
 pub(crate) fn pieces<'t>(
     reader: &'t impl Read,
     chunks: &Chunks,
@@ -123,7 +126,7 @@ pub(crate) fn pieces<'t>(
     Ok(if len == chunks.len { Ok(pieces) } else { Err(Damaged) })
 }
 
-/// The entry of a key, if the snapshot has one.
+/// Loads the entry of a key, if the snapshot has one.
 pub(crate) fn load(
     shared: &Shared,
     reader: &impl Read,
@@ -149,16 +152,19 @@ pub(crate) fn load(
                 }
                 entry_of_chunks(key, &row, &chunks, &pieces, access)
             }
-            Err(Damaged) => Err(Damaged),
+            Err(Damaged) => Err(Misread::Damaged),
         },
     };
-    entry.map(Some).map_err(|Damaged| {
-        shared.report_damage(row_key, key);
-        DiskError::Damaged
+    entry.map(Some).map_err(|misread| match misread {
+        Misread::UnknownKind(unknown) => DiskError::UnknownKind(unknown),
+        Misread::Damaged => {
+            shared.report_damage(row_key, key);
+            DiskError::Damaged
+        }
     })
 }
 
-/// Asks for all pieces at once, neighbours together.
+/// Requests all pieces at once, adjacent ones together.
 fn fetch(engine: &impl Engine, pieces: &[&[u8]]) {
     let is_near = |a: &&[u8], b: &&[u8]| {
         let end = a.as_ptr().addr() + a.len();
@@ -175,7 +181,7 @@ fn entry_of_chunks(
     chunks: &Chunks,
     pieces: &[&[u8]],
     access: Access,
-) -> Result<Entry, Damaged> {
+) -> Result<Entry, Misread> {
     if row.key.is_none() {
         let joined = pieces.concat();
         let (_, record) = row::verify_chunked(row, chunks, &joined)?;
@@ -184,23 +190,22 @@ fn entry_of_chunks(
     let mut checksum = Xxh3::new();
     pieces.iter().for_each(|piece| checksum.update(piece));
     if checksum.digest() != chunks.checksum {
-        return Err(Damaged);
+        return Err(Misread::Damaged);
     }
     entry_of(key, pieces, row, access)
 }
 
-fn entry_of(key: &[u8], pieces: &[&[u8]], row: &Row<'_>, access: Access) -> Result<Entry, Damaged> {
-    let entry = Entry::of_pieces(key, pieces, row.expiry, access, row.is_packed).ok_or(Damaged)?;
-    row::verify_record(entry.borrow().record_bytes())?;
-    if !row.is_list {
-        return Ok(entry);
-    }
-    let directory = Directory::of_record(entry.borrow().record_bytes()).ok_or(Damaged)?;
-    Ok(Entry::list(key, List::of_directory(&directory), row.expiry, access))
+fn entry_of(key: &[u8], pieces: &[&[u8]], row: &Row<'_>, access: Access) -> Result<Entry, Misread> {
+    let entry =
+        Entry::of_pieces(row.kind?, key, pieces, row.expiry, access, row.is_recompressed).ok_or(Damaged)?;
+    Ok(match row.directory(entry.borrow().record_bytes().unwrap_or_default())? {
+        Some(directory) => Entry::of_collection(key, directory.collection(), row.expiry, access),
+        None => entry,
+    })
 }
 
-/// Shows the keys of a generation from a hash on, with their rows. A damaged row's key is unknown: it is counted and passed
-/// over.
+/// Passes the keys of a generation, from a hash on, with their rows to `show`. A damaged row, whose key is
+/// unknown, is counted and skipped.
 pub(crate) fn scan(
     shared: &Shared,
     reader: &impl Read,
@@ -236,21 +241,22 @@ pub(crate) fn scan(
     failure.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Whether a stronger level is still to be tried on a row's record. One behind a key in chunks counts as tried.
-pub(crate) fn is_packable(reader: &impl Read, row: &Row<'_>) -> Result<bool, EngineError> {
-    if row.is_packed || row.key.is_none() {
+/// Returns whether a stronger level is still to be tried on a row's record. A record behind a key in chunks
+/// counts as tried.
+pub(crate) fn is_recompressible(reader: &impl Read, row: &Row<'_>) -> Result<bool, EngineError> {
+    if row.is_recompressed || row.key.is_none() || row.kind != Ok(Kind::String) {
         return Ok(false);
     }
     match &row.body {
-        Body::Inline(record) => Ok(packing::is_packable(record)),
+        Body::Inline(record) => Ok(recompression::is_recompressible(record)),
         Body::Chunked(chunks) => {
             let start = reader.get(Table::Chunks, &row::chunk_key(chunks.id, 0))?;
-            Ok(start.is_some_and(packing::is_packable))
+            Ok(start.is_some_and(recompression::is_recompressible))
         }
     }
 }
 
-/// The key of a row that keeps it in chunks.
+/// Reads the key of a row that keeps it in chunks.
 pub(crate) fn long_key(reader: &impl Read, row: &Row<'_>) -> Result<Result<Vec<u8>, Damaged>, EngineError> {
     let Body::Chunked(chunks) = &row.body else { return Ok(Err(Damaged)) };
     let joined = match pieces(reader, chunks)? {
@@ -260,17 +266,17 @@ pub(crate) fn long_key(reader: &impl Read, row: &Row<'_>) -> Result<Result<Vec<u
     Ok(row::verify_chunked(row, chunks, &joined).and_then(|(key, _)| key.map(<[u8]>::to_vec).ok_or(Damaged)))
 }
 
-/// The state that the snapshot's last commit left.
+/// Reads the state of the snapshot's last commit.
 pub(crate) fn state(reader: &impl Read) -> Result<Result<State, Damaged>, EngineError> {
     Ok(reader.get(Table::Meta, STATE_KEY)?.ok_or(Damaged).and_then(State::parse))
 }
 
-/// How far the store has been loaded from a file, if it was.
+/// Reads the progress of loading from a file, if there was any.
 pub(crate) fn load_mark(reader: &impl Read) -> Result<Result<Option<LoadMark>, Damaged>, EngineError> {
     Ok(reader.get(Table::Meta, LOAD_KEY)?.map(LoadMark::parse).transpose())
 }
 
-/// What a generation holds after `pending` changes.
+/// Returns the contents of a generation after the `pending` changes.
 pub(crate) fn contents(
     shared: &Shared,
     reader: &impl Read,

@@ -1,44 +1,55 @@
 //! The disk tier: every key's record in an ordered file, committed in groups by one writer thread.
 //!
-//! - [`engine`]: what is asked of a storage engine; [`lmdb`]: the engine that is used
+//! - [`engine`]: the interface of a storage engine; [`lmdb`]: the engine in use
 //! - [`row`], [`dictionary`], [`state`]: the bytes (FORMAT.md specifies them)
 //! - [`lookup`]: reading keys
-//! - [`queue`]: changes on their way to the disk; [`journal`]: where they are first if writes wait for the disk
-//! - [`writer`]: commits, and what is done on the way: expiry, eviction, flushed generations; [`old`]: the rows that
-//!   it replaces and removes
-//! - [`lists`]: what of lists is written, and the nodes that go with one
+//! - [`change`]: one change; [`queue`]: changes on their way to the disk; [`journal`]: the log that holds
+//!   them first where writes wait for the disk; `leftover`: its uncommitted records, found at the start
+//! - [`writer`]: commits, and with them expiry, eviction and removal of flushed generations;
+//!   [`existing_rows`]: the rows that it replaces and removes
+//! - [`collections`]: the nodes and directories of collections that are written and removed
+//! - [`drafts`]: compression of values that are changed in place
 //! - [`pages`]: the engine's file, read with bounds of its own
-//! - [`files`]: opening, and what is refused before the engine touches a file; [`private`]: whose the files are
-//! - [`check`]: verifying and compacting a store offline; [`repair`]: a new one of what can be read of a damaged one
-//! - `fuzzing`: what the fuzzer calls
+//! - [`storage`]: the folder of a store, and its budget; [`shared`]: state that the tier's threads share with
+//!   callers
+//! - [`files`]: opening, and what is refused before the engine touches a file; [`private`]: ownership of the
+//!   files
+//! - [`check`]: verifying and compacting a store offline; [`repair`]: a new store from the readable part of a
+//!   damaged one
+//! - `fuzzing`: entry points of the fuzzer
 //!
-//! The memory tier is asked through [`MemoryTier`] only. Values are never looked into: a record moves between the tiers
-//! as it is.
+//! It knows the memory tier as a [`MemoryTier`] only, and must not look into values: a record moves between
+//! the tiers as it is.
 
+pub(crate) mod change;
 pub(crate) mod check;
+mod collections;
 pub(crate) mod dictionary;
+mod drafts;
 pub(crate) mod engine;
+mod existing_rows;
 mod files;
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
 mod fuzzing;
 mod journal;
 mod leftover;
-mod lists;
 mod lmdb;
 mod lookup;
-mod old;
 mod pages;
 mod private;
 pub(crate) mod queue;
 mod repair;
 pub(crate) mod row;
+mod shared;
 pub(crate) mod state;
+mod storage;
+#[cfg(test)]
+mod tests;
 mod writer;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
@@ -53,132 +64,58 @@ pub use files::OpenError;
 pub use fuzzing::parse_anything;
 pub(crate) use lookup::DiskError;
 pub use repair::{RepairReport, repair};
+pub use storage::{Durability, MIN_MAX_DISK, Storage};
 
-use crate::EvictionPolicy;
-use crate::hash::hash;
-use crate::memory::entry::{Access, Entry};
-use crate::store::{Settings, system_time};
+use crate::clock::system_time;
+use crate::entry::{Access, Entry};
+use crate::eviction::EvictionPolicy;
+use crate::settings::Settings;
 use dictionary::DictionaryRow;
-use engine::{Engine, EngineError, Read, Table, Usage};
-use files::{Lock, Opened};
+use engine::{Engine, EngineError, Read, Table};
+use files::Opened;
 use journal::Journal;
 use leftover::leftover;
-use lmdb::Lmdb;
-use pages::PageDamage;
 use queue::Queue;
 use row::{Damaged, Generation};
+use shared::{Shared, Status, Unwritable};
 pub use state::LoadMark;
 use state::{Contents, State};
+use storage::{PAGE_BYTES, changes_at_once, reserve};
 
 /// The dictionaries of a store on disk.
 pub(crate) struct StoredDictionaries {
     pub(crate) rows: Vec<DictionaryRow>,
-    /// The numbers of those that new values are encoded with.
+    /// Numbers of the active dictionaries.
     pub(crate) active: BTreeSet<u32>,
-    /// The number of the next one.
+    /// Next number.
     pub(crate) next: u32,
 }
 
-/// What is promised of a write once it is answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Durability {
-    /// It is on the disk; concurrent writes share a sync.
-    Fsync,
-    /// It will be on the disk within the commit interval, whatever happens to the process. Where the disk is slower than
-    /// the writers, they wait while a change is older than ten intervals: so much is lost at most.
-    #[default]
-    Batched,
-    /// As `Batched`, but with the operating system. A power loss may leave a file that is refused.
-    None,
-}
-
-/// Where and how a store is kept on disk.
-#[derive(Clone, Debug)]
-pub struct Storage {
-    /// The folder; made if it does not exist.
-    pub path: PathBuf,
-    /// Bytes that all files may take, 0 for as many as the disk has; at least [`MIN_MAX_DISK`].
-    pub max_disk: u64,
-    /// When a write is answered.
-    pub durability: Durability,
-    /// How long a change waits before it is committed, the time of an average commit included.
-    pub commit_interval: Duration,
-    /// How many bytes of changes do not wait any longer.
-    pub commit_bytes: usize,
-}
-
-/// The smallest budget of a file, in bytes.
-pub const MIN_MAX_DISK: u64 = 16 << 20;
-
-impl Storage {
-    /// Defaults: no limit, batched, commits after 100 ms or 8 MiB.
-    pub fn new(path: impl Into<PathBuf>) -> Storage {
-        Storage {
-            path: path.into(),
-            max_disk: 0,
-            durability: Durability::Batched,
-            commit_interval: Duration::from_millis(100),
-            commit_bytes: 8 << 20,
-        }
-    }
-
-    /// What the budget leaves for the engine's file, in bytes; 0 is no limit.
-    fn engine_bytes(&self) -> u64 {
-        self.max_disk.saturating_sub(journal::reserved(self)) / PAGE_BYTES as u64 * PAGE_BYTES as u64
-    }
-
-    /// Rows that a transaction may remove for sure.
-    fn rows_at_once(&self) -> usize {
-        match self.engine_bytes() {
-            0 => MOST_ROWS_AT_ONCE,
-            budget => changes_at_once(reserve(budget)).min(MOST_ROWS_AT_ONCE),
-        }
-    }
-}
-
-/// How many bytes of a budget are kept free, so that a commit always finds pages: those that it replaces can be used
-/// again only later.
-fn reserve(max_disk: u64) -> u64 {
-    (max_disk / 8).clamp(4 << 20, 256 << 20)
-}
-
-/// Rows removed in one commit at most, of each kind: expired, flushed, evicted.
-const MOST_ROWS_AT_ONCE: usize = 4096;
-
-/// How many changes a transaction may make for sure, out of what is kept free: each may replace as many pages.
-fn changes_at_once(free: u64) -> usize {
-    (free / (PAGES_A_CHANGE * PAGE_BYTES as u64)) as usize
-}
-
-const PAGE_BYTES: usize = 4096;
-/// Pages that one change replaces at most, about: of the entry, of its expiry, of its first chunk, and of the list of pages
-/// that can be used again.
-const PAGES_A_CHANGE: u64 = 4;
-
-/// A read that took longer had to wait for the disk.
+/// Duration from which a read must have waited for the disk.
 const SLOW_READ: Duration = Duration::from_micros(150);
-/// For how long reads are taken for slow after one was, in milliseconds.
+/// Milliseconds for which reads are considered slow after a slow one.
 const SLOW_FOR: u64 = 1000;
 
-/// What the writer asks of the memory tier.
+/// Interface of the memory tier for the writer.
 pub(crate) trait MemoryTier: Send + Sync {
-    /// The deletion that this entry stands for is on disk: it can go, unless its key has been written since.
+    /// Reports that the deletion of this tombstone is on disk: it can go, unless its key has been written
+    /// since.
     fn forget(&self, tombstone: &Entry);
 
-    /// The key's time had come, and it was removed from disk.
+    /// Reports that an expired key was removed from disk.
     fn expired(&self, generation: Generation, hash: u64, key: &[u8]);
 
-    /// The key is about to be removed from disk to make room. Puts a tombstone in its place and gives it, unless the
-    /// key has changes on their way to disk, or (where `spare_used`) is in use.
+    /// Announces that a key is about to be evicted from disk. Puts a tombstone in its place and returns it,
+    /// unless the key has changes on their way to disk, or (where `spare_used`) is in use.
     fn give_up(&self, generation: Generation, hash: u64, key: &[u8], spare_used: bool) -> Option<Entry>;
 }
 
-/// How the disk tier is doing.
+/// Statistics of the disk tier.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiskStats {
-    /// Bytes of the journal, and of the file's pages that hold something.
+    /// Bytes of the journal, and of the file's pages in use.
     pub used_bytes: u64,
-    /// Bytes of the journal, and of the file up to the last page that was ever used.
+    /// Bytes of the journal, and of the file up to the last page ever used.
     pub file_bytes: u64,
     /// Bytes that all files may take, 0 for no limit.
     pub max_disk: u64,
@@ -188,67 +125,20 @@ pub struct DiskStats {
     pub journal_records: u64,
     /// Bytes of changes that wait for a commit.
     pub pending_bytes: u64,
-    /// For how long the oldest of these changes has waited.
+    /// Age of the oldest of these changes.
     pub pending_age: Duration,
     /// Nanoseconds that commits took since the start.
     pub commit_nanoseconds: u64,
-    /// Reads that looked on disk, since the start.
+    /// Reads from disk since the start.
     pub reads: u64,
-    /// Keys removed from disk to make room, since the start.
+    /// Keys evicted from disk since the start.
     pub evicted: u64,
-    /// Keys removed from disk because their time had come, since the start.
+    /// Expired keys removed from disk since the start.
     pub expired: u64,
-    /// Damaged rows that were met, since the start.
+    /// Damaged rows met since the start.
     pub damaged: u64,
-    /// What is wrong, while commits fail.
+    /// Cause of the failure, while commits fail.
     pub failure: Option<String>,
-}
-
-#[derive(Default)]
-struct Status {
-    used: AtomicU64,
-    file: AtomicU64,
-    /// Bytes of the journal's files.
-    journal: AtomicU64,
-    commits: AtomicU64,
-    journal_records: AtomicU64,
-    commit_nanoseconds: AtomicU64,
-    reads: AtomicU64,
-    evicted: AtomicU64,
-    expired: AtomicU64,
-    damaged: AtomicU64,
-    /// Until when reads are taken for slow, in Unix milliseconds.
-    slow_until: AtomicU64,
-    /// Whether the budget is used up and nothing may be evicted.
-    full: AtomicBool,
-    /// Whether the last commit failed.
-    failing: AtomicBool,
-    /// Whether a thread has panicked, after which no change is sure to reach the disk any more.
-    broken: AtomicBool,
-    failure: Mutex<Option<String>>,
-}
-
-/// Where a key's rows are: its generation and its hash.
-pub(crate) type Unwritable = (Generation, u64);
-
-/// What the writer shares with everybody.
-pub(crate) struct Shared {
-    engine: Lmdb,
-    storage: Storage,
-    queue: Queue,
-    /// The last record of the journal that the engine has.
-    applied: AtomicU64,
-    status: Status,
-    /// Damaged rows that were reported already, and damaged pages.
-    reported: Mutex<HashSet<row::RowKey>>,
-    reported_pages: Mutex<HashSet<u64>>,
-    /// Keys whose rows are on damaged pages, which nothing can be written to.
-    unwritable: RwLock<HashSet<Unwritable>>,
-    /// Whether a damaged page has been met.
-    is_damaged: AtomicBool,
-    /// By which rule keys go when the budget is used up; changes with the settings.
-    eviction: Mutex<EvictionPolicy>,
-    _lock: Lock,
 }
 
 /// A store's disk tier.
@@ -260,7 +150,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// Opens a store or makes one; gives what its databases are called on disk.
+    /// Opens or creates a store; returns the generations of its databases.
     pub(crate) fn open(storage: Storage, databases: usize) -> Result<(Disk, Vec<Generation>), OpenError> {
         let Opened { engine, identity, mut state, applied, lock } = files::open(&storage, databases)?;
         state.extend_to(databases);
@@ -268,9 +158,10 @@ impl Disk {
         let no_thread = |reason| OpenError::NoThread { path: storage.path.clone(), reason };
         let hash_key = identity.hash_key;
         let leftover = leftover(&storage.path, hash_key, applied).map_err(refused)?;
+        if let Some(found) = leftover.unknown_change {
+            return Err(OpenError::UnknownChange { path: storage.path, found });
+        }
         leftover.log(&storage.path);
-        let usage = engine.read().and_then(|snapshot| snapshot.usage());
-        let usage = usage.map_err(files::engine_failed(&storage.path))?;
         let shared = Arc::new(Shared {
             engine,
             queue: Queue::new(&storage),
@@ -282,11 +173,17 @@ impl Disk {
             unwritable: RwLock::default(),
             is_damaged: AtomicBool::new(false),
             eviction: Mutex::default(),
+            compression: Mutex::default(),
             _lock: lock,
         });
-        shared.note_usage(usage);
         let state = writer::replay(&shared, state, hash_key, leftover)
             .map_err(files::engine_failed(&storage.path))?;
+        let usage = shared.engine.read().and_then(|snapshot| snapshot.usage());
+        let usage = usage.map_err(files::engine_failed(&storage.path))?;
+        files::fit(&storage, usage)?;
+        shared.engine.trim().map_err(files::engine_failed(&storage.path))?;
+        shared.note_usage(usage);
+        shared.status.unsettled.store(shared.excess(usage.used) > 0, Ordering::Relaxed);
         let journal = Journal::open(&storage, hash_key, shared.applied()).map_err(refused)?;
         shared.status.journal.store(journal.as_ref().map_or(0, Journal::bytes), Ordering::Relaxed);
         let generations = state.contents.iter().map(|contents| contents.generation).collect();
@@ -303,7 +200,7 @@ impl Disk {
         Ok((disk, generations))
     }
 
-    /// Whom the writer asks of the memory tier from now on.
+    /// Connects the writer to the memory tier.
     pub(crate) fn attach(&self, memory: Weak<dyn MemoryTier>) {
         self.shared.queue.attach(memory);
     }
@@ -320,13 +217,14 @@ impl Disk {
         self.shared.storage.durability
     }
 
-    /// Follows settings that have changed.
+    /// Applies changed settings.
     pub(crate) fn follow(&self, settings: &Settings) {
         *self.shared.eviction.lock() = settings.eviction;
+        *self.shared.compression.lock() = Some(settings.compression);
         self.shared.queue.limit(settings.max_memory);
     }
 
-    /// A key's entry as it is on disk.
+    /// Loads a key's entry from disk.
     pub(crate) fn load(
         &self,
         generation: Generation,
@@ -347,13 +245,14 @@ impl Disk {
         entry
     }
 
-    /// Whether a read lately had to wait for the disk.
+    /// Returns whether a recent read had to wait for the disk.
     pub(crate) fn is_slow(&self) -> bool {
         let until = self.shared.status.slow_until.load(Ordering::Relaxed);
         until != 0 && until > system_time()
     }
 
-    /// Shows the keys of a generation from a hash on, with their hashes and expiries, until `show` says false.
+    /// Passes the keys of a generation, from a hash on, with their hashes and expiries to `show`, until it
+    /// returns false.
     pub(crate) fn scan(
         &self,
         generation: Generation,
@@ -364,8 +263,9 @@ impl Disk {
         lookup::scan(&self.shared, &snapshot, generation, from, |hash, key, row| show(hash, key, row.expiry))
     }
 
-    /// As [`Disk::scan`], and says of each key whether a stronger level is still to be tried on its record.
-    pub(crate) fn scan_packable(
+    /// Like [`Disk::scan`], and passes for each key whether a stronger level is still to be tried on its
+    /// record.
+    pub(crate) fn scan_recompressible(
         &self,
         generation: Generation,
         from: u64,
@@ -373,20 +273,20 @@ impl Disk {
     ) -> Result<(), DiskError> {
         let snapshot = self.shared.engine.read()?;
         let mut failure = None;
-        lookup::scan(&self.shared, &snapshot, generation, from, |hash, key, row| match lookup::is_packable(
-            &snapshot, row,
-        ) {
-            Ok(is_packable) => show(hash, key, row.expiry, is_packable),
-            Err(error) => {
-                failure = Some(error);
-                false
+        lookup::scan(&self.shared, &snapshot, generation, from, |hash, key, row| {
+            match lookup::is_recompressible(&snapshot, row) {
+                Ok(is_recompressible) => show(hash, key, row.expiry, is_recompressible),
+                Err(error) => {
+                    failure = Some(error);
+                    false
+                }
             }
         })?;
         failure.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// The dictionaries that are on disk. One that is damaged or missing is told of and left out: what needs it cannot be
-    /// read.
+    /// Loads the dictionaries that are on disk. A damaged or missing one is logged and left out: records that
+    /// need it cannot be read.
     pub(crate) fn dictionaries(&self) -> Result<StoredDictionaries, DiskError> {
         let snapshot = self.shared.engine.read()?;
         let State { dictionary_uses, active_dictionaries, next_dictionary, .. } =
@@ -416,49 +316,60 @@ impl Disk {
         Ok(StoredDictionaries { rows, active: active_dictionaries, next: next_dictionary })
     }
 
-    /// How far the store has been loaded from a file, as of the last commit.
+    /// Reads the progress of loading from a file, as of the last commit.
     pub(crate) fn load_mark(&self) -> Result<Option<LoadMark>, DiskError> {
         lookup::load_mark(&self.shared.engine.read()?)?.map_err(|Damaged| DiskError::Damaged)
     }
 
-    /// Makes an error about the opening of a store of one about reading it.
+    /// Converts an error of reading to one of opening the store.
     pub(crate) fn unreadable(&self, error: &DiskError) -> OpenError {
         OpenError::Damaged { path: self.shared.storage.path.clone(), detail: error.to_string() }
     }
 
-    /// Counts a dictionary that cannot be used, and tells of it.
+    /// Counts and logs a dictionary that cannot be used.
     pub(crate) fn dictionary_is_unusable(&self, name: &str, reason: &str) {
         self.shared.status.damaged.fetch_add(1, Ordering::Relaxed);
         error!(dictionary = name, reason, "a dictionary is damaged: the values that need it cannot be read");
     }
 
-    /// How many rows need each dictionary.
+    /// Counts the rows that need each dictionary.
     pub(crate) fn dictionary_uses(&self) -> Result<BTreeMap<u32, u64>, DiskError> {
         let state = lookup::state(&self.shared.engine.read()?)?.map_err(|Damaged| DiskError::Damaged)?;
         Ok(state.dictionary_uses)
     }
 
-    /// What a generation holds, with the changes that are on their way counted in.
+    /// Returns the contents of a generation, with pending changes counted in.
     pub(crate) fn contents(&self, generation: Generation) -> Result<Contents, DiskError> {
         let pending = self.shared.queue.pending();
         lookup::contents(&self.shared, &self.shared.engine.read()?, self.hash_key, generation, &pending)
     }
 
-    /// Whether writers should wait for a commit: not where commits fail, for that may last.
+    /// Returns whether writers should wait for a commit before they begin; not where commits fail, since that
+    /// may last.
     pub(crate) fn is_behind(&self) -> bool {
-        (self.queue().is_full() || self.queue().is_late()) && !self.shared.is_failing()
+        self.is_crowded() || self.queue().is_late() && !self.shared.is_failing()
     }
 
-    /// Whether there is room for a transaction of so many changes.
+    /// Returns whether writers should wait although they have begun.
+    pub(crate) fn is_far_behind(&self) -> bool {
+        self.is_crowded() || self.queue().is_overdue() && !self.shared.is_failing()
+    }
+
+    /// Returns whether writers should wait however young their changes are.
+    pub(crate) fn is_crowded(&self) -> bool {
+        (self.queue().is_full() || self.shared.is_unsettled()) && !self.shared.is_failing()
+    }
+
+    /// Returns whether there is space for a transaction of this many changes.
     pub(crate) fn takes_at_once(&self, changes: usize) -> bool {
         changes <= 1 || self.free().is_none_or(|free| changes <= changes_at_once(free))
     }
 
-    /// Whether there is room for a value of so many bytes, once the policy has made some.
+    /// Returns whether there is space for a value of this many bytes, once the policy has evicted.
     pub(crate) fn takes(&self, bytes: usize) -> bool {
         let Some(free) = self.free() else { return true };
         let budget = self.shared.storage.engine_bytes();
-        // Smaller ones fit what is kept free.
+        // Smaller values fit the reserve.
         if (bytes as u64) <= reserve(budget) / queue::RESERVE_SHARE {
             return true;
         }
@@ -469,30 +380,35 @@ impl Disk {
         bytes as u64 + reserve(budget) <= available
     }
 
-    /// What is left of the budget, in bytes, if there is one.
+    /// Returns the bytes left of the budget, if there is one.
     fn free(&self) -> Option<u64> {
         let taken = self.shared.status.used.load(Ordering::Relaxed) + self.queue().bytes() as u64;
         let budget = self.shared.storage.engine_bytes();
         (budget > 0).then(|| budget.saturating_sub(taken))
     }
 
-    /// Whether a key's rows are on damaged pages, so that nothing can be written to it. That is looked at once damage has
-    /// been met anywhere.
-    pub(crate) fn is_unwritable(&self, generation: Generation, key: &[u8]) -> bool {
+    /// Returns whether a key's rows are on damaged pages, so that it cannot be written. Checked once damage
+    /// has been met anywhere.
+    pub(crate) fn is_unwritable(&self, generation: Generation, hash: u64) -> bool {
         let shared = &self.shared;
         if !shared.is_damaged.load(Ordering::Relaxed) {
             return false;
         }
-        let hash = hash(self.hash_key, key);
         let is_damaged =
             |snapshot| matches!(lookup::rows(&snapshot, generation, hash), Err(EngineError::Damaged(_)));
         shared.is_unwritable((generation, hash)) || shared.engine.read().is_ok_and(is_damaged)
     }
 
-    /// Why writes that need room must be refused, if they must.
-    pub(crate) fn refusal(&self) -> Option<Refusal> {
-        let status = &self.shared.status;
-        if status.full.load(Ordering::Relaxed) {
+    /// Returns the reason why writes must be refused, if they must.
+    pub(crate) fn refusal(&self, room: Room) -> Option<Refusal> {
+        let has_room = match room {
+            Room::Value => false,
+            Room::Little => {
+                let half = reserve(self.shared.storage.engine_bytes()) / 2;
+                self.free().is_none_or(|free| free >= half)
+            }
+        };
+        if self.shared.status.full.load(Ordering::Relaxed) && !has_room {
             return Some(Refusal::Full);
         }
         self.shared.is_failing().then(|| Refusal::Failing(self.failure().unwrap_or_default()))
@@ -522,11 +438,11 @@ impl Disk {
         }
     }
 
-    /// Commits what is pending and ends the writer; says what could not be written.
+    /// Commits what is pending and ends the writer; returns what could not be written.
     pub(crate) fn close(&self) -> Result<(), DiskError> {
         self.shared.queue.stop_journal();
         let join = |thread: &Mutex<Option<JoinHandle<()>>>| {
-            // A thread that has panicked has said why in what is returned below.
+            // The reason of a panicked thread is in what is returned below.
             let _ = thread.lock().take().map(JoinHandle::join);
         };
         join(&self.journal);
@@ -539,7 +455,8 @@ impl Disk {
     }
 }
 
-/// Starts a thread of the disk tier. If it panics, writes are refused from then on: nobody would commit them.
+/// Starts a thread of the disk tier. If it panics, writes are refused from then on, since they would never be
+/// committed.
 fn start(
     shared: &Arc<Shared>,
     name: &'static str,
@@ -562,114 +479,20 @@ impl Drop for Disk {
     }
 }
 
-/// Why a write is refused.
+/// Space that a write needs of a full disk. Removing a key needs none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// Space for a value.
+    Value,
+    /// Space for an expiry, or for a list that becomes shorter: half of the reserve is for that.
+    Little,
+}
+
+/// Reason why a write is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// The budget is used up, and the policy finds nothing to evict.
     Full,
-    /// Commits fail, for this reason.
+    /// Commits fail, with this cause.
     Failing(String),
-}
-
-impl Shared {
-    fn applied(&self) -> u64 {
-        self.applied.load(Ordering::Acquire)
-    }
-
-    /// Refuses all writes from now on, and tells those that wait that theirs are not on disk.
-    fn break_down(&self, thread: &str) {
-        *self.status.failure.lock() =
-            Some(format!("the thread {thread} has panicked; start the server again"));
-        self.status.broken.store(true, Ordering::Relaxed);
-        self.queue.failed(u64::MAX);
-    }
-
-    fn is_failing(&self) -> bool {
-        self.status.failing.load(Ordering::Relaxed) || self.status.broken.load(Ordering::Relaxed)
-    }
-
-    fn note_usage(&self, usage: Usage) {
-        self.status.used.store(usage.used, Ordering::Relaxed);
-        self.status.file.store(usage.file, Ordering::Relaxed);
-    }
-
-    fn is_unwritable(&self, at: Unwritable) -> bool {
-        self.is_damaged.load(Ordering::Relaxed) && self.unwritable.read().contains(&at)
-    }
-
-    /// Notes that a key's rows cannot be written; says whether that is new.
-    fn set_aside(&self, at: Unwritable, damage: &PageDamage) -> bool {
-        self.report_page(damage);
-        self.unwritable.write().insert(at)
-    }
-
-    /// Counts a damaged page when it is met for the first time, and tells of it.
-    fn report_page(&self, damage: &PageDamage) {
-        self.is_damaged.store(true, Ordering::Relaxed);
-        if self.reported_pages.lock().insert(damage.page) {
-            self.status.damaged.fetch_add(1, Ordering::Relaxed);
-            error!(
-                path = %self.storage.path.display(),
-                %damage,
-                "what is on this page can be neither read nor written: stop the server and run snugly repair"
-            );
-        }
-    }
-
-    /// Counts a damaged row, and tells of it once.
-    fn report_damage(&self, row_key: row::RowKey, key: &[u8]) {
-        const REMEMBERED: usize = 10_000;
-        self.status.damaged.fetch_add(1, Ordering::Relaxed);
-        let mut reported = self.reported.lock();
-        if reported.len() < REMEMBERED && reported.insert(row_key) {
-            warn!(
-                key = %key.escape_ascii(),
-                "a value on disk is damaged: its checksum does not match; writing or deleting the key mends it"
-            );
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use snugly_codec::Record;
-
-    use super::*;
-    use queue::{Change, Item};
-
-    #[test]
-    fn after_a_thread_has_panicked_writes_are_refused_for_good() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (disk, _) = Disk::open(Storage::new(folder.path()), 1).expect("the store opens");
-        disk.shared.break_down("disk-journal");
-        let generations = Item::Generations { generations: Arc::from([0]), all_gone: false, in_group: false };
-        disk.queue().push(generations);
-        disk.queue().wait_until(|| disk.queue().bytes() == 0);
-        let refusal = disk.refusal();
-        assert!(
-            matches!(&refusal, Some(Refusal::Failing(reason)) if reason.contains("disk-journal")),
-            "{refusal:?}"
-        );
-        assert_eq!(disk.queue().is_committed(u64::MAX - 1), Some(false), "whoever waits is told");
-        assert!(disk.close().is_err());
-    }
-
-    #[test]
-    fn a_dictionary_that_is_missing_though_a_row_needs_it_is_counted_as_damage() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let open = || Disk::open(Storage::new(folder.path()), 1).expect("the store opens").0;
-        let disk = open();
-        // Codec 3, dictionary 7, of one byte.
-        let record = Record::parse(&[3, 7, 1, 0]).expect("a record");
-        let entry = Entry::new(b"key", &record, None, Access::written(0));
-        let change = Change { generation: 0, entry, expiry: None, in_group: false, _holds: None };
-        disk.queue().push(Item::Change(change));
-        disk.close().expect("it can be written");
-        assert_eq!(disk.dictionary_uses().expect("it can be read"), BTreeMap::from([(7, 1)]));
-        drop(disk);
-        let disk = open();
-        assert_eq!(disk.stats().damaged, 0);
-        assert!(disk.dictionaries().expect("the rest can be read").rows.is_empty());
-        assert_eq!(disk.stats().damaged, 1);
-    }
 }

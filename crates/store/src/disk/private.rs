@@ -1,5 +1,5 @@
-//! The files that a store consists of: nobody but their owner may read them, and that is whom the store belongs to, even
-//! if somebody else, such as root who checks it, has made them.
+//! Ownership and permissions of a store's files: only the folder's owner may read them, even if somebody
+//! else, such as root running a check, created them.
 
 use std::fs::{self, File};
 use std::io;
@@ -7,10 +7,10 @@ use std::path::Path;
 
 use super::files::DATA_FILE;
 
-/// Opens a file in a store's folder for reading and writing, and makes it if it is not there.
+/// Opens a file in a store's folder for reading and writing, and creates it if it is missing.
 ///
 /// # Errors
-/// What the system says. That the file cannot be given to the store's owner is none: only root can do that.
+/// Errors of the system, except that the file cannot be given to the store's owner: only root can do that.
 pub(super) fn open(folder: &Path, name: &str) -> io::Result<File> {
     let mut options = File::options();
     options.create(true).truncate(false).read(true).write(true);
@@ -26,24 +26,40 @@ pub(super) fn open(folder: &Path, name: &str) -> io::Result<File> {
     options.open(folder.join(name))
 }
 
-/// Sees to it that a file in a store's folder is its owner's only.
+/// Restricts a file in a store's folder to its owner.
 ///
 /// # Errors
-/// As [`open`].
+/// Like [`open`].
 #[cfg(unix)]
 pub(super) fn restrict(folder: &Path, name: &str) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-    // By its path: to open and close the engine's lock file would let go of the engine's locks (fcntl, POSIX).
+    // By path: opening and closing the engine's lock file would release the engine's locks (fcntl, POSIX).
     let path = folder.join(name);
-    let made = fs::metadata(&path)?;
-    let owner = fs::metadata(folder.join(DATA_FILE)).or_else(|_| fs::metadata(folder))?;
-    if made.mode() & 0o777 != 0o600 {
+    if fs::metadata(&path)?.mode() & 0o777 != 0o600 {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
     }
+    let data = folder.join(DATA_FILE);
+    give(&path, if data.exists() { &data } else { folder })
+}
+
+/// Returns a file or a folder to the owner of another one.
+///
+/// # Errors
+/// Like [`open`].
+#[cfg(unix)]
+pub(super) fn give(path: &Path, like: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, chown};
+
+    let (made, owner) = (fs::metadata(path)?, fs::metadata(like)?);
     if (made.uid(), made.gid()) != (owner.uid(), owner.gid()) {
-        let _ = chown(&path, Some(owner.uid()), Some(owner.gid()));
+        let _ = chown(path, Some(owner.uid()), Some(owner.gid()));
     }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+pub(super) fn give(_path: &Path, _like: &Path) -> io::Result<()> {
     Ok(())
 }
 

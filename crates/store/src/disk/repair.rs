@@ -1,46 +1,49 @@
-//! Making a new store of what can be read of a damaged one.
+//! Repair: a new store from the readable part of a damaged one.
 
 use std::collections::HashSet;
 use std::fmt::{self, Display};
+use std::fs;
 use std::path::Path;
 
-use snugly_codec::{Dictionary, LoadError, Record};
+use snugly_codec::{Dictionary, LoadError};
 
+use super::change::{Change, Item};
 use super::check::check;
 use super::dictionary::{self, DictionaryRow};
 use super::engine::{EngineError, Table};
-use super::files::{self, Offline, OpenError};
+use super::files::{self, DATA_FILE, Offline, OpenError};
 use super::leftover::leftover;
 use super::lookup::{self, Match};
 use super::pages::PageDamage;
 use super::pages::audit::{Audit, Visitor};
 use super::pages::page::Value;
 use super::pages::tree::View;
-use super::queue::{Change, Item};
-use super::row::{self, Body, Damaged, Generation, NODES, Row, RowKey};
+use super::private;
+use super::row::{self, Body, Damaged, Generation, Misread, NODES, Row, RowKey};
 use super::state::{Identity, State};
 use super::{Disk, Storage};
+use crate::clock::system_time;
+use crate::entry::{Access, Entry};
 use crate::hash::{HashKey, hash};
-use crate::memory::entry::{Access, Entry};
-use crate::quicklist::stored::{Directory, NodeKey};
-use crate::store::system_time;
+use crate::values::collection::{Directory, NodeKey};
+use crate::values::kind::UnknownKind;
 
-/// What became of a damaged store.
+/// Result of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RepairReport {
-    /// Keys that are in the new store.
+    /// Keys in the new store.
     pub keys: u64,
-    /// Keys that the damaged store says it had, before what its journal adds.
+    /// Keys that the damaged store recorded, before the changes of its journal.
     pub recorded_keys: u64,
-    /// Changes of the journal that were taken over.
+    /// Changes of the journal that were applied.
     pub journaled_changes: u64,
-    /// What was lost, one line each, the first ones only.
+    /// Descriptions of the first losses, one line each.
     pub losses: Vec<String>,
-    /// How many losses there are: pages, rows and lists.
+    /// Number of all losses: pages, rows and lists.
     pub loss_count: u64,
 }
 
-/// How many losses are told one by one.
+/// Most losses that are described.
 const LOSSES_TOLD: usize = 100;
 
 impl RepairReport {
@@ -52,12 +55,12 @@ impl RepairReport {
     }
 }
 
-/// Makes a new store in the folder `target` of what can be read of the one in `source`, which stays as it is. `progress` is
-/// told the number of rows that were looked at.
+/// Makes a new store in the folder `target` of what can be read of the one in `source`, which is not changed.
+/// A missing folder is created for the owner of `source`. `progress` receives the number of rows read.
 ///
 /// # Errors
-/// [`OpenError`] if nothing can be read, because both states that the store says of itself are damaged; or the new store
-/// cannot be made or written. What is in `target` is then of no use.
+/// [`OpenError`] if nothing can be read, because both of the store's meta pages or states are damaged; or the
+/// new store cannot be created or written. The contents of `target` are then useless.
 pub fn repair(source: &Path, target: &Path, progress: impl FnMut(u64)) -> Result<RepairReport, OpenError> {
     let store = files::open_offline(source)?;
     let view = store.view();
@@ -69,6 +72,11 @@ pub fn repair(source: &Path, target: &Path, progress: impl FnMut(u64)) -> Result
         ..RepairReport::default()
     };
     store.damage.iter().for_each(|damage| report.lost(format!("{damage}; the commit before is used")));
+    files::missing_tables(&view).for_each(|damage| report.lost(damage.to_string()));
+    if !target.exists() {
+        let made = fs::create_dir_all(target).and_then(|()| private::give(target, &source.join(DATA_FILE)));
+        made.map_err(|reason| files::failed(target, reason))?;
+    }
     let (disk, _) = Disk::open(Storage::new(target), state.contents.len())?;
     disk.queue().limit(0);
     let mut repair = Repair {
@@ -80,12 +88,20 @@ pub fn repair(source: &Path, target: &Path, progress: impl FnMut(u64)) -> Result
         report,
         progress,
         seen: 0,
+        keys: 0,
     };
     repair.begin(&state);
     repair.walk();
+    let unseen = repair.report.recorded_keys.saturating_sub(repair.keys);
     let mut report = repair.report;
+    if unseen > 0 && report.loss_count == 0 {
+        report.lost(format!("{unseen} of the keys that the store counts: nothing of them was found"));
+    }
     if leftover.lost > 0 {
         report.lost(format!("{} records of the journal are damaged", leftover.lost));
+    }
+    if let Some(number) = leftover.unknown_change {
+        report.lost(format!("changes of kind {number} in the journal, which this program does not know"));
     }
     report.journaled_changes = leftover.items.len() as u64;
     let changes = disk.queue().group();
@@ -98,7 +114,7 @@ pub fn repair(source: &Path, target: &Path, progress: impl FnMut(u64)) -> Result
     Ok(report)
 }
 
-/// What the store says of itself, as of the last commit of which that can be read.
+/// Reads the store's identity and state, as of the last commit of which they can be read.
 fn described(source: &Path, store: &Offline) -> Result<(Identity, State, u64), OpenError> {
     let mut failure = None;
     for meta in &store.metas {
@@ -115,29 +131,47 @@ struct Repair<'r, 'a, P> {
     view: &'r View<'a>,
     disk: &'r Disk,
     hash_key: HashKey,
-    /// Those of databases; rows of others were flushed.
+    /// Generations of databases; rows of others were flushed.
     generations: HashSet<Generation>,
-    /// The numbers of those that are whole.
+    /// Numbers of the dictionaries that are whole.
     dictionaries: HashSet<u32>,
     report: RepairReport,
     progress: P,
     seen: u64,
+    /// Number of rows of databases that are whole themselves.
+    keys: u64,
 }
 
-/// Why a row is not in the new store.
+/// Reason why a row is not in the new store.
 enum Loss {
     /// A checksum does not match, or something is missing.
     Damaged,
     Page(String),
-    /// It needs a dictionary that is damaged or missing.
+    /// A dictionary that it needs is damaged or missing.
     Dictionary(u32),
     /// A node of a list is damaged or missing.
     Node,
+    UnknownKind(UnknownKind),
 }
 
 impl From<Damaged> for Loss {
     fn from(_: Damaged) -> Loss {
         Loss::Damaged
+    }
+}
+
+impl From<UnknownKind> for Loss {
+    fn from(unknown: UnknownKind) -> Loss {
+        Loss::UnknownKind(unknown)
+    }
+}
+
+impl From<Misread> for Loss {
+    fn from(misread: Misread) -> Loss {
+        match misread {
+            Misread::Damaged => Loss::Damaged,
+            Misread::UnknownKind(unknown) => unknown.into(),
+        }
     }
 }
 
@@ -157,12 +191,13 @@ impl Display for Loss {
             Loss::Page(damage) => f.write_str(damage),
             Loss::Dictionary(number) => write!(f, "the dictionary {number}, which it needs, is damaged"),
             Loss::Node => f.write_str("some of its elements are damaged"),
+            Loss::UnknownKind(unknown) => write!(f, "it has {unknown}"),
         }
     }
 }
 
 impl<P: FnMut(u64)> Repair<'_, '_, P> {
-    /// What holds for all rows: which database has which generation, and the dictionaries.
+    /// Writes what holds for all rows: the databases' generations, and the dictionaries.
     fn begin(&mut self, state: &State) {
         let generations = state.contents.iter().map(|contents| contents.generation).collect();
         self.push(Item::Generations { generations, all_gone: false, in_group: false });
@@ -184,7 +219,7 @@ impl<P: FnMut(u64)> Repair<'_, '_, P> {
         }
     }
 
-    /// Hands a change to the new store, as fast as that takes them.
+    /// Pushes a change to the new store, as fast as that takes them.
     fn push(&self, item: Item) {
         let queue = self.disk.queue();
         queue.wait_until(|| !self.disk.is_behind());
@@ -209,13 +244,13 @@ impl<P: FnMut(u64)> Repair<'_, '_, P> {
             self.report.lost(format!("a row with the key {}, which is none", key.escape_ascii()));
             return;
         };
-        // Nodes come with their lists.
-        if !self.generations.contains(&row_key.generation()) {
-            return;
-        }
         match Row::parse(row_key, bytes) {
+            // Also for a row that seems to be of no database, since its key can be what is damaged.
             Err(Damaged) => self.report.lost(format!("the row with the hash {:016x}", row_key.hash())),
+            // Nodes come with their lists; other rows were flushed.
+            Ok(_) if !self.generations.contains(&row_key.generation()) => {}
             Ok(row) => {
+                self.keys += 1;
                 let name = row.key.map(|key| key.escape_ascii().to_string());
                 if let Err(loss) = self.keep(row_key, &row) {
                     let name = name.unwrap_or_else(|| format!("with the hash {:016x}", row_key.hash()));
@@ -225,25 +260,20 @@ impl<P: FnMut(u64)> Repair<'_, '_, P> {
         }
     }
 
-    /// Hands a row on, and if it is a list's, all its nodes with it.
+    /// Copies a row, and if it is a collection's, all its nodes with it.
     fn keep(&self, row_key: RowKey, row: &Row<'_>) -> Result<(), Loss> {
-        let (key, record) = self.content(row)?;
-        let access = Access::written(system_time());
+        let Content { entry, directory } = self.content(row)?;
         let change = |generation, entry, expiry| {
             Item::Change(Change { generation, entry, expiry, in_group: true, _holds: None })
         };
-        if !row.is_list {
-            let entry = Entry::of_pieces(&key, &[&record], row.expiry, access, row.is_packed);
-            self.push(change(row_key.generation(), entry.ok_or(Loss::Damaged)?, row.expiry));
+        let Some(directory) = directory else {
+            self.push(change(row_key.generation(), entry, row.expiry));
             return Ok(());
-        }
-        let directory = Directory::of_record(&record).ok_or(Loss::Damaged)?;
+        };
         let mut items = Vec::new();
         for node in directory.node_keys() {
             items.push(change(NODES, self.node(node)?, None));
         }
-        let record = Record::parse(&record).map_err(|_| Loss::Damaged)?;
-        let entry = Entry::directory(&key, &record, row.expiry, access);
         items.push(change(row_key.generation(), entry, row.expiry));
         self.disk.queue().wait_until(|| !self.disk.is_behind());
         let _together = self.disk.queue().group();
@@ -254,17 +284,12 @@ impl<P: FnMut(u64)> Repair<'_, '_, P> {
     fn node(&self, node: NodeKey) -> Result<Entry, Loss> {
         let key = node.bytes();
         match lookup::find(self.view, NODES, hash(self.hash_key, &key), &key) {
-            Ok(Match::Found(_, row)) => {
-                let (key, record) = self.content(&row)?;
-                let access = Access::written(system_time());
-                Entry::of_pieces(&key, &[&record], None, access, row.is_packed).ok_or(Loss::Node)
-            }
+            Ok(Match::Found(_, row)) => Ok(self.content(&row)?.entry),
             Ok(Match::Damaged(_) | Match::Absent) | Err(_) => Err(Loss::Node),
         }
     }
 
-    /// The key and the record of a row.
-    fn content(&self, row: &Row<'_>) -> Result<(Vec<u8>, Vec<u8>), Loss> {
+    fn content(&self, row: &Row<'_>) -> Result<Content, Loss> {
         let (key, record) = match &row.body {
             Body::Inline(record) => (row.key.map(<[u8]>::to_vec), record.to_vec()),
             Body::Chunked(chunks) => {
@@ -273,15 +298,25 @@ impl<P: FnMut(u64)> Repair<'_, '_, P> {
                 (row.key.or(key).map(<[u8]>::to_vec), record.to_vec())
             }
         };
-        row::verify_record(&record)?;
-        match row.dictionary {
-            Some(number) if !self.dictionaries.contains(&number) => Err(Loss::Dictionary(number)),
-            _ => Ok((key.ok_or(Loss::Damaged)?, record)),
+        let (key, directory) = (key.ok_or(Damaged)?, row.directory(&record)?);
+        if let Some(number) = row.dictionary.filter(|number| !self.dictionaries.contains(number)) {
+            return Err(Loss::Dictionary(number));
         }
+        let access = Access::written(system_time());
+        let entry = Entry::of_pieces(row.kind?, &key, &[&record], row.expiry, access, row.is_recompressed);
+        Ok(Content { entry: entry.ok_or(Damaged)?, directory })
     }
 }
 
-/// The rows of a table, as they are walked.
+/// Contents of a row.
+struct Content {
+    /// Entry, as it is written to disk.
+    entry: Entry,
+    /// Directory, if it is a collection's.
+    directory: Option<Directory>,
+}
+
+/// Visitor of the rows of a table.
 struct Rows<'p, 'r, 'a, P> {
     repair: &'p mut Repair<'r, 'a, P>,
     table: Table,

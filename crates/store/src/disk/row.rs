@@ -1,47 +1,74 @@
-//! The rows of a store, byte by byte (FORMAT.md): encoding, and decoding that trusts nothing.
+//! Encoding of a store's rows, byte by byte (FORMAT.md), and decoding that trusts nothing.
 //!
-//! It knows bytes only; which rows there are and what refers to what is the business of `table` and `writer`.
+//! It knows bytes only, and must not know which rows exist or refer to each other: that is the business of
+//! `lookup` and `writer`.
 
 use snugly_codec::Record;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::memory::entry::EntryRef;
+use crate::entry::EntryRef;
+use crate::values::Kind;
+use crate::values::collection::{Directory, Malformed};
+use crate::values::kind::UnknownKind;
 
-/// A number of a database's contents: FLUSHDB gives the database a new one.
+/// Number of a database's contents: FLUSHDB gives the database a new one.
 pub(crate) type Generation = u32;
 
-/// The generation of the nodes of lists, whatever database these are in.
+/// Generation of the nodes of collections, whatever database these are in.
 pub(crate) const NODES: Generation = Generation::MAX - 1;
 
-/// The longest row that is stored whole: longer ones would leave the B+tree's leaf pages (LMDB stores a node of up to
-/// half a page in a leaf).
+/// Longest row that is stored whole: longer ones would leave the B+tree's leaf pages (LMDB stores a node of
+/// up to half a page in a leaf).
 pub(crate) const MAX_ROW_BYTES: usize = 2000;
-/// What a chunk holds: as much as fits one overflow page behind its header.
+/// Bytes of a chunk: as many as fit one overflow page behind its header.
 pub(crate) const CHUNK_BYTES: usize = 4080;
-/// A half of what goes into chunks, if three such halves fit a leaf page beside their keys (12 bytes) and what LMDB adds
-/// (8 and 2, rounded up to even).
+/// Longest half of a chunked record of which three fit a leaf page beside their keys (12 bytes) and what LMDB
+/// adds (8 and 2, rounded up to even).
 const MAX_HALF_BYTES: usize = CHUNK_BYTES / 3 - 24;
-/// Keys over this length go into the chunks.
+/// Length in bytes above which a key goes into the chunks.
 const MAX_INLINE_KEY: usize = 512;
 
 const CHECKSUM_LEN: usize = 8;
-const TYPE_STRING: u8 = 0;
-const TYPE_LIST: u8 = 1;
 const EXPIRES: u8 = 1;
 const HAS_VERSION: u8 = 2;
 const CHUNKED: u8 = 4;
 const KEY_CHUNKED: u8 = 8;
-/// With [`CHUNKED`] alone: a record in the row says itself what it needs.
+/// Flag that is used with [`CHUNKED`] alone: a record in the row says itself which dictionary it needs.
 const NEEDS_DICTIONARY: u8 = 16;
-const PACKED: u8 = 32;
-const KNOWN_FLAGS: u8 = EXPIRES | HAS_VERSION | CHUNKED | KEY_CHUNKED | NEEDS_DICTIONARY | PACKED;
+const RECOMPRESSED: u8 = 32;
+const KNOWN_FLAGS: u8 = EXPIRES | HAS_VERSION | CHUNKED | KEY_CHUNKED | NEEDS_DICTIONARY | RECOMPRESSED;
 
-/// The row cannot be what was written.
+/// Error of a row that cannot be what was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Damaged;
 
-/// The key of a row in the table of entries: `generation u32 | hash u64 | number u8`, big-endian. The number tells keys
-/// of the same hash apart.
+impl From<Malformed> for Damaged {
+    fn from(_: Malformed) -> Damaged {
+        Damaged
+    }
+}
+
+/// Reason why the value of a row cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Misread {
+    Damaged,
+    UnknownKind(UnknownKind),
+}
+
+impl From<Damaged> for Misread {
+    fn from(_: Damaged) -> Misread {
+        Misread::Damaged
+    }
+}
+
+impl From<UnknownKind> for Misread {
+    fn from(unknown: UnknownKind) -> Misread {
+        Misread::UnknownKind(unknown)
+    }
+}
+
+/// Key of a row in the table of entries: `generation u32 | hash u64 | number u8`, big-endian. The number
+/// tells keys of the same hash apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct RowKey(pub(crate) [u8; RowKey::LEN]);
 
@@ -62,7 +89,7 @@ impl RowKey {
         bytes.try_into().map(RowKey).map_err(|_| Damaged)
     }
 
-    /// Its generation and hash: where all rows of a key are.
+    /// Returns the generation and hash, which all rows of a key share.
     pub(crate) fn place(self) -> (Generation, u64) {
         (self.generation(), self.hash())
     }
@@ -79,7 +106,7 @@ impl RowKey {
         self.0[RowKey::NUMBER]
     }
 
-    /// The row's key in the table of expiries: `milliseconds u64 | row key`, big-endian.
+    /// Returns the row's key in the table of expiries: `milliseconds u64 | row key`, big-endian.
     pub(crate) fn expiry_key(self, at: u64) -> [u8; 8 + RowKey::LEN] {
         let mut bytes = [0; 8 + RowKey::LEN];
         bytes[..8].copy_from_slice(&at.to_be_bytes());
@@ -88,13 +115,13 @@ impl RowKey {
     }
 }
 
-/// Takes a key of the table of expiries apart.
+/// Parses a key of the table of expiries.
 pub(crate) fn parse_expiry_key(bytes: &[u8]) -> Result<(u64, RowKey), Damaged> {
     let (at, row) = bytes.split_first_chunk::<8>().ok_or(Damaged)?;
     Ok((u64::from_be_bytes(*at), RowKey::parse(row)?))
 }
 
-/// A chunk's key: `id u64 | number u32`, big-endian.
+/// Returns a chunk's key: `id u64 | number u32`, big-endian.
 pub(crate) fn chunk_key(id: u64, number: u32) -> [u8; 12] {
     let mut bytes = [0; 12];
     bytes[..8].copy_from_slice(&id.to_be_bytes());
@@ -102,32 +129,32 @@ pub(crate) fn chunk_key(id: u64, number: u32) -> [u8; 12] {
     bytes
 }
 
-/// The id of a chunk's key.
+/// Returns the id in a chunk's key.
 pub(crate) fn chunk_id(key: &[u8]) -> Option<u64> {
     (key.len() == 12).then(|| u64::from_be_bytes(*key.first_chunk().expect("twelve bytes hold eight")))
 }
 
-/// Where a row's record is.
+/// Location of a row's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body<'a> {
-    /// In the row.
+    /// Record in the row.
     Inline(&'a [u8]),
-    /// In chunks.
+    /// Record in chunks.
     Chunked(Chunks),
 }
 
-/// The chunks of one row, and what they must hold together.
+/// Chunks of one row, and what they must hold together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chunks {
     pub(crate) id: u64,
-    /// Bytes in each chunk but the last.
+    /// Bytes of each chunk but the last.
     pub(crate) chunk_bytes: u16,
     pub(crate) len: u64,
     pub(crate) checksum: u64,
 }
 
 impl Chunks {
-    /// How many chunks there are.
+    /// Returns the number of chunks.
     pub(crate) fn count(&self) -> u64 {
         self.len.div_ceil(u64::from(self.chunk_bytes.max(1)))
     }
@@ -138,66 +165,69 @@ impl Chunks {
 pub(crate) struct Row<'a> {
     /// Bytes of the row itself.
     pub(crate) len: usize,
-    /// In Unix milliseconds.
+    /// Expiry, in Unix milliseconds.
     pub(crate) expiry: Option<u64>,
     pub(crate) version: Option<u64>,
     pub(crate) key_len: usize,
-    /// `None` if it is at the start of the chunks.
+    /// Key, or `None` if it is at the start of the chunks.
     pub(crate) key: Option<&'a [u8]>,
     pub(crate) body: Body<'a>,
-    /// The number of the dictionary that the record needs.
+    /// Number of the dictionary that the record needs.
     pub(crate) dictionary: Option<u32>,
     /// Whether a stronger level has been tried on the record.
-    pub(crate) is_packed: bool,
-    /// Whether the record is the directory of a list.
-    pub(crate) is_list: bool,
+    pub(crate) is_recompressed: bool,
+    pub(crate) kind: Result<Kind, UnknownKind>,
 }
 
-/// What is written for a key: its row, and what is too long for that.
+/// Layout of a key on disk: its row, and the part that is too long for that.
 pub(crate) struct Layout<'a> {
+    kind: Kind,
     key: &'a [u8],
     record: &'a [u8],
-    is_packed: bool,
-    is_list: bool,
+    is_recompressed: bool,
     key_is_chunked: bool,
     record_is_chunked: bool,
 }
 
 impl<'a> Layout<'a> {
-    /// `is_packed` says whether a stronger level has been tried on the record.
-    pub(crate) fn of(key: &'a [u8], record: &'a [u8], is_packed: bool) -> Layout<'a> {
+    /// Lays out a record; `is_recompressed` says whether a stronger level has been tried on it.
+    fn of(kind: Kind, key: &'a [u8], record: &'a [u8], is_recompressed: bool) -> Layout<'a> {
         let key_is_chunked = key.len() > MAX_INLINE_KEY;
         const FIXED: usize = CHECKSUM_LEN + 2 + 4 + 8 + 8;
         let record_is_chunked = key_is_chunked || FIXED + key.len() + record.len() > MAX_ROW_BYTES;
-        Layout { key, record, is_packed, is_list: false, key_is_chunked, record_is_chunked }
+        Layout { kind, key, record, is_recompressed, key_is_chunked, record_is_chunked }
     }
 
-    /// That of an entry.
+    /// Lays out an entry.
     pub(crate) fn of_entry(entry: EntryRef<'a>) -> Layout<'a> {
-        let layout = Layout::of(entry.key(), entry.record_bytes(), entry.is_packed());
-        Layout { is_list: entry.is_directory(), ..layout }
+        Layout::of(
+            entry.kind(),
+            entry.key(),
+            entry.record_bytes().unwrap_or_default(),
+            entry.is_recompressed(),
+        )
     }
 
-    /// The parts of what goes into chunks, if anything does.
+    /// Returns the parts of what goes into chunks, if anything does.
     fn chunked_parts(&self) -> Option<[&'a [u8]; 2]> {
         let key = if self.key_is_chunked { self.key } else { b"" };
         self.record_is_chunked.then_some([key, self.record])
     }
 
-    /// The number of the dictionary that the record needs.
+    /// Returns the number of the dictionary that the record needs.
     pub(crate) fn dictionary(&self) -> Option<u32> {
         dictionary_of(self.record)
     }
 
-    /// Bytes in each chunk but the last. What would leave a third of a page empty is cut in halves, which share the leaf
-    /// pages of the table.
+    /// Returns the bytes of each chunk but the last. A record that would leave a third of a page empty is cut
+    /// in halves, which share the leaf pages of the table.
     fn chunk_bytes(&self) -> usize {
         let len: usize = self.chunked_parts().map_or(0, |parts| parts.iter().map(|part| part.len()).sum());
         let half = len.div_ceil(2);
         if len > MAX_ROW_BYTES && half <= MAX_HALF_BYTES { half } else { CHUNK_BYTES }
     }
 
-    /// The chunks, in order.
+    /// Passes the chunks in order.
     pub(crate) fn for_each_chunk<E>(
         &self,
         mut write: impl FnMut(u32, &[u8]) -> Result<(), E>,
@@ -207,7 +237,7 @@ impl<'a> Layout<'a> {
         let mut number = 0;
         let mut rest = record;
         if !key.is_empty() {
-            // The key, and as much of the record as makes its last chunk full.
+            // The key, and as much of the record as fills its last chunk.
             let fill = key.len().next_multiple_of(chunk_bytes) - key.len();
             let (head, tail) = record.split_at(fill.min(record.len()));
             for chunk in [key, head].concat().chunks(chunk_bytes) {
@@ -223,7 +253,7 @@ impl<'a> Layout<'a> {
         Ok(())
     }
 
-    /// Appends the row, whose chunks have this id if it has any.
+    /// Appends the row; `id` is that of its chunks, if it has any.
     pub(crate) fn encode(
         &self,
         row_key: RowKey,
@@ -240,8 +270,8 @@ impl<'a> Layout<'a> {
             | flag(CHUNKED, self.record_is_chunked)
             | flag(KEY_CHUNKED, self.key_is_chunked)
             | flag(NEEDS_DICTIONARY, self.record_is_chunked && self.dictionary().is_some())
-            | flag(PACKED, self.is_packed);
-        out.extend_from_slice(&[if self.is_list { TYPE_LIST } else { TYPE_STRING }, flags]);
+            | flag(RECOMPRESSED, self.is_recompressed);
+        out.extend_from_slice(&[self.kind.number(), flags]);
         out.extend_from_slice(&(self.key.len() as u32).to_le_bytes());
         for number in [expiry, version].into_iter().flatten() {
             out.extend_from_slice(&number.to_le_bytes());
@@ -268,14 +298,14 @@ impl<'a> Layout<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Reads a row and verifies its checksum. What is in chunks is verified when it is read.
+    /// Parses a row and verifies its checksum. Chunks are verified when they are read.
     pub(crate) fn parse(row_key: RowKey, bytes: &'a [u8]) -> Result<Row<'a>, Damaged> {
         let (stored, rest) = take(bytes)?;
         if u64::from_le_bytes(stored) != checksum(row_key, rest) {
             return Err(Damaged);
         }
         let ([kind, flags], rest) = take(rest)?;
-        if kind > TYPE_LIST || flags & !KNOWN_FLAGS != 0 {
+        if flags & !KNOWN_FLAGS != 0 {
             return Err(Damaged);
         }
         let (key_len, rest) = take(rest)?;
@@ -310,9 +340,14 @@ impl<'a> Row<'a> {
                 (Body::Chunked(chunks), dictionary)
             }
         };
-        let is_packed = flags & PACKED != 0;
-        let is_list = kind == TYPE_LIST;
-        Ok(Row { len: bytes.len(), expiry, version, key_len, key, body, dictionary, is_packed, is_list })
+        let is_recompressed = flags & RECOMPRESSED != 0;
+        let kind = Kind::of_number(kind);
+        Ok(Row { len: bytes.len(), expiry, version, key_len, key, body, dictionary, is_recompressed, kind })
+    }
+
+    /// Parses the row's record by its kind: a directory, or nothing but the record.
+    pub(crate) fn directory(&self, record: &[u8]) -> Result<Option<Directory>, Misread> {
+        Ok(self.kind?.directory(record).map_err(Damaged::from)?)
     }
 }
 
@@ -332,11 +367,6 @@ pub(crate) fn verify_chunked<'a>(
             Ok((Some(key), record))
         }
     }
-}
-
-/// Whether the bytes are a record that the memory tier can hold.
-pub(crate) fn verify_record(bytes: &[u8]) -> Result<(), Damaged> {
-    Record::parse(bytes).map(drop).map_err(|_| Damaged)
 }
 
 /// The number of the dictionary that a record needs.
@@ -398,9 +428,9 @@ mod tests {
         record: &[u8],
         expiry: Option<u64>,
         version: Option<u64>,
-        is_packed: bool,
+        is_recompressed: bool,
     ) -> Written {
-        let layout = Layout::of(key, record, is_packed);
+        let layout = Layout::of(Kind::String, key, record, is_recompressed);
         let mut written = Written { row: Vec::new(), chunks: Vec::new() };
         layout.encode(ROW_KEY, expiry, version, 7, &mut written.row);
         let collect = |number: u32, chunk: &[u8]| {
@@ -446,14 +476,14 @@ mod tests {
             content_len in lengths(),
             expiry: Option<u64>,
             version: Option<u64>,
-            is_packed: bool,
+            is_recompressed: bool,
         ) {
             let (key, record) = (vec![b'k'; key_len], record(&vec![b'v'; content_len]));
-            let written = write_as(&key, &record, expiry, version, is_packed);
+            let written = write_as(&key, &record, expiry, version, is_recompressed);
             prop_assert!(written.row.len() <= MAX_ROW_BYTES);
             let row = Row::parse(ROW_KEY, &written.row).expect("it is whole");
             prop_assert_eq!((row.expiry, row.version, row.key_len), (expiry, version, key_len));
-            prop_assert_eq!(row.is_packed, is_packed);
+            prop_assert_eq!(row.is_recompressed, is_recompressed);
             match row.body {
                 Body::Inline(inline) => {
                     prop_assert_eq!((row.key, inline), (Some(&key[..]), &record[..]));

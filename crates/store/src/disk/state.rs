@@ -1,33 +1,34 @@
-//! The rows of the table of meta: what a store is, how it stands, and whether it holds only a part of what it is loaded from.
+//! The rows of the table of meta: a store's identity, its state, and whether it holds only a part of the file
+//! that it is loaded from.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::row::{Damaged, Generation};
+use super::row::{Damaged, Generation, NODES};
 
 /// The version of the format that FORMAT.md specifies.
 pub(crate) const FORMAT_VERSION: u32 = 3;
-/// The first version, which has no dictionaries and no lists; the second one has no lists. What they have is as it is in
-/// the next, so that opening a store is bringing it there.
+/// First version, which has no dictionaries and no lists; the second one has no lists. Each version only adds
+/// tables and rows to the one before, so that opening a store upgrades it.
 const FIRST_VERSION: u32 = 1;
 pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
 pub(crate) const STATE_KEY: &[u8] = b"state";
-/// The last record of the journal that is committed: `number u64 | checksum u64`, little-endian.
+/// Key of the number of the last committed journal record: `number u64 | checksum u64`, little-endian.
 pub(crate) const JOURNAL_KEY: &[u8] = b"journal";
-/// The mark of a load, if there was one.
+/// Key of the load mark, if there is one.
 pub(crate) const LOAD_KEY: &[u8] = b"load";
 const MAGIC: &[u8; 12] = b"snugly-store";
 
-/// What never changes: `magic | version u32 | hash key 2 × u64 | checksum u64`, little-endian.
+/// Identity, which never changes: `magic | version u32 | hash key 2 × u64 | checksum u64`, little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) version: u32,
-    /// The key of the hash that orders rows, shared with the memory tier.
+    /// Key of the hash that orders rows, shared with the memory tier.
     pub(crate) hash_key: [u64; 2],
 }
 
-/// Why an identity is not one that this program can use.
+/// Reason why this program cannot use an identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotOurs {
     Damaged,
@@ -60,45 +61,46 @@ impl Identity {
     }
 }
 
-/// What one database holds.
+/// Contents of one database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
     pub(crate) generation: Generation,
     pub(crate) keys: u64,
     /// Keys that expire.
     pub(crate) volatile_keys: u64,
-    /// Rows and chunks, in bytes.
+    /// Bytes of rows and chunks.
     pub(crate) bytes: u64,
 }
 
-/// What every commit brings up to date: `next generation u32 | next chunk id u64 | next version u64 | databases u32,
-/// their contents | dead generations u32, their numbers | next dictionary u32 | dictionaries in use u32, their numbers
-/// u32 and records u64 | active dictionaries u32, their numbers u32 | checksum u64`, little-endian.
+/// State that every commit updates: `next generation u32 | next chunk id u64 | next version u64 | databases
+/// u32, their contents | dead generations u32, their numbers | next dictionary u32 | dictionaries in use u32,
+/// their numbers u32 and records u64 | active dictionaries u32, their numbers u32 | checksum u64`,
+/// little-endian.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) next_generation: Generation,
     pub(crate) next_chunk: u64,
     pub(crate) next_version: u64,
-    /// By database.
+    /// Contents by database.
     pub(crate) contents: Vec<Contents>,
     /// Generations whose rows are still to be deleted.
     pub(crate) dead: Vec<Generation>,
     pub(crate) next_dictionary: u32,
-    /// How many rows need each dictionary, as far as rows are whole.
+    /// Number of rows that need each dictionary, as far as rows are whole.
     pub(crate) dictionary_uses: BTreeMap<u32, u64>,
-    /// The dictionaries that new values are encoded with.
+    /// Dictionaries that new values are encoded with.
     pub(crate) active_dictionaries: BTreeSet<u32>,
 }
 
 impl State {
-    /// Of a new store with so many databases.
+    /// Creates the state of a new store with this many databases.
     pub(crate) fn new(databases: usize) -> State {
         let mut state = State { next_chunk: 1, next_version: 1, next_dictionary: 1, ..State::default() };
         state.extend_to(databases);
         state
     }
 
-    /// Adds databases, if there are fewer than so many.
+    /// Adds databases, if there are fewer than this many.
     pub(crate) fn extend_to(&mut self, databases: usize) {
         while self.contents.len() < databases {
             self.contents.push(Contents { generation: self.next_generation, ..Contents::default() });
@@ -106,12 +108,19 @@ impl State {
         }
     }
 
-    /// The contents with this generation, unless it is dead.
+    /// Returns the contents with this generation, unless it is dead.
     pub(crate) fn of(&mut self, generation: Generation) -> Option<&mut Contents> {
         self.contents.iter_mut().find(|contents| contents.generation == generation)
     }
 
-    /// Gives the databases these generations: contents follow their generation, what none has is dead.
+    /// Returns whether a generation is a database's, or that of the nodes of collections; a flushed one is
+    /// not.
+    pub(crate) fn has(&self, generation: Generation) -> bool {
+        generation == NODES || self.contents.iter().any(|contents| contents.generation == generation)
+    }
+
+    /// Assigns these generations to the databases: contents follow their generation, and an unassigned one is
+    /// dead.
     pub(crate) fn assign(&mut self, generations: &[Generation]) {
         let before = std::mem::take(&mut self.contents);
         self.contents = generations
@@ -127,12 +136,12 @@ impl State {
         self.next_generation = self.next_generation.max(next);
     }
 
-    /// A row needs this dictionary from now on.
+    /// Counts a row that needs this dictionary.
     pub(crate) fn use_dictionary(&mut self, number: u32) {
         *self.dictionary_uses.entry(number).or_default() += 1;
     }
 
-    /// A row that has needed this dictionary is gone.
+    /// Uncounts a row that needed this dictionary.
     pub(crate) fn release_dictionary(&mut self, number: u32) {
         if let Some(uses) = self.dictionary_uses.get_mut(&number) {
             *uses -= 1;
@@ -186,7 +195,7 @@ impl State {
             state.dead.push(reader.u32()?);
         }
         if reader.0.is_empty() {
-            // Written in the version before.
+            // The state is of the previous version.
             return Ok(State { next_dictionary: 1, ..state });
         }
         state.next_dictionary = reader.u32()?;
@@ -209,12 +218,12 @@ impl State {
     }
 }
 
-/// How far a store has been loaded from a file: `is done u8 | fingerprint 16 bytes | source | checksum u64`.
+/// Progress of loading a store from a file: `is done u8 | fingerprint 16 bytes | source | checksum u64`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadMark {
-    /// The file, for people.
+    /// Name of the file, for messages.
     pub source: String,
-    /// Bytes that tell its content from that of other files.
+    /// Fingerprint that tells the file's content from that of others.
     pub fingerprint: [u8; 16],
     /// Whether all of it is in the store; otherwise a part is.
     pub is_done: bool,

@@ -1,13 +1,13 @@
-//! One shard's part of one database: its entries, and what is counted of them.
+//! One shard's part of one database: its entries, and statistics of them.
 //!
-//! It knows entries by tag and key; not shards, locks, the disk or policies.
+//! It knows entries by tag and key; it must not know shards, locks, the disk or policies.
 
-use crate::memory::allocation_size;
-use crate::memory::entry::{Entry, EntryRef};
+use crate::dictionary_refs::DictionaryRefs;
+use crate::entry::{Entry, EntryRef};
 use crate::memory::expiry::{self, ExpiryIndex};
 use crate::memory::table::Table;
-use crate::memory::uses::Uses;
-use crate::quicklist::{ListTotals, Quicklist};
+use crate::slab::allocation_size;
+use crate::values::collection::{CollectionTotals, Guard, TotalsByKind};
 
 /// A shard's part of one database.
 #[derive(Default)]
@@ -15,8 +15,8 @@ pub(crate) struct Database {
     pub(super) table: Table,
     pub(super) expiries: ExpiryIndex,
     entry_bytes: usize,
-    pub(super) lists: ListTotals,
-    pub(super) dictionaries: Uses,
+    pub(super) collections: TotalsByKind,
+    pub(super) dictionaries: DictionaryRefs,
 }
 
 impl Database {
@@ -24,7 +24,7 @@ impl Database {
         self.table.len()
     }
 
-    /// How many of the entries expire.
+    /// Returns the number of entries that expire.
     pub(crate) fn volatile_len(&self) -> usize {
         self.expiries.len()
     }
@@ -33,13 +33,13 @@ impl Database {
         &self.table
     }
 
-    /// The entries from a tag on, in order.
+    /// Returns the entries from a tag on, in order.
     pub(crate) fn entries_from(&self, tag: u16) -> impl Iterator<Item = (u16, EntryRef<'_>)> {
         (self.table.lower_bound(tag)..self.table.len())
             .map(|index| (self.table.tag(index), self.table.entry(index)))
     }
 
-    /// Puts an entry in the place `index` of its key, or where `tag` says if its key is new.
+    /// Puts an entry at `index` if its key has one, or by `tag` if its key is new.
     pub(super) fn put(&mut self, tag: u16, index: Option<usize>, entry: Entry) -> Option<Entry> {
         match index {
             Some(index) => Some(self.replace(index, entry)),
@@ -78,23 +78,26 @@ impl Database {
         }
     }
 
-    pub(super) fn with_list<R>(
+    /// Changes a collection, and updates its accounting; `None` if the entry is not a collection.
+    pub(super) fn with_collection<R>(
         &mut self,
         index: usize,
-        change: impl FnOnce(&mut Quicklist) -> R,
+        change: impl FnOnce(&mut Guard<'_>) -> R,
     ) -> Option<R> {
-        let mut list = self.table.entry(index).list()?.lock();
-        let before = list.totals();
-        let result = change(&mut list);
-        for (number, growth) in list.take_untold_needs() {
+        let collection = self.table.entry(index).collection()?;
+        let kind = collection.kind();
+        let mut collection = collection.lock();
+        let before = collection.totals();
+        let result = change(&mut collection);
+        for (number, growth) in collection.take_untold_needs() {
             match growth > 0 {
                 true => self.dictionaries.add(number, growth.unsigned_abs()),
                 false => self.dictionaries.remove(number, growth.unsigned_abs()),
             }
         }
-        let after = list.totals();
+        let after = collection.totals();
         self.entry_bytes = self.entry_bytes + after.memory as usize - before.memory as usize;
-        self.lists = self.lists.minus(before).plus(after);
+        self.collections.exchange(kind, before, after);
         Some(result)
     }
 
@@ -105,7 +108,7 @@ impl Database {
             + allocation_size(self.dictionaries.requested_len())
     }
 
-    /// The entry that expires then, among those with this tag.
+    /// Returns the index of the entry that expires at this time, among those with this tag.
     pub(super) fn find_by_expiry(&self, at: u64, tag: u16) -> Option<usize> {
         let first = self.table.lower_bound(tag);
         let found = (first..self.table.len())
@@ -117,10 +120,13 @@ impl Database {
 
     fn enter(&mut self, tag: u16, entry: EntryRef<'_>) {
         self.entry_bytes += entry.allocation_size();
-        if let Some(list) = entry.list() {
-            let list = list.lock();
-            self.lists = self.lists.plus(list.totals());
-            list.needs().for_each(|(number, nodes)| self.dictionaries.add(number, nodes));
+        if let Some(collection) = entry.collection() {
+            let (kind, collection) = (collection.kind(), collection.lock());
+            self.collections.exchange(kind, CollectionTotals::default(), collection.totals());
+            collection
+                .dictionary_refs()
+                .into_iter()
+                .for_each(|(number, nodes)| self.dictionaries.add(number, nodes));
         }
         entry.dictionary().inspect(|&number| self.dictionaries.add(number, 1));
         self.move_expiry(tag, None, entry.expiry());
@@ -128,10 +134,13 @@ impl Database {
 
     fn leave(&mut self, tag: u16, entry: EntryRef<'_>) {
         self.entry_bytes -= entry.allocation_size();
-        if let Some(list) = entry.list() {
-            let list = list.lock();
-            self.lists = self.lists.minus(list.totals());
-            list.needs().for_each(|(number, nodes)| self.dictionaries.remove(number, nodes));
+        if let Some(collection) = entry.collection() {
+            let (kind, collection) = (collection.kind(), collection.lock());
+            self.collections.exchange(kind, collection.totals(), CollectionTotals::default());
+            collection
+                .dictionary_refs()
+                .into_iter()
+                .for_each(|(number, nodes)| self.dictionaries.remove(number, nodes));
         }
         entry.dictionary().inspect(|&number| self.dictionaries.remove(number, 1));
         self.move_expiry(tag, entry.expiry(), None);

@@ -1,7 +1,7 @@
-//! Which entries of a table expire when: an array of `milliseconds << 16 | tag`, sorted.
+//! Expiry index of a table: an array of `milliseconds << 16 | tag`, sorted.
 //!
-//! The tag leads back to the entries that share it, one of which expires at that time. Eight bytes a key that
-//! expires, the next one due is the first, and new expiries mostly go to the end.
+//! The tag leads back to the entries that share it, one of which expires at that time. It takes eight bytes
+//! for each key that expires, the next one due is the first, and new expiries mostly go to the end.
 
 use crate::memory::growth;
 
@@ -12,10 +12,10 @@ pub(crate) struct ExpiryIndex {
 
 const TAG_BITS: u32 = u16::BITS;
 
-/// The latest time that the index can tell apart, in Unix milliseconds: the year 10889.
+/// Latest time that the index can hold, in Unix milliseconds: the year 10889.
 const LATEST: u64 = (1 << (u64::BITS - TAG_BITS)) - 1;
 
-/// A time as the index keeps it.
+/// Clamps a time to the latest that the index can hold.
 pub(crate) fn clamp(at: u64) -> u64 {
     at.min(LATEST)
 }
@@ -29,7 +29,7 @@ impl ExpiryIndex {
         self.due.len()
     }
 
-    /// Bytes that the index takes from the allocator's view.
+    /// Returns the bytes requested from the allocator.
     pub(crate) fn requested_len(&self) -> usize {
         self.due.capacity() * size_of::<u64>()
     }
@@ -47,12 +47,12 @@ impl ExpiryIndex {
         }
     }
 
-    /// The time and tag of the entry that expires next.
+    /// Returns the time and tag of the entry that expires next.
     pub(crate) fn next(&self) -> Option<(u64, u16)> {
         self.get(0)
     }
 
-    /// The time and tag at a place in the order.
+    /// Returns the time and tag at an index.
     pub(crate) fn get(&self, index: usize) -> Option<(u64, u16)> {
         self.due.get(index).map(|&due| (due >> TAG_BITS, due as u16))
     }

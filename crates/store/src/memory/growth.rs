@@ -1,7 +1,7 @@
-//! How the memory tier's arrays grow and shrink: by whole allocator size classes, so that none of what the allocator
-//! gives is left unused, and by about an eighth rather than by doubling, so that they stay dense.
+//! Growth and shrinking of the memory tier's arrays: by whole allocator size classes, so that no allocated
+//! byte is left unused, and by about an eighth rather than by doubling, so that they stay dense.
 
-use crate::memory::allocation_size;
+use crate::slab::allocation_size;
 
 const SMALLEST_CAPACITY: usize = 4;
 
@@ -13,7 +13,7 @@ pub(crate) fn reserve_one<T>(array: &mut Vec<T>) {
     }
 }
 
-/// Gives memory back once more than half of it is unused, and all of it once none of it is used.
+/// Frees memory when more than half of it is unused, and all of it when none is used.
 pub(crate) fn shrink<T>(array: &mut Vec<T>) {
     if array.is_empty() {
         *array = Vec::new();

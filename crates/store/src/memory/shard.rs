@@ -1,52 +1,56 @@
-//! One shard: its part of every database, under one lock, with its accounting and its stretch of the eviction hand.
+//! One shard: its part of every database, under one lock, with its accounting and its part of the eviction
+//! hand's way.
 //!
-//! It knows entries by tag and key and is told the time. Which keys belong to it is the keyspace's business.
+//! It knows entries by tag and key and is told the time. It must not know which keys belong to it, which is
+//! the keyspace's business.
 
 use crate::changes::Changes;
-use crate::memory::allocation_size;
+use crate::entry::{Access, Entry, EntryRef};
+use crate::key::Key;
 use crate::memory::database::Database;
-use crate::memory::entry::{Access, Entry, EntryRef};
-use crate::quicklist::{ListTotals, Quicklist};
+use crate::slab::allocation_size;
+use crate::values::Kind;
+use crate::values::collection::{CollectionTotals, Guard};
 
 pub(crate) struct Shard {
     changes: Changes,
-    /// How often keys have changed: tells whether what was read from disk is still true.
+    /// Number of changes of its keys, which tells whether what was read from disk is still current.
     version: u64,
-    /// Database 0, which is the only one for most users, costs no step through `others`.
+    /// Database 0, which is the only one for most users, and costs no search in `others`.
     first: Database,
-    /// The databases from 1 on that were written, in the order of their numbers, which most shards have none or one of.
+    /// Other databases that were written, sorted by number; most shards have none or one.
     others: Vec<(usize, Database)>,
-    /// Where the eviction hand stands.
+    /// Position of the eviction hand.
     hand: Position,
-    /// Entries removed because their time had come, since the start.
+    /// Entries that expired since the start.
     pub(crate) expired: u64,
-    /// Entries removed to make room, since the start.
+    /// Entries evicted since the start.
     pub(crate) evicted: u64,
 }
 
-/// What a shard knows of a key, for reading.
+/// State of a key in a shard, for reading.
 pub(crate) enum Look<'a> {
     Live(EntryRef<'a>),
-    /// It is still there although its time has come: the caller removes it under a lock that accounts for that.
+    /// The entry is expired but present: the caller removes it under a lock that does the accounting.
     Expired,
-    /// There is no such key, whatever the disk says.
+    /// A tombstone says that there is no such key, whatever the disk says.
     Deleted,
-    /// It is not here. On disk, if there is one, it may be.
+    /// The key is not in memory, but may be on disk, if there is one.
     Unknown,
 }
 
-/// What a shard knows of a key, and where.
+/// State and index of a key in a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
     Live(usize),
-    /// There is no such key: this is the place of the tombstone that says so.
+    /// Index of a tombstone, which says that there is no such key.
     Deleted(usize),
-    /// It is not here. On disk, if there is one, it may be.
+    /// The key is not in memory, but may be on disk, if there is one.
     Unknown,
 }
 
 impl Presence {
-    /// Where the live entry is.
+    /// Returns the index of the live entry.
     pub(crate) fn live(self) -> Option<usize> {
         match self {
             Presence::Live(index) => Some(index),
@@ -54,7 +58,7 @@ impl Presence {
         }
     }
 
-    /// Where the key's entry or tombstone is.
+    /// Returns the index of the key's entry or tombstone.
     fn index(self) -> Option<usize> {
         match self {
             Presence::Live(index) | Presence::Deleted(index) => Some(index),
@@ -63,30 +67,30 @@ impl Presence {
     }
 }
 
-/// A place in the order of a shard's entries.
+/// Position in the order of a shard's entries.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Position {
     database: usize,
     tag: u16,
 }
 
-/// What one stretch of the eviction hand did.
+/// Result of one sweep of the eviction hand.
 pub(crate) struct Sweep {
-    /// The entries that went, to be freed outside the lock.
+    /// Evicted entries, to be freed outside the lock.
     pub(crate) evicted: Vec<Entry>,
-    /// Their bytes.
+    /// Bytes of these entries.
     pub(crate) bytes: usize,
     /// Whether the hand has left the shard.
     pub(crate) finished: bool,
 }
 
-/// What one stretch of the walk against fragmentation did.
+/// Result of one stretch of the defragmentation walk.
 pub(crate) struct Defragmentation {
-    /// How many entries were looked at.
+    /// Number of entries visited.
     pub(crate) seen: usize,
-    /// Where to go on, if the shard has more.
+    /// Position to continue from, if the shard has more.
     pub(crate) rest: Option<Position>,
-    /// The entries' former places, to be freed outside the lock.
+    /// Old copies of the moved entries, to be freed outside the lock.
     pub(crate) moved: Vec<Entry>,
 }
 
@@ -103,7 +107,7 @@ impl Shard {
         }
     }
 
-    /// How often keys have changed.
+    /// Returns the number of changes of its keys.
     pub(crate) fn version(&self) -> u64 {
         self.version
     }
@@ -112,50 +116,57 @@ impl Shard {
         self.changes.disk().is_some()
     }
 
-    /// Puts an entry in its key's place, or where `tag` says if its key is new; gives what was there.
-    pub(crate) fn put(
-        &mut self,
-        database: usize,
-        tag: u16,
-        presence: Presence,
-        entry: Entry,
-    ) -> Option<Entry> {
+    /// Puts an entry in its key's place, or by its tag if its key is new; returns the previous entry.
+    pub(crate) fn put(&mut self, key: Key<'_>, presence: Presence, entry: Entry) -> Option<Entry> {
         self.version += 1;
-        self.changes.written(database, entry.borrow());
-        let before = self.database(database).put(tag, presence.index(), entry)?;
+        self.changes.written(key.database, entry.borrow());
+        let before = self.database(key.database).put(key.tag(), presence.index(), entry)?;
         (!before.borrow().is_tombstone()).then_some(before)
     }
 
-    /// Puts an entry as it is on disk in the place of a key that is not here.
-    pub(crate) fn promote(&mut self, database: usize, tag: u16, entry: Entry) {
-        self.database(database).put(tag, None, entry);
+    /// Adds an entry as it is on disk for a key that is not in memory.
+    pub(crate) fn promote(&mut self, key: Key<'_>, entry: Entry) {
+        self.database(key.database).put(key.tag(), None, entry);
     }
 
-    /// Puts an entry in the place of another that has the same value, encoded differently: to clients, no key has changed.
-    /// Gives the other, if it was here.
-    pub(crate) fn encoded_anew(
-        &mut self,
-        database: usize,
-        tag: u16,
-        presence: Presence,
-        entry: Entry,
-    ) -> Option<Entry> {
+    /// Replaces an entry by one that has the same value, encoded differently: to clients, no key has changed.
+    /// Returns the old entry, if it was in memory.
+    pub(crate) fn reencoded(&mut self, key: Key<'_>, presence: Presence, entry: Entry) -> Option<Entry> {
         self.version += 1;
-        self.changes.encoded_anew(database, entry.borrow());
-        self.database(database).put(tag, presence.index(), entry)
+        self.changes.reencoded(key.database, entry.borrow());
+        self.database(key.database).put(key.tag(), presence.index(), entry)
     }
 
-    /// Removes an entry that is on disk as well and unused, as its access says; says whether there is nothing left to be
-    /// removed. While it is on its way to the disk, or somebody reads it, there is.
-    pub(crate) fn let_go(
+    /// Replaces an entry by one that has the same value, encoded differently, if only `holders` handles and
+    /// the table hold it, so that it is on disk if there is one; returns the old entry, or as the error the
+    /// new one. Nothing is reported.
+    pub(crate) fn exchange(
         &mut self,
         database: usize,
-        tag: u16,
-        key: &[u8],
-        is_unused: impl Fn(Access) -> bool,
-    ) -> bool {
-        let Some(part) = self.existing_database_mut(database) else { return true };
-        let Some(index) = part.table.find(tag, key) else { return true };
+        index: usize,
+        holders: u32,
+        entry: Entry,
+    ) -> Result<Entry, Entry> {
+        if self.entry(database, index).holders() != holders {
+            return Err(entry);
+        }
+        self.version += 1;
+        Ok(self.database(database).replace(index, entry))
+    }
+
+    /// Changes part of a draft in place if possible; returns whether it did.
+    pub(crate) fn edit(&mut self, database: usize, index: usize, offset: usize, bytes: &[u8]) -> bool {
+        let changes = self.changes.clone();
+        let is_edited = changes.edit(database, self.entry(database, index), offset, bytes);
+        self.version += u64::from(is_edited);
+        is_edited
+    }
+
+    /// Evicts an entry that is on disk as well and that `is_unused` accepts; returns whether there is nothing
+    /// left to evict. An entry on its way to the disk, or held by a reader, stays.
+    pub(crate) fn evict_clean(&mut self, key: Key<'_>, is_unused: impl Fn(Access) -> bool) -> bool {
+        let Some(part) = self.existing_database_mut(key.database) else { return true };
+        let Some(index) = part.table.find(key.tag(), key.bytes) else { return true };
         let entry = part.table.entry(index);
         if entry.is_tombstone() || !is_unused(entry.access()) {
             return true;
@@ -180,30 +191,37 @@ impl Shard {
         entry
     }
 
-    /// Removes a live entry that was given a time that has come.
+    /// Removes a live entry that was given an expiry in the past.
     pub(crate) fn expire_at_once(&mut self, database: usize, index: usize) -> Entry {
         self.expired += 1;
         self.remove(database, index)
     }
 
-    /// Makes certain that there is no such key, whatever the disk says; the caller knows that there is no live entry.
-    pub(crate) fn bury(&mut self, database: usize, tag: u16, key: &[u8]) {
+    /// Puts a tombstone where needed, so that there is no such key, whatever the disk says; the caller knows
+    /// that there is no live entry.
+    pub(crate) fn bury(&mut self, key: Key<'_>) {
         if self.is_cache() {
             self.version += 1;
-            let tombstone = Entry::tombstone(key);
-            self.changes.written(database, tombstone.borrow());
-            let part = self.database(database);
-            let index = part.table.find(tag, key);
-            part.put(tag, index, tombstone);
+            let tombstone = Entry::tombstone(key.bytes);
+            self.changes.written(key.database, tombstone.borrow());
+            let part = self.database(key.database);
+            let index = part.table.find(key.tag(), key.bytes);
+            part.put(key.tag(), index, tombstone);
         }
     }
 
-    /// Whether the memory tier knows of a key, or of its absence.
-    pub(crate) fn knows(&self, database: usize, tag: u16, key: &[u8]) -> bool {
-        self.existing_database(database).is_some_and(|part| part.table.find(tag, key).is_some())
+    /// Returns whether the memory tier knows a key, or its absence.
+    pub(crate) fn knows(&self, key: Key<'_>) -> bool {
+        self.find(key).is_some()
     }
 
-    /// Removes an entry whose time has come. On disk it has come as well, unless the entry is not there yet.
+    /// Finds the shard's part of a key's database, and the index of the key's entry or tombstone.
+    fn find(&self, key: Key<'_>) -> Option<(&Database, usize)> {
+        let part = self.existing_database(key.database)?;
+        Some((part, part.table.find(key.tag(), key.bytes)?))
+    }
+
+    /// Removes an expired entry. It expires on disk as well, unless it is not there yet.
     fn expire(&mut self, database: usize, index: usize) -> Entry {
         let is_on_its_way = self.is_cache() && self.entry(database, index).is_held();
         if is_on_its_way {
@@ -224,26 +242,27 @@ impl Shard {
         }
     }
 
-    /// Changes a list, which is no change of its key yet (see [`Shard::list_changed`]); `None` if the entry is none.
-    pub(crate) fn with_list<R>(
+    /// Changes a collection, which is not reported as a change of its key yet (see
+    /// [`Shard::collection_changed`]); `None` if the entry is not a collection.
+    pub(crate) fn with_collection<R>(
         &mut self,
         database: usize,
         index: usize,
-        change: impl FnOnce(&mut Quicklist) -> R,
+        change: impl FnOnce(&mut Guard<'_>) -> R,
     ) -> Option<R> {
-        self.database(database).with_list(index, change)
+        self.database(database).with_collection(index, change)
     }
 
-    /// Tells of a list of which nodes were encoded anew: to clients, no key has changed.
-    pub(crate) fn list_encoded_anew(&mut self, database: usize, index: usize) {
+    /// Reports a collection of which nodes were re-encoded: to clients, no key has changed.
+    pub(crate) fn nodes_reencoded(&mut self, database: usize, index: usize) {
         self.version += 1;
         if let Some(part) = self.existing_database(database) {
-            self.changes.encoded_anew(database, part.table.entry(index));
+            self.changes.reencoded(database, part.table.entry(index));
         }
     }
 
-    /// Tells of a list that was changed.
-    pub(crate) fn list_changed(&mut self, database: usize, index: usize) {
+    /// Reports a changed collection.
+    pub(crate) fn collection_changed(&mut self, database: usize, index: usize) {
         self.version += 1;
         if let Some(part) = self.existing_database(database) {
             self.changes.written(database, part.table.entry(index));
@@ -263,7 +282,7 @@ impl Shard {
         }
     }
 
-    /// Tells of a key whose time had come on disk, unless it is in memory too, where it is told of when it goes.
+    /// Reports a key that expired on disk, unless it is in memory too, where its removal is reported.
     pub(crate) fn expired_on_disk(&self, database: usize, tag: u16, key: &[u8]) {
         let part = self.existing_database(database);
         if part.is_none_or(|part| part.table.find(tag, key).is_none()) {
@@ -271,8 +290,8 @@ impl Shard {
         }
     }
 
-    /// Puts a tombstone in the place of a key that is about to be removed from disk, and gives it; `None` if the key is
-    /// to stay there.
+    /// Puts a tombstone in the place of a key that is about to be evicted from disk, and returns it; `None`
+    /// if the key must stay there.
     pub(crate) fn give_up(
         &mut self,
         database: usize,
@@ -299,7 +318,7 @@ impl Shard {
         Some(tombstone)
     }
 
-    /// The shard's part of a database, made when it is first needed.
+    /// Returns the shard's part of a database, created when it is first needed.
     fn database(&mut self, number: usize) -> &mut Database {
         if number == 0 {
             return &mut self.first;
@@ -312,7 +331,7 @@ impl Shard {
         &mut self.others[place].1
     }
 
-    /// Gives back the memory of a database that has no entry any more.
+    /// Frees the memory of a database without entries.
     fn drop_empty(&mut self, number: usize) {
         if let Ok(place) = self.place_of(number)
             && self.others[place].1.len() == 0
@@ -322,12 +341,12 @@ impl Shard {
         }
     }
 
-    /// Where in `others` a database is, or where it belongs.
+    /// Returns the index of a database in `others`, or the index to insert it at.
     fn place_of(&self, number: usize) -> Result<usize, usize> {
         self.others.binary_search_by_key(&number, |(other, _)| *other)
     }
 
-    /// The shard's part of a database, if it was ever written.
+    /// Returns the shard's part of a database, if it was ever written.
     pub(crate) fn existing_database(&self, number: usize) -> Option<&Database> {
         match number {
             0 => Some(&self.first),
@@ -335,7 +354,7 @@ impl Shard {
         }
     }
 
-    /// The entry at an index that [`Shard::find`] gave.
+    /// Returns the entry at an index from [`Shard::find`].
     pub(crate) fn entry(&mut self, database: usize, index: usize) -> EntryRef<'_> {
         self.database(database).table.entry(index)
     }
@@ -347,7 +366,7 @@ impl Shard {
         }
     }
 
-    /// The databases that were written, by number.
+    /// Returns the databases that were written, by number.
     fn databases(&self) -> impl Iterator<Item = (usize, &Database)> {
         std::iter::once((0, &self.first)).chain(self.others.iter().map(|(number, part)| (*number, part)))
     }
@@ -361,7 +380,7 @@ impl Shard {
         std::iter::once((0, &mut self.first)).chain(others)
     }
 
-    /// Takes one database, or all of them, out of the shard; whoever does it tells of the change.
+    /// Takes one database, or all of them, out of the shard; the caller reports the change.
     pub(crate) fn take(&mut self, database: Option<usize>) -> Vec<Database> {
         self.version += 1;
         match database {
@@ -377,7 +396,7 @@ impl Shard {
         }
     }
 
-    /// Exchanges two databases; whoever does it tells of the change.
+    /// Exchanges two databases; the caller reports the change.
     pub(crate) fn swap(&mut self, first: usize, second: usize) {
         self.version += 1;
         let mut taken = std::mem::take(self.database(first));
@@ -385,27 +404,26 @@ impl Shard {
         *self.database(first) = taken;
     }
 
-    /// How many records need each dictionary, a database at a time.
+    /// Returns the number of records that need each dictionary, a database at a time.
     pub(crate) fn dictionary_uses(&self) -> impl Iterator<Item = (u32, u32)> {
         self.databases().flat_map(|(_, part)| part.dictionaries.iter())
     }
 
-    /// What the lists take.
-    pub(crate) fn list_totals(&self) -> ListTotals {
-        self.databases().fold(ListTotals::default(), |totals, (_, part)| totals.plus(part.lists))
+    /// Returns the sums over the collections of a kind.
+    pub(crate) fn collection_totals(&self, kind: Kind) -> CollectionTotals {
+        let totals = self.databases().map(|(_, part)| part.collections.of(kind));
+        totals.fold(CollectionTotals::default(), CollectionTotals::plus)
     }
 
-    /// Bytes that entries, tables and indexes take in the allocator.
+    /// Returns the bytes that entries, tables and indexes take in the allocator.
     pub(crate) fn memory(&self) -> usize {
         allocation_size(self.others.capacity() * size_of::<(usize, Database)>())
             + self.databases().map(|(_, part)| part.memory()).sum::<usize>()
     }
 
-    /// What is known of a key, for reading.
-    pub(crate) fn look(&self, database: usize, tag: u16, key: &[u8], now: u64) -> Look<'_> {
-        let found =
-            self.existing_database(database).and_then(|part| Some((part, part.table.find(tag, key)?)));
-        let Some((part, index)) = found else { return Look::Unknown };
+    /// Looks up a key for reading.
+    pub(crate) fn look(&self, key: Key<'_>, now: u64) -> Look<'_> {
+        let Some((part, index)) = self.find(key) else { return Look::Unknown };
         match part.table.entry(index) {
             entry if entry.is_tombstone() => Look::Deleted,
             entry if entry.is_expired(now) => Look::Expired,
@@ -413,27 +431,26 @@ impl Shard {
         }
     }
 
-    /// What is known of a key, and where. An entry whose time has come is removed.
-    pub(crate) fn locate(&mut self, database: usize, tag: u16, key: &[u8], now: u64) -> Presence {
-        let find = |shard: &Shard| shard.existing_database(database)?.table.find(tag, key);
-        let Some(index) = find(self) else { return Presence::Unknown };
-        let entry = self.entry(database, index);
+    /// Looks up a key and its index. An expired entry is removed.
+    pub(crate) fn locate(&mut self, key: Key<'_>, now: u64) -> Presence {
+        let Some((part, index)) = self.find(key) else { return Presence::Unknown };
+        let entry = part.table.entry(index);
         if entry.is_tombstone() {
             return Presence::Deleted(index);
         }
         if !entry.is_expired(now) {
             return Presence::Live(index);
         }
-        self.expire(database, index);
-        find(self).map_or(Presence::Unknown, Presence::Deleted)
+        self.expire(key.database, index);
+        self.find(key).map_or(Presence::Unknown, |(_, index)| Presence::Deleted(index))
     }
 
-    /// When the next entry expires, in Unix milliseconds.
+    /// Returns the expiry of the next entry to expire, in Unix milliseconds.
     pub(crate) fn next_expiry(&self) -> Option<u64> {
         self.databases().filter_map(|(_, part)| part.expiries.next()).map(|(at, _)| at).min()
     }
 
-    /// Removes up to `limit` entries whose time has come.
+    /// Removes up to `limit` expired entries.
     pub(crate) fn expire_due(&mut self, now: u64, limit: usize) -> Vec<Entry> {
         let mut gone = Vec::new();
         for place in 0..=self.others.len() {
@@ -464,7 +481,7 @@ impl Shard {
         Some(self.remove(database, index))
     }
 
-    /// Removes an entry that the number chooses, or one that expires.
+    /// Removes an entry chosen by the number `random`, or only one that expires.
     pub(crate) fn evict_random(&mut self, volatile_only: bool, random: u64) -> Option<Entry> {
         let candidates = |part: &Database| if volatile_only { part.expiries.len() } else { part.table.len() };
         let total: usize = self.databases().map(|(_, part)| candidates(part)).sum();
@@ -483,7 +500,7 @@ impl Shard {
         Some(self.remove(database, place))
     }
 
-    /// Moves the hand on until `need` bytes are free or it has left the shard (see [`crate::EvictionPolicy`]).
+    /// Moves the hand until `need` bytes are free or it has left the shard (see [`crate::EvictionPolicy`]).
     pub(crate) fn sweep(&mut self, volatile_only: bool, need: usize) -> Sweep {
         let mut sweep = Sweep { evicted: Vec::new(), bytes: 0, finished: false };
         let is_cache = self.is_cache();
@@ -504,9 +521,11 @@ impl Shard {
                         return sweep;
                     }
                     if is_cache {
-                        // Also of a list that is in use or on its way to the disk, most nodes are neither.
+                        // Most nodes of a collection are idle and on disk even if the collection is in use or
+                        // on its way there.
                         let rest = need - sweep.bytes;
-                        sweep.bytes += part.with_list(index, |list| list.shed(rest)).unwrap_or_default();
+                        let shed = part.with_collection(index, |collection| collection.shed(rest));
+                        sweep.bytes += shed.unwrap_or_default();
                     }
                     let entry = part.table.entry(index);
                     let frequency = entry.access().frequency();
@@ -534,7 +553,7 @@ impl Shard {
         sweep
     }
 
-    /// Moves entries that stand in sparse pages, from a place on, until about `limit` were looked at.
+    /// Moves entries out of sparse pages, from a position on, until about `limit` were visited.
     pub(crate) fn defragment(&mut self, from: Position, limit: usize) -> Defragmentation {
         let mut result = Defragmentation { seen: 0, rest: None, moved: Vec::new() };
         for (number, part) in self.databases_mut().skip_while(|(number, _)| *number < from.database) {
@@ -550,7 +569,8 @@ impl Shard {
                 if let Some(copy) = part.table.entry(index).relocate() {
                     result.moved.push(part.table.replace(index, copy));
                 }
-                result.moved.extend(part.with_list(index, Quicklist::relocate).unwrap_or_default());
+                let moved = part.with_collection(index, |collection| collection.relocate());
+                result.moved.extend(moved.unwrap_or_default());
             }
         }
         result

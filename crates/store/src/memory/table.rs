@@ -8,7 +8,7 @@
 //!
 //! It knows tags and keys; not shards, expiry or policies.
 
-use crate::memory::entry::{Entry, EntryRef, Slot};
+use crate::entry::{Entry, EntryRef, Slot};
 use crate::memory::growth;
 
 #[derive(Default)]
@@ -21,7 +21,7 @@ impl Table {
         self.slots.len()
     }
 
-    /// Bytes that the slots take from the allocator's view.
+    /// Returns the bytes requested from the allocator for the slots.
     pub(crate) fn requested_len(&self) -> usize {
         self.slots.capacity() * size_of::<Slot>()
     }
@@ -35,12 +35,12 @@ impl Table {
             .map(|offset| start + offset)
     }
 
-    /// Where the search for a tag starts, to be fetched into the cache before it is searched for.
+    /// Returns the slot where the search for a tag starts, to prefetch it.
     pub(crate) fn first_guess(&self, tag: u16) -> Option<*const Slot> {
         self.slots.get(self.guess(tag)).map(std::ptr::from_ref)
     }
 
-    /// The first entry with this tag or a higher one, to be fetched into the cache before it is read.
+    /// Returns the first entry with this tag or a higher one, to prefetch it.
     pub(crate) fn candidate(&self, tag: u16) -> Option<EntryRef<'_>> {
         self.slots.get(self.lower_bound(tag)).map(Slot::entry)
     }
@@ -76,7 +76,7 @@ impl Table {
         entry
     }
 
-    /// The index of the first slot whose tag is `tag` or more; `len` if there is none.
+    /// Returns the index of the first slot whose tag is `tag` or more; `len` if there is none.
     pub(crate) fn lower_bound(&self, tag: u16) -> usize {
         let slots = &self.slots[..];
         let guess = self.guess(tag);
@@ -108,7 +108,7 @@ mod tests {
     use snugly_codec::Record;
 
     use super::*;
-    use crate::memory::entry::Access;
+    use crate::entry::Access;
 
     fn entry(key: &[u8]) -> Entry {
         Entry::new(key, &Record::identity(b"value"), None, Access::written(0))

@@ -1,100 +1,98 @@
-//! Values that go to other keys as they are stored, and what is told of a key's use: nothing is encoded or decoded.
+//! Copies of stored values to other keys, and access statistics set by callers: nothing is encoded or
+//! decoded.
 
+use super::commit::{Precondition, Write};
 use super::{Session, StoreError, Value};
-use crate::memory::entry::{Access, Entry};
-use crate::quicklist::{List, NodeError};
+use crate::entry::{Access, Entry};
+use crate::key::Key;
 use crate::session::Expiry;
+use crate::values::collection::NodeError;
 
-/// How a key was used before, for [`Session::set_usage`].
+/// Earlier use of a key, for [`Session::set_usage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Usage {
-    /// It was last used so many seconds ago.
+    /// Seconds since the last use.
     IdleSeconds(u64),
-    /// It was used so often lately, counted up to the cap of the eviction policy.
+    /// Frequency of recent use, counted up to the cap of the eviction policy.
     Frequency(u8),
 }
 
 impl Session {
-    /// Gives the key `to` the value of the key `from` as it is stored, and its expiry; says whether there was one. Each
-    /// is a database and a key. Both keys are to be held ([`Session::exclusively`]) if it shall be one step.
+    /// Copies the value of the key `from`, as it is stored, and its expiry to the key `to`; returns whether
+    /// there was one. Each is a database and a key. Both keys must be held ([`Session::exclusively`]) for it
+    /// to be atomic.
     ///
     /// # Errors
-    /// As [`Session::set`] and [`Session::get`]; then nothing has changed.
+    /// Errors of [`Session::set`] and [`Session::get`]; then nothing has changed.
     pub fn copy(&mut self, from: (usize, &[u8]), to: (usize, &[u8])) -> Result<bool, StoreError> {
         let Some(value) = self.peek(from.0, from.1)? else { return Ok(false) };
         let value = self.fork(value)?;
-        self.put_copy(&value, to, 0)?;
+        self.put_copy(&value, self.key(to.0, to.1), 0)?;
         Ok(true)
     }
 
-    /// As [`Session::copy`], and removes the key `from`. Memory has to be found only for what the new key takes more.
+    /// Like [`Session::copy`], and removes the key `from`. Memory is needed only for what the new key takes
+    /// more.
     ///
     /// # Errors
-    /// As [`Session::copy`].
+    /// Errors of [`Session::copy`].
     pub fn rename(&mut self, from: (usize, &[u8]), to: (usize, &[u8])) -> Result<bool, StoreError> {
-        // As one step: the list of both is accounted for twice in between, and its nodes are on disk once.
-        self.exclusively([from.1, to.1].into_iter(), |session| {
-            let Some(value) = session.peek(from.0, from.1)? else { return Ok(false) };
-            if from != to {
+        // In one step: in between, a collection of both is accounted for twice, and its nodes are on disk
+        // once.
+        let is_other = from != to;
+        let (from, to) = (self.key(from.0, from.1), self.key(to.0, to.1));
+        self.holding_keys([from.hash, to.hash].into_iter(), |session| {
+            let Some(value) = session.peek_at(from)? else { return Ok(false) };
+            if is_other {
                 session.put_copy(&value, to, value.memory())?;
-                session.forget(from.0, from.1);
+                session.forget(from);
             }
             Ok(true)
         })
     }
 
-    /// The same value, to become another key's: a list is a list of its own, which shares nodes as long as they do not change.
+    /// Forks the value for another key: a collection becomes a new one, which shares nodes as long as they do
+    /// not change.
     fn fork(&self, value: Value) -> Result<Value, StoreError> {
         let entry = value.0.borrow();
-        let Some(list) = entry.list() else { return Ok(value) };
-        let mut read = |node| self.store.load_node(node)?.ok_or(NodeError::Damaged);
-        let copy = list.lock().fork(&mut read).map_err(|error| error.of(value.key()))?;
-        Ok(Value(Entry::list(entry.key(), List::new(copy), entry.expiry(), entry.access())))
+        let Some(collection) = entry.collection() else { return Ok(value) };
+        let most = self.most_read();
+        let mut bytes = 0;
+        let mut read = |node| {
+            let node = self.store.load_node(node)?.ok_or(NodeError::Damaged)?;
+            bytes += node.borrow().allocation_size() as u64;
+            if bytes > most { Err(NodeError::NoRoom) } else { Ok(node) }
+        };
+        let copy = collection.lock().fork(&mut read).map_err(|error| self.node_error(error, value.key()))?;
+        Ok(Value(Entry::of_collection(entry.key(), copy, entry.expiry(), entry.access())))
     }
 
     /// Writes a value under another key, where `freed` bytes are about to be freed.
-    fn put_copy(&mut self, value: &Value, to: (usize, &[u8]), freed: usize) -> Result<(), StoreError> {
-        self.follow_settings();
-        self.wait_for_the_disk()?;
-        let (database, key) = to;
-        self.check_key(key)?;
-        let now = self.now();
-        let entry = value.0.borrow().copy(key, value.expiry(), Access::written(now));
-        let need = entry.borrow().allocation_size().saturating_sub(freed);
-        let roomy = need == 0 || self.has_room_for(need as u64)?;
-        let place = self.store.keyspace.place(key);
-        let mut shard = self.store.keyspace.lock(place.shard);
-        let presence = shard.locate(database, place.tag, key, now);
-        let size = presence.live().map(|index| shard.entry(database, index).allocation_size());
-        self.admit(roomy, &entry, size)?;
+    fn put_copy(&mut self, value: &Value, key: Key<'_>, freed: usize) -> Result<(), StoreError> {
         let expiry = value.expiry().map_or(Expiry::Never, Expiry::At);
-        let before = self.put(&mut shard, database, place, presence, entry, expiry);
-        drop(shard);
-        drop(before);
-        self.wrote();
+        let write = Write { precondition: Precondition::Nothing, expiry, freed };
+        self.commit(key, write, |session| {
+            let access = Access::written(session.now());
+            Ok::<_, StoreError>(match value.plain().filter(|_| value.0.borrow().is_draft()) {
+                Some(bytes) => session.encode_again(key.bytes, bytes, value.expiry(), access),
+                None => value.0.borrow().copy(key.bytes, value.expiry(), access),
+            })
+        })?;
         Ok(())
     }
 
     /// Removes a key without asking the disk what it was.
-    fn forget(&mut self, database: usize, key: &[u8]) {
-        let place = self.store.keyspace.place(key);
-        let mut shard = self.store.keyspace.lock(place.shard);
-        let removed = match shard.locate(database, place.tag, key, self.now()).live() {
-            Some(index) => Some(shard.remove(database, index)),
-            None => {
-                shard.bury(database, place.tag, key);
-                None
-            }
-        };
-        drop(shard);
-        drop(removed);
-        self.wrote();
+    fn forget(&mut self, key: Key<'_>) {
+        let mut place = self.enter_in_memory(key);
+        place.remove();
+        let left = place.leave();
+        self.finish(left);
     }
 
-    /// Lets a key look as if it had been used so.
+    /// Sets the access statistics of a key.
     ///
     /// # Errors
-    /// As [`Session::get`].
+    /// Errors of [`Session::get`].
     pub fn set_usage(&mut self, database: usize, key: &[u8], usage: Usage) -> Result<(), StoreError> {
         self.follow_settings();
         if let Some(value) = self.peek(database, key)? {

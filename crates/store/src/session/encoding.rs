@@ -1,57 +1,58 @@
-//! Values to records and back, with the dictionaries of the moment.
+//! Encoding of values to records and decoding, with the current dictionaries.
 
 use std::sync::Arc;
 
-use snugly_codec::{Choice, DecodeError, Dictionary};
+use snugly_codec::{Choice, DecodeError, Dictionary, Record};
 use snugly_learning::{Decision, with_dictionary};
 
 use super::{Session, StoreError, Value};
 use crate::dictionaries::KeyPredicate;
-use crate::dictionaries::known::{Known, Version};
-use crate::memory::entry::{self, Access, Entry};
-use crate::memory::entry_allocation_size;
-use crate::memory::keyspace::Place;
+use crate::dictionaries::set::{DictionarySet, Version};
+use crate::entry::{self, Access, Entry, EntryRef};
+use crate::key::Key;
 use crate::memory::shard::Presence;
-use crate::quicklist::node::NodeId;
-use crate::store::Settings;
+use crate::settings::Settings;
+use crate::slab::entry_allocation_size;
+use crate::values::quicklist::node::NodeId;
 
-/// One of so many values that are encoded with a dictionary is noted on average, to see how good that still is.
+/// Average number of values encoded with a dictionary for each one that is noted, to measure how good it
+/// still is.
 const NOTED: u32 = 16;
-/// How often it is tried to encode a key anew that others change meanwhile.
+/// Attempts to re-encode a key that others keep changing.
 const TRIES: u32 = 4;
 
-/// How a value is encoded.
-pub(super) struct Method<'k> {
+/// Encoding of a value.
+pub(super) struct CodecChoice<'k> {
     pub(super) choice: Choice,
     pub(super) version: Option<&'k Arc<Version>>,
-    /// Where it says so, if it was chosen.
+    /// Decision that chose it, if any.
     decision: Option<&'k Arc<Decision>>,
 }
 
-/// What came of encoding a key anew.
+/// Result of re-encoding a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Anew {
-    /// It is as it would be if it were written now, or it is gone.
+pub(crate) enum ReencodeOutcome {
+    /// The key has the encoding of a new value already, or is gone.
     Same,
-    /// It was not, and now is.
+    /// The key was re-encoded.
     Encoded,
-    /// Some nodes of a list were not, and now are.
+    /// Some nodes of a collection were re-encoded.
     EncodedNodes,
-    /// It needs this dictionary, which is not there.
+    /// The key needs this dictionary, which is missing.
     Missing(u32),
-    /// Others have changed it, or a key beside it, all the time.
+    /// Others kept changing the key, or a key beside it.
     Missed,
 }
 
-impl<'k> Method<'k> {
-    /// That for a value of this length.
+impl<'k> CodecChoice<'k> {
+    /// Chooses the encoding for a value of this length.
     pub(super) fn of(
-        known: &'k Known,
+        known: &'k DictionarySet,
         settings: &Settings,
         excluded: Option<&KeyPredicate>,
         key: &[u8],
         len: usize,
-    ) -> Method<'k> {
+    ) -> CodecChoice<'k> {
         let decision = settings.goal.and_then(|_| known.decision_for(key, len));
         let is_used = match decision {
             Some(decision) => decision.uses_dictionary,
@@ -64,7 +65,7 @@ impl<'k> Method<'k> {
             (None, Some(_)) => with_dictionary(settings.compression),
             (None, None) => settings.compression,
         };
-        Method { choice, version, decision }
+        CodecChoice { choice, version, decision }
     }
 }
 
@@ -73,7 +74,7 @@ impl Session {
         let edition = self.store.dictionaries.edition();
         if edition != self.edition {
             self.edition = edition;
-            self.known = self.store.dictionaries.known();
+            self.dictionaries = self.store.dictionaries.set();
             self.excluded = self.store.dictionaries.excluded();
         }
     }
@@ -87,7 +88,18 @@ impl Session {
         self.encode_entry(key, value, expiry, access, true)
     }
 
-    /// `is_new` says whether it tells something about the values that are written.
+    /// Re-encodes a value that was written before.
+    pub(super) fn encode_again(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        expiry: Option<u64>,
+        access: Access,
+    ) -> Entry {
+        self.encode_entry(key, value, expiry, access, false)
+    }
+
+    /// Encodes an entry; `is_new` says whether it counts for the statistics of written values.
     fn encode_entry(
         &mut self,
         key: &[u8],
@@ -96,12 +108,12 @@ impl Session {
         access: Access,
         is_new: bool,
     ) -> Entry {
-        let Method { choice, version, decision } =
-            Method::of(&self.known, &self.settings, self.excluded.as_ref(), key, value.len());
-        let dictionary = version.map(|version| (version.number(), &**version.dictionary()));
+        let CodecChoice { choice, version, decision } =
+            CodecChoice::of(&self.dictionaries, &self.settings, self.excluded.as_ref(), key, value.len());
+        let dictionary = choice.learned(version).map(|version| (version.number(), &**version.dictionary()));
         let overhead = entry::overhead(key.len(), expiry.is_some());
         let record = self.encoder.encode_with(choice, dictionary, value, overhead, entry_allocation_size);
-        // What is decided for values with a dictionary says nothing of those that are kept out of it.
+        // A decision for values with a dictionary does not apply to those that are excluded from it.
         let decision = decision.filter(|decision| version.is_some() || !decision.uses_dictionary);
         if is_new && (version.is_some() || decision.is_some()) {
             match self.unnoted.checked_sub(1) {
@@ -110,7 +122,7 @@ impl Session {
                     let (raw, encoded) = (value.len(), record.payload().len());
                     version.inspect(|version| version.note(raw, encoded));
                     decision.inspect(|decision| decision.drift.note(raw, encoded));
-                    // At random, so that whoever writes in turns does not always show the same kind of value.
+                    // At random, so that a periodic writer does not always show the same kind of value.
                     self.unnoted = self.random.u32(..2 * NOTED - 1);
                 }
             }
@@ -118,89 +130,96 @@ impl Session {
         Entry::new(key, &record, expiry, access)
     }
 
-    pub(super) fn decode(&mut self, value: &Value, out: &mut Vec<u8>) -> Result<(), DecodeError> {
-        let record = value.record();
+    pub(super) fn decode(&mut self, record: &Record<'_>, out: &mut Vec<u8>) -> Result<(), DecodeError> {
         if let Some(number) = record.dictionary() {
             self.find_dictionary(number);
         }
-        let known = &self.known;
+        let known = &self.dictionaries;
         let find = |number| known.version(number).map(|version| &**version.dictionary());
-        self.decoder.decode_with(&record, &find, value.len(), out)
+        self.decoder.decode_with(record, &find, record.raw_len(), out)
     }
 
-    /// The dictionary of this number, if there is one.
+    /// Returns the dictionary of this number, if there is one.
     pub(super) fn dictionary(&mut self, number: u32) -> Option<Arc<Dictionary>> {
         self.find_dictionary(number);
-        self.known.version(number).map(|version| version.dictionary().clone())
+        self.dictionaries.version(number).map(|version| version.dictionary().clone())
     }
 
     fn find_dictionary(&mut self, number: u32) {
-        if self.known.version(number).is_none() {
+        if self.dictionaries.version(number).is_none() {
             self.follow_dictionaries();
         }
     }
 
-    /// Encodes a key's value anew, as it would be if it were written now, if that is smaller or the value needs a
-    /// dictionary that new ones are not encoded with. To everybody else the key does not change, and it is not taken into
-    /// memory if it is only on disk and stays as it is. Of a list these are some of its nodes, from the one on that `part`
-    /// names: it then names the next one, if there are more.
+    /// Re-encodes a key's value as a new one would be, if that is smaller or the value needs an inactive
+    /// dictionary. To everybody else the key does not change, and it is not taken into memory if it is only
+    /// on disk and stays as it is. Of a collection, some nodes are re-encoded, from the one on that `part`
+    /// names, which is then set to the next one, if there are more.
     ///
     /// # Errors
-    /// As [`Session::get`] and [`Session::read`], what the disk says when it takes no writes, and
+    /// Errors of [`Session::get`] and [`Session::read`], the disk's error when it takes no writes, and
     /// [`StoreError::OutOfMemory`]; the key is as before.
-    pub(crate) fn encode_anew(
+    pub(crate) fn reencode(
         &mut self,
         database: usize,
         key: &[u8],
         part: &mut Option<NodeId>,
-    ) -> Result<Anew, StoreError> {
-        let place = self.store.keyspace.place(key);
+    ) -> Result<ReencodeOutcome, StoreError> {
+        let key = self.key(database, key);
         for _ in 0..TRIES {
             self.follow_settings();
             self.wait_for_the_disk()?;
-            let Some((old, version)) = self.store.find(database, place, key, self.now())? else {
+            let Some((old, version)) = self.store.find(key, self.now())? else {
                 *part = None;
-                return Ok(Anew::Same);
+                return Ok(ReencodeOutcome::Same);
             };
-            if let Some(list) = old.borrow().list() {
-                return self.encode_nodes_anew(database, place, key, list, part);
+            if let Some(collection) = old.borrow().collection() {
+                return self.reencode_nodes(key, collection, part);
             }
             *part = None;
-            match self.try_to_encode_anew(database, place, &Value(old), version)? {
-                // In memory it is not mistaken for changed when a key beside it is.
-                Anew::Missed => drop(self.peek(database, key)?),
+            match self.try_to_reencode(key, &Value(old), version)? {
+                // In memory the key is not mistaken for changed when a key beside it is.
+                ReencodeOutcome::Missed => drop(self.peek_at(key)?),
                 outcome => return Ok(outcome),
             }
         }
-        Ok(Anew::Missed)
+        Ok(ReencodeOutcome::Missed)
     }
 
-    fn try_to_encode_anew(
+    fn try_to_reencode(
         &mut self,
-        database: usize,
-        place: Place,
+        key: Key<'_>,
         value: &Value,
         version: u64,
-    ) -> Result<Anew, StoreError> {
-        let key = value.key();
-        let current = value.record().dictionary();
-        let wanted = Method::of(&self.known, &self.settings, self.excluded.as_ref(), key, value.len());
+    ) -> Result<ReencodeOutcome, StoreError> {
+        // A draft is encoded when it has been idle for a while.
+        if value.0.borrow().is_draft() {
+            return Ok(ReencodeOutcome::Same);
+        }
+        let current = value.record().and_then(|record| record.dictionary());
+        let wanted = CodecChoice::of(
+            &self.dictionaries,
+            &self.settings,
+            self.excluded.as_ref(),
+            key.bytes,
+            value.len(),
+        );
         let wanted = wanted.version.map(|version| version.number());
         let is_outdated =
-            current.is_some_and(|number| !self.known.is_active(number) || self.is_excluded(key));
+            current.is_some_and(|number| !self.dictionaries.is_active(number) || self.is_excluded(key.bytes));
         if current == wanted || wanted.is_none() && !is_outdated {
-            return Ok(Anew::Same);
+            return Ok(ReencodeOutcome::Same);
         }
-        if let Some(number) = current.filter(|number| self.known.version(*number).is_none()) {
-            return Ok(Anew::Missing(number));
+        if let Some(number) = current.filter(|number| self.dictionaries.version(*number).is_none()) {
+            return Ok(ReencodeOutcome::Missing(number));
         }
         let mut bytes = Vec::new();
         self.read(value, &mut bytes)?;
         let old = value.0.borrow();
-        let entry = self.encode_entry(key, &bytes, old.expiry(), old.access(), false);
+        let entry = self.encode_again(key.bytes, &bytes, old.expiry(), old.access());
         let (need, had) = (entry.borrow().allocation_size(), old.allocation_size());
         if need >= had && !is_outdated {
-            return Ok(Anew::Same);
+            return Ok(ReencodeOutcome::Same);
         }
         let is_cache = self.store.disk().is_some();
         // A key that is on disk alone is in memory until it is there again.
@@ -209,38 +228,41 @@ impl Session {
             return Err(self.out_of_memory());
         }
         self.refuse_if_disk_does()?;
-        let was_put = self.put_anew(database, place, value, version, entry).is_some();
-        Ok(if was_put { Anew::Encoded } else { Anew::Missed })
+        let was_put = self.replace_encoding(key, value, version, entry).is_some();
+        Ok(if was_put { ReencodeOutcome::Encoded } else { ReencodeOutcome::Missed })
     }
 
-    /// Puts an entry in the place of one that has the same value, unless others have changed the key since it was found in
-    /// this version of its shard; says where that one was.
-    pub(super) fn put_anew(
+    /// Replaces an entry by one that has the same value, unless others have changed the key since it was
+    /// found in this version of its shard; returns where the old one was.
+    pub(super) fn replace_encoding(
         &self,
-        database: usize,
-        place: Place,
+        key: Key<'_>,
         found: &Value,
         version: u64,
         entry: Entry,
     ) -> Option<Presence> {
-        let mut shard = self.store.keyspace.lock(place.shard);
-        let presence = shard.locate(database, place.tag, found.key(), self.now());
+        let mut shard = self.store.keyspace.lock(key.shard());
+        let presence = shard.locate(key, self.now());
         let entry = match presence {
-            Presence::Live(index) if found.0.same(shard.entry(database, index)) => {
-                let current = shard.entry(database, index);
-                entry.borrow().set_access(current.access());
-                match entry.borrow().set_expiry(current.expiry()) {
-                    Ok(()) => entry,
-                    Err(copy) => copy,
-                }
+            Presence::Live(index) if found.0.same(shard.entry(key.database, index)) => {
+                as_used(entry, shard.entry(key.database, index))
             }
-            // It is on disk alone, where nothing has changed either.
+            // The entry is on disk alone, where nothing has changed either.
             Presence::Unknown if self.store.disk().is_some() && shard.version() == version => entry,
             _ => return None,
         };
-        let before = shard.encoded_anew(database, place.tag, presence, entry);
+        let before = shard.reencoded(key, presence, entry);
         drop(shard);
         drop(before);
         Some(presence)
+    }
+}
+
+/// Returns the entry with the use and the expiry of the one that it replaces.
+pub(super) fn as_used(entry: Entry, current: EntryRef<'_>) -> Entry {
+    entry.borrow().set_access(current.access());
+    match entry.borrow().set_expiry(current.expiry()) {
+        Ok(()) => entry,
+        Err(copy) => copy,
     }
 }

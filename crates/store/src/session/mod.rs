@@ -1,24 +1,30 @@
-//! A thread's way into the store: encodes before a shard is locked, decodes after it is let go.
+//! A thread's access to the store: encodes before a shard is locked, decodes after it is released.
 //!
-//! It joins the codec to the memory tier. It knows keys, values, conditions and expiry; no commands, no replies. This
-//! file has the session itself and its reads.
+//! It joins the codec to the memory tier. It knows keys, values, conditions and expiry; it must not know
+//! commands or replies. This file has the session itself and its reads.
 //!
-//! - `write`: what changes keys
-//! - `encoding`: values to records and back, with the dictionaries of the moment
-//! - `packing`: values that nobody uses, at a stronger level
-//! - `sampling`: values that are there already, to learn dictionaries from
+//! - `commit`: the sequence of steps in which a key gets a new entry
+//! - `write`: writing strings, removing keys and changing expiries
+//! - `encoding`: encoding and decoding of values, with the current dictionaries
+//! - `parts`: drafts, for values that are changed or read in parts
+//! - `recompression`: re-encoding of idle values at a stronger level
+//! - `sampling`: samples of written and existing values, to train dictionaries from
 //! - `lists`: lists, a node at a time
-//! - `copies`: values that go to other keys as they are stored
+//! - `copies`: copies of stored values to other keys
 //! - `value`: a value as it is stored
-//! - `terms`, `error`: what operations are told, what they answer, and why they fail
+//! - `conditions`: parameters and results of operations
 
+mod commit;
 mod copies;
 mod encoding;
-mod error;
+
+mod conditions;
 mod lists;
-mod packing;
+mod parts;
+mod recompression;
 mod sampling;
-mod terms;
+#[cfg(test)]
+mod tests;
 mod value;
 mod write;
 
@@ -27,22 +33,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use snugly_codec::{Decoder, Encoder};
 
+use crate::clock::system_time;
 use crate::dictionaries::KeyPredicate;
-use crate::dictionaries::known::Known;
-use crate::memory::entry::EntryRef;
-use crate::memory::keyspace::{Locked, Place, Unknown};
+use crate::dictionaries::set::DictionarySet;
+use crate::entry::EntryRef;
+use crate::error::StoreError;
+use crate::key::{Key, KeyHash};
+use crate::memory::keyspace::{Locked, Unknown};
 use crate::memory::shard::Presence;
-use crate::store::{SessionCounters, Settings, Store, system_time};
-use crate::tiers::Terms;
+use crate::settings::Settings;
+use crate::store::{SessionCounters, Store, Ticket};
+use crate::tiers::LookupContext;
+use crate::values::Kind;
 
+pub use conditions::{Condition, ExpireConditions, ExpireOutcome, Expiry, ManyCondition, SetOutcome};
 pub use copies::Usage;
-pub(crate) use encoding::Anew;
-pub use error::StoreError;
-pub use lists::{Elements, Inserted, ListSet, ListSettings, ListStats, Search};
-pub(crate) use packing::{Packer, Packing};
+pub(crate) use encoding::ReencodeOutcome;
+pub use lists::{Elements, Inserted, KeptElements, ListSet, ListStats, Popped, Search};
+pub(crate) use recompression::{Recompression, Recompressor};
 pub(crate) use sampling::Shown;
 use sampling::Turns;
-pub use terms::{Condition, ExpireConditions, ExpireOutcome, Expiry, ManyCondition, SetOutcome, Ticket};
 pub use value::{KeptValue, Value};
 
 /// One thread's access to a [`Store`], with its own compression contexts, buffers and counters.
@@ -53,15 +63,15 @@ pub struct Session {
     counters: Arc<SessionCounters>,
     settings: Settings,
     settings_version: u64,
-    /// The dictionaries as this session knows them, and which edition that is.
-    known: Arc<Known>,
+    /// Dictionaries known to this session, and the edition of the set.
+    dictionaries: Arc<DictionarySet>,
     edition: u64,
     /// Keys that are not encoded with a dictionary.
     excluded: Option<KeyPredicate>,
-    /// Which values and which nodes of lists are shown to those who sample.
+    /// Turns for offering values and list nodes to sampling.
     values_shown: Turns,
     nodes_shown: Turns,
-    /// How many values will be encoded with a dictionary until one is noted.
+    /// Number of values to encode with a dictionary until one is noted.
     unnoted: u32,
     now: Option<u64>,
     random: fastrand::Rng,
@@ -69,19 +79,35 @@ pub struct Session {
     touches: bool,
     /// Whether this thread holds shards, and so must not wait for others.
     is_holding: bool,
-    /// How many changes the queue had after the last write.
+    /// Whether writes are answered only when all are on disk.
+    is_unanswered: bool,
+    /// Number of the queue's last change after the last write.
     ticket: Option<u64>,
     current: Vec<u8>,
     edited: Vec<u8>,
 }
 
-/// From so many keys a random one is chosen where they are on disk.
+/// Number of keys from which a random one is chosen where they are on disk.
 const RANDOM_SAMPLE: usize = 32;
 /// Buffers that grew over this for one large value are given back.
 const KEPT_BUFFER: usize = 1 << 20;
 
+impl Store {
+    /// A session for the calling thread.
+    pub fn session(self: &Arc<Store>) -> Session {
+        let counters = Arc::<SessionCounters>::default();
+        self.counters.lock().push(counters.clone());
+        Session::new(self.clone(), counters)
+    }
+
+    /// A session whose work is not counted in [`Store::stats`].
+    pub(crate) fn uncounted_session(self: &Arc<Store>) -> Session {
+        Session::new(self.clone(), Arc::default())
+    }
+}
+
 impl Session {
-    /// How many keys [`Session::prefetch`] takes at once.
+    /// Number of keys that [`Session::prefetch`] takes at once.
     pub const PREFETCHED: usize = 16;
 
     pub(crate) fn new(store: Arc<Store>, counters: Arc<SessionCounters>) -> Session {
@@ -90,9 +116,9 @@ impl Session {
             decoder: Decoder::new(counters.codec.clone()),
             settings: store.settings(),
             settings_version: store.settings_version(),
-            // Whatever is newer than the edition is fetched again.
+            // A newer edition is fetched again.
             edition: store.dictionaries.edition(),
-            known: store.dictionaries.known(),
+            dictionaries: store.dictionaries.set(),
             excluded: store.dictionaries.excluded(),
             values_shown: Turns::default(),
             nodes_shown: Turns::default(),
@@ -103,18 +129,19 @@ impl Session {
             random: fastrand::Rng::new(),
             touches: true,
             is_holding: false,
+            is_unanswered: false,
             ticket: None,
             current: Vec::new(),
             edited: Vec::new(),
         }
     }
 
-    /// The store.
+    /// Returns the store.
     pub fn store(&self) -> &Arc<Store> {
         &self.store
     }
 
-    /// The time that operations go by, in Unix milliseconds.
+    /// Returns the time that operations use, in Unix milliseconds.
     pub fn now(&self) -> u64 {
         self.now.unwrap_or_else(system_time)
     }
@@ -125,30 +152,38 @@ impl Session {
         self.now = now;
     }
 
-    /// Whether keys that are read or overwritten from now on count as used, as they do at first: it makes an eviction
-    /// less likely.
+    /// Returns whether keys that are read or overwritten from now on count as used, as they do at first: it
+    /// makes an eviction less likely.
     pub fn set_touches(&mut self, touches: bool) {
         self.touches = touches;
+    }
+
+    /// Makes writes wait for the disk only while too many are on their way there, not while one is too old:
+    /// for callers that answer no write before all are on disk.
+    pub fn answer_nobody(&mut self) {
+        self.is_unanswered = true;
     }
 
     /// Looks a key up for reading: counts a hit or a miss, and makes an eviction of the key less likely.
     ///
     /// # Errors
-    /// [`StoreError::WrongType`] if it is a list, [`StoreError::Unreadable`] if the key's value is damaged where it is
+    /// [`StoreError::WrongType`] if it is no string, [`StoreError::Unreadable`] if the key's value is damaged where it is
     /// stored.
     pub fn get(&mut self, database: usize, key: &[u8]) -> Result<Option<Value>, StoreError> {
-        let value = self.touch(database, key)?;
-        if value.as_ref().is_some_and(Value::is_list) { Err(StoreError::WrongType) } else { Ok(value) }
+        match self.touch(database, key)? {
+            Some(value) if value.kind() != Kind::String => Err(StoreError::WrongType),
+            value => Ok(value),
+        }
     }
 
-    /// As [`Session::get`], whatever kind of value it is.
+    /// Like [`Session::get`], for any kind of value.
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if the key's value is damaged where it is stored.
     pub fn touch(&mut self, database: usize, key: &[u8]) -> Result<Option<Value>, StoreError> {
         self.follow_settings();
         let now = self.now();
-        let value = self.look(database, key, |session, entry| session.used(entry, now))?;
+        let value = self.look(self.key(database, key), |session, entry| session.used(entry, now))?;
         self.count_lookup(value.is_some());
         Ok(value)
     }
@@ -156,64 +191,66 @@ impl Session {
     /// Shows a live entry, wherever it is.
     fn look<R>(
         &self,
-        database: usize,
-        key: &[u8],
+        key: Key<'_>,
         show: impl Fn(&Session, EntryRef<'_>) -> R,
     ) -> Result<Option<R>, StoreError> {
-        let keyspace = &self.store.keyspace;
-        let place = keyspace.place(key);
-        match keyspace.read(place, database, key, self.now(), |entry| show(self, entry)) {
+        match self.store.keyspace.read(key, self.now(), |entry| show(self, entry)) {
             Ok(shown) => return Ok(shown),
             Err(Unknown) if self.store.disk().is_none() => return Ok(None),
             Err(Unknown) => {}
         }
-        let (mut shard, presence) = self.resolve(database, place, key)?;
-        Ok(presence.live().map(|index| show(self, shard.entry(database, index))))
+        let (mut shard, presence) = self.resolve(key)?;
+        Ok(presence.live().map(|index| show(self, shard.entry(key.database, index))))
     }
 
-    fn resolve(
-        &self,
-        database: usize,
-        place: Place,
-        key: &[u8],
-    ) -> Result<(Locked<'_>, Presence), StoreError> {
-        let terms = Terms { settings: self.settings, now: self.now(), holding: self.is_holding };
-        self.store.resolve(database, place, key, terms)
+    /// A key as it is looked up, hashed once.
+    fn key<'k>(&self, database: usize, bytes: &'k [u8]) -> Key<'k> {
+        self.store.keyspace.key(database, bytes)
     }
 
-    /// Tells that these keys will be looked up soon, so that the waits for memory of up to
+    /// Locks a key's shard once it is certain what the key is.
+    fn resolve(&self, key: Key<'_>) -> Result<(Locked<'_>, Presence), StoreError> {
+        self.store.resolve(key, self.lookup_context())
+    }
+
+    fn lookup_context(&self) -> LookupContext {
+        LookupContext { settings: self.settings, now: self.now(), holding: self.is_holding }
+    }
+
+    /// Announces that these keys will be looked up soon, so that the waits for memory of up to
     /// [`PREFETCHED`](Self::PREFETCHED) of them overlap.
     pub fn prefetch<'k>(&self, database: usize, keys: impl Iterator<Item = &'k [u8]>) {
-        let mut places = [Place::default(); Self::PREFETCHED];
+        let mut hashes = [KeyHash::default(); Self::PREFETCHED];
         let mut len = 0;
-        for (place, key) in places.iter_mut().zip(keys) {
-            *place = self.store.keyspace.place(key);
+        for (hash, key) in hashes.iter_mut().zip(keys) {
+            *hash = self.store.keyspace.hash(key);
             len += 1;
         }
-        self.store.keyspace.prefetch(&places[..len], database);
+        self.store.keyspace.prefetch(&hashes[..len], database);
     }
 
     /// Looks several keys up at one instant, as [`Session::touch`] does for one.
     ///
     /// # Errors
-    /// As [`Session::get`].
+    /// Errors of [`Session::get`].
     pub fn get_many<'k>(
         &mut self,
         database: usize,
-        keys: impl Iterator<Item = &'k [u8]> + Clone,
+        keys: impl Iterator<Item = &'k [u8]>,
     ) -> Result<Vec<Option<Value>>, StoreError> {
         self.follow_settings();
+        let keys: Vec<Key<'_>> = keys.map(|key| self.key(database, key)).collect();
         if self.store.disk().is_some() {
             // Fetched before the shards are held.
-            for key in keys.clone() {
-                self.peek(database, key)?;
+            for key in &keys {
+                self.peek_at(*key)?;
             }
         }
         let store = self.store.clone();
-        let held = store.keyspace.hold(keys.clone().map(|key| store.keyspace.place(key)));
+        let held = store.keyspace.hold(keys.iter().map(|key| key.hash));
         let values: Result<Vec<_>, _> = self.holding(|session| {
             let now = session.now();
-            keys.map(|key| session.look(database, key, |session, entry| session.used(entry, now))).collect()
+            keys.iter().map(|key| session.look(*key, |session, entry| session.used(entry, now))).collect()
         });
         drop(held);
         let values = values?;
@@ -224,42 +261,50 @@ impl Session {
     /// Looks a key up without counting it as a use.
     ///
     /// # Errors
-    /// As [`Session::get`].
+    /// Errors of [`Session::get`].
     pub fn peek(&mut self, database: usize, key: &[u8]) -> Result<Option<Value>, StoreError> {
-        self.look(database, key, |_, entry| Value(entry.to_owned()))
+        self.peek_at(self.key(database, key))
+    }
+
+    fn peek_at(&self, key: Key<'_>) -> Result<Option<Value>, StoreError> {
+        self.look(key, |_, entry| Value(entry.to_owned()))
     }
 
     /// Appends a value to `out`, decompressed.
     ///
     /// # Errors
-    /// [`StoreError::Unreadable`] if its codec is not in this build or the record is damaged; `out` is as before.
+    /// [`StoreError::Unreadable`] if its codec is not in this build or the record is damaged, [`StoreError::WrongType`]
+    /// if it is no string; `out` is as before.
     pub fn read(&mut self, value: &Value, out: &mut Vec<u8>) -> Result<(), StoreError> {
-        self.decode(value, out).map_err(|source| StoreError::Unreadable { key: value.key().to_vec(), source })
+        let record = value.record().ok_or(StoreError::WrongType)?;
+        self.decode(&record, out)
+            .map_err(|source| StoreError::Unreadable { key: value.key().to_vec(), source })
     }
 
     /// Makes a value ready to be read later with [`Session::read_kept`], by any session.
     pub fn keep(&mut self, value: Value) -> KeptValue {
-        let number = value.record().dictionary();
+        let number = value.record().and_then(|record| record.dictionary());
         let dictionary = number.and_then(|number| self.dictionary(number));
         KeptValue { value, dictionary }
     }
 
-    /// As [`Session::read`], of a value that was kept.
+    /// Like [`Session::read`], for a kept value.
     ///
     /// # Errors
-    /// As [`Session::read`].
+    /// Errors of [`Session::read`].
     pub fn read_kept(&mut self, kept: &KeptValue, out: &mut Vec<u8>) -> Result<(), StoreError> {
         let KeptValue { value, dictionary } = kept;
         let find = |_| dictionary.as_deref();
-        let decoded = self.decoder.decode_with(&value.record(), &find, value.len(), out);
+        let record = value.record().ok_or(StoreError::WrongType)?;
+        let decoded = self.decoder.decode_with(&record, &find, record.raw_len(), out);
         decoded.map_err(|source| StoreError::Unreadable { key: value.key().to_vec(), source })
     }
 
-    /// Shows keys from `cursor` on, about `count` of them, with their values as stored; gives the next cursor, 0 at
-    /// the end. A key that is there from the first call to the last is shown at least once.
+    /// Shows keys from `cursor` on, about `count` of them, with their values as stored; returns the next
+    /// cursor, 0 at the end. A key that is there from the first call to the last is shown at least once.
     ///
     /// # Errors
-    /// As [`Session::get`].
+    /// Errors of [`Session::get`].
     pub fn scan(
         &mut self,
         database: usize,
@@ -273,7 +318,7 @@ impl Session {
     /// Some key's value; any of them with about the same chance.
     ///
     /// # Errors
-    /// As [`Session::get`].
+    /// Errors of [`Session::get`].
     pub fn random(&mut self, database: usize) -> Result<Option<Value>, StoreError> {
         let now = self.now();
         if self.store.disk().is_none() {
@@ -305,12 +350,23 @@ impl Session {
         operations: impl FnOnce(&mut Session) -> R,
     ) -> R {
         let store = self.store.clone();
+        self.holding_keys(keys.map(|key| store.keyspace.hash(key)), operations)
+    }
+
+    /// Like [`Session::exclusively`], for keys that are hashed already.
+    fn holding_keys<R>(
+        &mut self,
+        keys: impl Iterator<Item = KeyHash>,
+        operations: impl FnOnce(&mut Session) -> R,
+    ) -> R {
+        let store = self.store.clone();
         let _group = store.disk().map(|disk| disk.queue().group());
-        let _held = store.keyspace.hold(keys.map(|key| store.keyspace.place(key)));
+        let _held = store.keyspace.hold(keys);
         self.holding(operations)
     }
 
-    /// As [`Session::exclusively`], for operations whose keys are not known beforehand: nobody else can do anything.
+    /// Like [`Session::exclusively`], for operations whose keys are not known beforehand: all other sessions
+    /// wait.
     pub fn all_exclusively<R>(&mut self, operations: impl FnOnce(&mut Session) -> R) -> R {
         let store = self.store.clone();
         let _group = store.disk().map(|disk| disk.queue().group());
@@ -342,8 +398,8 @@ impl Session {
         bump(counter);
     }
 
-    /// Follows what has changed since the last operation, as every operation does. Whoever keeps a session without using
-    /// it does this now and then: it holds dictionaries that may otherwise be gone.
+    /// Fetches changed settings and dictionaries, as every operation does. The owner of an idle session calls
+    /// it now and then, since the session holds dictionaries that may otherwise be dropped.
     pub fn follow(&mut self) {
         self.follow_settings();
     }
@@ -357,13 +413,14 @@ impl Session {
         self.follow_dictionaries();
     }
 
-    /// The last write of this session that [`Session::take_ticket`] did not take. It stays to be taken.
+    /// Returns the ticket of this session's last write that [`Session::take_ticket`] did not take, without
+    /// taking it.
     pub fn ticket(&self) -> Option<Ticket> {
         self.ticket.map(Ticket)
     }
 
-    /// The last write of this session, to be waited for with [`Store::durable`]; `None` if there was none since the last
-    /// call, or there is no disk tier.
+    /// Takes the ticket of this session's last write, to be waited for with [`Store::durable`]; `None` if
+    /// there was none since the last call, or there is no disk tier.
     pub fn take_ticket(&mut self) -> Option<Ticket> {
         self.ticket.take().map(Ticket)
     }
@@ -371,7 +428,7 @@ impl Session {
     /// Decodes a value into a buffer, unless it is stored as it is.
     fn read_into(&mut self, value: &Value, buffer: &mut Vec<u8>) -> Result<(), StoreError> {
         buffer.clear();
-        if value.record().as_identity().is_some() {
+        if value.plain().is_some() {
             return Ok(());
         }
         self.read(value, buffer)

@@ -3,23 +3,22 @@
 use super::{Session, StoreError, Value};
 use crate::dictionaries::Dictionaries;
 use crate::dictionaries::lists::BAND;
-use crate::quicklist::List;
-use crate::quicklist::anew::FoundIn;
-use crate::quicklist::packing::Due;
+use crate::values::collection::{Collection, FoundIn};
+use crate::values::quicklist::compression::Due;
 
-/// How many nodes of a list are shown at most, of those that are there already.
+/// Most existing nodes of a collection that are offered.
 const NODES: usize = 256;
 
-/// Whose turn it is to be shown, of values that are written one after the other.
+/// Turns that decide which of consecutive values are offered to sampling.
 #[derive(Default)]
 pub(super) struct Turns {
-    /// How many are not shown, and how many were not since one was.
+    /// Number of values still to be skipped, and number skipped since one was offered.
     unshown: u32,
     skipped: u64,
 }
 
 impl Turns {
-    /// If it is the next one's turn, for how many it stands.
+    /// Returns the number of values that the next one stands for, if it is its turn.
     fn next(&mut self) -> Option<u64> {
         self.skipped += 1;
         match self.unshown.checked_sub(1) {
@@ -31,21 +30,21 @@ impl Turns {
         }
     }
 
-    /// So many need not be shown.
+    /// Skips the next values.
     fn skip(&mut self, unshown: u32) {
         self.unshown = unshown;
     }
 }
 
-/// What is shown of what is in the store already.
+/// Parts of an existing value to offer.
 #[derive(Clone, Copy)]
 pub(crate) struct Shown {
     pub(crate) values: bool,
-    pub(crate) lists: bool,
+    pub(crate) nodes: bool,
 }
 
 impl Session {
-    /// Lets those who learn dictionaries see a value that is about to be written, unless they have enough.
+    /// Offers a value that is about to be written to sampling, unless that has enough.
     pub(super) fn show_sample(&mut self, key: &[u8], value: &[u8]) {
         if !self.settings.learns_from_values() || !Dictionaries::wants(value.len()) {
             return;
@@ -55,7 +54,7 @@ impl Session {
         }
     }
 
-    /// As [`Session::show_sample`], a node of a list that is about to be packed.
+    /// Like [`Session::show_sample`], for a list node that is about to be compressed.
     pub(super) fn show_node(&mut self, key: &[u8], due: &Due) {
         if !self.settings.learns_from_lists() || !BAND.contains(due.bytes().len()) {
             return;
@@ -66,26 +65,27 @@ impl Session {
         }
     }
 
-    /// Lets those who learn dictionaries see what a key has. To everybody else nothing changes, and the key is not taken
-    /// into memory if it is only on disk. Of a list, nodes are shown that are in memory, as long as more are wanted.
+    /// Offers the existing value of a key to sampling. To everybody else nothing changes, and the key is not
+    /// taken into memory if it is only on disk. Of a collection, nodes in memory are offered, as long as more
+    /// are wanted.
     ///
     /// # Errors
-    /// What the disk says if it cannot be read. A value that is damaged is passed over.
+    /// Errors of the disk if it cannot be read. A value that cannot be read is skipped.
     pub(crate) fn show_existing(
         &mut self,
         database: usize,
         key: &[u8],
         shown: Shown,
     ) -> Result<(), StoreError> {
-        let place = self.store.keyspace.place(key);
-        let value = match self.store.find(database, place, key, self.now()) {
+        let value = match self.store.find(self.key(database, key), self.now()) {
             Ok(Some((entry, _))) => Value(entry),
-            Ok(None) | Err(StoreError::Damaged { .. }) => return Ok(()),
+            Ok(None) => return Ok(()),
+            Err(error) if error.is_of_a_value() => return Ok(()),
             Err(error) => return Err(error),
         };
-        if let Some(list) = value.0.borrow().list() {
-            if shown.lists && self.settings.learns_from_lists() {
-                self.show_nodes_of(key, list);
+        if let Some(collection) = value.0.borrow().collection() {
+            if shown.nodes && self.settings.learns_from_lists() {
+                self.show_nodes_of(key, collection);
             }
             return Ok(());
         }
@@ -99,12 +99,12 @@ impl Session {
         Ok(())
     }
 
-    fn show_nodes_of(&mut self, key: &[u8], list: &List) {
-        let (nodes, _) = list.lock().packed_from(None, NODES, self.settings.lists.layout());
+    fn show_nodes_of(&mut self, key: &[u8], collection: &Collection) {
+        let (nodes, _) = collection.lock().compressed_from(None, NODES, self.settings.lists.layout());
         for node in nodes {
-            let FoundIn::Memory(packed) = &node.place else { continue };
-            let Ok(listpack) = self.unpacked(packed) else { continue };
-            if self.store.dictionaries.offer_node(key, &node.id().bytes(), listpack.as_bytes(), 1) > 0 {
+            let FoundIn::Memory(compressed) = &node.place else { continue };
+            let Ok(listpack) = self.decompressed(compressed) else { continue };
+            if self.store.dictionaries.offer_node(key, &node.id.bytes(), listpack.as_bytes(), 1) > 0 {
                 return;
             }
         }

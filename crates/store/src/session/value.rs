@@ -1,11 +1,13 @@
-//! A value as it is stored: what can be told of it without decoding it.
+//! A value as it is stored, and its properties that need no decoding.
 
 use std::sync::Arc;
 
 use snugly_codec::{Dictionary, Record};
 
+use super::StoreError;
 use super::lists::ListStats;
-use crate::memory::entry::Entry;
+use crate::entry::Entry;
+use crate::values::Kind;
 
 /// A value as it is stored. Holding it costs no copy, and it does not change, whatever happens to its key.
 #[derive(Clone)]
@@ -19,7 +21,7 @@ pub struct KeptValue {
 }
 
 impl KeptValue {
-    /// The value itself.
+    /// Returns the value itself.
     pub fn value(&self) -> &Value {
         &self.value
     }
@@ -31,34 +33,47 @@ impl Value {
         self.0.identity()
     }
 
-    /// The length in bytes, before compression. Nothing is decoded for it.
+    /// Length of a string in bytes, before compression; 0 of any other kind. Nothing is decoded for it.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
-        self.record().raw_len()
+        self.record().map_or(0, |record| record.raw_len())
     }
 
-    /// Whether it is a list. Its length as a value is then 0, and its record that of no bytes.
-    pub fn is_list(&self) -> bool {
-        self.0.borrow().list().is_some()
+    /// Returns the kind of value.
+    pub fn kind(&self) -> Kind {
+        self.0.borrow().kind()
     }
 
-    /// How a list is stored, if it is one.
+    /// Fails unless it is of a kind.
+    ///
+    /// # Errors
+    /// [`StoreError::WrongType`].
+    pub fn expect_kind(&self, kind: Kind) -> Result<(), StoreError> {
+        if self.kind() == kind { Ok(()) } else { Err(StoreError::WrongType) }
+    }
+
+    /// Returns statistics of a list's storage; `None` for any other kind.
     pub fn list(&self) -> Option<ListStats> {
-        self.0.borrow().list().map(|list| ListStats::of(&list.lock()))
+        self.0.borrow().collection()?.list().map(|list| ListStats::of(&list))
     }
 
-    /// How it is stored.
-    pub fn record(&self) -> Record<'_> {
-        Record::parse(self.0.borrow().record_bytes())
-            .expect("the memory tier holds records that were parsed before")
+    /// Returns the record of a string; `None` for any other kind.
+    pub fn record(&self) -> Option<Record<'_>> {
+        self.0.borrow().record()
     }
 
-    /// The key.
+    /// Returns the bytes of a string that is stored as it is; `None` for a compressed one, and for any other
+    /// kind.
+    pub fn plain(&self) -> Option<&[u8]> {
+        self.record()?.as_identity()
+    }
+
+    /// Returns the key.
     pub fn key(&self) -> &[u8] {
         self.0.borrow().key()
     }
 
-    /// When it expires, in Unix milliseconds.
+    /// Returns the expiry, in Unix milliseconds.
     pub fn expiry(&self) -> Option<u64> {
         self.0.borrow().expiry()
     }
@@ -73,7 +88,7 @@ impl Value {
         self.0.borrow().access().idle_seconds(now)
     }
 
-    /// How often it was used lately, up to a small cap that depends on the eviction policy.
+    /// Returns the frequency of recent use, up to a small cap that depends on the eviction policy.
     pub fn frequency(&self) -> u8 {
         self.0.borrow().access().frequency()
     }

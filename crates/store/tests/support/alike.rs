@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use snugly_store::{DictionaryStats, DictionaryTender, Durability, Session, Storage, Store};
+use snugly_store::{DictionaryStats, Durability, Session, Storage, Store, StoreMaintenance};
 
 use super::*;
 
@@ -32,16 +32,16 @@ pub fn assert_users(session: &mut Session, numbers: std::ops::Range<u64>) {
     }
 }
 
-pub fn tended() -> (Arc<Store>, DictionaryTender, Session) {
+pub fn maintained() -> (Arc<Store>, StoreMaintenance, Session) {
     let store = store_with(|_| {});
-    let tender = store.tend_dictionaries(|| Duration::ZERO);
+    let maintenance = store.maintenance(|| Duration::ZERO);
     let session = session_at(&store, NOW);
-    (store, tender, session)
+    (store, maintenance, session)
 }
 
 /// Does all that is to be done by this time.
-pub fn tend(tender: &mut DictionaryTender, now: u64) {
-    while tender.step(now) {}
+pub fn maintain(maintenance: &mut StoreMaintenance, now: u64) {
+    while maintenance.step(now) {}
 }
 
 pub fn active(store: &Store) -> Vec<DictionaryStats> {

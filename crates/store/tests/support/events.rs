@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use snugly_store::{Choice, Config, Element, End, Session, Store};
 
-use super::alike::{active, tend};
+use super::alike::{active, maintain};
 use super::*;
 
 /// The name of the class of the nodes of lists.
@@ -57,7 +57,7 @@ pub fn all(session: &mut Session, database: usize, key: &[u8]) -> Vec<Vec<u8>> {
     shown
 }
 
-/// How many nodes need a dictionary, as a look at each key of each database finds.
+/// Counts the nodes that need a dictionary by looking at each key of each database.
 pub fn recount(store: &Store, session: &mut Session) -> u64 {
     let mut found = 0;
     for database in 0..store.databases() {
@@ -79,7 +79,7 @@ pub fn recount(store: &Store, session: &mut Session) -> u64 {
     found
 }
 
-/// What all dictionaries are said to be needed by.
+/// Returns the number of nodes that need a dictionary by the store's own account.
 pub fn counted(store: &Store) -> u64 {
     store.dictionaries().iter().map(|dictionary| dictionary.records).sum()
 }
@@ -89,9 +89,9 @@ pub fn learned() -> &'static [u8] {
     static LEARNED: OnceLock<Vec<u8>> = OnceLock::new();
     LEARNED.get_or_init(|| {
         let store = Store::new(config_with_zstd());
-        let mut tender = store.tend_dictionaries(|| std::time::Duration::ZERO);
+        let mut maintenance = store.maintenance(|| std::time::Duration::ZERO);
         push(&mut session_at(&store, NOW), 0, b"list", End::Right, 0..20_000);
-        tend(&mut tender, NOW);
+        maintain(&mut maintenance, NOW);
         let [dictionary] = &active(&store)[..] else { panic!("{:?}", store.classes()) };
         store.dictionary_content(dictionary.number).expect("it is there")
     })

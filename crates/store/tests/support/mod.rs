@@ -1,4 +1,4 @@
-//! What the store's tests share: stores of a few shards, and a clock that the test sets.
+//! Shared parts of the store's tests: stores of a few shards, and a clock that the test sets.
 
 #![allow(dead_code, reason = "not every test file uses everything")]
 

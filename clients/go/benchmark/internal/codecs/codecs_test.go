@@ -7,7 +7,7 @@ import (
 	"snugly.dev/go/envelope"
 )
 
-// What JSON and msgp take is the same everywhere, and shows that the records are. zstd's may differ between versions of
+// Sizes in JSON and msgp are the same everywhere, and show that the records are. zstd's may differ between versions of
 // the library, but must not be more than was published, which has no envelope; with a small window, not with one either.
 func TestPagesTakeNoMoreThanWasPublished(t *testing.T) {
 	all, err := allPages()

@@ -29,7 +29,7 @@ class Valkey(valkey.asyncio.Valkey):
     def from_url(
         cls, url: str, *args: Any, compression: Compression = None, native: bool = True, **options: Any
     ) -> Self:
-        """As valkey-py's, with `compression` and `native`."""
+        """Like valkey-py's, with `compression` and `native`."""
         configuration = configured(compression)
         client: Any = super().from_url(url, *args, **options)
         return cast(Self, SharedNode.finish(client, configuration, native))
@@ -38,7 +38,7 @@ class Valkey(valkey.asyncio.Valkey):
     def from_pool(
         cls, connection_pool: ConnectionPool, *, compression: Compression = None, native: bool = True
     ) -> Self:
-        """As valkey-py's, with `compression` and `native`."""
+        """Like valkey-py's, with `compression` and `native`."""
         configuration = configured(compression)
         client: Any = super().from_pool(connection_pool)
         return cast(Self, SharedNode.finish(client, configuration, native))

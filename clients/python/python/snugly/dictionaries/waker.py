@@ -1,4 +1,4 @@
-"""What native code calls while dictionaries are used: whoever looks after them may have ended without a word."""
+"""Callback of native code while dictionaries are used: their manager may have ended unnoticed."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Protocol
 
 
 class Startable(Protocol):
-    """What looks after dictionaries, once it is started."""
+    """A manager of dictionaries that can be started."""
 
     def start(self) -> None: ...
 
 
 class Waker:
-    """Starts a keeper. It does not keep it: native code is unknown to Python's garbage collector."""
+    """Starts a manager. It does not keep it: native code is unknown to Python's garbage collector."""
 
-    __slots__ = ("_keeper",)
+    __slots__ = ("_manager",)
 
     def __init__(self) -> None:
-        self._keeper: weakref.ReferenceType[Startable] | None = None
+        self._manager: weakref.ReferenceType[Startable] | None = None
 
-    def wakes(self, keeper: Startable) -> None:
-        self._keeper = weakref.ref(keeper)
+    def wakes(self, manager: Startable) -> None:
+        self._manager = weakref.ref(manager)
 
     def __call__(self) -> None:
-        keeper = self._keeper() if self._keeper is not None else None
-        if keeper is not None:
-            keeper.start()
+        manager = self._manager() if self._manager is not None else None
+        if manager is not None:
+            manager.start()

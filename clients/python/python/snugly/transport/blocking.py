@@ -16,11 +16,16 @@ from valkey.exceptions import ConnectionError, InvalidResponse, TimeoutError
 
 from snugly import _native
 from snugly.clients import Transported, become
+from snugly.deferred import Deferrals, deferred_in, each_settled, settle
+from snugly.errors import UndecodableError
 from snugly.transport.pipelines import StagingPipeline, request_of, results_of, stage_again
-from snugly.transport.wire import FOREIGN_OPTIONS, WIRE, callback_finder, suits, wire_for
+from snugly.transport.wire import FOREIGN_OPTIONS, WIRE, callback_finder, deferrals_of, suits, wire_for
+
+DEFERRALS = "_snugly_deferrals"
+"""Attribute of a client, or a pipeline, with the counts of values that wait."""
 
 READ_BYTES = 64 << 10
-"""How much is read at once."""
+"""Bytes read at once."""
 
 
 class Guarded:
@@ -43,23 +48,11 @@ class Guarded:
             raise
 
 
-class GuardedConnection(Guarded, Connection):
-    """Over TCP."""
-
-
-class GuardedSSLConnection(Guarded, SSLConnection):
-    """Over TLS."""
-
-
-class GuardedUnixDomainSocketConnection(Guarded, UnixDomainSocketConnection):
-    """Over a socket in the file system."""
-
-
 GUARDED: dict[type, type] = {
-    Connection: GuardedConnection,
-    SSLConnection: GuardedSSLConnection,
-    UnixDomainSocketConnection: GuardedUnixDomainSocketConnection,
+    plain: type(plain.__name__, (Guarded, plain), {})
+    for plain in (Connection, SSLConnection, UnixDomainSocketConnection)
 }
+"""Guarded classes by plain ones, whose names they keep: the representation of a client shows them."""
 CONNECTIONS = (*GUARDED, *GUARDED.values())
 
 
@@ -71,7 +64,7 @@ class BlockingNode(Transported):
         pool = client.connection_pool
         if client.connection is None and suits(pool, CONNECTIONS):
             pool.connection_class = GUARDED.get(pool.connection_class, pool.connection_class)
-            client.__dict__[WIRE] = wire_for(client)
+            client.__dict__[WIRE], client.__dict__[DEFERRALS] = wire_for(client), deferrals_of(client)
             become(client, cls)
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
@@ -82,19 +75,23 @@ class BlockingNode(Transported):
             return super().execute_command(*args, **options)
         options.pop("keys", None)
         pool = self.connection_pool
+        deferrals: Deferrals = self.__dict__[DEFERRALS]
+        made = deferrals.made
         connection = pool.get_connection(args[0])
         try:
             reply = connection.retry.call_with_retry(
-                lambda: reply_over(connection, request), lambda error: self._disconnect_raise(connection, error)
+                lambda: reply_over(connection, request), lambda error: failed(self, connection, error)
             )
         finally:
             pool.release(connection)
+        if deferrals.made != made:
+            reply = settle(deferrals, reply)
         callback = callback_finder(self)(args[0])
         return reply if callback is None else callback(reply, **options)
 
     def pipeline(self, *args: Any, **options: Any) -> Any:
         pipeline = super().pipeline(*args, **options)
-        pipeline.__dict__[WIRE] = self.__dict__[WIRE]
+        pipeline.__dict__[WIRE], pipeline.__dict__[DEFERRALS] = self.__dict__[WIRE], self.__dict__[DEFERRALS]
         become(pipeline, BlockingPipeline)
         return pipeline
 
@@ -119,11 +116,40 @@ class BlockingPipeline(StagingPipeline):
         self.connection = connection
         try:
             return connection.retry.call_with_retry(
-                lambda: results_of(self, commands, exchanged(connection, request), transaction, raise_on_error),
-                lambda error: self._disconnect_raise_reset(connection, error),
+                lambda: results_of(
+                    self, commands, self._replies(connection, request, transaction), transaction, raise_on_error
+                ),
+                lambda error: self._failed(connection, error),
             )
         finally:
             self.reset()
+
+    def _replies(self, connection: Any, request: _native.Request, transaction: bool) -> list[Any]:
+        """The replies, with all of their values. Of a `transaction` the last has those of its commands."""
+        deferrals: Deferrals = self.__dict__[DEFERRALS]
+        made = deferrals.made
+        replies = exchanged(connection, request)
+        if deferrals.made == made or not (waiting := list(deferred_in(replies))):
+            return replies
+        found = deferrals.fetched(waiting)
+        if transaction and isinstance(replies[-1], list):
+            replies[-1] = each_settled(replies[-1], found, UndecodableError)
+        return each_settled(replies, found, UndecodableError)
+
+    def _failed(self, connection: Any, error: Exception) -> Any:
+        hurry(self.__dict__[DEFERRALS])
+        return self._disconnect_raise_reset(connection, error)
+
+
+def failed(client: Any, connection: Any, error: Exception) -> Any:
+    hurry(client.__dict__[DEFERRALS])
+    return client._disconnect_raise(connection, error)
+
+
+def hurry(deferrals: Deferrals) -> None:
+    """Makes the dictionary manager look soon: a connection was lost, and perhaps more."""
+    if deferrals.manager is not None:
+        deferrals.manager.hurry()
 
 
 def reply_over(connection: Any, request: _native.Request) -> Any:

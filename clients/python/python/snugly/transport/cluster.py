@@ -15,9 +15,9 @@ from valkey.asyncio.cluster import ClusterNode, ClusterParser, NodesManager
 from valkey.cluster import get_node_name
 
 from snugly import _native
-from snugly.callbacks import OPTION
 from snugly.clients import Plain, Transported, become
-from snugly.dictionaries.deferred import Deferrals
+from snugly.deferred import Deferrals
+from snugly.restoration import OPTION
 from snugly.text import known_nodes
 from snugly.transport.shared import CONNECTIONS, LEAST_CONNECTIONS, Shared
 from snugly.transport.wire import FOREIGN_OPTIONS, WIRE, callback_finder, deferrals_of, wire_for
@@ -84,8 +84,8 @@ class SharedClusterPipeline(Plain):  # type: ignore[misc]
 
 
 def is_ours(client: Any, wire: _native.Wire, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Whether a command is for this transport. Raises CommandRefusedError."""
-    # What joins the replies of several nodes gets the options, and does not take more of them.
+    """Returns whether a command is for this transport. Raises CommandRefusedError."""
+    # A callback that joins the replies of several nodes gets the options, and does not accept more of them.
     plain = FOREIGN_CLUSTER_OPTIONS.isdisjoint(options) and args[0] not in client.result_callbacks
     return plain and wire.takes(args)
 
@@ -124,11 +124,11 @@ class Nodes(NodesManager):
 
 
 def share(node: ClusterNode, wire: _native.Wire, deferrals: Deferrals) -> None:
-    """Has the commands to a node share a connection."""
+    """Makes the commands to a node share a connection."""
     if isinstance(node, Node):
         node._connections.shared.retire()
     else:
-        # That one counts, too.
+        # This one counts, too.
         node.max_connections -= 1
     node.__class__ = Node
     node._connections = Connections(node._connections)
@@ -140,7 +140,7 @@ class Connections(list[Any]):
 
     shared: Shared
     asking: asyncio.Task[Any] | None = None
-    """Who has just sent ASKING, which is to leave together with this task's next command."""
+    """Task that has just sent ASKING, which is to leave together with its next command."""
 
 
 class Node(ClusterNode):
@@ -150,7 +150,7 @@ class Node(ClusterNode):
     _connections: Connections
 
     def __del__(self, *args: Any) -> None:
-        # Who has waited for long may still ask a node that was given up meanwhile.
+        # A caller that has waited for long may still ask a node that was given up meanwhile.
         self._connections.shared.retire()
         super().__del__(*args)
 
@@ -197,7 +197,7 @@ class Node(ClusterNode):
         await self._connections.shared.close()
 
     def _asked_before(self) -> bool:
-        """Whether this task has just sent ASKING."""
+        """Returns whether this task has just sent ASKING."""
         task, self._connections.asking = self._connections.asking, None
         return task is not None and task is asyncio.current_task()
 
@@ -224,7 +224,7 @@ class Node(ClusterNode):
         return replies
 
     def _result(self, reply: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """What the callback makes of a reply. Raises it if it is an error."""
+        """Returns the callback's result for a reply. Raises it if it is an error."""
         if isinstance(reply, Exception):
             raise reply
         callback = callback_finder(self)(args[0])

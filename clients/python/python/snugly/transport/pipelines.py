@@ -40,14 +40,14 @@ def executed_of(client: Any, commands: Sequence[Command], replies: Sequence[Any]
 
 
 def is_broken(reply: Any) -> bool:
-    """Whether a reply is an error of the connection, or cannot be read."""
+    """Returns whether a reply is an error of the connection, or cannot be read."""
     return isinstance(reply, Exception) and not isinstance(reply, ResponseError)
 
 
 def results_of(
     client: Any, commands: Sequence[Command], replies: Sequence[Any], transaction: bool, raise_on_error: bool
 ) -> list[Any]:
-    """What a pipeline returns, from the replies to all that has been sent for it. Errors stand among the results.
+    """Returns a pipeline's results, from the replies to all that has been sent for it. Errors stand among the results.
 
     Raises the first of them if it is to, and what is wrong with the whole.
     """
@@ -74,7 +74,7 @@ class StagingPipeline(Plain):  # type: ignore[misc]
     """For pipelines of clients of one server: commands are staged as they are."""
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
-        # As valkey-py decides it.
+        # Like valkey-py.
         if (self.watching or args[0] == "WATCH") and not self.explicit_transaction:
             return super().execute_command(*args, **options)
         options.pop("keys", None)

@@ -19,7 +19,7 @@ from valkey.exceptions import ConnectionError, InvalidResponse, TimeoutError
 
 from snugly import _native
 from snugly.clients import Transported, become
-from snugly.dictionaries.deferred import Deferrals, settle, settle_each
+from snugly.deferred import Deferrals, deferred_in, each_settled, settle_async
 from snugly.errors import UndecodableError
 from snugly.transport.pipelines import StagingPipeline, request_of, results_of, stage_again
 from snugly.transport.wire import (
@@ -35,6 +35,9 @@ from snugly.transport.wire import (
 SHARED = "_snugly_shared"
 OWNER = "_snugly_owner"
 CONNECTIONS = (Connection, SSLConnection, UnixDomainSocketConnection)
+PROBE = 0.5
+"""Time in seconds in which a connection must give a sign of life after a command was given up. Without one, others that
+wait on it go on waiting, and commands that follow get another connection."""
 LEAST_CONNECTIONS = 2
 """A pool must have one for those commands that need it to themselves."""
 
@@ -51,6 +54,8 @@ class Link(_native.Link):
         self.event_loop = asyncio.get_running_loop()
         self.is_open = True
         self.is_retired = False
+        self.is_doubtful = False
+        """Whether the other side gives no sign of life, so that nothing is asked any more."""
         self.retry = connection.retry if connection.retry._retries and connection.retry_on_error else None
         self.health_check_interval: float = connection.health_check_interval
         self.is_careful = self.retry is not None or self.health_check_interval > 0
@@ -59,18 +64,18 @@ class Link(_native.Link):
         self._writer = connection._writer
         self._transport = connection._writer.transport
         self._streams = self._transport.get_protocol()
-        self.write = self._transport.write
+        self._probe: asyncio.TimerHandle | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._resumed = asyncio.Event()
         self._resumed.set()
         self.is_watched = connection.socket_timeout is None
         """Whether somebody looks how long replies take, if they may not take any time."""
         self._transport.set_protocol(self)
-        # What has come already answers nothing that is asked from now on, but it may be half of something.
+        # Received data answers nothing that is asked from now on, but it may be half of something.
         super().data_received(bytes(connection._reader._buffer))
 
     def is_ready(self) -> bool:
-        """Whether what was asked before has left."""
+        """Returns whether all earlier requests were sent."""
         return self._resumed.is_set()
 
     async def ready(self) -> None:
@@ -91,11 +96,34 @@ class Link(_native.Link):
         else:
             self.fail(TimeoutError, f"Timeout reading from {self.connection._host_error()}")
 
+    def write(self, data: bytes) -> None:
+        """Sends bytes, unless the connection is ending: then all who wait get an error in a moment."""
+        if not self._transport.is_closing():
+            self._transport.write(data)
+
+    def doubt(self) -> None:
+        """Looks whether the other side is still there: a command was given up, and perhaps for want of a reply."""
+        if self._probe is not None or not self.is_open:
+            return
+        if self.waiting() is None:
+            # Nothing is owed.
+            probing = self.ask(("PING",))
+            if probing is not None:
+                probing.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._probe = self.event_loop.call_later(PROBE, self._judge)
+
+    def _judge(self) -> None:
+        self._probe = None
+        waiting = self.waiting()
+        if waiting is not None and waiting >= PROBE:
+            self.is_doubtful = True
+
     def fail(self, kind: type[Exception], message: str) -> None:
         """Ends the connection; all who wait get an error."""
         self.is_open = False
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._probe):
+            if timer is not None:
+                timer.cancel()
         self._resumed.set()
         for future in self.abandon():
             if not future.done():
@@ -106,9 +134,20 @@ class Link(_native.Link):
         """Ends the connection as soon as nobody waits any more. Nothing may be asked from now on."""
         self.is_retired = True
         self._end_if_idle()
+        if self.is_open and self.is_doubtful:
+            self._end_if_unwanted()
 
     def _end_if_idle(self) -> None:
         if self.waiting() is None:
+            self.fail(ConnectionError, "The connection is not used any more.")
+
+    def _end_if_unwanted(self) -> None:
+        """Ends the connection once all who waited on it have given up."""
+        if not self.is_open:
+            return
+        if self.is_wanted():
+            self._probe = self.event_loop.call_later(PROBE, self._end_if_unwanted)
+        else:
             self.fail(ConnectionError, "The connection is not used any more.")
 
     def data_received(self, data: bytes) -> None:
@@ -117,11 +156,11 @@ class Link(_native.Link):
         except _native.ProtocolFault as fault:
             self.fail(InvalidResponse, f"Protocol Error: {fault}")
         except BaseException:
-            # Nobody knows what has been read.
+            # An unknown part has been read.
             self.fail(ConnectionError, "Reading was interrupted.")
             raise
         if not self.is_open:
-            # It was closed by what ran while the native half held on to those who wait.
+            # It was closed by code that ran while the native half held on to the waiters.
             self.fail(ConnectionError, SERVER_CLOSED_CONNECTION_ERROR)
         elif self.is_retired:
             self._end_if_idle()
@@ -132,7 +171,7 @@ class Link(_native.Link):
     def connection_lost(self, error: Exception | None) -> None:
         self._streams.connection_lost(error)
         self.fail(ConnectionError, f"Connection lost: {error}" if error else SERVER_CLOSED_CONNECTION_ERROR)
-        # It may have been opened again meanwhile.
+        # The connection may have been opened again meanwhile.
         if self.connection._writer is self._writer:
             self.connection._close()
 
@@ -155,7 +194,7 @@ class Shared:
 
     def usable(self) -> Link | None:
         link = self.link
-        if link is not None and link.is_open and link.event_loop is asyncio.get_running_loop():
+        if link is not None and link.is_open and not link.is_doubtful and link.event_loop is asyncio.get_running_loop():
             return link
         return None
 
@@ -170,15 +209,19 @@ class Shared:
         return link
 
     async def _open(self) -> None:
+        was_lost = self.link is not None
         await self.close()
         self.link = Link(await self._pool.get_connection("SHARED"), self.wire)
+        if was_lost and self.deferrals.manager is not None:
+            # More than the connection may be lost.
+            self.deferrals.manager.hurry()
 
     async def close(self) -> None:
-        """Gives the connection back to the pool, closed."""
+        """Returns the connection to the pool, closed."""
         link, self.link = self.link, None
         if link is None:
             return
-        if link.event_loop is asyncio.get_running_loop():
+        if link.event_loop is asyncio.get_running_loop() and not link.is_doubtful:
             link.fail(ConnectionError, "The client has been closed.")
             await link.connection.disconnect(nowait=True)
         else:
@@ -221,7 +264,7 @@ class Shared:
         finish: Callable[[list[Any]], Any] = lambda replies: replies,
         transaction: bool = False,
     ) -> Any:
-        """What `finish` makes of the replies to requests, sent behind ASKING if `asking`.
+        """Returns the result of `finish` for the replies to requests, sent behind ASKING if `asking`.
 
         Tried again as the settings say. Of a `transaction` the last reply has those of its commands.
         """
@@ -233,9 +276,11 @@ class Shared:
             await link.ready()
             replies = await answered(link, link.send(requests, asking))
             if self.deferrals.count:
+                waiting = list(deferred_in(replies))
+                found = await self.deferrals.fetched_async(waiting) if waiting else {}
                 if transaction and isinstance(replies[-1], list):
-                    replies[-1] = await settle_each(replies[-1], UndecodableError)
-                replies = await settle_each(replies, UndecodableError)
+                    replies[-1] = each_settled(replies[-1], found, UndecodableError)
+                replies = each_settled(replies, found, UndecodableError)
             return finish(replies)
 
         async def failed(error: Exception) -> None:
@@ -256,11 +301,15 @@ def leave(link: Link) -> None:
 
 
 async def answered(link: Link, future: asyncio.Future[Any] | None) -> Any:
-    """What the future becomes, and that in time."""
+    """Waits for the future's result, up to the timeout."""
     if not link.is_watched:
         link.watch()
     assert future is not None
-    return await future
+    try:
+        return await future
+    except asyncio.CancelledError:
+        link.doubt()
+        raise
 
 
 def first_of(replies: list[Any]) -> Any:
@@ -305,9 +354,13 @@ class SharedNode(Transported):
                 return await super().execute_command(*args, **options)
             if not link.is_watched:
                 link.watch()
-            reply = await future
+            try:
+                reply = await future
+            except asyncio.CancelledError:
+                link.doubt()
+                raise
             if shared.deferrals.count:
-                reply = await settle(reply)
+                reply = await settle_async(shared.deferrals, reply)
         callback = callback_finder(self)(args[0])
         if callback is None:
             return reply

@@ -18,8 +18,9 @@ use super::report::{Column, Report};
 use super::values::Source;
 use super::workload::Bulks;
 use crate::client::{Client, Target};
+use crate::interrupt::Interrupt;
 use model::{End, Lists};
-use traffic::{ListTraffic, Place, Request};
+use traffic::{ListTraffic, Position, Request};
 
 /// Requests that a connection sends at once while lists are filled.
 const FILL_PIPELINE: usize = 32;
@@ -38,18 +39,18 @@ struct Test {
 const TESTS: &[Test] = &[
     Test { name: "fill-rpush", about: "RPUSH, pipelined, until all lists are full", request: Request::Fill(End::Tail), divisor: 1 },
     Test { name: "lindex-fixed", about: "LINDEX in the middle", request: Request::Index(MIDDLE), divisor: 1 },
-    Test { name: "lindex-random", about: "LINDEX anywhere", request: Request::Index(Place::Random), divisor: 1 },
-    Test { name: "lrange-fixed", about: "LRANGE of 100 elements, from two fifths on", request: Request::Range(Place::Fixed(400)), divisor: 5 },
-    Test { name: "lrange-random", about: "LRANGE of 100 elements anywhere", request: Request::Range(Place::Random), divisor: 5 },
+    Test { name: "lindex-random", about: "LINDEX anywhere", request: Request::Index(Position::Random), divisor: 1 },
+    Test { name: "lrange-fixed", about: "LRANGE of 100 elements, from two fifths on", request: Request::Range(Position::Fixed(400)), divisor: 5 },
+    Test { name: "lrange-random", about: "LRANGE of 100 elements anywhere", request: Request::Range(Position::Random), divisor: 5 },
     Test { name: "lrange-all", about: "LRANGE 0 -1", request: Request::Whole, divisor: 100 },
     Test { name: "lset-fixed", about: "LSET in the middle", request: Request::Set(MIDDLE), divisor: 1 },
-    Test { name: "lset-random", about: "LSET anywhere", request: Request::Set(Place::Random), divisor: 1 },
+    Test { name: "lset-random", about: "LSET anywhere", request: Request::Set(Position::Random), divisor: 1 },
     Test { name: "lpush", about: "LPUSH on full lists", request: Request::Push(End::Head), divisor: 1 },
     Test { name: "rpush", about: "RPUSH on full lists", request: Request::Push(End::Tail), divisor: 1 },
     Test { name: "rpop", about: "RPOP", request: Request::Pop, divisor: 1 },
     Test { name: "fill-lpush", about: "LPUSH, pipelined, until all lists are full", request: Request::Fill(End::Head), divisor: 1 },
 ];
-const MIDDLE: Place = Place::Fixed(500);
+const MIDDLE: Position = Position::Fixed(500);
 const FILL: &Test = &TESTS[0];
 const READ_BACK: Test = Test { name: "read back", about: "", request: Request::ReadBack, divisor: 1 };
 
@@ -62,15 +63,15 @@ impl Test {
 /// Options of `snugly bench lists`.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// The server: redis://[[user]:password@]host[:port][/database]
+    /// Address of the server: redis://[[user]:password@]host[:port][/database]
     #[arg(long, default_value = "redis://127.0.0.1:7684")]
     url: Target,
 
-    /// What to measure, one after the other [default: all]
+    /// Tests to run, one after the other [default: all]
     #[arg(long, value_delimiter = ',', value_parser = test_parser(), hide_possible_values = true)]
     tests: Vec<&'static Test>,
 
-    /// Lists
+    /// Number of lists
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     lists: u32,
 
@@ -78,7 +79,7 @@ pub struct Options {
     #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     elements: u32,
 
-    /// What keys start with; the number of the list follows
+    /// Prefix of keys; the number of the list follows
     #[arg(long, default_value = "snugly-bench:list:")]
     key_prefix: String,
 
@@ -86,7 +87,7 @@ pub struct Options {
     #[arg(long, short, default_value_t = 50, value_parser = at_least_one)]
     connections: usize,
 
-    /// Requests that a connection sends at once before it waits for their replies; 32 while lists are filled
+    /// Requests that a connection sends before it waits for their replies; 32 while lists are filled
     #[arg(long, short = 'P', default_value_t = 1, value_parser = at_least_one)]
     pipeline: usize,
 
@@ -97,11 +98,11 @@ pub struct Options {
     #[command(flatten)]
     values: Source,
 
-    /// The server's process, for its memory [default: what the server says, if it is on this machine]
+    /// Process of the server, for its memory [default: reported by a server on this machine]
     #[arg(long)]
     pid: Option<u32>,
 
-    /// What to call the server in the results [default: what INFO says]
+    /// Name of the server in the results [default: its name in INFO]
     #[arg(long)]
     label: Option<String>,
 
@@ -109,8 +110,8 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Wait for a line on standard input before each test and before lists are compared at the end, and print results as
-    /// CSV: to measure servers in turn
+    /// Wait for a line on standard input before each test and before the final comparison, and print results as CSV, to
+    /// measure servers in turn
     #[arg(long)]
     step: bool,
 }
@@ -129,9 +130,9 @@ pub fn options(command: Command) -> Command {
         .mut_arg("generate", |arg| arg.default_value("events"))
         .mut_arg("value_size", |arg| arg.long("element-size").default_value("512"))
         .after_help(format!(
-            "Tests:{tests}\n\nLists that are there under these keys are deleted before they are filled, and stay \
-             afterwards. Where the first test fills none, all are filled before it. Every element that is read is \
-             compared, and all lists are at the end. Memory is told where lists were filled first of all."
+            "Tests:{tests}\n\nExisting lists under these keys are deleted before they are filled, and stay afterwards. If \
+             the first test fills none, all are filled before it. Every element that is read is compared, and all lists \
+             are at the end. Memory is reported if the first test filled lists."
         ))
 }
 
@@ -239,6 +240,7 @@ impl<'a> Bench<'a> {
                 Request::ReadBack => self.options.lists.into(),
                 _ => (self.options.requests / test.divisor).max(1),
             }),
+            interrupt: &Interrupt::default(),
         };
         let (connections, seed) = (self.options.connections, self.options.values.seed);
         let traffic = ListTraffic::new(test.name, test.request, &mut self.lists, connections, seed);
@@ -315,7 +317,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// What a server takes, in bytes, as far as that is known.
+/// Memory of a server, in bytes, as far as that is known.
 struct Memory {
     /// By its own account (`used_memory` of INFO).
     used: Option<u64>,

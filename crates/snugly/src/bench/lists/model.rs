@@ -1,5 +1,5 @@
-//! What every list holds if the server does as it is told: requests change it as they change the server, so that each
-//! reply is known before it comes. Knows no connection.
+//! Expected contents of every list: requests change it as they change the server, so that each reply is known before it
+//! comes. Knows no connection.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub struct Reply {
 }
 
 impl Lists {
-    /// So many lists, all of them empty.
+    /// A model of so many empty lists.
     pub fn new(count: usize, filled: usize, key_prefix: &str, elements: Bulks) -> Self {
         Self { elements, key_prefix: key_prefix.to_owned(), filled, lists: vec![VecDeque::new(); count] }
     }

@@ -11,15 +11,15 @@ use crate::bench::load::Traffic;
 /// Elements of a range.
 pub const RANGE: usize = 100;
 
-/// What is asked of a list.
+/// A request to a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Pushes until every list has its elements; the connection's lists take turns.
     Fill(End),
-    Index(Place),
+    Index(Position),
     /// [`RANGE`] elements.
-    Range(Place),
-    Set(Place),
+    Range(Position),
+    Set(Position),
     Push(End),
     /// From the tail.
     Pop,
@@ -29,16 +29,16 @@ pub enum Request {
     ReadBack,
 }
 
-/// Where in a list.
+/// A place in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Position {
     /// The same in all lists: this many thousandths of a filled one from its head.
     Fixed(usize),
     /// Anywhere, all as often.
     Random,
 }
 
-/// What one thread asks of all lists, on so many connections.
+/// The traffic of one thread to all lists, on so many connections.
 pub struct ListTraffic<'a> {
     name: &'static str,
     request: Request,
@@ -72,7 +72,7 @@ impl<'a> ListTraffic<'a> {
         Self { name, request, lists, connections, random, turns: vec![0; connections] }
     }
 
-    /// How many lists a connection has: of all, every so many-th.
+    /// Number of lists of a connection: of all, every so many-th.
     fn own(&self, connection: usize) -> usize {
         (self.lists.count() - connection).div_ceil(self.connections)
     }
@@ -93,27 +93,27 @@ impl<'a> ListTraffic<'a> {
         self.random.random_range(0..self.lists.distinct())
     }
 
-    /// Where `width` elements begin.
-    fn place(&mut self, place: Place, list: usize, width: usize) -> usize {
+    /// The start of `width` elements.
+    fn place(&mut self, place: Position, list: usize, width: usize) -> usize {
         let last = self.lists.len(list) - width;
         match place {
-            Place::Fixed(thousandths) => last.min(self.lists.filled() * thousandths / 1000),
-            Place::Random => self.random.random_range(0..=last),
+            Position::Fixed(thousandths) => last.min(self.lists.filled() * thousandths / 1000),
+            Position::Random => self.random.random_range(0..=last),
         }
     }
 
-    fn index(&mut self, list: usize, place: Place, out: &mut Vec<u8>) -> Reply {
+    fn index(&mut self, list: usize, place: Position, out: &mut Vec<u8>) -> Reply {
         let index = self.place(place, list, 1);
         self.lists.index(list, index, out)
     }
 
-    fn range(&mut self, list: usize, place: Place, out: &mut Vec<u8>) -> Reply {
+    fn range(&mut self, list: usize, place: Position, out: &mut Vec<u8>) -> Reply {
         let width = RANGE.min(self.lists.len(list));
         let start = self.place(place, list, width);
         self.lists.range(list, start..start + width, out)
     }
 
-    fn set(&mut self, list: usize, place: Place, out: &mut Vec<u8>) -> Reply {
+    fn set(&mut self, list: usize, place: Position, out: &mut Vec<u8>) -> Reply {
         let (index, element) = (self.place(place, list, 1), self.any_element());
         self.lists.set(list, index, element, out)
     }
@@ -229,7 +229,7 @@ mod tests {
         assert!(asked.iter().all(|&(connection, list)| list % CONNECTIONS == connection));
         asked.sort_unstable_by_key(|&(_, list)| list);
         assert_eq!(asked.iter().map(|&(_, list)| list).collect::<Vec<_>>(), (0..7).collect::<Vec<_>>());
-        let any = run(&mut lists, Request::Index(Place::Random), 300);
+        let any = run(&mut lists, Request::Index(Position::Random), 300);
         assert!(any.iter().all(|&(connection, list)| list % CONNECTIONS == connection));
         assert!((0..7).all(|list| any.iter().any(|&(_, asked)| asked == list)));
     }
@@ -238,16 +238,16 @@ mod tests {
     fn a_fixed_place_is_the_same_in_all_lists_and_random_ones_are_everywhere() {
         let mut lists = filled();
         let mut traffic = ListTraffic::new("a test", Request::Whole, &mut lists, CONNECTIONS, 1);
-        assert_eq!(traffic.place(Place::Fixed(400), 0, RANGE), 100);
-        assert_eq!(traffic.place(Place::Fixed(900), 0, RANGE), 150, "as far back as a range can begin");
-        let places: Vec<usize> = (0..5000).map(|_| traffic.place(Place::Random, 3, 1)).collect();
+        assert_eq!(traffic.place(Position::Fixed(400), 0, RANGE), 100);
+        assert_eq!(traffic.place(Position::Fixed(900), 0, RANGE), 150, "as far back as a range can begin");
+        let places: Vec<usize> = (0..5000).map(|_| traffic.place(Position::Random, 3, 1)).collect();
         assert!((0..250).all(|place| places.contains(&place)));
     }
 
     #[test]
     fn a_reply_may_come_in_any_pieces() {
         let mut lists = filled();
-        let mut traffic = ListTraffic::new("a test", Request::Range(Place::Random), &mut lists, 1, 1);
+        let mut traffic = ListTraffic::new("a test", Request::Range(Position::Random), &mut lists, 1, 1);
         let mut awaited = traffic.ask(0, &mut Vec::new()).unwrap().unwrap();
         let mut reply = answer(&traffic, &awaited);
         let length = reply.len();
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn any_other_reply_is_an_error_that_says_what_was_due() {
         let mut lists = filled();
-        let mut traffic = ListTraffic::new("a test", Request::Range(Place::Fixed(0)), &mut lists, 1, 1);
+        let mut traffic = ListTraffic::new("a test", Request::Range(Position::Fixed(0)), &mut lists, 1, 1);
         for (at, other) in [(0, b'-'), (1, b'9'), (700, b'?'), (40_000, b'?')] {
             let mut awaited = traffic.ask(0, &mut Vec::new()).unwrap().unwrap();
             let mut reply = answer(&traffic, &awaited);

@@ -11,14 +11,14 @@ pub(super) struct Configuration<'a> {
     pub(super) catalogue: bool,
 }
 
-/// What to paste into an application.
+/// Configuration to paste into an application.
 #[derive(Serialize)]
 pub(super) struct Client {
     pub(super) language: &'static str,
     pub(super) configuration: String,
 }
 
-/// How a language names the codecs of clients, and how it writes the rest around them.
+/// Names of the codecs of clients in a language, and the code around them.
 struct Language {
     name: &'static str,
     begin: &'static str,
@@ -59,7 +59,7 @@ const LANGUAGES: [Language; 3] = [
     },
 ];
 
-/// How it is configured in each language.
+/// The configuration in each language.
 pub(super) fn clients(configuration: &Configuration<'_>) -> Vec<Client> {
     let written = |language: &Language| Client {
         language: language.name,

@@ -1,10 +1,9 @@
-//! What was found in a live server, as numbers: counted on the sample, and extrapolated to all keys.
+//! Findings about a live server, as numbers: counted on the sample, and extrapolated to all keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use indicatif::HumanBytes;
 use serde::Serialize;
-use snugly_codec::CodecId;
 use snugly_learning::Goal;
 use snugly_protocol::escape::escape;
 
@@ -18,14 +17,14 @@ use crate::live::sampling::{Found, MAX_VALUE_BYTES, Sampled};
 use crate::live::traffic::{OWN_COMMANDS, Traffic};
 use crate::live::values::{Seen, Shape, look_at};
 
-/// So many patterns are evaluated by themselves, those with the most bytes; others are together.
+/// Number of patterns that are evaluated by themselves, the ones with the most bytes; others are together.
 const EVALUATED: usize = 32;
 const SECONDS_OF_A_DAY: f64 = 86_400.0;
 
-/// What was found. Numbers of keys and bytes are extrapolated from the sample unless they say otherwise.
+/// The findings. Numbers of keys and bytes are extrapolated from the sample unless they say otherwise.
 #[derive(Serialize)]
 pub(super) struct Findings {
-    /// Where and what the server is.
+    /// Address and kind of the server.
     pub(super) server: String,
     pub(super) software: String,
     /// Whether the server compresses what clients give it, so that they need not.
@@ -34,14 +33,14 @@ pub(super) struct Findings {
     /// All keys, and how many of them were sampled.
     pub(super) keys: u64,
     pub(super) sampled: usize,
-    /// How the sampling ended, in words.
+    /// The end of the sampling, in words.
     pub(super) sampling: String,
     /// The share of keys that expire, if anybody may know.
     pub(super) expiring: Option<f64>,
     pub(super) types: Vec<Type>,
     pub(super) sizes: Vec<Group>,
     pub(super) shapes: Vec<Group>,
-    /// Those with the most bytes first.
+    /// Patterns, the ones with the most bytes first.
     pub(super) patterns: Vec<Pattern>,
     pub(super) traffic: Option<Traffic>,
     pub(super) goal: String,
@@ -56,7 +55,7 @@ pub(super) struct Type {
     pub(super) keys: u64,
     /// Bytes of the server's memory, if anybody may know.
     pub(super) memory: Option<u64>,
-    /// What a compressing client does with its values.
+    /// The action of a compressing client on its values.
     pub(super) compression: &'static str,
 }
 
@@ -88,13 +87,13 @@ pub(super) struct Pattern {
     /// Shares of its strings.
     pub(super) compressed: f64,
     pub(super) enveloped: f64,
-    /// What each way to compress would save and cost; nothing if there is too little to say.
+    /// Savings and cost of each way to compress; nothing if there is too little to say.
     pub(super) ways: Vec<Outcome>,
     /// The place of the best one there for the goal.
     pub(super) best: Option<usize>,
 }
 
-/// What a way to compress would save and cost.
+/// Savings and cost of a way to compress.
 #[derive(Serialize)]
 pub(super) struct Outcome {
     #[serde(flatten)]
@@ -103,20 +102,20 @@ pub(super) struct Outcome {
     pub(super) saved: i64,
     /// Processor time of clients at the observed rates, in seconds a day; nothing if no rate is known.
     pub(super) processor_seconds_per_day: Option<f64>,
-    /// What it is worth for the goal, in nanoseconds a value.
+    /// The worth for the goal, in nanoseconds a value.
     pub(super) worth: f64,
 }
 
-/// What to do.
+/// The advice.
 #[derive(Serialize)]
 pub(super) struct Advice {
     /// Bytes that it saves where it is worth it.
     pub(super) saved: i64,
     /// Patterns that are worth a dictionary.
     pub(super) dictionaries: Vec<String>,
-    /// What to paste into applications that compress.
+    /// Configuration to paste into applications that compress.
     pub(super) clients: Vec<Client>,
-    /// How a server is started that does it for them.
+    /// The command that starts a server that does it for them.
     pub(super) serve: String,
 }
 
@@ -126,7 +125,7 @@ struct Looked<'a> {
     seen: Option<Seen>,
 }
 
-/// What each sampled key stands for.
+/// Extrapolates from the sampled keys to all keys.
 struct Scale {
     sampled: u64,
     keys: u64,
@@ -161,9 +160,7 @@ pub(super) fn find(
         expiring: expiring(looked.iter()),
         types: types(&looked, &scale),
         sizes: groups(&looked, &scale, |looked| size_of(looked.found.value.as_ref()?.len)),
-        shapes: groups(&looked, &scale, |looked| {
-            Some((0, shape_name(looked.seen.as_ref()?.shape).to_owned()))
-        }),
+        shapes: groups(&looked, &scale, |looked| Some((0, shape_name(looked.seen.as_ref()?.shape)))),
         advice: if deployment.is_snugly() { None } else { advise(&patterns, goal) },
         notes: notes(deployment, sampled, traffic.as_ref(), &looked, &patterns),
         compresses_itself: deployment.is_snugly(),
@@ -184,7 +181,7 @@ fn sum_if_known(numbers: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     numbers.flatten().fold(None, |sum, number| Some(sum.unwrap_or(0) + number))
 }
 
-/// What a compressing client does with values of a type, by its name in TYPE.
+/// The action of a compressing client on values of a type, by its name in TYPE.
 const COMPRESSION_OF_TYPES: [(&str, &str); 4] = [
     ("string", "compressed"),
     ("hash", "with value_types: hashes"),
@@ -217,14 +214,15 @@ fn size_of(len: u64) -> Option<(usize, String)> {
     })
 }
 
-fn shape_name(shape: Shape) -> &'static str {
+fn shape_name(shape: Shape) -> String {
     match shape {
-        Shape::Plain => "plain",
-        Shape::Envelope(CodecId::Lz4) => "envelope, lz4",
-        Shape::Envelope(CodecId::ZstdDictionary) => "envelope, zstd with dictionary",
-        Shape::Envelope(_) => "envelope, zstd",
-        Shape::Unreadable => "envelope that cannot be read",
-        Shape::Compressed => "compressed by others, or random",
+        Shape::Plain => "plain".to_owned(),
+        Shape::Envelope(codec) if codec.needs_dictionary() => {
+            format!("envelope, {} with dictionary", codec.without_dictionary())
+        }
+        Shape::Envelope(codec) => format!("envelope, {codec}"),
+        Shape::Unreadable => "envelope that cannot be read".to_owned(),
+        Shape::Compressed => "compressed by others, or random".to_owned(),
     }
 }
 
@@ -265,7 +263,7 @@ fn patterns(looked: &[Looked<'_>], scale: &Scale, traffic: Option<&Traffic>, goa
     patterns.into_iter().map(|(pattern, _)| pattern).collect()
 }
 
-/// Those with the most bytes first.
+/// Patterns, the ones with the most bytes first.
 fn sort(patterns: &mut [(Pattern, Vec<&Looked<'_>>)]) {
     let weight = |pattern: &Pattern| std::cmp::Reverse((pattern.stored, pattern.keys));
     patterns.sort_by(|(a, _), (b, _)| weight(a).cmp(&weight(b)).then_with(|| a.pattern.cmp(&b.pattern)));
@@ -339,7 +337,7 @@ fn evaluate(
         return;
     }
     let Some(evaluation) = evaluation::evaluate(&samples, kind, goal) else { return };
-    // What writers would compress, and what they would leave as it is.
+    // Values that writers would compress, and values that they would leave as they are.
     let raw = |looked: &Looked<'_>| {
         let seen = looked.seen.as_ref()?;
         let raw = seen.raw_len.filter(|_| seen.shape != Shape::Unreadable);

@@ -1,4 +1,4 @@
-//! What was found, as one page: charts are drawn into it, and nothing comes from elsewhere.
+//! The findings as one page: charts are drawn into it, and nothing comes from elsewhere.
 
 use std::fmt::{self, Write};
 
@@ -7,7 +7,7 @@ use super::text;
 use crate::live::units;
 
 const STYLE: &str = include_str!("page.css");
-/// So many patterns have a chart.
+/// Number of patterns with a chart.
 const CHARTS: usize = 12;
 /// Of charts, in pixels: a row, where bars begin, and the longest bar.
 const ROW: usize = 24;
@@ -86,7 +86,7 @@ fn chart(title: &str, bars: &[Bar]) -> String {
     text + "</svg></figure>\n"
 }
 
-/// What fits beside a bar.
+/// The name, shortened to fit beside a bar.
 fn shortened(name: &str) -> String {
     const MOST: usize = 34;
     match name.chars().count() > MOST {
@@ -159,6 +159,8 @@ fn savings(findings: &Findings) -> String {
             pattern.pattern.clone(),
             text::name_of(outcome, pattern.best == Some(place)),
             units::saved(outcome.saved),
+            units::percent(outcome.saved as f64, pattern.stored as f64),
+            text::of_memory(pattern, outcome),
             units::microseconds(outcome.way.encode_microseconds),
             units::microseconds(outcome.way.decode_microseconds),
             outcome.processor_seconds_per_day.map_or("-".to_owned(), units::processor_time),
@@ -167,7 +169,17 @@ fn savings(findings: &Findings) -> String {
     let rows: Vec<Vec<String>> = (findings.patterns.iter())
         .flat_map(|pattern| pattern.ways.iter().enumerate().map(move |(place, way)| row(pattern, place, way)))
         .collect();
-    text + &table(&["pattern", "way (* is the goal's)", "saves", "write", "read", "processor a day"], &rows)
+    let titles = [
+        "pattern",
+        "way (* is the goal's)",
+        "saves",
+        "of strings",
+        "of memory",
+        "write",
+        "read",
+        "processor a day",
+    ];
+    text + &table(&titles, &rows)
 }
 
 fn inventory(findings: &Findings) -> String {
@@ -203,6 +215,7 @@ fn inventory(findings: &Findings) -> String {
             units::count(pattern.keys),
             pattern.types.join(" "),
             units::bytes(pattern.stored),
+            pattern.memory.map_or("-".to_owned(), units::bytes),
             pattern.expiring.map_or("-".to_owned(), |share| units::percent(share, 1.0)),
             units::percent(pattern.enveloped, 1.0),
             units::percent(pattern.compressed, 1.0),
@@ -210,8 +223,17 @@ fn inventory(findings: &Findings) -> String {
         ]
     };
     let rows: Vec<Vec<String>> = findings.patterns.iter().map(row).collect();
-    let titles =
-        ["pattern", "keys", "types", "strings", "expire", "in envelopes", "compressed by others", "sampled"];
+    let titles = [
+        "pattern",
+        "keys",
+        "types",
+        "strings",
+        "memory",
+        "expire",
+        "in envelopes",
+        "compressed by others",
+        "sampled",
+    ];
     format!(
         "<h2>What is there</h2>\n{}{}{}{}{}",
         chart("Memory by type", &types),
@@ -225,10 +247,10 @@ fn inventory(findings: &Findings) -> String {
 fn commands(findings: &Findings) -> String {
     let Some(traffic) = &findings.traffic else { return String::new() };
     let refused: Vec<Vec<String>> = (traffic.refused.iter())
-        .map(|row| vec![row.command.clone(), row.condition(), units::count(row.calls), row.reason.clone()])
+        .map(|row| vec![row.command.clone(), row.condition(), units::count(row.calls), row.reason.to_owned()])
         .collect();
     let opt_in: Vec<Vec<String>> = (traffic.opt_in.iter())
-        .map(|row| vec![row.command.clone(), units::count(row.calls), row.value_type.clone()])
+        .map(|row| vec![row.command.clone(), units::count(row.calls), row.value_type.to_owned()])
         .collect();
     let mut text = format!(
         "<h2>Commands in use</h2>\n<p>{:.1} strings written and {:.1} read a second, {}. A call counts as one \

@@ -14,16 +14,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use snugly_catalogue::Keys;
+use snugly_dictionaries::Keys;
 use snugly_learning::Goal;
 
 use super::address::Reach;
 use super::deployment::Deployment;
-use super::pace::Stop;
-use super::sampling::{self, Ended, Sampled, Speed, Wanted};
+use super::sampling::{self, Ended, KeyFilter, Sampled, Speed};
 use super::values::needed_dictionaries;
 use super::{catalogue, traffic};
+use crate::interrupt::Interrupt;
 
 #[derive(Args, Debug)]
 struct Options {
@@ -33,19 +34,19 @@ struct Options {
     #[command(flatten)]
     speed: Speed,
 
-    /// How many keys to sample
+    /// Number of keys to sample
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     sample: u64,
 
-    /// What to choose for: memory, balanced or speed
-    #[arg(long, default_value_t = Goal::default())]
+    /// Goal of the choice: memory, balanced or speed
+    #[arg(long, default_value_t = Goal::default(), value_parser = goal_parser(), hide_possible_values = true)]
     goal: Goal,
 
-    /// How long to count commands; 0 takes the counts since the server was started
+    /// Seconds to count commands; 0 takes the counts since the server was started
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
     observe: f64,
 
-    /// Write a page with charts into this file, too
+    /// Also write a page with charts to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
@@ -53,17 +54,21 @@ struct Options {
     #[arg(long)]
     json: bool,
 
-    /// What the keys of dictionaries begin with
+    /// Prefix of the keys of dictionaries
     #[arg(long, value_name = "TEXT", default_value = Keys::DEFAULT_PREFIX)]
     prefix: String,
 }
 
+fn goal_parser() -> impl TypedValueParser<Value = Goal> {
+    PossibleValuesParser::new(Goal::names()).try_map(|name| name.parse::<Goal>())
+}
+
 pub(crate) fn command(command: Command) -> Command {
     Options::augment_args(command)
-        .about("Tells what compression would save in a live Valkey, Redis or snugly, and what it would cost")
+        .about("Estimates the savings and the cost of compression in a live Valkey, Redis or snugly")
         .after_help(
             "Reads only: SCAN, TYPE, PTTL, MEMORY USAGE, STRLEN, GET, GETRANGE, DBSIZE and INFO, --rate keys a second. \
-             Ctrl-C ends the sampling and evaluates what there is.\n\nExample:\n  snugly analyze \
+             Ctrl-C ends the sampling and evaluates the samples taken by then.\n\nExample:\n  snugly analyze \
              redis://localhost:6379 --html report.html",
         )
 }
@@ -76,13 +81,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         ensure!(is_there, "--html {}: there is no such folder, or this is one", file.display());
     }
     let mut deployment = Deployment::open(&options.reach)?;
-    let stop = Stop::on_interrupt()?;
+    let stop = Interrupt::on_interrupt()?;
     let counting = sampling::spinner("counting commands");
     let pause = Duration::try_from_secs_f64(options.observe).context("--observe takes seconds")?;
     let traffic = traffic::observe(&mut deployment, pause, &stop)?;
     counting.finish_and_clear();
     let without = catalogue::all_keys(&options.prefix);
-    let wanted = Wanted {
+    let wanted = KeyFilter {
         keys: options.sample,
         pattern: None,
         only_strings: false,
@@ -109,7 +114,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     sampled.failure()
 }
 
-/// The dictionaries that sampled values need. Where the server is gone meanwhile, there are none.
+/// The dictionaries that sampled values need. There are none if the server is gone meanwhile.
 fn dictionaries(
     deployment: &mut Deployment,
     prefix: &str,

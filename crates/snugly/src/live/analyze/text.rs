@@ -1,4 +1,4 @@
-//! What was found, as text.
+//! The findings as text.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use crate::live::traffic::Traffic;
 use crate::live::units;
 use crate::table::lay_out;
 
-/// So many patterns are shown; JSON and the page have all.
+/// Number of patterns that are shown; JSON and the page have all.
 const SHOWN: usize = 20;
 
-/// What every report says first.
+/// The head of every report.
 pub(super) fn headline(findings: &Findings) -> String {
     let nodes = if findings.nodes > 1 { format!(", {} primaries", findings.nodes) } else { String::new() };
     format!("{} ({}{nodes}); sampled {}", findings.server, findings.software, findings.sampling)
@@ -89,6 +89,11 @@ pub(super) fn name_of(outcome: &Outcome, is_best: bool) -> String {
     format!("{}{}", outcome.way.name, if is_best { " *" } else { "" })
 }
 
+/// The saved share of the server's memory for these keys, if that is known.
+pub(super) fn of_memory(pattern: &Pattern, outcome: &Outcome) -> String {
+    pattern.memory.map_or("-".to_owned(), |all| units::percent(outcome.saved as f64, all as f64))
+}
+
 fn ways(findings: &Findings) -> String {
     let mut rows = Vec::new();
     for pattern in findings.patterns.iter().take(SHOWN) {
@@ -100,7 +105,7 @@ fn ways(findings: &Findings) -> String {
                 name_of(outcome, pattern.best == Some(place)),
                 units::saved(outcome.saved),
                 units::percent(outcome.saved as f64, pattern.stored as f64),
-                pattern.memory.map_or("-".to_owned(), |all| units::percent(outcome.saved as f64, all as f64)),
+                of_memory(pattern, outcome),
                 units::microseconds(way.encode_microseconds),
                 units::microseconds(way.decode_microseconds),
                 outcome.processor_seconds_per_day.map_or("-".to_owned(), units::processor_time),

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{ArgGroup, ArgMatches, Args, Command, FromArgMatches};
-use snugly_catalogue::{Catalogue, Entry, Keys};
 use snugly_codec::Dictionary;
+use snugly_dictionaries::{Catalogue, Entry, Keys};
 use snugly_learning::Sample;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
@@ -22,17 +22,17 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use super::address::Reach;
 use super::deployment::Deployment;
 use super::evaluation::{self, LEAST_SAMPLES, MIN_BYTES, Trial, Tried};
-use super::pace::Stop;
-use super::sampling::{self, Sampled, Speed, Wanted};
+use super::sampling::{self, KeyFilter, Sampled, Speed};
 use super::values::{look_at, needed_dictionaries};
 use super::{catalogue, units};
+use crate::interrupt::Interrupt;
 use crate::table::lay_out;
 
 /// With fewer values that no dictionary was trained on, what was measured says little.
 const LEAST_HELD_OUT: usize = 50;
 
 #[derive(Args, Debug)]
-#[command(group = ArgGroup::new("task").required(true).args(["pattern", "list", "forget"]))]
+#[command(group = ArgGroup::new("task").required(true).args(["pattern", "list", "orphans", "forget"]))]
 struct Options {
     #[command(flatten)]
     reach: Reach,
@@ -40,43 +40,47 @@ struct Options {
     #[command(flatten)]
     speed: Speed,
 
-    /// Train from the values of keys that match this, such as 'user:*' (a glob of KEYS)
+    /// Pattern of the keys to train from, such as 'user:*' (a glob of KEYS)
     #[arg(long, value_name = "PATTERN")]
     pattern: Option<String>,
 
-    /// How many values to sample
+    /// Number of values to sample
     #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(1..))]
     samples: u64,
 
-    /// The size of the dictionary; auto tries several and takes the one that saves most
+    /// Size of the dictionary; auto tries several and takes the one that saves most
     #[arg(long, value_name = "auto|BYTES", default_value = "auto")]
     size: Size,
 
-    /// Publish it in the server's catalogue, where clients find it
+    /// Publish the dictionary in the server's catalogue, where clients find it
     #[arg(long, requires = "pattern")]
     publish: bool,
 
-    /// Write it into this file, as zstd's own tools know it
+    /// Write the dictionary to this file, in the format of zstd's own tools
     #[arg(long, value_name = "FILE", requires = "pattern")]
     out: Option<PathBuf>,
 
-    /// Do not ask before something is written
+    /// Do not ask before writing to the server
     #[arg(long)]
     yes: bool,
 
-    /// List the dictionaries that are published
+    /// List the published dictionaries
     #[arg(long)]
     list: bool,
 
-    /// End the use of a dictionary for new values; it stays, so that what needs it can be read
+    /// List dictionaries that no catalogue has, since it was deleted or they were given to clients; scans all keys
+    #[arg(long)]
+    orphans: bool,
+
+    /// End the use of a dictionary for new values; it stays for the values that need it
     #[arg(long, value_name = "ID")]
     forget: Option<u32>,
 
-    /// With --forget: delete it, if no sampled value needs it. A value that does cannot be read any more
+    /// Delete the dictionary of --forget, if no sampled value needs it; a value that needs it becomes unreadable
     #[arg(long, requires = "forget")]
     delete: bool,
 
-    /// What the keys of dictionaries begin with
+    /// Prefix of the keys of dictionaries
     #[arg(long, value_name = "TEXT", default_value = Keys::DEFAULT_PREFIX)]
     prefix: String,
 }
@@ -102,7 +106,7 @@ pub(crate) fn command(command: Command) -> Command {
     Options::augment_args(command)
         .about("Trains dictionaries for clients that compress, from the values of a live Valkey or Redis")
         .after_help(
-            "Without --publish it only reads. Ctrl-C ends the sampling and trains with what there is.\n\nExamples:\n  \
+            "Without --publish it only reads. Ctrl-C ends the sampling and trains with the samples taken by then.\n\nExamples:\n  \
              snugly train redis://localhost:6379 --pattern 'user:*'\n  \
              snugly train redis://localhost:6379 --pattern 'user:*' --publish\n  \
              snugly train redis://localhost:6379 --list",
@@ -116,6 +120,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     match (&options.pattern, options.forget) {
         (Some(pattern), _) => train(&options, &mut deployment, &keys, pattern),
         (None, Some(id)) => manage::forget(&options, &mut deployment, &keys, id),
+        (None, None) if options.orphans => manage::list_orphans(&options, &mut deployment, &keys),
         (None, None) => manage::list(&mut deployment, &keys),
     }
 }
@@ -127,15 +132,15 @@ fn train(options: &Options, deployment: &mut Deployment, keys: &Keys, pattern: &
         eprintln!("warning: {warning}");
     }
     let without = catalogue::all_keys(&options.prefix);
-    let wanted = Wanted {
+    let wanted = KeyFilter {
         keys: options.samples,
         pattern: Some(pattern.as_bytes()),
         only_strings: true,
         value_bytes: sampling::MAX_VALUE_BYTES,
         without: without.as_bytes(),
     };
-    let stop = Stop::on_interrupt()?;
-    let sampled = sampling::sample(deployment, &wanted, &options.speed, &stop)?;
+    let stop = Interrupt::on_interrupt()?;
+    let sampled = sampling::sample(deployment, &wanted, &options.speed.of_pattern(), &stop)?;
     eprintln!("{pattern}: sampled {}", sampled.summary());
     sampled.notes.iter().for_each(|note| eprintln!("note: {note}"));
     let samples = samples(deployment, keys, &sampled)?;
@@ -170,7 +175,7 @@ fn samples(deployment: &mut Deployment, keys: &Keys, sampled: &Sampled) -> Resul
     Ok(evaluation::samples(values.iter().map(|(key, value)| (*key, &value[..]))))
 }
 
-/// What was measured, the best one marked.
+/// The measurements, with the best one marked.
 fn table(trial: &Trial, best: &Tried, population: u64) -> String {
     let row = |tried: &Tried| {
         let way = tried.way();

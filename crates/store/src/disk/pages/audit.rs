@@ -1,18 +1,18 @@
-//! Walking whole trees: what each page of a file belongs to.
+//! Walks of whole trees, which find the owner of each page of a file.
 
 use super::PageDamage;
 use super::meta::Tree;
 use super::page::{Page, Value, overflow_pages, u64_at};
 use super::tree::View;
 
-/// Pages that have been walked, and to which each can belong only once.
+/// Pages walked so far, each of which can belong to one owner only.
 pub(crate) struct Audit<'v, 'a> {
     view: &'v View<'a>,
-    /// One bit for each page.
+    /// Bitmap with one bit for each page.
     owned: Vec<u64>,
 }
 
-/// Who is shown each row and each damage of a tree.
+/// Receiver of each row and each damage of a tree.
 pub(crate) trait Visitor<'a> {
     fn row(&mut self, key: &'a [u8], value: Value<'a>);
     fn damage(&mut self, damage: PageDamage);
@@ -25,7 +25,7 @@ impl<'v, 'a> Audit<'v, 'a> {
         audit
     }
 
-    /// Walks a tree, and passes over what is damaged in it.
+    /// Walks a tree, and skips what is damaged in it.
     pub(crate) fn walk(&mut self, tree: &Tree, visitor: &mut dyn Visitor<'a>) {
         let Some(root) = tree.root else { return };
         let mut counted = Tree { branch_pages: 0, leaf_pages: 0, overflow_pages: 0, rows: 0, ..*tree };
@@ -44,7 +44,7 @@ impl<'v, 'a> Audit<'v, 'a> {
         }
     }
 
-    /// Walks the pages that can be used again, of which none may belong to anything else.
+    /// Walks the free pages, none of which may belong to anything else.
     pub(crate) fn walk_free_pages(&mut self, visitor: &mut dyn Visitor<'a>) {
         let mut lists = FreeLists { lists: Vec::new(), visitor };
         let free = self.view.meta().free;
@@ -72,12 +72,12 @@ impl<'v, 'a> Audit<'v, 'a> {
         }
     }
 
-    /// How many pages belong to nothing.
+    /// Returns the number of pages that belong to nothing.
     pub(crate) fn lost_pages(&self) -> u64 {
         self.view.end() - self.owned.iter().map(|word| u64::from(word.count_ones())).sum::<u64>()
     }
 
-    /// Walks a page and all below it; says whether all of that is whole.
+    /// Walks a page and all below it; returns whether all of that is whole.
     fn page(
         &mut self,
         tree: &Tree,
@@ -136,7 +136,7 @@ impl<'v, 'a> Audit<'v, 'a> {
         Ok((key, Value::Inline(bytes)))
     }
 
-    /// Notes what pages belong to; says whether they are there and belonged to nothing yet.
+    /// Marks pages as owned; returns whether they exist and had no owner yet.
     fn own(&mut self, first: u64, pages: u64) -> bool {
         let mut was_free = true;
         for number in first..first.saturating_add(pages) {
@@ -151,7 +151,7 @@ impl<'v, 'a> Audit<'v, 'a> {
     }
 }
 
-/// Gathers the lists of free pages.
+/// Collector of the lists of free pages.
 struct FreeLists<'v, 'a> {
     lists: Vec<&'a [u8]>,
     visitor: &'v mut dyn Visitor<'a>,

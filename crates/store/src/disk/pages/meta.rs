@@ -1,4 +1,4 @@
-//! The two meta pages, which commits write in turn.
+//! LMDB's two meta pages, which commits write in turn.
 
 use super::PageDamage;
 use super::page::{HEADER_LEN, Order, u16_at, u32_at, u64_at};
@@ -6,22 +6,22 @@ use super::page::{HEADER_LEN, Order, u16_at, u32_at, u64_at};
 const MAGIC: u32 = 0xBEEF_C0DE;
 const VERSION: u32 = 1;
 const META_PAGE: u16 = 0x08;
-/// Where the fields are behind the page's header, and how many bytes all of them take.
+/// Offsets of the fields behind the page's header, and the length of all of them in bytes.
 const FREE_TREE: usize = HEADER_LEN + 24;
 const MAIN_TREE: usize = FREE_TREE + Tree::LEN;
 const LAST_PAGE: usize = MAIN_TREE + Tree::LEN;
 const TRANSACTION: usize = LAST_PAGE + 8;
-/// Bytes of a meta page that say something.
+/// Bytes of a meta page that are used.
 pub(crate) const META_LEN: usize = TRANSACTION + 8;
-/// A tree of more levels than this would have more pages than there are.
+/// Greatest number of levels of a tree: more would need more pages than there are.
 pub(crate) const MOST_LEVELS: usize = 16;
 const NO_PAGE: u64 = u64::MAX;
 
-/// Where a tree is, and how large (`MDB_db`).
+/// Location and size of a tree (`MDB_db`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tree {
     pub(crate) order: Order,
-    /// None where the tree is empty.
+    /// Root page, `None` where the tree is empty.
     pub(crate) root: Option<u64>,
     pub(crate) levels: usize,
     pub(crate) branch_pages: u64,
@@ -37,7 +37,7 @@ impl Tree {
         Tree { order, root: None, levels: 0, branch_pages: 0, leaf_pages: 0, overflow_pages: 0, rows: 0 }
     }
 
-    /// The description of a tree that stands in this page.
+    /// Parses the description of a tree in this page.
     pub(crate) fn parse(bytes: &[u8], order: Order, page: u64) -> Result<Tree, PageDamage> {
         let damage = |what| PageDamage { page, what };
         let field = |at| u64_at(bytes, at).ok_or(damage("the description of a tree is cut off"));
@@ -66,11 +66,11 @@ impl Tree {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meta {
     pub(crate) page_bytes: usize,
-    /// The tree of pages that can be used again, and that of the tables.
+    /// Trees of free pages, and of the tables.
     pub(crate) free: Tree,
     pub(crate) main: Tree,
     pub(crate) last_page: u64,
-    /// The number of the transaction that wrote it.
+    /// Number of the transaction that wrote it.
     pub(crate) transaction: u64,
 }
 
@@ -112,13 +112,13 @@ impl Meta {
         Ok(meta)
     }
 
-    /// How long the file must be, in bytes.
+    /// Returns the least length of the file, in bytes.
     pub(crate) fn file_bytes(&self) -> u64 {
         (self.last_page + 1) * self.page_bytes as u64
     }
 }
 
-/// Why a file that begins with this is not LMDB's, or not one in this format.
+/// Returns the reason why a file that begins with `start` is not LMDB's, or not one in this format.
 pub(crate) fn foreign(start: &[u8]) -> Option<&'static str> {
     if u32_at(start, HEADER_LEN) != Some(MAGIC) {
         return Some("it does not begin as an LMDB file does");
@@ -127,7 +127,7 @@ pub(crate) fn foreign(start: &[u8]) -> Option<&'static str> {
         .then_some("it is LMDB's in another version of its format")
 }
 
-/// The meta pages that are whole, the newest first.
+/// Returns the meta pages that are whole, the newest first.
 pub(crate) fn whole(first: &[u8], second: &[u8]) -> Vec<Meta> {
     let mut metas: Vec<Meta> = [(0, first), (1, second)]
         .into_iter()
@@ -137,7 +137,7 @@ pub(crate) fn whole(first: &[u8], second: &[u8]) -> Vec<Meta> {
     metas
 }
 
-/// The meta page in force, of two that LMDB would take: both must be whole, for it looks at both.
+/// Returns the meta page in force, of two that LMDB would accept: both must be whole, since it reads both.
 pub(crate) fn newest(first: &[u8], second: &[u8]) -> Result<Meta, PageDamage> {
     let (first, second) = (Meta::parse(0, first)?, Meta::parse(1, second)?);
     if first.page_bytes != second.page_bytes {

@@ -1,16 +1,16 @@
 //! LMDB's file, read with bounds of its own.
 //!
-//! LMDB believes what a page says, and dies of a damaged one. Here nothing is believed before it has been verified, so that
-//! damage is an error that names the page. Serving reads through it, LMDB may write only where it has looked before, and
-//! what works offline (check, repair) needs no LMDB at all.
+//! LMDB trusts its pages, and crashes on a damaged one. Here nothing is trusted before it has been verified,
+//! so that damage is an error that names the page. Reads are served through this module, LMDB may write only
+//! to verified pages, and offline work (check, repair) needs no LMDB at all.
 //!
-//! - [`meta`]: the two pages that say where the trees are
+//! - [`meta`]: the two pages that locate the trees
 //! - [`page`]: one page of a tree
 //! - [`tree`]: finding and listing the rows of a tree
-//! - [`audit`]: the whole file: what each page belongs to
+//! - [`audit`]: the whole file, and the owner of each page
 //!
-//! It knows the format of LMDB's file (`MDB_meta`, `MDB_page`, `MDB_node` and `MDB_db` in LMDB's mdb.c, data format 1, on
-//! little-endian machines with 64 bits), and nothing of what rows mean.
+//! It knows the format of LMDB's file (`MDB_meta`, `MDB_page`, `MDB_node` and `MDB_db` in LMDB's mdb.c, data
+//! format 1, on little-endian machines with 64 bits), and must not know what rows mean.
 
 pub(super) mod audit;
 pub(super) mod meta;
@@ -27,7 +27,7 @@ use thiserror::Error;
 use meta::Meta;
 use page::{Order, Page};
 
-/// What is wrong with a page.
+/// Damage of a page.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("page {page} of the data file is damaged: {what}")]
 pub(crate) struct PageDamage {
@@ -39,9 +39,9 @@ pub(crate) struct PageDamage {
 pub(crate) struct Pages {
     map: Mmap,
     page_bytes: usize,
-    /// Pages that were there when the file was opened; what is behind them has been written since.
+    /// Number of pages when the file was opened; pages behind them have been written since.
     found: u64,
-    /// One bit for each of these.
+    /// Bitmap with one bit for each of these.
     verified: Vec<AtomicU64>,
 }
 
@@ -49,8 +49,9 @@ impl Pages {
     /// Maps a file with these meta pages, as far as it can ever be used.
     ///
     /// # Safety
-    /// As for any memory map: nobody may truncate the file while it is mapped, nor change pages that are being read; and
-    /// it must have all pages up to the last one that a meta page names, or all that are mapped.
+    /// As for any memory map: nobody may truncate the file while it is mapped, nor change pages that are
+    /// being read; and it must have all pages up to the last one that a meta page names, or all that are
+    /// mapped.
     pub(super) unsafe fn map(file: &File, map_bytes: usize, metas: &[Meta]) -> io::Result<Pages> {
         // SAFETY: the caller's promise.
         let map = unsafe { MmapOptions::new().len(map_bytes).map(file) }?;
@@ -64,16 +65,16 @@ impl Pages {
         Ok(Pages { found, verified, ..pages })
     }
 
-    /// The meta page of a transaction, unless the one after the next has begun to write another in its place.
+    /// Returns the meta page of a transaction, unless the next but one has begun to overwrite it.
     fn of_transaction(&self, number: u64) -> Option<Meta> {
         let read = || Meta::parse(number % 2, self.bytes(number % 2, 1)?);
         let meta = read().ok()?;
-        // What is being written at this moment changes between two looks.
+        // A page that is being written changes between two reads.
         fence(Ordering::SeqCst);
         (meta.transaction == number && read() == Ok(meta)).then_some(meta)
     }
 
-    /// How many pages are mapped.
+    /// Returns the number of mapped pages.
     fn mapped(&self) -> u64 {
         (self.map.len() / self.page_bytes.max(1)) as u64
     }
@@ -86,7 +87,7 @@ impl Pages {
             .ok_or(PageDamage { page, what: "it is behind the end of the file" })
     }
 
-    /// A page of a tree, verified when it is met for the first time.
+    /// Returns a page of a tree, verified at its first use.
     fn page(&self, number: u64, pages: u64, order: Order) -> Result<(Page<'_>, IsNew), PageDamage> {
         if !(2..pages).contains(&number) {
             return Err(PageDamage { page: number, what: "there is no such page" });
@@ -109,5 +110,5 @@ impl Pages {
     }
 }
 
-/// Whether a page is met for the first time.
+/// Whether a page is used for the first time.
 struct IsNew(bool);

@@ -11,28 +11,28 @@ const LEAF: u16 = 0x02;
 const OVERFLOW: u16 = 0x04;
 const IN_OVERFLOW: u16 = 0x01;
 const IS_TREE: u16 = 0x02;
-/// The longest key that LMDB takes, in bytes.
+/// Longest key of LMDB, in bytes.
 const MOST_KEY_LEN: usize = 511;
 
-/// A page of a tree. All accesses are inside it, whatever it says.
+/// A page of a tree. All accesses stay inside it, whatever its contents.
 #[derive(Clone, Copy)]
 pub(crate) struct Page<'a> {
     bytes: &'a [u8],
     number: u64,
     is_leaf: bool,
     len: usize,
-    /// Where its first node begins.
+    /// Offset of its first node.
     upper: usize,
 }
 
-/// Where the value of a row is.
+/// Location of a row's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Value<'a> {
-    /// In the leaf.
+    /// Value in the leaf.
     Inline(&'a [u8]),
-    /// In pages of its own.
+    /// Value in pages of its own.
     Overflow { page: u64, len: usize },
-    /// In the leaf, and describes a tree.
+    /// Description of a tree, in the leaf.
     Tree(&'a [u8]),
 }
 
@@ -40,12 +40,12 @@ struct Node<'a> {
     low: u32,
     flags: u16,
     key: &'a [u8],
-    /// What follows the key, up to the end of the page.
+    /// Bytes behind the key, up to the end of the page.
     rest: &'a [u8],
 }
 
 impl<'a> Page<'a> {
-    /// A page whose nodes have not been looked at.
+    /// Creates a page whose nodes have not been verified.
     pub(crate) fn of(bytes: &'a [u8], number: u64) -> Result<Page<'a>, PageDamage> {
         let damage = |what| PageDamage { page: number, what };
         if u64_at(bytes, 0) != Some(number) {
@@ -72,7 +72,8 @@ impl<'a> Page<'a> {
         Ok(Page { bytes, number, is_leaf, len, upper: usize::from(upper) })
     }
 
-    /// A page all of whose nodes are inside it, side by side, with keys in order, and name pages that there are.
+    /// Creates a page after verifying that all its nodes are inside it, side by side, with keys in order, and
+    /// name existing pages.
     pub(crate) fn verify(
         bytes: &'a [u8],
         number: u64,
@@ -118,7 +119,7 @@ impl<'a> Page<'a> {
             let start = bytes.len() - node.rest.len() - node.key.len() - NODE_LEN;
             taken.push((start, start + NODE_LEN + node.key.len() + len));
         }
-        // LMDB counts on it that nodes fill the page from `upper` to its end.
+        // LMDB relies on nodes filling the page from `upper` to its end.
         taken.sort_unstable();
         let filled = taken
             .iter()
@@ -137,7 +138,7 @@ impl<'a> Page<'a> {
         self.is_leaf
     }
 
-    /// How many rows or children it has, at least one.
+    /// Returns the number of rows or children, at least one.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -146,7 +147,7 @@ impl<'a> Page<'a> {
         Ok(self.node(index)?.key)
     }
 
-    /// The number of the page below.
+    /// Returns the number of the page below.
     pub(crate) fn child(&self, index: usize) -> Result<u64, PageDamage> {
         let node = self.node(index)?;
         Ok(u64::from(node.low) | u64::from(node.flags) << 32)
@@ -167,7 +168,8 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The first index whose key is not below this one; for a branch, the child that has it. For keys in the order of bytes.
+    /// Returns the first index whose key is not below this one; for a branch, the child that has it. For keys
+    /// in byte order.
     pub(crate) fn find(&self, key: &[u8]) -> Result<usize, PageDamage> {
         // The first key of a branch stands for everything below the second.
         let (mut low, mut high) = (usize::from(!self.is_leaf), self.len);
@@ -205,11 +207,11 @@ impl<'a> Page<'a> {
     }
 }
 
-/// The order of a tree's keys.
+/// Order of a tree's keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     Bytes,
-    /// Of the tree of free pages, whose keys are numbers of transactions in eight bytes.
+    /// Numbers of transactions in eight bytes, in the tree of free pages.
     Numbers,
 }
 
@@ -222,12 +224,12 @@ impl Order {
     }
 }
 
-/// How many pages a value takes that has some of its own.
+/// Returns the number of pages of a value that has some of its own.
 pub(crate) fn overflow_pages(len: usize, page_bytes: usize) -> u64 {
     ((HEADER_LEN + len).div_ceil(page_bytes)) as u64
 }
 
-/// The bytes of a value in pages of its own.
+/// Returns the bytes of a value in pages of its own.
 pub(crate) fn overflow_value(bytes: &[u8], number: u64, pages: u64, len: usize) -> Result<&[u8], PageDamage> {
     let is_sound = u64_at(bytes, 0) == Some(number)
         && u16_at(bytes, 10) == Some(OVERFLOW)

@@ -1,4 +1,4 @@
-//! Finding and listing the rows of a tree, page by page.
+//! Lookup and listing of a tree's rows, page by page.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use super::meta::{MOST_LEVELS, Meta, Tree};
 use super::page::{Order, Page, Value, overflow_pages, overflow_value};
 use super::{IsNew, PageDamage, Pages};
 
-/// One state of all trees, as a transaction left it. Whoever reads from it keeps its pages from being used again.
+/// One state of all trees, as a transaction left it. The reader must keep its pages from being reused.
 pub(crate) struct View<'a> {
     pages: &'a Pages,
     meta: Meta,
@@ -16,9 +16,9 @@ pub(crate) struct View<'a> {
 #[derive(Default)]
 pub(crate) struct Merged {
     pages: HashSet<u64>,
-    /// How often pages were merged.
+    /// Number of merges.
     count: u32,
-    /// Leaves whose neighbours have been looked at, and how often pages had been merged then.
+    /// Leaves whose neighbours have been verified, and the number of merges at that time.
     looked_at: HashMap<u64, u32>,
 }
 
@@ -28,10 +28,10 @@ enum Side {
     Right,
 }
 
-/// The way from a tree's root to a row.
+/// Path from a tree's root to a row.
 #[derive(Clone)]
 struct Path {
-    /// The page of each level, and the index in it.
+    /// Page of each level, and the index in it.
     steps: [(u64, usize); MOST_LEVELS],
     len: usize,
 }
@@ -41,12 +41,12 @@ impl<'a> View<'a> {
         View { pages, meta }
     }
 
-    /// What the transaction of this number has left, unless others have followed.
+    /// Returns the state that the transaction of this number left, unless others have followed.
     pub(crate) fn of_transaction(pages: &'a Pages, number: u64) -> Option<View<'a>> {
         pages.of_transaction(number).map(|meta| View { pages, meta })
     }
 
-    /// How many pages the file has: fewer than it says where it was truncated.
+    /// Returns the number of pages of the file: fewer than it says where it was truncated.
     pub(super) fn end(&self) -> u64 {
         (self.meta.last_page + 1).min(self.pages.mapped())
     }
@@ -55,18 +55,21 @@ impl<'a> View<'a> {
         &self.meta
     }
 
-    /// A table by its name; an empty tree if there is none.
+    /// Returns a table by its name; an empty tree if there is none.
     pub(crate) fn table(&self, name: &str) -> Result<Tree, PageDamage> {
-        let Some(path) = self.path(&self.meta.main, name.as_bytes())? else {
-            return Ok(Tree::empty(Order::Bytes));
-        };
+        Ok(self.existing_table(name)?.unwrap_or(Tree::empty(Order::Bytes)))
+    }
+
+    /// Returns a table by its name, if there is one.
+    pub(crate) fn existing_table(&self, name: &str) -> Result<Option<Tree>, PageDamage> {
+        let Some(path) = self.path(&self.meta.main, name.as_bytes())? else { return Ok(None) };
         let (number, index) = path.last();
         let page = self.pages.page(number, self.end(), Order::Bytes)?.0;
         if index >= page.len() || page.key(index)? != name.as_bytes() {
-            return Ok(Tree::empty(Order::Bytes));
+            return Ok(None);
         }
         match page.value(index)? {
-            Value::Tree(bytes) => Tree::parse(bytes, Order::Bytes, number),
+            Value::Tree(bytes) => Tree::parse(bytes, Order::Bytes, number).map(Some),
             _ => Err(PageDamage { page: number, what: "a table is described by something else" }),
         }
     }
@@ -81,7 +84,7 @@ impl<'a> View<'a> {
         self.value(&page, index).map(Some)
     }
 
-    /// Shows rows in order, from this key on, until `show` says false.
+    /// Passes rows to `show` in order, from this key on, until it returns false.
     pub(crate) fn scan(
         &self,
         tree: &Tree,
@@ -103,14 +106,15 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Looks at all pages that LMDB may look at when it writes a row of this key: those on the way there, and those of the
-    /// value that is there.
+    /// Verifies all pages that LMDB may read when it writes a row of this key: those on the path to it, and
+    /// those of its existing value.
     pub(crate) fn verify_way(&self, tree: &Tree, key: &[u8]) -> Result<(), PageDamage> {
         self.get(tree, key).map(drop)
     }
 
-    /// As [`View::verify_way`], for a row that is removed: LMDB may merge each page on the way with a neighbour. What a page
-    /// had may have been merged before, so that the neighbour is behind all pages that were.
+    /// Like [`View::verify_way`], for a row that is removed: LMDB may merge each page on the path with a
+    /// neighbour. A page's contents may have been merged before, so the neighbour is the one behind all
+    /// merged pages.
     pub(crate) fn verify_removal(
         &self,
         tree: &Tree,
@@ -134,7 +138,7 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// Notes that the removal of this row has merged pages: some on the way there, with neighbours.
+    /// Notes that the removal of this row has merged pages on the path to it with neighbours.
     pub(crate) fn note_merger(&self, tree: &Tree, key: &[u8], merged: &mut Merged) -> Result<(), PageDamage> {
         let Some(path) = self.path(tree, key)? else { return Ok(()) };
         merged.count += 1;
@@ -149,14 +153,14 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// The last key of the leaf that this key belongs to; none in an empty tree.
+    /// Returns the last key of the leaf that this key belongs to; `None` in an empty tree.
     pub(crate) fn last_key(&self, tree: &Tree, key: &[u8]) -> Result<Option<&'a [u8]>, PageDamage> {
         let Some(path) = self.path(tree, key)? else { return Ok(None) };
         let leaf = self.pages.page(path.last().0, self.end(), tree.order)?.0;
         leaf.key(leaf.len() - 1).map(Some)
     }
 
-    /// Looks at the leaf behind the one that this key belongs to, if there is one.
+    /// Verifies the leaf behind the one that this key belongs to, if there is one.
     pub(crate) fn verify_next(&self, tree: &Tree, key: &[u8]) -> Result<(), PageDamage> {
         match self.path(tree, key)? {
             Some(mut path) => self.step(tree, &mut path, Side::Right).map(drop),
@@ -164,7 +168,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The way to the first row whose key is not below this one, or to the end of the leaf where it would be.
+    /// Returns the path to the first row whose key is not below this one, or to the end of the leaf where it
+    /// would be.
     fn path(&self, tree: &Tree, key: &[u8]) -> Result<Option<Path>, PageDamage> {
         let Some(root) = tree.root else { return Ok(None) };
         let mut path = Path { steps: [(0, 0); MOST_LEVELS], len: 0 };
@@ -179,7 +184,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Goes to the next page on the level on which the path ends, and to its near end; says whether there is one.
+    /// Moves to the next page on the level on which the path ends, and to its near end; returns whether there
+    /// is one.
     fn step(&self, tree: &Tree, path: &mut Path, side: Side) -> Result<bool, PageDamage> {
         let level = path.len;
         path.len -= 1;
@@ -219,7 +225,7 @@ impl<'a> View<'a> {
         Ok(page)
     }
 
-    /// A child of a branch, on this level below the root, which has the keys that the branch says.
+    /// Returns a child of a branch, on this level below the root, with the keys that the branch says.
     pub(super) fn below(
         &self,
         tree: &Tree,

@@ -3,34 +3,36 @@
 use snugly_listpack::{Element, Needle};
 
 use super::nodes::open;
-use super::{Inserted, ListSet};
-use crate::memory::entry::{Access, Entry};
-use crate::quicklist::{End, Layout, List, NodeError, Open, Quicklist};
+use super::{Inserted, ListSet, Order, Popped};
+use crate::entry::{Access, Entry, EntryRef};
+use crate::key::Key;
+use crate::session::commit::{KeySlot, Need, Precondition, Write};
 use crate::session::{Expiry, Session, StoreError};
-use crate::tiers::Terms;
-
-/// What a change needs, and whether it makes a list where there is none.
-struct Need {
-    /// Bytes of the elements that are added.
-    bytes: usize,
-    /// Whether there is a list afterwards in any case.
-    makes: bool,
-}
-
-impl Need {
-    const NOTHING: Need = Need { bytes: 0, makes: false };
-}
+use crate::values::Kind;
+use crate::values::collection::{Collection, NodeError};
+use crate::values::quicklist::{End, Layout, Open, Quicklist};
 
 impl Session {
-    /// Adds elements at an end, one after the other; gives how many there are then. Where there is no list, one is made,
-    /// or (if `must_exist`) nothing happens and 0 is given.
+    /// Adds elements at an end, one after the other; returns the new length. Where there is no list, one is
+    /// created, or (if `must_exist`) nothing happens and 0 is returned.
     ///
     /// # Errors
-    /// [`StoreError::WrongType`], and as [`Session::set`]; the list is as before.
+    /// [`StoreError::WrongType`], and errors of [`Session::set`]; the list is as before.
     pub fn list_push<'e>(
         &mut self,
         database: usize,
         key: &[u8],
+        end: End,
+        elements: impl Iterator<Item = &'e [u8]> + Clone,
+        must_exist: bool,
+    ) -> Result<u64, StoreError> {
+        self.push_at(self.key(database, key), end, elements, must_exist)
+    }
+
+    /// Like [`Session::list_push`], for a key that is hashed already.
+    fn push_at<'e>(
+        &mut self,
+        key: Key<'_>,
         end: End,
         elements: impl Iterator<Item = &'e [u8]> + Clone,
         must_exist: bool,
@@ -42,7 +44,7 @@ impl Session {
             count += 1;
         }
         let need = Need { bytes, makes: !must_exist };
-        let len = self.change_list(database, key, need, |list, layout, open| {
+        let len = self.change_list(key, need, |list, layout, open| {
             list.expect(bytes, count, layout.fill);
             elements.clone().try_for_each(|element| list.push(end, element, layout, open))?;
             Ok((true, list.len()))
@@ -50,20 +52,31 @@ impl Session {
         Ok(len.unwrap_or_default())
     }
 
-    /// Takes at most `count` elements from an end and shows them, the outermost first, each with how many they are in all.
-    /// Says whether there is a list; with its last element it goes.
+    /// Takes at most `count` elements from an end and passes them to `show`, the outermost first, each with
+    /// their total number. Returns whether there is a list; with its last element it is removed.
     ///
     /// # Errors
-    /// [`StoreError::WrongType`], [`StoreError::Unreadable`], and as [`Session::remove`].
+    /// [`StoreError::WrongType`], [`StoreError::Unreadable`], and errors of [`Session::remove`].
     pub fn list_pop(
         &mut self,
         database: usize,
         key: &[u8],
         end: End,
         count: u64,
+        show: impl FnMut(u64, Element<'_>),
+    ) -> Result<bool, StoreError> {
+        self.pop_at(self.key(database, key), end, count, show)
+    }
+
+    /// Like [`Session::list_pop`], for a key that is hashed already.
+    fn pop_at(
+        &mut self,
+        key: Key<'_>,
+        end: End,
+        count: u64,
         mut show: impl FnMut(u64, Element<'_>),
     ) -> Result<bool, StoreError> {
-        let popped = self.change_list(database, key, Need::NOTHING, |list, layout, open| {
+        let popped = self.change_list(key, Need::NOTHING, |list, layout, open| {
             let total = count.min(list.len());
             list.pop(end, count, layout, open, |element| show(total, element))?;
             Ok((total > 0, ()))
@@ -71,11 +84,63 @@ impl Session {
         Ok(popped.is_some())
     }
 
-    /// Takes an element from an end of one list and adds it at an end of another, which may be the same, as one step; shows
-    /// it. Says whether there was one.
+    /// Like [`Session::list_pop`], but elements whose nodes have more than `most` bytes are returned instead
+    /// of shown: they are decoded when they are needed.
     ///
     /// # Errors
-    /// [`StoreError::WrongType`] of either, and as [`Session::list_push`] and [`Session::list_pop`]; both are as before.
+    /// Errors of [`Session::list_pop`], and [`StoreError::OutOfMemory`] if more of them would have to be read
+    /// from disk than memory may hold; the list is as before.
+    pub fn list_take(
+        &mut self,
+        database: usize,
+        key: &[u8],
+        end: End,
+        count: u64,
+        most: u64,
+        mut show: impl FnMut(u64, Element<'_>),
+    ) -> Result<Popped, StoreError> {
+        let key = self.key(database, key);
+        let popped = self.change_list(key, Need::NOTHING, |list, layout, open| {
+            let total = count.min(list.len());
+            if list.raw_bytes_at(end, total) > most {
+                return Ok((false, false));
+            }
+            list.pop(end, total, layout, open, |element| show(total, element))?;
+            Ok((total > 0, true))
+        })?;
+        match popped {
+            None => Ok(Popped::NoList),
+            Some(true) => Ok(Popped::Shown),
+            Some(false) => {
+                self.holding_keys(std::iter::once(key.hash), |session| session.cut_off(key, end, count))
+            }
+        }
+    }
+
+    /// Takes elements from an end of a list that nobody else can change meanwhile.
+    fn cut_off(&mut self, key: Key<'_>, end: End, count: u64) -> Result<Popped, StoreError> {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let (taken, left) = match end {
+            End::Left => ((0, count - 1), (count, -1)),
+            End::Right => ((-count, -1), (0, -count - 1)),
+        };
+        let Some(value) = self.peek_at(key)? else { return Ok(Popped::NoList) };
+        let elements = self.elements_in(&value, |list| list.range(taken.0, taken.1))?;
+        let mut elements = elements.ok_or(StoreError::WrongType)?;
+        self.trim_at(key, left.0, left.1)?;
+        elements.order = Order::from(end);
+        if end == End::Right {
+            elements.pieces.reverse();
+        }
+        Ok(Popped::Given(elements))
+    }
+
+    /// Moves an element from an end of one list to an end of another, which may be the same, in one step, and
+    /// shows it. Returns whether there was one.
+    ///
+    /// # Errors
+    /// [`StoreError::WrongType`] of either, and errors of [`Session::list_push`] and [`Session::list_pop`];
+    /// both are as before.
     pub fn list_move(
         &mut self,
         database: usize,
@@ -83,17 +148,16 @@ impl Session {
         (to, to_end): (&[u8], End),
         show: impl FnOnce(&[u8]),
     ) -> Result<bool, StoreError> {
-        let keys = [from, to];
-        self.exclusively(keys.into_iter(), |session| {
-            let Some(source) = session.peek(database, from)? else { return Ok(false) };
-            let target = session.peek(database, to)?;
-            if !source.is_list() || target.as_ref().is_some_and(|target| !target.is_list()) {
-                return Err(StoreError::WrongType);
-            }
-            drop((source, target));
+        let is_same = from == to;
+        let (from, to) = (self.key(database, from), self.key(database, to));
+        self.holding_keys([from.hash, to.hash].into_iter(), |session| {
+            let Some(source) = session.peek_at(from)? else { return Ok(false) };
+            source.expect_kind(Kind::List)?;
+            drop(source);
+            session.peek_at(to)?.map_or(Ok(()), |target| target.expect_kind(Kind::List))?;
             let mut moved = Vec::new();
-            if from == to {
-                session.change_list(database, from, Need::NOTHING, |list, layout, open| {
+            if is_same {
+                session.change_list(from, Need::NOTHING, |list, layout, open| {
                     moved.clear();
                     list.pop(from_end, 1, layout, open, |element| {
                         element.with_bytes(|bytes| moved.extend(bytes))
@@ -102,21 +166,21 @@ impl Session {
                     Ok((true, ()))
                 })?;
             } else {
-                session.list_get(database, from, if from_end == End::Left { 0 } else { -1 }, |element| {
+                session.element_at(from, if from_end == End::Left { 0 } else { -1 }, |element| {
                     element.with_bytes(|bytes| moved.extend(bytes));
                 })?;
-                session.list_push(database, to, to_end, std::iter::once(&moved[..]), false)?;
-                session.list_pop(database, from, from_end, 1, |_, _| {})?;
+                session.push_at(to, to_end, std::iter::once(&moved[..]), false)?;
+                session.pop_at(from, from_end, 1, |_, _| {})?;
             }
             show(&moved);
             Ok(true)
         })
     }
 
-    /// Puts an element in the place of another; negative numbers count from the end.
+    /// Replaces the element at an index; negative numbers count from the end.
     ///
     /// # Errors
-    /// As [`Session::list_push`].
+    /// Errors of [`Session::list_push`].
     pub fn list_set(
         &mut self,
         database: usize,
@@ -126,7 +190,7 @@ impl Session {
     ) -> Result<ListSet, StoreError> {
         self.check_element(element)?;
         let need = Need { bytes: element.len(), makes: false };
-        let replaced = self.change_list(database, key, need, |list, layout, open| {
+        let replaced = self.change_list(self.key(database, key), need, |list, layout, open| {
             list.expect(element.len(), 0, layout.fill);
             let Some(place) = list.place(index) else { return Ok((false, ListSet::OutOfRange)) };
             list.set(place, element, layout, open)?;
@@ -135,10 +199,10 @@ impl Session {
         Ok(replaced.unwrap_or(ListSet::NoList))
     }
 
-    /// Puts an element in front of the first one that is equal to `pivot`, or behind it.
+    /// Inserts an element in front of the first one that is equal to `pivot`, or behind it.
     ///
     /// # Errors
-    /// As [`Session::list_push`].
+    /// Errors of [`Session::list_push`].
     pub fn list_insert(
         &mut self,
         database: usize,
@@ -149,7 +213,7 @@ impl Session {
     ) -> Result<Inserted, StoreError> {
         self.check_element(element)?;
         let need = Need { bytes: element.len(), makes: false };
-        let inserted = self.change_list(database, key, need, |list, layout, open| {
+        let inserted = self.change_list(self.key(database, key), need, |list, layout, open| {
             list.expect(element.len(), 1, layout.fill);
             let Some(place) = list.find(&Needle::new(pivot), open)? else {
                 return Ok((false, Inserted::NoPivot));
@@ -160,11 +224,12 @@ impl Session {
         Ok(inserted.unwrap_or(Inserted::NoList))
     }
 
-    /// Removes elements that are equal to one: `count` of them from the front, or if it is negative from the end, or all
-    /// if it is 0. Says how many.
+    /// Removes elements that are equal to one: `count` of them from the front, or if it is negative from the
+    /// end, or all if it is
+    /// 0. Returns the number removed.
     ///
     /// # Errors
-    /// As [`Session::list_pop`].
+    /// Errors of [`Session::list_pop`].
     pub fn list_remove(
         &mut self,
         database: usize,
@@ -174,7 +239,7 @@ impl Session {
     ) -> Result<u64, StoreError> {
         let from = if count < 0 { End::Right } else { End::Left };
         let limit = if count == 0 { u64::MAX } else { count.unsigned_abs() };
-        let removed = self.change_list(database, key, Need::NOTHING, |list, layout, open| {
+        let removed = self.change_list(self.key(database, key), Need::NOTHING, |list, layout, open| {
             let removed = list.remove_matching(&Needle::new(element), limit, from, layout, open)?;
             Ok((removed > 0, removed))
         })?;
@@ -184,7 +249,7 @@ impl Session {
     /// Removes all elements but those of a range, both ends included; negative numbers count from the end.
     ///
     /// # Errors
-    /// As [`Session::list_pop`].
+    /// Errors of [`Session::list_pop`].
     pub fn list_trim(
         &mut self,
         database: usize,
@@ -192,17 +257,22 @@ impl Session {
         start: i64,
         stop: i64,
     ) -> Result<(), StoreError> {
-        self.change_list(database, key, Need::NOTHING, |list, layout, open| {
+        self.trim_at(self.key(database, key), start, stop)
+    }
+
+    /// Like [`Session::list_trim`], for a key that is hashed already.
+    fn trim_at(&mut self, key: Key<'_>, start: i64, stop: i64) -> Result<(), StoreError> {
+        self.change_list(key, Need::NOTHING, |list, layout, open| {
             list.trim(list.range(start, stop), layout, open)?;
             Ok((true, ()))
         })?;
         Ok(())
     }
 
-    /// Makes a key a list of these elements, whatever it was; without any, it goes.
+    /// Replaces whatever a key has by a list of these elements; without any, the key is removed.
     ///
     /// # Errors
-    /// As [`Session::set`]; the key is as before.
+    /// Errors of [`Session::set`]; the key is as before.
     pub fn list_write<'e>(
         &mut self,
         database: usize,
@@ -211,15 +281,13 @@ impl Session {
         expiry: Expiry,
     ) -> Result<(), StoreError> {
         self.follow_settings();
-        self.wait_for_the_disk()?;
-        self.check_key(key)?;
         let mut list = Quicklist::default();
         let layout = self.settings.lists.layout();
         for element in elements {
             element.with_bytes(|bytes| {
                 self.check_element(bytes)?;
                 list.expect(bytes.len(), 1, layout.fill);
-                // Nothing is packed yet that would have to be opened.
+                // Nothing is compressed yet that would have to be opened.
                 let _ = list.push(End::Right, bytes, layout, &mut |_| unreachable!("a new node is plain"));
                 Ok::<_, StoreError>(())
             })?;
@@ -239,100 +307,73 @@ impl Session {
         expiry: Expiry,
     ) -> Result<(), StoreError> {
         let due = list.next_due(self.settings.lists.layout());
-        let list = List::new(list);
+        let list = Collection::of_list(list);
         let at = if let Expiry::At(at) = expiry { Some(at) } else { None };
-        let entry = Entry::list(key, list.clone(), at, Access::written(self.now()));
-        let roomy = self.make_room(&entry)?;
-        let place = self.store.keyspace.place(key);
-        let (mut shard, presence) = self.resolve(database, place, key)?;
-        let size = presence.live().map(|index| shard.entry(database, index).allocation_size());
-        self.admit(roomy, &entry, size)?;
-        let before = self.put(&mut shard, database, place, presence, entry, expiry);
-        drop(shard);
-        drop(before);
-        self.wrote();
-        if let Some(due) = due {
-            self.pack_nodes(database, place, key, &list, due);
-        }
+        let key = self.key(database, key);
+        let write = Write { precondition: Precondition::Nothing, expiry, freed: 0 };
+        self.commit(key, write, |session| {
+            let access = Access::written(session.now());
+            Ok::<_, StoreError>(Entry::of_collection(key.bytes, list.clone(), at, access))
+        })?;
+        self.compress_nodes(key, &list, due);
         Ok(())
     }
 
-    /// Changes a list under its lock, and then packs the nodes that are to be packed. The change says whether there was one,
-    /// and what came of it.
+    /// Changes a list under its lock, and then compresses the nodes that are due. The change returns whether
+    /// there was a list, and its result.
     fn change_list<R>(
         &mut self,
-        database: usize,
-        key: &[u8],
+        key: Key<'_>,
         need: Need,
         mut change: impl FnMut(&mut Quicklist, Layout, Open<'_>) -> Result<(bool, R), NodeError>,
     ) -> Result<Option<R>, StoreError> {
-        self.follow_settings();
-        self.wait_for_the_disk()?;
-        self.check_key(key)?;
-        // Nothing is evicted for a list that is not there.
-        if need.bytes > 0 && !need.makes && self.peek(database, key)?.is_none() {
+        if !self.prepare(key, need)? {
             return Ok(None);
         }
-        if need.bytes > 0 && !self.has_room_for(need.bytes as u64)? {
-            return Err(self.out_of_memory());
-        }
-        self.refuse_if_disk_does()?;
         let layout = self.settings.lists.layout();
-        let unreadable = |error: NodeError| error.of(key);
+        let unreadable = |error: NodeError| error.of(key.bytes);
         let store = self.store.clone();
-        let place = store.keyspace.place(key);
-        let terms = Terms { settings: self.settings, now: self.now(), holding: self.is_holding };
-        let (mut shard, presence) = store.resolve(database, place, key, terms)?;
-        let Some(index) = presence.live() else {
+        let terms = self.lookup_context();
+        let mut place = KeySlot::new(store.resolve(key, terms)?, key);
+        let Some(entry) = place.entry() else {
             if !need.makes {
                 return Ok(None);
             }
             let mut list = Quicklist::default();
             let (_, result) = change(&mut list, layout, &mut |_| unreachable!("a new node is plain"))
                 .map_err(unreadable)?;
-            if list.is_empty() {
-                return Ok(Some(result));
-            }
-            let due = list.next_due(layout);
-            let list = List::new(list);
-            let entry = Entry::list(key, list.clone(), None, Access::written(self.now()));
-            shard.put(database, place.tag, presence, entry);
-            drop(shard);
-            self.wrote();
-            if let Some(due) = due {
-                self.pack_nodes(database, place, key, &list, due);
+            if !list.is_empty() {
+                let due = list.next_due(layout);
+                let list = Collection::of_list(list);
+                place.put(Entry::of_collection(key.bytes, list.clone(), None, Access::written(terms.now)));
+                let left = place.leave();
+                self.finish(left);
+                self.compress_nodes(key, &list, due);
             }
             return Ok(Some(result));
         };
-        let entry = shard.entry(database, index);
         self.note_use(entry, terms.now);
-        let (decoder, known) = (&mut self.decoder, &self.known);
-        let changed = shard.with_list(database, index, |list| {
+        let (decoder, known) = (&mut self.decoder, &self.dictionaries);
+        let changed = place.with_collection(|collection| {
+            let list = collection.list()?;
             let outcome = change(list, layout, &mut |node| open(decoder, known, &store, node));
-            (outcome, list.is_empty(), list.next_due(layout), list.take_newly_edited())
+            Some((outcome, list.is_empty(), list.next_due(layout), list.take_newly_edited()))
         });
-        let Some((outcome, is_empty, due, edited)) = changed else {
+        let Some((outcome, is_empty, due, edited)) = changed.flatten() else {
             return Err(StoreError::WrongType);
         };
         let needs_handle = due.is_some() || !edited.is_empty();
-        let list = if needs_handle { shard.entry(database, index).list_handle() } else { None };
-        let has_changed = !matches!(outcome, Ok((false, _)));
-        let mut removed = None;
+        let list = place.entry().filter(|_| needs_handle).and_then(EntryRef::collection_handle);
         if is_empty {
-            removed = Some(shard.remove(database, index));
-        } else if has_changed {
-            shard.list_changed(database, index);
+            place.remove();
+        } else if !matches!(outcome, Ok((false, _))) {
+            place.changed();
         }
-        drop(shard);
-        drop(removed);
-        if has_changed {
-            self.wrote();
-        }
+        let left = place.leave();
+        self.finish(left);
         if let Some(list) = list {
-            if let Some(due) = due {
-                self.pack_nodes(database, place, key, &list, due);
-            }
-            self.let_wait(database, key, &list, edited);
+            self.compress_nodes(key, &list, due);
+            self.let_wait(key, &list, edited);
         }
         outcome.map(|(_, result)| Some(result)).map_err(unreadable)
     }

@@ -1,74 +1,50 @@
-//! Lists: whoever reads takes handles of nodes and decodes them without a lock; whoever changes one does so under it, and
-//! packs what is to be packed afterwards.
+//! Lists: readers take handles of nodes and decode them without a lock; writers change a list under its lock,
+//! and compress nodes afterwards.
 //!
-//! - `read`: looking, `change`: changing, `nodes`: nodes to records and back
-//! - `anew`: nodes that are to have another dictionary
+//! - `read`: reading, `change`: changing, `nodes`: encoding and decoding of nodes
+//! - `reencode`: re-encoding of nodes with another dictionary
 
-mod anew;
 mod change;
 mod nodes;
 mod read;
+mod reencode;
 
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
+use std::sync::Arc;
 
-use snugly_codec::Choice;
+use snugly_codec::Dictionary;
 
-use crate::quicklist::node::Content;
-use crate::quicklist::{Fill, Layout, Quicklist};
+use crate::memory::shard::Shard;
+use crate::values::quicklist::node::Content;
+use crate::values::quicklist::{End, Quicklist};
 
-/// How lists are laid out and compressed.
-#[derive(Clone, Copy, Debug)]
-pub struct ListSettings {
-    /// How large a node may be; by default 8 KiB.
-    pub max_listpack_size: Fill,
-    /// How many nodes at each end are not compressed; by default 1. With 0, none is.
-    pub compress_depth: usize,
-    /// How the others are compressed; by default lz4, or lzf where that is not built in. None does not compress them.
-    pub compress_codec: Option<Choice>,
-    /// How many bytes decoded nodes may take that are kept for those who read them again, and again as many those that wait
-    /// to be packed since they were changed; by default 4 MiB.
-    pub cache_bytes: u64,
+/// Changes the list in a place of a shard; `None` if there is none.
+fn with_list<R>(
+    shard: &mut Shard,
+    database: usize,
+    index: usize,
+    change: impl FnOnce(&mut Quicklist) -> R,
+) -> Option<R> {
+    shard.with_collection(database, index, |collection| collection.list().map(change)).flatten()
 }
 
-impl Default for ListSettings {
-    fn default() -> ListSettings {
-        ListSettings {
-            max_listpack_size: Fill::DEFAULT,
-            compress_depth: 1,
-            compress_codec: Some(Choice::new("lz4", None, 0).unwrap_or(Choice::lzf(0))),
-            cache_bytes: 4 << 20,
-        }
-    }
-}
-
-impl ListSettings {
-    /// How nodes between the ends are compressed, if they are.
-    pub(crate) fn node_codec(&self) -> Option<Choice> {
-        self.compress_codec.filter(|_| self.compress_depth > 0)
-    }
-
-    pub(super) fn layout(&self) -> Layout {
-        let depth = if self.compress_codec.is_some() { self.compress_depth } else { 0 };
-        Layout { fill: self.max_listpack_size, depth }
-    }
-}
-
-/// How a list is stored.
+/// Statistics of a list's storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListStats {
-    /// How many elements there are.
+    /// Number of elements.
     pub elements: u64,
     /// Whether Valkey would call it a quicklist, and not a listpack.
     pub is_large: bool,
-    /// How many nodes there are.
+    /// Number of nodes.
     pub nodes: usize,
-    /// How many of them are compressed.
+    /// Number of compressed nodes.
     pub compressed_nodes: usize,
-    /// The codec of the first of these.
+    /// Codec of the first compressed node.
     pub codec: Option<&'static str>,
-    /// How many of the compressed nodes need a dictionary.
+    /// Number of compressed nodes that need a dictionary.
     pub dictionary_nodes: usize,
-    /// The number of the one that the most of them need.
+    /// Number of the dictionary that most of these need.
     pub dictionary: Option<u32>,
     /// Bytes of all nodes, uncompressed.
     pub raw_bytes: u64,
@@ -88,7 +64,7 @@ impl ListStats {
             compressed_nodes: compressed.nodes as usize,
             codec: list.records().next().map(|record| record.codec().name()),
             dictionary_nodes: list.records().filter(|record| record.dictionary().is_some()).count(),
-            dictionary: list.needs().max_by_key(|(_, nodes)| *nodes).map(|(number, _)| number),
+            dictionary: list.dictionary_refs().max_by_key(|(_, nodes)| *nodes).map(|(number, _)| number),
             raw_bytes: list.raw_bytes(),
             stored_bytes: list.raw_bytes() - compressed.raw_bytes + compressed.bytes,
             memory: list.memory(),
@@ -102,59 +78,108 @@ impl ListStats {
 pub struct Elements {
     key: Box<[u8]>,
     pieces: Nodes,
+    order: Order,
 }
 
-/// Nodes, and which of their elements.
+/// Elements that can be read however long they are kept, whatever becomes of the list and of its dictionaries: what waits
+/// to be sent. [`Session::next_elements`] shows them.
+///
+/// [`Session::next_elements`]: crate::Session::next_elements
+pub struct KeptElements {
+    key: Box<[u8]>,
+    /// Pieces still to be shown.
+    pieces: VecDeque<(Content, Range<usize>)>,
+    order: Order,
+    /// Dictionaries of the nodes, by number.
+    dictionaries: BTreeMap<u32, Arc<Dictionary>>,
+}
+
+impl KeptElements {
+    /// Bytes that the nodes take which are still to be shown, as they are stored.
+    pub fn memory(&self) -> usize {
+        self.pieces.iter().map(|(content, _)| content.memory()).sum()
+    }
+}
+
+/// Nodes in the order in which they are shown, and which of their elements.
 type Nodes = Vec<(Content, Range<usize>)>;
 
+/// Direction in which the elements of a node are shown.
+#[derive(Clone, Copy)]
+enum Order {
+    Forwards,
+    Backwards,
+}
+
+impl Order {
+    /// Returns the order from this end of a list to the other.
+    fn from(end: End) -> Order {
+        match end {
+            End::Left => Order::Forwards,
+            End::Right => Order::Backwards,
+        }
+    }
+}
+
 impl Elements {
-    /// How many there are.
+    /// Returns the number of elements.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.pieces.iter().map(|(_, elements)| elements.len()).sum()
     }
 
-    /// How many bytes each of the nodes has as a listpack.
+    /// Returns the length of each node as a listpack, in bytes.
     pub fn node_lens(&self) -> impl Iterator<Item = usize> {
         self.pieces.iter().map(|(content, _)| content.raw_len())
     }
 }
 
-/// What came of replacing an element.
+/// Outcome of taking elements from an end.
+pub enum Popped {
+    /// There is no such list.
+    NoList,
+    /// The elements were shown.
+    Shown,
+    /// The elements are too long to be shown at once, so they are returned, the outermost first.
+    Given(Elements),
+}
+
+/// Result of replacing an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListSet {
     /// There is no such list.
     NoList,
-    /// It has no such element.
+    /// The list has no such element.
     OutOfRange,
-    /// It was replaced.
+    /// The element was replaced.
     Replaced,
 }
 
-/// What came of inserting an element beside another.
+/// Result of inserting an element beside another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
     /// There is no such list.
     NoList,
-    /// It does not have the other one.
+    /// The list does not have the pivot.
     NoPivot,
-    /// It was inserted; the list has so many elements now.
+    /// The element was inserted; the list has this many elements now.
     Of(u64),
 }
 
-/// Where an element is looked for.
+/// Parameters of a search for an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Search {
-    /// From which match on: 1 is the first, -1 the last, from where it goes to the front. Not 0.
+    /// Rank of the first match to return: 1 is the first, -1 the last, from where it goes to the front. Not
+    /// 0.
     pub rank: i64,
-    /// How many matches are wanted; 0 is all.
+    /// Number of matches wanted; 0 is all.
     pub count: u64,
-    /// How many elements are looked at; 0 is all.
+    /// Number of elements looked at; 0 is all.
     pub max_len: u64,
 }
 
 impl Search {
-    /// How many elements of a list of this length are looked at.
+    /// Returns the number of elements looked at in a list of this length.
     fn looked_at(self, len: u64) -> u64 {
         if self.max_len == 0 { len } else { self.max_len.min(len) }
     }

@@ -6,32 +6,36 @@ use snugly_codec::{DecodeError, Decoder, Record};
 use snugly_listpack::{Listpack, View};
 
 use super::super::{Session, StoreError};
-use super::Nodes;
+use super::{Nodes, with_list};
 use crate::dictionaries::KeyPredicate;
-use crate::dictionaries::known::{Known, Version};
-use crate::memory::entry::{self, Access, Entry, EntryRef};
-use crate::memory::entry_allocation_size;
-use crate::memory::keyspace::Place;
-use crate::quicklist::edited::EditedNode;
-use crate::quicklist::node::{Content, NodeId};
-use crate::quicklist::packing::Due;
-use crate::quicklist::reading::{Piece, Source};
-use crate::quicklist::stored::NodeKey;
-use crate::quicklist::{Closed, List, NodeError};
-use crate::store::{Settings, Store};
+use crate::dictionaries::set::{DictionarySet, Version};
+use crate::entry::{self, Access, Entry, EntryRef};
+use crate::key::Key;
+use crate::settings::Settings;
+use crate::slab::entry_allocation_size;
+use crate::store::Store;
+use crate::values::collection::{Collection, NodeError, NodeKey};
+use crate::values::quicklist::Closed;
+use crate::values::quicklist::compression::Due;
+use crate::values::quicklist::dirty_nodes::DirtyNode;
+use crate::values::quicklist::node::{Content, NodeId};
+use crate::values::quicklist::reading::{Piece, Source};
 
-/// For a node that is to wait, at most so many others are packed that have waited: where they are smaller, it takes several
+/// Most waiting nodes that are compressed when one more is to wait: where they are smaller, it takes several
 /// to make room.
-const MOST_PACKED: usize = 8;
+const MOST_COMPRESSED: usize = 8;
 
-/// The longest listpack that is believed, in bytes.
-const MAX_NODE_LEN: usize = u32::MAX as usize;
+/// Bytes of nodes that a command may read from disk however small the budget is.
+const LEAST_READ: u64 = 16 << 20;
+
+/// Longest listpack that is accepted, in bytes.
+pub(super) const MAX_NODE_LEN: usize = u32::MAX as usize;
 
 /// Bytes beside the record of a node in its allocation: it has no key and does not expire.
 const OVERHEAD: usize = entry::overhead(0, false);
 
 fn version_for<'k>(
-    known: &'k Known,
+    known: &'k DictionarySet,
     settings: &Settings,
     excluded: Option<&KeyPredicate>,
     key: &[u8],
@@ -41,21 +45,21 @@ fn version_for<'k>(
     if is_used { known.active_for_node(len) } else { None }
 }
 
-fn record_of(packed: EntryRef<'_>) -> Record<'_> {
-    Record::parse(packed.record_bytes()).expect("a node holds a record that was parsed before")
+pub(super) fn record_of(compressed: EntryRef<'_>) -> Record<'_> {
+    compressed.record().expect("a node holds a record that was parsed before")
 }
 
-/// Makes a listpack of a packed node.
-pub(super) fn unpack(
+/// Makes a listpack of a compressed node.
+pub(super) fn decompress(
     decoder: &mut Decoder,
-    known: &Known,
+    known: &DictionarySet,
     store: &Store,
-    packed: EntryRef<'_>,
+    compressed: EntryRef<'_>,
 ) -> Result<Listpack, DecodeError> {
-    let record = record_of(packed);
+    let record = record_of(compressed);
     let is_unknown = |number: &u32| known.version(*number).is_none();
-    // Somebody else may have packed it with a dictionary that has come since.
-    let newer = record.dictionary().filter(is_unknown).map(|_| store.dictionaries.known());
+    // Another session may have compressed it with a newer dictionary.
+    let newer = record.dictionary().filter(is_unknown).map(|_| store.dictionaries.set());
     let known = newer.as_deref().unwrap_or(known);
     let find = |number| known.version(number).map(|version| &**version.dictionary());
     let mut bytes = Vec::new();
@@ -66,34 +70,40 @@ pub(super) fn unpack(
 /// Makes a listpack of any node, which may take reading it from disk.
 pub(super) fn open(
     decoder: &mut Decoder,
-    known: &Known,
+    known: &DictionarySet,
     store: &Store,
     node: Closed<'_>,
 ) -> Result<Listpack, NodeError> {
     match node {
-        Closed::Packed(entry) => Ok(unpack(decoder, known, store, entry)?),
+        Closed::Compressed(entry) => Ok(decompress(decoder, known, store, entry)?),
         Closed::Stored(key) => {
             let entry = store.load_node(key)?.ok_or(NodeError::Damaged)?;
-            let listpack = unpack(decoder, known, store, entry.borrow())?;
+            let listpack = decompress(decoder, known, store, entry.borrow())?;
             View::parse(listpack.as_bytes()).map_err(|_| NodeError::Damaged)?;
             Ok(listpack)
         }
     }
 }
 
+/// Returns whether an entry is that of a collection.
+fn is_of(entry: EntryRef<'_>, collection: &Collection) -> bool {
+    entry.collection().is_some_and(|current| std::ptr::eq(current, collection))
+}
+
 impl NodeError {
-    /// Of this key's list.
+    /// Converts to the error of this key's value.
     pub(in crate::session) fn of(self, key: &[u8]) -> StoreError {
         match self {
             NodeError::Undecodable(source) => StoreError::Unreadable { key: key.to_vec(), source },
             NodeError::Damaged => StoreError::Damaged { key: key.to_vec() },
             NodeError::Disk(reason) => StoreError::Disk { reason },
+            error @ NodeError::NoRoom => StoreError::Disk { reason: error.to_string() },
         }
     }
 }
 
 impl Session {
-    /// Shows the elements of a node, which is decoded unless somebody has done that lately.
+    /// Passes the elements of a node to `show`; the node is decoded unless it is in the cache.
     pub(super) fn with_node<R>(
         &mut self,
         content: &Content,
@@ -101,62 +111,84 @@ impl Session {
     ) -> Result<R, DecodeError> {
         match content {
             Content::Plain(listpack) => Ok(show(listpack.view())),
-            Content::Packed(packed) => {
-                self.note_use(packed.borrow(), self.now());
-                if let Some(bytes) = record_of(packed.borrow()).as_identity() {
+            Content::Compressed(compressed) => {
+                self.note_use(compressed.borrow(), self.now());
+                if let Some(bytes) = record_of(compressed.borrow()).as_identity() {
                     return Ok(show(View::of_known(bytes)));
                 }
-                if let Some(decoded) = self.store.decoded.get(packed) {
+                if let Some(decoded) = self.store.node_cache.get(compressed) {
                     return Ok(show(decoded.listpack.view()));
                 }
-                let listpack = self.unpacked(packed)?;
+                let listpack = self.decompressed(compressed)?;
                 let result = show(listpack.view());
-                self.store.decoded.keep(packed, listpack);
+                self.store.node_cache.keep(compressed, listpack);
                 Ok(result)
             }
         }
     }
 
-    pub(in crate::session) fn unpacked(&mut self, packed: &Entry) -> Result<Listpack, DecodeError> {
-        unpack(&mut self.decoder, &self.known, &self.store, packed.borrow())
+    /// Bytes of a list's nodes that one command may read from disk: as much as memory may hold.
+    pub(in crate::session) fn most_read(&self) -> u64 {
+        match self.settings.max_memory {
+            0 => u64::MAX,
+            max_memory => max_memory.max(LEAST_READ),
+        }
     }
 
-    /// Reads the nodes from disk that are not in memory, and takes them there if the database of their key is given. `None`
-    /// says that the list has changed meanwhile: then it is to be looked at again.
+    /// Converts the error of a node to that of this key's value.
+    pub(in crate::session) fn node_error(&self, error: NodeError, key: &[u8]) -> StoreError {
+        match error {
+            NodeError::NoRoom => self.out_of_memory(),
+            error => error.of(key),
+        }
+    }
+
+    pub(in crate::session) fn decompressed(&mut self, compressed: &Entry) -> Result<Listpack, DecodeError> {
+        decompress(&mut self.decoder, &self.dictionaries, &self.store, compressed.borrow())
+    }
+
+    /// Reads the nodes from disk that are not in memory, and adds them to memory if their key is given.
+    /// `None` says that the list has changed meanwhile, and must be looked up again. No more is read than
+    /// memory may hold.
     pub(super) fn fetch(
         &mut self,
-        database: Option<usize>,
-        key: &[u8],
+        key: Option<Key<'_>>,
         pieces: Vec<Piece>,
     ) -> Result<Option<Nodes>, NodeError> {
+        let most = self.most_read();
+        let mut read_bytes = 0;
         let mut fetched = Vec::with_capacity(pieces.len());
         for Piece { source, elements } in pieces {
-            let Some(content) = self.fetch_node(database, key, source)? else { return Ok(None) };
+            let is_on_disk = matches!(source, Source::Disk(..));
+            let Some(content) = self.fetch_node(key, source)? else { return Ok(None) };
+            read_bytes += if is_on_disk { content.memory() as u64 } else { 0 };
+            if read_bytes > most {
+                return Err(NodeError::NoRoom);
+            }
             fetched.push((content, elements));
         }
         Ok(Some(fetched))
     }
 
-    /// As [`Session::fetch`], one node.
+    /// Like [`Session::fetch`], for one node.
     pub(super) fn fetch_node(
         &mut self,
-        database: Option<usize>,
-        key: &[u8],
+        key: Option<Key<'_>>,
         source: Source,
     ) -> Result<Option<Content>, NodeError> {
         let (id, node) = match source {
             Source::Memory(content) => return Ok(Some(content)),
             Source::Disk(id, node) => (id, node),
         };
-        let content = self.store.load_node(node)?.map(Content::Packed);
-        if let Some((content, database)) = content.as_ref().zip(database) {
-            self.keep_node(database, key, (id, node), content.clone());
+        let content = self.store.load_node(node)?.map(Content::Compressed);
+        if let Some((content, key)) = content.as_ref().zip(key) {
+            self.keep_node(key, (id, node), content.clone());
         }
         Ok(content)
     }
 
     /// Takes a node into memory that was read from disk, if there is room for it.
-    fn keep_node(&mut self, database: usize, key: &[u8], (id, node): (NodeId, NodeKey), content: Content) {
+    fn keep_node(&mut self, key: Key<'_>, (id, node): (NodeId, NodeKey), content: Content) {
         let store = self.store.clone();
         let max_memory = self.settings.max_memory;
         if max_memory > 0 {
@@ -164,92 +196,77 @@ impl Session {
             let random = || self.random.u64(..);
             store.keyspace.make_room(policy, max_memory, content.memory() as u64, self.is_holding, random);
         }
-        let place = store.keyspace.place(key);
-        let mut shard = store.keyspace.lock(place.shard);
-        if let Some(index) = shard.locate(database, place.tag, key, self.now()).live() {
-            shard.with_list(database, index, |list| list.keep(id, node, content));
+        let mut shard = store.keyspace.lock(key.shard());
+        if let Some(index) = shard.locate(key, self.now()).live() {
+            with_list(&mut shard, key.database, index, |list| list.keep(id, node, content));
         }
     }
 
-    /// Packs the nodes that are to be packed, if the list is still that of the key.
-    pub(super) fn pack_nodes(
-        &mut self,
-        database: usize,
-        place: Place,
-        key: &[u8],
-        list: &Arc<List>,
-        first: Due,
-    ) {
+    /// Compresses the nodes that are to be compressed, if the list is still that of the key.
+    pub(super) fn compress_nodes(&mut self, key: Key<'_>, list: &Arc<Collection>, mut next: Option<Due>) {
         let layout = self.settings.lists.layout();
-        let mut next = Some(first);
         while let Some(due) = next.take() {
-            let packed = self.packed(key, &due);
+            let compressed = self.compressed(key.bytes, &due);
             let store = self.store.clone();
-            let mut shard = store.keyspace.lock(place.shard);
-            let presence = shard.locate(database, place.tag, key, self.now());
+            let mut shard = store.keyspace.lock(key.shard());
+            let presence = shard.locate(key, self.now());
             if let Some(index) = presence.live()
-                && shard.entry(database, index).list().is_some_and(|current| std::ptr::eq(current, &**list))
+                && is_of(shard.entry(key.database, index), list)
             {
-                let packed = shard.with_list(database, index, |list| {
-                    list.pack(due, packed);
+                let compressed = with_list(&mut shard, key.database, index, |list| {
+                    list.compress(due, compressed);
                     list.next_due(layout)
                 });
-                next = packed.flatten();
+                next = compressed.flatten();
             }
         }
     }
 
-    /// Lets nodes that were changed wait to be packed, and packs those that have waited for the longest time, where all of them
-    /// have become too many.
-    pub(super) fn let_wait(
-        &mut self,
-        database: usize,
-        key: &[u8],
-        list: &Arc<List>,
-        edited: Vec<(NodeId, usize)>,
-    ) {
-        let packed = edited.len() * MOST_PACKED;
+    /// Queues changed nodes for compression, and compresses those that have waited for the longest time,
+    /// where the queue has become too long.
+    pub(super) fn let_wait(&mut self, key: Key<'_>, list: &Arc<Collection>, edited: Vec<(NodeId, usize)>) {
+        let compressed = edited.len() * MOST_COMPRESSED;
         for (id, bytes) in edited {
-            let (key, list) = (key.into(), Arc::downgrade(list));
-            self.store.edited.note(EditedNode { database, key, list, id, bytes });
+            let (database, key, list) = (key.database, key.bytes.into(), Arc::downgrade(list));
+            self.store.dirty_nodes.note(DirtyNode { database, key, list, id, bytes });
         }
-        for _ in 0..packed {
+        for _ in 0..compressed {
             let limit = self.settings.lists.cache_bytes;
-            let Some(node) = self.store.edited.next_above(limit) else { break };
-            self.pack_edited(node);
+            let Some(node) = self.store.dirty_nodes.next_above(limit) else { break };
+            self.compress_dirty(node);
         }
     }
 
-    /// Packs a node that has waited for it, unless it was changed again.
-    fn pack_edited(&mut self, node: EditedNode) {
+    /// Compresses a node that has waited for it, unless it was changed again.
+    fn compress_dirty(&mut self, node: DirtyNode) {
         let Some(list) = node.list.upgrade() else { return };
         let store = self.store.clone();
-        let place = store.keyspace.place(&node.key);
-        let mut shard = store.keyspace.lock(place.shard);
-        let presence = shard.locate(node.database, place.tag, &node.key, self.now());
-        let is_there = |&index: &usize| {
-            shard.entry(node.database, index).list().is_some_and(|current| std::ptr::eq(current, &*list))
-        };
+        let key = store.keyspace.key(node.database, &node.key);
+        let mut shard = store.keyspace.lock(key.shard());
+        let presence = shard.locate(key, self.now());
+        let is_there = |&index: &usize| is_of(shard.entry(node.database, index), &list);
         let Some(index) = presence.live().filter(is_there) else {
-            // Another key's by now: it is packed when that changes.
-            list.lock().release_all_edited();
+            // Another key's by now: it is compressed when that changes.
+            if let Some(mut list) = list.list() {
+                list.release_all_edited();
+            }
             return;
         };
         let layout = self.settings.lists.layout();
-        let released = shard.with_list(node.database, index, |list| {
+        let released = with_list(&mut shard, node.database, index, |list| {
             let waits = list.release_edited(node.id);
             (waits, list.next_due(layout))
         });
         drop(shard);
         match released {
-            Some((true, _)) => store.edited.note(node),
-            Some((false, Some(due))) => self.pack_nodes(node.database, place, &node.key, &list, due),
-            _ => {}
+            Some((true, _)) => store.dirty_nodes.note(node),
+            Some((false, due)) => self.compress_nodes(key, &list, due),
+            None => {}
         }
     }
 
-    /// What a node is packed to; `None` if that takes no less room.
-    fn packed(&mut self, key: &[u8], due: &Due) -> Option<Entry> {
+    /// Compresses a node; `None` if that takes no less room.
+    fn compressed(&mut self, key: &[u8], due: &Due) -> Option<Entry> {
         self.show_node(key, due);
         let access = Access::written(self.now());
         let record = self.encode_node(key, due.bytes(), true);
@@ -257,11 +274,12 @@ impl Session {
         takes_less.then(|| Entry::new(b"", &record, None, access))
     }
 
-    /// Encodes a node of the list of a key, with the dictionary that is for it if there is one. `is_new` says whether it tells
-    /// something about the nodes that are packed.
+    /// Encodes a node of a key's list, with the dictionary for it if there is one. `is_new` says whether it
+    /// counts for the statistics of compressed nodes.
     pub(super) fn encode_node<'a>(&'a mut self, key: &[u8], node: &'a [u8], is_new: bool) -> Record<'a> {
         let Some(choice) = self.settings.lists.node_codec() else { return Record::identity(node) };
-        let version = version_for(&self.known, &self.settings, self.excluded.as_ref(), key, node.len());
+        let version =
+            version_for(&self.dictionaries, &self.settings, self.excluded.as_ref(), key, node.len());
         let dictionary = version.map(|version| (version.number(), &**version.dictionary()));
         let record = self.encoder.encode_with(choice, dictionary, node, OVERHEAD, entry_allocation_size);
         if is_new {
@@ -270,8 +288,8 @@ impl Session {
         record
     }
 
-    /// The dictionary for a node of so many bytes, if there is one.
+    /// Returns the dictionary for a node of this many bytes, if there is one.
     pub(super) fn node_version(&self, key: &[u8], len: usize) -> Option<&Arc<Version>> {
-        version_for(&self.known, &self.settings, self.excluded.as_ref(), key, len)
+        version_for(&self.dictionaries, &self.settings, self.excluded.as_ref(), key, len)
     }
 }

@@ -1,31 +1,63 @@
 //! Looking at lists.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
-use snugly_listpack::{Element, Needle};
+use snugly_listpack::{Element, Needle, View};
 
-use super::{Elements, Search};
-use crate::memory::entry::EntryRef;
-use crate::quicklist::reading::Piece;
-use crate::quicklist::{NodeError, Quicklist};
+use super::nodes::{MAX_NODE_LEN, record_of};
+use super::{Elements, KeptElements, Order, Search};
+use crate::entry::EntryRef;
+use crate::key::Key;
 use crate::session::{Session, StoreError, Value};
+use crate::values::collection::NodeError;
+use crate::values::quicklist::Quicklist;
+use crate::values::quicklist::node::Content;
+use crate::values::quicklist::reading::Piece;
 
-/// How often a list is looked at again whose nodes are gone from disk because it has changed.
+/// Shows elements of a node.
+fn show_range(node: View<'_>, range: &Range<usize>, order: Order, show: impl FnMut(Element<'_>)) {
+    match order {
+        Order::Forwards => node.iter_from(range.start).take(range.len()).for_each(show),
+        Order::Backwards => {
+            let behind = node.len().saturating_sub(range.end);
+            node.iter().rev().skip(behind).take(range.len()).for_each(show);
+        }
+    }
+}
+
+/// Returns the pieces of a list that have a range of its elements; `None` if the value is not a list.
+fn pieces_of(value: &Value, range: impl Fn(&Quicklist) -> Range<u64>) -> Option<Vec<Piece>> {
+    let list = value.0.borrow().collection()?.list()?;
+    Some(list.pieces(range(&list)))
+}
+
+/// Attempts to read a list whose nodes are gone from disk because it has changed.
 const TRIES: u32 = 16;
 
 impl Session {
-    /// How many elements a list has; 0 if there is none.
+    /// Returns the number of elements of a list; 0 if there is none.
     ///
     /// # Errors
-    /// [`StoreError::WrongType`], and as [`Session::touch`].
+    /// [`StoreError::WrongType`], and errors of [`Session::touch`].
     pub fn list_len(&mut self, database: usize, key: &[u8]) -> Result<u64, StoreError> {
-        Ok(self.with_list(database, key, Quicklist::len)?.unwrap_or_default())
+        Ok(self.with_list(self.key(database, key), Quicklist::len)?.unwrap_or_default())
     }
 
-    /// The elements of a range, both ends included; negative numbers count from the end. `None` if there is no list.
+    /// Bytes that the nodes of a list have together before they are compressed; 0 if there is none.
     ///
     /// # Errors
     /// [`StoreError::WrongType`], and as [`Session::touch`].
+    pub fn list_raw_bytes(&mut self, database: usize, key: &[u8]) -> Result<u64, StoreError> {
+        Ok(self.with_list(self.key(database, key), Quicklist::raw_bytes)?.unwrap_or_default())
+    }
+
+    /// Returns the elements of a range, both ends included; negative numbers count from the end. `None` if
+    /// there is no list.
+    ///
+    /// # Errors
+    /// [`StoreError::WrongType`], [`StoreError::OutOfMemory`] if more of them would have to be read from disk
+    /// than memory may hold, and errors of [`Session::touch`].
     pub fn list_range(
         &mut self,
         database: usize,
@@ -33,15 +65,17 @@ impl Session {
         start: i64,
         stop: i64,
     ) -> Result<Option<Elements>, StoreError> {
+        let key = self.key(database, key);
         for _ in 0..TRIES {
-            let pieces = self.with_list(database, key, |list| list.pieces(list.range(start, stop)))?;
+            let pieces = self.with_list(key, |list| list.pieces(list.range(start, stop)))?;
             let Some(pieces) = pieces else { return Ok(None) };
-            if let Some(pieces) = self.fetch(Some(database), key, pieces).map_err(|error| error.of(key))? {
-                return Ok(Some(Elements { key: key.into(), pieces }));
+            let fetched = self.fetch(Some(key), pieces);
+            if let Some(pieces) = fetched.map_err(|error| self.node_error(error, key.bytes))? {
+                return Ok(Some(Elements { key: key.bytes.into(), pieces, order: Order::Forwards }));
             }
         }
-        // What is not there although nobody has changed the list is lost.
-        Err(NodeError::Damaged.of(key))
+        // A node that is missing although the list has not changed is lost.
+        Err(NodeError::Damaged.of(key.bytes))
     }
 
     /// One element; negative numbers count from the end. `None` if there is none.
@@ -55,12 +89,22 @@ impl Session {
         index: i64,
         show: impl FnOnce(Element<'_>) -> R,
     ) -> Result<Option<R>, StoreError> {
+        self.element_at(self.key(database, key), index, show)
+    }
+
+    /// Like [`Session::list_get`], for a key that is hashed already.
+    pub(super) fn element_at<R>(
+        &mut self,
+        key: Key<'_>,
+        index: i64,
+        show: impl FnOnce(Element<'_>) -> R,
+    ) -> Result<Option<R>, StoreError> {
         let piece_at = |list: &Quicklist| list.place(index).and_then(|place| list.piece_at(place));
-        let unreadable = |error: NodeError| error.of(key);
+        let unreadable = |error: NodeError| error.of(key.bytes);
         for _ in 0..TRIES {
-            let found = self.with_list(database, key, piece_at)?.flatten();
+            let found = self.with_list(key, piece_at)?.flatten();
             let Some(Piece { source, elements }) = found else { return Ok(None) };
-            if let Some(content) = self.fetch_node(Some(database), key, source).map_err(unreadable)? {
+            if let Some(content) = self.fetch_node(Some(key), source).map_err(unreadable)? {
                 let shown = self.with_node(&content, |node| node.get(elements.start).map(show));
                 return shown.map_err(|error| unreadable(error.into()));
             }
@@ -74,26 +118,75 @@ impl Session {
     /// [`StoreError::Unreadable`]; some were shown then.
     pub fn show(&mut self, elements: &Elements, mut show: impl FnMut(Element<'_>)) -> Result<(), StoreError> {
         for (content, range) in &elements.pieces {
-            self.with_node(content, |node| node.iter_from(range.start).take(range.len()).for_each(&mut show))
+            self.with_node(content, |node| show_range(node, range, elements.order, &mut show))
                 .map_err(|source| StoreError::Unreadable { key: elements.key.to_vec(), source })?;
         }
         Ok(())
     }
 
+    /// Makes elements ready to be shown later with [`Session::next_elements`], by any session.
+    pub fn keep_elements(&mut self, elements: Elements) -> KeptElements {
+        let numbers: BTreeSet<u32> =
+            elements.pieces.iter().filter_map(|(content, _)| content.dictionary()).collect();
+        let dictionaries = numbers.into_iter().filter_map(|number| Some((number, self.dictionary(number)?)));
+        KeptElements {
+            key: elements.key,
+            order: elements.order,
+            dictionaries: dictionaries.collect(),
+            pieces: elements.pieces.into(),
+        }
+    }
+
+    /// Passes the elements of the next node, in their order, to `show`; returns whether there was one.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`]; none was shown then.
+    pub fn next_elements(
+        &mut self,
+        kept: &mut KeptElements,
+        mut show: impl FnMut(Element<'_>),
+    ) -> Result<bool, StoreError> {
+        let Some((content, range)) = kept.pieces.pop_front() else { return Ok(false) };
+        let mut show = |node: View<'_>| show_range(node, &range, kept.order, &mut show);
+        let node = match &content {
+            Content::Plain(listpack) => {
+                show(listpack.view());
+                return Ok(true);
+            }
+            Content::Compressed(compressed) => compressed.borrow(),
+        };
+        // The node is read once and in order, so it is not cached.
+        let mut bytes = Vec::new();
+        let record = record_of(node);
+        let find = |number: u32| kept.dictionaries.get(&number).map(|dictionary| &**dictionary);
+        self.decoder
+            .decode_with(&record, &find, MAX_NODE_LEN, &mut bytes)
+            .map_err(|source| StoreError::Unreadable { key: kept.key.to_vec(), source })?;
+        show(View::of_known(&bytes));
+        Ok(true)
+    }
+
     /// All elements of a list that was looked up; `None` if it is none.
     ///
     /// # Errors
+    /// [`StoreError::OutOfMemory`] if more of them would have to be read from disk than memory may hold,
     /// [`StoreError::Damaged`] and [`StoreError::Disk`] if a node cannot be read from disk.
     pub fn elements_of(&mut self, value: &Value) -> Result<Option<Elements>, StoreError> {
-        let Some(list) = value.0.borrow().list() else { return Ok(None) };
+        self.elements_in(value, |list| 0..list.len())
+    }
+
+    /// Like [`Session::elements_of`], for a range.
+    pub(super) fn elements_in(
+        &mut self,
+        value: &Value,
+        range: impl Fn(&Quicklist) -> Range<u64>,
+    ) -> Result<Option<Elements>, StoreError> {
         let key = value.key();
         for _ in 0..TRIES {
-            let pieces = {
-                let list = list.lock();
-                list.pieces(0..list.len())
-            };
-            if let Some(pieces) = self.fetch(None, key, pieces).map_err(|error| error.of(key))? {
-                return Ok(Some(Elements { key: key.into(), pieces }));
+            let Some(pieces) = pieces_of(value, &range) else { return Ok(None) };
+            let fetched = self.fetch(None, pieces);
+            if let Some(pieces) = fetched.map_err(|error| self.node_error(error, key))? {
+                return Ok(Some(Elements { key: key.into(), pieces, order: Order::Forwards }));
             }
         }
         Err(NodeError::Damaged.of(key))
@@ -111,10 +204,29 @@ impl Session {
         Ok(())
     }
 
-    /// The places of elements that are equal to one. `None` if there is no list.
+    /// Passes the nodes of a list that was looked up, as the bytes of listpacks, to `show`, and reads those
+    /// that are on disk one at a time. The caller must hold its key: see [`Session::exclusively`]. Shows
+    /// nothing of a value that is not a list.
     ///
     /// # Errors
-    /// [`StoreError::WrongType`], [`StoreError::Unreadable`], and as [`Session::touch`].
+    /// [`StoreError::Unreadable`], [`StoreError::Damaged`] and [`StoreError::Disk`]; some were shown then.
+    pub fn show_list(&mut self, value: &Value, mut show: impl FnMut(&[u8])) -> Result<(), StoreError> {
+        let Some(pieces) = pieces_of(value, |list| 0..list.len()) else { return Ok(()) };
+        let key = value.key();
+        let unreadable = |error: NodeError| error.of(key);
+        for Piece { source, .. } in pieces {
+            let content = self.fetch_node(None, source).map_err(unreadable)?;
+            let content = content.ok_or(NodeError::Damaged.of(key))?;
+            self.with_node(&content, |node| show(node.as_bytes()))
+                .map_err(|error| unreadable(error.into()))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the positions of elements that are equal to one. `None` if there is no list.
+    ///
+    /// # Errors
+    /// [`StoreError::WrongType`], [`StoreError::Unreadable`], and errors of [`Session::touch`].
     pub fn list_positions(
         &mut self,
         database: usize,
@@ -122,26 +234,27 @@ impl Session {
         element: &[u8],
         search: Search,
     ) -> Result<Option<Vec<u64>>, StoreError> {
+        let key = self.key(database, key);
         for _ in 0..TRIES {
-            let found = self.with_list(database, key, |list| {
+            let found = self.with_list(key, |list| {
                 let (len, looked_at) = (list.len(), search.looked_at(list.len()));
                 let range = if search.rank < 0 { len - looked_at..len } else { 0..looked_at };
                 (range.clone(), list.pieces(range))
             })?;
             let Some((range, pieces)) = found else { return Ok(None) };
-            let places = self.places(database, key, &Needle::new(element), search, range, pieces);
-            if let Some(places) = places.map_err(|error| error.of(key))? {
+            let places = self.places(key, &Needle::new(element), search, range, pieces);
+            if let Some(places) = places.map_err(|error| error.of(key.bytes))? {
                 return Ok(Some(places));
             }
         }
-        Err(NodeError::Damaged.of(key))
+        Err(NodeError::Damaged.of(key.bytes))
     }
 
-    /// Looks for elements node by node, and at no more nodes than it takes; `None` says that the list has changed meanwhile.
+    /// Searches for elements node by node, and in no more nodes than needed; `None` says that the list has
+    /// changed meanwhile.
     fn places(
         &mut self,
-        database: usize,
-        key: &[u8],
+        key: Key<'_>,
         needle: &Needle<'_>,
         search: Search,
         range: Range<u64>,
@@ -162,7 +275,7 @@ impl Session {
         };
         let mut at = if is_backwards { range.end } else { range.start };
         for Piece { source, elements } in pieces {
-            let Some(content) = self.fetch_node(Some(database), key, source)? else { return Ok(None) };
+            let Some(content) = self.fetch_node(Some(key), source)? else { return Ok(None) };
             let is_done = self.with_node(&content, |node| {
                 let mut note_match = |(place, element)| needle.is(element) && note(place);
                 if is_backwards {
@@ -185,16 +298,15 @@ impl Session {
     /// Shows a list as it is, under its lock.
     fn with_list<R>(
         &mut self,
-        database: usize,
-        key: &[u8],
+        key: Key<'_>,
         show: impl Fn(&Quicklist) -> R,
     ) -> Result<Option<R>, StoreError> {
         self.follow_settings();
         let now = self.now();
-        let found = self.look(database, key, |session, entry: EntryRef<'_>| {
-            let list = entry.list()?;
+        let found = self.look(key, |session, entry: EntryRef<'_>| {
+            let list = entry.collection()?.list()?;
             session.note_use(entry, now);
-            Some(show(&list.lock()))
+            Some(show(&list))
         })?;
         self.count_lookup(found.is_some());
         match found {

@@ -88,7 +88,7 @@ public final class Main implements Callable<Integer> {
     return CommandLine.ExitCode.OK;
   }
 
-  /** What was measured, and how often. */
+  /** Measurements, and their number. */
   private static String about(Plan plan) {
     String archives =
         plan.clients().stream()

@@ -160,7 +160,7 @@ final class Options {
     return resultsFile;
   }
 
-  /** What is to be measured, or a {@link ParameterException} that says what is wrong. */
+  /** Measurements to be made, or a {@link ParameterException} that says what is wrong. */
   Plan plan() {
     check(port <= MOST_PORT, "--port is at most " + MOST_PORT);
     check(

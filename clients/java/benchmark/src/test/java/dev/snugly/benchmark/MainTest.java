@@ -108,7 +108,7 @@ class MainTest {
     }
   }
 
-  /** What is found with values of 4,000 bytes. */
+  /** Findings with values of 4,000 bytes. */
   private List<JsonObject> large(Backend backend) throws IOException {
     try (Server server = Server.valkey()) {
       String name = backend.toString();

@@ -95,7 +95,7 @@ final class TlsFront implements AutoCloseable {
         daemon(() -> move(client, target));
         daemon(() -> move(target, client));
       } catch (IOException closed) {
-        // Whoever was to be connected notices.
+        // The client notices.
       }
     }
   }

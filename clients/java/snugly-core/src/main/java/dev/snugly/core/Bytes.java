@@ -18,10 +18,10 @@ final class Bytes {
   private static final VarHandle IN_BUFFER =
       MethodHandles.byteBufferViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
 
-  /** Where the bytes are, or null if they are in a buffer. */
+  /** Array of the bytes, or null if they are in a buffer. */
   final byte[] array;
 
-  /** Where the bytes are, or null if they are in an array. */
+  /** Buffer of the bytes, or null if they are in an array. */
   final ByteBuffer direct;
 
   final int start;
@@ -46,7 +46,7 @@ final class Bytes {
     return new Bytes(array, 0, length);
   }
 
-  /** What lies between position and limit; a copy of it if neither an array nor an address does. */
+  /** The bytes between position and limit; a copy of them if there is neither array nor address. */
   static Bytes of(ByteBuffer buffer) {
     if (buffer.isDirect()) {
       return new Bytes(buffer);
@@ -60,7 +60,7 @@ final class Bytes {
     return of(copy, copy.length);
   }
 
-  /** How many there are. */
+  /** Number of them. */
   int size() {
     return end - start;
   }

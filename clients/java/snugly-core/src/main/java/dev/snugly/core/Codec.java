@@ -24,10 +24,13 @@ public final class Codec {
   /** A payload with any backend is at most this longer than the value, and a 255th of it. */
   private static final int MOST_OVERHEAD = 64 + Envelope.HEADER_BYTES;
 
+  /** Stands for a value that cannot be read and is to be missed. */
+  private static final byte[] MISSED = new byte[0];
+
   private final CompressionConfiguration configuration;
   private final int threshold;
 
-  /** What new values become that are written without a dictionary. */
+  /** Encoding of new values that are written without a dictionary. */
   private final Encoding plain;
 
   private final int level;
@@ -38,7 +41,7 @@ public final class Codec {
   private final Dictionaries dictionaries;
   private final Counters counters = new Counters();
 
-  /** What was worth an attempt: whoever holds a {@link Workspace} has one of these to itself. */
+  /** Memory of what was worth an attempt: whoever holds a {@link Workspace} has one to itself. */
   private final Policy[] policies = new Policy[Workspaces.COUNT];
 
   /**
@@ -54,7 +57,7 @@ public final class Codec {
   }
 
   /**
-   * A codec with dictionaries that somebody looks after.
+   * A codec with dictionaries that somebody maintains.
    *
    * @param configuration how to encode and decode
    * @param dictionaries what is at hand
@@ -325,11 +328,27 @@ public final class Codec {
    * @param stored what a server has
    * @param key where it was read from, for the message of an error, or null
    * @return the value: {@code stored} itself if that is neither an envelope nor, where these are
-   *     read, a GZIP file
+   *     read, a GZIP file; with {@link OnUndecodable#MISS} null for what cannot be read
    * @throws UndecodableException for what cannot be read
    */
   public byte[] decode(byte[] stored, byte[] key) {
-    byte[] value = decode(Bytes.of(stored, stored.length), stored, key);
+    return decode(stored, key, null);
+  }
+
+  /**
+   * As {@link #decode(byte[], byte[])}, for one of the values of a reply.
+   *
+   * @param stored what a server has
+   * @param key where it was read from, for the message of an error, or null
+   * @param reply what its values may take together, or null for any number of bytes
+   * @return the value, as above
+   * @throws UndecodableException for what cannot be read
+   */
+  public byte[] decode(byte[] stored, byte[] key, Budget reply) {
+    byte[] value = decode(Bytes.of(stored, stored.length), stored, key, reply);
+    if (value == MISSED) {
+      return null;
+    }
     return value == null ? stored : value;
   }
 
@@ -339,39 +358,48 @@ public final class Codec {
    * @param stored what a server has, from its position to its limit; both stay
    * @param key where it was read from, for the message of an error, or null
    * @return the value, in an array of its own: {@code stored} itself if that is neither an envelope
-   *     nor, where these are read, a GZIP file
+   *     nor, where these are read, a GZIP file; with {@link OnUndecodable#MISS} null for what
+   *     cannot be read
    * @throws UndecodableException for what cannot be read
    */
   public ByteBuffer decode(ByteBuffer stored, byte[] key) {
-    byte[] value = decode(Bytes.of(stored), null, key);
+    byte[] value = decode(Bytes.of(stored), null, key, null);
+    if (value == MISSED) {
+      return null;
+    }
     return value == null ? stored : ByteBuffer.wrap(value);
   }
 
-  /** The value, or null if what is stored is the value. */
-  private byte[] decode(Bytes bytes, byte[] stored, byte[] key) {
+  /** The value, {@link #MISSED}, or null if what is stored is the value. */
+  private byte[] decode(Bytes bytes, byte[] stored, byte[] key, Budget reply) {
     try {
       try {
-        return attempt(bytes);
+        return attempt(bytes, reply);
       } catch (Fault fault) {
         if (fault.kind != Kind.DICTIONARY_MISSING) {
           throw fault;
         }
         counters.increment(Counter.DICTIONARY_MISSES);
         if (!dictionaries.fetch(fault.dictionary)) {
-          throw fault;
+          throw dictionaries.isAllowed() ? fault : Fault.dictionaryDenied(fault.dictionary);
         }
-        return attempt(bytes);
+        return attempt(bytes, reply);
       }
     } catch (Fault fault) {
       counters.increment(Counter.DECODE_FAILURES);
-      if (configuration.onUndecodable() == OnUndecodable.RAW) {
-        return null;
-      }
-      throw new UndecodableException(fault, key, stored != null ? stored : bytes.copy());
+      // Lack of memory is raised whatever the setting: it says nothing of the value.
+      OnUndecodable asked =
+          fault.kind == Kind.OUT_OF_MEMORY ? OnUndecodable.RAISE : configuration.onUndecodable();
+      return switch (asked) {
+        case RAW -> null;
+        case MISS -> MISSED;
+        case RAISE ->
+            throw new UndecodableException(fault, key, stored != null ? stored : bytes.copy());
+      };
     }
   }
 
-  private byte[] attempt(Bytes bytes) throws Fault {
+  private byte[] attempt(Bytes bytes, Budget reply) throws Fault {
     Workspace workspace = Workspaces.acquire();
     try {
       long started = workspace.isTimed() ? System.nanoTime() : 0;
@@ -380,9 +408,12 @@ public final class Codec {
       Encoding encoding = Encoding.IDENTITY;
       if (backend >= 0) {
         encoding = Encoding.ofBackend(backend);
-        value = restored(workspace, bytes, encoding);
+        value = restored(workspace, bytes, encoding, Limit.of(configuration, reply));
       } else if (configuration.readGzip() && Gzip.begins(bytes)) {
-        value = Gzip.decompress(bytes, configuration.maxDecompressedSize());
+        value = Gzip.decompress(bytes, Limit.of(configuration, reply));
+      }
+      if (reply != null && value != null) {
+        reply.take(value.length);
       }
       int size = bytes.size();
       counters.decoded(workspace, encoding, size, value == null ? size : value.length);
@@ -395,9 +426,9 @@ public final class Codec {
     }
   }
 
-  private byte[] restored(Workspace workspace, Bytes bytes, Encoding encoding) throws Fault {
+  private byte[] restored(Workspace workspace, Bytes bytes, Encoding encoding, Limit limit)
+      throws Fault {
     int payload = bytes.start + Envelope.HEADER_BYTES;
-    int limit = configuration.maxDecompressedSize();
     if (encoding == null) {
       throw Fault.unknownBackend();
     }

@@ -2,7 +2,7 @@ package dev.snugly.core;
 
 import java.util.Locale;
 
-/** What new values are compressed with. Every client reads all of them. */
+/** Backends that new values are compressed with. Every client reads all of them. */
 public enum CompressionBackend {
   /** Small. Levels -131072 to 22, default 3. */
   ZSTD(-131_072, 22, 3, 1),

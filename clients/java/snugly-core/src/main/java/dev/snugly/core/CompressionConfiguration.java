@@ -9,12 +9,13 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 
 /**
- * How a client compresses. Names and defaults are those of Valkey GLIDE where it has them.
+ * Compression settings of a client. Names and defaults are those of Valkey GLIDE where it has them.
  *
  * <p>It is immutable. {@link #defaults()} is zstd, level 3, for strings from 64 bytes on.
  */
@@ -31,6 +32,9 @@ public final class CompressionConfiguration {
   /** The default of {@code dictionaryPrefix}. */
   public static final String DEFAULT_DICTIONARY_PREFIX = "{snugly}";
 
+  /** The default of {@code maxReplyBytes}: 1 GiB. */
+  public static final long DEFAULT_MAX_REPLY_BYTES = 1L << 30;
+
   private static final Duration LEAST_REFRESH = Duration.ofMillis(100);
   private static final Duration MOST_REFRESH = Duration.ofDays(1);
 
@@ -43,6 +47,7 @@ public final class CompressionConfiguration {
               it -> it.compressionLevel == it.backend.defaultLevel() ? null : it.compressionLevel),
           new Setting("minCompressionSize", it -> it.minCompressionSize),
           new Setting("maxDecompressedSize", it -> it.maxDecompressedSize),
+          new Setting("maxReplyBytes", it -> it.maxReplyBytes),
           new Setting("existingEnvelopes", it -> it.existingEnvelopes),
           new Setting("checksum", it -> it.checksum),
           new Setting("onUndecodable", it -> it.onUndecodable),
@@ -51,6 +56,7 @@ public final class CompressionConfiguration {
           new Setting("dictionary", it -> it.dictionary().map(Dictionary::id).orElse(null)),
           new Setting("catalogue", it -> it.catalogue),
           new Setting("dictionaryPrefix", it -> it.dictionaryPrefix),
+          new Setting("dictionaryDatabase", it -> it.dictionaryDatabase),
           new Setting("dictionaryRefresh", it -> it.dictionaryRefresh),
           new Setting("dictionaryFolder", it -> it.dictionaryFolder),
           new Setting("dictionaryExclude", it -> it.dictionaryExclude));
@@ -62,6 +68,7 @@ public final class CompressionConfiguration {
   private final int compressionLevel;
   private final int minCompressionSize;
   private final int maxDecompressedSize;
+  private final long maxReplyBytes;
   private final ExistingEnvelopes existingEnvelopes;
   private final boolean checksum;
   private final OnUndecodable onUndecodable;
@@ -70,6 +77,7 @@ public final class CompressionConfiguration {
   private final Dictionary dictionary;
   private final boolean catalogue;
   private final String dictionaryPrefix;
+  private final Integer dictionaryDatabase;
   private final Duration dictionaryRefresh;
   private final Path dictionaryFolder;
   private final List<String> dictionaryExclude;
@@ -83,6 +91,7 @@ public final class CompressionConfiguration {
     compressionLevel = builder.hasLevel() ? builder.compressionLevel : backend.defaultLevel();
     minCompressionSize = builder.minCompressionSize;
     maxDecompressedSize = builder.maxDecompressedSize;
+    maxReplyBytes = builder.maxReplyBytes;
     existingEnvelopes = builder.existingEnvelopes;
     checksum = builder.checksum;
     onUndecodable = builder.onUndecodable;
@@ -93,6 +102,7 @@ public final class CompressionConfiguration {
     dictionary = builder.dictionary;
     catalogue = builder.catalogue && builder.writes();
     dictionaryPrefix = builder.dictionaryPrefix;
+    dictionaryDatabase = builder.dictionaryDatabase;
     dictionaryRefresh = builder.dictionaryRefresh;
     dictionaryFolder = builder.dictionaryFolder;
     dictionaryExclude = List.copyOf(builder.dictionaryExclude);
@@ -131,6 +141,11 @@ public final class CompressionConfiguration {
   /** Returns the length over which values are neither compressed nor decoded, in bytes. */
   public int maxDecompressedSize() {
     return maxDecompressedSize;
+  }
+
+  /** Returns what the values of one reply may be restored to together, in bytes; 0 for any. */
+  public long maxReplyBytes() {
+    return maxReplyBytes;
   }
 
   /** Returns what becomes of values that are envelopes already. */
@@ -176,7 +191,12 @@ public final class CompressionConfiguration {
     return dictionaryPrefix;
   }
 
-  /** Returns how often the catalogue is read, and how long a new dictionary is not used. */
+  /** Returns the number of the database that dictionaries live in; empty for the client's own. */
+  public OptionalInt dictionaryDatabase() {
+    return dictionaryDatabase == null ? OptionalInt.empty() : OptionalInt.of(dictionaryDatabase);
+  }
+
+  /** Returns the time between two readings of the catalogue, and until a new dictionary is used. */
   public Duration dictionaryRefresh() {
     return dictionaryRefresh;
   }
@@ -207,6 +227,7 @@ public final class CompressionConfiguration {
     private Integer compressionLevel;
     private int minCompressionSize = 64;
     private int maxDecompressedSize = DEFAULT_MAX_DECOMPRESSED_SIZE;
+    private long maxReplyBytes = DEFAULT_MAX_REPLY_BYTES;
     private ExistingEnvelopes existingEnvelopes = ExistingEnvelopes.KEEP;
     private boolean checksum;
     private OnUndecodable onUndecodable = OnUndecodable.RAISE;
@@ -215,6 +236,7 @@ public final class CompressionConfiguration {
     private Dictionary dictionary;
     private boolean catalogue;
     private String dictionaryPrefix = DEFAULT_DICTIONARY_PREFIX;
+    private Integer dictionaryDatabase;
     private Duration dictionaryRefresh = Duration.ofSeconds(60);
     private Path dictionaryFolder;
     private List<String> dictionaryExclude = List.of();
@@ -274,6 +296,19 @@ public final class CompressionConfiguration {
      */
     public Builder maxDecompressedSize(int bytes) {
       this.maxDecompressedSize = bytes;
+      return this;
+    }
+
+    /**
+     * Sets what the values of one reply may be restored to together: of a command, and in Jedis and
+     * valkey-java of all that came with one pipeline or transaction. What goes beyond cannot be
+     * read: {@link UndecodableException.Kind#TOO_LARGE}.
+     *
+     * @param bytes 0 for any number; default 1 GiB
+     * @return this
+     */
+    public Builder maxReplyBytes(long bytes) {
+      this.maxReplyBytes = bytes;
       return this;
     }
 
@@ -372,8 +407,20 @@ public final class CompressionConfiguration {
     }
 
     /**
-     * Sets how often the catalogue is read, and how long after it was published a dictionary is
-     * used first: the same for all of a fleet.
+     * Sets the database that dictionaries live in, for clients of several databases that share
+     * them. A cluster has one database, and clients of clusters refuse this.
+     *
+     * @param number from 0; default the client's own
+     * @return this
+     */
+    public Builder dictionaryDatabase(int number) {
+      this.dictionaryDatabase = number;
+      return this;
+    }
+
+    /**
+     * Sets the time between two readings of the catalogue, and from the publication of a dictionary
+     * to its first use: the same for all of a fleet.
      *
      * @param refresh from 100 ms to a day; default 60 seconds
      * @return this
@@ -434,6 +481,10 @@ public final class CompressionConfiguration {
           MOST_MAX_DECOMPRESSED_SIZE,
           "");
       inRange("maxDecompressedSize", maxDecompressedSize, 1, MOST_MAX_DECOMPRESSED_SIZE, "");
+      if (maxReplyBytes < 0) {
+        throw new ConfigurationException(
+            "maxReplyBytes is " + maxReplyBytes + ": it is a number of bytes, or 0 for any");
+      }
       if (valueTypes.isEmpty()) {
         throw new ConfigurationException(
             "valueTypes is empty: give some of ValueType, or enabled(false)");
@@ -442,7 +493,9 @@ public final class CompressionConfiguration {
       return new CompressionConfiguration(this);
     }
 
-    /** Who goes back to NONE changes the backend and nothing else. */
+    /**
+     * Whether values are compressed: who goes back to NONE changes the backend and nothing else.
+     */
     private boolean writes() {
       return backend != CompressionBackend.NONE;
     }
@@ -461,6 +514,12 @@ public final class CompressionConfiguration {
             "dictionaries go with the backend zstd only, and this is "
                 + backend
                 + ": choose zstd, or no dictionary");
+      }
+      if (dictionaryDatabase != null && dictionaryDatabase < 0) {
+        throw new ConfigurationException(
+            "dictionaryDatabase is "
+                + dictionaryDatabase
+                + ": it is the number of a database, from 0");
       }
       if (dictionaryPrefix.isEmpty()) {
         throw new ConfigurationException("dictionaryPrefix is empty: give some text");

@@ -2,7 +2,7 @@ package dev.snugly.core;
 
 import java.util.Locale;
 
-/** What a codec counts, under the names that snugly's server and its other clients have. */
+/** Counters of a codec, under the names that snugly's server and its other clients have. */
 @SuppressWarnings("EnumOrdinal") // The numbers lie in an array, which nobody stores.
 public enum Counter {
   /** Values stored under this codec. */
@@ -32,8 +32,8 @@ public enum Counter {
   DECODE_FAILURES(false, "values that could not be read back"),
   /** Values read back with a dictionary that was at hand. */
   DICTIONARY_HITS(false, "values read back with a dictionary that was at hand"),
-  /** Values not read back at once because their dictionary was not at hand. */
-  DICTIONARY_MISSES(false, "values not read back at once because their dictionary was not at hand"),
+  /** Values whose dictionary was not at hand when they were read. */
+  DICTIONARY_MISSES(false, "values whose dictionary was not at hand when they were read"),
   /** Time spent encoding in nanoseconds, estimated from a sample. */
   ENCODE_NANOSECONDS(false, "time spent encoding, estimated from a sample"),
   /** Time spent decoding in nanoseconds, estimated from a sample. */
@@ -42,15 +42,17 @@ public enum Counter {
   DICTIONARIES_FETCHED(false, "dictionaries that were fetched from a server or a folder"),
   /** Dictionaries that were not in the server any more and were put back. */
   DICTIONARIES_PUT_BACK(
-      false, "dictionaries that were not in the server any more and were put back");
+      false, "dictionaries that were not in the server any more and were put back"),
+  /** Keys of dictionaries that had something else and were overwritten. */
+  DICTIONARIES_MENDED(false, "keys of dictionaries that had something else and were overwritten");
 
-  /** How many have a number for each encoding; they come first. */
+  /** Number of those that have a number for each encoding; they come first. */
   private static final int PER_ENCODING = DECODED_BYTES_OUT.ordinal() + 1;
 
-  /** Where the numbers that all encodings share begin, less their first ordinal. */
+  /** Offset of the numbers that all encodings share, less their first ordinal. */
   private static final int SHARED = (Encoding.values().length - 1) * PER_ENCODING;
 
-  /** How many numbers there are. */
+  /** Number of numbers. */
   static final int CELLS = SHARED + values().length;
 
   private final boolean isPerEncoding;

@@ -4,9 +4,9 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * What one codec has counted.
+ * Counters of one codec.
  *
- * <p>Whoever holds a {@link Workspace} has a row of numbers to itself, so that counting takes no
+ * <p>A holder of a {@link Workspace} has a row of numbers to itself, so that counting takes no
  * atomic operation; the last row is for all others.
  */
 final class Counters {

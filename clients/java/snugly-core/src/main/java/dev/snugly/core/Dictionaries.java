@@ -45,6 +45,11 @@ public interface Dictionaries {
     return false;
   }
 
+  /** Whether dictionaries may be read, as far as is known: a server may have refused it. */
+  default boolean isAllowed() {
+    return true;
+  }
+
   /**
    * Just this dictionary, for every key.
    *

@@ -4,7 +4,7 @@ package dev.snugly.core;
 public final class DictionaryException extends ConfigurationException {
   private static final long serialVersionUID = 1L;
 
-  /** What is wrong with the bytes. */
+  /** Kinds of what is wrong with the bytes. */
   public enum Kind {
     /** They are no full zstd dictionary, or cannot be read. */
     NOT_A_DICTIONARY,

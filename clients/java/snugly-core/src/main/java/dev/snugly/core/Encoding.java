@@ -2,7 +2,7 @@ package dev.snugly.core;
 
 import java.util.Locale;
 
-/** How a stored value is encoded. Counters and metrics call it the codec. */
+/** Encodings of stored values. Counters and metrics call them codecs. */
 public enum Encoding {
   /** As it is. */
   IDENTITY(-1),

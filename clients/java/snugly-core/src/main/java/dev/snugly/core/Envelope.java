@@ -4,7 +4,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
- * What the first bytes of an envelope say, true or not.
+ * Claims of the first bytes of an envelope, true or not.
  *
  * @param backend the backend's number, from 0 to 255
  * @param encoding how the payload is encoded; empty for a backend that this version does not know
@@ -15,10 +15,10 @@ import java.util.OptionalLong;
 public record Envelope(
     int backend, Optional<Encoding> encoding, OptionalLong size, OptionalLong dictionary) {
 
-  /** What is in front of the payload, in bytes. */
+  /** Length of what is in front of the payload, in bytes. */
   public static final int HEADER_BYTES = 5;
 
-  /** Where the backend's number is. */
+  /** Offset of the backend's number. */
   static final int BACKEND_AT = 4;
 
   /** Magic and version, as they are read in little-endian order. */
@@ -54,6 +54,23 @@ public record Envelope(
       // It says nothing then.
     }
     return Optional.of(new Envelope(backend, encoding, size, dictionary));
+  }
+
+  /**
+   * Returns the ID of the dictionary that a value needs, unsigned; 0 if it needs none.
+   *
+   * @param stored what a server has
+   */
+  public static int dictionaryOf(byte[] stored) {
+    Bytes bytes = Bytes.of(stored, stored.length);
+    if (backendOf(bytes) != Encoding.ZSTD_DICTIONARY.backend) {
+      return 0;
+    }
+    try {
+      return ZstdFrame.header(bytes, HEADER_BYTES).dictionary;
+    } catch (Fault damaged) {
+      return 0;
+    }
   }
 
   /**

@@ -1,6 +1,6 @@
 package dev.snugly.core;
 
-/** What becomes of a value that is a well-formed envelope before it is written. */
+/** Treatment of a value that is a well-formed envelope before it is written. */
 public enum ExistingEnvelopes {
   /** It is sent as it is, so that nothing is compressed twice. */
   KEEP,

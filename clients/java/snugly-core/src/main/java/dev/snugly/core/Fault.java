@@ -2,7 +2,7 @@ package dev.snugly.core;
 
 import dev.snugly.core.UndecodableException.Kind;
 
-/** What is wrong with an envelope or a GZIP file, before anybody has said where it was. */
+/** Defect of an envelope or a GZIP file, before anybody has said where it was. */
 final class Fault extends Exception {
   private static final long serialVersionUID = 1L;
 
@@ -34,10 +34,10 @@ final class Fault extends Exception {
         null);
   }
 
-  static Fault tooLarge(String what, long limit) {
+  static Fault tooLarge(String what, Limit limit) {
     return new Fault(
         Kind.TOO_LARGE,
-        what + ", and at most " + limit + " are accepted: see maxDecompressedSize",
+        what + ", and at most " + limit.bytes() + " are accepted: see " + limit.option(),
         0,
         null);
   }
@@ -46,6 +46,16 @@ final class Fault extends Exception {
     return new Fault(
         Kind.DICTIONARY_MISSING,
         "it needs the dictionary " + Integer.toUnsignedString(id) + ", which is not at hand",
+        id,
+        null);
+  }
+
+  static Fault dictionaryDenied(int id) {
+    return new Fault(
+        Kind.DICTIONARY_MISSING,
+        "it needs the dictionary "
+            + Integer.toUnsignedString(id)
+            + ", and the keys of dictionaries may not be read: allow GET for them",
         id,
         null);
   }

@@ -7,7 +7,7 @@ import java.util.zip.GZIPInputStream;
 
 /** GZIP files, which others than snugly have written as values. */
 public final class Gzip {
-  /** What each file begins with, as a little-endian number: its magic, and DEFLATE. */
+  /** Beginning of each file, as a little-endian number: its magic, and DEFLATE. */
   private static final int MAGIC = 0x088B1F;
 
   private static final int MAGIC_BYTES = 3;
@@ -40,15 +40,15 @@ public final class Gzip {
   }
 
   /**
-   * What is in a file, or null if the bytes are none.
+   * Content of a file, or null if the bytes are not one.
    *
    * @param limit the most that is accepted, in bytes
    */
-  static byte[] decompress(Bytes bytes, int limit) throws Fault {
+  static byte[] decompress(Bytes bytes, Limit limit) throws Fault {
     try (GZIPInputStream file = new GZIPInputStream(stream(bytes))) {
-      byte[] value = file.readNBytes(limit);
+      byte[] value = file.readNBytes(limit.bytes());
       if (file.read() >= 0) {
-        throw Fault.tooLarge("it holds more than " + limit + " bytes", limit);
+        throw Fault.tooLarge("it holds more than " + limit.bytes() + " bytes", limit);
       }
       return value;
     } catch (IOException notGzip) {

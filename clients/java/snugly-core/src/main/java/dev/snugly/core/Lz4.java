@@ -9,7 +9,7 @@ import net.jpountz.lz4.LZ4SafeDecompressor;
 
 /** LZ4: the value's length as u32, then one raw block. */
 final class Lz4 {
-  /** What is in front of the block, in bytes. */
+  /** Length of what is in front of the block, in bytes. */
   static final int LENGTH_BYTES = 4;
 
   /** One byte of a block makes at most so many. */
@@ -93,9 +93,9 @@ final class Lz4 {
   }
 
   /** The value in the payload between {@code payload} and the end. */
-  static byte[] decompress(Bytes bytes, int payload, int limit) throws Fault {
+  static byte[] decompress(Bytes bytes, int payload, Limit limit) throws Fault {
     long claimed = claimedSize(bytes, payload);
-    if (claimed > limit) {
+    if (claimed > limit.bytes()) {
       throw Fault.tooLarge("it claims " + claimed + " bytes", limit);
     }
     if (claimed > reach(bytes, payload)) {

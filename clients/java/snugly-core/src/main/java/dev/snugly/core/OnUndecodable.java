@@ -1,9 +1,11 @@
 package dev.snugly.core;
 
-/** What a reader gets for an envelope or a GZIP file that cannot be read. */
+/** Results of reading an envelope or a GZIP file that cannot be read. */
 public enum OnUndecodable {
   /** {@link UndecodableException}. */
   RAISE,
   /** The bytes as they are stored. */
   RAW,
+  /** The library's result for a value that is not there: null. For caches. */
+  MISS,
 }

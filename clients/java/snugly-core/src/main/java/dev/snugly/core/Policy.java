@@ -30,13 +30,13 @@ final class Policy {
   private final LengthClass[] classes = new LengthClass[2 * LENGTHS];
   private final byte[] seen = new byte[Spread.SEEN];
 
-  /** What the value that was considered last belongs to. */
+  /** History of the value that was considered last. */
   private LengthClass considered;
 
-  /** How it looked, or null if it was not looked at. */
+  /** Looks of it, or null if it was not looked at. */
   private Spread spread;
 
-  /** What to do with a value. */
+  /** Verdicts on a value. */
   enum Verdict {
     /** To be tried, and reported. */
     TRY(null),
@@ -47,7 +47,7 @@ final class Policy {
     /** To be left alone: values like it have gained nothing. */
     NO_GAIN(Counter.SKIPPED_NO_GAIN);
 
-    /** What counts such a value, if it is left alone; else null. */
+    /** Counter of such values, if they are left alone; else null. */
     final Counter skipped;
 
     Verdict(Counter skipped) {
@@ -55,9 +55,9 @@ final class Policy {
     }
   }
 
-  /** What is remembered about values of similar length. */
+  /** Memory of values of similar length. */
   private static final class LengthClass {
-    /** How many successes it takes until values are no longer looked at before an attempt. */
+    /** Number of successes until values are no longer looked at before an attempt. */
     private int suspicion;
 
     private final Backoff even = new Backoff();
@@ -101,7 +101,7 @@ final class Policy {
   }
 
   /**
-   * Says what to do with a value of one byte or more.
+   * Decides the treatment of a value of one byte or more.
    *
    * @param hasDictionary whether it is to be compressed with a dictionary
    */

@@ -3,7 +3,7 @@ package dev.snugly.core;
 import java.util.Arrays;
 
 /**
- * How a value's bytes are distributed, from a cheap look at it.
+ * Distribution of a value's bytes, from a cheap look at it.
  *
  * <p>The statistic is the collision probability of a sample: the chance that two of its bytes are
  * equal, which is 1/256 for random bytes, four times that for base64 and fifteen times for JSON. It

@@ -6,7 +6,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** What was counted up to one moment. */
+/** Counts up to one moment. */
 public final class Statistics {
   private final long[] cells;
 

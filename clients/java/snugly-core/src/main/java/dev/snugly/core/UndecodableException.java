@@ -10,7 +10,7 @@ import java.util.Optional;
 public final class UndecodableException extends SnuglyException {
   private static final long serialVersionUID = 1L;
 
-  /** What is wrong. */
+  /** Kinds of what is wrong. */
   public enum Kind {
     /** It counts as an envelope, but its backend is unknown: a newer client may have written it. */
     UNKNOWN_BACKEND,

@@ -1,13 +1,13 @@
 package dev.snugly.core;
 
-/** Whose values are compressed. */
+/** Types of keys whose values are compressed. */
 public enum ValueType {
-  /** Those of strings: SET, GET and their kin. */
+  /** Values of strings: SET, GET and their kin. */
   STRINGS,
-  /** Those of hashes. */
+  /** Values of hashes. */
   HASHES,
-  /** Those of lists. */
+  /** Values of lists. */
   LISTS,
-  /** Those of streams. */
+  /** Values of streams. */
   STREAMS,
 }

@@ -8,7 +8,7 @@ import java.util.Objects;
 import net.jpountz.lz4.LZ4Compressor;
 
 /**
- * What encoding and decoding one value needs: contexts and a buffer, which are used again. One
+ * Resources for encoding and decoding one value: contexts and a buffer, which are used again. One
  * thread at a time holds it.
  */
 final class Workspace {

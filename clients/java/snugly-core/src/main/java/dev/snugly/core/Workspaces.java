@@ -10,11 +10,13 @@ package dev.snugly.core;
  * takes as long as compressing tens of short values.
  */
 final class Workspaces {
-  /** How many threads begin with: a power of two, so that processors never wait for each other. */
+  /**
+   * Number that threads begin with: a power of two, so that processors never wait for each other.
+   */
   private static final int HOMES =
       Integer.highestOneBit(2 * Math.max(Runtime.getRuntime().availableProcessors(), 2));
 
-  /** How many there are. */
+  /** Number of them. */
   static final int COUNT = 4 * HOMES;
 
   private static final Workspace[] ALL = new Workspace[COUNT];

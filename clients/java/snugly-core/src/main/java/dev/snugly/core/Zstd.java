@@ -58,13 +58,13 @@ final class Zstd {
       ZstdFrame frame,
       long reach,
       Dictionary dictionary,
-      int limit)
+      Limit limit)
       throws Fault {
     ZstdDecompressCtx context = workspace.decompressor(dictionary);
     if (!frame.claimsSize) {
       return decompressUnclaimed(workspace, context, bytes, start, reach, limit);
     }
-    if (Long.compareUnsigned(frame.contentSize, limit) > 0) {
+    if (Long.compareUnsigned(frame.contentSize, limit.bytes()) > 0) {
       String claim = Long.toUnsignedString(frame.contentSize);
       throw Fault.tooLarge("it claims " + claim + " bytes", limit);
     }
@@ -87,9 +87,14 @@ final class Zstd {
   }
 
   private static byte[] decompressUnclaimed(
-      Workspace workspace, ZstdDecompressCtx context, Bytes bytes, int start, long reach, int limit)
+      Workspace workspace,
+      ZstdDecompressCtx context,
+      Bytes bytes,
+      int start,
+      long reach,
+      Limit limit)
       throws Fault {
-    int most = (int) Math.min(reach, limit);
+    int most = (int) Math.min(reach, limit.bytes());
     byte[] room;
     try {
       room = workspace.scratch(most);
@@ -101,9 +106,10 @@ final class Zstd {
       size = decompress(context, bytes, start, room, most);
     } catch (ZstdException error) {
       boolean isFull =
-          error.getErrorCode() == com.github.luben.zstd.Zstd.errDstSizeTooSmall() && reach > limit;
+          error.getErrorCode() == com.github.luben.zstd.Zstd.errDstSizeTooSmall()
+              && reach > limit.bytes();
       throw isFull
-          ? Fault.tooLarge("it holds more than " + limit + " bytes", limit)
+          ? Fault.tooLarge("it holds more than " + limit.bytes() + " bytes", limit)
           : Fault.corrupt(error.getMessage(), error);
     }
     byte[] value = room(size);

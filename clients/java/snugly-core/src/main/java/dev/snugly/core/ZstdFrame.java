@@ -31,7 +31,7 @@ final class ZstdFrame {
   private final long window;
   private final boolean hasChecksum;
 
-  /** Where the first block begins. */
+  /** Offset of the first block. */
   private final int end;
 
   private ZstdFrame(

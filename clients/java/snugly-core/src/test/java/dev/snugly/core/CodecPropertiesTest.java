@@ -15,7 +15,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 
-/** What holds for every value and every configuration. */
+/** Properties of every value and every configuration. */
 class CodecPropertiesTest {
   private static final int LIMIT = 1 << 20;
 

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -26,7 +27,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
-/** What a codec does besides what the vectors and the properties say. */
+/** Behaviour of a codec besides what the vectors and the properties say. */
 class CodecTest {
   private static final byte[] PAGE = "<p>hello</p>".repeat(500).getBytes(UTF_8);
 
@@ -213,6 +214,17 @@ class CodecTest {
     byte[] stored = {0, 1, 2, 0, 3};
     assertSame(stored, codec.decode(stored));
     assertEquals(1, codec.statistics().total(Counter.DECODE_FAILURES));
+  }
+
+  @Test
+  void whatIsToBeMissedIsNull() {
+    Codec codec =
+        new Codec(CompressionConfiguration.builder().onUndecodable(OnUndecodable.MISS).build());
+    byte[] stored = {0, 1, 2, 0, 3};
+    assertNull(codec.decode(stored));
+    assertNull(codec.decode(ByteBuffer.wrap(stored), null));
+    assertEquals(2, codec.statistics().total(Counter.DECODE_FAILURES));
+    assertSame(PAGE, codec.decode(PAGE));
   }
 
   @Test

@@ -1,14 +1,19 @@
 package dev.snugly.core;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.google.gson.JsonObject;
+import dev.snugly.testing.Vectors;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** What is a compressed format by its first bytes. */
+/** Recognition of compressed formats by their first bytes. */
 class MagicTest {
   @Test
   void everyFormatIsRecognizedByItsFirstBytes() {
@@ -21,6 +26,16 @@ class MagicTest {
   }
 
   @Test
+  void theTableIsThatOfTheSpecification() {
+    List<Magic> specified = new ArrayList<>();
+    for (JsonObject row : Vectors.objects(Vectors.data("magic.json"))) {
+      byte[] bytes = HexFormat.of().parseHex(row.get("hex").getAsString());
+      specified.add(new Magic(row.get("offset").getAsInt(), new String(bytes, ISO_8859_1)));
+    }
+    assertEquals(specified, Magic.TABLE);
+  }
+
+  @Test
   void textAndNumbersHaveNoMagic() {
     List<String> values =
         List.of(
@@ -30,7 +45,7 @@ class MagicTest {
     }
   }
 
-  /** In an array, and in a direct buffer that begins elsewhere. */
+  /** The bytes in an array, and in a direct buffer that begins elsewhere. */
   private static boolean matches(String value) {
     byte[] bytes = value.getBytes(ISO_8859_1);
     ByteBuffer buffer = ByteBuffer.allocateDirect(3 + bytes.length).position(3).put(bytes);

@@ -7,11 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.google.gson.JsonObject;
 import dev.snugly.core.Policy.Verdict;
 import dev.snugly.testing.Vectors;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -29,6 +31,39 @@ class PolicyTest {
     assertTrue(tries(new Policy(), noise(1, 1_000)) <= 5 + ROUNDS / 256, "random");
     assertTrue(tries(new Policy(), base64(1, 1_000)) <= 15 + ROUNDS / 64, "base64");
     assertTrue(tries(new Policy(), json(1, 300)) <= 13 + ROUNDS / 16, "JSON");
+  }
+
+  @Test
+  void transcriptsOfTheSpecificationComeOutAsWritten() {
+    JsonObject specified = Vectors.read("policy.json");
+    JsonObject values = specified.getAsJsonObject("values");
+    for (JsonObject transcript : Vectors.objects(specified.get("transcripts"))) {
+      boolean hasDictionary = transcript.get("dictionary").getAsBoolean();
+      Policy policy = new Policy();
+      for (JsonObject step : Vectors.objects(transcript.get("steps"))) {
+        byte[] value = Vectors.expand(values.get(step.get("value").getAsString()));
+        for (int time = 0; time < step.get("times").getAsInt(); time++) {
+          Verdict verdict = policy.consider(Bytes.of(value, value.length), hasDictionary);
+          String wanted = step.get("verdict").getAsString();
+          assertEquals(
+              wanted, verdict.name().toLowerCase(Locale.ROOT), () -> transcript + " " + step);
+          if (step.has("gained")) {
+            policy.report(step.get("gained").getAsBoolean());
+          }
+        }
+      }
+    }
+  }
+
+  @Test
+  void valuesLookAsTheSpecificationSays() {
+    JsonObject specified = Vectors.read("policy.json");
+    JsonObject spreads = specified.getAsJsonObject("spreads");
+    for (String name : spreads.keySet()) {
+      byte[] value = Vectors.expand(specified.getAsJsonObject("values").get(name));
+      Spread seen = Spread.of(Bytes.of(value, value.length), new byte[Spread.SEEN]);
+      assertEquals(spreads.get(name).getAsString(), seen.name().toLowerCase(Locale.ROOT), name);
+    }
   }
 
   @Test
@@ -159,7 +194,7 @@ class PolicyTest {
     codec.encode(noise(1, 21_000));
     byte[] value = repeated(1);
     for (int number = 0; number < 50; number++) {
-      // Where nobody looks, so that it looks random still and levels make a difference.
+      // In bytes that are not sampled, so that it looks random still and levels make a difference.
       System.arraycopy(json(number, 21), 0, value, 100 + 21 * number, 21);
     }
     for (int skipped = 0; skipped < 4; skipped++) {
@@ -238,7 +273,7 @@ class PolicyTest {
         statistics.total(Counter.SKIPPED_COMPRESSED) + statistics.total(Counter.SKIPPED_NO_GAIN));
   }
 
-  /** How many of {@link #ROUNDS} values are tried if none of them shrinks. */
+  /** Number of {@link #ROUNDS} values that are tried if none of them shrinks. */
   private static int tries(Policy policy, byte[] value) {
     int tries = 0;
     for (int round = 0; round < ROUNDS; round++) {
@@ -250,7 +285,9 @@ class PolicyTest {
     return tries;
   }
 
-  /** How many such values are skipped before one is to be tried, whose report is still due. */
+  /**
+   * Number of such values that are skipped before one is to be tried, whose report is still due.
+   */
   private static int skipsUntilTry(Policy policy, byte[] value) {
     int skips = 0;
     while (skips < ROUNDS && consider(policy, value).skipped != null) {

@@ -14,7 +14,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.Size;
 import org.junit.jupiter.api.Test;
 
-/** How values look. */
+/** Looks of values. */
 class SpreadTest {
   private static final int ROUNDS = 200;
 
@@ -60,7 +60,7 @@ class SpreadTest {
         Spread.of(Bytes.of(buffer.flip().position(7)), seen));
   }
 
-  /** How random values of so many symbols look. */
+  /** The looks of random values of so many symbols. */
   private List<Spread> looks(int symbols, int size) {
     return IntStream.range(0, ROUNDS)
         .mapToObj(

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledForJreRange;
 import org.junit.jupiter.api.condition.JRE;
 
-/** How many contexts of the native libraries there are, for however many threads. */
+/** Number of contexts of the native libraries, for however many threads. */
 class WorkspacesTest {
   private static final long PATIENCE = 60;
 

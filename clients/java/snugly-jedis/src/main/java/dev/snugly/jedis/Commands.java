@@ -4,8 +4,8 @@ import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Statistics;
 import dev.snugly.core.UndecodableException;
-import dev.snugly.core.catalogue.DictionaryServer;
 import dev.snugly.core.client.Compressor;
+import dev.snugly.core.client.Reply;
 import dev.snugly.core.commands.Request;
 import dev.snugly.core.commands.Restorer;
 import dev.snugly.core.commands.Row;
@@ -13,16 +13,20 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
-import redis.clients.jedis.Builder;
 import redis.clients.jedis.BuilderFactory;
 import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.CommandObject;
 import redis.clients.jedis.Protocol;
+import redis.clients.jedis.Response;
 import redis.clients.jedis.args.Rawable;
 import redis.clients.jedis.args.RawableFactory;
 import redis.clients.jedis.commands.ProtocolCommand;
+import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.executors.CommandExecutor;
+import redis.clients.jedis.providers.ConnectionProvider;
+import redis.clients.jedis.providers.PooledConnectionProvider;
 import redis.clients.jedis.util.KeyValue;
 
 /** The commands of one client, rewritten so that their values are compressed and restored. */
@@ -30,28 +34,48 @@ final class Commands implements AutoCloseable {
   private final boolean isEnabled;
   private final Compressor compressor;
 
-  /**
-   * What is to be done with the commands that the library knows: finding it by name takes longer.
-   */
+  /** Treatment of the commands that the library knows: finding it by name takes longer. */
   private final Map<Protocol.Command, Row> known = new EnumMap<>(Protocol.Command.class);
 
-  /** How the values of replies are restored; maps are lists of the library's own pairs. */
-  private final Restorer restorer =
-      new Restorer() {
-        @Override
-        public byte[] value(byte[] stored, byte[] key) {
-          return restored(stored, key);
-        }
+  /**
+   * Number of connections that the pool has made, where that can be seen; it tries again by itself.
+   */
+  private final LongSupplier connections;
 
-        @Override
-        public Map.Entry<Object, Object> entry(Object key, Object value) {
-          return new KeyValue<>(key, value);
-        }
-      };
+  private volatile long connectionsSeen;
 
-  Commands(CompressionConfiguration configuration, Supplier<? extends DictionaryServer> servers) {
+  /** Whether nothing was answered since a connection was lost. */
+  private volatile boolean isLost;
+
+  /** Restores the values of replies; maps are lists of the library's own pairs. */
+  private record Restoring(Reply reply) implements Restorer {
+    @Override
+    public byte[] value(byte[] stored, byte[] key) {
+      try {
+        return reply.value(stored, key);
+      } catch (UndecodableException error) {
+        throw new UndecodableReplyException(error);
+      }
+    }
+
+    @Override
+    public Map.Entry<Object, Object> entry(Object key, Object value) {
+      return new KeyValue<>(key, value);
+    }
+  }
+
+  /**
+   * @param plain the client's own executor
+   * @param provider where its connections come from
+   */
+  Commands(
+      CompressionConfiguration configuration, CommandExecutor plain, ConnectionProvider provider) {
     isEnabled = configuration.enabled();
-    compressor = new Compressor(configuration, servers);
+    compressor = new Compressor(configuration, ClientServer.of(plain, provider, configuration));
+    connections =
+        provider instanceof PooledConnectionProvider pooled
+            ? pooled.getPool()::getCreatedCount
+            : () -> 0;
     for (Protocol.Command command : Protocol.Command.values()) {
       known.put(command, compressor.row(command.getRaw()));
     }
@@ -66,7 +90,7 @@ final class Commands implements AutoCloseable {
   }
 
   /**
-   * What is sent for a command and what becomes of its reply, or null if it passes as it is.
+   * Returns the request for a command and the treatment of its reply, or null for none.
    *
    * @throws dev.snugly.core.CommandRefusedException if it must not be sent
    */
@@ -84,15 +108,43 @@ final class Commands implements AutoCloseable {
 
   /** The reply to a command with its values. */
   Object restored(Request request, Object reply) {
-    return request.restore(reply, restorer);
+    if (!(reply instanceof byte[])) {
+      gather(reply);
+    }
+    return restored(request, reply, reply());
   }
 
-  private byte[] restored(byte[] stored, byte[] key) {
+  /** The reply to a command with its values, which came together with others. */
+  Object restored(Request request, Object raw, Reply within) {
+    return request.restore(raw, new Restoring(within));
+  }
+
+  /** Begins to restore what came together. */
+  Reply reply() {
+    return compressor.reply();
+  }
+
+  /** Gets the dictionaries that replies need, all at once. */
+  void gather(Object replies) {
+    compressor.gather(replies);
+  }
+
+  /** Executes what asks the server, and sees whether that may be another one than before. */
+  <T> T watched(Supplier<T> execution) {
+    T result;
     try {
-      return compressor.codec().decode(stored, key);
-    } catch (UndecodableException error) {
-      throw new UndecodableReplyException(error);
+      result = execution.get();
+    } catch (JedisConnectionException error) {
+      isLost = true;
+      throw error;
     }
+    long made = connections.getAsLong();
+    if (isLost || made != connectionsSeen) {
+      isLost = false;
+      connectionsSeen = made;
+      compressor.connected();
+    }
+    return result;
   }
 
   /**
@@ -102,40 +154,39 @@ final class Commands implements AutoCloseable {
   <T> T execute(CommandObject<T> command, CommandExecutor plain) {
     Request request = request(command);
     if (request == null) {
-      return plain.executeCommand(command);
+      return watched(() -> plain.executeCommand(command));
     }
     CommandArguments sent = sent(command, request);
     if (!request.isRestored()) {
-      return plain.executeCommand(new CommandObject<>(sent, command.getBuilder()));
+      return watched(() -> plain.executeCommand(new CommandObject<>(sent, command.getBuilder())));
     }
-    Object reply = plain.executeCommand(new CommandObject<>(sent, BuilderFactory.RAW_OBJECT));
+    Object reply =
+        watched(() -> plain.executeCommand(new CommandObject<>(sent, BuilderFactory.RAW_OBJECT)));
     return command.getBuilder().build(restored(request, reply));
   }
 
-  /** The command for a pipeline or a transaction, whose reply is restored when it is asked for. */
-  <T> CommandObject<T> deferred(CommandObject<T> command) {
+  /**
+   * Gives a command to a pipeline or a transaction. Its reply is restored when it is asked for.
+   *
+   * @param batch what it is sent with
+   * @param append gives what is sent to the library's own
+   */
+  <T> Response<T> append(CommandObject<T> command, Batch batch, Appending append) {
     Request request = request(command);
     if (request == null) {
-      return command;
+      return batch.plain(append.to(command));
     }
     CommandArguments sent = sent(command, request);
-    Builder<T> builder = command.getBuilder();
     if (!request.isRestored()) {
-      return new CommandObject<>(sent, builder);
+      return batch.plain(append.to(new CommandObject<>(sent, command.getBuilder())));
     }
-    Builder<T> restoring =
-        new Builder<>() {
-          @Override
-          public T build(Object reply) {
-            return builder.build(restored(request, reply));
-          }
+    Response<Object> raw = append.to(new CommandObject<>(sent, BuilderFactory.RAW_OBJECT));
+    return batch.restored(request, raw, command.getBuilder());
+  }
 
-          @Override
-          public String toString() {
-            return builder.toString();
-          }
-        };
-    return new CommandObject<>(sent, restoring);
+  /** Gives a command to a pipeline or a transaction of the library's own. */
+  interface Appending {
+    <T> Response<T> to(CommandObject<T> command);
   }
 
   private static CommandArguments sent(CommandObject<?> command, Request request) {
@@ -159,7 +210,7 @@ final class Commands implements AutoCloseable {
     return rawables;
   }
 
-  /** Ends the thread that looks after dictionaries, if there is one. */
+  /** Ends the thread that maintains dictionaries, if there is one. */
   @Override
   public void close() {
     compressor.close();

@@ -1,36 +1,45 @@
 package dev.snugly.jedis;
 
-import java.util.ArrayList;
 import java.util.List;
 import redis.clients.jedis.AbstractPipeline;
 import redis.clients.jedis.CommandObject;
 import redis.clients.jedis.CommandObjects;
 import redis.clients.jedis.Response;
-import redis.clients.jedis.exceptions.JedisDataException;
 
 /** A pipeline whose values are compressed. They are restored when their responses are asked for. */
 public final class CompressingPipeline extends AbstractPipeline {
   private final Commands commands;
   private final AbstractPipeline plain;
-  private final List<Response<?>> responses = new ArrayList<>();
+  private Batch batch;
 
   CompressingPipeline(Commands commands, AbstractPipeline plain, CommandObjects commandObjects) {
     super(commandObjects);
     this.commands = commands;
     this.plain = plain;
+    batch = new Batch(commands);
   }
 
   @Override
   protected <T> Response<T> appendCommand(CommandObject<T> command) {
-    Response<T> response = plain.executeCommand(commands.deferred(command));
-    responses.add(response);
-    return response;
+    return commands.append(command, batch, plain::executeCommand);
   }
 
+  /** Sends what was given, and gets the dictionaries that the replies need, all at once. */
   @Override
   public void sync() {
-    plain.sync();
-    responses.clear();
+    synced();
+  }
+
+  private Batch synced() {
+    Batch done = batch;
+    batch = new Batch(commands);
+    commands.watched(
+        () -> {
+          plain.sync();
+          return null;
+        });
+    done.gather();
+    return done;
   }
 
   /**
@@ -39,21 +48,15 @@ public final class CompressingPipeline extends AbstractPipeline {
    * @return the results of all commands since the last time, each an error if that is what it is
    */
   public List<Object> syncAndReturnAll() {
-    plain.sync();
-    List<Object> results = new ArrayList<>(responses.size());
-    for (Response<?> response : responses) {
-      try {
-        results.add(response.get());
-      } catch (JedisDataException error) {
-        results.add(error);
-      }
-    }
-    responses.clear();
-    return results;
+    return synced().results();
   }
 
   @Override
   public void close() {
-    plain.close();
+    try {
+      sync();
+    } finally {
+      plain.close();
+    }
   }
 }

@@ -16,7 +16,9 @@ final class CompressingTransaction extends AbstractTransaction {
   private final Commands commands;
   private final AbstractTransaction plain;
 
-  /** What was refused since MULTI, or null. */
+  private Batch batch;
+
+  /** Refusal since MULTI, or null. */
   private CommandRefusedException refused;
 
   CompressingTransaction(
@@ -24,12 +26,13 @@ final class CompressingTransaction extends AbstractTransaction {
     super(commandObjects);
     this.commands = commands;
     this.plain = plain;
+    batch = new Batch(commands);
   }
 
   @Override
   protected <T> Response<T> appendCommand(CommandObject<T> command) {
     try {
-      return plain.executeCommand(commands.deferred(command));
+      return commands.append(command, batch, plain::executeCommand);
     } catch (CommandRefusedException error) {
       refused = error;
       throw error;
@@ -39,6 +42,7 @@ final class CompressingTransaction extends AbstractTransaction {
   @Override
   public void multi() {
     refused = null;
+    batch = new Batch(commands);
     plain.multi();
   }
 
@@ -67,7 +71,13 @@ final class CompressingTransaction extends AbstractTransaction {
   public List<Object> exec() {
     CommandRefusedException why = refused;
     if (why == null) {
-      return plain.exec();
+      Batch done = batch;
+      batch = new Batch(commands);
+      if (plain.exec() == null) {
+        return null;
+      }
+      done.gather();
+      return done.results();
     }
     discard();
     throw new JedisDataException(
@@ -77,6 +87,7 @@ final class CompressingTransaction extends AbstractTransaction {
   @Override
   public String discard() {
     refused = null;
+    batch = new Batch(commands);
     return plain.discard();
   }
 

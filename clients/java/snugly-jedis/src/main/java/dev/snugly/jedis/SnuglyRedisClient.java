@@ -110,8 +110,7 @@ public final class SnuglyRedisClient extends UnifiedJedis {
 
     @Override
     protected SnuglyRedisClient createClient() {
-      Commands commands =
-          new Commands(configuration, () -> ClientServer.of(commandExecutor, connectionProvider));
+      Commands commands = new Commands(configuration, commandExecutor, connectionProvider);
       return new SnuglyRedisClient(
           commands,
           new CompressingExecutor(commands, commandExecutor),

@@ -67,6 +67,8 @@ public final class SnuglyRedisClusterClient extends UnifiedJedis {
    * Returns Jedis's own builder, for a client that compresses.
    *
    * @param configuration how to compress
+   * @throws dev.snugly.core.ConfigurationException for a {@code dictionaryDatabase}: a cluster has
+   *     one database
    */
   public static ClusterClientBuilder<SnuglyRedisClusterClient> builder(
       CompressionConfiguration configuration) {
@@ -112,8 +114,8 @@ public final class SnuglyRedisClusterClient extends UnifiedJedis {
     return new CompressingTransaction(commands, plain.transaction(doMulti), commandObjects);
   }
 
-  // What follows may have keys in several slots, which Jedis's own client splits up, and whose keys
-  // it makes as this one.
+  // The methods below may have keys in several slots, which Jedis's own client splits up, and whose
+  // keys it makes as this one.
 
   @Override
   public void setKeyArgumentPreProcessor(CommandKeyArgumentPreProcessor preProcessor) {
@@ -225,7 +227,7 @@ public final class SnuglyRedisClusterClient extends UnifiedJedis {
     return plain.unlink(keys);
   }
 
-  // What only clients of clusters have.
+  // Methods of clients of clusters only.
 
   /**
    * Reads from a replica, which needs {@code readOnlyForRedisClusterReplicas} of the settings of
@@ -303,6 +305,7 @@ public final class SnuglyRedisClusterClient extends UnifiedJedis {
     private Set<HostAndPort> nodes = Collections.emptySet();
 
     Builder(CompressionConfiguration configuration) {
+      ClientServer.checkForCluster(configuration);
       this.configuration = configuration;
     }
 
@@ -314,8 +317,7 @@ public final class SnuglyRedisClusterClient extends UnifiedJedis {
 
     @Override
     protected SnuglyRedisClusterClient createClient() {
-      Commands commands =
-          new Commands(configuration, () -> ClientServer.of(commandExecutor, connectionProvider));
+      Commands commands = new Commands(configuration, commandExecutor, connectionProvider);
       RedisClusterClient plain =
           RedisClusterClient.builder()
               .nodes(nodes)

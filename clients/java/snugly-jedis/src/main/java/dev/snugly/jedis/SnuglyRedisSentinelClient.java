@@ -86,8 +86,7 @@ public final class SnuglyRedisSentinelClient extends UnifiedJedis {
 
     @Override
     protected SnuglyRedisSentinelClient createClient() {
-      Commands commands =
-          new Commands(configuration, () -> ClientServer.of(commandExecutor, connectionProvider));
+      Commands commands = new Commands(configuration, commandExecutor, connectionProvider);
       return new SnuglyRedisSentinelClient(
           commands,
           new CompressingExecutor(commands, commandExecutor),

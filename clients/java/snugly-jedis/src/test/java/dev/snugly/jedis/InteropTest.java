@@ -29,7 +29,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class InteropTest {
   private static final String PAGE = "<p>h\u00e9llo</p>".repeat(100);
 
-  /** In milliseconds. GLIDE gives a request 250, which a busy machine can miss. */
+  /** Milliseconds for a request. GLIDE gives it 250, which a busy machine can miss. */
   private static final int PATIENCE = 60_000;
 
   private static final String READ_AND_WRITE =

@@ -13,7 +13,6 @@ import dev.snugly.core.CommandRefusedException;
 import dev.snugly.core.CompressionBackend;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Counter;
-import dev.snugly.core.Dictionary;
 import dev.snugly.core.Encoding;
 import dev.snugly.core.Envelope;
 import dev.snugly.core.OnUndecodable;
@@ -22,9 +21,6 @@ import dev.snugly.core.ValueType;
 import dev.snugly.testing.Connection;
 import dev.snugly.testing.GzipFile;
 import dev.snugly.testing.Server;
-import dev.snugly.testing.Vectors;
-import dev.snugly.testing.Waiting;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
@@ -41,11 +37,11 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import redis.clients.jedis.AbstractTransaction;
 import redis.clients.jedis.CommandArguments;
-import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.Protocol.Command;
 import redis.clients.jedis.RedisProtocol;
@@ -324,6 +320,61 @@ class SnuglyRedisClientTest {
     assertArrayEquals(BROKEN, raw.get("broken".getBytes(UTF_8)));
   }
 
+  @ParameterizedTest
+  @EnumSource(RedisProtocol.class)
+  void whatCannotBeRestoredCanBeMissed(RedisProtocol protocol) {
+    plain.command("MSET", "broken", BROKEN, "good", "one");
+    plain.command("HSET", "hash", "broken", BROKEN, "good", "one");
+    plain.command("RPUSH", "list", "one", BROKEN);
+    SnuglyRedisClient cache =
+        client(
+            CompressionConfiguration.builder()
+                .onUndecodable(OnUndecodable.MISS)
+                .valueTypes(EnumSet.allOf(ValueType.class))
+                .build(),
+            protocol);
+    assertNull(cache.get("broken"));
+    assertNull(cache.hget("hash", "broken"));
+    assertEquals(Arrays.asList("one", null), cache.mget("good", "broken"));
+    assertEquals(Arrays.asList("one", null), cache.hmget("hash", "good", "broken"));
+    assertEquals(Arrays.asList("one", null), cache.lrange("list", 0, -1));
+    assertEquals("one", cache.hgetAll("hash").get("good"));
+    assertNull(cache.hgetAll("hash").get("broken"));
+    try (AbstractTransaction transaction = cache.multi()) {
+      Response<String> broken = transaction.get("broken");
+      transaction.get("good");
+      assertEquals(Arrays.asList(null, "one"), transaction.exec());
+      assertNull(broken.get());
+    }
+  }
+
+  @Test
+  void whatOneReplyIsRestoredToIsBounded() {
+    String page = "a".repeat(10_000);
+    SnuglyRedisClient cache =
+        client(CompressionConfiguration.builder().maxReplyBytes(25_000).build());
+    cache.mset("1", page, "2", page, "3", page);
+    assertEquals(List.of(page, page), cache.mget("1", "2"));
+    isTooLarge(() -> cache.mget("1", "2", "3"));
+    try (CompressingPipeline pipeline = cache.pipelined()) {
+      pipeline.get("1");
+      Response<String> second = pipeline.get("2");
+      Response<String> third = pipeline.get("3");
+      pipeline.syncAndReturnAll();
+      assertEquals(page, second.get());
+      isTooLarge(third::get);
+      Response<String> next = pipeline.get("3");
+      pipeline.sync();
+      assertEquals(page, next.get(), "what is asked for later is another one");
+    }
+  }
+
+  private static void isTooLarge(Executable read) {
+    UndecodableException error = assertThrows(UndecodableReplyException.class, read).undecodable();
+    assertEquals(UndecodableException.Kind.TOO_LARGE, error.kind());
+    assertTrue(error.getMessage().contains("maxReplyBytes"), error.getMessage());
+  }
+
   @Test
   void readersThatComeFirstCompressNothingAndReadEverything() {
     client(CompressionConfiguration.defaults()).set("a", PAGE);
@@ -387,51 +438,6 @@ class SnuglyRedisClientTest {
   }
 
   @Test
-  void aPipelineWithTheOnlyConnectionGetsADictionaryBesideIt() {
-    Dictionary dictionary = profiles();
-    byte[] user =
-        "{\"name\": \"name-7\", \"email\": \"email-8\", \"city\": \"city-9\", \"plan\": \"plan-3\"}"
-            .getBytes(UTF_8);
-    Codec codec = new Codec(CompressionConfiguration.builder().dictionary(dictionary).build());
-    plain.command("SET", "user:1", codec.encode(user));
-    plain.command("SET", "{snugly}:dict:" + dictionary.id(), dictionary.bytes());
-    ConnectionPoolConfig pool = new ConnectionPoolConfig();
-    pool.setMaxTotal(1);
-    SnuglyRedisClient reader =
-        SnuglyRedisClient.builder(CompressionConfiguration.defaults())
-            .hostAndPort("127.0.0.1", server.port())
-            .poolConfig(pool)
-            .build();
-    clients.add(reader);
-    try (CompressingPipeline pipeline = reader.pipelined()) {
-      Response<byte[]> found = pipeline.get("user:1".getBytes(UTF_8));
-      pipeline.sync();
-      assertArrayEquals(user, found.get());
-    }
-    assertEquals(1, reader.statistics().total(Counter.DICTIONARIES_FETCHED));
-  }
-
-  @Test
-  void aGivenDictionaryIsUsedOnceItIsBesideTheData() {
-    Dictionary dictionary = profiles();
-    SnuglyRedisClient writer =
-        client(
-            CompressionConfiguration.builder()
-                .dictionary(dictionary)
-                .dictionaryRefresh(Duration.ofMillis(600))
-                .build());
-    String user =
-        "{\"name\": \"name-7\", \"email\": \"email-8\", \"city\": \"city-9\", \"plan\": \"plan-3\"}";
-    Waiting.until(
-        "it is used",
-        () -> {
-          writer.set("user:1", user);
-          return backendOf(plain.bytes("GET", "user:1")) == 0x81;
-        });
-    assertEquals(user, client(CompressionConfiguration.defaults()).get("user:1"));
-  }
-
-  @Test
   void itWorksWithSnuglysServer() {
     try (Server snugly = Server.snugly();
         SnuglyRedisClient cache =
@@ -459,13 +465,5 @@ class SnuglyRedisClientTest {
 
   private static boolean isEnvelope(byte[] stored) {
     return Envelope.inspect(stored).isPresent();
-  }
-
-  private static int backendOf(byte[] stored) {
-    return Envelope.inspect(stored).map(Envelope::backend).orElse(0);
-  }
-
-  private static Dictionary profiles() {
-    return Dictionary.of(Vectors.dictionary("profiles"));
   }
 }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.snugly.core.Codec;
 import dev.snugly.core.CommandRefusedException;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Dictionary;
@@ -32,9 +33,11 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.CommandObjects;
 import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.Protocol;
 import redis.clients.jedis.RedisClusterClient;
 import redis.clients.jedis.RedisProtocol;
 import redis.clients.jedis.Response;
+import redis.clients.jedis.util.JedisClusterCRC16;
 import redis.clients.jedis.util.PrefixedKeyArgumentPreProcessor;
 
 /** A client of a cluster of three nodes. */
@@ -233,6 +236,32 @@ class SnuglyRedisClusterClientTest {
         List.of(USER, USER, USER, USER), cache.mget("user:1", "user:2", "user:3", "user:4"));
   }
 
+  @Test
+  void dictionariesAreFoundWhoseKeysAreOnSeveralNodes() {
+    String prefix = prefixOfSeveralNodes();
+    plain.set(bytes(prefix + ":dict:" + PROFILES.id()), PROFILES.bytes());
+    CompressionConfiguration written =
+        CompressionConfiguration.builder().dictionary(PROFILES).build();
+    plain.set(bytes("user:1"), new Codec(written).encode(bytes(USER)));
+    try (SnuglyRedisClusterClient reader =
+        client(CompressionConfiguration.builder().dictionaryPrefix(prefix).build())) {
+      assertEquals(USER, reader.get("user:1"));
+    }
+  }
+
+  /** A prefix without a hash tag, so that the catalogue is on another node than the dictionary. */
+  private static String prefixOfSeveralNodes() {
+    String prefix = "untagged";
+    while (nodeOf(prefix + ":dict:" + PROFILES.id()) == nodeOf(prefix + ":dicts")) {
+      prefix += "-";
+    }
+    return prefix;
+  }
+
+  private static int nodeOf(String key) {
+    return JedisClusterCRC16.getSlot(key) * cluster.nodes().size() / Protocol.CLUSTER_HASHSLOTS;
+  }
+
   private static SnuglyRedisClusterClient client(CompressionConfiguration configuration) {
     return SnuglyRedisClusterClient.create(nodes(), configuration);
   }
@@ -245,7 +274,7 @@ class SnuglyRedisClusterClientTest {
     return backendOf(key) != 0;
   }
 
-  /** What the value of a key is encoded with, or 0. */
+  /** Backend of the value of a key, or 0. */
   private int backendOf(String key) {
     return Envelope.inspect(plain.get(bytes(key))).map(Envelope::backend).orElse(0);
   }

@@ -7,17 +7,22 @@ import dev.snugly.core.Statistics;
 import dev.snugly.core.client.Compressor;
 import dev.snugly.core.commands.Request;
 import dev.snugly.core.commands.Row;
+import io.lettuce.core.RedisChannelHandler;
+import io.lettuce.core.RedisConnectionStateAdapter;
+import io.lettuce.core.RedisConnectionStateListener;
 import io.lettuce.core.codec.RedisCodec;
 import io.lettuce.core.protocol.CommandType;
 import io.lettuce.core.protocol.ProtocolKeyword;
 import io.lettuce.core.protocol.RedisCommand;
 import io.netty.buffer.ByteBuf;
+import java.net.SocketAddress;
 import java.nio.ByteBuffer;
 import java.util.EnumMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
@@ -40,7 +45,7 @@ final class Commands {
   private final Threads threads;
   private final boolean readGzip;
 
-  /** What is to be done with the commands that Lettuce knows: finding it by name takes longer. */
+  /** Rows of the commands that Lettuce knows: finding them by name takes longer. */
   private final Map<CommandType, Row> known = new EnumMap<>(CommandType.class);
 
   /**
@@ -51,7 +56,7 @@ final class Commands {
     dictionaries = new DictionaryConnection(connect);
     compressor =
         new Compressor(settings.configuration(), () -> new LettuceDictionaryServer(dictionaries));
-    threads = new Threads(settings, compressor::fetch);
+    threads = new Threads(settings, compressor::look);
     readGzip = settings.configuration().readGzip();
     for (CommandType type : CommandType.values()) {
       known.put(type, compressor.row(type.getBytes()));
@@ -66,12 +71,28 @@ final class Commands {
     return compressor.statistics();
   }
 
+  /** Sees that a connection was made, perhaps to a server that has lost dictionaries. */
+  RedisConnectionStateListener connections() {
+    return new RedisConnectionStateAdapter() {
+      @Override
+      public void onRedisConnected(
+          RedisChannelHandler<?, ?> connection, SocketAddress socketAddress) {
+        compressor.connected();
+      }
+    };
+  }
+
+  /** The database that dictionaries are in; empty for the client's own. */
+  OptionalInt database() {
+    return settings.configuration().dictionaryDatabase();
+  }
+
   boolean isEnabled() {
     return settings.configuration().enabled();
   }
 
   /**
-   * What is to be sent for a command: the command itself if nothing in it is encoded or restored.
+   * Returns the command to send: the given one if nothing in it is encoded or restored.
    *
    * @param ofConnection the codec of its connection
    * @param isQueued whether the reply comes with that of EXEC
@@ -80,7 +101,7 @@ final class Commands {
   <K, V, T> RedisCommand<K, V, T> prepared(
       RedisCommand<K, V, T> command, RedisCodec<K, V> ofConnection, boolean isQueued) {
     if (isExec(command)) {
-      // What it replies is restored by the commands that were queued.
+      // Its reply is restored by the commands that were queued.
       return recorded(command, null, ofConnection, UnaryOperator.identity(), false);
     }
     Row row = row(command.getType());
@@ -95,7 +116,7 @@ final class Commands {
             command,
             encoded,
             ofConnection,
-            reply -> request.restore(reply, codec()::decode),
+            reply -> request.restore(reply, compressor.reply()::value),
             isQueued)
         : new CompressedCommand<>(command, encoded, null);
   }
@@ -129,7 +150,7 @@ final class Commands {
     return !isMarked && !(readGzip && Gzip.begins(stored));
   }
 
-  /** How much there is to do for a reply before the application gets it. */
+  /** Work to be done for a reply before the application gets it. */
   final class Work {
     private long bytes;
 
@@ -151,7 +172,7 @@ final class Commands {
       }
     }
 
-    /** Who is to do it, or empty for the event loop itself. */
+    /** Executor that is to do it, or empty for the event loop itself. */
     Optional<Executor> elsewhere() {
       if (!missing.isEmpty()) {
         return Optional.of(threads.fetching(missing));
@@ -162,8 +183,8 @@ final class Commands {
 
   /** Ends when nothing of it uses connections any more, unless that takes seconds. */
   CompletableFuture<Void> closeAsync() {
-    CompletableFuture<Void> ended = dictionaries.closeAsync();
-    compressor.close();
-    return ended.thenRun(threads::close);
+    // It may ask a last time, and that takes up to a second.
+    return CompletableFuture.runAsync(compressor::close)
+        .thenCompose(closed -> dictionaries.closeAsync());
   }
 }

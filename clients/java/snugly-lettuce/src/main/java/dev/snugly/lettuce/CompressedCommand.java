@@ -12,7 +12,7 @@ import java.util.concurrent.Executor;
  * it. What is sent is made once, so that it is the same bytes after a redirection or a reconnect.
  */
 final class CompressedCommand<K, V, T> extends CommandWrapper<K, V, T> {
-  /** What is sent, or null for what the command says. */
+  /** Arguments to be sent, or null for those of the command. */
   private final ByteBuf encoded;
 
   /** Takes the reply, or null if it has no values. */

@@ -4,7 +4,7 @@ import io.lettuce.core.RedisCommandInterruptedException;
 import io.lettuce.core.RedisConnectionException;
 import io.lettuce.core.RedisException;
 import io.lettuce.core.api.StatefulConnection;
-import io.lettuce.core.cluster.api.sync.RedisClusterCommands;
+import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
 import io.lettuce.core.codec.ByteArrayCodec;
 import io.lettuce.core.codec.RedisCodec;
 import java.lang.System.Logger.Level;
@@ -26,7 +26,7 @@ final class DictionaryConnection {
   /** The codec of connections that do not compress. */
   static final RedisCodec<byte[], byte[]> PLAIN = new ByteArrayCodec();
 
-  /** How long a shutdown waits for a question that is on its way. */
+  /** Longest wait of a shutdown for a question that is on its way. */
   private static final long PATIENCE_SECONDS = 2;
 
   /**
@@ -37,7 +37,12 @@ final class DictionaryConnection {
    */
   record Opened(
       StatefulConnection<byte[], byte[]> connection,
-      RedisClusterCommands<byte[], byte[]> commands) {}
+      RedisClusterAsyncCommands<byte[], byte[]> commands) {
+    /** Longest wait for a reply, in nanoseconds; 0 for any time. */
+    long timeoutNanos() {
+      return connection.getTimeout().toNanos();
+    }
+  }
 
   private final Supplier<Opened> connect;
 
@@ -48,7 +53,7 @@ final class DictionaryConnection {
 
   private final CompletableFuture<Void> ended = new CompletableFuture<>();
 
-  /** What opens the connection or has opened it; null before the first, and after a failure. */
+  /** The connection, once it is open; null before the first, and after a failure. */
   private final AtomicReference<CompletableFuture<Opened>> opening = new AtomicReference<>();
 
   private final AtomicBoolean isWarned = new AtomicBoolean();
@@ -62,25 +67,25 @@ final class DictionaryConnection {
    *
    * @throws RedisException for what fails, and after {@link #closeAsync()}
    */
-  <T> T ask(Function<RedisClusterCommands<byte[], byte[]>, T> question) {
+  <T> T ask(Function<Opened, T> question) {
     asking.incrementAndGet();
     try {
       if (isClosed.get()) {
         throw new RedisException("the client is shut down");
       }
-      return question.apply(commands());
+      return question.apply(opened());
     } finally {
       if (asking.decrementAndGet() == 0) {
-        // Whoever waits for the end interrupts this thread.
+        // A thread that waits for the end interrupts this thread.
         ended.completeAsync(() -> null);
       }
     }
   }
 
-  private RedisClusterCommands<byte[], byte[]> commands() {
+  private Opened opened() {
     CompletableFuture<Opened> own = new CompletableFuture<>();
     CompletableFuture<Opened> other = opening.compareAndExchange(null, own);
-    return (other == null ? openForAll(own) : awaited(other)).commands();
+    return other == null ? openForAll(own) : awaited(other);
   }
 
   private Opened openForAll(CompletableFuture<Opened> told) {

@@ -14,7 +14,7 @@ import java.util.Set;
 import java.util.function.BooleanSupplier;
 
 /**
- * What one connection does before it dispatches a command. A transaction in which a command was
+ * Work of one connection before it dispatches a command. A transaction in which a command was
  * refused is discarded at EXEC, as a server does it: half of it must not run.
  */
 final class Dispatcher<K, V> {
@@ -31,7 +31,7 @@ final class Dispatcher<K, V> {
   private final RedisCodec<K, V> codec;
   private final BooleanSupplier isMulti;
 
-  /** What was refused since MULTI, or null. */
+  /** Refusal since MULTI, or null. */
   private volatile RuntimeException refused;
 
   Dispatcher(Commands commands, RedisCodec<K, V> codec, BooleanSupplier isMulti) {
@@ -82,7 +82,7 @@ final class Dispatcher<K, V> {
     }
   }
 
-  /** What is sent in place of EXEC, which fails when that has come back. */
+  /** Command in place of EXEC, which fails when that has come back. */
   private RedisCommand<K, V, String> discardFor(RedisCommand<K, V, ?> exec) {
     RedisCommandExecutionException aborted =
         new RedisCommandExecutionException(

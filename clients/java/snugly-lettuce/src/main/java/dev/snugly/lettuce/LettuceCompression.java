@@ -6,7 +6,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Executor;
 
-/** How a Lettuce client compresses, and where it decompresses. It is immutable. */
+/** Settings of how a Lettuce client compresses, and where it decompresses. They are immutable. */
 public final class LettuceCompression {
   /** The default of {@code eventLoopBytes}: decoding that takes as long as handing it over. */
   public static final int DEFAULT_EVENT_LOOP_BYTES = 16 << 10;

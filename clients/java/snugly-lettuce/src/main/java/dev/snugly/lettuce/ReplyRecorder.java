@@ -16,7 +16,7 @@ import java.util.function.UnaryOperator;
  * on another thread, and then tells it to the command's own output as if it came over the wire.
  */
 final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
-  /** What is told to an output, other than strings. */
+  /** Events that an output is told, other than strings. */
   private interface Event {
     void tell(CommandOutput<?, ?, ?> output);
   }
@@ -26,10 +26,10 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
     private static final long serialVersionUID = 1L;
     private final transient Event opening;
 
-    /** What it is an item of, or null. */
+    /** The array that it is an item of, or null. */
     private final transient Aggregate outer;
 
-    /** How many are open while this is, itself included. */
+    /** Number of those that are open while this is, itself included. */
     private final int depth;
 
     Aggregate(Event opening, Aggregate outer) {
@@ -44,10 +44,10 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
   private final UnaryOperator<Object> restoring;
   private final boolean isQueued;
 
-  /** What the next item belongs to, or null. */
+  /** The array that the next item belongs to, or null. */
   private Aggregate open;
 
-  /** What there is to do, or null while the reply has no strings to look at. */
+  /** Work to be done, or null while the reply has no strings to look at. */
   private Commands.Work work;
 
   /** The reply: {@code byte[]}, {@link Event}, {@link Aggregate} or null. */
@@ -80,7 +80,7 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
     return command.getOutput();
   }
 
-  /** Who is to {@link #deliver()}, or empty for the event loop. */
+  /** Executor that is to {@link #deliver()}, or empty for the event loop. */
   Optional<Executor> elsewhere() {
     return hasReply && work != null ? work.elsewhere() : Optional.empty();
   }
@@ -155,7 +155,7 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
     }
   }
 
-  /** Whoever tells the reply to EXEC asks for this one's result next, so it cannot be later. */
+  /** The teller of EXEC's reply asks for this one's result next, so it cannot be later. */
   private void deliverQueued() {
     try {
       deliver();

@@ -61,7 +61,8 @@ public final class SnuglyCodec<K, V> implements RedisCodec<K, V>, ToByteBufEncod
    */
   @Override
   public V decodeValue(ByteBuffer bytes) {
-    return inner.decodeValue(codec.decode(bytes, null));
+    ByteBuffer value = codec.decode(bytes, null);
+    return value == null ? null : inner.decodeValue(value);
   }
 
   @Override

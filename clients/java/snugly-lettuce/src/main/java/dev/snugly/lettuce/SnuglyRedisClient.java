@@ -39,7 +39,7 @@ import java.util.concurrent.TimeUnit;
  * Connections for publish and subscribe pass everything as it is.
  */
 public class SnuglyRedisClient extends RedisClient {
-  /** For Lettuce's own ways to make a client, which would make one that does not compress. */
+  /** Takes the place of Lettuce's factories, which would make a client that does not compress. */
   static final LettuceCompression DEFAULTS =
       LettuceCompression.of(CompressionConfiguration.defaults());
 
@@ -56,6 +56,7 @@ public class SnuglyRedisClient extends RedisClient {
       ClientResources resources, RedisURI uri, LettuceCompression compression) {
     super(resources, uri);
     commands = new Commands(compression, SnuglyRedisClient.this::plain);
+    addListener(commands.connections());
   }
 
   /**
@@ -167,7 +168,13 @@ public class SnuglyRedisClient extends RedisClient {
 
   private DictionaryConnection.Opened plain() {
     StatefulRedisConnection<byte[], byte[]> connection = connect(DictionaryConnection.PLAIN);
-    return new DictionaryConnection.Opened(connection, connection.sync());
+    try {
+      commands.database().ifPresent(connection.sync()::select);
+    } catch (RuntimeException error) {
+      connection.close(); // Nothing is to be asked of another database.
+      throw error;
+    }
+    return new DictionaryConnection.Opened(connection, connection.async());
   }
 
   @Override

@@ -2,6 +2,7 @@ package dev.snugly.lettuce;
 
 import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.ConfigurationException;
 import dev.snugly.core.Statistics;
 import io.lettuce.core.RedisChannelWriter;
 import io.lettuce.core.RedisURI;
@@ -18,6 +19,8 @@ import io.lettuce.core.resource.ClientResources;
 import java.net.URI;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
+import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
@@ -39,7 +42,18 @@ public class SnuglyRedisClusterClient extends RedisClusterClient {
   protected SnuglyRedisClusterClient(
       ClientResources resources, Iterable<RedisURI> uris, LettuceCompression compression) {
     super(resources, uris);
-    commands = new Commands(compression, SnuglyRedisClusterClient.this::plain);
+    commands = new Commands(ofOneDatabase(compression), SnuglyRedisClusterClient.this::plain);
+    addListener(commands.connections());
+  }
+
+  private static LettuceCompression ofOneDatabase(LettuceCompression compression) {
+    OptionalInt database =
+        Objects.requireNonNull(compression, "compression").configuration().dictionaryDatabase();
+    if (database.isPresent()) {
+      throw new ConfigurationException(
+          "dictionaryDatabase is " + database.getAsInt() + ": leave it out for a cluster");
+    }
+    return compression;
   }
 
   /**
@@ -163,7 +177,7 @@ public class SnuglyRedisClusterClient extends RedisClusterClient {
 
   private DictionaryConnection.Opened plain() {
     StatefulRedisClusterConnection<byte[], byte[]> connection = connect(DictionaryConnection.PLAIN);
-    return new DictionaryConnection.Opened(connection, connection.sync());
+    return new DictionaryConnection.Opened(connection, connection.async());
   }
 
   private boolean compresses(RedisCodec<?, ?> codec) {

@@ -1,43 +1,37 @@
 package dev.snugly.lettuce;
 
-import java.util.Map;
+import java.util.Collection;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.function.LongConsumer;
+import java.util.function.Function;
 
 /**
  * The threads of one client that do what the event loop must not. They end when there is nothing to
  * do.
  *
- * <p>A dictionary is waited for by one thread, for all replies that need it; they wait without a
- * thread, and are decoded as others are.
+ * <p>Replies that need dictionaries wait without a thread, and are decoded as others are.
  */
-final class Threads implements AutoCloseable {
-  /** The most dictionaries that are waited for at the same time: as many as a client holds. */
-  private static final int MOST_FETCHING = 128;
-
+final class Threads {
   private static final long IDLE_SECONDS = 10;
 
   private final Executor decoding;
-  private final ExecutorService fetching = pool("snugly-fetching", MOST_FETCHING);
 
-  /** By its ID, the end of waiting for each dictionary that is waited for. */
-  private final Map<Long, CompletableFuture<Void>> fetches = new ConcurrentHashMap<>();
+  /** Substitute for what an application's executor does not take. */
+  private final ExecutorService substitute = pool("snugly-decoding", 1);
 
-  private final LongConsumer fetch;
+  private final Function<Collection<Long>, CompletableFuture<Void>> look;
 
   /**
-   * @param fetch gets the dictionary of an ID and waits for it
+   * @param look gets the dictionaries of some IDs
    */
-  Threads(LettuceCompression settings, LongConsumer fetch) {
-    this.fetch = fetch;
+  Threads(LettuceCompression settings, Function<Collection<Long>, CompletableFuture<Void>> look) {
+    this.look = look;
     decoding =
         settings
             .decodeExecutor()
@@ -56,9 +50,7 @@ final class Threads implements AutoCloseable {
               Thread thread = new Thread(task, name);
               thread.setDaemon(true);
               return thread;
-            },
-            // Of a client that is shut down: nothing is waited for any more.
-            (task, closed) -> task.run());
+            });
     pool.allowCoreThreadTimeOut(true);
     return pool;
   }
@@ -75,31 +67,9 @@ final class Threads implements AutoCloseable {
    */
   Executor fetching(Set<Long> missing) {
     return delivery -> {
-      CompletableFuture<?>[] ends =
-          missing.stream().map(this::fetched).toArray(CompletableFuture[]::new);
       // It cannot fail: what comes of the delivery is told to whoever waits for the command.
-      CompletableFuture<Void> unused =
-          CompletableFuture.allOf(ends).thenRun(() -> decode(delivery));
+      CompletableFuture<Void> unused = look.apply(missing).thenRun(() -> decode(delivery));
     };
-  }
-
-  /** Ends, and never fails, when a dictionary has been looked for. */
-  private CompletableFuture<Void> fetched(long id) {
-    CompletableFuture<Void> own = new CompletableFuture<>();
-    CompletableFuture<Void> other = fetches.putIfAbsent(id, own);
-    if (other != null) {
-      return other;
-    }
-    fetching.execute(
-        () -> {
-          try {
-            fetch.accept(id);
-          } finally {
-            fetches.remove(id);
-            own.complete(null);
-          }
-        });
-    return own;
   }
 
   /** Nobody is left to be told that the application's executor takes nothing. */
@@ -107,13 +77,7 @@ final class Threads implements AutoCloseable {
     try {
       decoding.execute(delivery);
     } catch (RejectedExecutionException ended) {
-      fetching.execute(delivery);
+      substitute.execute(delivery);
     }
-  }
-
-  /** Waits for no dictionary any more. */
-  @Override
-  public void close() {
-    fetching.shutdownNow().forEach(Runnable::run);
   }
 }

@@ -11,7 +11,7 @@ import java.util.List;
  * name and its arguments.
  */
 final class Words extends AbstractList<byte[]> {
-  /** What a word takes beside its bytes, at most. */
+  /** Most bytes that a word takes beside its own. */
   private static final int MOST_OVERHEAD = "$2147483647\r\n\r\n".length();
 
   private final ByteBuf encoded;

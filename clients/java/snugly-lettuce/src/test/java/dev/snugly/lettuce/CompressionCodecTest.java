@@ -48,7 +48,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What Lettuce's own codec has written. */
+/** Values that Lettuce's own codec has written. */
 class CompressionCodecTest {
   private static Server server;
 

@@ -6,12 +6,14 @@ import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionBackend;
 import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.ConfigurationException;
 import dev.snugly.core.Counter;
 import dev.snugly.core.Dictionary;
 import dev.snugly.core.Encoding;
@@ -139,6 +141,7 @@ class DictionariesTest {
   void aDictionaryThatIsMissingIsWaitedForWhileOthersGetTheirReplies() throws Exception {
     byte[] stored = stored();
     plain.command("SET", "user:1", stored);
+    plain.command("SET", "{snugly}:dicts", catalogue());
     commands(settings().dictionaryRefresh(Duration.ofMinutes(10)));
     RedisAsyncCommands<String, String> commands = client.connect().async();
     RedisFuture<String> user = commands.get("user:1");
@@ -155,6 +158,11 @@ class DictionariesTest {
     commands(settings().dictionaryRefresh(Duration.ofMinutes(10)));
     RedisAsyncCommands<String, String> commands = client.connect().async();
     List<RedisFuture<String>> unknown = new ArrayList<>();
+    List<String> rows = new ArrayList<>();
+    for (int number = 0; number < 24; number++) {
+      rows.add("{\"pattern\": \"*\", \"id\": %d}".formatted(PROFILES.id() + 1 + number));
+    }
+    plain.command("SET", "{snugly}:dicts", "{\"version\": 1, \"dictionaries\": " + rows + "}");
     for (int number = 0; number < 24; number++) {
       String key = "unknown:" + number;
       plain.command("SET", key, naming(PROFILES.id() + 1 + number, stored));
@@ -221,6 +229,7 @@ class DictionariesTest {
   @Test
   void aReplyWaitsForItsDictionaryAndNotForCallbacksOfAnother() throws Exception {
     plain.command("SET", "user:1", stored());
+    plain.command("SET", "{snugly}:dicts", catalogue());
     client =
         SnuglyRedisClient.create(
             RedisURI.create("127.0.0.1", server.port()),
@@ -240,7 +249,55 @@ class DictionariesTest {
     assertEquals(USER, other.get(10, TimeUnit.SECONDS));
     released.countDown();
     assertTrue(slow.get(20, TimeUnit.SECONDS));
-    assertEquals(1, client.statistics().total(Counter.DICTIONARY_MISSES));
+    assertEquals(1, client.statistics().total(Counter.DICTIONARIES_FETCHED));
+  }
+
+  @Test
+  void aWriterPutsItsDictionaryBackBeforeItIsShutDown() {
+    RedisCommands<String, String> commands = commands(rare());
+    writesWithTheDictionary(commands);
+    plain.command("FLUSHALL");
+    client.shutdown();
+    assertArrayEquals(PROFILES.bytes(), plain.bytes("GET", dictionaryKey()));
+  }
+
+  @Test
+  void aWriterLooksForItsDictionaryWhenItHasConnectedAnew() {
+    RedisCommands<String, String> commands = commands(rare());
+    writesWithTheDictionary(commands);
+    plain.command("FLUSHALL");
+    plain.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+    Waiting.until("it is put back", () -> plain.bytes("GET", dictionaryKey()) != null);
+  }
+
+  @Test
+  void dictionariesMayLiveInAnotherDatabase() {
+    RedisURI third = RedisURI.Builder.redis("127.0.0.1", server.port()).withDatabase(3).build();
+    LettuceCompression compression =
+        LettuceCompression.of(settings().dictionary(PROFILES).dictionaryDatabase(0).build());
+    client = SnuglyRedisClient.create(third, compression);
+    plain.command("SELECT", "3");
+    writesWithTheDictionary(client.connect().sync());
+    assertNull(plain.command("GET", dictionaryKey()));
+    plain.command("SELECT", "0");
+    assertArrayEquals(PROFILES.bytes(), plain.bytes("GET", dictionaryKey()));
+    assertThrows(
+        ConfigurationException.class,
+        () -> SnuglyRedisClusterClient.create(List.of(third), compression));
+  }
+
+  /** Writes with the dictionary, and has rounds that no test waits for. */
+  private static CompressionConfiguration.Builder rare() {
+    return settings().dictionary(PROFILES).dictionaryRefresh(Duration.ofHours(24));
+  }
+
+  private void writesWithTheDictionary(RedisCommands<String, String> commands) {
+    Waiting.until(
+        "the dictionary is used",
+        () -> {
+          commands.set("user:1", USER);
+          return Values.encodingAt(plain, "user:1") == Encoding.ZSTD_DICTIONARY;
+        });
   }
 
   @Test

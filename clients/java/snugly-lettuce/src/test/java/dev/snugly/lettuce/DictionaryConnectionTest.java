@@ -41,7 +41,7 @@ class DictionaryConnectionTest {
   private DictionaryConnection.Opened open() {
     attempts.incrementAndGet();
     StatefulRedisConnection<byte[], byte[]> opened = client.connect(DictionaryConnection.PLAIN);
-    return new DictionaryConnection.Opened(opened, opened.sync());
+    return new DictionaryConnection.Opened(opened, opened.async());
   }
 
   @AfterEach
@@ -51,7 +51,7 @@ class DictionaryConnectionTest {
   }
 
   private String ask() {
-    return connection.ask(commands -> commands.ping());
+    return connection.ask(opened -> opened.commands().ping().toCompletableFuture().join());
   }
 
   @Test

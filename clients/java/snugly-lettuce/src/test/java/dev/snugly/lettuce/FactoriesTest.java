@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** How clients are made. A subclass has the static methods of Lettuce's class, too. */
+/** Factories of clients. A subclass has the static methods of Lettuce's class, too. */
 class FactoriesTest {
   private static final CompressionConfiguration DEFAULTS = CompressionConfiguration.defaults();
 

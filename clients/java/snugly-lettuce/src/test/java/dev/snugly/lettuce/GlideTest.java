@@ -35,7 +35,7 @@ class GlideTest {
   /** Longer than what is decoded on the event loop. */
   private static final String LONG = Values.PAGE.repeat(100);
 
-  /** In milliseconds. GLIDE gives a request 250, which a busy machine can miss. */
+  /** Milliseconds for a request. GLIDE gives it 250, which a busy machine can miss. */
   private static final int PATIENCE = 60_000;
 
   private static final Map<String, String> VALUES =

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What others have written, and other servers. */
+/** Values that others have written, and other servers. */
 class InteropTest {
   private static final String READ_AND_WRITE =
       """

@@ -16,7 +16,7 @@ final class Relay implements AutoCloseable {
   private final ServerSocket listening;
   private final int server;
 
-  /** How many bytes of replies pass before the connection is cut. */
+  /** Bytes of replies that pass before the connection is cut. */
   private final AtomicInteger left = new AtomicInteger(NEVER);
 
   Relay(int server) {

@@ -46,6 +46,8 @@ import io.lettuce.core.pubsub.RedisPubSubAdapter;
 import io.lettuce.core.pubsub.StatefulRedisPubSubConnection;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -220,7 +222,7 @@ class StandaloneTest {
     assertEquals(PAGE, cache.get("page"));
   }
 
-  /** How often APPEND, STRLEN and GETRANGE have run. */
+  /** Number of times that APPEND, STRLEN and GETRANGE have run. */
   private long commandsRun() {
     return plain
         .text("INFO", "commandstats")
@@ -305,6 +307,46 @@ class StandaloneTest {
             .connect(ByteArrayCodec.INSTANCE)
             .sync();
     assertArrayEquals(DAMAGED, raw.get(bytes("damaged")));
+  }
+
+  @Test
+  void aValueThatCannotBeReadCanBeMissed() {
+    plain.command("MSET", "damaged", DAMAGED, "good", "one");
+    plain.command("HSET", "hash", "damaged", DAMAGED, "good", "one");
+    plain.command("RPUSH", "list", "one", DAMAGED);
+    RedisCommands<String, String> commands =
+        client(
+                CompressionConfiguration.builder()
+                    .onUndecodable(OnUndecodable.MISS)
+                    .valueTypes(EnumSet.allOf(ValueType.class))
+                    .build())
+            .connect()
+            .sync();
+    assertNull(commands.get("damaged"));
+    assertNull(commands.hget("hash", "damaged"));
+    assertEquals(
+        List.of(KeyValue.just("good", "one"), KeyValue.empty("damaged")),
+        commands.mget("good", "damaged"));
+    assertEquals(Arrays.asList("one", null), commands.lrange("list", 0, -1));
+    assertEquals("one", commands.hgetall("hash").get("good"));
+    assertNull(commands.hgetall("hash").get("damaged"));
+  }
+
+  @Test
+  void whatOneReplyIsRestoredToIsBounded() {
+    String page = "a".repeat(10_000);
+    RedisCommands<String, String> commands =
+        client(CompressionConfiguration.builder().maxReplyBytes(25_000).build()).connect().sync();
+    commands.mset(Map.of("1", page, "2", page, "3", page));
+    assertEquals(
+        List.of(KeyValue.just("1", page), KeyValue.just("2", page)), commands.mget("1", "2"));
+    UndecodableException error =
+        assertThrows(UndecodableException.class, () -> commands.mget("1", "2", "3"));
+    assertEquals(UndecodableException.Kind.TOO_LARGE, error.kind());
+    assertTrue(error.getMessage().contains("maxReplyBytes"), error.getMessage());
+    for (int round = 0; round < 5; round++) {
+      assertEquals(page, commands.get("1"));
+    }
   }
 
   @Test

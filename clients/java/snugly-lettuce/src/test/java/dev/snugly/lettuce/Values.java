@@ -16,7 +16,7 @@ final class Values {
 
   private Values() {}
 
-  /** How what is stored is encoded. */
+  /** Encoding of what is stored. */
   static Encoding encoding(byte[] stored) {
     return Envelope.inspect(stored)
         .map(it -> it.encoding().orElseThrow())

@@ -7,7 +7,7 @@ import java.util.logging.Level;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 
-/** What anybody logs, as a warning or worse, while this is open. */
+/** Messages that anybody logs, as a warning or worse, while this is open. */
 final class Warnings extends Handler implements AutoCloseable {
   private final List<String> messages = new CopyOnWriteArrayList<>();
 

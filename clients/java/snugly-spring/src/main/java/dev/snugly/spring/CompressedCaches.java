@@ -1,12 +1,15 @@
 package dev.snugly.spring;
 
 import dev.snugly.core.Codec;
+import dev.snugly.core.OnUndecodable;
 import java.nio.ByteBuffer;
+import org.springframework.beans.DirectFieldAccessor;
 import org.springframework.boot.cache.autoconfigure.RedisCacheManagerBuilderCustomizer;
 import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
 import org.springframework.data.redis.cache.RedisCacheConfiguration;
 import org.springframework.data.redis.cache.RedisCacheManager.RedisCacheManagerBuilder;
+import org.springframework.data.redis.cache.RedisCacheWriter;
 import org.springframework.data.redis.serializer.RedisElementReader;
 import org.springframework.data.redis.serializer.RedisElementWriter;
 import org.springframework.data.redis.serializer.RedisSerializationContext.SerializationPair;
@@ -23,6 +26,11 @@ final class CompressedCaches implements RedisCacheManagerBuilderCustomizer {
 
   @Override
   public void customize(RedisCacheManagerBuilder builder) {
+    if (codec.configuration().onUndecodable() == OnUndecodable.MISS) {
+      // It can be set and not be asked for.
+      Object writer = new DirectFieldAccessor(builder).getPropertyValue("cacheWriter");
+      builder.cacheWriter(ReadableEntries.of((RedisCacheWriter) writer, codec));
+    }
     builder.cacheDefaults(compressed(builder.cacheDefaults()));
     for (String name : builder.getConfiguredCaches()) {
       builder
@@ -39,9 +47,10 @@ final class CompressedCaches implements RedisCacheManagerBuilderCustomizer {
     return new SerializationPair<>() {
       @Override
       public RedisElementReader<T> getReader() {
-        return stored ->
-            pair.read(
-                ByteBuffer.wrap(SnuglyRedisSerializer.restored(ByteUtils.getBytes(stored), codec)));
+        return stored -> {
+          byte[] value = SnuglyRedisSerializer.restored(ByteUtils.getBytes(stored), codec);
+          return value == null ? null : pair.read(ByteBuffer.wrap(value));
+        };
       }
 
       @Override

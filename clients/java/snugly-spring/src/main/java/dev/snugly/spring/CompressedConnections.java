@@ -22,7 +22,7 @@ final class CompressedConnections implements DestructionAwareBeanPostProcessor {
 
   private final Supplier<LettuceCompression> compression;
 
-  /** What is in place of what, for Spring destroys the beans that it has made itself. */
+  /** Substitutes and originals, for Spring destroys the beans that it has made itself. */
   private final Map<LettuceConnectionFactory, SnuglyLettuceConnectionFactory> replacements =
       new ConcurrentHashMap<>();
 

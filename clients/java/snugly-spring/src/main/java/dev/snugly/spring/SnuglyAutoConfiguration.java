@@ -45,7 +45,7 @@ public class SnuglyAutoConfiguration {
     return properties.configuration();
   }
 
-  /** Where connections compress, caches need not. */
+  /** Leaves caches alone where connections compress. */
   @Configuration(proxyBeanMethods = false)
   @ConditionalOnClass({RedisCacheManagerBuilderCustomizer.class, RedisCacheManager.class})
   @ConditionalOnBooleanProperty(

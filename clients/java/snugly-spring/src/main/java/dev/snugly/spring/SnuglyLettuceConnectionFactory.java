@@ -85,7 +85,9 @@ public class SnuglyLettuceConnectionFactory extends LettuceConnectionFactory {
     return client;
   }
 
-  /** Where dictionaries are: with a primary and replicas at the first, as their client has none. */
+  /**
+   * The server of dictionaries: with a primary and replicas the first, as their client has none.
+   */
   private RedisURI address(RedisClient plain) {
     if (!isStatic) {
       return (RedisURI) field(plain, "redisURI");

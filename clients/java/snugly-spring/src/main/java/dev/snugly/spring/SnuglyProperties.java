@@ -25,14 +25,18 @@ import org.springframework.util.unit.DataSize;
  * @param minCompressionSize The length below which values are sent as they are. Default 64 bytes.
  * @param maxDecompressedSize The length over which values are neither compressed nor decoded.
  *     Default 512 MB.
- * @param existingEnvelopes What becomes of values that are envelopes already: keep or wrap. Default
- *     keep.
+ * @param maxReplyBytes What the values of one reply may be restored to together, where connections
+ *     compress; 0 for any. Default 1 GB.
+ * @param existingEnvelopes What becomes of values that are envelopes already: wrap or keep. Default
+ *     wrap, since nobody hands them to a cache on purpose.
  * @param checksum Whether zstd frames carry a checksum of the value. Default false.
- * @param onUndecodable What a reader gets for what cannot be read: raise or raw. Default raise.
+ * @param onUndecodable What a reader gets for what cannot be read: miss, raise or raw. Default
+ *     miss.
  * @param readGzip Whether values that are GZIP files are restored, too. Default false.
  * @param valueTypes Whose values connections compress. Default strings.
  * @param catalogue Whether connections write with the dictionaries that lie beside the data.
  *     Default false.
+ * @param dictionaryDatabase The database that dictionaries live in. Default the connections' own.
  */
 @ConfigurationProperties("snugly")
 public record SnuglyProperties(
@@ -43,15 +47,20 @@ public record SnuglyProperties(
     Integer compressionLevel,
     DataSize minCompressionSize,
     DataSize maxDecompressedSize,
+    DataSize maxReplyBytes,
     ExistingEnvelopes existingEnvelopes,
     Boolean checksum,
     OnUndecodable onUndecodable,
     Boolean readGzip,
     Set<ValueType> valueTypes,
-    Boolean catalogue) {
+    Boolean catalogue,
+    Integer dictionaryDatabase) {
   /** The configuration that these say. */
   CompressionConfiguration configuration() {
-    CompressionConfiguration.Builder builder = CompressionConfiguration.builder();
+    CompressionConfiguration.Builder builder =
+        CompressionConfiguration.builder()
+            .existingEnvelopes(ExistingEnvelopes.WRAP)
+            .onUndecodable(OnUndecodable.MISS);
     PropertyMapper map = PropertyMapper.get();
     map.from(enabled).to(builder::enabled);
     map.from(backend).to(builder::backend);
@@ -62,12 +71,14 @@ public record SnuglyProperties(
     map.from(maxDecompressedSize)
         .as(size -> bytes("max-decompressed-size", size))
         .to(builder::maxDecompressedSize);
+    map.from(maxReplyBytes).as(DataSize::toBytes).to(builder::maxReplyBytes);
     map.from(existingEnvelopes).to(builder::existingEnvelopes);
     map.from(checksum).to(builder::checksum);
     map.from(onUndecodable).to(builder::onUndecodable);
     map.from(readGzip).to(builder::readGzip);
     map.from(valueTypes).to(builder::valueTypes);
     map.from(catalogue).to(builder::catalogue);
+    map.from(dictionaryDatabase).to(builder::dictionaryDatabase);
     return builder.build();
   }
 

@@ -66,7 +66,8 @@ public final class SnuglyRedisSerializer<T> implements RedisSerializer<T> {
    * file.
    *
    * @param bytes what is stored, or null
-   * @return the value, or null
+   * @return the value, or null, also with {@link dev.snugly.core.OnUndecodable#MISS} for what
+   *     cannot be read
    * @throws SerializationException for what cannot be read, and if the other serializer throws it
    */
   @Override
@@ -74,7 +75,7 @@ public final class SnuglyRedisSerializer<T> implements RedisSerializer<T> {
     return inner.deserialize(bytes == null ? null : restored(bytes, codec));
   }
 
-  /** What is stored, decoded. */
+  /** The stored value, decoded; null if it cannot be read and is to be missed. */
   static byte[] restored(byte[] bytes, Codec codec) {
     try {
       return codec.decode(bytes);

@@ -64,7 +64,7 @@ class AutoConfigurationTest {
   private final List<ConfigurableApplicationContext> applications = new ArrayList<>();
   private Connection plain;
 
-  /** What caches its results. */
+  /** A service that caches its results. */
   static class Pages {
     private final AtomicInteger made = new AtomicInteger();
 
@@ -82,6 +82,12 @@ class AutoConfigurationTest {
     public String none(String name) {
       made.incrementAndGet();
       return null;
+    }
+
+    @Cacheable(value = "synced", sync = true)
+    public String synced(int number) {
+      made.incrementAndGet();
+      return number + PAGE;
     }
 
     @Cacheable("texts")
@@ -167,7 +173,7 @@ class AutoConfigurationTest {
     return application;
   }
 
-  /** What is stored; caches write some time after they were asked to. */
+  /** The stored value; caches write some time after they were asked to. */
   private byte[] stored(String key) {
     Waiting.until(key + " is stored", () -> plain.bytes("GET", key) != null);
     return plain.bytes("GET", key);
@@ -193,6 +199,34 @@ class AutoConfigurationTest {
     assertEquals(2, codec.statistics().total(Counter.ENCODED_VALUES));
     application.getBean(StringRedisTemplate.class).opsForValue().set("page", PAGE);
     assertEquals(PAGE, plain.text("GET", "page"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"snugly.connections=false", "snugly.connections=true"})
+  void anEntryThatCannotBeReadIsMadeAnew(String connections) {
+    ConfigurableApplicationContext application = run(connections);
+    Pages pages = application.getBean(Pages.class);
+    for (String key : List.of("pages::1", "synced::2")) {
+      plain.command("SET", key, new byte[] {0, 1, 2, 0, 1, 9, 9, 9, 9});
+    }
+    assertEquals(1 + PAGE, pages.page(1));
+    assertEquals(2 + PAGE, pages.synced(2));
+    assertEquals(2, pages.made());
+    for (String key : List.of("pages::1", "synced::2")) {
+      Waiting.until(key + " is stored anew", () -> plain.bytes("GET", key).length > 9);
+    }
+    assertEquals(1 + PAGE, pages.page(1));
+    assertEquals(2 + PAGE, pages.synced(2));
+    assertEquals(2, pages.made());
+  }
+
+  @Test
+  void whatStrangersHaveMadeIsWrapped() {
+    ConfigurableApplicationContext application = run("snugly.connections=true");
+    StringRedisTemplate template = application.getBean(StringRedisTemplate.class);
+    String envelope = new String(new byte[] {0, 1, 2, 0, 2, 1, 0, 0, 0, 16, 'a'}, UTF_8);
+    template.opsForValue().set("text", envelope);
+    assertEquals(envelope, template.opsForValue().get("text"));
   }
 
   @Test

@@ -11,7 +11,7 @@ import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.diagnostics.FailureAnalyzer;
 import org.springframework.core.io.support.SpringFactoriesLoader;
 
-/** What an application says that does not start. */
+/** Messages of an application that does not start. */
 class ConfigurationFailureAnalyzerTest {
   @Test
   void aWrongPropertyIsToldWithoutAStack() {
@@ -29,7 +29,7 @@ class ConfigurationFailureAnalyzerTest {
     }
   }
 
-  /** What Spring Boot prints: the analysis of the first one that has any. */
+  /** The text that Spring Boot prints: the analysis of the first one that has any. */
   private static FailureAnalysis analysis(Exception error) {
     return SpringFactoriesLoader.forDefaultResourceLocation()
         .load(FailureAnalyzer.class, (type, name, failure) -> {})

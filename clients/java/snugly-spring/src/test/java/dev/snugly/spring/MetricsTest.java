@@ -14,7 +14,7 @@ import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.data.redis.core.StringRedisTemplate;
 
-/** What the registry of an application's meters has without being told. */
+/** Meters that an application's registry has without being told. */
 class MetricsTest {
   private static final String PAGE = "<p>a page of some length</p>".repeat(40);
 

@@ -3,7 +3,6 @@ package dev.snugly.valkey;
 import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Statistics;
-import dev.snugly.core.catalogue.DictionaryServer;
 import io.valkey.AbstractTransaction;
 import io.valkey.ClusterCommandObjects;
 import io.valkey.ClusterPipeline;
@@ -23,7 +22,6 @@ import io.valkey.providers.PooledConnectionProvider;
 import io.valkey.providers.SentineledConnectionProvider;
 import java.time.Duration;
 import java.util.Set;
-import java.util.function.Supplier;
 
 /**
  * A client that compresses: {@link io.valkey.JedisPooled}, {@link io.valkey.JedisCluster} or {@link
@@ -40,7 +38,7 @@ import java.util.function.Supplier;
  * }</pre>
  */
 public final class SnuglyJedis extends UnifiedJedis {
-  /** For how long {@link JedisCluster} tries a command again by default. */
+  /** Time in which {@link JedisCluster} tries a command again by default. */
   private static final Duration CLUSTER_PATIENCE =
       Duration.ofMillis((long) JedisCluster.DEFAULT_MAX_ATTEMPTS * JedisCluster.DEFAULT_TIMEOUT);
 
@@ -78,6 +76,7 @@ public final class SnuglyJedis extends UnifiedJedis {
    */
   public static SnuglyJedis cluster(
       Set<HostAndPort> nodes, JedisClientConfig config, CompressionConfiguration configuration) {
+    ClientServer.checkForCluster(configuration);
     int attempts = JedisCluster.DEFAULT_MAX_ATTEMPTS;
     return of(
         new ClusterConnectionProvider(nodes, config),
@@ -144,9 +143,8 @@ public final class SnuglyJedis extends UnifiedJedis {
 
   private static SnuglyJedis over(
       CommandExecutor plain, ConnectionProvider provider, CompressionConfiguration configuration) {
-    Supplier<DictionaryServer> servers = () -> ClientServer.of(plain, provider);
     return new SnuglyJedis(
-        new Commands(configuration, servers),
+        new Commands(configuration, plain, provider),
         plain,
         provider,
         provider instanceof ClusterConnectionProvider

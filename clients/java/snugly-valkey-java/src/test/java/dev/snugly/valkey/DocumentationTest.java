@@ -8,7 +8,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the documentation shows compiles. */
+/** Compilation of what the documentation shows. */
 class DocumentationTest {
   @Test
   void theExamplesCompile(@TempDir Path folder) {

@@ -120,7 +120,7 @@ public final class Cluster implements AutoCloseable {
    */
   public void move(int slot, int to) {
     String id = id(to);
-    // Whoever imports a slot gets an epoch with it that the others believe, and so goes first: the
+    // An importer of a slot gets an epoch with it that the others believe, and so goes first: the
     // owner of before may just have told them that the slot is its own.
     setSlot(to, slot, "IMPORTING", id(owner(slot)));
     setSlot(to, slot, "NODE", id);

@@ -19,7 +19,7 @@ public final class EncryptedServer implements AutoCloseable {
   /** Opens {@link #clientStore()} and {@link #trustStore()}. */
   public static final String PASSWORD = Identity.PASSWORD;
 
-  /** What servers say that were built without TLS: Redis until 7.0, and later ones and Valkey. */
+  /** Errors of servers that were built without TLS: Redis until 7.0, and later ones and Valkey. */
   private static final List<String> WITHOUT_TLS =
       List.of("Bad directive", "Failed finding TLS support");
 

@@ -18,7 +18,7 @@ import java.util.stream.Stream;
 public final class Server implements AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(20);
 
-  /** How often a server is started anew whose port another process has taken before. */
+  /** Number of times that a server is started whose port another process has taken before. */
   private static final int STARTS = 5;
 
   private final Process process;
@@ -43,7 +43,7 @@ public final class Server implements AutoCloseable {
     }
   }
 
-  /** What the command line of a server is, for a port and a folder. */
+  /** Makes the command line of a server, for a port and a folder. */
   @FunctionalInterface
   private interface CommandLine {
     List<String> with(int port, Path folder) throws IOException;

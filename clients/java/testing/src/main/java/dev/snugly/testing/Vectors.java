@@ -7,6 +7,8 @@ import com.google.gson.JsonParser;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,9 +16,15 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
+import net.jpountz.xxhash.XXHashFactory;
 
 /** The test vectors of the specification, and its language for bytes (spec/vectors/README.md). */
 public final class Vectors {
+  /** A dictionary that others are made of, read once. */
+  private static final class Profiles {
+    static final byte[] BYTES = dictionary("profiles");
+  }
+
   private Vectors() {}
 
   /** Returns the folder of the specification, from the system property {@code snugly.spec}. */
@@ -26,9 +34,17 @@ public final class Vectors {
 
   /** Returns a file of the vectors, such as {@code envelopes.json}. */
   public static JsonObject read(String file) {
+    return parse(specification().resolve("vectors").resolve(file)).getAsJsonObject();
+  }
+
+  /** Returns a file of the data, such as {@code magic.json}. */
+  public static JsonElement data(String file) {
+    return parse(specification().resolve("data").resolve(file));
+  }
+
+  private static JsonElement parse(Path file) {
     try {
-      String text = Files.readString(specification().resolve("vectors").resolve(file));
-      return JsonParser.parseString(text).getAsJsonObject();
+      return JsonParser.parseString(Files.readString(file));
     } catch (IOException error) {
       throw new UncheckedIOException(error);
     }
@@ -42,6 +58,21 @@ public final class Vectors {
   public static byte[] dictionary(String name) {
     JsonObject dictionaries = read("envelopes.json").getAsJsonObject("dictionaries");
     return expand(dictionaries.getAsJsonObject(name).get("bytes"));
+  }
+
+  /**
+   * Returns the bytes of a dictionary that no vector has.
+   *
+   * @param number another one for each
+   */
+  public static byte[] otherDictionary(int number) {
+    byte[] bytes = Profiles.BYTES.clone();
+    ByteBuffer buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+    buffer.putInt(bytes.length - 4, number);
+    long hash = XXHashFactory.safeInstance().hash64().hash(bytes, 8, bytes.length - 8, 0);
+    long reserved = 32_768;
+    buffer.putInt(4, (int) (reserved + Long.remainderUnsigned(hash, (1L << 31) - reserved)));
+    return bytes;
   }
 
   /** Returns the objects of an array. */

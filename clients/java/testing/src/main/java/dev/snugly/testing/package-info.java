@@ -1,5 +1,5 @@
 /**
- * What the tests of the other modules need: the vectors of the specification, and real servers.
+ * Common parts of the other modules' tests: the vectors of the specification, and real servers.
  *
  * <p>It must not know anything of what is tested.
  */

@@ -3,7 +3,7 @@ package dev.snugly.benchmark.client;
 import glide.api.models.configuration.CompressionBackend;
 import java.util.Locale;
 
-/** What those who compress do it with, each at its default level. */
+/** Backends of those who compress, each at its default level. */
 public enum Backend {
   /** Smaller values. */
   ZSTD(dev.snugly.core.CompressionBackend.ZSTD, CompressionBackend.ZSTD),

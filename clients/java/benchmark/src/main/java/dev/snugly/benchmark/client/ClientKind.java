@@ -7,7 +7,7 @@ import io.lettuce.core.AbstractRedisClient;
 import java.util.Locale;
 import redis.clients.jedis.UnifiedJedis;
 
-/** What can be measured: a library, with compression or without. */
+/** Clients that can be measured: a library, with compression or without. */
 public enum ClientKind {
   /** Valkey GLIDE without compression. */
   GLIDE(null, BaseClient.class, Glide::open),

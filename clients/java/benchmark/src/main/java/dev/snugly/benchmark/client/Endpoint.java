@@ -4,7 +4,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 
 /**
- * Where to connect, and how.
+ * Address of a server, and the way to connect.
  *
  * @param host of the server, or of one node of a cluster
  * @param port of it
@@ -14,7 +14,7 @@ import java.time.Duration;
  * @param tasks how many threads will ask at once
  */
 public record Endpoint(String host, int port, boolean tls, Path tlsCa, boolean cluster, int tasks) {
-  /** How long an answer may take: a link may be slow, and a thousand tasks share it. */
+  /** Longest wait for an answer: a link may be slow, and a thousand tasks share it. */
   static final Duration PATIENCE = Duration.ofMinutes(1);
 
   /** Returns the same server behind a relay on loopback. */

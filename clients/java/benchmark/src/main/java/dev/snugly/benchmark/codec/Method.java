@@ -139,7 +139,7 @@ interface Method {
     }
   }
 
-  /** What Lettuce's own compression does. */
+  /** Lettuce's own compression. */
   final class Gzip implements Method {
     @Override
     public byte[] encode(byte[] value) {

@@ -12,9 +12,8 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * What the codec takes of what bare zstd-jni takes, in processor time of runs that take turns: it
- * can be measured beside other work, which JMH's wall clock cannot. Each figure is judged by its
- * median.
+ * Processor time of the codec beside that of bare zstd-jni, in runs that take turns: it can be
+ * measured beside other work, which JMH's wall clock cannot. Each figure is judged by its median.
  *
  * <p>The arguments are the level, the kind of values ({@link Values}) and sizes in bytes.
  */

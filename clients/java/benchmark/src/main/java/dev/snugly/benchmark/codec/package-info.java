@@ -1,5 +1,5 @@
 /**
- * What encoding and decoding cost, beside the bare libraries with contexts that are used again,
+ * Cost of encoding and decoding, beside the bare libraries with contexts that are used again,
  * Java's GZIP, and a copy: for JMH.
  *
  * <p>It must not know any client or server.

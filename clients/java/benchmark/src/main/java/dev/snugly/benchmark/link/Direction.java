@@ -47,7 +47,7 @@ final class Direction implements AutoCloseable {
           selector.select();
           isBusy = false;
         }
-        // What is here after nothing was moved may have come just now.
+        // Bytes that are here after nothing was moved may have come just now.
         if (!isBusy) {
           pace.idle(System.nanoTime());
         }

@@ -9,7 +9,7 @@ import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** What goes from one socket to another, a piece at a time. One thread uses it. */
+/** Bytes from one socket to another, a piece at a time. One thread uses it. */
 final class Flow {
   /** The most that a connection transmits before others have their turn, in bytes. */
   private static final int PIECE = 16 << 10;

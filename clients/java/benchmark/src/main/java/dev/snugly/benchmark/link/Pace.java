@@ -1,6 +1,6 @@
 package dev.snugly.benchmark.link;
 
-/** When a link that transmits one thing after the other is done with each. Knows no clock. */
+/** Pace of a link that transmits one thing after the other. Knows no clock. */
 final class Pace {
   private final Rate rate;
   private long freeAt;

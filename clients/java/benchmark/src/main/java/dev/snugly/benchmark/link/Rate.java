@@ -6,7 +6,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * What a network transmits.
+ * Rate of a network.
  *
  * @param name as it was given, such as {@code 100mbit}
  * @param bitsPerSecond in each direction; 0 for no limit

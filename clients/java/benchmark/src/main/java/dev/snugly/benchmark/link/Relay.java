@@ -54,7 +54,7 @@ public final class Relay implements AutoCloseable {
         connect(listener.accept());
       }
     } catch (ClosedChannelException closed) {
-      // That is how close() ends it.
+      // close() ends it this way.
     } catch (IOException error) {
       throw new IllegalStateException("the relay can accept no more connections", error);
     }

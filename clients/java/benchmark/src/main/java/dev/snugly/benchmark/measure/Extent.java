@@ -3,7 +3,7 @@ package dev.snugly.benchmark.measure;
 import java.time.Duration;
 
 /**
- * How much is measured.
+ * Extent of a measurement.
  *
  * @param keys how many keys have a value
  * @param rounds how often everything is measured, in turn

@@ -3,7 +3,7 @@ package dev.snugly.benchmark.measure;
 import org.HdrHistogram.AbstractHistogram;
 
 /**
- * How long one operation took, in milliseconds; all 0 if it was never asked for.
+ * Latency of one operation, in milliseconds; all 0 if it was never asked for.
  *
  * @param count how often it was asked for
  * @param average of all times

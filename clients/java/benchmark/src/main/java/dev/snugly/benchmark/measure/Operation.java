@@ -2,7 +2,7 @@ package dev.snugly.benchmark.measure;
 
 import java.util.random.RandomGenerator;
 
-/** What a task asks for, in the shares that GLIDE's own benchmark has. */
+/** Operations of a task, in the shares that GLIDE's own benchmark has. */
 public enum Operation {
   /** Writes a value over the one that is there. */
   SET("SET", "set"),

@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What is to be measured.
+ * Plan of the measurements.
  *
  * @param clients who
  * @param data kinds of values, or a file

@@ -3,7 +3,7 @@ package dev.snugly.benchmark.measure;
 import java.util.Map;
 
 /**
- * What one measurement has found.
+ * Result of one measurement.
  *
  * @param seconds how long it took
  * @param latencies of each operation

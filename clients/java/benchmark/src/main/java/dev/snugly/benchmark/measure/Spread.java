@@ -3,7 +3,7 @@ package dev.snugly.benchmark.measure;
 import java.util.List;
 
 /**
- * What several rounds have found.
+ * Spread of the results of several rounds.
  *
  * @param median the one in the middle, or between the two in the middle
  * @param low the least

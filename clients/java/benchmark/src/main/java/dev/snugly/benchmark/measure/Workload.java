@@ -4,7 +4,7 @@ import dev.snugly.benchmark.client.Backend;
 import dev.snugly.benchmark.link.Rate;
 
 /**
- * What results are kept under.
+ * Key of the results.
  *
  * @param data the name of the values
  * @param dataSize bytes of each value

@@ -1,5 +1,5 @@
 /**
- * What is asked of the clients, in which order, and what is counted.
+ * Workloads of the clients, their order, and the measurements.
  *
  * <p>It must not know how results are told, nor what is aimed at.
  */

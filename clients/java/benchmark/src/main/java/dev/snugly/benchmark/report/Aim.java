@@ -40,7 +40,7 @@ record Aim(
   private static final double KEPT_WHEN_LARGE = 0.9;
 
   /**
-   * What an aim has come to.
+   * Outcome of an aim.
    *
    * @param aim which one
    * @param workload where

@@ -20,7 +20,7 @@ import java.util.stream.Collectors;
 
 /** Writes results for programs. */
 public final class ResultFiles {
-  /** What the CSV files of all benchmarks begin with. */
+  /** Beginning of the CSV files of all benchmarks. */
   static final String CSV_HEADER =
       "workload,subject,metric,rounds,median,min,max,base,ratio,ratio_min,ratio_max,samples";
 

@@ -1,5 +1,5 @@
 /**
- * What was found: for people, for programs, and beside what was aimed at.
+ * Reports of the results: for people, for programs, and beside the aims.
  *
  * <p>It must not know how anything was measured.
  */

@@ -70,7 +70,7 @@ class CorpusTest {
   void valuesAreNeverLongerThanAskedForAndHaveNoHalfCharacters(
       @ForAll @Size(min = 1, max = 5) List<@NotEmpty String> records,
       @ForAll @IntRange(min = 1, max = 300) int size) {
-    // What is no text, half a surrogate pair, is not in a file either.
+    // Half a surrogate pair, which is not text, is not in a file either.
     List<String> texts =
         records.stream().map(record -> new String(record.getBytes(UTF_8), UTF_8)).toList();
     List<String> values = Corpus.cut(texts, size);

@@ -9,14 +9,14 @@ import java.util.Set;
 import java.util.function.IntFunction;
 
 /**
- * What a catalogue says: which dictionaries there are, and which one writers use for which keys.
+ * A catalogue: the dictionaries, and the one that writers use for each pattern of keys.
  *
  * @param active what writers use: the first pattern that matches a key decides
  * @param dictionaries every dictionary that values may need, the older ones of a pattern too
  * @param forgotten IDs of dictionaries that must not come back
  */
 public record Catalogue(List<Active> active, List<Entry> dictionaries, Set<Integer> forgotten) {
-  /** Where there is none. */
+  /** The catalogue of a server that has none. */
   static final Catalogue NONE = new Catalogue(List.of(), List.of(), Set.of());
 
   static final long VERSION = 1;
@@ -102,7 +102,7 @@ public record Catalogue(List<Active> active, List<Entry> dictionaries, Set<Integ
   }
 
   /**
-   * What a writer uses at a moment, in the order of the active patterns: null for no dictionary.
+   * Choices of a writer at a moment, in the order of the active patterns: null for no dictionary.
    * One that may not be used yet is replaced by the last one of its pattern that may.
    *
    * @param now counted from 1970, as what {@code firstSeen} gives for the ID of a dictionary

@@ -6,7 +6,7 @@ import dev.snugly.core.SnuglyException;
 public final class CatalogueException extends SnuglyException {
   private static final long serialVersionUID = 1L;
 
-  /** Why it is refused. */
+  /** Reasons why it is refused. */
   public enum Kind {
     /** A newer client has written it. */
     VERSION,

@@ -10,12 +10,12 @@ final class DictionaryKeys {
     this.prefix = prefix;
   }
 
-  /** Where the dictionary of this ID is. */
+  /** Key of the dictionary of this ID. */
   byte[] dictionary(int id) {
     return bytes(":dict:" + Integer.toUnsignedString(id));
   }
 
-  /** Where the catalogue is. */
+  /** Key of the catalogue. */
   byte[] catalogue() {
     return bytes(":dicts");
   }

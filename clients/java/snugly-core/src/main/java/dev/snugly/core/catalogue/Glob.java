@@ -44,7 +44,7 @@ final class Glob {
     return p == pattern.length;
   }
 
-  /** Where the next element is if the one at {@code p} matches the byte, else -1. */
+  /** Position of the next element if the one at {@code p} matches the byte, else -1. */
   private int after(int p, byte each) {
     return switch (pattern[p]) {
       case '?' -> p + 1;

@@ -7,12 +7,17 @@ import dev.snugly.core.Counter;
 import dev.snugly.core.Envelope;
 import dev.snugly.core.Statistics;
 import dev.snugly.core.catalogue.DictionaryServer;
-import dev.snugly.core.catalogue.Keeper;
+import dev.snugly.core.catalogue.ManagedDictionaries;
 import dev.snugly.core.commands.CommandTable;
 import dev.snugly.core.commands.Request;
 import dev.snugly.core.commands.Row;
+import java.util.Collection;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.BinaryOperator;
 import java.util.function.Supplier;
 
@@ -23,19 +28,20 @@ import java.util.function.Supplier;
 public final class Compressor implements AutoCloseable {
   private final Codec codec;
   private final BinaryOperator<byte[]> encode;
-  private final Keeper keeper;
+  private final ManagedDictionaries dictionaries;
   private final CommandTable table;
 
   /**
    * A compressor for a client.
    *
    * @param configuration how to compress
-   * @param servers opens a way to the server that the client's values come from
+   * @param servers makes connections to the server that the client's values come from
    */
   public Compressor(
       CompressionConfiguration configuration, Supplier<? extends DictionaryServer> servers) {
-    keeper = new Keeper(configuration, servers, counter -> codec().count(counter));
-    codec = new Codec(configuration, keeper);
+    dictionaries =
+        new ManagedDictionaries(configuration, servers, counter -> codec().count(counter));
+    codec = new Codec(configuration, dictionaries);
     encode = codec::encode;
     table = CommandTable.of(configuration.valueTypes(), configuration.readGzip());
   }
@@ -51,7 +57,7 @@ public final class Compressor implements AutoCloseable {
   }
 
   /**
-   * Says what is to be done with a command of this name.
+   * Finds the treatment of a command of this name.
    *
    * @param name in any case
    * @return the row for {@link #request}, or null if such commands pass as they are
@@ -72,33 +78,80 @@ public final class Compressor implements AutoCloseable {
     return row.request(words, encode);
   }
 
+  /** Begins to restore a reply, or all that came together. */
+  public Reply reply() {
+    return new Reply(codec);
+  }
+
   /**
-   * Says whether restoring a value would wait for its dictionary.
+   * Gets the dictionaries that some replies need and that are not at hand, all at once: restored
+   * one after another, the values would wait for each dictionary in turn.
+   *
+   * @param replies as they came: bulk strings are {@code byte[]}, arrays lists, maps maps or lists
+   *     of entries
+   */
+  public void gather(Object replies) {
+    Set<Integer> missing = new HashSet<>();
+    collect(replies, missing);
+    // Restoring does the same for one, and has the error.
+    if (missing.size() > 1) {
+      dictionaries.fetchAll(missing);
+    }
+  }
+
+  private void collect(Object reply, Set<Integer> missing) {
+    if (reply instanceof byte[] stored) {
+      int id = Envelope.dictionaryOf(stored);
+      if (id != 0 && dictionaries.find(id) == null) {
+        missing.add(id);
+      }
+    } else if (reply instanceof Collection<?> list) {
+      list.forEach(each -> collect(each, missing));
+    } else if (reply instanceof Map<?, ?> map) {
+      map.values().forEach(each -> collect(each, missing));
+    } else if (reply instanceof Map.Entry<?, ?> entry) {
+      collect(entry.getValue(), missing);
+    }
+  }
+
+  /** Notes that the client has connected again, to a server that may have lost dictionaries. */
+  public void connected() {
+    dictionaries.connected();
+  }
+
+  /**
+   * Returns whether restoring a value would wait for its dictionary.
    *
    * @param envelope what the value is stored as
    * @return true if it is written with a dictionary that is not at hand
    */
   public boolean needsFetch(Envelope envelope) {
     OptionalLong id = envelope.dictionary();
-    return id.isPresent() && keeper.find((int) id.getAsLong()) == null;
+    return id.isPresent() && dictionaries.find((int) id.getAsLong()) == null;
   }
 
   /**
-   * Gets a dictionary that is not at hand, and waits for it. After one that is not found, restoring
-   * a value with it fails at once.
+   * Gets dictionaries that are not at hand. After one that is not found, restoring a value with it
+   * fails at once.
    *
-   * @param id its ID
+   * @param ids their IDs
+   * @return ends, and never fails, when they have been looked for
    */
-  public void fetch(long id) {
-    // One that is not found is counted by whoever restores a value with it.
-    if (keeper.fetch((int) id)) {
+  public CompletableFuture<Void> look(Collection<Long> ids) {
+    List<Integer> all = ids.stream().map(Long::intValue).toList();
+    return dictionaries.look(all).thenRun(() -> all.forEach(this::countFound));
+  }
+
+  /** One that is not found is counted by whoever restores a value with it. */
+  private void countFound(int id) {
+    if (dictionaries.find(id) != null) {
       codec.count(Counter.DICTIONARY_MISSES);
     }
   }
 
-  /** Ends the thread that looks after dictionaries, if there is one. */
+  /** Ends the thread that maintains dictionaries, if there is one. */
   @Override
   public void close() {
-    keeper.close();
+    dictionaries.close();
   }
 }

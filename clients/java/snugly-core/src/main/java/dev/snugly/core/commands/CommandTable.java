@@ -33,7 +33,7 @@ public final class CommandTable {
   private final Map<String, Row> rows = new HashMap<>();
   private final Set<String> names = new HashSet<>();
 
-  /** For commands without a row of their own, or null if they pass as they are. */
+  /** Row of commands that have none of their own, or null if they pass as they are. */
   private final Row others;
 
   private CommandTable(Readers readers, JsonObject table) {

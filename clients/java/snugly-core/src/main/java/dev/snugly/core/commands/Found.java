@@ -5,7 +5,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/** What a pattern found in a command. Positions count from the command's name at 0. */
+/** Positions that a pattern found in a command. They count from the command's name at 0. */
 final class Found {
   static final Found NOTHING = new Found();
 
@@ -14,7 +14,7 @@ final class Found {
   /** Positions of values. */
   final List<Integer> values = new ArrayList<>();
 
-  /** For each value the position of its key. */
+  /** Position of its key, for each value. */
   final List<Integer> keysOfValues = new ArrayList<>();
 
   final List<Integer> compared = new ArrayList<>();

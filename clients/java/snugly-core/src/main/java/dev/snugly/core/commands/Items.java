@@ -15,7 +15,7 @@ import java.util.Set;
  * @param items from left to right
  */
 record Items(List<Item> items) {
-  /** What an item takes. */
+  /** Kinds of items, by what they take. */
   enum Kind {
     KEY,
     VALUE,

@@ -34,7 +34,7 @@ final class Match {
     this.options = options;
   }
 
-  /** What the items find in a command; nothing if they do not fit. */
+  /** Positions that the items find in a command; none if they do not fit. */
   static Found of(Items items, Map<String, Items> options, List<byte[]> words) {
     Match match = new Match(words, options);
     try {

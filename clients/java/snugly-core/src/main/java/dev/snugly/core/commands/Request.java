@@ -2,7 +2,7 @@ package dev.snugly.core.commands;
 
 import java.util.List;
 
-/** What is sent for one command, and what becomes of its reply. */
+/** Words that are sent for one command, and the values of its reply. */
 public final class Request {
   private final List<byte[]> given;
   private final List<byte[]> words;

@@ -3,7 +3,7 @@ package dev.snugly.core.commands;
 import java.util.AbstractMap.SimpleImmutableEntry;
 import java.util.Map;
 
-/** How the values of a reply are restored. */
+/** Restores the values of a reply. */
 @FunctionalInterface
 public interface Restorer {
   /**

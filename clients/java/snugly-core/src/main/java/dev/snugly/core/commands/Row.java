@@ -14,7 +14,7 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.BinaryOperator;
 
-/** What becomes of one command, for a client that compresses certain types of values. */
+/** Rules for one command, for a client that compresses certain types of values. */
 public final class Row {
   /** No writer encodes a value that is shorter, in bytes, so the server may compare it. */
   private static final int COMPARABLE_BYTES = 32;
@@ -30,13 +30,13 @@ public final class Row {
   private final Map<String, Items> options = new HashMap<>();
   private final Shape shape;
 
-  /** That of replies without values of these types, or null. */
+  /** Shape of replies without values of these types, or null. */
   private final Shape unvalued;
 
   private final Set<String> with;
   private final Set<String> without;
 
-  /** What was found in commands of so many words, where all of them are alike. */
+  /** Positions in commands of so many words, where all of them are alike. */
   private final AtomicReferenceArray<Found> remembered;
 
   /** A rule: the command is refused if one of these options is given, or always without any. */
@@ -102,7 +102,7 @@ public final class Row {
   }
 
   /**
-   * What to send for a command, and what to do with its reply.
+   * Returns the request for a command, and the treatment of its reply.
    *
    * @param words the command's name and its arguments
    * @param encode of a value and its key makes what is sent: the same array for the value as it is
@@ -136,7 +136,8 @@ public final class Row {
     return encoded;
   }
 
-  private Found find(List<byte[]> words) {
+  /** Positions of keys and values; {@link Found#NOTHING} if the words do not fit. */
+  Found find(List<byte[]> words) {
     int count = words.size();
     if (count >= remembered.length()) {
       return Match.of(items, options, words);

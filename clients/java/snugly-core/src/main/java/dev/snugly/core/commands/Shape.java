@@ -1,6 +1,6 @@
 package dev.snugly.core.commands;
 
-/** Where a reply has values. */
+/** Places of values in a reply. */
 interface Shape {
   /**
    * The reply with its values restored.

@@ -92,7 +92,7 @@ final class Shapes {
         return reply;
       }
       List<Object> restored = new ArrayList<>(list);
-      byte[] own = isNamed ? bytes(list.get(0)) : key;
+      byte[] own = isNamed ? named(list.get(0), key) : key;
       restored.set(position, inner.apply(list.get(position), restorer, own, request));
       return restored;
     };
@@ -102,7 +102,7 @@ final class Shapes {
   private static Shape pairs(Shape inner, boolean isNamed) {
     return (reply, restorer, key, request) -> {
       Second second =
-          (first, item) -> inner.apply(item, restorer, isNamed ? bytes(first) : key, request);
+          (first, item) -> inner.apply(item, restorer, isNamed ? named(first, key) : key, request);
       if (reply instanceof Map<?, ?> map) {
         Map<Object, Object> restored = new LinkedHashMap<>();
         map.forEach((first, item) -> restored.put(first, second.of(first, item)));
@@ -157,7 +157,8 @@ final class Shapes {
     return restored;
   }
 
-  private static byte[] bytes(Object key) {
-    return key instanceof byte[] bytes ? bytes : null;
+  /** The key that a reply names, or the one known so far where it names none. */
+  private static byte[] named(Object item, byte[] key) {
+    return item instanceof byte[] name ? name : key;
   }
 }

@@ -10,7 +10,7 @@ import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.binder.MeterBinder;
 
 /**
- * What a codec counts, as function counters: {@code snugly.} and the counter's name, such as {@code
+ * Counters of a codec, as function counters: {@code snugly.} and the counter's name, such as {@code
  * snugly.encoded_bytes_out}, with the tag {@code codec} where there is one number for each
  * encoding. Bytes are in bytes, and times in nanoseconds.
  *

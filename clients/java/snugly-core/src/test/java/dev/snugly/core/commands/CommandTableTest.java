@@ -34,7 +34,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What the table says of commands, in its own language. */
+/** Commands of the table, in its own language. */
 class CommandTableTest {
   private static final Set<ValueType> ALL = EnumSet.allOf(ValueType.class);
   private static final Set<ValueType> STRINGS = Set.of(ValueType.STRINGS);

@@ -1,0 +1,75 @@
+package valkeygo_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/valkey-io/valkey-go"
+
+	"snugly.dev/go/compression"
+	"snugly.dev/go/envelope"
+	"snugly.dev/go/internal/servers"
+	"snugly.dev/go/valkeygo"
+)
+
+const damaged = "\x00\x01\x02\x00\x01damage"
+
+func TestWhatCannotBeReadIsMissedAsWhatIsNotThere(t *testing.T) {
+	options := everything
+	options.OnUndecodable = envelope.Miss
+	eachProtocol(t, options, func(t *testing.T, client *valkeygo.Client, plain valkey.Client) {
+		b := client.B
+		for _, command := range []valkey.Completed{
+			plain.B().Mset().KeyValue().KeyValue("good", "one").KeyValue("bad", damaged).Build(),
+			plain.B().Hset().Key("hash").FieldValue().FieldValue("bad", damaged).FieldValue("good", "one").Build(),
+			plain.B().Rpush().Key("list").Element("one", damaged).Build(),
+		} {
+			ok(t, plain.Do(ctx, command).Error())
+		}
+		for _, command := range []valkey.Completed{
+			b().Get().Key("bad").Build(), b().Hget().Key("hash").Field("bad").Build(), b().Lindex().Key("list").Index(1).Build(),
+		} {
+			if err := client.Do(ctx, command).Error(); !valkey.IsValkeyNil(err) {
+				t.Errorf("%v: %v", command.Commands(), err)
+			}
+		}
+		for name, command := range map[string]valkey.Completed{
+			"MGET": b().Mget().Key("good", "bad").Build(), "HMGET": b().Hmget().Key("hash").Field("good", "bad").Build(), "LRANGE": b().Lrange().Key("list").Start(0).Stop(-1).Build(),
+		} {
+			elements, err := client.Do(ctx, command).ToArray()
+			ok(t, err)
+			if len(elements) != 2 || !elements[1].IsNil() {
+				t.Errorf("%s: %v", name, elements)
+			}
+			is(t, "one")(elements[0].ToString())
+		}
+		results := client.DoMulti(ctx, b().Get().Key("bad").Build(), b().Get().Key("good").Build())
+		if !valkey.IsValkeyNil(results[0].Error()) {
+			t.Errorf("in a pipeline: %v", results[0].Error())
+		}
+		is(t, "one")(results[1].ToString())
+		if fields, err := client.Do(ctx, b().Hgetall().Key("hash").Build()).AsStrMap(); err != nil || fields["good"] != "one" || fields["bad"] != "" {
+			t.Errorf("HGETALL: %v, %v", fields, err)
+		}
+	})
+}
+
+func TestWhatOneReplyIsRestoredToIsBounded(t *testing.T) {
+	long := strings.Repeat("a", 10_000)
+	client, _ := open(t, compression.Options{MaxReplyBytes: 25_000}, valkey.ClientOption{InitAddress: []string{servers.Valkey(t)}})
+	b := client.B
+	ok(t, client.Do(ctx, b().Mset().KeyValue().KeyValue("1", long).KeyValue("2", long).KeyValue("3", long).Build()).Error())
+	isTooLarge := func(err error) {
+		t.Helper()
+		undecodable := (*envelope.UndecodableError)(nil)
+		if !errors.As(err, &undecodable) || undecodable.Kind != envelope.TooLarge {
+			t.Errorf("got %v", err)
+		}
+	}
+	is(t, []string{long, long})(client.Do(ctx, b().Mget().Key("1", "2").Build()).AsStrSlice())
+	isTooLarge(client.Do(ctx, b().Mget().Key("1", "2", "3").Build()).Error())
+	results := client.DoMulti(ctx, b().Get().Key("1").Build(), b().Get().Key("2").Build(), b().Get().Key("3").Build())
+	is(t, long)(results[1].ToString())
+	isTooLarge(results[2].Error())
+}

@@ -1,0 +1,10 @@
+//! Feeds libFuzzer's bytes to the target's body, which the tests replay over its seeds.
+
+#![no_main]
+
+#[path = "../../tests/fuzzing/arguments.rs"]
+mod arguments;
+#[path = "../../tests/reference/mod.rs"]
+mod reference;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| arguments::run(bytes));

@@ -1,0 +1,339 @@
+//! One client's connection: bytes in, requests, bytes out.
+//!
+//! A turn reads once, runs every request that is complete, and writes all replies at once. Input and output live in
+//! the thread's shared buffers; only what is left over (half a request, or replies that the client is slow to take)
+//! moves to memory of the connection's own. While replies are waiting nothing is read, so a slow reader slows down
+//! only itself.
+//!
+//! Messages that no request asked for come from the socket's outbox, between two replies or while the connection is idle.
+//! A request that waits pauses its own connection, never the thread.
+
+use std::cell::{RefCell, RefMut};
+use std::future::{Future, poll_fn};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tracing::debug;
+
+use crate::outbox::Outbox;
+use crate::service::{Next, Service};
+use crate::socket::Socket;
+
+/// Bytes that a read takes at most; requests that are longer continue in a buffer of their connection's own.
+pub const READ_BUFFER: usize = 64 << 10;
+/// The shared output buffer is given back if replies made it longer than this.
+const KEPT_OUTPUT: usize = 1 << 20;
+
+/// Service and buffer that the connections of one thread share. They take turns in using it, so that an idle connection holds no buffer.
+pub(crate) struct Shared<S> {
+    pub(crate) service: S,
+    input: Box<[u8]>,
+}
+
+impl<S: Service> Shared<S> {
+    pub(crate) fn new(service: S) -> Shared<S> {
+        Shared { service, input: vec![0; READ_BUFFER].into_boxed_slice() }
+    }
+}
+
+/// A connection that a service serves.
+pub struct Connection<S: Service> {
+    /// State of the client in the service.
+    pub client: S::Client,
+    socket: Arc<Socket>,
+    shared: Rc<RefCell<Shared<S>>>,
+    /// The start of a request that has not arrived whole, or requests that wait for replies to be taken.
+    input: Vec<u8>,
+    /// The task that the outbox wakes.
+    task: Option<Waker>,
+}
+
+/// Reason for which an idle connection was woken.
+enum Event {
+    Input,
+    Messages,
+}
+
+/// The end of a turn.
+enum Turn<L> {
+    /// All input was answered; more is needed.
+    Done,
+    /// This output could not be sent at once, and this has to happen then; there may be input left.
+    Unfinished(Vec<u8>, Option<L>),
+    /// The client has gone, or is to go.
+    Closed,
+}
+
+impl<S: Service> Connection<S> {
+    pub(crate) fn open(socket: Arc<Socket>, shared: Rc<RefCell<Shared<S>>>) -> io::Result<Connection<S>> {
+        let client = shared.borrow_mut().service.open(&socket)?;
+        Ok(Connection { client, socket, shared, input: Vec::new(), task: None })
+    }
+
+    /// Serves the client until either side ends the connection. If anything panics, the connection ends, and its bytes with
+    /// it: the thread's connections share buffers, and nothing of it may reach another one.
+    pub(crate) async fn serve(mut self) {
+        let ended = {
+            let mut serving = pin!(self.serve_unguarded());
+            poll_fn(|context| {
+                let poll = catch_unwind(AssertUnwindSafe(|| serving.as_mut().poll(context)));
+                poll.map_or_else(|panic| Poll::Ready(Err(panic)), |poll| poll.map(Ok))
+            })
+            .await
+        };
+        match ended {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => debug!(client = %self.socket.address(), %error, "connection lost"),
+            Err(_) => self.service().recover(&self.client),
+        }
+    }
+
+    async fn serve_unguarded(&mut self) -> io::Result<()> {
+        let mut read = true;
+        loop {
+            let event = if read { self.event().await? } else { Event::Input };
+            let turn = match event {
+                Event::Input => self.turn(read)?,
+                Event::Messages => self.deliver()?,
+            };
+            match turn {
+                Turn::Done => read = true,
+                Turn::Unfinished(unsent, later) => {
+                    self.send_rest(unsent).await?;
+                    if let Some(later) = later {
+                        S::finish(self, later).await?;
+                    }
+                    if S::is_closing(&self.client) {
+                        return Ok(());
+                    }
+                    read = false;
+                }
+                Turn::Closed => return Ok(()),
+            }
+        }
+    }
+
+    async fn event(&mut self) -> io::Result<Event> {
+        let idle_timeout = self.service().idle_timeout();
+        within(idle_timeout, poll_fn(|context| self.poll_event(context))).await
+    }
+
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Event>> {
+        let outbox = &self.socket.outbox;
+        attach(outbox, &mut self.task, context.waker());
+        match self.socket.poll_readable(context) {
+            Poll::Ready(ready) => Poll::Ready(ready.map(|()| Event::Input)),
+            Poll::Pending if !outbox.is_empty() => Poll::Ready(Ok(Event::Messages)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// Sends the messages that wait.
+    fn deliver(&mut self) -> io::Result<Turn<S::Later>> {
+        let service = &mut *self.service();
+        self.socket.outbox.drain_into(service.output());
+        let unsent = send_now(&self.socket, service, &self.client)?;
+        Ok(unsent.map_or(Turn::Done, |unsent| Turn::Unfinished(unsent, None)))
+    }
+
+    fn turn(&mut self, read: bool) -> io::Result<Turn<S::Later>> {
+        let shared = self.shared.clone();
+        let Shared { service, input: buffer } = &mut *shared.borrow_mut();
+        let mut own = std::mem::take(&mut self.input);
+        let mut received = 0;
+        if read {
+            let outcome = if own.is_empty() {
+                self.socket.receive(buffer)
+            } else {
+                own.reserve(S::wanted(&self.client));
+                self.socket.receive_more(&mut own)
+            };
+            received = match outcome {
+                Ok(0) => return Ok(Turn::Closed),
+                Ok(received) => received,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.input = own;
+                    return Ok(Turn::Done);
+                }
+                Err(error) => return Err(error),
+            };
+            service.received(&self.client, received);
+        }
+        // The client hears of what others did before it sent these requests, and then the answers.
+        self.socket.outbox.drain_into(service.output());
+        service.begin_turn(&mut self.client);
+        let input = if own.is_empty() { &buffer[..received] } else { &own[..] };
+        let mut taken = 0;
+        let (unsent, later) = loop {
+            let step = service.run(&mut self.client, &input[taken..]);
+            taken += step.taken;
+            let (later, goes_on) = match step.next {
+                Next::Read => (None, false),
+                Next::Run => (None, true),
+                Next::Later(later) => (Some(later), false),
+                Next::Close => {
+                    empty(service.output());
+                    return Ok(Turn::Closed);
+                }
+            };
+            let unsent = send_now(&self.socket, service, &self.client)?;
+            if !goes_on || unsent.is_some() {
+                break (unsent, later);
+            }
+        };
+        if own.is_empty() {
+            self.input = buffer[taken..received].to_vec();
+        } else if taken < own.len() {
+            own.drain(..taken);
+            self.input = own;
+        }
+        S::holds_input(&self.client, self.input.len());
+        Ok(match (unsent, later) {
+            (None, None) if S::is_closing(&self.client) => Turn::Closed,
+            (None, None) => Turn::Done,
+            (unsent, later) => Turn::Unfinished(unsent.unwrap_or_default(), later),
+        })
+    }
+
+    /// The service of the connection's thread; not to be held while anything is waited for.
+    pub fn service(&self) -> RefMut<'_, S> {
+        RefMut::map(self.shared.borrow_mut(), |shared| &mut shared.service)
+    }
+
+    /// Waits for something. Input of the client is taken meanwhile, so as to see it go, and it is sent its messages.
+    ///
+    /// # Errors
+    /// If the connection ends.
+    pub async fn wait<R>(&mut self, wait: impl Future<Output = R>) -> io::Result<R> {
+        let mut wait = pin!(wait);
+        loop {
+            let event = poll_fn(|context| match wait.as_mut().poll(context) {
+                Poll::Ready(result) => Poll::Ready(Ok(Err(result))),
+                Poll::Pending => self.poll_event(context).map_ok(Ok),
+            });
+            match event.await? {
+                Err(result) => return Ok(result),
+                Ok(Event::Input) => {
+                    self.service().read_ahead(&self.client, self.input.len())?;
+                    self.receive_ahead()?;
+                    S::holds_input(&self.client, self.input.len());
+                }
+                Ok(Event::Messages) => {
+                    if let Turn::Unfinished(messages, _) = self.deliver()? {
+                        self.send_rest(messages).await?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends nothing to the client for some time. If `reads`, up to a buffer of input is read meanwhile, so
+    /// as to notice its end.
+    ///
+    /// # Errors
+    /// Errors of the connection if it ends.
+    pub async fn hold_back(&mut self, length: Duration, reads: bool) -> io::Result<()> {
+        let held_back = timeout(length, async {
+            loop {
+                self.receive_or_end(reads).await?;
+            }
+        });
+        held_back.await.unwrap_or(Ok(()))
+    }
+
+    /// Takes some of what the client sends, if it `reads` and there is room, or waits for the end of the connection.
+    async fn receive_or_end(&mut self, reads: bool) -> io::Result<()> {
+        let (socket, task) = (&self.socket, &mut self.task);
+        let has_room = reads && self.input.len() < READ_BUFFER;
+        poll_fn(|context| {
+            attach(&socket.outbox, task, context.waker());
+            if socket.outbox.is_closed() {
+                Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()))
+            } else if has_room {
+                socket.poll_readable(context)
+            } else {
+                Poll::Pending
+            }
+        })
+        .await?;
+        self.receive_ahead()
+    }
+
+    fn receive_ahead(&mut self) -> io::Result<()> {
+        self.input.reserve(READ_BUFFER);
+        match self.socket.receive_more(&mut self.input) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(received) => {
+                self.service().received(&self.client, received);
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends output that the socket did not take at once.
+    async fn send_rest(&mut self, unsent: Vec<u8>) -> io::Result<()> {
+        S::holds_output(&self.client, unsent.len());
+        self.send(&unsent).await?;
+        S::holds_output(&self.client, 0);
+        Ok(())
+    }
+
+    /// Sends bytes as the socket takes them. They are for the caller to note as output that the connection holds.
+    ///
+    /// # Errors
+    /// If the connection ends, or the client takes nothing for as long as it may be idle.
+    pub async fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let sent = self.socket.send(bytes)?;
+            self.service().sent(&self.client, sent);
+            bytes = &bytes[sent..];
+            if !bytes.is_empty() {
+                let idle_timeout = self.service().idle_timeout();
+                within(idle_timeout, poll_fn(|context| self.socket.poll_writable(context))).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Waits for something within a time, if there is one.
+async fn within<R>(time: Option<Duration>, wait: impl Future<Output = io::Result<R>>) -> io::Result<R> {
+    match time {
+        None => wait.await,
+        Some(time) => timeout(time, wait).await.map_err(io::Error::from)?,
+    }
+}
+
+/// Makes the outbox wake the running task, if it does not already.
+fn attach(outbox: &Outbox, task: &mut Option<Waker>, running: &Waker) {
+    if !task.as_ref().is_some_and(|task| task.will_wake(running)) {
+        outbox.attach(running);
+        *task = Some(running.clone());
+    }
+}
+
+/// Sends what the socket takes of the output at once; gives back the rest, if there is one.
+fn send_now<S: Service>(socket: &Socket, service: &mut S, client: &S::Client) -> io::Result<Option<Vec<u8>>> {
+    let output = service.output();
+    let outcome = socket.send(output);
+    let unsent = match outcome {
+        Ok(sent) if sent < output.len() => Some(output[sent..].to_vec()),
+        _ => None,
+    };
+    empty(output);
+    service.sent(client, outcome?);
+    Ok(unsent)
+}
+
+fn empty(output: &mut Vec<u8>) {
+    output.clear();
+    output.shrink_to(KEPT_OUTPUT);
+}

@@ -1,0 +1,28 @@
+//! Sockets of a server: it listens, spreads connections over threads, reads, writes, waits and ends them, for any
+//! protocol. The meaning of the bytes is for a [`Service`].
+//!
+//! - `listener`: accepts connections and hands them to the threads
+//! - `worker`: one thread that serves connections
+//! - `connection`: one client's bytes in and out, turn by turn
+//! - `service`: what a protocol is asked
+//! - `socket`: a connection's socket and its messages, as any thread may use them
+//! - `outbox`: messages for a connection that no request of its own asked for
+//! - `slots`: places for connections, counted exactly
+//!
+//! It knows no protocol, no store, no settings and no clients.
+
+mod connection;
+mod listener;
+mod outbox;
+mod service;
+mod slots;
+mod socket;
+mod worker;
+
+pub use connection::{Connection, READ_BUFFER};
+pub use listener::{accept, listen};
+pub use outbox::{CAPACITY, Full, Outbox};
+pub use service::{Next, Service, Step};
+pub use slots::{Slot, Slots};
+pub use socket::Socket;
+pub use worker::{Assignments, WorkerHandle, channel, run};

@@ -1,0 +1,147 @@
+//! One thread that serves connections: a single-threaded runtime, the thread's service, and the buffer that its
+//! connections take turns in reading into (so that an idle connection holds none).
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::LocalSet;
+use tokio::time::timeout;
+use tracing::warn;
+
+use crate::connection::{Connection, Shared};
+use crate::service::Service;
+use crate::slots::{Slot, Slots};
+use crate::socket::Socket;
+
+/// Interval of a service's housekeeping if there are no new connections.
+const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(1);
+/// Time that clients may take for their last replies when the thread is to end.
+const LAST_REPLIES_WITHIN: Duration = Duration::from_secs(5);
+
+/// The way to hand a worker its connections. A worker ends once this is dropped, and its connections have ended.
+pub struct WorkerHandle {
+    assigned: UnboundedSender<Assigned>,
+    /// Connections that it serves or is about to.
+    connections: Slots,
+}
+
+/// A connection that a worker is to serve, and the places that it takes up as long as it lives.
+struct Assigned {
+    stream: std::net::TcpStream,
+    _among_all: Slot,
+    _at_worker: Option<Slot>,
+}
+
+impl WorkerHandle {
+    /// Number of connections of the worker.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.taken()
+    }
+
+    pub(crate) fn serve(&self, stream: std::net::TcpStream, slot: Slot) {
+        let at_worker = self.connections.take(usize::MAX);
+        // Fails only once the worker has ended, in a shutdown; the connection is then dropped.
+        let _ = self.assigned.send(Assigned { stream, _among_all: slot, _at_worker: at_worker });
+    }
+}
+
+/// Makes the two ends between the listener and a worker.
+pub fn channel() -> (WorkerHandle, Assignments) {
+    let (assigned, receiver) = unbounded_channel();
+    (WorkerHandle { assigned, connections: Slots::default() }, Assignments(receiver))
+}
+
+/// The worker's end.
+pub struct Assignments(UnboundedReceiver<Assigned>);
+
+/// The sockets of a thread's connections, to be ended when the thread is.
+#[derive(Default)]
+struct Sockets {
+    open: RefCell<HashMap<*const Socket, Arc<Socket>>>,
+    /// Whether connections end once the requests that have arrived are answered.
+    is_draining: Cell<bool>,
+}
+
+/// A socket among those of its thread.
+struct Entry<'s> {
+    sockets: &'s Sockets,
+    socket: *const Socket,
+}
+
+impl Sockets {
+    fn enter(&self, socket: &Arc<Socket>) -> Entry<'_> {
+        if self.is_draining.get() {
+            socket.stop_reading();
+        }
+        self.open.borrow_mut().insert(Arc::as_ptr(socket), socket.clone());
+        Entry { sockets: self, socket: Arc::as_ptr(socket) }
+    }
+
+    fn drain(&self) {
+        self.is_draining.set(true);
+        self.open.borrow().values().for_each(|socket| socket.stop_reading());
+    }
+
+    /// Ends all of them; returns how many there are.
+    fn kill(&self) -> usize {
+        let open = self.open.borrow();
+        open.values().for_each(|socket| socket.kill());
+        open.len()
+    }
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        self.sockets.open.borrow_mut().remove(&self.socket);
+    }
+}
+
+/// Serves connections on the calling thread until the worker's handle is dropped. Then the requests that have arrived are
+/// answered, except those that wait, and connections whose clients do not take these replies in time are closed.
+pub fn run<S: Service>(service: S, runtime: &Runtime, mut assignments: Assignments) {
+    let shared = Rc::new(RefCell::new(Shared::new(service)));
+    let sockets = Rc::<Sockets>::default();
+    let mut tasks = LocalSet::new();
+    let assigning = tasks.spawn_local({
+        let sockets = sockets.clone();
+        async move {
+            loop {
+                let assigned = timeout(HOUSEKEEPING_EVERY, assignments.0.recv()).await;
+                shared.borrow_mut().service.housekeeping();
+                match assigned {
+                    Ok(Some(assigned)) => {
+                        tokio::task::spawn_local(serve(assigned, shared.clone(), sockets.clone()));
+                    }
+                    Ok(None) => break,
+                    Err(_) => {}
+                }
+            }
+        }
+    });
+    if runtime.block_on(tasks.run_until(assigning)).is_err() {
+        // The service has panicked, and the thread ends early, which its owner notices.
+        return;
+    }
+    sockets.drain();
+    if runtime.block_on(async { timeout(LAST_REPLIES_WITHIN, &mut tasks).await }).is_err() {
+        let connections = sockets.kill();
+        warn!(connections, "closing connections that did not take their last replies in time");
+        runtime.block_on(tasks);
+    }
+}
+
+async fn serve<S: Service>(assigned: Assigned, shared: Rc<RefCell<Shared<S>>>, sockets: Rc<Sockets>) {
+    let Assigned { stream, _among_all, _at_worker } = assigned;
+    // A connection that cannot be opened has ended already.
+    let Ok(socket) = TcpStream::from_std(stream).and_then(Socket::new).map(Arc::new) else { return };
+    let _entry = sockets.enter(&socket);
+    if let Ok(connection) = Connection::open(socket, shared) {
+        connection.serve().await;
+    }
+}

@@ -1,0 +1,346 @@
+//! A service of lines of text, over real sockets: what connections promise, whatever their protocol.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use snugly_net::{Connection, Next, READ_BUFFER, Service, Slots, Socket, Step, accept, channel, listen, run};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+
+/// The rest, for later.
+enum Later {
+    /// An answer that may never come: the connection ends if the client does.
+    Wait(Duration),
+    /// An answer that is sure to come.
+    Work(Duration),
+}
+
+/// Output that is sent before more requests run.
+const ENOUGH: usize = 256 << 10;
+
+/// Answers a line with itself, but for lines that ask for something: see [`Lines::answer`].
+struct Lines {
+    output: Vec<u8>,
+    idle_timeout: Option<Duration>,
+    seen: Arc<Seen>,
+}
+
+/// Notes of the service, for tests to look at.
+#[derive(Default)]
+struct Seen {
+    sockets: Mutex<Vec<Weak<Socket>>>,
+    recovered: AtomicUsize,
+    most_output: AtomicUsize,
+    ended: AtomicUsize,
+}
+
+struct Client {
+    is_closing: bool,
+    seen: Arc<Seen>,
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.seen.ended.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Lines {
+    /// Answers one line, or says what has to happen before.
+    fn answer(&mut self, client: &mut Client, line: &str) -> Option<Later> {
+        let time = |text: &str| Duration::from_millis(text.parse().expect("a number"));
+        match line.trim_start().split_once(' ').unwrap_or((line, "")) {
+            ("zeros", count) => {
+                let count: usize = count.parse().expect("a number");
+                self.output.resize(self.output.len() + count, 0);
+            }
+            ("wait", milliseconds) => return Some(Later::Wait(time(milliseconds))),
+            ("work", milliseconds) => return Some(Later::Work(time(milliseconds))),
+            ("bye", _) => client.is_closing = true,
+            ("panic", _) => {
+                self.output.extend_from_slice(b"half an answer");
+                panic!("as it was asked to");
+            }
+            _ => {}
+        }
+        self.output.extend_from_slice(line.as_bytes());
+        self.output.push(b'\n');
+        None
+    }
+}
+
+impl Service for Lines {
+    type Client = Client;
+    type Later = Later;
+
+    fn open(&mut self, socket: &Arc<Socket>) -> io::Result<Client> {
+        self.seen.sockets.lock().expect("no test panics").push(Arc::downgrade(socket));
+        Ok(Client { is_closing: false, seen: self.seen.clone() })
+    }
+
+    fn run(&mut self, client: &mut Client, input: &[u8]) -> Step<Later> {
+        let mut taken = 0;
+        while let Some(len) = input[taken..].iter().position(|&byte| byte == b'\n') {
+            let line = std::str::from_utf8(&input[taken..taken + len]).expect("tests send text").to_owned();
+            taken += len + 1;
+            if let Some(later) = self.answer(client, &line) {
+                return Step { taken, next: Next::Later(later) };
+            }
+            if client.is_closing {
+                break;
+            }
+            if self.output.len() >= ENOUGH {
+                return Step { taken, next: Next::Run };
+            }
+        }
+        Step { taken, next: Next::Read }
+    }
+
+    async fn finish(connection: &mut Connection<Lines>, later: Later) -> io::Result<()> {
+        match later {
+            Later::Wait(time) => connection.wait(tokio::time::sleep(time)).await?,
+            Later::Work(time) => tokio::time::sleep(time).await,
+        }
+        connection.send(b"done\n").await
+    }
+
+    fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.output
+    }
+
+    fn recover(&mut self, _client: &Client) {
+        self.output.clear();
+        self.seen.recovered.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn is_closing(client: &Client) -> bool {
+        client.is_closing
+    }
+
+    fn idle_timeout(&self) -> Option<Duration> {
+        self.idle_timeout
+    }
+
+    fn read_ahead(&mut self, _client: &Client, bytes: usize) -> io::Result<()> {
+        if bytes > READ_BUFFER {
+            Err(io::Error::other("too much was sent while a line waited"))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn holds_output(client: &Client, bytes: usize) {
+        client.seen.most_output.fetch_max(bytes, Ordering::SeqCst);
+    }
+}
+
+/// A server with one worker.
+struct Server {
+    address: SocketAddr,
+    seen: Arc<Seen>,
+    stop: oneshot::Sender<()>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    fn start(idle_timeout: Option<Duration>, most_clients: usize) -> Server {
+        let listener = listen("127.0.0.1:0".parse().expect("an address")).expect("a free port");
+        let address = listener.local_addr().expect("it listens");
+        let seen = Arc::<Seen>::default();
+        let (handle, assignments) = channel();
+        let service = Lines { output: Vec::new(), idle_timeout, seen: seen.clone() };
+        let worker = thread::spawn(move || run(service, &event_loop(), assignments));
+        let (stop, stopped) = oneshot::channel();
+        let accepting = thread::spawn(move || {
+            let slots = Slots::default();
+            event_loop().block_on(async {
+                let listener = TcpListener::from_std(listener).expect("a listening socket can be watched");
+                let admit = |_| slots.take(most_clients).ok_or(&b"full\n"[..]);
+                tokio::select! {
+                    () = accept(listener, Arc::new(vec![handle]), admit) => {}
+                    _ = stopped => {}
+                }
+            });
+        });
+        Server { address, seen, stop, threads: vec![worker, accepting] }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).expect("the server listens");
+        // Only a server that does not do what it must lets a test wait so long.
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+        stream
+    }
+
+    fn stop(self) -> Arc<Seen> {
+        self.stop.send(()).expect("the server runs");
+        self.threads.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
+        self.seen
+    }
+}
+
+fn event_loop() -> Runtime {
+    Builder::new_current_thread().enable_all().build().expect("an event loop")
+}
+
+fn ask(stream: &mut TcpStream, line: &str) -> String {
+    stream.write_all(line.as_bytes()).expect("the connection is open");
+    expect_line(stream)
+}
+
+fn expect_line(stream: &mut TcpStream) -> String {
+    let mut line = Vec::new();
+    while !line.ends_with(b"\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).expect("an answer");
+        line.push(byte[0]);
+    }
+    String::from_utf8(line).expect("text")
+}
+
+fn expect_end(mut stream: TcpStream) {
+    let mut rest = Vec::new();
+    match stream.read_to_end(&mut rest) {
+        Ok(_) => assert_eq!(String::from_utf8_lossy(&rest), ""),
+        Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+    }
+}
+
+#[test]
+fn requests_are_answered_in_whatever_pieces_they_arrive() {
+    let server = Server::start(None, 10);
+    let mut stream = server.connect();
+    stream.set_nodelay(true).expect("a socket");
+    for byte in b"one byte at a time\n" {
+        stream.write_all(&[*byte]).expect("the connection is open");
+    }
+    assert_eq!(expect_line(&mut stream), "one byte at a time\n");
+    let long = "long ".repeat(READ_BUFFER) + "\n";
+    stream.write_all(long.as_bytes()).expect("the connection is open");
+    let mut answer = vec![0; long.len()];
+    stream.read_exact(&mut answer).expect("an answer");
+    assert!(answer == long.as_bytes());
+    assert_eq!(ask(&mut stream, "two\nat once\n"), "two\n");
+    assert_eq!(expect_line(&mut stream), "at once\n");
+    drop(stream);
+    server.stop();
+}
+
+#[test]
+fn a_client_that_does_not_read_is_not_read_from_and_holds_up_nobody_else() {
+    const ANSWER: usize = 20_000;
+    let server = Server::start(None, 10);
+    let (mut greedy, mut other) = (server.connect(), server.connect());
+    // Long, so that few of them fill the buffers of the system.
+    let request = format!("{:>4000}\n", format!("zeros {ANSWER}"));
+    greedy.set_nonblocking(true).expect("a socket");
+    let mut requested = 0;
+    // The server takes no more requests once their answers are not taken.
+    let refused = loop {
+        match greedy.write(request.as_bytes()) {
+            Ok(len) if len == request.len() => requested += 1,
+            Ok(len) => break len,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                break 0;
+            }
+        }
+    };
+    assert_eq!(ask(&mut other, "hello\n"), "hello\n");
+    assert!(server.seen.most_output.load(Ordering::SeqCst) < ENOUGH + 2 * ANSWER);
+    assert!(requested > 0);
+    // Once they are, all of them come.
+    greedy.set_nonblocking(false).expect("a socket");
+    let mut writer = greedy.try_clone().expect("a socket");
+    let rest = request.as_bytes()[refused..].to_vec();
+    let writing = thread::spawn(move || writer.write_all(&rest));
+    let mut answer = vec![0; ANSWER + request.len()];
+    for _ in 0..=requested {
+        greedy.read_exact(&mut answer).expect("an answer");
+        assert!(answer.ends_with(request.as_bytes()));
+    }
+    writing.join().expect("no panic").expect("the connection is open");
+    drop((greedy, other));
+    server.stop();
+}
+
+#[test]
+fn a_panic_ends_its_connection_and_no_other() {
+    let server = Server::start(None, 10);
+    let (mut other, mut broken) = (server.connect(), server.connect());
+    assert_eq!(ask(&mut other, "before\n"), "before\n");
+    broken.write_all(b"panic\n").expect("the connection is open");
+    expect_end(broken);
+    assert_eq!(ask(&mut other, "after\n"), "after\n");
+    drop(other);
+    let seen = server.stop();
+    assert_eq!(seen.recovered.load(Ordering::SeqCst), 1);
+    assert_eq!(seen.ended.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn what_has_arrived_is_answered_before_the_server_stops() {
+    let server = Server::start(None, 10);
+    let (mut busy, mut idle, mut waiting) = (server.connect(), server.connect(), server.connect());
+    assert_eq!(ask(&mut idle, "idle\n"), "idle\n");
+    assert_eq!(ask(&mut waiting, "begun\nwait 60000\n"), "begun\n");
+    assert_eq!(ask(&mut busy, "begun\nwork 50\nlast\n"), "begun\n");
+    let seen = server.stop();
+    assert_eq!(expect_line(&mut busy), "done\n");
+    assert_eq!(expect_line(&mut busy), "last\n");
+    [busy, idle, waiting].into_iter().for_each(expect_end);
+    assert_eq!(seen.ended.load(Ordering::SeqCst), 3);
+}
+
+#[test]
+fn a_request_that_waits_holds_up_its_own_connection_only() {
+    let server = Server::start(None, 10);
+    let (mut waiting, mut other) = (server.connect(), server.connect());
+    waiting.write_all(b"wait 200\nafter\n").expect("the connection is open");
+    assert_eq!(ask(&mut other, "meanwhile\n"), "meanwhile\n");
+    assert_eq!(expect_line(&mut waiting), "done\n");
+    assert_eq!(expect_line(&mut waiting), "after\n");
+    let mut impatient = server.connect();
+    impatient.write_all(b"wait 60000\n").expect("the connection is open");
+    let _ = impatient.write_all(&vec![b'x'; 64 * READ_BUFFER]);
+    expect_end(impatient);
+    drop((waiting, other));
+    server.stop();
+}
+
+#[test]
+fn messages_come_between_answers_from_any_thread() {
+    let server = Server::start(None, 10);
+    let mut stream = server.connect();
+    assert_eq!(ask(&mut stream, "first\n"), "first\n");
+    let socket = server.seen.sockets.lock().expect("no test panics")[0].upgrade().expect("it is open");
+    socket.outbox.push(b"news\n").expect("there is room");
+    assert_eq!(expect_line(&mut stream), "news\n");
+    assert_eq!(ask(&mut stream, "second\n"), "second\n");
+    socket.kill();
+    drop(socket);
+    expect_end(stream);
+    server.stop();
+}
+
+#[test]
+fn connections_end_when_they_say_so_are_too_many_or_do_nothing() {
+    let server = Server::start(None, 1);
+    let mut only = server.connect();
+    assert_eq!(ask(&mut only, "hello\n"), "hello\n");
+    let mut refused = server.connect();
+    assert_eq!(expect_line(&mut refused), "full\n");
+    expect_end(refused);
+    assert_eq!(ask(&mut only, "bye\nnever run\n"), "bye\n");
+    expect_end(only);
+    server.stop();
+
+    let server = Server::start(Some(Duration::from_millis(50)), 1);
+    expect_end(server.connect());
+    server.stop();
+}

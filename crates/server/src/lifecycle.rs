@@ -1,0 +1,285 @@
+//! The server's life: listen, start the threads, hand connections to the workers, do the regular work, stop.
+
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use snugly_codec::SelectError;
+use snugly_net::{Slot, WorkerHandle};
+use snugly_store::{Config, Observer, OpenError, Store, StoreError, system_time};
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tracing::{info, warn};
+
+use crate::admin;
+use crate::allocator::Allocator;
+use crate::counters::count;
+use crate::dialects::Resp;
+use crate::key_watch::KeyWatch;
+use crate::latency::Event;
+use crate::learning;
+use crate::rdb::{self, LoadError};
+use crate::settings::{Configuration, denies};
+use crate::state::Server;
+use crate::threads::{self, SystemError};
+
+/// Reason why the server could not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The compression settings are wrong.
+    #[error(transparent)]
+    Compression(#[from] SelectError),
+    /// The store on disk could not be opened.
+    #[error(transparent)]
+    Storage(#[from] OpenError),
+    /// The RDB file was not loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// An address could not be listened on.
+    #[error("cannot listen on {address}: {reason}{hint}")]
+    Listen {
+        /// The address, as it was given.
+        address: String,
+        /// The system's error.
+        reason: io::Error,
+        /// Advice on the remedy.
+        hint: String,
+    },
+    /// The system does not give what the server needs.
+    #[error(transparent)]
+    System(#[from] SystemError),
+}
+
+/// A started server: its threads, to be waited for.
+pub struct Running {
+    server: Arc<Server>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Interval of the store's regular work: expired keys, entries in sparse pages.
+const HOUSEKEEPING_EVERY: Duration = Duration::from_millis(100);
+const EXPIRED_AT_ONCE: usize = 20_000;
+const DEFRAGMENTED_AT_ONCE: usize = 20_000;
+/// Threads that wait for the disk in the place of a worker.
+const COLD_READERS: usize = 8;
+
+impl Server {
+    /// Loads what there is to load, listens, and starts the threads. Loading may take minutes; `stopping` ends it.
+    ///
+    /// # Errors
+    /// [`StartError`], before anything was started.
+    pub fn start(
+        configuration: Configuration,
+        allocator: Allocator,
+        stopping: &AtomicBool,
+    ) -> Result<Running, StartError> {
+        let settings = configuration.store_settings()?;
+        let listeners = listen(&configuration)?;
+        let admin_listeners = listen_for_admin(&configuration)?;
+        let key_watch = Arc::<KeyWatch>::default();
+        let observer = Some(key_watch.clone() as Arc<dyn Observer>);
+        let config = Config { databases: configuration.databases, shards: None, observer, settings };
+        let store = match configuration.disk() {
+            Some(storage) => Store::open(config, storage)?,
+            None => Store::new(config),
+        };
+        match configuration.load_rdb.as_str() {
+            "" => rdb::refuse_part(&store)?,
+            path => rdb::load(&store, Path::new(path), configuration.max_value_bytes, stopping)?,
+        }
+        let threads = match configuration.threads {
+            0 => thread::available_parallelism().map_or(1, |n| n.get()),
+            threads => threads,
+        };
+        let server = Server::new(
+            store,
+            configuration,
+            key_watch,
+            allocator,
+            local_addresses(&listeners),
+            local_addresses(&admin_listeners),
+        );
+        let started = server.start_threads(threads, listeners, admin_listeners).inspect_err(|_| {
+            // Threads that were started already end, which is then no accident.
+            server.stopping.store(true, Ordering::SeqCst);
+        })?;
+        Ok(Running { server, threads: started })
+    }
+
+    fn start_threads(
+        self: &Arc<Server>,
+        workers: usize,
+        listeners: Vec<std::net::TcpListener>,
+        admin_listeners: Vec<std::net::TcpListener>,
+    ) -> Result<Vec<JoinHandle<()>>, SystemError> {
+        // Fallible steps come first: a thread that has begun must not end before the server stops.
+        let event_loops: Result<Vec<Runtime>, SystemError> =
+            (0..workers).map(|_| threads::event_loop(COLD_READERS)).collect();
+        let (event_loops, accepting, admin) =
+            (event_loops?, threads::event_loop(1)?, threads::event_loop(1)?);
+        // The admin endpoint serves on until all workers have dropped their end.
+        let (serving, served) = oneshot::channel::<Infallible>();
+        let serving = Arc::new(serving);
+        let mut handles = Vec::new();
+        let mut started = Vec::new();
+        for (number, event_loop) in event_loops.into_iter().enumerate() {
+            let (handle, assignments) = snugly_net::channel();
+            handles.push(handle);
+            let (server, serving) = (self.clone(), serving.clone());
+            let run = move || {
+                snugly_net::run(Resp::new(server), &event_loop, assignments);
+                drop(serving);
+            };
+            started.push(threads::start(self, &format!("worker-{number}"), run)?);
+        }
+        let server = self.clone();
+        started.push(threads::start(self, "dictionaries", move || learning::run(&server))?);
+        if !admin_listeners.is_empty() {
+            let server = self.clone();
+            let run = move || admin::run(&server, admin, admin_listeners, served);
+            started.push(threads::start(self, "admin", run)?);
+        }
+        let server = self.clone();
+        let run = move || accept_until_stopped(&server, &accepting, listeners, handles);
+        started.push(threads::start(self, "listener", run)?);
+        Ok(started)
+    }
+}
+
+impl Running {
+    /// The server, to look at and to stop.
+    pub fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    /// Waits until the server has ended, and what it was given is on disk if there is one.
+    ///
+    /// # Errors
+    /// [`StoreError::Disk`] if something could not be written.
+    pub fn wait(self) -> Result<(), StoreError> {
+        for thread in self.threads {
+            if thread.join().is_err() {
+                warn!("a thread of the server has panicked");
+            }
+        }
+        self.server.store().close()
+    }
+}
+
+fn listen(configuration: &Configuration) -> Result<Vec<std::net::TcpListener>, StartError> {
+    let mut listeners = Vec::new();
+    for host in configuration.bind.split([' ', ',']).filter(|host| !host.is_empty()) {
+        let found = (host, configuration.port).to_socket_addrs();
+        listeners.extend(listen_on_all(&format!("{host}:{}", configuration.port), found, "--port")?);
+    }
+    Ok(listeners)
+}
+
+fn listen_for_admin(configuration: &Configuration) -> Result<Vec<std::net::TcpListener>, StartError> {
+    match configuration.admin_address.as_str() {
+        "" => Ok(Vec::new()),
+        address => listen_on_all(address, address.to_socket_addrs(), "--admin-address"),
+    }
+}
+
+/// Listens on what was found for an address that `flag` gives.
+fn listen_on_all(
+    address: &str,
+    found: io::Result<impl Iterator<Item = SocketAddr>>,
+    flag: &str,
+) -> Result<Vec<std::net::TcpListener>, StartError> {
+    let listeners = found.and_then(|found| found.map(snugly_net::listen).collect());
+    listeners.map_err(|reason| StartError::Listen {
+        hint: match reason.kind() {
+            io::ErrorKind::AddrInUse => {
+                format!("; is another server running there? Choose another port with {flag}")
+            }
+            io::ErrorKind::PermissionDenied => {
+                format!("; ports below 1024 are for root, choose another with {flag}")
+            }
+            _ => String::new(),
+        },
+        address: address.to_owned(),
+        reason,
+    })
+}
+
+fn local_addresses(listeners: &[std::net::TcpListener]) -> Vec<SocketAddr> {
+    listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
+}
+
+/// The listener's thread: accepts connections and does the store's regular work.
+fn accept_until_stopped(
+    server: &Arc<Server>,
+    runtime: &Runtime,
+    listeners: Vec<std::net::TcpListener>,
+    workers: Vec<WorkerHandle>,
+) {
+    runtime.block_on(async {
+        let workers = Arc::new(workers);
+        let mut tasks = JoinSet::new();
+        for listener in listeners {
+            let listener = TcpListener::from_std(listener).expect("a listening socket can be watched");
+            let server = server.clone();
+            let admit = move |address: SocketAddr| admit(&server, address.ip());
+            tasks.spawn(snugly_net::accept(listener, workers.clone(), admit));
+        }
+        tasks.spawn(housekeeping(server.clone()));
+        let mut stopped = pin!(server.stopped());
+        let is_stopped = poll_fn(|context| match stopped.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(true),
+            Poll::Pending => tasks.poll_join_next(context).map(|_| false),
+        });
+        if !is_stopped.await {
+            // A task has panicked. The thread ends early, which is reported.
+            return;
+        }
+        info!("stopping: no more connections are accepted");
+        tasks.shutdown().await;
+        // Workers whose handles are dropped give their clients the last replies, and end.
+        server.stopping.store(true, Ordering::SeqCst);
+    });
+}
+
+/// Admits a connection to a slot, or returns the reason why there is none.
+fn admit(server: &Server, address: IpAddr) -> Result<Slot, &'static [u8]> {
+    let configuration = server.configuration();
+    let slot = if denies(&configuration, address) {
+        Err(Resp::DENIED)
+    } else {
+        server.slots().take(configuration.max_clients).ok_or(Resp::TOO_MANY_CLIENTS)
+    };
+    let counters = &server.connections;
+    count(if slot.is_ok() { &counters.accepted } else { &counters.refused });
+    slot
+}
+
+async fn housekeeping(server: Arc<Server>) {
+    loop {
+        tokio::time::sleep(HOUSEKEEPING_EVERY).await;
+        let started = Instant::now();
+        // In a pause nothing changes.
+        server.store().keep_expired(server.pause().current().is_some());
+        // Only then: other changes are told behind the requests that made them.
+        if server.store().expire_due(system_time(), EXPIRED_AT_ONCE) > 0 {
+            server.key_watch().broadcast();
+        }
+        let expired = Instant::now();
+        server.store().defragment(DEFRAGMENTED_AT_ONCE);
+        server.latency().note(Event::ExpireCycle, expired - started);
+        server.latency().note(Event::ActiveDefragmentation, expired.elapsed());
+        server.limit_clients();
+        server.take_samples();
+    }
+}

@@ -1,0 +1,303 @@
+//! State that all threads of a server share: the store, the settings in force, the connected clients, and the counters.
+//!
+//! It starts and stops nothing: that is for `lifecycle`.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, RwLock};
+use snugly_net::Slots;
+use snugly_protocol::resp::Limits;
+use snugly_store::{Durability, Settings, Stats, Store, system_time};
+use tokio::sync::Notify;
+
+use crate::allocator::Allocator;
+use crate::clients::Clients;
+use crate::command_log::{CommandLog, Kind};
+use crate::counters::{ConnectionCounters, WorkerStats};
+use crate::freeing::Freeing;
+use crate::key_watch::KeyWatch;
+use crate::latency::LatencyMonitor;
+use crate::log_limit::LogLimit;
+use crate::memory::Memory;
+use crate::monitors::Monitors;
+use crate::pause::Pause;
+use crate::replies::DecodedValues;
+use crate::samples::{Samples, Totals};
+use crate::saves::Saves;
+use crate::settings::{Configuration, LogSettings, ReplyLimits};
+
+/// A server, and what its threads share.
+pub struct Server {
+    store: Arc<Store>,
+    configuration: RwLock<Arc<Configuration>>,
+    /// Held from where a change to the configuration reads it until all follow the change.
+    changes_configuration: Mutex<()>,
+    clients: Clients,
+    slots: Slots,
+    key_watch: Arc<KeyWatch>,
+    pause: Pause,
+    workers: Mutex<Vec<Arc<WorkerStats>>>,
+    addresses: Vec<SocketAddr>,
+    admin_addresses: Vec<SocketAddr>,
+    allocator: Allocator,
+    monitors: Monitors,
+    command_log: CommandLog,
+    latency: LatencyMonitor,
+    tracks_latency: AtomicBool,
+    samples: Mutex<Samples>,
+    saves: Saves,
+    /// Different for every start of a server, in hexadecimal digits.
+    pub(crate) run_id: String,
+    stop: Notify,
+    pub(crate) stopping: AtomicBool,
+    pub(crate) started: Instant,
+    /// The same moment, as Unix time in milliseconds.
+    pub(crate) started_at: u64,
+    /// Limit of the buffer with the replies to one client, and of all its replies, in bytes.
+    longest_replies: AtomicUsize,
+    most_replies: AtomicUsize,
+    /// Connections whose command waits.
+    pub(crate) blocked_clients: AtomicUsize,
+    pub(crate) connections: ConnectionCounters,
+    pub(crate) freeing: Arc<Freeing>,
+    pub(crate) failed_logins_log: LogLimit,
+    pub(crate) http_probes: LogLimit,
+    pub(crate) heavy_clients_log: LogLimit,
+    pub(crate) decoded: DecodedValues,
+    /// The store's counters at the last CONFIG RESETSTAT; they themselves never go back.
+    baseline: Mutex<Stats>,
+}
+
+impl Server {
+    /// A server with this store, whose threads are yet to be started.
+    pub(crate) fn new(
+        store: Arc<Store>,
+        configuration: Configuration,
+        key_watch: Arc<KeyWatch>,
+        allocator: Allocator,
+        addresses: Vec<SocketAddr>,
+        admin_addresses: Vec<SocketAddr>,
+    ) -> Arc<Server> {
+        let server = Arc::new(Server {
+            store,
+            configuration: RwLock::new(Arc::new(configuration)),
+            changes_configuration: Mutex::default(),
+            clients: Clients::default(),
+            slots: Slots::default(),
+            key_watch,
+            pause: Pause::default(),
+            workers: Mutex::default(),
+            addresses,
+            admin_addresses,
+            allocator,
+            monitors: Monitors::default(),
+            command_log: CommandLog::default(),
+            latency: LatencyMonitor::default(),
+            tracks_latency: AtomicBool::new(true),
+            samples: Mutex::default(),
+            saves: Saves::default(),
+            run_id: format!("{:032x}{:08x}", fastrand::u128(..), fastrand::u32(..)),
+            stop: Notify::new(),
+            stopping: AtomicBool::new(false),
+            started: Instant::now(),
+            started_at: system_time(),
+            longest_replies: AtomicUsize::new(usize::MAX),
+            most_replies: AtomicUsize::new(usize::MAX),
+            blocked_clients: AtomicUsize::new(0),
+            connections: ConnectionCounters::default(),
+            freeing: Arc::default(),
+            failed_logins_log: LogLimit::default(),
+            http_probes: LogLimit::default(),
+            heavy_clients_log: LogLimit::default(),
+            decoded: DecodedValues::default(),
+            baseline: Mutex::default(),
+        });
+        server.apply(&server.configuration());
+        server.store.exclude_from_dictionaries(server.configuration().excluded_keys());
+        let memory = server.memory();
+        server.samples.lock().start(memory);
+        server
+    }
+
+    /// The store behind the server.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// The addresses it listens on.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// The address that answers HTTP for monitoring.
+    pub fn admin_addresses(&self) -> &[SocketAddr] {
+        &self.admin_addresses
+    }
+
+    /// The settings in force.
+    pub fn configuration(&self) -> Arc<Configuration> {
+        self.configuration.read().clone()
+    }
+
+    /// Ends the server: it accepts no more connections, and those that there are end once their requests are answered.
+    pub fn stop(&self) {
+        self.stop.notify_one();
+    }
+
+    /// Waits until the server is to end.
+    pub(crate) async fn stopped(&self) {
+        self.stop.notified().await;
+    }
+
+    /// Changes settings, while nobody else does. `change` gives what the store is to follow; if it fails, nothing is
+    /// changed.
+    pub(crate) fn change_configuration<E>(
+        &self,
+        change: impl FnOnce(&mut Configuration) -> Result<Settings, E>,
+    ) -> Result<(), E> {
+        let _alone = self.changes_configuration.lock();
+        let mut changed = Configuration::clone(&self.configuration());
+        let settings = change(&mut changed)?;
+        self.apply(&changed);
+        let changed = Arc::new(changed);
+        let before = std::mem::replace(&mut *self.configuration.write(), changed.clone());
+        self.store.change_settings(|current| *current = settings);
+        if changed.dictionary_exclude != before.dictionary_exclude {
+            self.store.exclude_from_dictionaries(changed.excluded_keys());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn clients(&self) -> &Clients {
+        &self.clients
+    }
+
+    /// Places for connections, of which `max-clients` may be taken.
+    pub(crate) fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    pub(crate) fn key_watch(&self) -> &KeyWatch {
+        &self.key_watch
+    }
+
+    pub(crate) fn pause(&self) -> &Pause {
+        &self.pause
+    }
+
+    /// Hands settings on to those who do not look them up.
+    fn apply(&self, configuration: &Configuration) {
+        self.key_watch.limit_tracked_keys(configuration.tracking_table_max_keys);
+        for kind in Kind::ALL {
+            let LogSettings { threshold, most } = configuration.command_log[kind as usize];
+            self.command_log.configure(kind, threshold, most);
+        }
+        let replies = ReplyLimits::of(configuration);
+        self.longest_replies.store(replies.buffer, Ordering::Relaxed);
+        self.most_replies.store(replies.all, Ordering::Relaxed);
+        self.latency.set_threshold(configuration.latency_monitor_threshold);
+        self.tracks_latency.store(configuration.latency_tracking, Ordering::Relaxed);
+    }
+
+    pub(crate) fn allocator(&self) -> Allocator {
+        self.allocator
+    }
+
+    pub(crate) fn monitors(&self) -> &Monitors {
+        &self.monitors
+    }
+
+    pub(crate) fn saves(&self) -> &Saves {
+        &self.saves
+    }
+
+    pub(crate) fn command_log(&self) -> &CommandLog {
+        &self.command_log
+    }
+
+    pub(crate) fn latency(&self) -> &LatencyMonitor {
+        &self.latency
+    }
+
+    /// Returns whether the times of commands are collected for LATENCY HISTOGRAM and INFO.
+    pub(crate) fn tracks_latency(&self) -> bool {
+        self.tracks_latency.load(Ordering::Relaxed)
+    }
+
+    /// Memory in use at this moment. Also updates the peak, so that a reported value never exceeds it.
+    pub(crate) fn memory(&self) -> Memory {
+        let memory = Memory::now((self.allocator.stats)(), &self.store);
+        self.samples.lock().note(memory);
+        memory
+    }
+
+    /// Numbers known only by sampling: rates and the peak of memory.
+    pub(crate) fn samples(&self) -> Samples {
+        self.samples.lock().clone()
+    }
+
+    pub(crate) fn take_samples(&self) {
+        let totals = Totals::of(&self.worker_stats());
+        let memory = Memory::now((self.allocator.stats)(), &self.store);
+        self.samples.lock().take(Instant::now(), totals, memory);
+    }
+
+    pub(crate) fn register(&self, stats: Arc<WorkerStats>) {
+        self.workers.lock().push(stats);
+    }
+
+    /// Counters of the store's sessions since the last CONFIG RESETSTAT.
+    pub(crate) fn stats(&self) -> Stats {
+        // In this order, so that no less is counted than was at the reset; and not held, since EXEC asks with shards held.
+        let baseline = *self.baseline.lock();
+        self.store.stats().since(&baseline)
+    }
+
+    /// Starts all statistics anew.
+    pub(crate) fn reset_stats(&self) {
+        *self.baseline.lock() = self.store.stats();
+        self.workers.lock().iter().for_each(|worker| worker.reset());
+        self.connections.reset();
+        self.freeing.reset();
+        self.samples.lock().reset();
+    }
+
+    pub(crate) fn worker_stats(&self) -> Vec<Arc<WorkerStats>> {
+        self.workers.lock().clone()
+    }
+
+    pub(crate) fn limits(&self, authenticated: bool) -> Limits {
+        let configuration = self.configuration.read();
+        Limits {
+            max_bulk: configuration.max_value_bytes,
+            max_request: configuration.max_request_bytes,
+            authenticated,
+            ..Limits::default()
+        }
+    }
+
+    /// Returns whether a write is answered only once it is on disk.
+    pub(crate) fn answers_durably(&self) -> bool {
+        self.store.durability() == Some(Durability::Fsync)
+    }
+
+    /// Limits of the replies to one client before they are sent, in bytes.
+    pub(crate) fn longest_replies(&self) -> usize {
+        self.longest_replies.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that the replies to one client may take before they are sent, chunks included.
+    pub(crate) fn most_replies(&self) -> usize {
+        self.most_replies.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn idle_timeout(&self) -> Option<Duration> {
+        match self.configuration.read().timeout {
+            0 => None,
+            seconds => Some(Duration::from_secs(seconds)),
+        }
+    }
+}
