@@ -413,3 +413,58 @@ def test_clients_in_transactions_are_listed_as_such(server: Server) -> None:
         client.command("EXEC")
         assert b" flags=N " in line()
         assert b" multi=0 watch=0 " in line()
+
+
+def test_a_transaction_for_which_there_is_no_memory_is_refused_and_loses_nothing(start: Start) -> None:
+    server = start(memory="3mb", policy="noeviction")
+    with server.connect() as connection:
+        for number in range(100):
+            connection.command("RPUSH", "from", f"job {number}")
+        number = 0
+        for size in (2000, 20):
+            while not isinstance(connection.command("SET", f"filler:{number}", random.randbytes(size)), Failure):
+                number += 1
+        moved = random.randbytes(20_000)
+        assert connection.command("MULTI") == OK
+        assert connection.command("LPOP", "from") == QUEUED
+        refused = connection.command("RPUSH", "to", moved)
+        assert isinstance(refused, Failure)
+        assert refused.text.startswith(b"OOM command not allowed")
+        aborted = connection.command("EXEC")
+        assert isinstance(aborted, Failure)
+        assert aborted.text.startswith(b"EXECABORT")
+        assert connection.command("LLEN", "from") == 100
+        # What takes no memory still runs.
+        assert connection.command("MULTI") == OK
+        assert connection.command("LPOP", "from") == QUEUED
+        assert connection.command("EXEC") == [b"job 0"]
+
+
+@pytest.mark.snugly_only
+def test_a_transaction_that_was_queued_while_there_was_memory_runs_whole_or_not_at_all(start: Start) -> None:
+    server = start("--threads", "1", memory="3mb", policy="noeviction")
+    with server.connect() as connection, server.connect() as other:
+        connection.command("RPUSH", "from", *[f"job {number}" for number in range(50)])
+        for number in range(8):
+            assert connection.command("MULTI") == OK
+            assert connection.command("LPOP", "from") == QUEUED
+            assert connection.command("RPUSH", f"to:{number}", "job") == QUEUED
+            fillers: list[str] = []
+            # Up to the last bytes, or up to some before them.
+            for size in (20_000, 10) if number % 2 else (20_000, 3_000):
+                while not isinstance(other.command("SET", f"filler:{len(fillers)}", random.randbytes(size)), Failure):
+                    fillers.append(f"filler:{len(fillers)}")
+            outcome = connection.command("EXEC")
+            if isinstance(outcome, Failure):
+                assert outcome.text == b"EXECABORT Transaction discarded because of: " + (
+                    b"OOM command not allowed when used memory > 'maxmemory'."
+                )
+                assert connection.command("EXISTS", f"to:{number}") == 0
+            else:
+                assert isinstance(outcome, list)
+                assert outcome[1] == 1
+            other.command("DEL", *fillers)
+        left = connection.command("LLEN", "from")
+        moved = sum(connection.command("EXISTS", f"to:{number}") == 1 for number in range(8))
+        assert isinstance(left, int)
+        assert left + moved == 50

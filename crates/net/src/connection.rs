@@ -2,8 +2,8 @@
 //!
 //! A turn reads once, runs every request that is complete, and writes all replies at once. Input and output live in
 //! the thread's shared buffers; only what is left over (half a request, or replies that the client is slow to take)
-//! moves to memory of the connection's own. While replies are waiting nothing is read, so a slow reader slows down
-//! only itself.
+//! moves to memory of the connection's own. While replies wait no request runs, but input is taken: a client that writes
+//! all its requests before it reads a reply would wait for the server as the server waits for it.
 //!
 //! Messages that no request asked for come from the socket's outbox, between two replies or while the connection is idle.
 //! A request that waits pauses its own connection, never the thread.
@@ -48,10 +48,35 @@ pub struct Connection<S: Service> {
     pub client: S::Client,
     socket: Arc<Socket>,
     shared: Rc<RefCell<Shared<S>>>,
-    /// The start of a request that has not arrived whole, or requests that wait for replies to be taken.
-    input: Vec<u8>,
+    input: Input,
+    /// Whether the client has ended its side: what it has sent is still answered.
+    ended: bool,
     /// The task that the outbox wakes.
     task: Option<Waker>,
+}
+
+/// The start of a request that has not arrived whole, or requests that wait for something.
+#[derive(Default)]
+struct Input {
+    bytes: Vec<u8>,
+    /// Number of bytes whose requests have run.
+    taken: usize,
+}
+
+impl Input {
+    fn waiting(&self) -> &[u8] {
+        &self.bytes[self.taken..]
+    }
+
+    /// Forgets bytes at the start, and gives their memory back once they are most of it: to move the others each time would
+    /// take a time that is quadratic.
+    fn take(&mut self, len: usize) {
+        self.taken += len;
+        if self.taken > self.bytes.len() / 2 {
+            self.bytes = self.waiting().to_vec();
+            self.taken = 0;
+        }
+    }
 }
 
 /// Reason for which an idle connection was woken.
@@ -73,7 +98,7 @@ enum Turn<L> {
 impl<S: Service> Connection<S> {
     pub(crate) fn open(socket: Arc<Socket>, shared: Rc<RefCell<Shared<S>>>) -> io::Result<Connection<S>> {
         let client = shared.borrow_mut().service.open(&socket)?;
-        Ok(Connection { client, socket, shared, input: Vec::new(), task: None })
+        Ok(Connection { client, socket, shared, input: Input::default(), ended: false, task: None })
     }
 
     /// Serves the client until either side ends the connection. If anything panics, the connection ends, and its bytes with
@@ -97,6 +122,9 @@ impl<S: Service> Connection<S> {
     async fn serve_unguarded(&mut self) -> io::Result<()> {
         let mut read = true;
         loop {
+            if read && self.ended {
+                return Ok(());
+            }
             let event = if read { self.event().await? } else { Event::Input };
             let turn = match event {
                 Event::Input => self.turn(read)?,
@@ -146,13 +174,14 @@ impl<S: Service> Connection<S> {
         let shared = self.shared.clone();
         let Shared { service, input: buffer } = &mut *shared.borrow_mut();
         let mut own = std::mem::take(&mut self.input);
+        let is_shared = own.waiting().is_empty();
         let mut received = 0;
         if read {
-            let outcome = if own.is_empty() {
+            let outcome = if is_shared {
                 self.socket.receive(buffer)
             } else {
-                own.reserve(S::wanted(&self.client));
-                self.socket.receive_more(&mut own)
+                own.bytes.reserve(S::wanted(&self.client));
+                self.socket.receive_more(&mut own.bytes)
             };
             received = match outcome {
                 Ok(0) => return Ok(Turn::Closed),
@@ -168,7 +197,7 @@ impl<S: Service> Connection<S> {
         // The client hears of what others did before it sent these requests, and then the answers.
         self.socket.outbox.drain_into(service.output());
         service.begin_turn(&mut self.client);
-        let input = if own.is_empty() { &buffer[..received] } else { &own[..] };
+        let input = if is_shared { &buffer[..received] } else { own.waiting() };
         let mut taken = 0;
         let (unsent, later) = loop {
             let step = service.run(&mut self.client, &input[taken..]);
@@ -187,13 +216,13 @@ impl<S: Service> Connection<S> {
                 break (unsent, later);
             }
         };
-        if own.is_empty() {
-            self.input = buffer[taken..received].to_vec();
-        } else if taken < own.len() {
-            own.drain(..taken);
-            self.input = own;
+        if is_shared {
+            own.bytes = buffer[taken..received].to_vec();
+        } else {
+            own.take(taken);
         }
-        S::holds_input(&self.client, self.input.len());
+        self.input = own;
+        S::holds_input(&self.client, self.input.waiting().len());
         Ok(match (unsent, later) {
             (None, None) if S::is_closing(&self.client) => Turn::Closed,
             (None, None) => Turn::Done,
@@ -209,21 +238,18 @@ impl<S: Service> Connection<S> {
     /// Waits for something. Input of the client is taken meanwhile, so as to see it go, and it is sent its messages.
     ///
     /// # Errors
-    /// If the connection ends.
+    /// If the connection ends; `UnexpectedEof` if the client has ended its side, and may still read.
     pub async fn wait<R>(&mut self, wait: impl Future<Output = R>) -> io::Result<R> {
         let mut wait = pin!(wait);
         loop {
             let event = poll_fn(|context| match wait.as_mut().poll(context) {
                 Poll::Ready(result) => Poll::Ready(Ok(Err(result))),
+                Poll::Pending if self.ended => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
                 Poll::Pending => self.poll_event(context).map_ok(Ok),
             });
             match event.await? {
                 Err(result) => return Ok(result),
-                Ok(Event::Input) => {
-                    self.service().read_ahead(&self.client, self.input.len())?;
-                    self.receive_ahead()?;
-                    S::holds_input(&self.client, self.input.len());
-                }
+                Ok(Event::Input) => self.read_ahead()?,
                 Ok(Event::Messages) => {
                     if let Turn::Unfinished(messages, _) = self.deliver()? {
                         self.send_rest(messages).await?;
@@ -233,11 +259,10 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// Sends nothing to the client for some time. If `reads`, up to a buffer of input is read meanwhile, so
-    /// as to notice its end.
+    /// Sends nothing to the client for some time. If `reads`, input is taken meanwhile, so as to notice its end.
     ///
     /// # Errors
-    /// Errors of the connection if it ends.
+    /// Errors of the connection if it ends, or if the client ends its side.
     pub async fn hold_back(&mut self, length: Duration, reads: bool) -> io::Result<()> {
         let held_back = timeout(length, async {
             loop {
@@ -247,35 +272,38 @@ impl<S: Service> Connection<S> {
         held_back.await.unwrap_or(Ok(()))
     }
 
-    /// Takes some of what the client sends, if it `reads` and there is room, or waits for the end of the connection.
+    /// Takes some of what the client sends, if it `reads`, or waits for the end of the connection.
     async fn receive_or_end(&mut self, reads: bool) -> io::Result<()> {
         let (socket, task) = (&self.socket, &mut self.task);
-        let has_room = reads && self.input.len() < READ_BUFFER;
         poll_fn(|context| {
             attach(&socket.outbox, task, context.waker());
             if socket.outbox.is_closed() {
                 Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()))
-            } else if has_room {
+            } else if reads {
                 socket.poll_readable(context)
             } else {
                 Poll::Pending
             }
         })
         .await?;
-        self.receive_ahead()
+        self.read_ahead()?;
+        if self.ended { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
 
-    fn receive_ahead(&mut self) -> io::Result<()> {
-        self.input.reserve(READ_BUFFER);
-        match self.socket.receive_more(&mut self.input) {
-            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+    /// Takes input for later, as far as the service allows, or notes that there will be no more.
+    fn read_ahead(&mut self) -> io::Result<()> {
+        self.service().read_ahead(&self.client, self.input.waiting().len())?;
+        self.input.bytes.reserve(READ_BUFFER);
+        match self.socket.receive_more(&mut self.input.bytes) {
+            Ok(0) => self.ended = true,
             Ok(received) => {
                 self.service().received(&self.client, received);
-                Ok(())
+                S::holds_input(&self.client, self.input.waiting().len());
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
-            Err(error) => Err(error),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
         }
+        Ok(())
     }
 
     /// Sends output that the socket did not take at once.
@@ -297,10 +325,25 @@ impl<S: Service> Connection<S> {
             bytes = &bytes[sent..];
             if !bytes.is_empty() {
                 let idle_timeout = self.service().idle_timeout();
-                within(idle_timeout, poll_fn(|context| self.socket.poll_writable(context))).await?;
+                within(idle_timeout, self.wait_for_room()).await?;
             }
         }
         Ok(())
+    }
+
+    /// Waits until the socket takes more, and takes input meanwhile.
+    async fn wait_for_room(&mut self) -> io::Result<()> {
+        loop {
+            let is_input = poll_fn(|context| match self.socket.poll_writable(context) {
+                Poll::Ready(ready) => Poll::Ready(ready.map(|()| false)),
+                Poll::Pending if self.ended => Poll::Pending,
+                Poll::Pending => self.socket.poll_readable(context).map_ok(|()| true),
+            });
+            if !is_input.await? {
+                return Ok(());
+            }
+            self.read_ahead()?;
+        }
     }
 }
 

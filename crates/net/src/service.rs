@@ -63,7 +63,7 @@ pub trait Service: Sized + 'static {
         None
     }
 
-    /// Decides whether more is read while a request waits, given how many bytes have arrived behind it.
+    /// Decides whether more is read while a request waits, or its reply does, given how many bytes have arrived behind it.
     ///
     /// # Errors
     /// If the connection is to end instead.

@@ -1,11 +1,11 @@
 //! A service of lines of text, over real sockets: what connections promise, whatever their protocol.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use snugly_net::{Connection, Next, READ_BUFFER, Service, Slots, Socket, Step, accept, channel, listen, run};
 use tokio::net::TcpListener;
@@ -16,12 +16,16 @@ use tokio::sync::oneshot;
 enum Later {
     /// An answer that may never come: the connection ends if the client does.
     Wait(Duration),
+    /// An answer before which nothing is sent; the connection ends if the client does.
+    Held(Duration),
     /// An answer that is sure to come.
     Work(Duration),
 }
 
 /// Output that is sent before more requests run.
 const ENOUGH: usize = 256 << 10;
+/// Bytes that may arrive behind a line that waits.
+const MOST_AHEAD: usize = 16 << 20;
 
 /// Answers a line with itself, but for lines that ask for something: see [`Lines::answer`].
 struct Lines {
@@ -60,6 +64,7 @@ impl Lines {
                 self.output.resize(self.output.len() + count, 0);
             }
             ("wait", milliseconds) => return Some(Later::Wait(time(milliseconds))),
+            ("held", milliseconds) => return Some(Later::Held(time(milliseconds))),
             ("work", milliseconds) => return Some(Later::Work(time(milliseconds))),
             ("bye", _) => client.is_closing = true,
             ("panic", _) => {
@@ -104,6 +109,7 @@ impl Service for Lines {
     async fn finish(connection: &mut Connection<Lines>, later: Later) -> io::Result<()> {
         match later {
             Later::Wait(time) => connection.wait(tokio::time::sleep(time)).await?,
+            Later::Held(time) => connection.hold_back(time, true).await?,
             Later::Work(time) => tokio::time::sleep(time).await,
         }
         connection.send(b"done\n").await
@@ -127,7 +133,7 @@ impl Service for Lines {
     }
 
     fn read_ahead(&mut self, _client: &Client, bytes: usize) -> io::Result<()> {
-        if bytes > READ_BUFFER {
+        if bytes > MOST_AHEAD {
             Err(io::Error::other("too much was sent while a line waited"))
         } else {
             Ok(())
@@ -231,41 +237,68 @@ fn requests_are_answered_in_whatever_pieces_they_arrive() {
     server.stop();
 }
 
-#[test]
-fn a_client_that_does_not_read_is_not_read_from_and_holds_up_nobody_else() {
-    const ANSWER: usize = 20_000;
-    let server = Server::start(None, 10);
-    let (mut greedy, mut other) = (server.connect(), server.connect());
-    // Long, so that few of them fill the buffers of the system.
+/// Requests of 4,000 bytes, written before any of their answers of 24,000 is read: neither fits what the system holds.
+const UNREAD: usize = 1_000;
+const ANSWER: usize = 20_000;
+
+fn write_before_reading(server: &Server) -> (TcpStream, String) {
+    let mut greedy = server.connect();
+    greedy.set_write_timeout(Some(Duration::from_secs(60))).expect("a timeout");
     let request = format!("{:>4000}\n", format!("zeros {ANSWER}"));
-    greedy.set_nonblocking(true).expect("a socket");
-    let mut requested = 0;
-    // The server takes no more requests once their answers are not taken.
-    let refused = loop {
-        match greedy.write(request.as_bytes()) {
-            Ok(len) if len == request.len() => requested += 1,
-            Ok(len) => break len,
-            Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::WouldBlock);
-                break 0;
-            }
-        }
-    };
-    assert_eq!(ask(&mut other, "hello\n"), "hello\n");
-    assert!(server.seen.most_output.load(Ordering::SeqCst) < ENOUGH + 2 * ANSWER);
-    assert!(requested > 0);
-    // Once they are, all of them come.
-    greedy.set_nonblocking(false).expect("a socket");
-    let mut writer = greedy.try_clone().expect("a socket");
-    let rest = request.as_bytes()[refused..].to_vec();
-    let writing = thread::spawn(move || writer.write_all(&rest));
+    greedy.write_all(request.repeat(UNREAD).as_bytes()).expect("the server goes on reading");
+    (greedy, request)
+}
+
+fn read_answers(greedy: &mut TcpStream, request: &str) {
     let mut answer = vec![0; ANSWER + request.len()];
-    for _ in 0..=requested {
+    for _ in 0..UNREAD {
         greedy.read_exact(&mut answer).expect("an answer");
         assert!(answer.ends_with(request.as_bytes()));
     }
-    writing.join().expect("no panic").expect("the connection is open");
+}
+
+#[test]
+fn a_client_that_writes_everything_before_it_reads_is_answered_and_holds_up_nobody_else() {
+    let server = Server::start(None, 10);
+    let mut other = server.connect();
+    let (mut greedy, request) = write_before_reading(&server);
+    assert_eq!(ask(&mut other, "hello\n"), "hello\n");
+    assert!(
+        server.seen.most_output.load(Ordering::SeqCst) < ENOUGH + 2 * ANSWER,
+        "requests wait, not answers"
+    );
+    read_answers(&mut greedy, &request);
+    assert_eq!(ask(&mut greedy, "goodbye\n"), "goodbye\n");
     drop((greedy, other));
+    server.stop();
+}
+
+#[test]
+fn what_was_sent_is_answered_although_the_client_sends_no_more() {
+    let server = Server::start(None, 10);
+    let (mut greedy, request) = write_before_reading(&server);
+    greedy.shutdown(Shutdown::Write).expect("the connection is open");
+    read_answers(&mut greedy, &request);
+    expect_end(greedy);
+    server.stop();
+}
+
+#[test]
+fn a_client_that_goes_is_noticed_whatever_waits_behind_its_request() {
+    let server = Server::start(None, 10);
+    for (waits, ahead) in
+        [("wait 600000\n", 0), ("wait 600000\n", 20 * READ_BUFFER), ("held 600000\n", 20 * READ_BUFFER)]
+    {
+        let mut stream = server.connect();
+        stream.write_all(waits.as_bytes()).expect("the connection is open");
+        stream.write_all(&vec![b'x'; ahead]).expect("the server goes on reading");
+        drop(stream);
+    }
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while server.seen.ended.load(Ordering::SeqCst) < 3 {
+        assert!(Instant::now() < deadline, "a connection has stayed");
+        thread::sleep(Duration::from_millis(5));
+    }
     server.stop();
 }
 
@@ -307,7 +340,7 @@ fn a_request_that_waits_holds_up_its_own_connection_only() {
     assert_eq!(expect_line(&mut waiting), "after\n");
     let mut impatient = server.connect();
     impatient.write_all(b"wait 60000\n").expect("the connection is open");
-    let _ = impatient.write_all(&vec![b'x'; 64 * READ_BUFFER]);
+    let _ = impatient.write_all(&vec![b'x'; 2 * MOST_AHEAD]);
     expect_end(impatient);
     drop((waiting, other));
     server.stop();

@@ -35,6 +35,16 @@ impl Server {
         self.clients().kill(client);
     }
 
+    /// Ends a connection that has sent more than it may while a command waited, or a reply that it did not take.
+    pub(crate) fn end_over_input_limit(&self, client: &ClientInfo) {
+        count(&self.connections.over_input_limit);
+        self.tell_of_heavy_client(
+            client,
+            "it has sent more than max-request-bytes allows while a command or a reply waited",
+        );
+        self.clients().kill(client);
+    }
+
     /// Ends connections that hold more than their class may, and the heaviest of all while all together hold too much.
     pub(crate) fn limit_clients(&self) {
         let limits = self.configuration().client_output_buffer_limit;

@@ -13,21 +13,29 @@ pub(crate) struct Freeing {
     freed: AtomicU64,
 }
 
+/// Keys on their way out, until this is dropped: also if freeing them panics.
+struct Pending {
+    freeing: Arc<Freeing>,
+    keys: u64,
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.freeing.pending.fetch_sub(self.keys, Ordering::Relaxed);
+    }
+}
+
 impl Freeing {
-    /// Frees the memory of what a flush removed, on a thread of its own.
+    /// Frees the memory of what a flush removed, on a thread of its own; without one, here and now.
     pub(crate) fn free(self: &Arc<Freeing>, flushed: Flushed) {
-        let keys = flushed.keys();
-        self.pending.fetch_add(keys, Ordering::Relaxed);
-        let freeing = self.clone();
+        let pending = Pending { freeing: self.clone(), keys: flushed.keys() };
+        self.pending.fetch_add(pending.keys, Ordering::Relaxed);
         let free = move || {
             drop(flushed);
-            freeing.pending.fetch_sub(keys, Ordering::Relaxed);
-            freeing.freed.fetch_add(keys, Ordering::Relaxed);
+            pending.freeing.freed.fetch_add(pending.keys, Ordering::Relaxed);
         };
-        if thread::Builder::new().name("free".into()).spawn(free).is_err() {
-            // Without a thread the memory was given back here and now.
-            self.pending.fetch_sub(keys, Ordering::Relaxed);
-        }
+        // Without a thread the closure, and what it frees, is dropped.
+        let _ = thread::Builder::new().name("free".into()).spawn(free);
     }
 
     /// Keys whose memory is yet to be given back.

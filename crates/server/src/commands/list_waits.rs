@@ -162,9 +162,7 @@ pub(crate) fn serve_waiting(context: &mut Context<'_>) {
 
 /// Runs a client's command in its name, as long as it waits for that.
 fn serve(context: &mut Context<'_>, waiter: &Arc<Waiter>) {
-    if !waiter.begin() {
-        return;
-    }
+    let Some(mut serving) = context.server.key_watch().begin_serving(waiter) else { return };
     act_for(&waiter.client);
     context.session.set_touches(!waiter.client.states.has(State::NO_TOUCH));
     let Context { session, server, stats, .. } = context;
@@ -179,11 +177,10 @@ fn serve(context: &mut Context<'_>, waiter: &Arc<Waiter>) {
         served.replies.error(failure.text());
         true
     });
-    let answer = is_answered.then(|| {
+    serving.answer = is_answered.then(|| {
         note(server, stats, waiter, started.elapsed(), replies.as_bytes());
         Answer { reply: replies.as_bytes().to_vec(), ticket: session.ticket(), ending: None }
     });
-    server.key_watch().finish_serving(waiter, answer);
 }
 
 /// Notes a command that has waited for nothing.

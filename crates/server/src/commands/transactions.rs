@@ -15,6 +15,8 @@ use crate::key_watch::{KeyWatch, Watched};
 const ANY: Flags = Flags::CONNECTION.and(Flags::FAST).and(Flags::ALLOW_BUSY);
 
 const EXEC: &str = "exec";
+/// Bytes that a request may take in memory beside its own: an entry, and the larger node of a list.
+const OVERHEAD: usize = 16 << 10;
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
@@ -55,6 +57,11 @@ impl Transaction {
         self.requests().flat_map(|(place, args)| REGISTRY.rows()[place].command.keys.among(args))
     }
 
+    /// Bytes of the requests that may take memory.
+    fn growth(&self) -> usize {
+        self.requests().map(|(place, args)| growth(place, args)).sum()
+    }
+
     /// Number of keys it may change; a key that two commands name counts twice.
     fn changes(&self) -> usize {
         let writing =
@@ -65,6 +72,12 @@ impl Transaction {
     fn clear(&mut self) {
         *self = Transaction { refused: self.refused, ..Transaction::default() };
     }
+}
+
+/// Bytes that a request may take in memory: its own, if it may take any.
+fn growth(place: usize, args: Args<'_>) -> usize {
+    let grows = REGISTRY.rows()[place].command.flags.has(Flags::DENYOOM);
+    if grows { RequestQueue::cost(args) } else { 0 }
 }
 
 fn multi(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
@@ -95,6 +108,8 @@ pub(super) fn queue(context: &mut Context<'_>, place: usize, args: Args<'_>) -> 
             "max-transaction-bytes",
         ));
     }
+    // Refused now rather than by EXEC, after requests before it have changed something.
+    context.session.make_room(growth(place, args))?;
     transaction.requests.push(args);
     transaction.places.push(place);
     show(info, transaction);
@@ -178,8 +193,14 @@ fn run(context: &mut Context<'_>, transaction: &Transaction) -> Outcome {
     context.session.check_at_once(changes).map_err(|error| {
         Failure::new(format!("EXECABORT Transaction discarded because of its {changes} changes: {error}"))
     })?;
+    let growth = transaction.growth();
+    context.session.make_room(growth).map_err(|error| {
+        let reason = Failure::from(error);
+        Failure::new([b"EXECABORT Transaction discarded because of: ", reason.text()].concat())
+    })?;
     let Context { session, client, server, replies, stats } = context;
     let watched = std::mem::take(&mut client.watched);
+    session.set_allowance(if growth > 0 { growth + OVERHEAD } else { 0 });
     let operations = |session: &mut Session| -> Outcome {
         let mut context = Context { session, client, server, replies, stats };
         if has_changed(&mut context, &watched)? {
@@ -193,6 +214,7 @@ fn run(context: &mut Context<'_>, transaction: &Transaction) -> Outcome {
     } else {
         session.exclusively(transaction.keys().chain(watched.keys.iter().map(|key| &*key.key)), operations)
     };
+    context.session.set_allowance(0);
     context.client.watched = watched;
     outcome
 }

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use indexmap::IndexSet;
 use parking_lot::MutexGuard;
+use snugly_protocol::resp::ReplyBuffer;
 use snugly_store::Observer;
 
 pub(crate) use tracking::{CHANNEL, TrackingMode, TrackingStats, act_for};
@@ -103,9 +104,9 @@ impl KeyWatch {
         self.waiting.of(place)
     }
 
-    /// Serving a client is done, which [`Waiter::begin`] began; without an answer it waits on.
-    pub(crate) fn finish_serving(&self, waiter: &Arc<Waiter>, answer: Option<Answer>) {
-        self.waiting.finish(waiter, answer);
+    /// Begins to serve a client, if it still waits; whoever ends its wait meanwhile has to wait for the result.
+    pub(crate) fn begin_serving<'a>(&'a self, waiter: &'a Arc<Waiter>) -> Option<Serving<'a>> {
+        waiter.begin().then(|| Serving { key_watch: self, waiter, answer: None })
     }
 
     /// Ends a wait, if nothing else has.
@@ -170,6 +171,25 @@ impl KeyWatch {
 
     pub(crate) fn tracking_stats(&self) -> TrackingStats {
         self.tracking.stats()
+    }
+}
+
+/// A client that is being served until this is dropped. Without an answer it waits on.
+pub(crate) struct Serving<'a> {
+    key_watch: &'a KeyWatch,
+    waiter: &'a Arc<Waiter>,
+    pub(crate) answer: Option<Answer>,
+}
+
+impl Drop for Serving<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // It is not known whether an element was taken, so that the client must not wait for another one.
+            let mut reply = ReplyBuffer::new(self.waiter.client.protocol());
+            reply.error("ERR the command failed for a reason that the server's log tells");
+            self.answer = Some(Answer { reply: reply.as_bytes().to_vec(), ..Answer::default() });
+        }
+        self.key_watch.waiting.finish(self.waiter, self.answer.take());
     }
 }
 
@@ -340,34 +360,59 @@ mod tests {
         assert!(!key_watch.has_ready());
     }
 
+    fn some(reply: &[u8]) -> Option<Answer> {
+        Some(Answer { reply: reply.to_vec(), ..Answer::default() })
+    }
+
     #[test]
     fn a_wait_that_ends_while_it_is_served_ends_with_what_it_gets_or_else_as_it_was_told() {
         let mut fixture = Fixture::new();
-        for (answered, expected) in [(true, ":1\r\n"), (false, "_\r\n")] {
+        for (answered, expected) in [(some(b":1\r\n"), ":1\r\n"), (None, "_\r\n")] {
             let waiter = waiter(&mut fixture, &["a"]);
-            assert!(waiter.begin());
+            let mut serving = fixture.key_watch.begin_serving(&waiter).expect("it waits");
             assert!(fixture.key_watch.unblock(waiter.client.id, Ending::TimedOut));
-            assert!(!waiter.begin());
-            let answered = answered.then(|| Answer { reply: b":1\r\n".to_vec(), ..Answer::default() });
-            fixture.key_watch.finish_serving(&waiter, answered);
+            assert!(fixture.key_watch.begin_serving(&waiter).is_none());
+            serving.answer = answered;
+            drop(serving);
             assert_eq!(answer(&fixture, &waiter), expected);
             assert!(!fixture.key_watch.unblock(waiter.client.id, Ending::Unblocked));
         }
     }
 
     #[test]
+    fn who_goes_after_it_was_served_still_gets_its_answer() {
+        let mut fixture = Fixture::new();
+        let waiter = waiter(&mut fixture, &["a"]);
+        fixture.key_watch.begin_serving(&waiter).expect("it waits").answer = some(b":1\r\n");
+        fixture.key_watch.end_wait(&waiter, Ending::Gone);
+        let answer = fixture.runtime.block_on(waiter.answered());
+        assert_eq!((&answer.reply[..], answer.ending), (&b":1\r\n"[..], None));
+    }
+
+    #[test]
     fn who_is_served_and_gets_nothing_waits_on() {
         let mut fixture = Fixture::new();
         let waiter = waiter(&mut fixture, &["a"]);
-        assert!(waiter.begin());
-        fixture.key_watch.finish_serving(&waiter, None);
-        assert!(waiter.client.states.has(State::BLOCKED) && waiter.begin());
-        fixture
-            .key_watch
-            .finish_serving(&waiter, Some(Answer { reply: b":1\r\n".to_vec(), ..Answer::default() }));
-        assert!(!waiter.client.states.has(State::BLOCKED) && !waiter.begin());
+        drop(fixture.key_watch.begin_serving(&waiter).expect("it waits"));
+        assert!(waiter.client.states.has(State::BLOCKED));
+        fixture.key_watch.begin_serving(&waiter).expect("it waits on").answer = some(b":1\r\n");
+        assert!(!waiter.client.states.has(State::BLOCKED));
+        assert!(fixture.key_watch.begin_serving(&waiter).is_none());
         fixture.key_watch.end_wait(&waiter, Ending::Unblocked);
         assert_eq!(answer(&fixture, &waiter), ":1\r\n");
+    }
+
+    #[test]
+    fn a_panic_of_whoever_serves_a_client_ends_its_wait_with_an_error() {
+        let mut fixture = Fixture::new();
+        let waiter = waiter(&mut fixture, &["a"]);
+        let served = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _serving = fixture.key_watch.begin_serving(&waiter).expect("it waits");
+            panic!("as a bug would");
+        }));
+        assert!(served.is_err());
+        assert!(answer(&fixture, &waiter).starts_with("-ERR the command failed"));
+        assert_eq!((fixture.key_watch.waiting_clients(), fixture.key_watch.awaited_keys()), (0, 0));
     }
 
     #[test]

@@ -113,7 +113,7 @@ impl Waiter {
     }
 
     /// Returns whether it still waits; then it is served now, until [`finish`](Self::finish).
-    pub(crate) fn begin(&self) -> bool {
+    pub(super) fn begin(&self) -> bool {
         let mut progress = self.progress.lock();
         let waits = matches!(progress.state, State::Waiting);
         if waits {

@@ -345,7 +345,7 @@ impl Session {
         let roomy = max_memory == 0
             || self.store.keyspace.make_room(eviction, max_memory, need, self.is_holding, random);
         // Changes on their way to the disk cannot leave memory yet; the queue bounds them.
-        Ok(roomy || self.store.disk().is_some())
+        Ok(roomy || need <= self.allowance || self.store.disk().is_some())
     }
 
     /// Admits, when there is no room, only a write that does not make its key larger, and none once the

@@ -79,6 +79,8 @@ pub struct Session {
     touches: bool,
     /// Whether this thread holds shards, and so must not wait for others.
     is_holding: bool,
+    /// Bytes that a write may take although there is no room for them.
+    allowance: u64,
     /// Whether writes are answered only when all are on disk.
     is_unanswered: bool,
     /// Number of the queue's last change after the last write.
@@ -129,6 +131,7 @@ impl Session {
             random: fastrand::Rng::new(),
             touches: true,
             is_holding: false,
+            allowance: 0,
             is_unanswered: false,
             ticket: None,
             current: Vec::new(),
@@ -156,6 +159,22 @@ impl Session {
     /// makes an eviction less likely.
     pub fn set_touches(&mut self, touches: bool) {
         self.touches = touches;
+    }
+
+    /// Makes room in memory for so many bytes, as a write that takes them would.
+    ///
+    /// # Errors
+    /// [`StoreError::OutOfMemory`] if nothing may be evicted for them.
+    pub fn make_room(&mut self, bytes: usize) -> Result<(), StoreError> {
+        self.follow_settings();
+        if self.has_room_for(bytes as u64)? { Ok(()) } else { Err(self.out_of_memory()) }
+    }
+
+    /// Allows each write from now on to take so many bytes although there is no room for them; at first it is none. It is
+    /// for writes that belong together, for which room was made before the first: the last of them is not to fail for
+    /// the bytes that an entry takes besides.
+    pub fn set_allowance(&mut self, bytes: usize) {
+        self.allowance = bytes as u64;
     }
 
     /// Makes writes wait for the disk only while too many are on their way there, not while one is too old:

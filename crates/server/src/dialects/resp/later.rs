@@ -111,7 +111,18 @@ async fn send_answer(connection: &mut Connection<Resp>, wait: &ListWait) -> io::
             }
         }
     });
-    let answer = answer.await?;
+    let answer = match answer.await {
+        Ok(answer) => answer,
+        // Whoever sends no more may still read, and an element that it was given is nowhere else.
+        Err(error) => {
+            server.key_watch().end_wait(waiter, Ending::Gone);
+            let answer = waiter.answered().await;
+            if answer.ending.is_some() {
+                return Err(error);
+            }
+            answer
+        }
+    };
     if answer.ending.is_some() {
         commands::note_ended(&server, &connection.service().stats, waiter, &answer.reply);
     }

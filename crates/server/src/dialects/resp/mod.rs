@@ -183,10 +183,8 @@ impl Service for Resp {
 
     fn read_ahead(&mut self, client: &RespClient, bytes: usize) -> io::Result<()> {
         if bytes > self.server.limits(client.client.authenticated).max_request {
-            count(&self.server.connections.over_input_limit);
-            return Err(io::Error::other(
-                "more was sent while a command waited than client-query-buffer-limit allows",
-            ));
+            self.server.end_over_input_limit(client.info());
+            return Err(io::ErrorKind::ConnectionAborted.into());
         }
         Ok(())
     }
