@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
 use snugly_codec::Dictionary;
+use snugly_glob::Pattern;
 
 use crate::{Catalogue, CatalogueError};
 
@@ -40,7 +41,14 @@ enum Selection {
     Nothing,
     Everything(Arc<Held>),
     /// The first pattern that matches decides.
-    Patterns(Vec<(Box<str>, Option<Arc<Held>>)>),
+    Patterns(Vec<Rule>),
+}
+
+/// The dictionary of the keys that match a pattern, if there is one.
+struct Rule {
+    pattern: Box<str>,
+    glob: Pattern,
+    held: Option<Arc<Held>>,
 }
 
 impl Selection {
@@ -48,8 +56,8 @@ impl Selection {
         match self {
             Selection::Nothing => false,
             Selection::Everything(held) => held.dictionary.id() == id,
-            Selection::Patterns(patterns) => {
-                patterns.iter().any(|(_, held)| held.as_ref().is_some_and(|held| held.dictionary.id() == id))
+            Selection::Patterns(rules) => {
+                rules.iter().any(|rule| rule.held.as_ref().is_some_and(|held| held.dictionary.id() == id))
             }
         }
     }
@@ -107,7 +115,7 @@ pub struct Needed {
 pub struct DictionaryCache {
     state: ArcSwap<State>,
     /// Globs of keys whose values are written without a dictionary.
-    excluded: Vec<Vec<u8>>,
+    excluded: Vec<Pattern>,
     /// Dictionary that is always held, and used to write every key once that is allowed.
     given: Option<Arc<Held>>,
     listed: Mutex<Listed>,
@@ -137,7 +145,7 @@ impl DictionaryCache {
         };
         DictionaryCache {
             state: ArcSwap::from_pointee(State { held, selection, active: Vec::new() }),
-            excluded,
+            excluded: excluded.iter().map(|pattern| Pattern::new(pattern, false)).collect(),
             given,
             listed: Mutex::new(listed),
             writes,
@@ -156,7 +164,7 @@ impl DictionaryCache {
             && match &self.state.load().selection {
                 Selection::Nothing => false,
                 Selection::Everything(_) => true,
-                Selection::Patterns(patterns) => patterns.iter().any(|(_, held)| held.is_some()),
+                Selection::Patterns(rules) => rules.iter().any(|rule| rule.held.is_some()),
             }
     }
 
@@ -189,7 +197,7 @@ impl DictionaryCache {
 
     /// Returns whether the values of this key are written without a dictionary and never sampled.
     pub fn excludes(&self, key: &[u8]) -> bool {
-        self.excluded.iter().any(|pattern| snugly_glob::matches(pattern, key, false))
+        self.excluded.iter().any(|pattern| pattern.matches(key))
     }
 
     /// Returns the dictionary to write a value of this key with, which is not excluded.
@@ -198,11 +206,8 @@ impl DictionaryCache {
         let held = match &state.selection {
             Selection::Nothing => None,
             Selection::Everything(held) => Some(held),
-            Selection::Patterns(patterns) => {
-                let mut patterns = patterns.iter();
-                let matching =
-                    patterns.find(|(pattern, _)| snugly_glob::matches(pattern.as_bytes(), key, false));
-                matching.and_then(|(_, held)| held.as_ref())
+            Selection::Patterns(rules) => {
+                rules.iter().find(|rule| rule.glob.matches(key)).and_then(|rule| rule.held.as_ref())
             }
         };
         held.map(|held| held.used(&self.clock).clone())
@@ -231,9 +236,9 @@ impl DictionaryCache {
     /// Returns the ID of the dictionary in use for each active pattern of the catalogue.
     pub fn choices(&self) -> Vec<(String, Option<u32>)> {
         match &self.state.load().selection {
-            Selection::Patterns(patterns) => {
-                let id = |held: &Option<Arc<Held>>| held.as_ref().map(|held| held.dictionary.id());
-                patterns.iter().map(|(pattern, held)| (pattern.to_string(), id(held))).collect()
+            Selection::Patterns(rules) => {
+                let id = |rule: &Rule| rule.held.as_ref().map(|held| held.dictionary.id());
+                rules.iter().map(|rule| (rule.pattern.to_string(), id(rule))).collect()
             }
             _ => Vec::new(),
         }
@@ -317,8 +322,10 @@ impl DictionaryCache {
             _ if !self.writes || !listed.is_allowed => Selection::Nothing,
             Some(given) => Selection::Everything(given.clone()),
             None => {
-                let find = |(pattern, id): (Box<str>, Option<u32>)| {
-                    (pattern, id.and_then(|id| held.get(&id)).cloned())
+                let find = |(pattern, id): (Box<str>, Option<u32>)| Rule {
+                    glob: Pattern::new(pattern.as_bytes(), false),
+                    held: id.and_then(|id| held.get(&id)).cloned(),
+                    pattern,
                 };
                 Selection::Patterns(listed.choices(now).into_iter().map(find).collect())
             }

@@ -101,9 +101,10 @@ impl<S: Service> Connection<S> {
         Ok(Connection { client, socket, shared, input: Input::default(), ended: false, task: None })
     }
 
-    /// Serves the client until either side ends the connection. If anything panics, the connection ends, and its bytes with
+    /// Serves the client until either side ends the connection; returns whether it was the service, once what it answered
+    /// was sent. If anything panics, the connection ends, and its bytes with
     /// it: the thread's connections share buffers, and nothing of it may reach another one.
-    pub(crate) async fn serve(mut self) {
+    pub(crate) async fn serve(mut self) -> bool {
         let ended = {
             let mut serving = pin!(self.serve_unguarded());
             poll_fn(|context| {
@@ -113,10 +114,11 @@ impl<S: Service> Connection<S> {
             .await
         };
         match ended {
-            Ok(Ok(())) => {}
+            Ok(Ok(())) => return S::is_closing(&self.client),
             Ok(Err(error)) => debug!(client = %self.socket.address(), %error, "connection lost"),
             Err(_) => self.service().recover(&self.client),
         }
+        false
     }
 
     async fn serve_unguarded(&mut self) -> io::Result<()> {

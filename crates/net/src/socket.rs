@@ -62,6 +62,11 @@ impl Socket {
         self.shut_down(Shutdown::Read);
     }
 
+    /// Tells the client that it is sent no more.
+    pub(crate) fn stop_writing(&self) {
+        self.shut_down(Shutdown::Write);
+    }
+
     fn shut_down(&self, how: Shutdown) {
         // An error means that it has ended already.
         let _ = SockRef::from(&self.stream).shutdown(how);

@@ -3,6 +3,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::future::poll_fn;
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +25,9 @@ use crate::socket::Socket;
 const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(1);
 /// Time that clients may take for their last replies when the thread is to end.
 const LAST_REPLIES_WITHIN: Duration = Duration::from_secs(5);
+
+/// Time in which a client may take the last reply of a connection that the service ends.
+const LAST_REPLY_WITHIN: Duration = Duration::from_secs(1);
 
 /// The way to hand a worker its connections. A worker ends once this is dropped, and its connections have ended.
 pub struct WorkerHandle {
@@ -141,7 +146,25 @@ async fn serve<S: Service>(assigned: Assigned, shared: Rc<RefCell<Shared<S>>>, s
     // A connection that cannot be opened has ended already.
     let Ok(socket) = TcpStream::from_std(stream).and_then(Socket::new).map(Arc::new) else { return };
     let _entry = sockets.enter(&socket);
-    if let Ok(connection) = Connection::open(socket, shared) {
-        connection.serve().await;
+    if let Ok(connection) = Connection::open(socket.clone(), shared)
+        && connection.serve().await
+    {
+        // Its end means that the client has closed as well, and the time that it is not waited for.
+        let _ = timeout(LAST_REPLY_WITHIN, drop_input(&socket)).await;
+    }
+}
+
+/// Sends no more, and drops what the client still sends until it closes: a socket that is closed with bytes unread resets the
+/// connection, and the client may lose the reply that tells why it ends.
+async fn drop_input(socket: &Socket) -> io::Result<()> {
+    socket.stop_writing();
+    let mut dropped = [0; 4096];
+    loop {
+        poll_fn(|context| socket.poll_readable(context)).await?;
+        match socket.receive(&mut dropped) {
+            Ok(0) => return Ok(()),
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+            _ => {}
+        }
     }
 }

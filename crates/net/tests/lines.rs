@@ -303,6 +303,19 @@ fn a_client_that_goes_is_noticed_whatever_waits_behind_its_request() {
 }
 
 #[test]
+fn the_last_answer_arrives_although_the_client_has_sent_more() {
+    let server = Server::start(None, 20);
+    for _ in 0..20 {
+        let mut stream = server.connect();
+        let sent = [&b"bye\n"[..], &vec![b'x'; 20 * READ_BUFFER]].concat();
+        stream.write_all(&sent).expect("the server takes what it drops");
+        assert_eq!(expect_line(&mut stream), "bye\n");
+        expect_end(stream);
+    }
+    server.stop();
+}
+
+#[test]
 fn a_panic_ends_its_connection_and_no_other() {
     let server = Server::start(None, 10);
     let (mut other, mut broken) = (server.connect(), server.connect());

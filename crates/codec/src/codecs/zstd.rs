@@ -258,6 +258,10 @@ const TRAINING: ZDICT_fastCover_params_t = ZDICT_fastCover_params_t {
     zParams: ZDICT_params_t { compressionLevel: 0, notificationLevel: 0, dictID: 0 },
 };
 
+/// The fewest bytes that libzstd can train on. It looks at the size of all samples, and then trains on the first three
+/// quarters of them: with fewer bytes there it reads beyond them, or divides by zero.
+const LEAST_TRAINED: usize = 8;
+
 /// Trains a dictionary of at most `max_bytes` from samples that lie one after the other. Its ID is libzstd's.
 pub(crate) fn train(samples: &[u8], lengths: &[usize], max_bytes: usize) -> Result<Vec<u8>, TrainError> {
     let mut dictionary: Vec<u8> = Vec::new();
@@ -265,6 +269,9 @@ pub(crate) fn train(samples: &[u8], lengths: &[usize], max_bytes: usize) -> Resu
     let count = c_uint::try_from(lengths.len()).map_err(|_| TrainError::Refused("too many samples"))?;
     let total = lengths.iter().try_fold(0usize, |total, len| total.checked_add(*len));
     assert_eq!(total, Some(samples.len()), "the samples are as long as their lengths say");
+    if lengths[..lengths.len() * 3 / 4].iter().sum::<usize>() < LEAST_TRAINED {
+        return Err(TrainError::Refused("the samples are too small"));
+    }
     let mut parameters = TRAINING;
     // SAFETY: the dictionary has room for so many bytes, the samples are as long as the lengths together, of which there
     // are so many, and the parameters live for the call.

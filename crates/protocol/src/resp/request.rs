@@ -22,9 +22,9 @@ pub struct Limits {
     pub max_bulk: usize,
     /// Longest inline request, and longest header line, in bytes. Default 64 KiB.
     pub max_inline: usize,
-    /// Most arguments in a request. Default 1,048,576.
+    /// Most arguments in a request. Default 2,147,483,647, as in Valkey: what they take counts within `max_request`.
     pub max_args: usize,
-    /// Largest request in all, in bytes. Default 1 GiB (Valkey: `client-query-buffer-limit`).
+    /// Largest request in all, and what is noted of its arguments, in bytes. Default 1 GiB (Valkey: `client-query-buffer-limit`).
     pub max_request: usize,
     /// Whether the client may use the limits above; until then 10 arguments of at most 16 KiB. Default true.
     pub authenticated: bool,
@@ -35,7 +35,7 @@ impl Default for Limits {
         Self {
             max_bulk: 512 << 20,
             max_inline: 64 << 10,
-            max_args: 1 << 20,
+            max_args: i32::MAX as usize,
             max_request: 1 << 30,
             authenticated: true,
         }
@@ -183,7 +183,8 @@ impl RequestParser {
         if length > UNAUTHENTICATED_MAX_BULK && !limits.authenticated {
             return Err(ProtocolError::UnauthenticatedBulk);
         }
-        if line.end.saturating_add(length).saturating_add(2) > limits.max_request {
+        let ranges = self.ranges.len() * size_of::<Range>();
+        if line.end.saturating_add(length).saturating_add(2 + ranges) > limits.max_request {
             return Err(ProtocolError::RequestTooBig { limit: limits.max_request });
         }
         self.position = line.end;
@@ -388,7 +389,7 @@ mod tests {
             (b"*+1\r\n", "invalid multibulk length"),
             (b"*01\r\n", "invalid multibulk length"),
             (b"*-0\r\n", "invalid multibulk length"),
-            (b"*1048577\r\n", "invalid multibulk length"),
+            (b"*2147483648\r\n", "invalid multibulk length"),
             (b"*99999999999999999999\r\n", "invalid multibulk length"),
             (b"*1\r\n$-1\r\n", "invalid bulk length"),
             (b"*1\r\n$\r\n", "invalid bulk length"),
@@ -455,7 +456,7 @@ mod tests {
         assert_eq!(parser.parse(b"*2\r\n$3\r\nGET\r\n$10\r\nabc", &Limits::default()), Ok(None));
         assert_eq!(parser.wanted(), 9);
         let mut parser = RequestParser::default();
-        assert_eq!(parser.parse(b"*1048576\r\n$536870912\r\n", &Limits::default()), Ok(None));
+        assert_eq!(parser.parse(b"*2147483647\r\n$536870912\r\n", &Limits::default()), Ok(None));
         assert_eq!(parser.wanted(), WANTED_FLOOR);
     }
 

@@ -291,8 +291,8 @@ fn list(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let admit: Box<dyn Fn(&str) -> bool> = match args.len() {
         2 => Box::new(|_| true),
         5 if is(&args[2], "FILTERBY") && is(&args[3], "PATTERN") => {
-            let pattern = args[4].to_vec();
-            Box::new(move |full_name| snugly_glob::matches(&pattern, full_name.as_bytes(), true))
+            let pattern = snugly_glob::Pattern::new(&args[4], true);
+            Box::new(move |full_name| pattern.matches(full_name.as_bytes()))
         }
         5 if is(&args[2], "FILTERBY") && is(&args[3], "ACLCAT") => {
             let category = args[4].to_ascii_lowercase();

@@ -1,5 +1,6 @@
 //! Keys, whatever their values.
 
+use snugly_glob::Pattern;
 use snugly_protocol::resp::{Args, parse_integer};
 use snugly_store::{Session, StoreError, Value};
 
@@ -74,7 +75,7 @@ fn scan(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         let mut keys = Vec::new();
         let step = left.min(SCAN_STEP);
         next = context.session.scan(database, next, step, |key| {
-            if options.pattern.is_none_or(|pattern| snugly_glob::matches(pattern, key, false)) {
+            if options.pattern.as_ref().is_none_or(|pattern| pattern.matches(key)) {
                 keys.push(key.to_vec());
             }
         })?;
@@ -110,15 +111,15 @@ fn parse_cursor(arg: &[u8]) -> Option<u64> {
     Some(if negative { number.wrapping_neg() } else { number })
 }
 
-struct ScanOptions<'a> {
-    pattern: Option<&'a [u8]>,
+struct ScanOptions {
+    pattern: Option<Pattern>,
     count: usize,
     /// The type that is asked for, one of [`TYPES`].
     kind: Option<&'static str>,
 }
 
-impl<'a> ScanOptions<'a> {
-    fn parse(args: Args<'a>) -> Result<ScanOptions<'a>, Failure> {
+impl ScanOptions {
+    fn parse(args: Args<'_>) -> Result<ScanOptions, Failure> {
         let mut options = ScanOptions { pattern: None, count: 10, kind: None };
         let mut rest = args.iter();
         while let Some(arg) = rest.next() {
@@ -130,7 +131,7 @@ impl<'a> ScanOptions<'a> {
                 }
                 options.count = count as usize;
             } else if is(arg, "MATCH") {
-                options.pattern = Some(value);
+                options.pattern = Some(Pattern::new(value, false));
             } else if is(arg, "TYPE") {
                 let kind = TYPES.into_iter().find(|name| is(value, name));
                 options.kind = Some(kind.ok_or_else(|| {
@@ -163,10 +164,11 @@ fn of_type(
 
 fn keys(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let mut found = context.replies.begin_strings();
+    let pattern = Pattern::new(&args[1], false);
     let mut cursor = 0;
     loop {
         cursor = context.session.scan(context.client.database, cursor, SCAN_STEP, |key| {
-            if snugly_glob::matches(&args[1], key, false) {
+            if pattern.matches(key) {
                 found.push(key);
             }
         })?;

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use snugly_codec::{Choice, SelectError};
+use snugly_glob::Pattern;
 use snugly_store::{
     DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, DictionarySettings, Durability, EvictionPolicy, Fill, Goal,
     KeyPredicate, ListSettings, RecompressionSettings, Settings as StoreSettings, Storage,
@@ -316,11 +317,10 @@ impl Configuration {
 impl Configuration {
     /// Keys whose values have nothing to do with dictionaries, if there are any.
     pub fn excluded_keys(&self) -> Option<KeyPredicate> {
-        let patterns: Vec<String> = self.dictionary_exclude.split_whitespace().map(str::to_owned).collect();
+        let patterns = self.dictionary_exclude.split_whitespace();
+        let patterns: Vec<_> = patterns.map(|pattern| Pattern::new(pattern.as_bytes(), false)).collect();
         (!patterns.is_empty()).then(|| {
-            let is_excluded = move |key: &[u8]| {
-                patterns.iter().any(|pattern| snugly_glob::matches(pattern.as_bytes(), key, false))
-            };
+            let is_excluded = move |key: &[u8]| patterns.iter().any(|pattern| pattern.matches(key));
             Arc::new(is_excluded) as KeyPredicate
         })
     }
