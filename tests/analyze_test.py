@@ -81,6 +81,7 @@ def test_an_analysis_counts_what_is_there_and_says_what_is_worth_it(filled: Serv
     assert "user:*" in found["advice"]["dictionaries"]
 
 
+@pytest.mark.slow
 def test_seconds_bound_the_sampling(filled: Server) -> None:
     found = analysis(url(filled), "--sample", "1000000", "--seconds", "1", rate=400)
     assert 0 < found["sampled"] < USERS
@@ -137,6 +138,7 @@ def test_the_text_and_the_page_have_the_same_findings(filled: Server, tmp_path: 
     assert not re.search(r"(src|href)=|https?://|<script", html)
 
 
+@pytest.mark.slow
 def test_rates_are_those_of_the_time_that_was_observed(filled: Server) -> None:
     process = live.started("analyze", url(filled), "--json", "--observe", "2", "--rate", "100000", "--sample", "100")
     with process, filled.connect() as connection:
@@ -149,6 +151,7 @@ def test_rates_are_those_of_the_time_that_was_observed(filled: Server) -> None:
     assert found["traffic"]["observed"].endswith("s just now")
 
 
+@pytest.mark.slow
 def test_ctrl_c_evaluates_what_was_sampled_and_no_more_was_asked_than_the_rate_allows(filled: Server) -> None:
     rate = 100
     with filled.connect() as connection:
@@ -169,6 +172,7 @@ def test_ctrl_c_evaluates_what_was_sampled_and_no_more_was_asked_than_the_rate_a
     assert asked <= 1.5 * rate * (seconds + 1)
 
 
+@pytest.mark.slow
 def test_ctrl_c_before_the_first_key_is_an_error_and_leaves_the_last_report(filled: Server, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     page.write_text("the last report")

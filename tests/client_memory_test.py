@@ -68,6 +68,7 @@ def fill(connection: Connection, keys: int) -> None:
         assert connection.command("SET", f"key:{number}", letters(chr(65 + number % 26))) == Simple(b"OK")
 
 
+@pytest.mark.slow
 def test_a_long_reply_of_one_large_value_takes_the_memory_of_one(start: Start) -> None:
     server = start(*LIMITS)
     with server.connect() as connection:
@@ -81,6 +82,7 @@ def test_a_long_reply_of_one_large_value_takes_the_memory_of_one(start: Start) -
         assert all(value == letters("A") for value in values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "requests",
     [
@@ -105,6 +107,7 @@ def test_a_reader_who_stops_makes_the_server_hold_little(start: Start, requests:
         assert info(connection, "stats", "evicted_clients") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [1, 40], ids=["one value", "a value for each"])
 def test_many_slow_readers_share_a_value_and_the_heaviest_are_disconnected(start: Start, keys: int) -> None:
     server = start(*LIMITS)
@@ -119,6 +122,7 @@ def test_many_slow_readers_share_a_value_and_the_heaviest_are_disconnected(start
         assert info(connection, "memory", "mem_clients_normal") <= CLIENTS
 
 
+@pytest.mark.slow
 def test_elements_that_are_taken_come_whole_whatever_their_length(start: Start) -> None:
     server = start(*LIMITS)
     with server.connect() as connection, server.connect() as reader:
@@ -138,6 +142,7 @@ def test_elements_that_are_taken_come_whole_whatever_their_length(start: Start) 
         assert info(connection, "stats", "client_output_buffer_limit_disconnections") == 0
 
 
+@pytest.mark.slow
 def test_a_range_of_a_list_comes_whole_whatever_its_length(start: Start) -> None:
     server = start(*LIMITS)
     with server.connect() as connection, server.connect() as reader:
@@ -175,6 +180,7 @@ def test_keys_may_take_what_all_clients_may_hold(start: Start) -> None:
         assert info(connection, "stats", "client_output_buffer_limit_disconnections") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits another process")
 def test_a_command_that_the_system_has_no_memory_for_is_refused(start: Start) -> None:
     server = start("--threads", "1")
@@ -199,6 +205,7 @@ def test_a_command_that_the_system_has_no_memory_for_is_refused(start: Start) ->
         assert connection.command("SETBIT", "bits", 7, 1) == 0
 
 
+@pytest.mark.slow
 def test_a_payload_that_claims_much_is_refused(start: Start, peer: Server) -> None:
     server = start(*LIMITS)
     with peer.connect() as valkey, server.connect() as connection:

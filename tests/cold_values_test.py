@@ -55,6 +55,15 @@ def test_what_nobody_uses_takes_less(start: Start) -> None:
         after = info(connection, "memory", "used_memory_dataset")
         assert before - after == recompression(connection, "recompression_saved_bytes") > 0
         assert_pages(connection, may_be_missing=False)
+
+
+@pytest.mark.slow
+def test_what_was_tried_once_is_not_tried_again(start: Start) -> None:
+    with start(*FAST, "--dictionaries", "no").connect() as connection:
+        put_pages(connection)
+        waiting.until(lambda: recompression(connection, "recompression_tries") >= PAGES)
+        assert_pages(connection, may_be_missing=False)
+        # Longer than a value takes to be cold again.
         time.sleep(2.5)
         assert recompression(connection, "recompression_tries") == PAGES, "a value is tried once"
 
@@ -86,6 +95,7 @@ def test_clients_are_not_told_of_it(start: Start) -> None:
         assert value == page(8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("durability", ["fsync", "batched"])
 def test_a_kill_leaves_every_value_whole(tmp_path: Path, durability: str) -> None:
     folder, rng = tmp_path / "store", random.Random(durability)

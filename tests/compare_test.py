@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import pytest
@@ -11,11 +10,10 @@ import comparison
 import random_commands
 from servers import Server
 
-SEQUENCES = int(os.environ.get("SNUGLY_COMPARE_SEQUENCES", "40"))
 LENGTH = 150
 
 
-@pytest.mark.parametrize("seed", range(SEQUENCES))
+@pytest.mark.parametrize("seed", comparison.seeds())
 @pytest.mark.parametrize("protocol", [2, 3], ids=["resp2", "resp3"])
 def test_replies_are_those_of_valkey(server: Server, peer: Server, protocol: int, seed: int) -> None:
     rng = random.Random(seed * 10 + protocol)
@@ -26,7 +24,7 @@ def test_replies_are_those_of_valkey(server: Server, peer: Server, protocol: int
 
 
 @pytest.mark.snugly_only
-@pytest.mark.parametrize("seed", range(1_000, 1_000 + SEQUENCES // 2))
+@pytest.mark.parametrize("seed", comparison.seeds(1_000, part=2))
 @pytest.mark.parametrize("protocol", [2, 3], ids=["resp2", "resp3"])
 def test_replies_are_those_of_valkey_when_values_come_from_disk(
     server_on_disk: Server, peer: Server, protocol: int, seed: int

@@ -5,7 +5,11 @@ It knows which replies differ for good reasons (clocks, identities, order); ever
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from typing import Any
+
+import pytest
 
 import dumps
 from random_commands import Command
@@ -34,6 +38,15 @@ LOG_SETTINGS = (
     *("commandlog-request-larger-than", 1 << 20, "commandlog-large-reply-max-len", 128, "slowlog-max-len", 128),
     *("slowlog-log-slower-than", 10_000),
 )
+
+SEQUENCES = int(os.environ.get("SNUGLY_COMPARE_SEQUENCES", "40"))
+IN_GATE = 10
+
+
+def seeds(start: int = 0, part: int = 1) -> list[Any]:
+    """Seeds of random sequences, of which those behind the first are slow; `part` takes one in so many of both."""
+    count, in_gate = SEQUENCES // part, IN_GATE // part
+    return [pytest.param(start + n, marks=pytest.mark.slow if n >= in_gate else []) for n in range(count)]
 
 
 @dataclass(frozen=True)

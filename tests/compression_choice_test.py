@@ -44,6 +44,7 @@ def decisions(connection: Connection) -> dict[bytes, dict[str, Any]]:
     return {each["pattern"]: each for each in map(as_dict, reply)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", [2, 3])
 def test_each_kind_of_values_gets_what_suits_it_and_the_server_says_why(start: Start, protocol: int) -> None:
     server = start("--compression", "auto", "--dictionary-cpu-percent", "100")

@@ -47,6 +47,7 @@ def test_small_values_that_are_alike_shrink_by_themselves(start: Start) -> None:
         assert connection.command("GET", "copy") == user(7)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
 def test_learning_leaves_little_memory_behind(start: Start) -> None:
     def beyond_what_is_used(learns: str) -> tuple[int, int]:
@@ -101,6 +102,20 @@ def test_switched_off_nothing_is_learned(start: Start) -> None:
         assert [dictionaries(connection, field) for field in ("dictionaries_enabled", "dictionary_samples")] == [0, 0]
 
 
+def test_what_was_encoded_with_a_dictionary_is_there_after_a_kill(tmp_path: Path) -> None:
+    options = ["--storage", str(tmp_path), "--durability", "fsync", "--dictionary-cpu-percent", "100"]
+    with servers.snugly(*options) as server:
+        with server.connect() as connection:
+            put_users(connection)
+            waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS)
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait()
+    servers.check(tmp_path)
+    with servers.snugly(*options) as server, server.connect() as connection:
+        assert_users(connection)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("durability", ["fsync", "batched"])
 def test_a_kill_leaves_no_value_without_its_dictionary(tmp_path: Path, durability: str) -> None:
     folder, rng = tmp_path / "store", random.Random(durability)

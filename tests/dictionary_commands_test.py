@@ -257,6 +257,7 @@ def use_and_disuse(connection: Connection, wanted: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the time of a thread is read from /proc")
 def test_the_share_of_a_processor_is_kept_to(start: Start) -> None:
     server = start(*FAST)
@@ -278,6 +279,7 @@ def test_the_share_of_a_processor_is_kept_to(start: Start) -> None:
         assert learning_seconds(server) - before > 2 * bounded
 
 
+@pytest.mark.slow
 def test_a_rest_ends_as_soon_as_more_may_be_taken(start: Start) -> None:
     with start("--dictionary-cpu-percent", "1").connect() as connection:
         put_users(connection)

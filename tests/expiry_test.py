@@ -22,8 +22,7 @@ def test_keys_whose_time_comes_in_a_pause_of_writes_stay_until_it_ends(server: S
     for each in (server, peer):
         with each.connect() as connection:
             connection.command("FLUSHALL")
-            connection.command("SET", "key", "value", "PX", 50)
-            connection.command("CLIENT", "PAUSE", 60_000, "WRITE")
+            at_once(connection, ("SET", "key", "value", "PX", 50), ("CLIENT", "PAUSE", 60_000, "WRITE"))
             time.sleep(0.4)
             seen.append([connection.command(*command) for command in (["GET", "key"], ["TTL", "key"], ["DBSIZE"])])
             connection.command("CLIENT", "UNPAUSE")
@@ -45,6 +44,7 @@ def test_a_key_is_there_until_its_time_and_not_after(connection: Connection) -> 
     assert connection.command("TTL", "key") == -2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

@@ -276,6 +276,7 @@ def starting_commands() -> tuple[str, ...]:
     return ("ping",)
 
 
+@pytest.mark.slow
 def test_rates_follow_what_is_done(start: Start) -> None:
     with start().connect() as connection:
         deadline = time.monotonic() + 20

@@ -23,6 +23,7 @@ from waiting import until, until_written
 pytestmark = pytest.mark.snugly_only
 
 KILLS = int(os.environ.get("SNUGLY_KILLS", "10"))
+each_count = pytest.mark.parametrize("kills", [1, pytest.param(KILLS, marks=pytest.mark.slow, id="many")])
 WRITERS = 4
 EVERYTHING = {
     "SET": 10.0,
@@ -87,8 +88,8 @@ def a_promise(commits: Commits) -> None:
     until(lambda: commits.done_before > 0)
 
 
-def waits(random_: random.Random) -> list[Callable[[Commits], None]]:
-    return [a_promise, *(a_moment(random_) for _ in range(KILLS - 1))]
+def waits(random_: random.Random, kills: int) -> list[Callable[[Commits], None]]:
+    return [a_promise, *(a_moment(random_) for _ in range(kills - 1))]
 
 
 def scan_all(connection: Connection, writers: list[Writer]) -> list[Contents]:
@@ -98,15 +99,16 @@ def scan_all(connection: Connection, writers: list[Writer]) -> list[Contents]:
     return contents
 
 
+@each_count
 @pytest.mark.parametrize("durability", ["fsync", "batched"])
-def test_a_kill_loses_nothing_that_was_promised(tmp_path: Path, durability: str) -> None:
+def test_a_kill_loses_nothing_that_was_promised(tmp_path: Path, durability: str, kills: int) -> None:
     folder, random_ = tmp_path / "store", rng(durability)
     writers = [
         Writer(random.Random(random_.random()), range(database, database + 1), EVERYTHING)
         for database in range(WRITERS)
     ]
     options = ["--storage", str(folder), "--durability", durability, "--max-memory", str(MAX_MEMORY)]
-    for wait in waits(random_):
+    for wait in waits(random_, kills):
         promised = kill_while_writing(options, writers, wait)
         check(folder)
         with servers.snugly(*options) as server, server.connect() as connection:
@@ -114,12 +116,13 @@ def test_a_kill_loses_nothing_that_was_promised(tmp_path: Path, durability: str)
                 writer.verify_order(found, promised)
 
 
-def test_a_kill_tears_no_change_of_whole_databases_apart(tmp_path: Path) -> None:
+@each_count
+def test_a_kill_tears_no_change_of_whole_databases_apart(tmp_path: Path, kills: int) -> None:
     folder, random_ = tmp_path / "store", rng("whole databases")
     kinds = EVERYTHING | {"FLUSHDB": 1, "FLUSHALL": 1, "SWAPDB": 2}
     writer = Writer(random.Random(random_.random()), range(4), kinds)
     options = ["--storage", str(folder), "--max-memory", str(MAX_MEMORY)]
-    for wait in waits(random_):
+    for wait in waits(random_, kills):
         promised = kill_while_writing(options, [writer], wait)
         check(folder)
         with servers.snugly(*options) as server, server.connect() as connection:
@@ -127,7 +130,8 @@ def test_a_kill_tears_no_change_of_whole_databases_apart(tmp_path: Path) -> None
             writer.verify_order(found, promised)
 
 
-def test_a_kill_in_a_full_cache_leaves_it_inside_its_budget_and_true(tmp_path: Path) -> None:
+@each_count
+def test_a_kill_in_a_full_cache_leaves_it_inside_its_budget_and_true(tmp_path: Path, kills: int) -> None:
     folder, random_ = tmp_path / "store", rng("full cache")
     # Together twice what the file may hold.
     writers = [
@@ -143,7 +147,7 @@ def test_a_kill_in_a_full_cache_leaves_it_inside_its_budget_and_true(tmp_path: P
     options = ["--storage", str(folder), "--durability", "fsync", "--max-memory", str(MAX_MEMORY)]
     options += ["--max-disk", str(MAX_DISK), "--max-memory-policy", "allkeys-lru"]
     fill(options, writers)
-    for _ in range(KILLS):
+    for _ in range(kills):
         promised = kill_while_writing(options, writers, a_moment(random_))
         check(folder)
         assert sum(file.stat().st_size for file in folder.iterdir() if file.name != "lock.mdb") <= MAX_DISK
@@ -176,7 +180,8 @@ def fill(options: list[str], writers: list[Writer]) -> None:
             writer.state = found
 
 
-def test_a_kill_on_a_full_disk_loses_nothing_that_was_promised(tmp_path: Path) -> None:
+@each_count
+def test_a_kill_on_a_full_disk_loses_nothing_that_was_promised(tmp_path: Path, kills: int) -> None:
     random_ = rng("full disk")
     # Together some times what the disk holds.
     writers = [
@@ -200,7 +205,7 @@ def test_a_kill_on_a_full_disk_loses_nothing_that_was_promised(tmp_path: Path) -
             refused += 1
             time.sleep(0.01)
 
-        for _ in range(KILLS):
+        for _ in range(kills):
             enough = refused + random_.randrange(1, 30)
             promised = kill_while_writing(options, writers, lambda _: until(lambda: refused >= enough), note)  # noqa: B023
             check(folder)

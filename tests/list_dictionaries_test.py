@@ -120,6 +120,7 @@ def test_strings_and_lists_that_are_compressed_otherwise_have_nothing_to_do_with
         assert stored[1] == b"none"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("durability", ["fsync", "batched"])
 def test_a_kill_leaves_no_node_without_its_dictionary(tmp_path: Path, durability: str) -> None:
     folder, rng = tmp_path / "store", random.Random(durability)

@@ -82,13 +82,14 @@ class Queue:
         self.next, self.popped, self.pushes, self.pops = end, first, [], []
 
 
+@pytest.mark.parametrize("kills", [1, pytest.param(KILLS, marks=pytest.mark.slow, id="many")])
 @pytest.mark.parametrize("durability", ["fsync", "batched"])
-def test_a_kill_loses_no_push_and_no_pop_that_was_promised(tmp_path: Path, durability: str) -> None:
+def test_a_kill_loses_no_push_and_no_pop_that_was_promised(tmp_path: Path, durability: str, kills: int) -> None:
     folder, seed = tmp_path / "store", os.environ.get("SNUGLY_SEED", durability)
     random_ = random.Random(seed)
     queues = [Queue(number, seed) for number in range(QUEUES)]
     options = ["--storage", str(folder), "--durability", durability, "--max-memory", str(MAX_MEMORY)]
-    for number in range(KILLS):
+    for number in range(kills):
         commits = Commits()
         with servers.snugly(*options) as server:
 

@@ -17,6 +17,8 @@ import pytest
 from servers import Server
 from tested import started, target_name
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).resolve().parent / "clients"
 BUILD_SECONDS = 600
 RUN_SECONDS = 120

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import valkey
 from redis.cache import CacheConfig
 from redis.connection import CacheProxyConnection
 
+from comparison import seeds
 from resp import Argument, Connection, Failure, Items, Map, Other, Reply, Simple, encode, parse
 from servers import Server
 from tested import Start
@@ -22,7 +22,6 @@ from waiting import until
 
 OK = Simple(b"OK")
 CHANNEL = b"__redis__:invalidate"
-SEQUENCES = int(os.environ.get("SNUGLY_COMPARE_SEQUENCES", "40"))
 
 each_protocol = pytest.mark.parametrize("protocol", [2, 3], ids=["resp2", "resp3"])
 
@@ -84,7 +83,7 @@ def random_requests(rng: random.Random) -> list[list[str]]:
     return [["MULTI"], *requests, ["EXEC"]] if rng.random() < 0.3 else requests
 
 
-@pytest.mark.parametrize("seed", range(SEQUENCES))
+@pytest.mark.parametrize("seed", seeds())
 @pytest.mark.parametrize("redirect", ["itself", "resp3", "resp2"])
 def test_messages_are_those_of_valkey_and_where_they_are(
     server: Server, peer: Server, redirect: str, seed: int

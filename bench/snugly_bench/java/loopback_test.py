@@ -48,6 +48,7 @@ def qdiscs() -> str:
     return subprocess.run(["tc", "qdisc", "show"], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not is_allowed(), reason="takes root, and tc with htb")
 def test_each_direction_is_limited_by_itself_and_nobody_elses_network_is() -> None:
     before = qdiscs()

@@ -7,7 +7,11 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from snugly_bench.servers.process import anonymous_bytes, steady_anonymous_bytes, thread_seconds
+
+pytestmark = pytest.mark.slow
 
 MANY = 64 << 20
 

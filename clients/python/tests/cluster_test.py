@@ -8,12 +8,12 @@ import pytest
 from valkey.crc import key_slot
 
 import snugly
-from kinds import KINDS, Driver, Kind, connected
+from kinds import KINDS, Driver, Kind, connected, gated
 from nodes import ask, identity
 from servers import Server
 
 PAGE = b"<html><body><p>hello</p></body></html>" * 60
-clusters = pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.cluster], ids=lambda kind: kind.name)
+clusters = pytest.mark.parametrize("kind", gated(kind for kind in KINDS if kind.cluster))
 
 
 @clusters

@@ -10,7 +10,7 @@ import pytest
 
 import servers
 import snugly
-from kinds import KINDS, Connect, Driver, Kind, connected
+from kinds import KINDS, Connect, Driver, Kind, connected, gated
 from servers import Server
 
 
@@ -47,7 +47,7 @@ def own_cluster() -> Iterator[list[Server]]:
         yield nodes
 
 
-@pytest.fixture(params=KINDS, ids=lambda kind: kind.name)
+@pytest.fixture(params=gated(KINDS))
 def kind(request: pytest.FixtureRequest) -> Kind:
     chosen: Kind = request.param
     return chosen

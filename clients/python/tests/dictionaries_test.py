@@ -22,7 +22,7 @@ import envelope
 import servers
 import snugly
 import snugly.asyncio
-from kinds import KINDS, Connect, Driver, Kind, connected
+from kinds import KINDS, Connect, Driver, Kind, connected, gated
 from managing import CATALOGUE, PATIENT, READER, REFRESH, all_threads, own_server, write_until
 from nodes import ask
 from published import PAGES, STORED, USERS, WITH_DICTIONARY, dictionary_key, page, publish, sender, user
@@ -270,7 +270,7 @@ def test_what_is_forgotten_does_not_come_back() -> None:
         assert not plain.exists(dictionary_key(USERS))
 
 
-@pytest.mark.parametrize("name", ["snugly", "redis-py-asyncio"])
+@pytest.mark.parametrize("name", gated(["snugly", "redis-py-asyncio"]))
 def test_a_given_dictionary_that_is_forgotten_is_neither_put_back_nor_written_with(name: str) -> None:
     configuration = CompressionConfiguration(dictionary=USERS, dictionary_refresh=REFRESH)
     with own_server() as (server, plain), connected(KIND[name], server.port, configuration) as writer:
@@ -316,7 +316,7 @@ def test_copies_in_a_folder_are_used_if_they_are_right(tmp_path: Path) -> None:
             reader.get("user:1")
 
 
-@pytest.mark.parametrize("name", ["snugly", "snugly-asyncio", "redis-py", "redis-py-asyncio"])
+@pytest.mark.parametrize("name", gated(["snugly", "snugly-asyncio", "redis-py", "redis-py-asyncio"]))
 def test_without_permission_dictionaries_are_off_with_one_warning(name: str, caplog: Any) -> None:
     with own_server() as (server, plain), ExitStack() as stack:
         publish(sender(plain), ("*", USERS))
@@ -345,7 +345,7 @@ def test_without_permission_dictionaries_are_off_with_one_warning(name: str, cap
         assert "are not kept from eviction" in caplog.records[1].getMessage()
 
 
-@pytest.mark.parametrize("name", ["snugly", "redis-py-asyncio"])
+@pytest.mark.parametrize("name", gated(["snugly", "redis-py-asyncio"]))
 def test_a_given_dictionary_that_may_not_be_put_beside_the_data_is_not_used(name: str, caplog: Any) -> None:
     with own_server() as (server, plain), ExitStack() as stack:
         plain.execute_command("ACL", "SETUSER", "limited", "on", ">secret", "~user:*", "+@all")
@@ -386,7 +386,7 @@ def test_when_permission_is_taken_away_values_are_written_without(dictionary: An
             write_until(writer, Driver(lambda: plain), "user:1", user(1))
 
 
-@pytest.mark.parametrize("name", ["snugly", "snugly-asyncio", "redis-py", "redis-py-asyncio"])
+@pytest.mark.parametrize("name", gated(["snugly", "snugly-asyncio", "redis-py", "redis-py-asyncio"]))
 def test_a_reader_that_gets_its_permission_back_reads_with_dictionaries(name: str) -> None:
     with own_server() as (server, plain):
         publish(sender(plain), ("*", USERS))
@@ -513,7 +513,7 @@ def test_nothing_is_unreadable_while_the_server_evicts_and_one_client_holds_the_
         assert plain.info("stats")["evicted_keys"] > 1000
 
 
-@pytest.mark.parametrize("name", [kind.name for kind in KINDS if kind.cluster])
+@pytest.mark.parametrize("name", gated(kind.name for kind in KINDS if kind.cluster))
 def test_of_a_clusters_nodes_primaries_are_asked_also_by_who_reads_from_replicas(name: str) -> None:
     """Values are written only, or read by a command of writers, so that nobody else asks the replica."""
 

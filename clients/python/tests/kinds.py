@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import pytest
 import redis
 import redis.asyncio
 import redis.asyncio.cluster
@@ -48,6 +49,9 @@ class Kind:
     cluster: bool = False
     transactions: bool = True
 
+    def __str__(self) -> str:
+        return self.name
+
 
 KINDS = [
     Kind("snugly", snugly.Valkey),
@@ -74,6 +78,15 @@ KINDS = [
     Kind("valkey-py-asyncio-cluster", given(valkey.asyncio.ValkeyCluster), cluster=True, transactions=False),
     Kind("redis-py-asyncio-cluster", given(redis.asyncio.cluster.RedisCluster), cluster=True),
 ]
+
+GATE = {"valkey-py-asyncio", "redis-py", "snugly", "snugly-cluster", "snugly-asyncio-cluster"}
+"""Names of the kinds that are tested before each commit. They share what the others are made of: both libraries, both
+transports of ours and that of valkey-py, threads and event loops, single servers and clusters."""
+
+
+def gated(kinds: Iterable[Kind | str]) -> list[Any]:
+    """Parameters of a test for each of these kinds, or for their names; those outside of the gate are slow."""
+    return [pytest.param(kind, id=str(kind), marks=[] if str(kind) in GATE else pytest.mark.slow) for kind in kinds]
 
 
 class Driver:

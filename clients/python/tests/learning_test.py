@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 
 import snugly
 import snugly.asyncio
-from kinds import KINDS, Connect, Driver, Kind, connected
+from kinds import KINDS, Connect, Driver, Kind, connected, gated
 from managing import READER, REFRESH, all_threads, own_server
 from published import PAGES, PREFIX, USERS, WITH_DICTIONARY, dictionary_key, page, publish, sender, user
 from servers import Server
@@ -317,7 +317,7 @@ def test_values_of_excluded_keys_are_in_no_dictionary() -> None:
         assert client.get("user:0:{private}") == secret(0)
 
 
-@pytest.mark.parametrize("name", ["snugly", "snugly-asyncio", "redis-py"])
+@pytest.mark.parametrize("name", gated(["snugly", "snugly-asyncio", "redis-py"]))
 def test_without_permission_nothing_is_trained_and_everything_else_works(name: str, caplog: Any) -> None:
     with own_server() as (server, plain), ExitStack() as stack:
         acl: tuple[Any, ...] = ("ACL", "SETUSER")
@@ -346,7 +346,7 @@ def test_without_permission_nothing_is_trained_and_everything_else_works(name: s
         assert not plain.exists(CATALOGUE_KEY, LOCK_KEY)
 
 
-@pytest.mark.parametrize("name", ["snugly", "snugly-asyncio", "redis-py"])
+@pytest.mark.parametrize("name", gated(["snugly", "snugly-asyncio", "redis-py"]))
 def test_what_may_not_be_published_is_once_the_permission_is_there(name: str, caplog: Any) -> None:
     with own_server() as (server, plain):
         acl: tuple[Any, ...] = ("ACL", "SETUSER", "writer", "on", ">secret", "+@all")

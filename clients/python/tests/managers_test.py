@@ -18,7 +18,7 @@ import pytest
 
 import snugly
 import snugly.asyncio
-from kinds import KINDS, Driver
+from kinds import KINDS, Driver, gated
 from managing import CATALOGUE, PATIENT, READER, REFRESH, all_threads, own_server, write_until
 from published import PAGES, STORED, USERS, WITH_DICTIONARY, dictionary_key, publish, sender, user
 from servers import Server
@@ -154,7 +154,7 @@ def abandoned(client: Any, when: str) -> asyncio.AbstractEventLoop:
 
 
 @pytest.mark.parametrize("when", ["between", "while looking"])
-@pytest.mark.parametrize("name", ASYNCIO)
+@pytest.mark.parametrize("name", gated(ASYNCIO))
 def test_after_a_loop_that_was_closed_with_all_it_had_the_next_one_looks_after_dictionaries(
     name: str, when: str
 ) -> None:
@@ -173,7 +173,7 @@ def test_after_a_loop_that_was_closed_with_all_it_had_the_next_one_looks_after_d
 
 
 @pytest.mark.parametrize("when", ["between", "while looking"])
-@pytest.mark.parametrize("name", POOLED)
+@pytest.mark.parametrize("name", gated(POOLED))
 def test_a_loop_that_was_closed_is_let_go(name: str, when: str, caplog: Any) -> None:
     # Other tests leave some.
     gc.collect()
