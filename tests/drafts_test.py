@@ -28,6 +28,7 @@ def run(connection: Connection, commands: list[tuple[Argument, ...]]) -> list[ob
     return [connection.read() for _ in commands]
 
 
+@pytest.mark.slow
 def test_a_large_bitmap_is_compressed_when_it_is_left_alone_and_not_before(start: Start) -> None:
     with start().connect() as connection:
         assert connection.command("SETBIT", "bits", BITS - 1, 1) == 0

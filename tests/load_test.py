@@ -86,7 +86,7 @@ def refusal(*options: str) -> str:
     return done.stderr
 
 
-@pytest.mark.parametrize("durability", ["batched", "fsync"])
+@pytest.mark.parametrize("durability", ["batched", pytest.param("fsync", marks=pytest.mark.slow)])
 def test_a_store_whose_load_was_killed_is_not_served_until_it_is_loaded_again(
     tmp_path: Path, dump: Path, durability: str
 ) -> None:
@@ -113,11 +113,12 @@ def test_a_store_whose_load_was_killed_is_not_served_until_it_is_loaded_again(
     servers.check(store)
 
 
+@pytest.mark.slow
 def test_sigterm_ends_a_load_and_leaves_nothing_of_it(tmp_path: Path, dump: Path) -> None:
     store = tmp_path / "store"
     with load_from_pipe(dump, tmp_path / "pipe", store, "batched") as process:
         process.send_signal(signal.SIGTERM)
-        said = process.communicate(timeout=30)[1]
+        said = process.communicate(timeout=120)[1]
     assert process.returncode == 0
     assert "as empty as before" in said
     servers.check(store)

@@ -18,6 +18,7 @@ from servers import Server, check
 from waiting import until, until_written
 
 pytestmark = pytest.mark.snugly_only
+slow_with_fsync = pytest.mark.parametrize("durability", [pytest.param("fsync", marks=pytest.mark.slow), "batched"])
 
 MAX_DISK = 16 << 20
 VALUE_BYTES = 100
@@ -66,7 +67,7 @@ def deletes(numbers: list[int]) -> list[list[bytes | str]]:
 
 
 @pytest.mark.parametrize("durability", ["fsync", "batched"])
-@pytest.mark.parametrize("pipeline", [1, 500])
+@pytest.mark.parametrize("pipeline", [pytest.param(1, marks=pytest.mark.slow), 500])
 def test_whatever_is_deleted_in_a_full_store_is_gone(tmp_path: Path, durability: str, pipeline: int) -> None:
     options = ("--durability", durability)
     with opened(tmp_path, *options) as (server, connection):
@@ -138,7 +139,7 @@ def is_taken(connection: Connection, number: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("durability", ["fsync", "batched"])
+@slow_with_fsync
 def test_expiries_in_a_full_store_leave_the_room_that_deletes_need(tmp_path: Path, durability: str) -> None:
     options = ("--durability", durability)
     with opened(tmp_path, *options) as (_, connection):
@@ -158,7 +159,7 @@ def test_expiries_in_a_full_store_leave_the_room_that_deletes_need(tmp_path: Pat
     check(tmp_path)
 
 
-@pytest.mark.parametrize("durability", ["fsync", "batched"])
+@slow_with_fsync
 def test_lists_of_a_full_store_can_be_shortened(tmp_path: Path, durability: str) -> None:
     options = ("--durability", durability)
     random_ = random.Random(3)
@@ -193,7 +194,12 @@ def file_bytes(folder: Path) -> int:
 
 
 @pytest.mark.parametrize(
-    ("before", "policy"), [("batched", "noeviction"), ("fsync", "volatile-lru"), ("fsync", "allkeys-lru")]
+    ("before", "policy"),
+    [
+        ("batched", "noeviction"),
+        pytest.param("fsync", "volatile-lru", marks=pytest.mark.slow),
+        pytest.param("fsync", "allkeys-lru", marks=pytest.mark.slow),
+    ],
 )
 def test_the_least_budget_that_is_named_is_enough_for_good(tmp_path: Path, before: str, policy: str) -> None:
     """The files stay inside the budget, whatever is written and however the server ends, with the journal."""

@@ -41,7 +41,7 @@ def begin(start: Start, admin: int, *options: str) -> Server:
 
 
 def request(admin: int, method: str, path: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", admin, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", admin, timeout=60)
     with contextlib.closing(connection):
         connection.request(method, path)
         response = connection.getresponse()
@@ -309,6 +309,7 @@ def test_there_are_two_pages_to_read(start: Start, admin: int) -> None:
         assert request(admin, method, "/nosuch")[0] == 404
 
 
+@pytest.mark.slow
 def test_a_server_that_stops_is_not_healthy(start: Start, admin: int) -> None:
     server = begin(start, admin)
     with server.connect() as slow:

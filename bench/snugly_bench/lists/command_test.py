@@ -121,6 +121,7 @@ def test_all_lists_are_compared_after_the_last_test() -> None:
             driver.finish()
 
 
+@pytest.mark.slow
 def test_all_servers_are_measured_and_the_results_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -86,6 +86,7 @@ def test_the_report_has_a_page_of_its_own_a_table_and_every_figure(tmp_path: Pat
     assert "snugly zstd" in table.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("found", "missing"),
     [
@@ -116,6 +117,7 @@ def test_what_was_measured_is_found_by_what_it_is_of() -> None:
     assert measured.memory("html:800", ours) == 900 - 50 * ALL.index(ours)
 
 
+@pytest.mark.slow
 def test_a_dictionary_is_drawn_beside_zstd_of_the_base_and_its_aims_are_told(tmp_path: Path) -> None:
     found = [Contender("snugly", DICTIONARY), Contender("valkey-glide", "zstd")]
     results = recorded(found, MANY)
@@ -128,6 +130,7 @@ def test_a_dictionary_is_drawn_beside_zstd_of_the_base_and_its_aims_are_told(tmp
     assert "0.60" in table.read_text()
 
 
+@pytest.mark.slow
 def test_a_report_is_drawn_again_from_what_was_saved(tmp_path: Path) -> None:
     results = recorded(ALL, MANY[:2])
     save(tmp_path, ABOUT, results)

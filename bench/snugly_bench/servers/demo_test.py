@@ -12,6 +12,7 @@ import servers
 from snugly_bench.servers import demo, mixed
 
 
+@pytest.mark.slow
 def test_the_demo_leaves_the_store_of_a_server_alone_that_the_environment_configures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

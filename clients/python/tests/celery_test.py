@@ -18,6 +18,8 @@ import snugly
 from celery_app import book, page
 from servers import Server
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = servers.ROOT / "clients" / "python" / "examples"
 OURS = "snugly.celery.RedisBackend+redis"
 TEXT = "hello and hello again; " * 200

@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from valkey.crc import key_slot
 
 import servers
@@ -22,6 +23,8 @@ from nodes import ask, identity
 from servers import Server
 from snugly import CompressionConfiguration, ExistingEnvelopes, codec
 from waiting import until
+
+pytestmark = pytest.mark.slow
 
 PRIMARIES = 3
 # Hash tags of the keys in one slot; each of these slots is another primary's.

@@ -87,7 +87,9 @@ def run(node: Server, use: Callable[[Any], Awaitable[Any]], **options: Any) -> A
     return asyncio.run(within())
 
 
-@pytest.mark.parametrize("compression", [None, WRAP], ids=["plain", "compressed"])
+@pytest.mark.parametrize(
+    "compression", [pytest.param(None, marks=pytest.mark.slow, id="plain"), pytest.param(WRAP, id="compressed")]
+)
 def test_asking_is_for_nobody_elses_command(own_cluster: list[Server], compression: snugly.Compression) -> None:
     target, source = own_cluster
     moved = [f"{HERE} moved {number}" for number in range(MANY)]
@@ -113,6 +115,7 @@ def test_asking_is_for_nobody_elses_command(own_cluster: list[Server], compressi
     run(source, use, compression=compression)
 
 
+@pytest.mark.slow
 def test_asking_goes_ahead_of_commands_that_wait_too(own_cluster: list[Server]) -> None:
     target, source = own_cluster
     queues = [f"{HERE} queue {number}" for number in range(MANY)]
@@ -153,6 +156,7 @@ def test_a_pipeline_finds_what_has_moved_and_encodes_it_once(own_cluster: list[S
         assert codec.decode(stored) == PAGE + keys[0].encode()
 
 
+@pytest.mark.slow
 def test_commands_and_pipelines_share_one_connection_to_each_node(own_cluster: list[Server]) -> None:
     async def use(client: Any) -> None:
         await client.initialize()
@@ -178,6 +182,7 @@ def test_a_pipeline_keeps_its_order_around_commands_that_have_connections_of_the
     run(cluster[0], use, compression=True)
 
 
+@pytest.mark.slow
 def test_who_waits_gets_a_reply_though_the_topology_is_read_again(own_cluster: list[Server]) -> None:
     async def use(client: Any) -> None:
         await asyncio.gather(*(client.set(tag, PAGE) for tag in (HERE, THERE)))
@@ -197,6 +202,7 @@ def test_who_waits_gets_a_reply_though_the_topology_is_read_again(own_cluster: l
     until(lambda: not any(map(connections_to, own_cluster)))
 
 
+@pytest.mark.slow
 def test_clients_live_on_when_slots_move_under_many_commands(own_cluster: list[Server]) -> None:
     """valkey-py forgets all nodes when connections are closed on commands to all of them."""
     target, source = own_cluster
@@ -221,6 +227,7 @@ def test_clients_live_on_when_slots_move_under_many_commands(own_cluster: list[S
     run(source, use)
 
 
+@pytest.mark.slow
 def test_a_connection_that_is_lost_is_an_error_or_a_retry(own_cluster: list[Server]) -> None:
     async def asked(client: Any) -> Any:
         await asyncio.gather(*(client.set(tag, PAGE) for tag in (HERE, THERE)))
@@ -242,6 +249,7 @@ def test_a_connection_that_is_lost_is_an_error_or_a_retry(own_cluster: list[Serv
     assert isinstance(together, valkey.ConnectionError)
 
 
+@pytest.mark.slow
 def test_a_client_recovers_once_all_nodes_were_away_together(own_cluster: list[Server]) -> None:
     async def answered(client: Any) -> list[bool]:
         """Returns whether each node answers. Both are asked at the same time, so that both are found to be away."""
@@ -266,6 +274,7 @@ def test_a_client_recovers_once_all_nodes_were_away_together(own_cluster: list[S
     run(own_cluster[0], use, socket_timeout=0.2, socket_connect_timeout=0.2)
 
 
+@pytest.mark.slow
 def test_who_waits_on_a_node_that_is_killed_gets_an_error(own_cluster: list[Server]) -> None:
     async def use(client: Any) -> None:
         await asyncio.gather(*(client.set(tag, PAGE) for tag in (HERE, THERE)))
@@ -281,6 +290,7 @@ def test_who_waits_on_a_node_that_is_killed_gets_an_error(own_cluster: list[Serv
     run(own_cluster[0], use)
 
 
+@pytest.mark.slow
 def test_the_connection_to_a_node_that_is_gone_is_closed(own_cluster: list[Server]) -> None:
     here, gone = own_cluster
 
@@ -300,6 +310,7 @@ def test_the_connection_to_a_node_that_is_gone_is_closed(own_cluster: list[Serve
     run(here, use)
 
 
+@pytest.mark.slow
 def test_the_connection_to_a_node_that_was_given_up_is_closed(own_cluster: list[Server]) -> None:
     async def use(client: Any) -> None:
         await client.set(HERE, PAGE)

@@ -138,6 +138,7 @@ def test_who_goes_back_to_no_compression_reads_with_dictionaries_and_writes_with
 # The rules, with one kind of client.
 
 
+@pytest.mark.slow
 def test_a_new_dictionary_is_not_used_before_one_refresh_has_passed() -> None:
     refresh = 1.5
     with own_server() as (server, plain):
@@ -477,6 +478,7 @@ def test_values_of_excluded_keys_are_written_without() -> None:
 # Servers that lose keys, clusters, and others' clients.
 
 
+@pytest.mark.slow
 def test_nothing_is_unreadable_while_the_server_evicts_and_one_client_holds_the_dictionary() -> None:
     with own_server("--maxmemory", "6mb", "--maxmemory-policy", "allkeys-lru") as (server, plain):
         refresh = 3.0
@@ -513,6 +515,7 @@ def test_nothing_is_unreadable_while_the_server_evicts_and_one_client_holds_the_
         assert plain.info("stats")["evicted_keys"] > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", gated(kind.name for kind in KINDS if kind.cluster))
 def test_of_a_clusters_nodes_primaries_are_asked_also_by_who_reads_from_replicas(name: str) -> None:
     """Values are written only, or read by a command of writers, so that nobody else asks the replica."""
@@ -538,6 +541,7 @@ def test_of_a_clusters_nodes_primaries_are_asked_also_by_who_reads_from_replicas
         assert gets(replica) == 0
 
 
+@pytest.mark.slow
 def test_in_a_cluster_dictionaries_outlive_the_node_that_has_them() -> None:
     with servers.valkey_cluster(3, 1, "--cluster-node-timeout", "3000") as nodes, ExitStack() as stack:
         host: Any = {"host": "127.0.0.1", "port": nodes[0].port}

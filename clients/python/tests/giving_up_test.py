@@ -18,6 +18,7 @@ from managing import own_server
 from servers import Server
 
 
+@pytest.mark.slow
 def test_after_a_command_was_given_up_a_silent_connection_is_left() -> None:
     async def swallow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: Server, dead: Any) -> None:
         there, back = await asyncio.open_connection("127.0.0.1", server.port)
@@ -73,6 +74,7 @@ def test_what_a_slow_server_owes_is_still_delivered_after_others_gave_up() -> No
         asyncio.run(asyncio.wait_for(main(server), 60))
 
 
+@pytest.mark.slow
 def test_what_was_cancelled_before_it_was_sent_is_not_sent() -> None:
     async def main(server: Server, plain: Any) -> None:
         async with snugly.asyncio.Valkey(port=server.port, compression=True) as client:

@@ -28,6 +28,8 @@ from rules import noise
 from servers import Server
 from snugly import CompressionConfiguration, ExistingEnvelopes, OnUndecodable, ValueType
 
+pytestmark = pytest.mark.slow
+
 LEVELS = {"zstd": [None, -131072, -7, 1, 3, 22], "lz4": [None, -128, -1, 0, 1, 12]}
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = [0, 1, 31, 32, 63, 64, 65, 127, 128, 1884, 4 * KIB - 1, 4 * KIB, 16 * KIB, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -79,14 +79,14 @@ KINDS = [
     Kind("redis-py-asyncio-cluster", given(redis.asyncio.cluster.RedisCluster), cluster=True),
 ]
 
-GATE = {"valkey-py-asyncio", "redis-py", "snugly", "snugly-cluster", "snugly-asyncio-cluster"}
+GATE: Set[str] = {"valkey-py-asyncio", "redis-py", "snugly", "snugly-cluster", "snugly-asyncio-cluster"}
 """Names of the kinds that are tested before each commit. They share what the others are made of: both libraries, both
 transports of ours and that of valkey-py, threads and event loops, single servers and clusters."""
 
 
-def gated(kinds: Iterable[Kind | str]) -> list[Any]:
+def gated(kinds: Iterable[Kind | str], gate: Set[str] = GATE) -> list[Any]:
     """Parameters of a test for each of these kinds, or for their names; those outside of the gate are slow."""
-    return [pytest.param(kind, id=str(kind), marks=[] if str(kind) in GATE else pytest.mark.slow) for kind in kinds]
+    return [pytest.param(kind, id=str(kind), marks=[] if str(kind) in gate else pytest.mark.slow) for kind in kinds]
 
 
 class Driver:

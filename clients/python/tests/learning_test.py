@@ -134,6 +134,7 @@ def test_every_kind_of_client_trains_a_dictionary_and_uses_it(kind: Kind, connec
     assert reader("get", "user:{a}0:0") == writer("get", "user:{a}0:0")
 
 
+@pytest.mark.slow
 def test_two_who_train_at_once_publish_one_dictionary_for_each_kind_of_keys() -> None:
     with own_server() as (server, plain):
         body = (
@@ -152,6 +153,7 @@ def test_two_who_train_at_once_publish_one_dictionary_for_each_kind_of_keys() ->
             assert plain.get("user:159999").startswith(WITH_DICTIONARY)
 
 
+@pytest.mark.slow
 def test_a_trainer_that_is_killed_with_the_lock_holds_up_the_others_until_it_expires() -> None:
     with own_server() as (server, plain):
         killed = program(
@@ -250,6 +252,7 @@ def test_a_dictionary_that_nobody_has_any_more_is_replaced() -> None:
         assert [entry["id"] for entry in catalogue(plain)["dictionaries"]] == [USERS.id, row["id"]]
 
 
+@pytest.mark.slow
 def test_what_was_learned_before_all_was_deleted_is_not_published() -> None:
     # The publisher is to be the first to see it.
     trainer = CompressionConfiguration(dictionary="auto", dictionary_refresh=86_400)
@@ -269,6 +272,7 @@ def test_what_was_learned_before_all_was_deleted_is_not_published() -> None:
         assert not plain.exists(CATALOGUE_KEY)
 
 
+@pytest.mark.slow
 def test_when_all_is_deleted_the_client_learns_anew() -> None:
     with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=TRAINER) as client:
         write_until(writing(client), lambda: patterns(plain) == ["user:*"])
@@ -281,6 +285,7 @@ def test_when_all_is_deleted_the_client_learns_anew() -> None:
         assert client.get("user:0") == page(0)
 
 
+@pytest.mark.slow
 def test_values_that_have_changed_get_another_dictionary() -> None:
     configuration = CompressionConfiguration(dictionary="auto", dictionary_refresh=REFRESH, dictionary_memory=1 << 20)
 
@@ -346,6 +351,7 @@ def test_without_permission_nothing_is_trained_and_everything_else_works(name: s
         assert not plain.exists(CATALOGUE_KEY, LOCK_KEY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", gated(["snugly", "snugly-asyncio", "redis-py"]))
 def test_what_may_not_be_published_is_once_the_permission_is_there(name: str, caplog: Any) -> None:
     with own_server() as (server, plain):
@@ -361,6 +367,7 @@ def test_what_may_not_be_published_is_once_the_permission_is_there(name: str, ca
             write_until(write, lambda: "user:*" in patterns(plain))
 
 
+@pytest.mark.slow
 def test_where_the_server_may_evict_dictionaries_there_is_one_warning(caplog: Any) -> None:
     with (
         own_server("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru") as (server, plain),
@@ -415,6 +422,7 @@ def test_an_event_loop_goes_on_while_something_is_trained(make: Any, monkeypatch
         asyncio.run(asyncio.wait_for(main(server, plain), 180))
 
 
+@pytest.mark.slow
 def test_a_client_that_is_closed_while_it_trains_ends_and_learns_when_it_is_used_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -441,6 +449,7 @@ def test_a_client_that_is_closed_while_it_trains_ends_and_learns_when_it_is_used
         asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_thread_waits_for_what_the_one_before_it_is_still_doing(monkeypatch: pytest.MonkeyPatch) -> None:
     until(lambda: not all_threads())
     with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=TRAINER) as client:
@@ -455,6 +464,7 @@ def test_a_thread_waits_for_what_the_one_before_it_is_still_doing(monkeypatch: p
         write_until(writing(client), lambda: patterns(plain) == ["user:*"])
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_while_it_trains_ends_well() -> None:
     with own_server() as (server, _):
         body = "for number in range({count}): client.set(f'user:{{number}}', user(number))"
@@ -462,6 +472,7 @@ def test_a_process_that_ends_while_it_trains_ends_well() -> None:
             assert program(server.port, body.format(count=count)).wait(120) == 0
 
 
+@pytest.mark.slow
 def test_forked_processes_learn_on_their_own_whatever_the_parent_is_doing() -> None:
     with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=TRAINER) as client:
         children = []
@@ -490,6 +501,7 @@ def is_published(server: Server, pattern: str) -> bool:
 # The best encoding of each kind of keys.
 
 
+@pytest.mark.slow
 def test_every_kind_of_client_chooses_for_each_kind_of_keys(connect: Connect, plain: Driver) -> None:
     client = connect(choosing(Goal.MEMORY))
 
@@ -510,6 +522,7 @@ def test_every_kind_of_client_chooses_for_each_kind_of_keys(connect: Connect, pl
     assert not plain("exists", CATALOGUE_KEY)
 
 
+@pytest.mark.slow
 def test_who_wants_speed_gets_something_faster_than_who_wants_memory(valkey_server: Server) -> None:
     explained = {}
     for goal in (Goal.SPEED, Goal.MEMORY):
@@ -539,6 +552,7 @@ def test_values_that_do_not_compress_are_not_tried_any_more(valkey_server: Serve
         assert not {name for name in changed if name.startswith("skipped_")}
 
 
+@pytest.mark.slow
 def test_a_dictionary_that_is_there_is_used_where_it_is_best() -> None:
     with own_server() as (server, plain):
         publish(sender(plain), ("user:*", USERS))
@@ -559,6 +573,7 @@ def test_a_dictionary_that_is_there_is_used_where_it_is_best() -> None:
         assert [row["id"] for row in catalogue(plain)["active"]] == [USERS.id], "nothing is trained"
 
 
+@pytest.mark.slow
 def test_who_chooses_and_trains_uses_what_was_trained() -> None:
     with own_server() as (server, plain):
         with snugly.Valkey(port=server.port, compression=choosing(Goal.MEMORY, dictionary="auto")) as client:
@@ -569,6 +584,7 @@ def test_who_chooses_and_trains_uses_what_was_trained() -> None:
             assert reader.get("user:0") == user(0)
 
 
+@pytest.mark.slow
 def test_glide_reads_what_was_chosen_without_dictionaries() -> None:
     with own_server() as (server, _):
         address = glide_sync.NodeAddress("127.0.0.1", server.port)
@@ -588,6 +604,7 @@ def test_glide_reads_what_was_chosen_without_dictionaries() -> None:
         glide.close()
 
 
+@pytest.mark.slow
 def test_an_explanation_has_what_was_measured_and_says_why(valkey_server: Server) -> None:
     with snugly.Valkey(port=valkey_server.port, compression=choosing(Goal.SPEED)) as client:
         undecided = snugly.explain(client, "article:1")

@@ -35,6 +35,7 @@ def each_missing(reader: Driver, keys: list[str]) -> None:
     assert [result.kind for result in results] == ["dictionary_missing"] * len(keys)
 
 
+@pytest.mark.slow
 def test_all_that_a_pipeline_misses_is_looked_for_together(connect: Connect, plain: Driver) -> None:
     keys = [f"{{a}}{number}" for number in range(40)]
     for number, key in enumerate(keys):
@@ -46,6 +47,7 @@ def test_all_that_a_pipeline_misses_is_looked_for_together(connect: Connect, pla
     assert time.monotonic() - began < 20
 
 
+@pytest.mark.slow
 def test_an_unknown_dictionary_is_an_error_at_once_where_none_is_configured() -> None:
     with own_server() as (server, plain):
         plain.mset({str(number): needing(50_000 + number) for number in range(1000)})
@@ -60,6 +62,7 @@ def test_an_unknown_dictionary_is_an_error_at_once_where_none_is_configured() ->
             assert 2 <= looked <= 2 * (2 + 20), "one a second, even where this machine is slow"
 
 
+@pytest.mark.slow
 def test_made_up_dictionaries_cost_one_look_up_a_second_on_one_connection() -> None:
     async def main(port: int, plain: Any) -> None:
         async with snugly.asyncio.Valkey(port=port, compression=SETTLED) as reader:
@@ -170,6 +173,7 @@ def test_before_it_is_closed_a_writer_puts_back_what_is_gone() -> None:
         asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_after_a_connection_was_lost_a_writer_looks() -> None:
     with own_server() as (server, plain):
 

@@ -76,6 +76,7 @@ def test_what_a_process_has_written_that_ends_without_closing_is_read() -> None:
             assert reader.mget([f"user:{number}" for number in range(200)]) == [user(number) for number in range(200)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("native", [True, False], ids=["native", "not native"])
 def test_a_forked_process_has_a_thread_of_its_own(native: bool) -> None:
     with own_server() as (server, plain):
@@ -172,6 +173,7 @@ def test_after_a_loop_that_was_closed_with_all_it_had_the_next_one_looks_after_d
         asyncio.run(asyncio.wait_for(main(client, plain), 60))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["between", "while looking"])
 @pytest.mark.parametrize("name", gated(POOLED))
 def test_a_loop_that_was_closed_is_let_go(name: str, when: str, caplog: Any) -> None:
@@ -255,6 +257,7 @@ def files() -> Files:
     return Files()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["snugly-asyncio", "redis-py-asyncio"])
 def test_no_event_loop_waits_for_copies_in_a_folder(name: str, files: Files, tmp_path: Path) -> None:
     folder = tmp_path / "dictionaries"

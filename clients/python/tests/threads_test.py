@@ -12,6 +12,7 @@ import redis
 import redis.cluster
 
 import snugly
+from kinds import gated
 from servers import Server
 from threads import in_threads
 
@@ -45,7 +46,7 @@ CLIENTS: dict[str, Callable[[int, int], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", CLIENTS)
+@pytest.mark.parametrize("name", gated(CLIENTS, {"snugly", "snugly cluster"}))
 def test_threads_share_a_client(valkey_server: Server, cluster: list[Server], name: str) -> None:
     client = CLIENTS[name](valkey_server.port, cluster[0].port)
     in_threads(*(lambda thread=thread: work(client, thread) for thread in range(THREADS)))
@@ -77,6 +78,7 @@ time.sleep(0.02)
 """
 
 
+@pytest.mark.slow
 def test_the_interpreter_ends_while_threads_wait_for_replies(valkey_server: Server) -> None:
     for _ in range(10):
         command = [sys.executable, "-c", DAEMONS, str(valkey_server.port)]
@@ -106,6 +108,7 @@ time.sleep(0.02)
 """
 
 
+@pytest.mark.slow
 def test_the_interpreter_ends_while_native_code_calls_back(valkey_server: Server) -> None:
     for _ in range(10):
         command = [sys.executable, "-c", INSIDE, str(valkey_server.port)]

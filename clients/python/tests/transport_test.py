@@ -211,6 +211,7 @@ def test_errors_are_raised_as_by_valkey_py(filled: Server) -> None:
         assert errors(native) == errors(plain)
 
 
+@pytest.mark.slow
 def test_commands_of_one_turn_leave_in_one_write(valkey_server: Server) -> None:
     async def use(client: Any) -> None:
         await client.ping()
@@ -264,6 +265,7 @@ def test_a_reply_that_nobody_waits_for_any_more_is_nobody_elses(valkey_server: S
     run(valkey_server, use)
 
 
+@pytest.mark.slow
 def test_whoever_waits_too_long_gets_an_error_and_then_a_new_connection(valkey_server: Server) -> None:
     async def use(client: Any) -> None:
         await client.set("k", PAGE)
@@ -291,6 +293,7 @@ def test_whoever_waits_too_long_gets_an_error_and_then_a_new_connection(valkey_s
         assert client.get("k") == PAGE
 
 
+@pytest.mark.slow
 def test_who_gets_replies_slowly_does_not_wait_too_long(valkey_server: Server) -> None:
     async def use() -> None:
         async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -345,6 +348,7 @@ def test_a_connection_that_is_lost_is_opened_again(valkey_server: Server) -> Non
             assert client.get("k") == PAGE
 
 
+@pytest.mark.slow
 def test_who_waits_on_a_connection_that_is_lost_gets_an_error_or_a_retry(valkey_server: Server) -> None:
     async def asked(client: Any) -> Any:
         await client.set("k", PAGE)
@@ -374,6 +378,7 @@ def test_a_synchronous_client_tries_again_as_it_is_told(valkey_server: Server) -
         assert client.get("k") == PAGE
 
 
+@pytest.mark.slow
 def test_health_checks_find_a_dead_connection(valkey_server: Server) -> None:
     async def use(client: Any) -> None:
         await client.set("k", PAGE)
