@@ -18,7 +18,6 @@ from managing import own_server
 from servers import Server
 
 
-@pytest.mark.slow
 def test_after_a_command_was_given_up_a_silent_connection_is_left() -> None:
     async def swallow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: Server, dead: Any) -> None:
         there, back = await asyncio.open_connection("127.0.0.1", server.port)
@@ -57,6 +56,7 @@ def test_after_a_command_was_given_up_a_silent_connection_is_left() -> None:
         asyncio.run(asyncio.wait_for(main(server), 60))
 
 
+@pytest.mark.slow
 def test_what_a_slow_server_owes_is_still_delivered_after_others_gave_up() -> None:
     async def main(server: Server) -> None:
         async with snugly.asyncio.Valkey(port=server.port, compression=True) as client:

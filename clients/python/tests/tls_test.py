@@ -96,7 +96,11 @@ WAYS: dict[str, Open] = {
     "redis-py-asyncio": given(by_arguments(redis.asyncio.Redis)),
     "redis-py-asyncio rediss": given(by_url(redis.asyncio.Redis.from_url, "rediss")),
 }
-each_way = pytest.mark.parametrize("way", [pytest.param(way, id=name) for name, way in WAYS.items()])
+IN_GATE = {"snugly", "snugly not native", "snugly rediss", "redis-py", "snugly-asyncio", "valkey-py-asyncio"}
+each_way = pytest.mark.parametrize(
+    "way",
+    [pytest.param(way, id=name, marks=[] if name in IN_GATE else pytest.mark.slow) for name, way in WAYS.items()],
+)
 
 
 @contextmanager

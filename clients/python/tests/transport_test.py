@@ -333,7 +333,8 @@ def test_who_has_not_logged_in_is_told_so_as_by_valkey_py() -> None:
             assert client.pipeline().set("k", PAGE).get("k").execute() == [True, PAGE]
 
 
-def test_a_connection_that_is_lost_is_opened_again(valkey_server: Server) -> None:
+@pytest.mark.slow
+def test_a_connection_of_a_loop_that_is_lost_is_opened_again(valkey_server: Server) -> None:
     async def use(client: Any) -> None:
         await client.set("k", PAGE)
         for _ in range(3):
@@ -342,7 +343,11 @@ def test_a_connection_that_is_lost_is_opened_again(valkey_server: Server) -> Non
             assert await client.get("k") == PAGE
 
     run(valkey_server, use)
+
+
+def test_a_connection_that_is_lost_is_opened_again(valkey_server: Server) -> None:
     with snugly.Valkey(port=valkey_server.port) as client:
+        client.set("k", PAGE)
         for _ in range(3):
             kill_clients(valkey_server)
             assert client.get("k") == PAGE
