@@ -66,7 +66,7 @@ def deletes(numbers: list[int]) -> list[list[bytes | str]]:
     return [["DEL", f"key:{number}"] for number in numbers]
 
 
-@pytest.mark.parametrize("durability", ["fsync", "batched"])
+@slow_with_fsync
 @pytest.mark.parametrize("pipeline", [pytest.param(1, marks=pytest.mark.slow), 500])
 def test_whatever_is_deleted_in_a_full_store_is_gone(tmp_path: Path, durability: str, pipeline: int) -> None:
     options = ("--durability", durability)
@@ -85,9 +85,10 @@ def test_whatever_is_deleted_in_a_full_store_is_gone(tmp_path: Path, durability:
         server.process.kill()
     with opened(tmp_path, *options) as (_, connection):
         gone = set(deleted)
-        for number in range(written):
-            expected = None if number in gone else value(number)
-            assert connection.command("GET", f"key:{number}") == expected
+        for start in range(0, written, 500):
+            numbers = range(start, min(start + 500, written))
+            found = pipelined(connection, [["GET", f"key:{number}"] for number in numbers])
+            assert found == [None if number in gone else value(number) for number in numbers]
         assert connection.command("DBSIZE") == written - len(deleted)
     check(tmp_path)
 
@@ -236,6 +237,7 @@ def refusal(folder: Path, max_disk: int) -> str:
     return outcome.stderr
 
 
+@pytest.mark.slow
 def test_a_lower_budget_is_refused_or_leaves_a_store_that_works(tmp_path: Path) -> None:
     with opened(tmp_path, max_disk=2 * MAX_DISK) as (_, connection):
         written = fill(connection)
