@@ -169,11 +169,12 @@ def until_nothing_is_evicted(server: Server) -> None:
 
 def fill(options: list[str], writers: list[Writer]) -> None:
     """Gives every key a value, and sees that not all of them stay."""
+    noise = random.Random("fill")
     with servers.snugly(*options) as server, server.connect() as connection:
         for writer in writers:
             connection.command("SELECT", writer.databases[0])
             for number in range(writer.keys):
-                assert connection.command("SET", b"key:%d" % number, random.randbytes(20_000)) == Simple(b"OK")
+                assert connection.command("SET", b"key:%d" % number, noise.randbytes(20_000)) == Simple(b"OK")
         until(lambda: info(connection, "stats", "evicted_keys") > 0)
         until_nothing_is_evicted(server)
         for writer, found in zip(writers, scan_all(connection, writers), strict=True):
