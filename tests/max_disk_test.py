@@ -93,7 +93,7 @@ def test_whatever_is_deleted_in_a_full_store_is_gone(tmp_path: Path, durability:
     check(tmp_path)
 
 
-@pytest.mark.parametrize("durability", ["fsync", "batched"])
+@slow_with_fsync
 def test_a_transaction_of_deletes_is_kept_or_refused(tmp_path: Path, durability: str) -> None:
     options = ("--durability", durability)
     with opened(tmp_path, *options) as (server, connection):
@@ -140,7 +140,8 @@ def is_taken(connection: Connection, number: int) -> bool:
     return False
 
 
-@slow_with_fsync
+@pytest.mark.slow
+@pytest.mark.parametrize("durability", ["fsync", "batched"])
 def test_expiries_in_a_full_store_leave_the_room_that_deletes_need(tmp_path: Path, durability: str) -> None:
     options = ("--durability", durability)
     with opened(tmp_path, *options) as (_, connection):

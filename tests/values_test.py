@@ -19,7 +19,7 @@ from tested import Start, started, target_name
 DATA = servers.ROOT.parent / "shared" / "data"
 CODECS = ["none", "lz4", "zstd"]
 SIZES = [0, 1, 15, 63, 64, 65, 255, 256, 257, 4095, 4096, 4097, 65_535, 65_536, 65_537, 1 << 20, (1 << 20) + 1]
-LARGE_SIZES = [8 << 20, (64 << 20) - 1, 64 << 20]
+LARGE_SIZES = [8 << 20, pytest.param((64 << 20) - 1, marks=pytest.mark.slow), 64 << 20]
 
 
 def with_codec(codec: str) -> Iterator[Server]:
