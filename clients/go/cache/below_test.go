@@ -18,27 +18,27 @@ import (
 
 // onCompressing runs a test with clients that compress, of one server and of a cluster.
 func onCompressing(t *testing.T, test func(*testing.T, deployment)) {
-	address, cluster := servers.Valkey(t), servers.NewCluster(t, 3).Addresses
-	for _, each := range []struct {
-		name      string
-		addresses []string
-		raw       redis.UniversalClient
-		hooked    redis.UniversalClient
-	}{
-		{"one server", []string{address}, goRedisTo(t, address), goRedisTo(t, address)},
-		{"cluster", cluster, clusterTo(t, cluster), clusterTo(t, cluster)},
-	} {
-		t.Run(each.name+"/go-redis", func(t *testing.T) {
-			compressor := must[*compression.Compressor](t)(goredis.Compress(each.hooked, compression.Options{}))
+	both := func(t *testing.T, raw, hooked redis.UniversalClient, addresses ...string) {
+		t.Run("go-redis", func(t *testing.T) {
+			compressor := must[*compression.Compressor](t)(goredis.Compress(hooked, compression.Options{}))
 			t.Cleanup(compressor.Close)
-			test(t, deployment{goredis.Backend(each.hooked), each.raw})
+			test(t, deployment{goredis.Backend(hooked), raw})
 		})
-		t.Run(each.name+"/valkey-go", func(t *testing.T) {
-			client := must[*valkeygo.Client](t)(valkeygo.Compress(valkeyGoTo(t, each.addresses...), compression.Options{}))
+		t.Run("valkey-go", func(t *testing.T) {
+			client := must[*valkeygo.Client](t)(valkeygo.Compress(valkeyGoTo(t, addresses...), compression.Options{}))
 			t.Cleanup(client.Compressor().Close)
-			test(t, deployment{valkeygo.Backend(client), each.raw})
+			test(t, deployment{valkeygo.Backend(client), raw})
 		})
 	}
+	t.Run("one server", func(t *testing.T) {
+		address := servers.Valkey(t)
+		both(t, goRedisTo(t, address), goRedisTo(t, address), address)
+	})
+	t.Run("cluster", func(t *testing.T) {
+		servers.Slow(t, servers.ClusterTakesLong)
+		addresses := servers.NewCluster(t, 3).Addresses
+		both(t, clusterTo(t, addresses), clusterTo(t, addresses), addresses...)
+	})
 }
 
 func TestADamagedEntryIsOnlyItselfAlsoWhereTheClientCompresses(t *testing.T) {

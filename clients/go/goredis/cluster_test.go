@@ -29,6 +29,7 @@ func storedAt(t *testing.T, address, key string) string {
 }
 
 func TestAClusterIsCompressed(t *testing.T) {
+	servers.Slow(t, servers.ClusterTakesLong)
 	cluster := servers.NewCluster(t, 3)
 	open := func(t *testing.T, options compression.Options, use ...func(*redis.ClusterClient)) *redis.ClusterClient {
 		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addresses})

@@ -234,6 +234,7 @@ func TestNothingIsLookedAfterWhenTheClientIsClosed(t *testing.T) {
 }
 
 func TestDictionariesOfAClusterAreInOneSlot(t *testing.T) {
+	servers.Slow(t, servers.ClusterTakesLong)
 	cluster := servers.NewCluster(t, 3)
 	profiles := dictionary(t, "profiles")
 	open := func(options compression.Options) *redis.ClusterClient {

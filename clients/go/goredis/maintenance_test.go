@@ -44,6 +44,7 @@ func TestAWriterLooksForItsDictionaryWhenItHasConnectedAnew(t *testing.T) {
 }
 
 func TestEndingTakesNoLongerWhereTheServerSaysNothing(t *testing.T) {
+	servers.Slow(t, "it measures time")
 	profiles := dictionary(t, "profiles")
 	writer := open(t, servers.Valkey(t), rare(profiles))
 	eventuallyWrites(t, writer.client, writer.plain, "key", profiles.ID())

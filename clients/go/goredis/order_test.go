@@ -8,7 +8,6 @@ import (
 
 	"snugly.dev/go/compression"
 	"snugly.dev/go/goredis"
-	"snugly.dev/go/internal/servers"
 )
 
 // seeing is a hook of an application, which looks at the values of SET and GET.
@@ -53,43 +52,43 @@ func (s *seeing) see(command redis.Cmder) {
 }
 
 func TestHooksThatAreAddedBeforeSeeWhatTheApplicationDoes(t *testing.T) {
-	node := servers.Valkey(t)
-	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: servers.NewCluster(t, 3).Addresses})
-	client := redis.NewClient(&redis.Options{Addr: node})
-	for name, client := range map[string]redis.UniversalClient{"one server": client, "a cluster": cluster} {
-		var before, after seeing
-		client.AddHook(&before)
-		compressor, err := goredis.Compress(client, compression.Options{})
-		ok(t, err)
-		t.Cleanup(func() { client.Close(); compressor.Close() })
-		client.AddHook(&after)
-		for way, exchange := range map[string]func(){
-			"single commands": func() {
-				ok(t, client.Set(ctx, "key", page(1), 0).Err())
-				ok(t, client.Get(ctx, "key").Err())
-			},
-			"a pipeline": func() {
-				_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-					pipe.Set(ctx, "key", page(1), 0)
-					pipe.Get(ctx, "key")
-					return nil
+	for name, open := range eachKind {
+		t.Run(name, func(t *testing.T) {
+			client := open(t)
+			var before, after seeing
+			client.AddHook(&before)
+			compressor, err := goredis.Compress(client, compression.Options{})
+			ok(t, err)
+			t.Cleanup(func() { client.Close(); compressor.Close() })
+			client.AddHook(&after)
+			for way, exchange := range map[string]func(){
+				"single commands": func() {
+					ok(t, client.Set(ctx, "key", page(1), 0).Err())
+					ok(t, client.Get(ctx, "key").Err())
+				},
+				"a pipeline": func() {
+					_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+						pipe.Set(ctx, "key", page(1), 0)
+						pipe.Get(ctx, "key")
+						return nil
+					})
+					ok(t, err)
+				},
+			} {
+				t.Run(way, func(t *testing.T) {
+					before, after = seeing{}, seeing{}
+					exchange()
+					same(t, before, seeing{page(1), page(1), true})
+					if name == "a cluster" {
+						// The hooks of a cluster's client are before those of its nodes, whenever they are added.
+						same(t, after, before)
+						return
+					}
+					expectOnce(t, after.set, page(1))
+					expectOnce(t, after.got, page(1))
+					same(t, after.isKnownToSet, false)
 				})
-				ok(t, err)
-			},
-		} {
-			t.Run(name+", "+way, func(t *testing.T) {
-				before, after = seeing{}, seeing{}
-				exchange()
-				same(t, before, seeing{page(1), page(1), true})
-				if name == "a cluster" {
-					// The hooks of a cluster's client are before those of its nodes, whenever they are added.
-					same(t, after, before)
-					return
-				}
-				expectOnce(t, after.set, page(1))
-				expectOnce(t, after.got, page(1))
-				same(t, after.isKnownToSet, false)
-			})
-		}
+			}
+		})
 	}
 }

@@ -25,6 +25,7 @@ func TestAClientOfASentinelIsCompressed(t *testing.T) {
 }
 
 func TestWhatIsSentAgainAfterAFailoverIsEncodedOnce(t *testing.T) {
+	servers.Slow(t, servers.FailoverTakesLong)
 	for name, send := range map[string]func(t *testing.T, client *redis.Client, key string){
 		"a single command": func(t *testing.T, client *redis.Client, key string) {
 			ok(t, client.Set(ctx, key, page(1), 0).Err())

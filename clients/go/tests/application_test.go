@@ -7,10 +7,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"snugly.dev/go/internal/servers"
 )
 
 // TestAnApplicationGetsItsGeneratedCodeAsTheDocumentationSays, in a module that has nothing but this one.
 func TestAnApplicationGetsItsGeneratedCodeAsTheDocumentationSays(t *testing.T) {
+	servers.Slow(t, "it compiles the generator")
 	documentation, err := os.ReadFile("../../../docs/go.md")
 	ok(t, err)
 	get := string(regexp.MustCompile(`(?m)^    go get -tool (.+)$`).Find(documentation))

@@ -88,6 +88,7 @@ func expectValues(t *testing.T, read func(key string) []byte, wanted map[string]
 }
 
 func TestOtherLanguagesReadWhatGoWrites(t *testing.T) {
+	servers.Slow(t, "it starts Python for each way to write")
 	address := servers.Valkey(t)
 	for _, backend := range []envelope.Backend{envelope.Zstd, envelope.LZ4} {
 		for _, level := range map[envelope.Backend][]int{envelope.Zstd: {0, -5, 7, 19}, envelope.LZ4: {0, -9, 1, 9, 12}}[backend] {
@@ -112,6 +113,7 @@ func TestOtherLanguagesReadWhatGoWrites(t *testing.T) {
 }
 
 func TestGoReadsWhatOtherLanguagesWrite(t *testing.T) {
+	servers.Slow(t, "it starts Python for each way to write")
 	address := servers.Valkey(t)
 	reader, plain := open(t, address, compression.Options{Backend: envelope.None})
 	for _, library := range []string{"snugly", "glide"} {
@@ -130,6 +132,7 @@ func TestGoReadsWhatOtherLanguagesWrite(t *testing.T) {
 }
 
 func TestDictionariesAreSharedWithOtherLanguages(t *testing.T) {
+	servers.Slow(t, "it starts Python for each way to write")
 	var read struct {
 		Dictionaries map[string]struct{ Bytes vectors.Bytes }
 	}

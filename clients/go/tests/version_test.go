@@ -10,12 +10,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"snugly.dev/go/internal/servers"
 )
 
 const version = "v0.1.0"
 
 // TestAVersionIsGotAsTheDocumentationSays from a proxy that has this folder as one, without the modules within it.
 func TestAVersionIsGotAsTheDocumentationSays(t *testing.T) {
+	servers.Slow(t, "it unpacks every module anew")
 	documentation, err := os.ReadFile("../../../docs/go.md")
 	ok(t, err)
 	get := regexp.MustCompile(`(?m)^    go get (snugly\.dev/go)@(v\S+)$`).FindStringSubmatch(string(documentation))

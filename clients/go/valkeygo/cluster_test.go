@@ -17,6 +17,7 @@ import (
 )
 
 func TestAClusterIsCompressed(t *testing.T) {
+	servers.Slow(t, servers.ClusterTakesLong)
 	cluster := servers.NewCluster(t, 3)
 	client, plain := open(t, compression.Options{ExistingEnvelopes: envelope.Wrap}, valkey.ClientOption{InitAddress: cluster.Addresses})
 	values := map[string]string{}
@@ -41,6 +42,7 @@ func TestAClusterIsCompressed(t *testing.T) {
 }
 
 func TestClosingTheClientOfANodeLeavesTheDictionariesToTheCluster(t *testing.T) {
+	servers.Slow(t, servers.ClusterTakesLong)
 	cluster := servers.NewCluster(t, 3)
 	given := another(t, 0)
 	client, plain := open(t, compression.Options{Dictionary: given, DictionaryRefresh: 200 * time.Millisecond}, valkey.ClientOption{InitAddress: cluster.Addresses})
@@ -70,6 +72,7 @@ func isKept() bool {
 }
 
 func TestAClusterFindsTheNodeAsTheCommandSays(t *testing.T) {
+	servers.Slow(t, servers.ClusterTakesLong)
 	cluster := servers.NewCluster(t, 3)
 	client, plain := open(t, compression.Options{}, valkey.ClientOption{InitAddress: cluster.Addresses})
 	b := client.B()
@@ -88,6 +91,7 @@ func TestAClusterFindsTheNodeAsTheCommandSays(t *testing.T) {
 }
 
 func TestDedicatedClientsOfAClusterAreCompressed(t *testing.T) {
+	servers.Slow(t, servers.ClusterTakesLong)
 	cluster := servers.NewCluster(t, 3)
 	client, plain := open(t, compression.Options{}, valkey.ClientOption{InitAddress: cluster.Addresses})
 	ok(t, client.Dedicated(func(own valkey.DedicatedClient) error {

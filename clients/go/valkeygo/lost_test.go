@@ -76,26 +76,34 @@ var sending = map[string]func(t *testing.T, client *valkeygo.Client, key string)
 
 func TestWhatIsSentAgainAfterALostConnectionIsEncodedOnce(t *testing.T) {
 	address := servers.Valkey(t)
-	cluster := servers.NewCluster(t, 3)
-	for kind, addresses := range map[string][]string{"one server": {address}, "a cluster": cluster.Addresses} {
-		for name, send := range sending {
-			t.Run(kind+", "+name, func(t *testing.T) {
-				dial := losing{key: "lost:" + kind + ":" + name}
-				inner, err := valkey.NewClient(valkey.ClientOption{InitAddress: addresses, DialCtxFn: dial.dial})
-				ok(t, err)
-				// Wrapping would encode what is encoded already.
-				client, err := valkeygo.Compress(inner, compression.Options{ExistingEnvelopes: envelope.Wrap})
-				ok(t, err)
-				t.Cleanup(client.Close)
-				send(t, client, dial.key)
-				same(t, dial.lost.Load(), int64(1))
-				holder := address
-				if kind == "a cluster" {
-					holder, _ = cluster.Owner(cluster.Slot(t, dial.key))
-				}
-				expectOnce(t, servers.Ask(t, holder, "GET", dial.key), page(1))
-			})
-		}
+	for _, kind := range []string{"one server", "a cluster"} {
+		t.Run(kind, func(t *testing.T) {
+			addresses := []string{address}
+			var cluster *servers.Cluster
+			if kind == "a cluster" {
+				servers.Slow(t, servers.ClusterTakesLong)
+				cluster = servers.NewCluster(t, 3)
+				addresses = cluster.Addresses
+			}
+			for name, send := range sending {
+				t.Run(name, func(t *testing.T) {
+					dial := losing{key: "lost:" + kind + ":" + name}
+					inner, err := valkey.NewClient(valkey.ClientOption{InitAddress: addresses, DialCtxFn: dial.dial})
+					ok(t, err)
+					// Wrapping would encode what is encoded already.
+					client, err := valkeygo.Compress(inner, compression.Options{ExistingEnvelopes: envelope.Wrap})
+					ok(t, err)
+					t.Cleanup(client.Close)
+					send(t, client, dial.key)
+					same(t, dial.lost.Load(), int64(1))
+					holder := address
+					if kind == "a cluster" {
+						holder, _ = cluster.Owner(cluster.Slot(t, dial.key))
+					}
+					expectOnce(t, servers.Ask(t, holder, "GET", dial.key), page(1))
+				})
+			}
+		})
 	}
 }
 

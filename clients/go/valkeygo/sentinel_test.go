@@ -23,6 +23,7 @@ func TestAClientOfASentinelIsCompressed(t *testing.T) {
 }
 
 func TestWhatIsSentAgainAfterAFailoverIsEncodedOnce(t *testing.T) {
+	servers.Slow(t, servers.FailoverTakesLong)
 	for name, send := range sending {
 		if name == "a reply with a value" {
 			continue // What was written last need not be in the replica yet.
