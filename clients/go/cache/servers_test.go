@@ -64,6 +64,7 @@ func onEach(t *testing.T, test func(*testing.T, deployment)) {
 	t.Run("valkey", both(func(t testing.TB) string { return servers.Valkey(t) }))
 	t.Run("snugly", both(func(t testing.TB) string { return servers.Snugly(t) }))
 	t.Run("cluster", func(t *testing.T) {
+		servers.Slow(t, servers.ClusterTakesLong)
 		addresses := servers.NewCluster(t, 3).Addresses
 		raw := clusterTo(t, addresses)
 		t.Run("go-redis", func(t *testing.T) { test(t, deployment{goredis.Backend(raw), raw}) })
@@ -77,6 +78,10 @@ func newCache[T any](t testing.TB, backend Backend, options Options) *Cache[T] {
 	t.Helper()
 	if options.TTL == 0 {
 		options.TTL = time.Minute
+	}
+	if options.BackendTimeout == 0 {
+		// A busy machine takes longer than the default.
+		options.BackendTimeout = time.Minute
 	}
 	made, err := New[T](backend, options)
 	if err != nil {

@@ -1,9 +1,11 @@
 package cache
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +22,16 @@ func pauseWrites(t *testing.T, address string) (resume func()) {
 	t.Helper()
 	servers.Ask(t, address, "CLIENT", "PAUSE", "600000", "WRITE")
 	return func() { servers.Ask(t, address, "CLIENT", "UNPAUSE") }
+}
+
+// awaitWriter waits until somebody who writes waits for what is being stored.
+func awaitWriter(t *testing.T, what string) {
+	t.Helper()
+	goroutines := make([]byte, 1<<22)
+	servers.Eventually(t, what+" does not wait for what is being stored", func() bool {
+		waiting := []byte("[select]:\nsnugly.dev/go/cache.(*flights[...]).overtake(")
+		return bytes.Contains(goroutines[:runtime.Stack(goroutines, true)], waiting)
+	})
 }
 
 // withEachClient runs a test with the default options of each client.
@@ -55,6 +67,7 @@ func TestAServerThatStoresNothingHoldsNoCallerUp(t *testing.T) {
 }
 
 func TestAValueThatIsNotStoredInTimeIsAnErrorForOnError(t *testing.T) {
+	servers.Slow(t, "clients wait for timeouts of their own")
 	withEachClient(t, func(t *testing.T, address string, backend Backend) {
 		told := make(chan error, 1)
 		numbers := newCache[int](t, backend, Options{Codec: JSON, BackendTimeout: 20 * time.Millisecond, OnError: func(_ string, err error) { told <- err }})
@@ -77,8 +90,11 @@ func TestWritersLeaveWhenTheirContextEndsThoughALoadIsStoring(t *testing.T) {
 			"Delete":  func(ctx context.Context) error { return numbers.Delete(ctx, "n") },
 		} {
 			leaving, leave := context.WithCancelCause(ctx)
-			time.AfterFunc(20*time.Millisecond, func() { leave(errDown) })
-			if err := write(leaving); !errors.Is(err, errDown) {
+			left := make(chan error)
+			go func() { left <- write(leaving) }()
+			awaitWriter(t, what)
+			leave(errDown)
+			if err := <-left; !errors.Is(err, errDown) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
@@ -101,7 +117,8 @@ func TestWhoWaitsForOneLoadWinsOverAnotherThatBeginsMeanwhile(t *testing.T) {
 	must[int](t)(numbers.GetOrLoad(ctx, "n", (&source{}).load))
 	written, loaded := make(chan error), make(chan error)
 	go func() { written <- numbers.SetMany(ctx, map[string]int{"m": 98, "n": 99}) }()
-	time.Sleep(20 * time.Millisecond) // So that it waits: otherwise the load is overtaken in any case.
+	// Otherwise the load is overtaken in any case.
+	awaitWriter(t, "SetMany")
 	entered, leave := make(chan struct{}), make(chan struct{})
 	go func() {
 		_, err := numbers.GetOrLoad(ctx, "m", func(context.Context) (int, error) {
@@ -162,6 +179,7 @@ func TestATimeoutOfTheClientIsNotTakenForThatOfTheCache(t *testing.T) {
 }
 
 func TestAServerThatIsDownHoldsNoLoadUp(t *testing.T) {
+	servers.Slow(t, "clients wait for timeouts of their own")
 	for name, connect := range map[string]func(t *testing.T, address string) Backend{
 		"go-redis":  func(t *testing.T, address string) Backend { return goredis.Backend(goRedisTo(t, address)) },
 		"valkey-go": func(t *testing.T, address string) Backend { return valkeygo.Backend(valkeyGoTo(t, address)) },
