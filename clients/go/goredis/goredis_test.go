@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -379,8 +380,13 @@ func TestRepliesOfManyValuesAreReadWithoutAllocatingForEach(t *testing.T) {
 func TestAReplyWithoutAnEnvelopeIsReadWithoutAllocatingMore(t *testing.T) {
 	made := open(t, servers.Valkey(t), everything)
 	ok(t, made.plain.Set(ctx, "key", "short", 0).Err())
+	// The least of some runs: what goroutines of the clients allocate meanwhile is counted as well.
 	allocations := func(client *redis.Client) float64 {
-		return testing.AllocsPerRun(200, func() { ok(t, client.Get(ctx, "key").Err()) })
+		least := math.Inf(1)
+		for range 5 {
+			least = min(least, testing.AllocsPerRun(200, func() { ok(t, client.Get(ctx, "key").Err()) }))
+		}
+		return least
 	}
 	if more := allocations(made.client) - allocations(made.plain); more > 0 {
 		t.Errorf("GET: %v allocations more", more)
