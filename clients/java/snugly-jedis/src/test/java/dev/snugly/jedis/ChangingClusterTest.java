@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.ClusterCommandObjects;
 import redis.clients.jedis.DefaultJedisClientConfig;
@@ -23,6 +24,7 @@ import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.RedisProtocol;
 
 /** A cluster whose slots move while a client is connected, and one with a replica. */
+@Tag("slow")
 class ChangingClusterTest {
   private static final String PAGE = "<p>hello</p>".repeat(100);
 

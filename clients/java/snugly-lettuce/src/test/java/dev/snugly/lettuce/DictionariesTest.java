@@ -47,6 +47,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Dictionaries that lie beside the data of real servers. */
@@ -145,11 +146,11 @@ class DictionariesTest {
     commands(settings().dictionaryRefresh(Duration.ofMinutes(10)));
     RedisAsyncCommands<String, String> commands = client.connect().async();
     RedisFuture<String> user = commands.get("user:1");
-    assertEquals("PONG", commands.ping().get(20, TimeUnit.SECONDS));
+    assertEquals("PONG", commands.ping().get(60, TimeUnit.SECONDS));
     assertFalse(user.isDone());
     plain.command("SET", dictionaryKey(), PROFILES.bytes());
-    assertEquals(USER, user.get(20, TimeUnit.SECONDS));
-    assertEquals(USER, commands.get("user:1").get(20, TimeUnit.SECONDS));
+    assertEquals(USER, user.get(60, TimeUnit.SECONDS));
+    assertEquals(USER, commands.get("user:1").get(60, TimeUnit.SECONDS));
   }
 
   @Test
@@ -170,14 +171,14 @@ class DictionariesTest {
         unknown.add(commands.get(key));
       }
     }
-    assertEquals("PONG", commands.ping().get(20, TimeUnit.SECONDS));
+    assertEquals("PONG", commands.ping().get(60, TimeUnit.SECONDS));
     plain.command("SET", dictionaryKey(), PROFILES.bytes());
     plain.command("SET", "user:1", stored);
-    assertEquals(USER, commands.get("user:1").get(20, TimeUnit.SECONDS));
+    assertEquals(USER, commands.get("user:1").get(60, TimeUnit.SECONDS));
     assertFalse(unknown.stream().anyMatch(RedisFuture::isDone));
     client.shutdown();
     for (RedisFuture<String> each : unknown) {
-      assertThrows(ExecutionException.class, () -> each.get(20, TimeUnit.SECONDS));
+      assertThrows(ExecutionException.class, () -> each.get(60, TimeUnit.SECONDS));
     }
   }
 
@@ -201,11 +202,11 @@ class DictionariesTest {
     RedisAsyncCommands<String, String> commands = client.connect().async();
     RedisFuture<String> user = commands.get("user:1");
     ExecutionException failed =
-        assertThrows(ExecutionException.class, () -> user.get(20, TimeUnit.SECONDS));
+        assertThrows(ExecutionException.class, () -> user.get(60, TimeUnit.SECONDS));
     UndecodableException error = assertInstanceOf(UndecodableException.class, failed.getCause());
     assertEquals(UndecodableException.Kind.DICTIONARY_MISSING, error.kind());
     assertArrayEquals(stored, error.stored());
-    assertEquals("PONG", commands.ping().get(20, TimeUnit.SECONDS));
+    assertEquals("PONG", commands.ping().get(60, TimeUnit.SECONDS));
   }
 
   @Test
@@ -223,7 +224,7 @@ class DictionariesTest {
                         () -> commands.get("user:1").get(10, TimeUnit.SECONDS)))
             .toCompletableFuture()
             .thenApply(Throwable::getCause);
-    assertInstanceOf(UndecodableException.class, again.get(20, TimeUnit.SECONDS));
+    assertInstanceOf(UndecodableException.class, again.get(60, TimeUnit.SECONDS));
   }
 
   @Test
@@ -241,14 +242,14 @@ class DictionariesTest {
     CompletableFuture<Boolean> slow =
         commands
             .get("user:1")
-            .thenApply(user -> assertDoesNotThrow(() -> released.await(20, TimeUnit.SECONDS)))
+            .thenApply(user -> assertDoesNotThrow(() -> released.await(60, TimeUnit.SECONDS)))
             .toCompletableFuture();
     RedisFuture<String> other = commands.get("user:1");
-    assertEquals("PONG", commands.ping().get(20, TimeUnit.SECONDS));
+    assertEquals("PONG", commands.ping().get(60, TimeUnit.SECONDS));
     plain.command("SET", dictionaryKey(), PROFILES.bytes());
     assertEquals(USER, other.get(10, TimeUnit.SECONDS));
     released.countDown();
-    assertTrue(slow.get(20, TimeUnit.SECONDS));
+    assertTrue(slow.get(60, TimeUnit.SECONDS));
     assertEquals(1, client.statistics().total(Counter.DICTIONARIES_FETCHED));
   }
 
@@ -308,7 +309,7 @@ class DictionariesTest {
         commands(settings().catalogue(true)).set("page", Values.PAGE);
         RedisFuture<String> user = client.connect().async().get("user:1");
         client.shutdown();
-        assertThrows(ExecutionException.class, () -> user.get(20, TimeUnit.SECONDS));
+        assertThrows(ExecutionException.class, () -> user.get(60, TimeUnit.SECONDS));
       }
       assertEquals(List.of(), warnings.messages());
     }
@@ -330,13 +331,14 @@ class DictionariesTest {
       assertTrue(connection.isOpen());
       assertFalse(shutdown.isDone());
       asked.close();
-      shutdown.get(20, TimeUnit.SECONDS);
+      shutdown.get(60, TimeUnit.SECONDS);
       assertFalse(connection.isOpen());
-      assertThrows(ExecutionException.class, () -> user.get(20, TimeUnit.SECONDS));
+      assertThrows(ExecutionException.class, () -> user.get(60, TimeUnit.SECONDS));
     }
   }
 
   @Test
+  @Tag("slow")
   void itIsSaidOnceIfNobodyCanBeAskedForDictionaries() {
     plain.command("SET", "user:1", stored());
     client = SnuglyRedisClient.create(new RedisURI(), LettuceCompression.of(settings().build()));
@@ -377,6 +379,7 @@ class DictionariesTest {
   }
 
   @Test
+  @Tag("slow")
   void aGivenDictionaryIsPutBesideTheDataOfACluster() {
     try (Cluster cluster = Cluster.start(3)) {
       SnuglyRedisClusterClient writer =

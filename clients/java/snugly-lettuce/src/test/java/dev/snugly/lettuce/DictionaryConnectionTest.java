@@ -64,7 +64,7 @@ class DictionaryConnectionTest {
     silent.accept().close();
     for (FutureTask<String> question : questions) {
       ExecutionException failed =
-          assertThrows(ExecutionException.class, () -> question.get(20, TimeUnit.SECONDS));
+          assertThrows(ExecutionException.class, () -> question.get(60, TimeUnit.SECONDS));
       assertInstanceOf(RedisException.class, failed.getCause());
     }
     assertEquals(1, attempts.get());
@@ -87,9 +87,9 @@ class DictionaryConnectionTest {
     Thread waiting = new Thread(second);
     waiting.start();
     waiting.interrupt();
-    assertThrows(ExecutionException.class, () -> second.get(20, TimeUnit.SECONDS));
+    assertThrows(ExecutionException.class, () -> second.get(60, TimeUnit.SECONDS));
     assertEquals(1, attempts.get());
     silent.accept().close();
-    assertThrows(ExecutionException.class, () -> first.get(20, TimeUnit.SECONDS));
+    assertThrows(ExecutionException.class, () -> first.get(60, TimeUnit.SECONDS));
   }
 }

@@ -122,12 +122,12 @@ class EventLoopTest {
   void othersGetTheirRepliesWhileALargeValueWaitsToBeDecoded() throws Exception {
     connect(settings().decodeExecutor(held::add));
     RedisAsyncCommands<String, String> commands = connection.async();
-    commands.set("large", LONG).get(20, TimeUnit.SECONDS);
+    commands.set("large", LONG).get(60, TimeUnit.SECONDS);
     RedisFuture<String> large = commands.get("large");
-    Runnable decoding = held.poll(20, TimeUnit.SECONDS);
-    assertEquals("PONG", commands.ping().get(20, TimeUnit.SECONDS));
-    commands.set("small", PAGE).get(20, TimeUnit.SECONDS);
-    assertEquals(PAGE, commands.get("small").get(20, TimeUnit.SECONDS));
+    Runnable decoding = held.poll(60, TimeUnit.SECONDS);
+    assertEquals("PONG", commands.ping().get(60, TimeUnit.SECONDS));
+    commands.set("small", PAGE).get(60, TimeUnit.SECONDS);
+    assertEquals(PAGE, commands.get("small").get(60, TimeUnit.SECONDS));
     assertFalse(large.isDone());
     decoding.run();
     assertTrue(large.isDone());
@@ -139,15 +139,15 @@ class EventLoopTest {
   void aReplyOfManyValuesAndATransactionAreWeighedAsAWhole() throws Exception {
     connect(settings().decodeExecutor(held::add).eventLoopBytes(2 * PAGE.length()));
     RedisAsyncCommands<String, String> commands = connection.async();
-    commands.set("page", PAGE).get(20, TimeUnit.SECONDS);
-    assertEquals(2, commands.mget("page", "page").get(20, TimeUnit.SECONDS).size());
+    commands.set("page", PAGE).get(60, TimeUnit.SECONDS);
+    assertEquals(2, commands.mget("page", "page").get(60, TimeUnit.SECONDS).size());
     RedisFuture<?> three = commands.mget("page", "page", "page");
-    held.poll(20, TimeUnit.SECONDS).run();
+    held.poll(60, TimeUnit.SECONDS).run();
     assertTrue(three.isDone());
     connection.sync().multi();
     List.of("page", "page", "page").forEach(connection.sync()::get);
     RedisFuture<?> exec = commands.exec();
-    held.poll(20, TimeUnit.SECONDS).run();
+    held.poll(60, TimeUnit.SECONDS).run();
     assertTrue(exec.isDone());
   }
 
@@ -166,7 +166,7 @@ class EventLoopTest {
             });
     RedisFuture<String> large = client.connect(broken).async().get("large");
     ExecutionException failed =
-        assertThrows(ExecutionException.class, () -> large.get(20, TimeUnit.SECONDS));
+        assertThrows(ExecutionException.class, () -> large.get(60, TimeUnit.SECONDS));
     assertInstanceOf(UnsatisfiedLinkError.class, failed.getCause());
   }
 
@@ -178,7 +178,7 @@ class EventLoopTest {
             new Command<>(
                 CommandType.CLIENT, null, new CommandArgs<>(noting).add("REPLY").add("OFF")));
     connection.dispatch(silence);
-    assertNull(silence.get(20, TimeUnit.SECONDS));
+    assertNull(silence.get(60, TimeUnit.SECONDS));
   }
 
   @Test
@@ -188,13 +188,13 @@ class EventLoopTest {
       plain.command("SET", "claiming", claiming(Long.MIN_VALUE));
     }
     RedisAsyncCommands<String, String> commands = connection.async();
-    commands.set("large", LONG).get(20, TimeUnit.SECONDS);
+    commands.set("large", LONG).get(60, TimeUnit.SECONDS);
     RedisFuture<?> both = commands.mget("large", "claiming");
-    Runnable decoding = held.poll(20, TimeUnit.SECONDS);
+    Runnable decoding = held.poll(60, TimeUnit.SECONDS);
     assertNotNull(decoding);
     assertFalse(both.isDone());
     decoding.run();
-    assertThrows(ExecutionException.class, () -> both.get(20, TimeUnit.SECONDS));
+    assertThrows(ExecutionException.class, () -> both.get(60, TimeUnit.SECONDS));
   }
 
   /** The start of an envelope of a zstd frame of this many bytes, unsigned. */
@@ -214,10 +214,10 @@ class EventLoopTest {
       plain.command("SET", "file", GzipFile.of(PAGE));
     }
     RedisFuture<String> get = connection.async().get("file");
-    Runnable decoding = held.poll(20, TimeUnit.SECONDS);
+    Runnable decoding = held.poll(60, TimeUnit.SECONDS);
     assertNotNull(decoding);
     decoding.run();
-    assertEquals(PAGE, get.get(20, TimeUnit.SECONDS));
+    assertEquals(PAGE, get.get(60, TimeUnit.SECONDS));
   }
 
   @Test
@@ -227,22 +227,22 @@ class EventLoopTest {
       plain.command("SET", "file", GzipFile.of(LONG, "x"));
     }
     RedisFuture<String> get = connection.async().get("file");
-    assertEquals("PONG", connection.async().ping().get(20, TimeUnit.SECONDS));
+    assertEquals("PONG", connection.async().ping().get(60, TimeUnit.SECONDS));
     assertFalse(get.isDone());
-    held.poll(20, TimeUnit.SECONDS).run();
-    assertEquals(LONG + "x", get.get(20, TimeUnit.SECONDS));
+    held.poll(60, TimeUnit.SECONDS).run();
+    assertEquals(LONG + "x", get.get(60, TimeUnit.SECONDS));
   }
 
   @Test
   void valuesAreEncodedByTheCallerAndLargeOnesDecodedByThreadsOfTheirOwn() throws Exception {
     connect(settings());
     RedisAsyncCommands<String, String> commands = connection.async();
-    commands.set("large", LONG).get(20, TimeUnit.SECONDS);
+    commands.set("large", LONG).get(60, TimeUnit.SECONDS);
     assertEquals(Thread.currentThread().getName(), encodedOn.remove());
-    assertEquals(LONG, commands.get("large").get(20, TimeUnit.SECONDS));
+    assertEquals(LONG, commands.get("large").get(60, TimeUnit.SECONDS));
     assertEquals("snugly-decoding", decodedOn.remove());
-    commands.set("small", PAGE).get(20, TimeUnit.SECONDS);
-    assertEquals(PAGE, commands.get("small").get(20, TimeUnit.SECONDS));
+    commands.set("small", PAGE).get(60, TimeUnit.SECONDS);
+    assertEquals(PAGE, commands.get("small").get(60, TimeUnit.SECONDS));
     assertTrue(decodedOn.remove().startsWith("lettuce-"));
   }
 
@@ -260,13 +260,13 @@ class EventLoopTest {
         held.add(holding.get("large"));
       }
       for (RedisFuture<String> each : held) {
-        assertEquals("holding", decodedOn.poll(20, TimeUnit.SECONDS));
+        assertEquals("holding", decodedOn.poll(60, TimeUnit.SECONDS));
         assertFalse(each.isDone());
       }
-      assertEquals(LONG, connection.async().get("large").get(20, TimeUnit.SECONDS));
+      assertEquals(LONG, connection.async().get("large").get(60, TimeUnit.SECONDS));
       released.countDown();
       for (RedisFuture<String> each : held) {
-        assertEquals(LONG, each.get(20, TimeUnit.SECONDS));
+        assertEquals(LONG, each.get(60, TimeUnit.SECONDS));
       }
     } finally {
       released.countDown();
@@ -298,9 +298,9 @@ class EventLoopTest {
     ended.shutdown();
     connect(settings().decodeExecutor(ended));
     RedisAsyncCommands<String, String> commands = connection.async();
-    commands.set("large", LONG).get(20, TimeUnit.SECONDS);
+    commands.set("large", LONG).get(60, TimeUnit.SECONDS);
     RedisFuture<String> large = commands.get("large");
-    assertEquals("PONG", commands.ping().get(20, TimeUnit.SECONDS));
+    assertEquals("PONG", commands.ping().get(60, TimeUnit.SECONDS));
     assertTrue(large.toCompletableFuture().isCompletedExceptionally());
   }
 }

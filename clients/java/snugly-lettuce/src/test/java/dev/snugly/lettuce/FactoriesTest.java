@@ -23,6 +23,7 @@ import io.lettuce.core.resource.DefaultClientResources;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -72,6 +73,7 @@ class FactoriesTest {
   }
 
   @Test
+  @Tag("slow")
   void aClientOfAClusterWithoutAConfigurationCompressesWithTheDefaults() {
     ClientResources shared = DefaultClientResources.create();
     try (Cluster cluster = Cluster.start(3)) {

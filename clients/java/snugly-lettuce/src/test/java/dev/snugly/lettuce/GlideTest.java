@@ -24,6 +24,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutionException;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -31,6 +32,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** A real GLIDE with its own compression, beside Lettuce with snugly's, at the same servers. */
 @EnabledOnOs(value = OS.LINUX, architectures = "amd64")
+@Tag("slow")
 class GlideTest {
   /** Longer than what is decoded on the event loop. */
   private static final String LONG = Values.PAGE.repeat(100);

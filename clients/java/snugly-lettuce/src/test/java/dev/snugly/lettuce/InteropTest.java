@@ -20,11 +20,13 @@ import io.lettuce.core.codec.ByteArrayCodec;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Values that others have written, and other servers. */
+@Tag("slow")
 class InteropTest {
   private static final String READ_AND_WRITE =
       """

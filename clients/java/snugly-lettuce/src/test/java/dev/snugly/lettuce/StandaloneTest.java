@@ -159,7 +159,7 @@ class StandaloneTest {
           });
       subscriber.sync().subscribe("channel");
       cache.publish("channel", PAGE);
-      assertEquals(PAGE, messages.poll(20, TimeUnit.SECONDS));
+      assertEquals(PAGE, messages.poll(60, TimeUnit.SECONDS));
     }
   }
 
@@ -255,11 +255,11 @@ class StandaloneTest {
       assertEquals(value, get(all.get(6 * round + 1)));
       RedisFuture<?> damaged = all.get(6 * round + 2);
       ExecutionException failed =
-          assertThrows(ExecutionException.class, () -> damaged.get(20, TimeUnit.SECONDS));
+          assertThrows(ExecutionException.class, () -> damaged.get(60, TimeUnit.SECONDS));
       assertInstanceOf(UndecodableException.class, failed.getCause());
       assertEquals("PONG", get(all.get(6 * round + 3)));
       RedisFuture<?> number = all.get(6 * round + 4);
-      assertThrows(ExecutionException.class, () -> number.get(20, TimeUnit.SECONDS));
+      assertThrows(ExecutionException.class, () -> number.get(60, TimeUnit.SECONDS));
       assertEquals(
           List.of(KeyValue.just("key" + round, value), KeyValue.empty("none")),
           get(all.get(6 * round + 5)));
@@ -267,7 +267,7 @@ class StandaloneTest {
   }
 
   private static Object get(RedisFuture<?> future) throws Exception {
-    return future.get(20, TimeUnit.SECONDS);
+    return future.get(60, TimeUnit.SECONDS);
   }
 
   @Test

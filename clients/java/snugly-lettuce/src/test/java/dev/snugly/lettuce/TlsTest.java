@@ -20,9 +20,11 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Encrypted connections, to a real redis-server that wants a certificate of the client, too. */
+@Tag("slow")
 class TlsTest {
   /** Longer than a record of TLS, and than what is decoded on the event loop. */
   private static final String LONG = Values.PAGE.repeat(100);

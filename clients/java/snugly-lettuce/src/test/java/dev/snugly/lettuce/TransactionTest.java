@@ -127,9 +127,9 @@ class TransactionTest {
     RedisFuture<String> set = commands.set("page", LONG);
     RedisFuture<String> get = commands.get("page");
     RedisFuture<TransactionResult> exec = commands.exec();
-    assertEquals(LONG, exec.get(20, TimeUnit.SECONDS).get(1));
-    assertEquals("OK", set.get(20, TimeUnit.SECONDS));
-    assertEquals(LONG, get.get(20, TimeUnit.SECONDS));
+    assertEquals(LONG, exec.get(60, TimeUnit.SECONDS).get(1));
+    assertEquals("OK", set.get(60, TimeUnit.SECONDS));
+    assertEquals(LONG, get.get(60, TimeUnit.SECONDS));
   }
 
   @Test
@@ -156,7 +156,7 @@ class TransactionTest {
     RedisFuture<String> damaged = commands.get("damaged");
     RedisFuture<String> set = commands.set("page", PAGE);
     RedisFuture<String> get = commands.get("page");
-    TransactionResult result = commands.exec().get(20, TimeUnit.SECONDS);
+    TransactionResult result = commands.exec().get(60, TimeUnit.SECONDS);
     RedisCommandExecutionException error =
         assertInstanceOf(RedisCommandExecutionException.class, result.get(0));
     assertTrue(error.getMessage().contains("at key \"damaged\""), error.getMessage());
@@ -194,9 +194,9 @@ class TransactionTest {
         command(CommandType.SET, new StatusOutput<>(StringCodec.UTF8), "other", PAGE);
     connection.dispatch(List.of(exec, after));
     ExecutionException failed =
-        assertThrows(ExecutionException.class, () -> exec.get(20, TimeUnit.SECONDS));
+        assertThrows(ExecutionException.class, () -> exec.get(60, TimeUnit.SECONDS));
     assertTrue(failed.getCause().getMessage().startsWith("EXECABORT"), failed.toString());
-    assertEquals("OK", after.get(20, TimeUnit.SECONDS));
+    assertEquals("OK", after.get(60, TimeUnit.SECONDS));
     assertEquals(0L, plain.command("EXISTS", "page"));
     assertEquals(PAGE, commands.get("other"));
   }
@@ -207,7 +207,7 @@ class TransactionTest {
     RedisAsyncCommands<String, String> async = connection.async();
     assertThrows(CommandRefusedException.class, () -> async.append("page", "more"));
     ExecutionException failed =
-        assertThrows(ExecutionException.class, () -> async.exec().get(20, TimeUnit.SECONDS));
+        assertThrows(ExecutionException.class, () -> async.exec().get(60, TimeUnit.SECONDS));
     assertTrue(failed.getCause().getMessage().contains("APPEND is refused"), failed.toString());
     assertFalse(connection.isMulti());
     RedisReactiveCommands<String, String> reactive = connection.reactive();
@@ -271,7 +271,7 @@ class TransactionTest {
             command(CommandType.GET, new ValueOutput<>(StringCodec.UTF8), "page"),
             exec,
             command(CommandType.GET, new ValueOutput<>(StringCodec.UTF8), "page")));
-    assertEquals(LONG, exec.get(20, TimeUnit.SECONDS).get(1));
+    assertEquals(LONG, exec.get(60, TimeUnit.SECONDS).get(1));
     assertEquals(Encoding.ZSTD, encodingAt(plain, "page"));
   }
 

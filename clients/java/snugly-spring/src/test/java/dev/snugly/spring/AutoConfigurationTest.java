@@ -30,6 +30,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -374,6 +375,7 @@ class AutoConfigurationTest {
   }
 
   @Test
+  @Tag("slow")
   void connectionsToAClusterCompress() {
     try (Cluster cluster = Cluster.start(3)) {
       ConfigurableApplicationContext application =

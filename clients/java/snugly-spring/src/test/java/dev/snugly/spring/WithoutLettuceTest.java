@@ -21,6 +21,7 @@ import org.springframework.data.redis.connection.jedis.JedisConnectionFactory;
 
 /** Applications with Jedis. It is run with a class path that has no Lettuce. */
 @Tag("without-lettuce")
+@Tag("slow")
 class WithoutLettuceTest {
   private static final String PAGE = "<p>a page of some length</p>".repeat(40);
 

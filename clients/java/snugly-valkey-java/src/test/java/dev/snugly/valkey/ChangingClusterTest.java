@@ -20,9 +20,11 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** A cluster whose slots move while a client is connected. */
+@Tag("slow")
 class ChangingClusterTest {
   private static final String PAGE = "<p>hello</p>".repeat(100);
 

@@ -21,9 +21,11 @@ import java.nio.file.Path;
 import javax.net.ssl.SSLParameters;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Encrypted connections, to a real redis-server that wants a certificate of the client, too. */
+@Tag("slow")
 class TlsTest {
   /** Longer than a record of TLS. */
   private static final String PAGE = "<p>h\u00e9llo</p>".repeat(10_000);

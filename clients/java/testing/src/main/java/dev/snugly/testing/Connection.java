@@ -15,7 +15,7 @@ import java.util.List;
 
 /** A plain connection that shows what is stored: RESP2, and no client library in between. */
 public final class Connection implements AutoCloseable {
-  private static final int PATIENCE = 20_000;
+  private static final int PATIENCE = 60_000;
 
   /** An error that the server has answered. */
   public static final class ErrorReply extends RuntimeException {

@@ -16,7 +16,7 @@ import java.util.stream.Stream;
 
 /** A real server on a free port of loopback, which is ended when this is closed. */
 public final class Server implements AutoCloseable {
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration PATIENCE = Duration.ofMinutes(1);
 
   /** Number of times that a server is started whose port another process has taken before. */
   private static final int STARTS = 5;

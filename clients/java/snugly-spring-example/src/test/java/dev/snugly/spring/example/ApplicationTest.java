@@ -10,11 +10,13 @@ import dev.snugly.testing.Server;
 import dev.snugly.testing.Waiting;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.SpringApplication;
 import org.springframework.context.ConfigurableApplicationContext;
 
 /** The application with a real server. */
+@Tag("slow")
 class ApplicationTest {
   @Test
   void reportsComeFromTheCacheWhereTheyAreCompressed() {
