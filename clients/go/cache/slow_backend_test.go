@@ -195,7 +195,7 @@ func TestAServerThatIsDownHoldsNoLoadUp(t *testing.T) {
 				if backend == nil {
 					t.Skip("there is no server")
 				}
-				numbers := newCache[int](t, backend, Options{Codec: JSON, Stale: stale})
+				numbers := newCache[int](t, backend, Options{Codec: JSON, Stale: stale, BackendTimeout: DefaultBackendTimeout})
 				waiting, stop := context.WithTimeout(ctx, time.Minute)
 				defer stop()
 				if got := must[int](t)(numbers.GetOrLoad(waiting, "n", (&source{}).load)); got != 1 {
