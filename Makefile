@@ -31,7 +31,8 @@ MATURIN = MAKEFLAGS= VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --loc
 MANYLINUX := manylinux_2_28
 # Workers of a run of pytest: more than processors, since tests wait for servers most of the time.
 WORKERS := 3
-PYTEST := python -m pytest --quiet --numprocesses $(WORKERS) --dist loadfile --durations 5
+# Files in their order: by itself the plugin begins those of few tests last, which take longest here.
+PYTEST := python -m pytest --quiet --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 5
 # A build without codecs.
 MINIMAL := --no-default-features --package snugly-codec --package snugly-store --package snugly-server
 PARSERS := target/python-parsers
@@ -44,6 +45,8 @@ DAMAGES ?= 10000
 # Empty where there is no Maven: the Java library is left out then.
 MVN := $(shell command -v mvn)
 MAVEN := $(MVN) --batch-mode --quiet --file clients/java
+# Says which tests it has run; two modules at a time.
+MAVEN_TESTS := $(MVN) --batch-mode --no-transfer-progress --threads 2 --file clients/java
 # Builds the programs that measure Java, and lists the libraries that they need.
 BENCH_JAVA = $(MAVEN) -Pbenchmark --projects benchmark --also-make -DskipTests package
 JAVA_FORMATTER := com.spotify.fmt:fmt-maven-plugin
@@ -152,10 +155,10 @@ test-go-slow: build ## test the Go module with clusters, Python and GLIDE, for r
 	$(WITH_GO) $(TESTED) $(MAKE) --no-print-directory -C clients/go test-slow test-newest
 
 test-java: build ## check and test the Java library with real servers; needs Maven
-	$(TESTED) $(MAVEN) $(JAVA_FORMATTER):check test $(ARGS)
+	$(TESTED) $(MAVEN_TESTS) $(JAVA_FORMATTER):check test $(ARGS)
 
 test-java-slow: build ## test the Java library with clusters, GLIDE and the Python package, and build everything around it
-	$(TESTED) $(MAVEN) -Pfuzz -Pbenchmark test $(JAVADOC) $(ARGS)
+	$(TESTED) $(MAVEN_TESTS) -Pfuzz -Pbenchmark -Dtests=slow $(JAVA_FORMATTER):check test $(JAVADOC) $(ARGS)
 
 test-valkey-py: $(VENV)/installed ## run valkey-py's own tests with the classes of the Python package; about five minutes
 	$(BIN)/pip install --quiet --target $(VALKEY_PY) --upgrade --no-deps \

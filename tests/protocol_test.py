@@ -58,7 +58,6 @@ STREAMS = {
     "array length 2^31": b"*2147483648\r\n",
     "array length 2^20": b"*1048576\r\n",
     "array length 2^31 - 1": b"*2147483647\r\n",
-    "array length 2^31": b"*2147483648\r\n",
     "array length 2^63": b"*9223372036854775808\r\n",
     "array length without end": b"*" + b"1" * (70 << 10),
     "array length, line feed only": b"*1\n$4\r\nPING\r\n",
