@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import multiprocessing
+import socket
+import threading
 import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -621,3 +624,47 @@ def test_a_server_that_talks_nonsense_is_left(nonsense: bytes) -> None:
         server.close()
 
     asyncio.run(use())
+
+
+@contextmanager
+def server_that_reads_no_more_until_it_is_read() -> Iterator[int]:
+    """A server that answers each command before it reads the next, with values that no buffer holds."""
+    value = b"v" * 100_000
+
+    def serve(listener: socket.socket) -> None:
+        with contextlib.suppress(OSError), listener.accept()[0] as connection, connection.makefile("rb") as stream:
+            while header := stream.readline():
+                args = []
+                for _ in range(int(header[1:])):
+                    length = int(stream.readline()[1:])
+                    args.append(stream.read(length + 2)[:-2])
+                connection.sendall(b"$100000\r\n%b\r\n" % value if args[0] == b"GETSET" else b"+OK\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = threading.Thread(target=serve, args=(listener,), daemon=True)
+        serving.start()
+        yield listener.getsockname()[1]
+    serving.join(60)
+
+
+def test_a_pipeline_is_written_while_its_replies_are_read() -> None:
+    with (
+        server_that_reads_no_more_until_it_is_read() as port,
+        snugly.Valkey(port=port, compression=False, socket_timeout=60) as client,
+    ):
+        pipeline = client.pipeline(transaction=False)
+        for _ in range(200):
+            pipeline.getset("key", b"n" * 100_000)
+        assert pipeline.execute() == [b"v" * 100_000] * 200
+
+
+def test_a_server_that_takes_nothing_ends_a_pipeline_after_the_timeout() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        # A client that introduces itself would wait for an answer to that.
+        unknown: Any = {"lib_name": None, "lib_version": None}
+        with snugly.Valkey(port=port, compression=False, socket_timeout=0.2, **unknown) as client:
+            pipeline = client.pipeline(transaction=False)
+            pipeline.set("key", b"n" * (64 << 20))
+            with pytest.raises(valkey.TimeoutError):
+                pipeline.execute()

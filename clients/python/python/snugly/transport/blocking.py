@@ -6,6 +6,7 @@ Which connection, whether it is alive, and what is tried again is up to valkey-p
 from __future__ import annotations
 
 import builtins
+import selectors
 from collections.abc import Callable
 from time import time
 from typing import Any
@@ -25,7 +26,9 @@ DEFERRALS = "_snugly_deferrals"
 """Attribute of a client, or a pipeline, with the counts of values that wait."""
 
 READ_BYTES = 64 << 10
-"""Bytes read at once."""
+"""Bytes read at once. Requests that are longer are sent while their replies are read."""
+SENT_BYTES = 16 << 10
+"""Bytes that are sent at once then."""
 
 
 class Guarded:
@@ -164,6 +167,28 @@ def reply_over(connection: Any, request: _native.Request) -> Any:
         del reply
 
 
+def send_and_take(sock: Any, packed: bytes, take: Callable[[bytes], list[Any] | None]) -> list[Any] | None:
+    """Sends a long request, and takes what is answered meanwhile: a server that reads no more until its replies are
+    taken would wait for this client as this client waits for it. Returns the replies if they are all there.
+
+    Raises the errors of the socket, its TimeoutError, and those of `take`.
+    """
+    unsent, replies = memoryview(packed), None
+    with selectors.DefaultSelector() as selector:
+        selector.register(sock, selectors.EVENT_READ | selectors.EVENT_WRITE)
+        while unsent:
+            ready = selector.select(sock.gettimeout())
+            if not ready:
+                raise builtins.TimeoutError("timed out")
+            _, events = ready[0]
+            if events & selectors.EVENT_READ:
+                replies = take(sock.recv(READ_BYTES))
+            if events & selectors.EVENT_WRITE:
+                # No more than there surely is room for: a socket that blocks would wait for the rest.
+                unsent = unsent[sock.send(unsent[:SENT_BYTES]) :]
+    return replies
+
+
 def exchanged(connection: Any, request: _native.Request) -> list[Any]:
     """The replies to a request, over a connection that nobody else has."""
     if connection._sock is None:
@@ -173,11 +198,15 @@ def exchanged(connection: Any, request: _native.Request) -> list[Any]:
     host = connection._host_error()
     doing = "writing to socket"
     try:
-        connection._sock.sendall(request.packed)
-        doing = f"reading from {host}"
         receive, take = connection._sock.recv, request.receiver().take
-        while (replies := take(receive(READ_BYTES))) is None:
-            pass
+        replies = None
+        if len(request.packed) <= READ_BYTES:
+            connection._sock.sendall(request.packed)
+        else:
+            replies = send_and_take(connection._sock, request.packed, take)
+        doing = f"reading from {host}"
+        while replies is None:
+            replies = take(receive(READ_BYTES))
     except builtins.TimeoutError as error:
         connection.disconnect()
         raise TimeoutError(f"Timeout {doing}") from error
