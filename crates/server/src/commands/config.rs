@@ -1,10 +1,11 @@
 //! CONFIG: the settings, while the server runs.
 
 use snugly_protocol::resp::Args;
+use tracing::warn;
 
 use super::registry::reply_help;
 use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Reply, command, container};
-use crate::settings::{self, FIXED, Setting};
+use crate::settings::{self, Setting, WithoutEffect, without_effect};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
@@ -20,9 +21,10 @@ pub(super) const COMMANDS: &[Command] = &[
 fn get(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let configuration = context.server.configuration();
     let shown = settings::config_names().map(|(name, setting)| (name, (setting.get)(&configuration)));
-    let fixed = FIXED.iter().map(|(name, value)| (*name, (*value).to_owned()));
+    let others = without_effect::shown(&configuration.without_effect);
+    let others = others.map(|(name, value)| (name, value.to_owned()));
     let mut found: Vec<(&[u8], String)> = Vec::new();
-    for (name, value) in shown.chain(fixed) {
+    for (name, value) in shown.chain(others) {
         // A name that was asked for in full comes back as it was spelled.
         let spelled = args.from(2).iter().find(|pattern| pattern.eq_ignore_ascii_case(name.as_bytes()));
         let matched =
@@ -45,22 +47,57 @@ fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         return Err(Failure::SYNTAX);
     }
     let changes = changes(context, args)?;
+    let mut told = Vec::new();
     context.server.change_configuration(|configuration| {
-        for &(name, setting, value) in &changes {
+        for &Change { name, target, value } in &changes {
             let text = String::from_utf8_lossy(value);
-            if setting.is_secret() && text.as_bytes() != value {
-                return Err(refused(name, "argument must be text"));
+            match target {
+                Target::Setting(setting) if setting.is_secret() && text.as_bytes() != value => {
+                    return Err(refused(name, "argument must be text"));
+                }
+                Target::Setting(setting) => {
+                    (setting.set)(configuration, &text).map_err(|why| refused(name, &why))?;
+                }
+                Target::WithoutEffect(row) => {
+                    let value = row.read(&text).map_err(|why| refused(name, &why))?;
+                    if row.keep(&mut configuration.without_effect, value) {
+                        told.push(name);
+                    }
+                }
             }
-            (setting.set)(configuration, &text).map_err(|why| refused(name, &why))?;
         }
         let settings = configuration.store_settings();
         settings.map_err(|error| refused(about_compression(&changes), &error.to_string()))
     })?;
+    for name in told {
+        warn!(setting = name, "CONFIG SET of a setting that has no effect here was accepted");
+    }
     context.ok()
 }
 
-/// A name as CONFIG knows it, its setting, and the value that is asked for.
-type Change<'a> = (&'static str, &'static Setting, &'a [u8]);
+impl Target {
+    fn name(self) -> &'static str {
+        match self {
+            Target::Setting(setting) => setting.name,
+            Target::WithoutEffect(row) => row.name,
+        }
+    }
+}
+
+/// A setting that is to change.
+struct Change<'a> {
+    /// Its name as CONFIG knows it.
+    name: &'static str,
+    target: Target,
+    /// The value that is asked for.
+    value: &'a [u8],
+}
+
+#[derive(Clone, Copy)]
+enum Target {
+    Setting(&'static Setting),
+    WithoutEffect(&'static WithoutEffect),
+}
 
 /// The changes of a CONFIG SET; that all of the settings can be changed is known before any value is looked at. A
 /// setting that cannot change may be set to its present value.
@@ -70,10 +107,8 @@ fn changes<'a>(context: &Context<'_>, args: Args<'a>) -> Result<Vec<Change<'a>>,
     let mut changes: Vec<Change> = Vec::new();
     let mut pairs = args.from(2).iter();
     while let (Some(asked), Some(value)) = (pairs.next(), pairs.next()) {
-        if FIXED
-            .iter()
-            .any(|(name, fixed)| asked.eq_ignore_ascii_case(name.as_bytes()) && value == fixed.as_bytes())
-        {
+        if let Some((name, row)) = without_effect::find(asked) {
+            add(&mut changes, asked, Change { name, target: Target::WithoutEffect(row), value })?;
             continue;
         }
         let known = |(name, _): &(&str, _)| name.as_bytes().eq_ignore_ascii_case(asked);
@@ -81,28 +116,33 @@ fn changes<'a>(context: &Context<'_>, args: Args<'a>) -> Result<Vec<Change<'a>>,
             let text = [b"ERR Unknown option or number of arguments for CONFIG SET - '", asked, b"'"];
             Failure::new(text.concat())
         })?;
-        let asked = String::from_utf8_lossy(asked);
+        let spelled = String::from_utf8_lossy(asked);
         if !setting.live && value == (setting.get)(&current).as_bytes() {
             continue;
         }
         if !setting.live {
-            return Err(refused(&asked, "can't set immutable config"));
+            return Err(refused(&spelled, "can't set immutable config"));
         }
         if setting.is_protected() && !may_change_protected {
-            return Err(refused(&asked, "can't set protected config"));
+            return Err(refused(&spelled, "can't set protected config"));
         }
-        if changes.iter().any(|(other, ..)| *other == name) {
-            return Err(refused(&asked, "duplicate parameter"));
-        }
-        changes.push((name, setting, value));
+        add(&mut changes, asked, Change { name, target: Target::Setting(setting), value })?;
     }
     Ok(changes)
+}
+
+fn add<'a>(changes: &mut Vec<Change<'a>>, asked: &[u8], change: Change<'a>) -> Result<(), Failure> {
+    if changes.iter().any(|other| other.target.name() == change.target.name()) {
+        return Err(refused(&String::from_utf8_lossy(asked), "duplicate parameter"));
+    }
+    changes.push(change);
+    Ok(())
 }
 
 /// The changed setting to blame when codec, level and threshold do not go together.
 fn about_compression(changes: &[Change<'_>]) -> &'static str {
     let related = |name: &&str| name.starts_with(settings::COMPRESSION);
-    changes.iter().rev().map(|(name, ..)| *name).find(related).unwrap_or(settings::COMPRESSION)
+    changes.iter().rev().map(|change| change.name).find(related).unwrap_or(settings::COMPRESSION)
 }
 
 fn refused(name: &str, why: &str) -> Failure {

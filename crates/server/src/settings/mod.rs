@@ -9,6 +9,7 @@ mod access;
 mod client_limits;
 mod parsing;
 mod table;
+pub(crate) mod without_effect;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +27,7 @@ pub(crate) use access::{Allowed, denies};
 pub(crate) use client_limits::{ClientMemory, OutputLimit, OutputLimits, ReplyLimits};
 use table::ALIASES;
 pub use table::SETTINGS;
+pub(crate) use without_effect::{Kept, WithoutEffect};
 
 /// The values of all settings.
 #[derive(Clone, Debug)]
@@ -130,6 +132,8 @@ pub struct Configuration {
     pub latency_percentiles: Vec<f64>,
     /// The log level.
     pub log_level: LevelFilter,
+    /// Values of Valkey's settings that have no effect here.
+    pub(crate) without_effect: Kept,
 }
 
 /// One log of remarkable commands.
@@ -204,9 +208,6 @@ const AUTO: &str = "auto";
 /// The setting that is named when codec, level and threshold do not go together.
 pub(crate) const COMPRESSION: &str = "compression";
 
-/// Replies of CONFIG GET for settings that clients ask for and that have no choice here.
-pub(crate) const FIXED: &[(&str, &str)] = &[("appendonly", "no"), ("save", "")];
-
 impl Default for Configuration {
     fn default() -> Configuration {
         let mut configuration = Configuration {
@@ -259,6 +260,7 @@ impl Default for Configuration {
             latency_monitor_threshold: 0,
             latency_tracking: false,
             latency_percentiles: Vec::new(),
+            without_effect: Kept::new(),
             log_level: LevelFilter::INFO,
         };
         for setting in SETTINGS {
