@@ -62,6 +62,17 @@ class CodecTest {
   }
 
   @Test
+  void anEnvelopeThatClaimsMoreThanIsReadIsAValueLikeAnyOther() {
+    CompressionConfiguration.Builder lz4 =
+        CompressionConfiguration.builder().backend(CompressionBackend.LZ4);
+    byte[] stored = new Codec(lz4.build()).encode(PAGE);
+    Codec reader = new Codec(lz4.maxDecompressedSize(PAGE.length - 1).build());
+    byte[] wrapped = reader.encode(stored);
+    assertFalse(Arrays.equals(stored, wrapped), "it would be read as an envelope that is refused");
+    assertArrayEquals(stored, reader.decode(wrapped));
+  }
+
+  @Test
   void countsAreShownWithoutThoseThatAreZero() {
     Codec codec = new Codec(CompressionConfiguration.defaults());
     assertEquals("{}", codec.statistics().toString());
