@@ -148,3 +148,16 @@ fn a_key_looks_as_if_it_had_been_used_as_it_is_told() {
     session.set_usage(0, b"a", Usage::Frequency(200)).unwrap();
     assert_eq!(session.peek(0, b"a").unwrap().unwrap().frequency(), 7, "the cap of LFU");
 }
+
+#[test]
+fn what_is_written_with_an_expiry_that_has_come_is_not_there_not_even_for_who_counts() {
+    let store = store_with(|_| {});
+    let mut session = session_at(&store, NOW);
+    for at in [NOW - 1, NOW] {
+        put(&mut session, b"key", b"before");
+        session.set(0, b"key", TEXT, Expiry::At(at), Condition::Always).expect("there is room");
+        assert_eq!(store.database_stats(0).expect("in memory").keys, 0, "{at}");
+    }
+    session.set(0, b"key", TEXT, Expiry::At(NOW + 1), Condition::Always).expect("there is room");
+    assert_eq!(store.database_stats(0).expect("in memory").keys, 1);
+}
