@@ -83,7 +83,7 @@ def test_the_log_says_once_that_a_setting_has_no_effect(start: Start) -> None:
         for value in ("10", "20", "30"):
             assert connection.command("CONFIG", "SET", "hz", value, "maxmemory-samples", 5) == Simple(b"OK")
         assert connection.command("CONFIG", "GET", "hz") == [b"hz", b"30"]
-        duplicate = connection.command("CONFIG", "SET", "lua-time-limit", 1, "busy-reply-threshold", 2)
+        duplicate = connection.command("CONFIG", "SET", "hz", 1, "HZ", 2)
         assert isinstance(duplicate, Failure)
     assert server.says("CONFIG SET of a setting that has no effect here was accepted")
     assert server.output().count("has no effect here") == 1

@@ -183,7 +183,7 @@ def test_a_watched_key_that_is_evicted_has_changed(start: Start) -> None:
     with server.connect() as watcher, server.connect() as writer:
         watcher.command("SET", "key", "value")
         watcher.command("WATCH", "key")
-        for number in range(100_000):
+        for number in range(1_000_000):
             writer.command("SET", f"other:{number}", random.randbytes(2000))
             if number % 100 == 0 and not writer.command("EXISTS", "key"):
                 break

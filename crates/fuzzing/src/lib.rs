@@ -6,8 +6,9 @@
 use std::fs;
 use std::path::Path;
 
-/// Mutations of each seed.
-const MUTATIONS: usize = 100;
+/// The fewest mutations of all seeds together, and of each.
+const MUTATIONS: usize = 2_000;
+const MUTATIONS_EACH: usize = 100;
 /// Inputs of random bytes, for targets that have few seeds or none.
 const RANDOM: usize = 200;
 /// The longest input of random bytes.
@@ -20,7 +21,7 @@ pub fn replay(seeds: impl AsRef<Path>, body: impl Fn(&[u8])) {
     let seeds = read(seeds.as_ref());
     for seed in &seeds {
         run(&body, seed);
-        for _ in 0..MUTATIONS {
+        for _ in 0..MUTATIONS_EACH.max(MUTATIONS / seeds.len()) {
             run(&body, &mutated(seed, &seeds, &mut random));
         }
     }

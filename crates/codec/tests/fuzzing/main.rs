@@ -7,6 +7,7 @@ mod lz4;
 mod lz4_dictionary;
 mod lzf;
 mod record;
+mod training;
 mod zstd;
 
 #[test]
@@ -40,6 +41,11 @@ fn lzf_holds_for_its_seeds_and_their_mutations() {
 #[test]
 fn record_holds_for_its_seeds_and_their_mutations() {
     snugly_fuzzing::replay(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/seeds/record"), record::run);
+}
+
+#[test]
+fn training_holds_for_its_seeds_and_their_mutations() {
+    snugly_fuzzing::replay(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/seeds/training"), training::run);
 }
 
 #[test]

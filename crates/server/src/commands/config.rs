@@ -75,15 +75,6 @@ fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     context.ok()
 }
 
-impl Target {
-    fn name(self) -> &'static str {
-        match self {
-            Target::Setting(setting) => setting.name,
-            Target::WithoutEffect(row) => row.name,
-        }
-    }
-}
-
 /// A setting that is to change.
 struct Change<'a> {
     /// Its name as CONFIG knows it.
@@ -132,7 +123,7 @@ fn changes<'a>(context: &Context<'_>, args: Args<'a>) -> Result<Vec<Change<'a>>,
 }
 
 fn add<'a>(changes: &mut Vec<Change<'a>>, asked: &[u8], change: Change<'a>) -> Result<(), Failure> {
-    if changes.iter().any(|other| other.target.name() == change.target.name()) {
+    if changes.iter().any(|other| other.name == change.name) {
         return Err(refused(&String::from_utf8_lossy(asked), "duplicate parameter"));
     }
     changes.push(change);

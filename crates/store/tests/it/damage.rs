@@ -197,7 +197,7 @@ fn no_damage_of_a_page_ends_anybody_or_gives_a_wrong_value() {
     assert!(repaired > damages / 2, "{repaired} of {damages} can be repaired");
 }
 
-/// Writes, replaces and deletes keys on all pages; returns what was answered. What is read afterwards is
+/// Writes, replaces, copies and deletes keys on all pages; returns what was answered. What is read afterwards is
 /// that, or an error.
 fn write_everywhere(store: &Arc<Store>, contents: &Contents) -> BTreeMap<Vec<u8>, Option<Value>> {
     let mut session = store.session();
@@ -212,6 +212,15 @@ fn write_everywhere(store: &Arc<Store>, contents: &Contents) -> BTreeMap<Vec<u8>
     }
     for number in 0..100 {
         set(&mut session, format!("new:{number}").as_bytes(), b"value");
+    }
+    for (number, key) in contents.keys().filter(|key| key.starts_with(b"key:2")).enumerate() {
+        let source = format!("source:{number}");
+        let (from, to) = ((0, source.as_bytes()), (0, &key[..]));
+        let is_there = session.set(0, from.1, b"copied", Expiry::Never, Condition::Always).is_ok();
+        let copy = if number % 2 == 0 { Session::copy } else { Session::rename };
+        if is_there && copy(&mut session, from, to).is_ok() {
+            answered.insert(key.clone(), Some(Value::String(b"copied".to_vec())));
+        }
     }
     for key in contents.keys().filter(|key| !key.starts_with(b"key:1")).step_by(2) {
         if session.delete(0, key).is_ok() {
