@@ -221,7 +221,7 @@ class DictionariesTest {
                 (user, error) ->
                     assertThrows(
                         ExecutionException.class,
-                        () -> commands.get("user:1").get(10, TimeUnit.SECONDS)))
+                        () -> commands.get("user:1").get(60, TimeUnit.SECONDS)))
             .toCompletableFuture()
             .thenApply(Throwable::getCause);
     assertInstanceOf(UndecodableException.class, again.get(60, TimeUnit.SECONDS));
@@ -247,7 +247,7 @@ class DictionariesTest {
     RedisFuture<String> other = commands.get("user:1");
     assertEquals("PONG", commands.ping().get(60, TimeUnit.SECONDS));
     plain.command("SET", dictionaryKey(), PROFILES.bytes());
-    assertEquals(USER, other.get(10, TimeUnit.SECONDS));
+    assertEquals(USER, other.get(60, TimeUnit.SECONDS));
     released.countDown();
     assertTrue(slow.get(60, TimeUnit.SECONDS));
     assertEquals(1, client.statistics().total(Counter.DICTIONARIES_FETCHED));
