@@ -6,7 +6,7 @@
 	test-rust test-clients test-python test-go test-java \
 	test-rust-slow test-minimal test-clients-slow test-python-slow test-parsers test-go-slow test-java-slow test-valkey-py \
 	test-properties test-kills test-damages test-deps \
-	lint lint-rust lint-python lint-go lint-slow lint-minimal lint-clients lint-java format deny package-java \
+	lint lint-rust lint-python lint-go lint-slow lint-minimal lint-doc lint-clients lint-java format deny package-java \
 	command-documentation key-positions fuzz fuzz-rust fuzz-go fuzz-java \
 	bench bench-clients bench-go bench-glide bench-sizes bench-smoke bench-mixed \
 	bench-dictionaries bench-adaptive bench-lists bench-codec bench-commands bench-protocol bench-java bench-java-codec \
