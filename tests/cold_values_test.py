@@ -82,7 +82,8 @@ def test_clients_are_not_told_of_it(start: Start) -> None:
         assert isinstance(idle, int)
         now_idle = other.command("OBJECT", "IDLETIME", "page:8")
         assert isinstance(now_idle, int)
-        assert now_idle > idle
+        # Recompressing a value is no use of it, which would have begun a new second.
+        assert now_idle >= max(idle, 1)
         connection.command("MULTI")
         connection.command("TTL", "page:7")
         connection.command("GET", "page:8")
