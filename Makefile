@@ -56,7 +56,7 @@ JAVA_FUZZED := EnvelopeFuzzTest CatalogueFuzzTest
 VALKEY_PY := target/valkey-py-tests
 # How long each fuzz target runs, in seconds.
 FUZZ_SECONDS ?= 30
-# What tests of other languages have to know: the program, the peer, and the Python that has the package.
+# Variables for tests in other languages: the program, the peer, and the Python that has the package.
 TESTED = SNUGLY_BIN=$(TARGET)/debug/snugly SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) SNUGLY_PYTHON=$(abspath $(BIN))/python
 # Runs targets side by side, and tells how it goes.
 STAGES := $(PYTHON) tests/stages.py
@@ -87,7 +87,7 @@ set-up: $(VENV)/installed
 	$(WITH_GO) cd clients/go && go mod download
 
 # One build, whose features nothing else changes: the program, the Python package, and all programs of the Rust tests.
-# Whoever has just built says BUILT=1, so that several targets at a time do not wait for cargo's lock.
+# BUILT=1 leaves it out after a build, so that several targets at a time do not wait for cargo's lock.
 build: $(if $(BUILT),,built) ## build everything that the tests run
 
 .PHONY: built
