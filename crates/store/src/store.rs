@@ -386,7 +386,7 @@ impl Store {
     }
 
     /// Changes settings; every session follows with its next operation. A lower `max_memory` is enforced at once.
-    pub fn change_settings(&self, change: impl FnOnce(&mut Settings)) {
+    pub fn change_settings(self: &Arc<Store>, change: impl FnOnce(&mut Settings)) {
         change(&mut self.settings.write());
         self.settings_version.fetch_add(1, Ordering::Release);
         let settings = self.settings();
@@ -396,8 +396,8 @@ impl Store {
             disk.follow(&settings);
         }
         if settings.max_memory > 0 {
-            let mut random = fastrand::Rng::new();
-            self.keyspace.make_room(settings.eviction, settings.max_memory, 0, false, || random.u64(..));
+            // What cannot be evicted stays, and writes are refused for it.
+            let _ = self.uncounted_session().make_room(0);
         }
     }
 
@@ -495,6 +495,7 @@ impl Store {
         let mut shards: Vec<_> = self.keyspace.lock_each().collect();
         shards.iter_mut().for_each(|shard| shard.swap(first, second));
         self.drafts.swapped(first, second);
+        self.dirty_nodes.swapped(first, second);
         self.changes.swapped(first, second);
     }
 }

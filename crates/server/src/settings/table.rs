@@ -95,7 +95,7 @@ pub const SETTINGS: &[Setting] = &[
         help: "Codec of the other nodes of a list: none, lz4, lzf (as in Valkey) or zstd",
         set: |c, v| list_codec(v).map(|codec| c.list_compress_codec = codec), get: |c| list_codec_name(c.list_compress_codec).to_owned() },
     Setting { name: "list-cache-memory", valkey_name: None, value_name: "BYTES", default: "4mb", live: true,
-        help: "Memory for decompressed list nodes that are cached for further reads, beside max-memory; changed nodes that wait for compression take as much at most, within max-memory",
+        help: "Memory for decompressed list nodes that are cached for further reads, beside max-memory; changed nodes that wait for compression take as much at most, within max-memory, and are compressed before a key is evicted",
         set: |c, v| bytes(v).map(|n| c.list_cache_memory = n), get: |c| c.list_cache_memory.to_string() },
     Setting { name: "databases", valkey_name: None, value_name: "N", default: "16", live: false,
         help: "Number of databases",

@@ -340,6 +340,7 @@ impl Session {
 
     /// Evicts to make room for `need` bytes; returns whether there is room for them.
     pub(super) fn has_room_for(&mut self, need: u64) -> Result<bool, StoreError> {
+        self.compress_for_room(need);
         let Settings { max_memory, eviction, .. } = self.settings;
         let random = || self.random.u64(..);
         let roomy = max_memory == 0

@@ -78,6 +78,9 @@ impl Session {
                 None => value.0.borrow().copy(key.bytes, value.expiry(), access),
             })
         })?;
+        if let Some(list) = value.0.borrow().collection_handle() {
+            self.wait_under(key, &list);
+        }
         Ok(())
     }
 

@@ -10,6 +10,7 @@ mod disk;
 mod drafts;
 mod eviction;
 mod list_dictionaries;
+mod list_memory;
 mod lists;
 mod lists_on_disk;
 mod maintenance;

@@ -210,6 +210,11 @@ impl Keyspace {
         distinct_shards(keys).into_iter().map(|shard| self.cells[shard].shard.lock()).collect()
     }
 
+    /// Like [`Keyspace::hold`], for one key, unless another thread has its shard.
+    pub(crate) fn try_hold(&self, key: KeyHash) -> Option<ShardGuard<'_>> {
+        self.cells[key.shard].shard.try_lock()
+    }
+
     /// Like [`Keyspace::hold`], for all shards.
     pub(crate) fn hold_all(&self) -> Vec<ShardGuard<'_>> {
         self.cells.iter().map(|cell| cell.shard.lock()).collect()

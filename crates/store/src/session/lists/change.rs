@@ -375,6 +375,8 @@ impl Session {
             self.compress_nodes(key, &list, due);
             self.let_wait(key, &list, edited);
         }
+        // A node stays decoded only if there is room for it.
+        self.compress_for_room(0);
         outcome.map(|(_, result)| Some(result)).map_err(unreadable)
     }
 

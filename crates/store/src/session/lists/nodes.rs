@@ -192,6 +192,7 @@ impl Session {
         let store = self.store.clone();
         let max_memory = self.settings.max_memory;
         if max_memory > 0 {
+            self.compress_for_room(content.memory() as u64);
             let policy = self.settings.eviction;
             let random = || self.random.u64(..);
             store.keyspace.make_room(policy, max_memory, content.memory() as u64, self.is_holding, random);
@@ -233,28 +234,59 @@ impl Session {
         for _ in 0..compressed {
             let limit = self.settings.lists.cache_bytes;
             let Some(node) = self.store.dirty_nodes.next_above(limit) else { break };
-            self.compress_dirty(node);
+            self.compress_dirty(node, false);
         }
     }
 
-    /// Compresses a node that has waited for it, unless it was changed again.
-    fn compress_dirty(&mut self, node: DirtyNode) {
+    /// Queues the waiting nodes of a list that has got this key.
+    pub(in crate::session) fn wait_under(&mut self, key: Key<'_>, list: &Arc<Collection>) {
+        let store = self.store.clone();
+        let mut shard = store.keyspace.lock(key.shard());
+        let presence = shard.locate(key, self.now());
+        let is_there = |&index: &usize| is_of(shard.entry(key.database, index), list);
+        let Some(index) = presence.live().filter(is_there) else { return };
+        let edited = with_list(&mut shard, key.database, index, |list| {
+            list.wait_anew();
+            list.take_newly_edited()
+        });
+        drop(shard);
+        self.let_wait(key, list, edited.unwrap_or_default());
+    }
+
+    /// Compresses changed nodes until `need` more bytes fit into memory: they would have become smaller anyway, so they go
+    /// before any key does.
+    pub(in crate::session) fn compress_for_room(&mut self, need: u64) {
+        let (store, max_memory) = (self.store.clone(), self.settings.max_memory);
+        if max_memory == 0 {
+            return;
+        }
+        for _ in 0..store.dirty_nodes.count() {
+            if store.used_memory().saturating_add(need) <= max_memory {
+                break;
+            }
+            let Some(node) = store.dirty_nodes.next_above(0) else { break };
+            self.compress_dirty(node, true);
+        }
+    }
+
+    /// Compresses a node that has waited for it, unless it was changed again and its memory is not wanted at once.
+    fn compress_dirty(&mut self, node: DirtyNode, at_once: bool) {
         let Some(list) = node.list.upgrade() else { return };
         let store = self.store.clone();
         let key = store.keyspace.key(node.database, &node.key);
+        // A thread that holds shards must not wait for others.
+        let held = self.is_holding.then(|| store.keyspace.try_hold(key.hash));
+        if matches!(held, Some(None)) {
+            return store.dirty_nodes.note(node);
+        }
         let mut shard = store.keyspace.lock(key.shard());
         let presence = shard.locate(key, self.now());
         let is_there = |&index: &usize| is_of(shard.entry(node.database, index), &list);
-        let Some(index) = presence.live().filter(is_there) else {
-            // Another key's by now: it is compressed when that changes.
-            if let Some(mut list) = list.list() {
-                list.release_all_edited();
-            }
-            return;
-        };
+        // Under another key, its nodes wait anew.
+        let Some(index) = presence.live().filter(is_there) else { return };
         let layout = self.settings.lists.layout();
         let released = with_list(&mut shard, node.database, index, |list| {
-            let waits = list.release_edited(node.id);
+            let waits = list.release_edited(node.id, at_once);
             (waits, list.next_due(layout))
         });
         drop(shard);

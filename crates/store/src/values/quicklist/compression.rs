@@ -108,6 +108,12 @@ impl Quicklist {
         }
     }
 
+    /// Notes all waiting nodes as if they were changed only now: the list has got another key.
+    pub(crate) fn wait_anew(&mut self) {
+        let waiting = self.nodes.iter().filter(|node| node.edited() != Edited::No);
+        self.newly_edited = waiting.map(Node::id).collect();
+    }
+
     /// Nodes that wait to be compressed since this was asked for the last time, and their bytes.
     pub(crate) fn take_newly_edited(&mut self) -> Vec<(NodeId, usize)> {
         let ids = std::mem::take(&mut self.newly_edited);
@@ -116,25 +122,25 @@ impl Quicklist {
     }
 
     /// Marks a waiting node for compression; if it was changed again meanwhile, returns that it must wait
-    /// once more.
-    pub(crate) fn release_edited(&mut self, id: NodeId) -> bool {
+    /// once more, unless its memory is wanted at once.
+    pub(crate) fn release_edited(&mut self, id: NodeId, at_once: bool) -> bool {
         let Some(node) = self.index_of(id).map(|index| &mut self.nodes[index]) else { return false };
         match node.edited() {
             Edited::No => false,
-            Edited::Once => {
+            Edited::Again if !at_once => {
+                node.set_edited(Edited::Once);
+                true
+            }
+            Edited::Once | Edited::Again => {
                 node.set_edited(Edited::No);
                 self.due.push(id);
                 false
-            }
-            Edited::Again => {
-                node.set_edited(Edited::Once);
-                true
             }
         }
     }
 
     /// Marks all waiting nodes for compression.
-    pub(crate) fn release_all_edited(&mut self) {
+    pub(super) fn release_all_edited(&mut self) {
         for node in self.nodes.iter_mut().filter(|node| node.edited() != Edited::No) {
             node.set_edited(Edited::No);
             self.due.push(node.id());

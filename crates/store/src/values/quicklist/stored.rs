@@ -165,7 +165,6 @@ impl Quicklist {
             newly_edited: Vec::new(),
             on_disk: None,
         };
-        copy.release_all_edited();
         for index in 0..copy.nodes.len() {
             if copy.nodes[index].content().is_none()
                 && let Some(key) = self.key_of(index)

@@ -273,8 +273,20 @@ fn a_node_that_is_changed_in_the_middle_waits_to_be_compressed_and_once_more_if_
     subject.apply(&Step::Set(1_001, b"other".to_vec()));
     assert!(subject.list.take_newly_edited().is_empty(), "it waits already");
     assert_eq!(subject.list.compressed().nodes as usize, inside - 1);
-    assert!(subject.list.release_edited(waiting[0].0), "it was changed again");
-    assert!(!subject.list.release_edited(waiting[0].0));
+    assert!(subject.list.release_edited(waiting[0].0, false), "it was changed again");
+    assert!(!subject.list.release_edited(waiting[0].0, false));
+    subject.compress();
+    assert_eq!(subject.list.compressed().nodes as usize, inside);
+}
+
+#[test]
+fn a_node_whose_memory_is_wanted_is_compressed_though_it_was_changed_again() {
+    let mut subject = filled(2_000, 1);
+    let inside = subject.list.node_count() - 2;
+    subject.apply(&Step::Set(1_000, b"other".to_vec()));
+    let waiting = subject.list.take_newly_edited();
+    subject.apply(&Step::Set(1_001, b"other".to_vec()));
+    assert!(!subject.list.release_edited(waiting[0].0, true));
     subject.compress();
     assert_eq!(subject.list.compressed().nodes as usize, inside);
 }
@@ -285,16 +297,20 @@ fn a_node_that_waits_and_comes_to_an_end_is_not_compressed() {
     subject.apply(&Step::Set(1_000, b"other".to_vec()));
     let waiting = subject.list.take_newly_edited();
     subject.apply(&Step::Trim(1_000, 1_000));
-    subject.list.release_edited(waiting[0].0);
+    subject.list.release_edited(waiting[0].0, false);
     assert!(subject.list.next_due(subject.layout).is_none());
 }
 
 #[test]
-fn nodes_that_wait_are_compressed_in_a_copy_of_the_list() {
+fn nodes_that_wait_do_so_in_a_copy_of_the_list_too() {
     let mut subject = filled(2_000, 1);
     let inside = subject.list.node_count() - 2;
     subject.apply(&Step::Set(1_000, b"other".to_vec()));
     subject.list = subject.list.fork(&mut |_| unreachable!("nothing is on disk")).expect("all is in memory");
+    subject.list.wait_anew();
+    let waiting = subject.list.take_newly_edited();
+    assert_eq!(waiting.len(), 1);
+    subject.list.release_edited(waiting[0].0, false);
     subject.compress();
     assert_eq!(subject.list.compressed().nodes as usize, inside);
 }
