@@ -205,6 +205,46 @@ def test_a_command_that_the_system_has_no_memory_for_is_refused(start: Start) ->
         assert connection.command("SETBIT", "bits", 7, 1) == 0
 
 
+def test_commands_that_would_hold_more_than_the_memory_are_refused_before_they_take_it(
+    start: Start, peer: Server
+) -> None:
+    server = start("--max-memory", "32mb", "--max-memory-policy", "allkeys-lru")
+    with peer.connect() as valkey, server.connect() as connection:
+        valkey.command("SETRANGE", "long", 100 * MB, "x")
+        payload = valkey.command("DUMP", "long")
+        valkey.command("DEL", "long")
+        assert isinstance(payload, bytes)
+        assert len(payload) < 4 * MB
+        for number in range(100):
+            connection.command("SET", f"other:{number}", "x")
+        # They compress to little.
+        for key, length in [("large", 100), ("middling", 20)]:
+            assert connection.command("SET", key, bytes(length * MB)) == Simple(b"OK")
+        keys = connection.command("DBSIZE")
+        attacks: list[list[Argument]] = [
+            ["SETRANGE", "new", 500 * MB, "x"],
+            ["SETRANGE", "middling", 500 * MB, "x"],
+            ["SETBIT", "new", 2**32 - 1, 1],
+            ["BITFIELD", "new", "SET", "u8", 2**32 - 8, 1],
+            ["BITFIELD", "new", "GET", "u8", 0, "SET", "u8", 2**32 - 8, 1],
+            ["BITOP", "NOT", "new", "large"],
+            ["BITOP", "OR", "new", "middling", "large"],
+            ["APPEND", "middling", bytes(33 * MB)],
+            ["LCS", "none", "middling", "LEN"],
+            ["LCS", "none", "middling", "IDX"],
+            ["RESTORE", "new", 0, payload],
+        ]
+        for attack in attacks:
+            reply = connection.command(*attack)
+            assert isinstance(reply, Failure), attack[:4]
+            assert reply.text.startswith(b"OOM "), (attack[:4], reply)
+        assert connection.command("DBSIZE") == keys
+        assert connection.command("STRLEN", "middling") == 20 * MB
+        assert info(connection, "stats", "evicted_keys") == 0
+        assert connection.command("SETRANGE", "new", 20 * MB, "x") == 20 * MB + 1
+        assert connection.command("BITOP", "NOT", "inverted", "middling") == 20 * MB
+
+
 @pytest.mark.slow
 def test_a_payload_that_claims_much_is_refused(start: Start, peer: Server) -> None:
     server = start(*LIMITS)

@@ -24,6 +24,12 @@ pub enum RestoreError {
         /// The caller's limit, in bytes.
         limit: usize,
     },
+    /// The system has no memory for a string.
+    #[error("the system has no memory for a value of {len} bytes")]
+    NoMemory {
+        /// The string's length, in bytes.
+        len: usize,
+    },
 }
 
 /// Reason why an RDB file cannot be read. Offsets are bytes from the start of the file, behind the last read.
@@ -106,6 +112,7 @@ pub(super) enum Fault {
     Malformed(&'static str),
     Unsupported(&'static str),
     TooLong { len: usize, limit: usize },
+    NoMemory { len: usize },
     Checksum,
     Io(io::Error),
 }
@@ -119,6 +126,7 @@ impl Fault {
             Fault::Unsupported(what) => FileError::Unsupported { offset, what },
             Fault::TooLong { len, limit } => FileError::TooLong { offset, len, limit },
             Fault::Checksum => FileError::Checksum,
+            Fault::NoMemory { .. } => FileError::Io { offset, source: io::ErrorKind::OutOfMemory.into() },
             Fault::Io(source) => FileError::Io { offset, source },
         }
     }
@@ -128,6 +136,7 @@ impl From<Fault> for RestoreError {
     fn from(fault: Fault) -> RestoreError {
         match fault {
             Fault::TooLong { len, limit } => RestoreError::TooLong { len, limit },
+            Fault::NoMemory { len } => RestoreError::NoMemory { len },
             _ => RestoreError::Malformed,
         }
     }

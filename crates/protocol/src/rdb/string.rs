@@ -61,7 +61,10 @@ fn compressed<'a>(input: &mut impl Input<'a>, limit: usize) -> Result<Vec<u8>, F
         return Err(Fault::Malformed("a compressed string claims more than its bytes can stand for"));
     }
     let len = checked(len, limit)?;
-    snugly_lzf::decompress(&compressed, len).ok_or(Fault::Malformed("a compressed string is no LZF"))
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len).map_err(|_| Fault::NoMemory { len })?;
+    let decompressed = snugly_lzf::decompress_to(&compressed, len, &mut bytes);
+    decompressed.map(|()| bytes).ok_or(Fault::Malformed("a compressed string is no LZF"))
 }
 
 #[cfg(test)]

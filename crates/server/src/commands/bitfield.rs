@@ -3,6 +3,7 @@
 use snugly_protocol::resp::{Args, parse_integer};
 
 use super::bits::bit_offset;
+use super::context::reserve;
 use super::options::{integer, is};
 use super::{Command, Context, Edit, Failure, Flags, ONE_KEY, Outcome, Reply, command};
 
@@ -60,16 +61,19 @@ fn bitfield(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     // From the first field that is used to the end of the last one, reads being of what was written before.
     let start = operations.iter().map(|operation| operation.field.start()).min().unwrap_or_default();
     let last = operations.iter().map(|operation| operation.field.end()).max().unwrap_or_default();
+    context.session.check_transient(end - start)?;
     let answers = context.edit(&args[1], |bytes, part| {
         let before = bytes.get(start..).unwrap_or_default();
         let before = &before[..before.len().min(last - start)];
+        let len = before.len().max(end - start);
+        reserve(part, len)?;
         part.extend_from_slice(before);
-        part.resize(before.len().max(end - start), 0);
+        part.resize(len, 0);
         let answers: Vec<_> = operations.iter().map(|operation| operation.within(start).run(part)).collect();
         if part == before {
-            Edit::Unchanged(answers)
+            Ok(Edit::Unchanged(answers))
         } else {
-            Edit::Changed { offset: start, result: answers }
+            Ok(Edit::Changed { offset: start, result: answers })
         }
     })?;
     reply(context, &answers)

@@ -3,8 +3,9 @@
 use std::ops::RangeInclusive;
 
 use snugly_protocol::resp::{Args, parse_integer};
-use snugly_store::{Condition, Expiry, StoreError};
+use snugly_store::{Condition, Expiry, StoreError, Value};
 
+use super::context::reserve;
 use super::options::{integer, is};
 use super::ranges::Stretch;
 use super::{Command, Context, Edit, Failure, Flags, Keys, ONE_KEY, Outcome, command};
@@ -50,10 +51,10 @@ fn setbit(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         let bits = bytes.get(byte).copied().unwrap_or_default();
         let was_set = bits & mask != 0;
         if byte < bytes.len() && was_set == set {
-            return Edit::Unchanged(was_set);
+            return Ok(Edit::Unchanged(was_set));
         }
         part.push(if set { bits | mask } else { bits & !mask });
-        Edit::Changed { offset: byte, result: was_set }
+        Ok(Edit::Changed { offset: byte, result: was_set })
     })?;
     context.integer(before.into())
 }
@@ -184,7 +185,7 @@ impl Operation {
     /// Combines the strings before with one more; the shorter one goes on with zeros.
     fn combine(self, result: &mut Vec<u8>, more: &[u8]) -> Result<(), StoreError> {
         let len = result.len().max(more.len());
-        result.try_reserve_exact(len - result.len()).map_err(|_| StoreError::NoMemory { len })?;
+        reserve(result, len - result.len())?;
         result.resize(len, 0);
         let (both, alone) = result.split_at_mut(more.len());
         let pairs = both.iter_mut().zip(more);
@@ -224,6 +225,7 @@ fn combined(context: &mut Context<'_>, operation: Operation, keys: Args<'_>) -> 
     let mut buffer = Vec::new();
     for (number, key) in keys.iter().enumerate() {
         let value = context.get(key)?;
+        context.session.check_transient(value.as_ref().map_or(0, Value::len))?;
         let bytes = context.bytes(value.as_ref(), &mut buffer)?;
         let operation = if number == 0 { Operation::Or } else { operation };
         operation.combine(&mut result, bytes)?;

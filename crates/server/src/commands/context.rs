@@ -35,6 +35,16 @@ pub(crate) enum Edit<R> {
     Unchanged(R),
 }
 
+/// Reserves room for `len` more bytes.
+///
+/// # Errors
+/// [`StoreError::NoMemory`] if the system has none for them.
+pub(crate) fn reserve<T>(vector: &mut Vec<T>, len: usize) -> Result<(), StoreError> {
+    vector
+        .try_reserve_exact(len)
+        .map_err(|_| StoreError::NoMemory { len: len.saturating_mul(size_of::<T>()) })
+}
+
 /// Reason why an edited value is not written.
 enum NotWritten<R> {
     Unchanged(R),
@@ -128,15 +138,15 @@ impl Context<'_> {
         Ok(buffer)
     }
 
-    /// Changes a part of a value by what the value was, unless `edit` says that it stays as it is. `edit` sees the current
-    /// value, which is empty if there is none, and fills the part; it runs again if the key changes meanwhile.
+    /// Changes a part of a value by what the value was, unless `edit` says that it stays as it is, or fails. `edit` sees the
+    /// current value, which is empty if there is none, and fills the part; it runs again if the key changes meanwhile.
     pub(crate) fn edit<R>(
         &mut self,
         key: &[u8],
-        mut edit: impl FnMut(&[u8], &mut Vec<u8>) -> Edit<R>,
+        mut edit: impl FnMut(&[u8], &mut Vec<u8>) -> Result<Edit<R>, StoreError>,
     ) -> Result<R, Failure> {
         let result = self.session.update_part(self.client.database, key, |current, part| {
-            match edit(current.unwrap_or_default(), part) {
+            match edit(current.unwrap_or_default(), part)? {
                 Edit::Changed { offset, result } => Ok((offset, result)),
                 Edit::Unchanged(result) => Err(NotWritten::Unchanged(result)),
             }

@@ -114,8 +114,17 @@ fn restore(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let ttl = u64::try_from(integer(&args[2])?)
         .map_err(|_| Failure::fixed("ERR Invalid TTL value, must be >= 0"))?;
     let configuration = context.server.configuration();
+    let (payload, longest) = (&args[3], configuration.max_value_bytes);
+    // What the payload has as it is, is in memory already.
+    let limit = longest.min(context.session.most_transient().max(payload.len()));
     // A list may be as long as a request that could write it.
-    let value = rdb::restore(&args[3], configuration.max_value_bytes, configuration.max_request_bytes)?;
+    let restored = rdb::restore(payload, limit, configuration.max_request_bytes);
+    if let Err(RestoreError::TooLong { len, .. }) = restored
+        && len <= longest
+    {
+        context.session.check_transient(len)?;
+    }
+    let value = restored?;
     let expiry = options.expiry(ttl, context.session.now());
     if !put(context.session, database, key, &value, expiry, options.replace)? {
         return Err(BUSY_KEY);
@@ -158,6 +167,7 @@ impl From<RestoreError> for Failure {
     fn from(error: RestoreError) -> Failure {
         match error {
             RestoreError::TooLong { .. } => Failure::TOO_LONG,
+            RestoreError::NoMemory { .. } => Failure::new(format!("OOM {error}")),
             RestoreError::UnsupportedType(_) => {
                 Failure::new(format!("ERR {error}. Only strings and lists can be restored"))
             }

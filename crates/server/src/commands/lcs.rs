@@ -1,8 +1,9 @@
 //! The longest common subsequence of two strings: LCS.
 
 use snugly_protocol::resp::Args;
-use snugly_store::Kind;
+use snugly_store::{Kind, StoreError};
 
+use super::context::reserve;
 use super::options::{integer, is};
 use super::{Command, Context, Failure, Flags, Outcome, Reply, TWO_KEYS, command};
 
@@ -51,13 +52,14 @@ fn lcs(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let options = Options::parse(args.from(3))?;
     let lens: Vec<_> = values.iter().map(|value| value.as_ref().map_or(0, |value| value.len())).collect();
     check_size(lens[0], lens[1], context.server.configuration().max_value_bytes)?;
+    context.session.check_transient(lens[0] + lens[1] + table_bytes(lens[0], lens[1], options.len))?;
     let (mut first, mut second) = (Vec::new(), Vec::new());
     let first = context.bytes(values[0].as_ref(), &mut first)?;
     let second = context.bytes(values[1].as_ref(), &mut second)?;
     if options.len {
-        return context.integer(common_len(first, second, |_, _| {}).into());
+        return context.integer(common_len(first, second, |_, _| {})?.into());
     }
-    let (len, matches) = common_stretches(first, second);
+    let (len, matches) = common_stretches(first, second)?;
     if options.matches {
         reply_matches(context, &options, len, &matches);
     } else {
@@ -79,6 +81,20 @@ fn check_size(first: usize, second: usize, limit: usize) -> Result<(), Failure> 
     }
 }
 
+/// Bytes of the tables that are made for strings of these lengths.
+fn table_bytes(first: usize, second: usize, only_len: bool) -> usize {
+    let directions = if only_len { 0 } else { (first * second).div_ceil(u8::BITS as usize) };
+    (second + 1) * size_of::<u32>() + directions
+}
+
+/// A table of zeros.
+fn zeros<T: Clone + Default>(len: usize) -> Result<Vec<T>, StoreError> {
+    let mut table = Vec::new();
+    reserve(&mut table, len)?;
+    table.resize(len, T::default());
+    Ok(table)
+}
+
 /// A stretch that both strings have.
 struct Match {
     /// Start in the first string.
@@ -90,9 +106,9 @@ struct Match {
 
 /// The length of the longest common subsequence. `up` is told each pair of places (numbered from 1) with different bytes
 /// for which leaving out the first string's byte leaves more in common than leaving out the second's.
-fn common_len(first: &[u8], second: &[u8], mut up: impl FnMut(usize, usize)) -> u32 {
+fn common_len(first: &[u8], second: &[u8], mut up: impl FnMut(usize, usize)) -> Result<u32, StoreError> {
     // A row of the usual table: what the bytes so far of the first string have in common with each start of the second.
-    let mut row = vec![0u32; second.len() + 1];
+    let mut row = zeros::<u32>(second.len() + 1)?;
     for (place, byte) in first.iter().enumerate() {
         let (mut left, mut diagonal) = (0, 0);
         for (column, other) in second.iter().enumerate() {
@@ -109,13 +125,13 @@ fn common_len(first: &[u8], second: &[u8], mut up: impl FnMut(usize, usize)) -> 
             (left, diagonal) = (cell, above);
         }
     }
-    row[second.len()]
+    Ok(row[second.len()])
 }
 
 /// The longest common subsequence as stretches, the last one first, and its length.
-fn common_stretches(first: &[u8], second: &[u8]) -> (u32, Vec<Match>) {
+fn common_stretches(first: &[u8], second: &[u8]) -> Result<(u32, Vec<Match>), StoreError> {
     // One bit for each pair of places is enough to find the way back.
-    let mut directions = vec![0u64; (first.len() * second.len()).div_ceil(u64::BITS as usize)];
+    let mut directions = zeros::<u64>((first.len() * second.len()).div_ceil(u64::BITS as usize))?;
     let cell = |row: usize, column: usize| {
         let number = (row - 1) * second.len() + column - 1;
         (number / u64::BITS as usize, 1 << (number % u64::BITS as usize))
@@ -123,7 +139,7 @@ fn common_stretches(first: &[u8], second: &[u8]) -> (u32, Vec<Match>) {
     let len = common_len(first, second, |row, column| {
         let (word, mask) = cell(row, column);
         directions[word] |= mask;
-    });
+    })?;
     let mut matches: Vec<Match> = Vec::new();
     let (mut row, mut column) = (first.len(), second.len());
     while row > 0 && column > 0 {
@@ -144,7 +160,7 @@ fn common_stretches(first: &[u8], second: &[u8]) -> (u32, Vec<Match>) {
             column -= 1;
         }
     }
-    (len, matches)
+    Ok((len, matches))
 }
 
 fn reply_matches(context: &mut Context<'_>, options: &Options, len: u32, matches: &[Match]) {
@@ -193,7 +209,7 @@ mod tests {
             first in prop::collection::vec(0u8..4, 0..10),
             second in prop::collection::vec(0u8..4, 0..20),
         ) {
-            let (len, matches) = common_stretches(&first, &second);
+            let (len, matches) = common_stretches(&first, &second).expect("there is memory");
             let parts: Vec<&[u8]> = matches.iter().rev().map(|part| &first[part.first..][..part.len]).collect();
             let common = parts.concat();
             prop_assert!(is_subsequence(&common, &first) && is_subsequence(&common, &second));

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use snugly_protocol::resp::Args;
 
+use super::context::reserve;
 use super::options::integer;
 use super::{Command, Context, Edit, Failure, Flags, ONE_KEY, Outcome, Reply, command};
 
@@ -65,8 +66,9 @@ fn setrange(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         return Err(Failure::TOO_LONG);
     };
     let len = context.edit(&args[1], |current, edited| {
+        reserve(edited, part.len())?;
         edited.extend_from_slice(part);
-        Edit::Changed { offset, result: current.len().max(end) }
+        Ok(Edit::Changed { offset, result: current.len().max(end) })
     })?;
     context.integer(len as i64)
 }

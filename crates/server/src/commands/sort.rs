@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use snugly_protocol::resp::Args;
 use snugly_store::{Element, Expiry, Kind, Value};
 
+use super::context::reserve;
 use super::options::{integer, is};
 use super::registry::as_c_string;
 use super::{Command, Context, Failure, Flags, ONE_KEY, Outcome, Reply, command};
@@ -193,7 +194,7 @@ fn elements(context: &mut Context<'_>, key: &[u8], room: &mut Room) -> Result<Ve
     let mut outcome = Ok(());
     if let Some(found) = found {
         room.take(found.len() * size_of::<Vec<u8>>())?;
-        elements.reserve(found.len());
+        reserve(&mut elements, found.len())?;
         context.session.show(&found, |element| {
             let bytes = element.bytes();
             if outcome.is_ok() {
@@ -213,7 +214,9 @@ fn sorted(
     options: &Options<'_>,
     room: &mut Room,
 ) -> Result<Vec<Vec<u8>>, Failure> {
-    let mut items = Vec::with_capacity(elements.len());
+    room.take(elements.len() * size_of::<Item>())?;
+    let mut items = Vec::new();
+    reserve(&mut items, elements.len())?;
     for element in elements {
         let weight = weight(context, &element, options, room)?;
         items.push(Item { element, weight });
@@ -268,7 +271,8 @@ fn looked_up(
         return Ok(elements.into_iter().map(Found::Bytes).collect());
     }
     room.take(elements.len().saturating_mul(patterns.len()).saturating_mul(size_of::<Found>()))?;
-    let mut results = Vec::with_capacity(elements.len() * patterns.len());
+    let mut results = Vec::new();
+    reserve(&mut results, elements.len() * patterns.len())?;
     for element in &elements {
         for pattern in patterns {
             results.push(look_up(context, pattern, element)?);

@@ -3,6 +3,7 @@
 use snugly_protocol::resp::{Args, parse_integer};
 use snugly_store::{Condition, Expiry, Kind, ManyCondition};
 
+use super::context::reserve;
 use super::options::{GetexOptions, MILLISECONDS, SECONDS, SetOptions, TimeUnit, expiry};
 use super::{
     ALL_KEYS, COUNTED_KEYS_AND_VALUES, Command, Context, Failure, Flags, KEYS_AND_VALUES, ONE_KEY, Outcome,
@@ -176,6 +177,7 @@ fn append(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         if offset + args[2].len() > limit {
             return Err(Failure::TOO_LONG);
         }
+        reserve(part, args[2].len())?;
         part.extend_from_slice(&args[2]);
         Ok((offset, offset + args[2].len()))
     })?;

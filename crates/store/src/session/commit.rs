@@ -361,6 +361,26 @@ impl Session {
         Err(self.out_of_memory())
     }
 
+    /// Refuses to hold so many bytes for a moment if memory could not have them even without any key: for what takes much
+    /// before it is known what it is compressed, and evicts nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::OutOfMemory`].
+    pub fn check_transient(&self, bytes: usize) -> Result<(), StoreError> {
+        if bytes > self.most_transient() { Err(self.out_of_memory()) } else { Ok(()) }
+    }
+
+    /// Returns the most bytes that [`Session::check_transient`] accepts.
+    pub fn most_transient(&self) -> usize {
+        let most = match self.settings.max_memory {
+            0 => u64::MAX,
+            // Memory is a cache then, however small.
+            _ if self.store.disk().is_some() => self.most_read(),
+            max_memory => max_memory,
+        };
+        usize::try_from(most).unwrap_or(usize::MAX)
+    }
+
     pub(super) fn out_of_memory(&self) -> StoreError {
         StoreError::OutOfMemory {
             used: self.store.used_memory(),

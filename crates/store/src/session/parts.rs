@@ -135,6 +135,7 @@ impl Session {
         if len > limit {
             return Err(StoreError::ValueTooLong { len, limit }.into());
         }
+        self.check_transient(len - edited.before.len())?;
         let pieces = edited.pieces();
         let precondition = Precondition::Unchanged(before);
         let write = Write { precondition, expiry: Expiry::Keep, freed: 0 };
