@@ -6,6 +6,10 @@ from resp import Connection
 
 
 def info(connection: Connection, section: str, field: str) -> int:
-    text = connection.command("INFO", section)
+    return number(connection.command("INFO", section), field)
+
+
+def number(text: object, field: str) -> int:
+    """A field of what INFO has answered."""
     assert isinstance(text, bytes)
     return int(text.split(b"\r\n" + field.encode() + b":")[1].split(b"\r\n")[0])

@@ -77,6 +77,7 @@ def test_there_is_no_field_that_valkey_does_not_have_but_snuglys_own(server: Ser
         "io_threads",
         "slab_slot_bytes",
         "slab_page_bytes",
+        "thread_buffer_bytes",
         "used_memory_dataset_human",
         "broken_connections",
     }

@@ -13,7 +13,7 @@ use crate::record::Record;
 use crate::stopwatch::Stopwatch;
 
 /// The scratch buffer that is kept between values, in bytes; a larger one is given back at the next small
-/// value.
+/// value, or when its owner says so.
 const MAX_KEPT_SCRATCH: usize = 1 << 20;
 
 /// Encodes values into records with a memory of what was worth it. `Send`, for one thread at a time; the
@@ -29,6 +29,16 @@ impl Encoder {
     /// An encoder that counts into `counters`, which no other thread may write.
     pub fn new(counters: Arc<Counters>) -> Self {
         Encoder { counters, policy: Policy::new(), scratch: Vec::new(), stopwatch: Stopwatch::new() }
+    }
+
+    /// Bytes of the buffer that is kept for the next value.
+    pub fn kept_bytes(&self) -> usize {
+        self.scratch.capacity()
+    }
+
+    /// Gives this buffer back.
+    pub fn give_back(&mut self) {
+        self.scratch = Vec::new();
     }
 
     /// Encodes a value, or keeps it as it is where that is no larger. Never fails.

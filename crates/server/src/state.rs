@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
@@ -67,6 +67,8 @@ pub struct Server {
     pub(crate) http_probes: LogLimit,
     pub(crate) heavy_clients_log: LogLimit,
     pub(crate) decoded: DecodedValues,
+    /// Number of MEMORY PURGEs, which each thread follows.
+    pub(crate) purges: AtomicU64,
     /// The store's counters at the last CONFIG RESETSTAT; they themselves never go back.
     baseline: Mutex<Stats>,
 }
@@ -113,6 +115,7 @@ impl Server {
             http_probes: LogLimit::default(),
             heavy_clients_log: LogLimit::default(),
             decoded: DecodedValues::default(),
+            purges: AtomicU64::new(0),
             baseline: Mutex::default(),
         });
         server.apply(&server.configuration());

@@ -100,6 +100,8 @@ pub(crate) struct SessionCounters {
     pub(crate) hits: AtomicU64,
     pub(crate) misses: AtomicU64,
     pub(crate) writes: AtomicU64,
+    /// Bytes of the buffers that the session keeps.
+    pub(crate) buffer_bytes: AtomicU64,
     pub(crate) codec: Arc<Counters>,
 }
 
@@ -413,6 +415,16 @@ impl Store {
     /// Bytes of list nodes that are kept decoded (see [`ListSettings::cache_bytes`](crate::ListSettings::cache_bytes)), beside what is used.
     pub fn decoded_node_bytes(&self) -> u64 {
         self.node_cache.bytes()
+    }
+
+    /// Forgets the list nodes that are kept decoded.
+    pub fn forget_decoded_nodes(&self) {
+        self.node_cache.clear();
+    }
+
+    /// Bytes of the buffers that sessions keep for their next values (see [`Session::rest`](crate::Session::rest)), beside what is used.
+    pub fn buffer_bytes(&self) -> u64 {
+        self.counters.lock().iter().map(|counters| counters.buffer_bytes.load(Ordering::Relaxed)).sum()
     }
 
     /// Bytes that keys, values and their overhead take in memory, as the allocator counts them.

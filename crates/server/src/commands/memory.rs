@@ -1,5 +1,7 @@
 //! MEMORY: what keys take, what the process takes, and what is wrong with that.
 
+use std::sync::atomic::Ordering;
+
 use snugly_protocol::resp::Args;
 
 use super::options::{integer, is};
@@ -165,6 +167,9 @@ fn malloc_stats(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
 }
 
 fn purge(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
+    context.session.give_back();
+    context.server.purges.fetch_add(1, Ordering::Relaxed);
+    context.server.store().forget_decoded_nodes();
     (context.server.allocator().purge)();
     context.ok()
 }

@@ -158,6 +158,8 @@ pub(super) fn clients(server: &Server, fields: &mut Fields) {
 /// Memory in use, by purpose, and its limits.
 pub(super) struct InUse {
     memory: Memory,
+    /// Buffers that threads keep.
+    buffers: u64,
     samples: Samples,
     /// Memory of the machine in bytes, if the system tells.
     system: Option<u64>,
@@ -177,6 +179,7 @@ pub(super) static MEMORY: Group<InUse> = Group {
         let configuration = server.configuration();
         let in_use = InUse {
             memory: server.memory(),
+            buffers: server.store().buffer_bytes(),
             samples: server.samples(),
             system: system_memory(),
             max_memory: configuration.max_memory,
@@ -206,6 +209,8 @@ const MEMORY_STATS: &[Stat<InUse>] = &[
     stat("used_memory_dataset", |m| Value::Bytes(m.memory.dataset),
         gauge("memory_dataset_bytes", "Memory for keys, values and their tables, which max-memory bounds")),
     plain("used_memory_dataset_perc", |m| percentage(m.memory.dataset_percentage(m.samples.memory_at_start))),
+    stat("thread_buffer_bytes", |m| m.buffers.into(),
+        gauge("thread_buffer_bytes", "Buffers that threads keep for the next values")),
     stat("allocator_allocated", |m| m.memory.allocator.allocated.into(),
         gauge("allocator_allocated_bytes", "Memory that the allocator has given to the program")),
     stat("allocator_active", |m| m.memory.allocator.active.into(),

@@ -114,6 +114,8 @@ impl StoreMaintenance {
             self.store.dictionaries.look_again(now);
             self.drop_unused(now);
             self.session.close_drafts();
+            self.session.rest();
+            self.store.node_cache.forget_gone();
         }
         if now.abs_diff(self.looked_for_dead_at) >= LOOK_FOR_DEAD_EVERY {
             self.looked_for_dead_at = now;

@@ -127,7 +127,9 @@ impl Session {
                 }
             }
         }
-        Entry::new(key, &record, expiry, access)
+        let entry = Entry::new(key, &record, expiry, access);
+        self.note_buffers();
+        entry
     }
 
     pub(super) fn decode(&mut self, record: &Record<'_>, out: &mut Vec<u8>) -> Result<(), DecodeError> {

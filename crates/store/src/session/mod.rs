@@ -87,6 +87,14 @@ pub struct Session {
     ticket: Option<u64>,
     current: Vec<u8>,
     edited: Vec<u8>,
+    /// Whether a buffer was used since [`Session::rest`] was called the last time.
+    has_worked: bool,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.give_back();
+    }
 }
 
 /// Number of keys from which a random one is chosen where they are on disk.
@@ -136,12 +144,37 @@ impl Session {
             ticket: None,
             current: Vec::new(),
             edited: Vec::new(),
+            has_worked: false,
         }
     }
 
     /// Returns the store.
     pub fn store(&self) -> &Arc<Store> {
         &self.store
+    }
+
+    /// Gives back the buffers that are kept for the next values.
+    pub fn give_back(&mut self) {
+        self.encoder.give_back();
+        (self.current, self.edited) = (Vec::new(), Vec::new());
+        self.counters.buffer_bytes.store(0, Ordering::Relaxed);
+    }
+
+    /// Gives the buffers back if none was used since the last call, and returns whether so: for a thread that has nothing
+    /// to do.
+    pub fn rest(&mut self) -> bool {
+        let is_idle = !std::mem::take(&mut self.has_worked);
+        if is_idle {
+            self.give_back();
+        }
+        is_idle
+    }
+
+    /// Notes that buffers were used, and what is kept of them.
+    fn note_buffers(&mut self) {
+        let bytes = self.encoder.kept_bytes() + self.current.capacity() + self.edited.capacity();
+        self.counters.buffer_bytes.store(bytes as u64, Ordering::Relaxed);
+        self.has_worked = true;
     }
 
     /// Returns the time that operations use, in Unix milliseconds.

@@ -68,6 +68,7 @@ impl Session {
         };
         part.shrink_to(KEPT_BUFFER);
         self.edited = part;
+        self.note_buffers();
         outcome
     }
 

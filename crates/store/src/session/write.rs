@@ -216,6 +216,7 @@ impl Session {
         current.shrink_to(KEPT_BUFFER);
         edited.shrink_to(KEPT_BUFFER);
         (self.current, self.edited) = (current, edited);
+        self.note_buffers();
         outcome
     }
 
@@ -402,6 +403,7 @@ impl Session {
         current.clear();
         current.shrink_to(KEPT_BUFFER);
         self.current = current;
+        self.note_buffers();
         result.map(|()| equal)
     }
 }

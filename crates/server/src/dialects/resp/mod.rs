@@ -35,6 +35,8 @@ pub(crate) struct Resp {
     pipeline: Pipeline,
     replies: Replies,
     stats: Arc<WorkerStats>,
+    /// Number of MEMORY PURGEs that the thread has followed.
+    purges: u64,
 }
 
 /// One connection.
@@ -68,6 +70,7 @@ if you do so.\r\n";
             pipeline: Pipeline::default(),
             replies: Replies::default(),
             stats,
+            purges: server.purges.load(Ordering::Relaxed),
             server,
         }
     }
@@ -117,7 +120,7 @@ impl Service for Resp {
     }
 
     fn run(&mut self, client: &mut RespClient, input: &[u8]) -> Step<Later> {
-        let Resp { server, session, pipeline, replies, stats } = self;
+        let Resp { server, session, pipeline, replies, stats, .. } = self;
         let RespClient { client, parser, fetched, .. } = client;
         let limits = server.limits(client.authenticated);
         let fetched = std::mem::take(fetched);
@@ -167,6 +170,14 @@ impl Service for Resp {
     fn housekeeping(&mut self) {
         // Even if nobody asks for anything: the session holds what other threads may have no use for any more.
         self.session.follow();
+        let purges = self.server.purges.load(Ordering::Relaxed);
+        let is_purge = std::mem::replace(&mut self.purges, purges) != purges;
+        if is_purge {
+            self.session.give_back();
+        }
+        if self.session.rest() || is_purge {
+            self.replies.as_mut_vec().shrink_to_fit();
+        }
     }
 
     fn is_closing(client: &RespClient) -> bool {

@@ -303,7 +303,9 @@ impl Session {
         let access = Access::written(self.now());
         let record = self.encode_node(key, due.bytes(), true);
         let takes_less = entry_allocation_size(OVERHEAD + record.encoded_len()) < due.memory();
-        takes_less.then(|| Entry::new(b"", &record, None, access))
+        let entry = takes_less.then(|| Entry::new(b"", &record, None, access));
+        self.note_buffers();
+        entry
     }
 
     /// Encodes a node of a key's list, with the dictionary for it if there is one. `is_new` says whether it

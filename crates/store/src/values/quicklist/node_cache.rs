@@ -22,7 +22,7 @@ pub(crate) struct NodeCache {
 
 /// A node's listpack, beside the compressed form.
 pub(crate) struct Decoded {
-    _compressed: Entry,
+    compressed: Entry,
     pub(crate) listpack: Listpack,
 }
 
@@ -55,8 +55,18 @@ impl NodeCache {
     pub(crate) fn keep(&self, compressed: &Entry, listpack: Listpack) {
         if self.nodes.capacity() > 0 {
             self.nodes
-                .insert(address(compressed), Arc::new(Decoded { _compressed: compressed.clone(), listpack }));
+                .insert(address(compressed), Arc::new(Decoded { compressed: compressed.clone(), listpack }));
         }
+    }
+
+    /// Removes those whose compressed form nobody else holds: their lists have changed, or are gone.
+    pub(crate) fn forget_gone(&self) {
+        // A form that is nobody else's cannot be looked for again.
+        self.nodes.retain(|_, decoded| decoded.compressed.borrow().is_held());
+    }
+
+    pub(crate) fn clear(&self) {
+        self.nodes.clear();
     }
 
     /// Bytes that are kept.
