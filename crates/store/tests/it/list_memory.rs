@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Barrier};
 
-use snugly_store::{End, EvictionPolicy, ListSet, Session, Store};
+use snugly_store::{Element, End, EvictionPolicy, Expiry, ListSet, Session, Store};
 
 use crate::support::{NOW, limited, put, random_bytes, session_at};
 
@@ -143,4 +143,43 @@ fn threads_that_hold_a_list_each_do_not_wait_for_the_list_of_the_other() {
             });
         }
     });
+}
+
+/// A way to write a long list.
+type Write = fn(&mut Session, &[Vec<u8>]);
+
+#[test]
+fn a_long_list_evicts_for_what_it_takes_compressed() {
+    let elements: Vec<Vec<u8>> = (0..4_000).map(event).collect();
+    let bytes: usize = elements.iter().map(Vec::len).sum();
+    let alone = limited(0, EvictionPolicy::NoEviction);
+    let before = alone.used_memory();
+    fill(&mut session_at(&alone, NOW), b"other", elements.len());
+    let need = alone.used_memory() - before;
+    assert!(need < bytes as u64 / 4, "{need} of {bytes}");
+    let ways: [Write; 3] = [
+        |session, elements| {
+            let all = elements.iter().map(Vec::as_slice);
+            session.list_push(0, b"other", End::Right, all, false).expect("there is room");
+        },
+        |session, elements| {
+            let all = elements.iter().map(Vec::as_slice);
+            session.list_push(0, b"other", End::Left, all, false).expect("there is room");
+        },
+        |session, elements| {
+            let all = elements.iter().map(|element| Element::of(element));
+            session.list_write(0, b"other", all, Expiry::Never).expect("there is room");
+        },
+    ];
+    for write in ways {
+        let (store, mut session) = full(EvictionPolicy::AllKeysRandom);
+        session.delete(0, b"list").expect("it is there");
+        let budget = store.used_memory();
+        store.change_settings(|settings| settings.max_memory = budget);
+        write(&mut session, &elements);
+        assert_eq!(session.list_len(0, b"other").expect("it is a list"), elements.len() as u64);
+        assert!(store.used_memory() <= budget + 2 * NODE, "{} over {budget}", store.used_memory());
+        let evicted = store.stats().evicted;
+        assert!(evicted <= (need + 4 * NODE) / 1_000, "{evicted} keys for {need} bytes");
+    }
 }

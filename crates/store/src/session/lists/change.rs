@@ -12,6 +12,9 @@ use crate::values::Kind;
 use crate::values::collection::{Collection, NodeError};
 use crate::values::quicklist::{End, Layout, Open, Quicklist};
 
+/// Bytes of elements from which a push makes its nodes before it makes room for them.
+const LARGE_PUSH: usize = 64 << 10;
+
 impl Session {
     /// Adds elements at an end, one after the other; returns the new length. Where there is no list, one is
     /// created, or (if `must_exist`) nothing happens and 0 is returned.
@@ -43,6 +46,9 @@ impl Session {
             bytes += element.len();
             count += 1;
         }
+        if bytes >= LARGE_PUSH {
+            return self.join_at(key, end, elements, (bytes, count), must_exist);
+        }
         let need = Need { bytes, makes: !must_exist };
         let len = self.change_list(key, need, |list, layout, open| {
             list.expect(bytes, count, layout.fill);
@@ -50,6 +56,53 @@ impl Session {
             Ok((true, list.len()))
         })?;
         Ok(len.unwrap_or_default())
+    }
+
+    /// Like [`Session::push_at`], for so many bytes that room is made for what they take compressed.
+    fn join_at<'e>(
+        &mut self,
+        key: Key<'_>,
+        end: End,
+        elements: impl Iterator<Item = &'e [u8]>,
+        (bytes, count): (usize, usize),
+        must_exist: bool,
+    ) -> Result<u64, StoreError> {
+        let built = self.build_list(key.bytes, end, elements.map(Element::of))?;
+        let need = Need { bytes: built.memory(), makes: !must_exist };
+        let mut built = Some(built);
+        let len = self.change_list(key, need, |list, layout, _| {
+            list.expect(bytes, count, layout.fill);
+            built.take().into_iter().for_each(|built| list.join(end, built, layout));
+            Ok((true, list.len()))
+        })?;
+        Ok(len.unwrap_or_default())
+    }
+
+    /// Makes a list of elements that are added at an end, and compresses each node once it leaves that end, so that a long
+    /// list takes little more meanwhile than in the end.
+    fn build_list<'e>(
+        &mut self,
+        key: &[u8],
+        end: End,
+        elements: impl Iterator<Item = Element<'e>>,
+    ) -> Result<Quicklist, StoreError> {
+        self.follow_settings();
+        let mut list = Quicklist::default();
+        let layout = self.settings.lists.layout();
+        for element in elements {
+            element.with_bytes(|bytes| {
+                self.check_element(bytes)?;
+                list.expect(bytes.len(), 1, layout.fill);
+                // The node at the end is never compressed.
+                let _ = list.push(end, bytes, layout, &mut |_| unreachable!("the node at the end is plain"));
+                Ok::<_, StoreError>(())
+            })?;
+            while let Some(due) = list.next_due(layout) {
+                let compressed = self.compressed(key, &due);
+                list.compress(due, compressed);
+            }
+        }
+        Ok(list)
     }
 
     /// Takes at most `count` elements from an end and passes them to `show`, the outermost first, each with
@@ -280,18 +333,7 @@ impl Session {
         elements: impl Iterator<Item = Element<'e>>,
         expiry: Expiry,
     ) -> Result<(), StoreError> {
-        self.follow_settings();
-        let mut list = Quicklist::default();
-        let layout = self.settings.lists.layout();
-        for element in elements {
-            element.with_bytes(|bytes| {
-                self.check_element(bytes)?;
-                list.expect(bytes.len(), 1, layout.fill);
-                // Nothing is compressed yet that would have to be opened.
-                let _ = list.push(End::Right, bytes, layout, &mut |_| unreachable!("a new node is plain"));
-                Ok::<_, StoreError>(())
-            })?;
-        }
+        let list = self.build_list(key, End::Right, elements)?;
         if list.is_empty() {
             self.delete(database, key)?;
             return Ok(());

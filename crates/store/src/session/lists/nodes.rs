@@ -298,7 +298,7 @@ impl Session {
     }
 
     /// Compresses a node; `None` if that takes no less room.
-    fn compressed(&mut self, key: &[u8], due: &Due) -> Option<Entry> {
+    pub(super) fn compressed(&mut self, key: &[u8], due: &Due) -> Option<Entry> {
         self.show_node(key, due);
         let access = Access::written(self.now());
         let record = self.encode_node(key, due.bytes(), true);

@@ -83,12 +83,19 @@ impl Quicklist {
     pub(super) fn review_around(&mut self, index: usize, layout: Layout) {
         let behind_zone = (self.nodes.len() - 1).checked_sub(layout.zone());
         for candidate in [Some(index), Some(layout.zone()), behind_zone].into_iter().flatten() {
-            if candidate < self.nodes.len() && self.is_compressible(candidate, layout) {
-                let id = self.nodes[candidate].id();
-                // One that is named twice is compressed once.
-                if self.due.last() != Some(&id) && self.nodes[candidate].edited() == Edited::No {
-                    self.due.push(id);
-                }
+            if candidate < self.nodes.len() {
+                self.review(candidate, layout);
+            }
+        }
+    }
+
+    /// Marks a node for compression if it is to be compressed.
+    pub(super) fn review(&mut self, index: usize, layout: Layout) {
+        if self.is_compressible(index, layout) {
+            let id = self.nodes[index].id();
+            // One that is named twice is compressed once.
+            if self.due.last() != Some(&id) && self.nodes[index].edited() == Edited::No {
+                self.due.push(id);
             }
         }
     }

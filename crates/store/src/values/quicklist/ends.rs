@@ -36,6 +36,20 @@ impl Quicklist {
         })
     }
 
+    /// Adds the elements of another list at an end, in their order and in its nodes.
+    pub(crate) fn join(&mut self, end: End, mut other: Quicklist, layout: Layout) {
+        let added = other.nodes.len();
+        let start = if end == End::Left { 0 } else { self.nodes.len() };
+        for (offset, mut node) in std::mem::take(&mut other.nodes).into_iter().enumerate() {
+            node.set_id(self.id_between(start + offset));
+            self.adopt(start + offset, node);
+        }
+        // Those that were at an end of either list.
+        let around =
+            start.saturating_sub(layout.zone())..(start + added + layout.zone()).min(self.nodes.len());
+        around.for_each(|index| self.review(index, layout));
+    }
+
     /// Takes at most `count` elements from an end, the outermost first.
     pub(crate) fn pop(
         &mut self,

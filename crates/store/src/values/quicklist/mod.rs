@@ -281,8 +281,12 @@ impl Quicklist {
     /// Puts a node in front of that at `index`, or behind the last one.
     fn insert_node(&mut self, index: usize, listpack: Listpack) {
         let id = self.id_between(index);
-        let node = Node::new(id, listpack);
-        self.contents.bytes += node.memory();
+        self.adopt(index, Node::new(id, listpack));
+    }
+
+    /// Puts a node that has its name already there.
+    fn adopt(&mut self, index: usize, node: Node) {
+        self.contents.exchange(Holding::default(), node.holding());
         self.len += node.len() as u64;
         self.raw_bytes += node.raw_len() as u64;
         if self.nodes.len() == self.nodes.capacity() {

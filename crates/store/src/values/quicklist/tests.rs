@@ -36,6 +36,7 @@ fn decompressed(compressed: EntryRef<'_>) -> Result<Listpack, NodeError> {
 #[derive(Clone, Debug)]
 enum Step {
     Push(End, Vec<u8>),
+    Join(End, Vec<Vec<u8>>),
     Pop(End, u64),
     Set(u64, Vec<u8>),
     Insert(u64, Vec<u8>),
@@ -63,6 +64,8 @@ fn step() -> impl Strategy<Value = Step> {
     let place = || 0u64..80;
     prop_oneof![
         12 => (end(), element()).prop_map(|(end, element)| Step::Push(end, element)),
+        2 => (end(), prop::collection::vec(element(), 1..40))
+            .prop_map(|(end, elements)| Step::Join(end, elements)),
         3 => (end(), 0u64..6).prop_map(|(end, count)| Step::Pop(end, count)),
         4 => (place(), element()).prop_map(|(place, element)| Step::Set(place, element)),
         5 => (place(), element()).prop_map(|(place, element)| Step::Insert(place, element)),
@@ -74,13 +77,14 @@ fn step() -> impl Strategy<Value = Step> {
 
 impl Subject {
     fn new(codec: &str, fill: i64, depth: usize) -> Subject {
-        Subject {
-            list: Quicklist::default(),
-            layout: Layout { fill: Fill::new(fill), depth },
-            // Each build has this codec, and not every one has all others.
-            choice: Choice::new(codec, None, 0).unwrap_or(Choice::lzf(0)),
-            encoder: Encoder::new(Arc::<Counters>::default()),
-        }
+        // Each build has this codec, and not every one has all others.
+        let choice = Choice::new(codec, None, 0).unwrap_or(Choice::lzf(0));
+        Subject::of(choice, Layout { fill: Fill::new(fill), depth })
+    }
+
+    fn of(choice: Choice, layout: Layout) -> Subject {
+        let encoder = Encoder::new(Arc::<Counters>::default());
+        Subject { list: Quicklist::default(), layout, choice, encoder }
     }
 
     fn apply(&mut self, step: &Step) {
@@ -89,6 +93,11 @@ impl Subject {
             Step::Push(end, element) => {
                 list.expect(element.len(), 1, layout.fill);
                 list.push(*end, element, layout, &mut open).expect("the nodes are whole");
+            }
+            Step::Join(end, elements) => {
+                let mut more = Subject::of(self.choice, layout);
+                elements.iter().for_each(|element| more.apply(&Step::Push(End::Right, element.clone())));
+                self.list.join(*end, more.list, layout);
             }
             Step::Pop(end, count) => {
                 list.pop(*end, *count, layout, &mut open, |_| {}).expect("the nodes are whole");
@@ -147,6 +156,10 @@ fn model(step: &Step, model: &mut VecDeque<Vec<u8>>) {
     match step {
         Step::Push(End::Left, element) => model.push_front(element.clone()),
         Step::Push(End::Right, element) => model.push_back(element.clone()),
+        Step::Join(End::Left, elements) => {
+            elements.iter().rev().for_each(|element| model.push_front(element.clone()));
+        }
+        Step::Join(End::Right, elements) => model.extend(elements.iter().cloned()),
         Step::Pop(End::Left, count) => drop(model.drain(..(*count as usize).min(len))),
         Step::Pop(End::Right, count) => model.truncate(len - (*count as usize).min(len)),
         Step::Set(place, element) => {
