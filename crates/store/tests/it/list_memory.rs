@@ -183,3 +183,26 @@ fn a_long_list_evicts_for_what_it_takes_compressed() {
         assert!(evicted <= (need + 4 * NODE) / 1_000, "{evicted} keys for {need} bytes");
     }
 }
+
+#[test]
+fn removing_elements_from_every_node_decodes_some_nodes_at_a_time() {
+    let (store, mut session) = full(EvictionPolicy::AllKeysLru);
+    let len = session.list_len(0, b"list").expect("it is a list");
+    store.change_settings(|settings| settings.max_memory = 0);
+    for number in (0..len as i64).step_by(20) {
+        session.list_set(0, b"list", number, b"gone").expect("there is room");
+    }
+    for from_end in [1, -1] {
+        let budget = store.used_memory();
+        store.change_settings(|settings| settings.max_memory = budget);
+        let removed = session.list_remove(0, b"list", from_end * 1_000, b"gone").expect("it is whole");
+        assert_eq!(removed, 1_000);
+        assert!(store.used_memory() <= budget, "{} over {budget}", store.used_memory());
+    }
+    let before = session.list_len(0, b"list").expect("it is a list");
+    let removed = session.list_remove(0, b"list", 0, b"gone").expect("it is whole");
+    assert_eq!(removed + 2_000, len.div_ceil(20));
+    assert_eq!(session.list_len(0, b"list").expect("it is a list"), before - removed);
+    assert_eq!(session.list_remove(0, b"list", 0, b"gone").expect("it is whole"), 0);
+    assert_eq!(store.stats().evicted, 0);
+}

@@ -292,11 +292,23 @@ impl Session {
     ) -> Result<u64, StoreError> {
         let from = if count < 0 { End::Right } else { End::Left };
         let limit = if count == 0 { u64::MAX } else { count.unsigned_abs() };
-        let removed = self.change_list(self.key(database, key), Need::NOTHING, |list, layout, open| {
-            let removed = list.remove_matching(&Needle::new(element), limit, from, layout, open)?;
-            Ok((removed > 0, removed))
-        })?;
-        Ok(removed.unwrap_or_default())
+        let (key, needle) = (self.key(database, key), Needle::new(element));
+        // Before the key is held, since nothing is waited for then.
+        self.wait_for_the_disk()?;
+        self.holding_keys(std::iter::once(key.hash), |session| {
+            let (mut total, mut next) = (0, Some(0));
+            // Nodes that have changed are compressed in between.
+            while let Some(skipped) = next {
+                let removed = session.change_list(key, Need::NOTHING, |list, layout, open| {
+                    let left = limit - total;
+                    let removed = list.remove_matching(&needle, left, (from, skipped), layout, open)?;
+                    Ok((removed.count > 0, removed))
+                })?;
+                let Some(removed) = removed else { break };
+                (total, next) = (total + removed.count, removed.next);
+            }
+            Ok(total)
+        })
     }
 
     /// Removes all elements but those of a range, both ends included; negative numbers count from the end.

@@ -9,6 +9,8 @@ use super::{End, Layout, NodeError, Open, Quicklist};
 
 /// Neighbours that together fill no more than this part of a node are merged.
 const THIN_SHARE: usize = 2;
+/// Number of nodes in which elements are removed at once.
+const MOST_CHANGED: usize = 64;
 
 impl Quicklist {
     /// Puts an element in the place of another. The caller has seen that there is one.
@@ -115,37 +117,42 @@ impl Quicklist {
         Ok(None)
     }
 
-    /// Removes matches, up to `limit` of them from one end on; returns the number removed. Each node is moved
-    /// once at most, however many become empty.
+    /// Removes matches, up to `limit` of them from one end on, behind as many nodes there as `skipped` says. Each node is
+    /// moved once at most, however many become empty. No more than so many nodes are changed that they can stay decoded
+    /// for a moment; then it has to be called again.
     pub(crate) fn remove_matching(
         &mut self,
         needle: &Needle<'_>,
         limit: u64,
-        from: End,
+        (from, skipped): (End, usize),
         layout: Layout,
         open: Open<'_>,
-    ) -> Result<u64, NodeError> {
-        let mut pass = Pass { from, looked_at: 0, kept: 0 };
-        let mut removed = 0;
+    ) -> Result<Removed, NodeError> {
+        let mut pass = Pass { from, looked_at: skipped, kept: skipped };
+        let (mut removed, mut changed) = (0, 0);
         let mut outcome = Ok(());
-        while outcome.is_ok() && removed < limit && pass.looked_at < self.nodes.len() {
+        let is_done =
+            |list: &Quicklist, pass: &Pass, removed| removed >= limit || pass.looked_at >= list.nodes.len();
+        while outcome.is_ok() && changed < MOST_CHANGED && !is_done(self, &pass, removed) {
             let index = pass.place(self, pass.looked_at);
             let limit_here = usize::try_from(limit - removed).unwrap_or(usize::MAX);
             match self.remove_here(index, needle, limit_here, from, open) {
                 Ok(0) => pass.keep(self),
                 Ok(count) => {
                     removed += count as u64;
+                    changed += 1;
                     outcome = self.keep_what_is_left(&mut pass, layout, open);
                 }
                 Err(error) => outcome = Err(error),
             }
         }
+        let next = (!is_done(self, &pass, removed)).then_some(pass.kept);
         pass.close(self);
         if removed > 0 {
             self.keep_ends_plain(layout, open);
             self.shrunk(layout.fill);
         }
-        outcome.map(|()| removed)
+        outcome.map(|()| Removed { count: removed, next })
     }
 
     fn remove_here(
@@ -238,6 +245,14 @@ impl Quicklist {
             }
         })
     }
+}
+
+/// Elements that were removed.
+pub(crate) struct Removed {
+    /// Number of elements.
+    pub(crate) count: u64,
+    /// Number of nodes to skip where there may be more.
+    pub(crate) next: Option<usize>,
 }
 
 /// A pass over the nodes from one end on, which leaves out those that have become empty.

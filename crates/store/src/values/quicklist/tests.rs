@@ -111,8 +111,12 @@ impl Subject {
                 list.insert(*place, element, layout, &mut open).expect("the nodes are whole");
             }
             Step::Remove(element, limit, from) => {
-                list.remove_matching(&Needle::new(element), *limit, *from, layout, &mut open)
-                    .expect("the nodes are whole");
+                let (needle, mut left, mut next) = (Needle::new(element), *limit, Some(0));
+                while let Some(skipped) = next {
+                    let removed = list.remove_matching(&needle, left, (*from, skipped), layout, &mut open);
+                    let removed = removed.expect("the nodes are whole");
+                    (left, next) = (left - removed.count, removed.next);
+                }
             }
             Step::Trim(start, len) => {
                 list.trim(*start..start + len, layout, &mut open).expect("the nodes are whole");
