@@ -87,6 +87,29 @@ def test_other_types_than_strings_are_refused_by_name(
         assert connection.command("EXISTS", "key") == 0
 
 
+@pytest.mark.parametrize("version", [11, 12, 14, 79, 80, 81])
+def test_payloads_of_newer_servers_are_restored_if_the_check_is_relaxed(
+    connection: Connection, peer_connection: Connection, version: int
+) -> None:
+    payload = dumps.payload(dumps.raw(b"value"), version)
+    for check in ("relaxed", "strict"):
+        commands: list[list[Argument]] = [
+            ["CONFIG", "SET", "rdb-version-check", check],
+            ["RESTORE", "key", 0, payload, "REPLACE"],
+        ]
+        replies = [connection.command(*command) for command in commands]
+        assert replies == [peer_connection.command(*command) for command in commands]
+        assert isinstance(replies[1], Failure) == (check == "strict" and version in (12, 14, 79, 81))
+
+
+@pytest.mark.snugly_only
+def test_a_type_that_only_a_newer_server_has_is_named(connection: Connection) -> None:
+    assert connection.command("CONFIG", "SET", "rdb-version-check", "relaxed") == Simple(b"OK")
+    reply = connection.command("RESTORE", "key", 0, dumps.payload(b"\x18\x00", version=12))
+    assert reply == Failure(b"ERR Bad data format: type 24 of version 12 is not known")
+    assert connection.command("CONFIG", "SET", "rdb-version-check", "strict") == Simple(b"OK")
+
+
 @pytest.mark.snugly_only
 def test_a_compressed_string_over_the_limit_is_refused(start: Start) -> None:
     with start("--max-value-bytes", "1mb").connect() as connection:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import servers
+from dumps import crc64
 from info import info
 from resp import Connection, Failure, Simple
 from waiting import until
@@ -103,6 +104,40 @@ def test_what_valkey_has_saved_is_loaded_and_other_types_are_counted(tmp_path: P
         assert connection.command("SAVE") == Simple(b"OK")
     with servers.snugly("--load-rdb", str(tmp_path / "dump.rdb")) as server, server.connect() as connection:
         assert contents(connection) == expected
+
+
+def of_version(file: bytes, magic: bytes) -> bytes:
+    """An RDB file whose header says another version."""
+    changed = magic + file[9:-8]
+    return changed + crc64(changed).to_bytes(8, "little")
+
+
+def test_what_redis_has_saved_is_loaded(tmp_path: Path) -> None:
+    with servers.redis("--dir", str(tmp_path), "--list-compress-depth", "1") as server, server.connect() as connection:
+        fill(connection)
+        expected = contents(connection)
+        assert connection.command("SAVE") == Simple(b"OK")
+    with servers.snugly("--load-rdb", str(tmp_path / "dump.rdb")) as server, server.connect() as connection:
+        assert contents(connection) == expected
+
+
+@pytest.mark.parametrize("magic", ["REDIS0012", "REDIS0014", "VALKEY081"])
+def test_a_newer_file_is_loaded_if_all_of_it_is_known(tmp_path: Path, magic: str) -> None:
+    file = tmp_path / "dump.rdb"
+    with servers.snugly("--dir", str(tmp_path)) as server, server.connect() as connection:
+        fill(connection)
+        expected = contents(connection)
+        assert connection.command("SAVE") == Simple(b"OK")
+    file.write_bytes(of_version(file.read_bytes(), magic.encode()))
+    with servers.snugly("--load-rdb", str(file)) as server, server.connect() as connection:
+        assert contents(connection) == expected
+    known, end = file.read_bytes()[:-9], b"\xff" + bytes(8)
+    file.write_bytes(known + b"\x18\x05h\xc3sh\x00whatever a newer type has" + end)
+    said = refusal("--load-rdb", str(file), "--storage", str(tmp_path / "store"))
+    assert 'in the key "h\\xc3sh\\x00"' in said
+    assert "newer than what is known here" in said
+    with servers.snugly("--storage", str(tmp_path / "store")) as server, server.connect() as connection:
+        assert contents(connection) == {}
 
 
 def test_a_file_is_loaded_into_a_store_on_disk_once(tmp_path: Path) -> None:

@@ -13,6 +13,14 @@ pub enum RestoreError {
     /// The checksum fits, but the bytes are no value.
     #[error("Bad data format")]
     Malformed,
+    /// The payload is of a newer version, with a type that is not known here.
+    #[error("Bad data format: type {number} of version {version} is not known")]
+    UnknownType {
+        /// The type's number.
+        number: u8,
+        /// The payload's version.
+        version: u16,
+    },
     /// The value is neither a string nor a list.
     #[error("Unsupported data type: {0}")]
     UnsupportedType(&'static str),
@@ -41,16 +49,34 @@ pub enum FileError {
         /// Its first bytes.
         start: Vec<u8>,
     },
-    /// The file has a version that is not supported.
+    /// There is no such version.
     #[error(
-        "this is an RDB file {magic} {version}, and only REDIS 1 to 11 and VALKEY 80 are read: have it written by \
-         Valkey up to 9.1 or Redis up to 7.2, or copy the keys with DUMP and RESTORE"
+        "this is an RDB file {magic} {version}, and there are only REDIS 1 to 79 and VALKEY from 80 on: take another \
+         copy"
     )]
     Version {
         /// The word in front of the version.
         magic: &'static str,
         /// The number behind it.
         version: u16,
+    },
+    /// The file has a version newer than what is known here, and something that came with it.
+    #[error(
+        "the RDB file is {magic} {version}, newer than what is known here, and cannot be read at byte {offset}, {place}: \
+         {reason}; remove that where the file was written, or have it written by Redis up to 7.2 or Valkey up to 9.1",
+        place = .key.as_ref().map_or("outside of keys".into(), |key| format!("in the key \"{}\"", key.escape_ascii()))
+    )]
+    Newer {
+        /// The word in front of the version.
+        magic: &'static str,
+        /// The number behind it.
+        version: u16,
+        /// The offset at which it was noticed.
+        offset: u64,
+        /// The reason.
+        reason: &'static str,
+        /// The key whose value has it, if it is known.
+        key: Option<Vec<u8>>,
     },
     /// The file ends in the middle of its contents.
     #[error(

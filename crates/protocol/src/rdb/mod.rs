@@ -5,7 +5,7 @@
 //! - [`Writer`]: such a file
 //!
 //! Strings and lists are read in every form in which Redis and Valkey up to 9.1 have written them. Values of other
-//! types are skipped in files, and refused in payloads. The output is of version 11 of the format, which Valkey and
+//! types are skipped in files, and refused in payloads. Newer versions are read as far as they have nothing new. The output is of version 11 of the format, which Valkey and
 //! Redis read from 7.2 on. The source is Valkey's `rdb.c`. The module knows bytes, and reads and writes them where it
 //! is told to; the use of a value is for others.
 
@@ -33,12 +33,24 @@ pub use writer::{Origin, Writer};
 
 /// The version that is written.
 const WRITTEN_VERSION: u16 = 11;
-/// The versions that Redis and Valkey up to 8 wrote, and that of Valkey 9. Versions between belong to newer Redis
-/// servers.
-const REDIS_VERSIONS: RangeInclusive<u16> = 1..=11;
-const VALKEY_VERSIONS: RangeInclusive<u16> = 80..=80;
-/// The versions that are read, as by Valkey 9.1.
-const READ_VERSIONS: [RangeInclusive<u16>; 2] = [REDIS_VERSIONS, VALKEY_VERSIONS];
+/// The versions that Redis and Valkey up to 8 wrote, and that of Valkey 9: all of them is known. Versions between belong
+/// to newer Redis servers.
+const KNOWN_VERSIONS: [RangeInclusive<u16>; 2] = [1..=11, 80..=80];
+
+/// Returns whether all that a value of this version can be is known here.
+fn is_known(version: u16) -> bool {
+    KNOWN_VERSIONS.iter().any(|versions| versions.contains(&version))
+}
+
+/// Treatment of payloads whose version is newer than what is known here (Valkey's `rdb-version-check`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum VersionCheck {
+    /// They are refused.
+    #[default]
+    Strict,
+    /// Values of known types are read.
+    Relaxed,
+}
 
 // The types that are written.
 const STRING: u8 = 0;

@@ -6,7 +6,9 @@
 
 use super::error::{Fault, RestoreError};
 use super::kinds::{Shape, kind};
-use super::{CRC_64, LIST, Node, READ_VERSIONS, STRING, Value, WRITTEN_VERSION, length, list, string};
+use super::{
+    CRC_64, LIST, Node, STRING, Value, VersionCheck, WRITTEN_VERSION, is_known, length, list, string,
+};
 
 const VERSION_LEN: usize = size_of::<u16>();
 const CHECKSUM_LEN: usize = size_of::<u64>();
@@ -49,14 +51,24 @@ pub fn append_footer(start: usize, out: &mut Vec<u8>) {
 }
 
 /// The value that RESTORE is given, of which a string, or each element, has `limit` bytes at most, and all elements of a
-/// list together `list_limit`, compressed ones too. As with Valkey, bytes between value and footer do not matter.
+/// list together `list_limit`, compressed ones too. As with Valkey, bytes between value and footer do not matter, and
+/// versions newer than what is known are read if `check` is relaxed and the value is of a known type.
 ///
 /// # Errors
 /// Those of [`RestoreError`]. No more memory is reserved than the payload can fill.
-pub fn restore(payload: &[u8], limit: usize, list_limit: usize) -> Result<Value<'_>, RestoreError> {
-    let body = checked(payload).ok_or(RestoreError::Footer)?;
+pub fn restore(
+    payload: &[u8],
+    limit: usize,
+    list_limit: usize,
+    check: VersionCheck,
+) -> Result<Value<'_>, RestoreError> {
+    let (body, version) = checked(payload, check).ok_or(RestoreError::Footer)?;
     let (&number, mut value) = body.split_first().ok_or(RestoreError::Malformed)?;
-    let kind = kind(number).ok_or(RestoreError::Malformed)?;
+    let unknown = match is_known(version) {
+        true => RestoreError::Malformed,
+        false => RestoreError::UnknownType { number, version },
+    };
+    let kind = kind(number).ok_or(unknown)?;
     match kind.shape {
         Shape::String => Ok(Value::String(string::read(&mut value, limit)?)),
         Shape::List(form) => {
@@ -67,13 +79,13 @@ pub fn restore(payload: &[u8], limit: usize, list_limit: usize) -> Result<Value<
     }
 }
 
-/// A payload without its footer, if that is right.
-fn checked(payload: &[u8]) -> Option<&[u8]> {
+/// A payload without its footer, and its version, if these are right.
+fn checked(payload: &[u8], check: VersionCheck) -> Option<(&[u8], u16)> {
     let (content, checksum) = payload.split_last_chunk::<CHECKSUM_LEN>()?;
     let (body, version) = content.split_last_chunk::<VERSION_LEN>()?;
     let version = u16::from_le_bytes(*version);
-    let is_read = READ_VERSIONS.iter().any(|versions| versions.contains(&version));
-    (is_read && CRC_64.checksum(content) == u64::from_le_bytes(*checksum)).then_some(body)
+    let is_read = check == VersionCheck::Relaxed || is_known(version);
+    (is_read && CRC_64.checksum(content) == u64::from_le_bytes(*checksum)).then_some((body, version))
 }
 
 #[cfg(test)]
@@ -100,7 +112,7 @@ mod tests {
     }
 
     fn restored_within(body: &[u8], limit: usize) -> Result<Vec<u8>, RestoreError> {
-        match restore(&payload(body), limit, LIMIT)? {
+        match restore(&payload(body), limit, LIMIT, VersionCheck::Strict)? {
             Value::String(bytes) => Ok(bytes.into_owned()),
             Value::List(nodes) => panic!("a list: {nodes:?}"),
         }
@@ -108,7 +120,7 @@ mod tests {
 
     /// The elements of the list of a payload with this type and value.
     fn elements_within(body: &[u8], limit: usize) -> Result<Vec<Vec<u8>>, RestoreError> {
-        match restore(&payload(body), limit, LIMIT)? {
+        match restore(&payload(body), limit, LIMIT, VersionCheck::Strict)? {
             Value::List(nodes) => Ok(elements(&nodes)),
             Value::String(bytes) => panic!("a string: {}", bytes.escape_ascii()),
         }
@@ -154,7 +166,7 @@ mod tests {
             let mut out = before.clone();
             dump(&value, &mut out);
             prop_assert_eq!(out.len(), before.len() + dumped_len(&value));
-            prop_assert_eq!(restore(&out[before.len()..], LIMIT, LIMIT).unwrap(), value);
+            prop_assert_eq!(restore(&out[before.len()..], LIMIT, LIMIT, VersionCheck::Strict).unwrap(), value);
         }
 
         #[test]
@@ -163,7 +175,7 @@ mod tests {
             dump(&string(&value), &mut out);
             let place = place.index(out.len());
             out[place] ^= 1u8 << bit;
-            prop_assert_eq!(restore(&out, LIMIT, LIMIT), Err(RestoreError::Footer));
+            prop_assert_eq!(restore(&out, LIMIT, LIMIT, VersionCheck::Strict), Err(RestoreError::Footer));
         }
 
         #[test]
@@ -173,7 +185,7 @@ mod tests {
             limit in 0usize..300,
         ) {
             let payload = payload(&[&[number], &value[..]].concat());
-            match restore(&payload, limit, LIMIT) {
+            match restore(&payload, limit, LIMIT, VersionCheck::Strict) {
                 Ok(Value::String(bytes)) => prop_assert!(bytes.len() <= limit),
                 Ok(Value::List(nodes)) => {
                     let elements = elements(&nodes);
@@ -210,7 +222,7 @@ mod tests {
             (b"\x00\xc3\x06\x15\x01aa\xe0\n\x00P\x002&z\xf9\x99\x13X\x9c", &[b'a'; 21]),
             (b"\x00\xc3\t9\x01aa\xe0,\x00\x01aaP\x00\xb6\x9d\x90\xfc\x9d\n\xc0\x80", &[b'a'; 57]),
         ] {
-            assert_eq!(restore(payload, LIMIT, LIMIT).unwrap(), string(value));
+            assert_eq!(restore(payload, LIMIT, LIMIT, VersionCheck::Strict).unwrap(), string(value));
         }
     }
 
@@ -218,10 +230,15 @@ mod tests {
     fn a_string_as_it_is_and_a_node_are_borrowed_from_the_payload() {
         let mut out = Vec::new();
         dump(&string(b"hello"), &mut out);
-        assert!(matches!(restore(&out, LIMIT, LIMIT), Ok(Value::String(Cow::Borrowed(_)))));
+        assert!(matches!(
+            restore(&out, LIMIT, LIMIT, VersionCheck::Strict),
+            Ok(Value::String(Cow::Borrowed(_)))
+        ));
         out.clear();
         dump(&Value::List(vec![packed(&[b"a".to_vec()])]), &mut out);
-        let Ok(Value::List(nodes)) = restore(&out, LIMIT, LIMIT) else { panic!("no list") };
+        let Ok(Value::List(nodes)) = restore(&out, LIMIT, LIMIT, VersionCheck::Strict) else {
+            panic!("no list")
+        };
         assert!(matches!(&nodes[..], [Node::Packed(Cow::Borrowed(_))]));
     }
 
@@ -236,23 +253,39 @@ mod tests {
         }
     }
 
+    fn payload_of_version(version: u16, body: &[u8]) -> Vec<u8> {
+        let mut payload = [body, &version.to_le_bytes()].concat();
+        let checksum = CRC_64.checksum(&payload);
+        payload.extend_from_slice(&checksum.to_le_bytes());
+        payload
+    }
+
     #[test]
-    fn versions_of_other_servers_and_of_the_future_are_refused() {
-        for (version, is_read) in
+    fn versions_of_other_servers_and_of_the_future_are_read_by_the_relaxed_check_alone() {
+        for (version, is_known) in
             [(0u16, false), (1, true), (11, true), (12, false), (79, false), (80, true), (81, false)]
         {
-            let mut payload = vec![STRING, 1, b'a'];
-            payload.extend_from_slice(&version.to_le_bytes());
-            let checksum = CRC_64.checksum(&payload);
-            payload.extend_from_slice(&checksum.to_le_bytes());
-            assert_eq!(restore(&payload, LIMIT, LIMIT).is_ok(), is_read, "version {version}");
+            let payload = payload_of_version(version, &[STRING, 1, b'a']);
+            let strict = restore(&payload, LIMIT, LIMIT, VersionCheck::Strict);
+            assert_eq!(strict.is_ok(), is_known, "version {version}");
+            let relaxed = restore(&payload, LIMIT, LIMIT, VersionCheck::Relaxed);
+            assert_eq!(relaxed, Ok(Value::String(b"a"[..].into())), "version {version}");
         }
+    }
+
+    #[test]
+    fn a_type_that_a_newer_version_has_is_named() {
+        let restored = |version| {
+            restore(&payload_of_version(version, &[24, 0]), LIMIT, LIMIT, VersionCheck::Relaxed).unwrap_err()
+        };
+        assert_eq!(restored(12).to_string(), "Bad data format: type 24 of version 12 is not known");
+        assert_eq!(restored(80), RestoreError::Malformed);
     }
 
     #[test]
     fn what_is_too_short_for_a_footer_is_refused() {
         for len in 0..FOOTER_LEN {
-            assert_eq!(restore(&vec![0; len], LIMIT, LIMIT), Err(RestoreError::Footer));
+            assert_eq!(restore(&vec![0; len], LIMIT, LIMIT, VersionCheck::Strict), Err(RestoreError::Footer));
         }
         assert_eq!(restored(&[]), Err(RestoreError::Malformed));
     }
@@ -319,7 +352,9 @@ mod tests {
         length::encode(10_000, &mut body);
         body.extend(b"\x01a".repeat(10_000));
         let payload = payload(&body);
-        let Ok(Value::List(nodes)) = restore(&payload, LIMIT, LIMIT) else { panic!("no list") };
+        let Ok(Value::List(nodes)) = restore(&payload, LIMIT, LIMIT, VersionCheck::Strict) else {
+            panic!("no list")
+        };
         assert_eq!(elements(&nodes), vec![b"a"; 10_000]);
         assert_eq!(nodes.len(), (10_000 * 3usize).div_ceil(crate::rdb::NODE_BYTES - 10));
     }

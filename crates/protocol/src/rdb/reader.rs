@@ -9,18 +9,21 @@
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read};
+use std::ops::RangeInclusive;
 
 use super::error::{Fault, FileError};
 use super::input::{Input, checked};
-use super::kinds::{Part, Shape, kind, skip};
+use super::kinds::{Kind, Part, Shape, kind, skip};
 use super::{
-    AUX, CRC_64, Checksum, DATABASE, END, EXPIRY_MILLISECONDS, EXPIRY_SECONDS, FREQUENCY, IDLE,
-    REDIS_VERSIONS, SIZES, VALKEY_VERSIONS, Value, length, list, string,
+    AUX, CRC_64, Checksum, DATABASE, END, EXPIRY_MILLISECONDS, EXPIRY_SECONDS, FREQUENCY, IDLE, SIZES, Value,
+    is_known, length, list, string,
 };
 
 const MAGIC_LEN: usize = 9;
 const REDIS: &str = "REDIS";
 const VALKEY: &str = "VALKEY";
+/// The versions that files of each can have.
+const VERSIONS: [(&str, RangeInclusive<u16>); 2] = [(REDIS, 1..=79), (VALKEY, 80..=u16::MAX)];
 /// Files before this version have no checksum.
 const CHECKSUM_SINCE: u16 = 5;
 /// Numbers from this one to 243 mean something else in files of newer Redis servers, so one of Redis has none of them.
@@ -123,15 +126,17 @@ pub struct Reader<R> {
     /// Attributes of the next key.
     expiry: Option<u64>,
     usage: Option<Usage>,
+    /// The key whose value is being read, for errors.
+    key: Option<Vec<u8>>,
     is_at_end: bool,
 }
 
 impl<R: Read> Reader<R> {
     /// Reads the start of a file in which no key, string or element is longer than `limit` bytes. It need not be
-    /// buffered.
+    /// buffered. A file of a newer version is read up to the first thing that is not known.
     ///
     /// # Errors
-    /// What is no RDB file, or of a version that is not read; [`FileError::Io`].
+    /// What is no RDB file, or of a version that there is not; [`FileError::Io`].
     pub fn new(file: R, limit: usize) -> Result<Reader<R>, FileError> {
         let mut source = Source {
             input: BufReader::with_capacity(BUFFER_LEN, file),
@@ -140,11 +145,10 @@ impl<R: Read> Reader<R> {
         };
         let start: [u8; MAGIC_LEN] = source.array().map_err(|fault| fault.at(source.offset))?;
         let (magic, version) = version(&start).ok_or_else(|| FileError::NotRdb { start: start.to_vec() })?;
-        let versions = if magic == REDIS { REDIS_VERSIONS } else { VALKEY_VERSIONS };
-        if !versions.contains(&version) {
+        if !VERSIONS.iter().any(|row| row.0 == magic && row.1.contains(&version)) {
             return Err(FileError::Version { magic, version });
         }
-        Ok(Reader { source, limit, magic, version, expiry: None, usage: None, is_at_end: false })
+        Ok(Reader { source, limit, magic, version, expiry: None, usage: None, key: None, is_at_end: false })
     }
 
     /// Number of bytes of the file read.
@@ -157,16 +161,15 @@ impl<R: Read> Reader<R> {
         self.version
     }
 
+    /// Returns whether the file may have something that is not known here, since its version is newer.
+    pub fn is_newer(&self) -> bool {
+        !is_known(self.version)
+    }
+
     fn event(&mut self) -> Result<Option<Event>, Fault> {
         loop {
             let opcode = self.source.byte()?;
-            let is_foreign = self.magic == REDIS && (FIRST_OF_VALKEY..=LAST_OF_VALKEY).contains(&opcode);
             match opcode {
-                _ if is_foreign => {
-                    return Err(Fault::Unsupported(
-                        "a type or opcode that files of Redis up to 7.2 do not have",
-                    ));
-                }
                 EXPIRY_SECONDS => {
                     let seconds = i32::from_le_bytes(self.source.array()?);
                     self.expiry = Some(u64::try_from(seconds).unwrap_or(0) * 1_000);
@@ -190,7 +193,9 @@ impl<R: Read> Reader<R> {
                 FUNCTION_OF_PREVIEW => return Err(Fault::Unsupported("functions of a preview of Redis 7")),
                 END => return self.end().map(|()| None),
                 _ => {
-                    if let Some((_, name, parts)) = IGNORED.iter().find(|row| row.0 == opcode) {
+                    if let Some((_, name, parts)) = IGNORED.iter().find(|row| row.0 == opcode)
+                        && !self.is_foreign(opcode)
+                    {
                         skip(parts, &mut self.source)?;
                         return Ok(Some(Event::Ignored(name)));
                     }
@@ -204,9 +209,36 @@ impl<R: Read> Reader<R> {
 
     /// The key of a type; `None` if it has no elements.
     fn entry(&mut self, number: u8) -> Result<Option<Entry>, Fault> {
-        let kind = kind(number).ok_or(Fault::Malformed("there is no such type or opcode"))?;
+        let kind = match kind(number) {
+            Some(kind) if !self.is_foreign(number) => kind,
+            _ => return Err(self.unknown_type(number)),
+        };
         let key = self.string()?;
-        let content = match kind.shape {
+        let content = self.content(kind).inspect_err(|_| self.key = Some(key.clone()))?;
+        let (expiry, usage) = (self.expiry.take(), self.usage.take());
+        Ok(content.map(|content| Entry { key, expiry, usage, content }))
+    }
+
+    /// Returns whether a number means something else in files of Redis than it does in those of Valkey.
+    fn is_foreign(&self, number: u8) -> bool {
+        self.magic == REDIS && (FIRST_OF_VALKEY..=LAST_OF_VALKEY).contains(&number)
+    }
+
+    /// The fault of a number that stands for no known type. What a newer server writes behind the number of a type is
+    /// the key, as ever.
+    fn unknown_type(&mut self, number: u8) -> Fault {
+        if self.is_newer() && number < LAST_OF_VALKEY {
+            self.key = self.string().ok();
+        }
+        match self.is_foreign(number) {
+            true => Fault::Unsupported("a type or opcode that files of Redis up to 7.2 do not have"),
+            false => Fault::Malformed("there is no such type or opcode"),
+        }
+    }
+
+    /// A value; `None` if it has no elements.
+    fn content(&mut self, kind: &Kind) -> Result<Option<Content>, Fault> {
+        Ok(match kind.shape {
             Shape::String => Some(Content::Value(Value::String(self.string()?.into()))),
             Shape::List(form) => {
                 let nodes = list::read(form, &mut self.source, self.limit, usize::MAX)?;
@@ -217,9 +249,21 @@ impl<R: Read> Reader<R> {
                 Some(Content::Skipped(kind.name))
             }
             Shape::Endless => return Err(Fault::Unsupported("a module's value of a preview of Redis 4")),
-        };
-        let (expiry, usage) = (self.expiry.take(), self.usage.take());
-        Ok(content.map(|content| Entry { key, expiry, usage, content }))
+        })
+    }
+
+    /// The error of a fault here.
+    fn error(&mut self, fault: Fault) -> FileError {
+        match fault {
+            Fault::Unsupported(reason) | Fault::Malformed(reason) if self.is_newer() => FileError::Newer {
+                magic: self.magic,
+                version: self.version,
+                offset: self.source.offset,
+                reason,
+                key: self.key.take(),
+            },
+            fault => fault.at(self.source.offset),
+        }
     }
 
     fn string(&mut self) -> Result<Vec<u8>, Fault> {
@@ -244,7 +288,7 @@ impl<R: Read> Iterator for Reader<R> {
         if self.is_at_end {
             return None;
         }
-        let event = self.event().map_err(|fault| fault.at(self.source.offset)).transpose();
+        let event = self.event().map_err(|fault| self.error(fault)).transpose();
         self.is_at_end = !matches!(event, Some(Ok(_)));
         event
     }
@@ -430,16 +474,16 @@ mod tests {
     }
 
     #[test]
-    fn versions_of_redis_up_to_11_and_of_valkey_80_are_read() {
+    fn versions_that_redis_and_valkey_can_have_are_read() {
         for (magic, is_read) in [
             (&b"REDIS0001"[..], true),
             (b"REDIS0011", true),
+            (b"REDIS0014", true),
             (b"VALKEY080", true),
+            (b"VALKEY081", true),
             (b"REDIS0000", false),
-            (b"REDIS0012", false),
             (b"REDIS0080", false),
             (b"VALKEY011", false),
-            (b"VALKEY081", false),
         ] {
             let file = [magic, b"\xff\0\0\0\0\0\0\0\0"].concat();
             let magic = magic.escape_ascii();
@@ -477,6 +521,30 @@ mod tests {
     }
 
     #[test]
+    fn a_newer_file_is_read_up_to_what_is_not_known_and_that_is_named() {
+        for (magic, type_number) in [("REDIS0012", 24), ("REDIS0014", 22), ("VALKEY081", 23)] {
+            let known = b"\x00\x01a\x01b\xfc\0\0\0\0\0\0\0\0\x02\x03set\x01\x01a";
+            let file = [magic.as_bytes(), known, &[type_number], b"\x05b\xc3d\"e\x01\x02\x03\xff"].concat();
+            let mut reader = Reader::new(&file[..], LIMIT).unwrap();
+            assert!(reader.is_newer());
+            assert_eq!(reader.by_ref().take(2).filter(Result::is_ok).count(), 2, "{magic}");
+            let error = reader.next().unwrap().unwrap_err().to_string();
+            assert!(error.contains("newer than what is known here"), "{error}");
+            assert!(error.contains("in the key \"b\\xc3d\\\"e\""), "{error}");
+            assert!(reader.next().is_none());
+        }
+        for contents in [&b"\x12\x04list\x01\x07\x01a"[..], b"\xf3\x01\x02"] {
+            let file = [b"REDIS0013", contents].concat();
+            let error = events(&file).unwrap_err();
+            let FileError::Newer { magic, version, key, .. } = error else { panic!("{error}") };
+            assert_eq!((magic, version), (REDIS, 13));
+            assert_eq!(key, (contents[0] == 0x12).then(|| b"list".to_vec()));
+        }
+        let cut = events(b"REDIS0012\x18\x09cut").unwrap_err();
+        assert!(matches!(cut, FileError::Newer { key: None, .. }), "{cut}");
+    }
+
+    #[test]
     fn errors_say_where_and_what_to_do() {
         let told = |contents: &[u8]| events(&file(contents)).unwrap_err().to_string();
         assert_eq!(
@@ -493,9 +561,14 @@ mod tests {
             "the RDB file holds a string of 1048577 bytes at byte 17, at most 1048576 are allowed: raise the limit"
         );
         assert_eq!(
-            events(b"REDIS0012").unwrap_err().to_string(),
-            "this is an RDB file REDIS 12, and only REDIS 1 to 11 and VALKEY 80 are read: have it written by Valkey up \
-             to 9.1 or Redis up to 7.2, or copy the keys with DUMP and RESTORE"
+            events(b"REDIS0080").unwrap_err().to_string(),
+            "this is an RDB file REDIS 80, and there are only REDIS 1 to 79 and VALKEY from 80 on: take another copy"
+        );
+        assert_eq!(
+            events(b"REDIS0012\x18\x01a").unwrap_err().to_string(),
+            "the RDB file is REDIS 12, newer than what is known here, and cannot be read at byte 12, in the key \"a\": a \
+             type or opcode that files of Redis up to 7.2 do not have; remove that where the file was written, or have \
+             it written by Redis up to 7.2 or Valkey up to 9.1"
         );
     }
 

@@ -1,7 +1,9 @@
 //! Any type and value in front of a footer that fits is restored within the limit or refused, and what is restored
 //! comes back when it is dumped. The first two bytes are the limit.
 
-use snugly_protocol::rdb::{Node, RestoreError, Value, append_footer, dump, dumped_len, restore};
+use snugly_protocol::rdb::{
+    Node, RestoreError, Value, VersionCheck, append_footer, dump, dumped_len, restore,
+};
 
 /// Bytes that a list may have.
 const LIST_LIMIT: usize = 1 << 20;
@@ -11,7 +13,7 @@ pub fn run(input: &[u8]) {
     let limit = usize::from(u16::from_le_bytes(*limit));
     let mut payload = body.to_vec();
     append_footer(0, &mut payload);
-    match restore(&payload, limit, LIST_LIMIT) {
+    match restore(&payload, limit, LIST_LIMIT, VersionCheck::Strict) {
         Ok(value) => {
             match &value {
                 Value::String(bytes) => assert!(bytes.len() <= limit),
@@ -24,10 +26,11 @@ pub fn run(input: &[u8]) {
             let mut dumped = Vec::new();
             dump(&value, &mut dumped);
             assert_eq!(dumped.len(), dumped_len(&value));
-            assert_eq!(restore(&dumped, limit, usize::MAX).expect("what is dumped can be restored"), value);
+            let again = restore(&dumped, limit, usize::MAX, VersionCheck::Strict);
+            assert_eq!(again.expect("what is dumped can be restored"), value);
         }
         Err(error) => assert_ne!(error, RestoreError::Footer),
     }
     // The same bytes with whatever footer they have.
-    let _ = restore(body, limit, LIST_LIMIT);
+    let _ = restore(body, limit, LIST_LIMIT, VersionCheck::Relaxed);
 }

@@ -6,8 +6,8 @@ use crate::servers::Server;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use snugly_protocol::rdb::{
-    Content, Entry, Event, NODE_BYTES, Node, Origin, Reader, Usage, Value, Writer, append_footer, dump,
-    restore,
+    Content, Entry, Event, NODE_BYTES, Node, Origin, Reader, Usage, Value, VersionCheck, Writer,
+    append_footer, dump, restore,
 };
 use snugly_protocol::resp;
 
@@ -504,7 +504,7 @@ fn restored_by(server: &Server, payload: &[u8]) -> Result<Words, String> {
 }
 
 fn restored_here(payload: &[u8]) -> Result<Words, String> {
-    match restore(payload, LIMIT, usize::MAX) {
+    match restore(payload, LIMIT, usize::MAX, VersionCheck::Strict) {
         Ok(Value::List(nodes)) => Ok(elements_of(&nodes)),
         Ok(Value::String(bytes)) => panic!("a string: {}", bytes.escape_ascii()),
         Err(error) => Err(format!("ERR {error}")),
@@ -595,7 +595,10 @@ fn what_is_compressed_is_restored_by_valkey_and_hardly_longer_than_what_it_compr
         let replies = server.commands(&commands);
         assert_eq!(replies[1], resp::Value::Bulk(value.clone()));
         let resp::Value::Bulk(theirs) = &replies[2] else { panic!("no payload") };
-        assert_eq!(restore(theirs, LIMIT, usize::MAX).unwrap(), Value::String(value[..].into()));
+        assert_eq!(
+            restore(theirs, LIMIT, usize::MAX, VersionCheck::Strict).unwrap(),
+            Value::String(value[..].into())
+        );
         lens = [lens[0] + ours.len(), lens[1] + theirs.len()];
     }
     let [ours, theirs] = lens;

@@ -118,7 +118,8 @@ fn restore(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     // What the payload has as it is, is in memory already.
     let limit = longest.min(context.session.most_transient().max(payload.len()));
     // A list may be as long as a request that could write it.
-    let restored = rdb::restore(payload, limit, configuration.max_request_bytes);
+    let restored =
+        rdb::restore(payload, limit, configuration.max_request_bytes, configuration.rdb_version_check);
     if let Err(RestoreError::TooLong { len, .. }) = restored
         && len <= longest
     {

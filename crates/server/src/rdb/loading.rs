@@ -171,6 +171,12 @@ fn load_all(
     let (mut session, mut found, mut database) = (store.session(), Found::default(), 0);
     session.answer_nobody();
     info!(path = %path.display(), bytes = len, version = reader.version(), "loading keys");
+    if reader.is_newer() {
+        warn!(
+            version = reader.version(),
+            "the file is of a newer version than is known here: it is loaded if nothing in it is unknown"
+        );
+    }
     while let Some(event) = reader.next() {
         if stopping.load(Ordering::Relaxed) {
             return Err(LoadError::Stopped { path: path.to_owned() });

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use snugly_codec::{Choice, SelectError};
 use snugly_glob::Pattern;
+use snugly_protocol::rdb::VersionCheck;
 use snugly_store::{
     DEFAULT_DATABASES, DEFAULT_MAX_VALUE_LEN, DictionarySettings, Durability, EvictionPolicy, Fill, Goal,
     KeyPredicate, ListSettings, RecompressionSettings, Settings as StoreSettings, Storage,
@@ -56,6 +57,8 @@ pub struct Configuration {
     pub commit_bytes: usize,
     /// The RDB file to load at the start; empty is none.
     pub load_rdb: String,
+    /// Treatment of payloads for RESTORE whose version is newer than what is known here.
+    pub rdb_version_check: VersionCheck,
     /// The folder of the RDB file that SAVE writes, and its name.
     pub dir: String,
     /// See `dir`.
@@ -223,6 +226,7 @@ impl Default for Configuration {
             commit_interval: 0,
             commit_bytes: 0,
             load_rdb: String::new(),
+            rdb_version_check: VersionCheck::Strict,
             dir: String::new(),
             dbfilename: String::new(),
             compression: String::new(),

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use snugly_codec::{CODECS, Choice, Codec};
+use snugly_protocol::rdb::VersionCheck;
 use snugly_protocol::resp::parse_integer;
 use snugly_store::{Durability, EvictionPolicy, Goal};
 
@@ -17,6 +18,7 @@ type Words = fn() -> Vec<&'static str>;
 pub(super) const CHOICES: &[(&str, Words)] = &[
     ("max-memory-policy", || EvictionPolicy::names().collect()),
     ("durability", || DURABILITIES.map(|row| row.0).to_vec()),
+    ("rdb-version-check", || VERSION_CHECKS.map(|row| row.0).to_vec()),
     ("compression", || {
         codecs().filter(|codec| codec.is_for_values()).map(Codec::name).chain([AUTO]).collect()
     }),
@@ -106,6 +108,21 @@ pub(super) fn durability(text: &str) -> Result<Durability, String> {
 
 pub(super) fn durability_name(durability: Durability) -> &'static str {
     DURABILITIES.iter().find(|(_, row)| *row == durability).map_or("", |(name, _)| name)
+}
+
+/// The ways to take the version of a payload, by their names.
+const VERSION_CHECKS: [(&str, VersionCheck); 2] =
+    [("strict", VersionCheck::Strict), ("relaxed", VersionCheck::Relaxed)];
+
+pub(super) fn version_check(text: &str) -> Result<VersionCheck, String> {
+    let found = VERSION_CHECKS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+    found
+        .map(|(_, check)| *check)
+        .ok_or_else(|| "argument(s) must be one of the following: strict, relaxed".to_owned())
+}
+
+pub(super) fn version_check_name(check: VersionCheck) -> &'static str {
+    VERSION_CHECKS.iter().find(|(_, row)| *row == check).map_or("", |(name, _)| name)
 }
 
 pub(super) fn number(text: &str) -> Result<i64, String> {

@@ -5,7 +5,8 @@ use snugly_store::MAX_KEY_LEN;
 use super::parsing::{
     allowed, allowed_name, bytes, bytes_in_range, client_memory, client_memory_text, codec, dictionary_use,
     dictionary_use_name, durability, durability_name, file_name, folder, host_and_port, in_range, level,
-    list_codec, list_codec_name, log_length, percentiles, policy, threshold, words, yes_or_no,
+    list_codec, list_codec_name, log_length, percentiles, policy, threshold, version_check,
+    version_check_name, words, yes_or_no,
 };
 use super::{DEFAULT_CODEC, Setting};
 use crate::command_log::Kind;
@@ -47,8 +48,11 @@ pub const SETTINGS: &[Setting] = &[
         help: "Bytes of changes that are committed without waiting for the interval",
         set: |c, v| bytes_in_range(v, 64 << 10..=1 << 30).map(|n| c.commit_bytes = n), get: |c| c.commit_bytes.to_string() },
     Setting { name: "load-rdb", valkey_name: None, value_name: "FILE", default: "", live: false,
-        help: "Load the strings and lists of this RDB file, of Redis up to 7.2 or Valkey up to 9.1, before clients are served, all of it or nothing; the store must be empty, or have all of this file already",
+        help: "Load the strings and lists of this RDB file, of Redis up to 7.2 or Valkey up to 9.1, or of newer ones as far as nothing in it is unknown, before clients are served, all of it or nothing; the store must be empty, or have all of this file already",
         set: |c, v| { c.load_rdb = v.to_owned(); Ok(()) }, get: |c| c.load_rdb.clone() },
+    Setting { name: "rdb-version-check", valkey_name: None, value_name: "CHECK", default: "strict", live: true,
+        help: "Payloads of servers newer than Redis 7.2 and Valkey 9.1: strict, RESTORE refuses them; relaxed, it takes those whose type is known",
+        set: |c, v| version_check(v).map(|check| c.rdb_version_check = check), get: |c| version_check_name(c.rdb_version_check).to_owned() },
     Setting { name: "dir", valkey_name: None, value_name: "FOLDER", default: ".", live: true,
         help: "Folder of the RDB file that SAVE and BGSAVE write",
         set: |c, v| folder(v).map(|folder| c.dir = folder), get: |c| c.dir.clone() },
