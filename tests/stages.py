@@ -8,14 +8,18 @@ nothing of how anything is built or tested. It needs Python alone, since setting
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "target" / "stages"
@@ -23,6 +27,8 @@ LOGS = ROOT / "target" / "stages"
 AT_ONCE = 3
 # Seconds between two reports of what is running.
 REPORT_SECONDS = 30.0
+# Seconds that stages have to end by themselves once the run is ended.
+STOP_SECONDS = 10.0
 # Lines of a failed stage's output that are shown.
 SHOWN_LINES = 200
 
@@ -160,7 +166,10 @@ class Run:
         if stage not in SET_UP:
             command.append("BUILT=1")
         with self.log(stage).open("wb") as log:
-            process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            # A session of its own, so that all that it has started can be ended with it.
+            process = subprocess.Popen(
+                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
         self.running[stage] = process, time.monotonic()
 
     def end(self, stage: Stage, status: int, seconds: float) -> None:
@@ -190,8 +199,18 @@ class Run:
                     self.report()
                 time.sleep(0.1)
         finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """Ends what still runs, and everything that it has started."""
+        for number, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, None)):
             for process, _ in self.running.values():
-                process.terminate()
+                # The group may be there without its first process.
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, number)
+            for process, _ in self.running.values():
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(seconds)
 
     def report(self) -> None:
         """Prints what is running, since when, and the last line that it printed."""
@@ -213,6 +232,12 @@ class Run:
             print(f"failed: {', '.join(self.failed)}; the whole output is in {LOGS.relative_to(ROOT)}/")
 
 
+def stop(number: int, _frame: FrameType | None) -> None:
+    """Ends the run for a signal."""
+    print(f"{signal.Signals(number).name}: ends what is running", flush=True)
+    sys.exit(128 + number)
+
+
 def main(words: Iterable[str]) -> int:
     name, *_ = [*words, ""]
     if name not in RUNS:
@@ -220,6 +245,8 @@ def main(words: Iterable[str]) -> int:
         return 2
     run = Run(name, list(RUNS[name]))
     run.leave_out()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, stop)
     run.run()
     run.conclude()
     return 1 if run.failed else 0

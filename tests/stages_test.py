@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import stages
 from stages import RUNS, Run, Stage, counts
+from waiting import until
 
 MAKEFILE = (Path(__file__).parent.parent / "Makefile").read_text()
 
@@ -75,3 +79,40 @@ def test_a_stage_that_fails_is_shown_and_fails_the_run(
     assert run.failed == ["bad"]
     for line in ("bad: FAILED after", "what is wrong", "good: 2 passed, 0 failed, 0 skipped", "gate: "):
         assert line in out
+
+
+STAGES = """
+import sys
+from pathlib import Path
+import stages
+stages.ROOT = stages.LOGS = Path(sys.argv[1])
+stages.RUNS = {"gate": (stages.Stage("waits"),)}
+sys.exit(stages.main(["gate"]))
+"""
+
+
+def is_running(process: int) -> bool:
+    """Whether a process is there that has not ended; what nobody has waited for counts as ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked at in /proc")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_is_ended_ends_what_its_stages_have_started(tmp_path: Path, number: signal.Signals) -> None:
+    # The second process ignores the signal that the first one ends by.
+    (tmp_path / "Makefile").write_text(
+        "waits:\n\t@(trap '' TERM; exec sleep 1000) & echo $$! > inner; mv inner ready; wait\n"
+    )
+    command = [sys.executable, "-c", STAGES, str(tmp_path)]
+    run = subprocess.Popen(command, cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True)
+    until((tmp_path / "ready").exists)
+    inner = int((tmp_path / "ready").read_text())
+    assert is_running(inner)
+    run.send_signal(number)
+    out, _ = run.communicate()
+    assert run.returncode == 128 + number
+    assert f"{number.name}: ends what is running" in out
+    until(lambda: not is_running(inner))
