@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -67,9 +68,15 @@ def test_what_is_saved_is_loaded_by_valkey_and_by_snugly(tmp_path: Path, command
         assert info(connection, "persistence", "rdb_bgsave_in_progress") == 0
         assert connection.command("LASTSAVE") == info(connection, "persistence", "rdb_last_save_time")
     assert [file.name for file in tmp_path.iterdir()] == ["dump.rdb"]
-    with servers.valkey("--dir", str(tmp_path)) as server, server.connect() as connection:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    shutil.copy(tmp_path / "dump.rdb", theirs)
+    with servers.valkey("--dir", str(theirs)) as server, server.connect() as connection:
         until(lambda: info(connection, "persistence", "loading") == 0)
         assert contents(connection) == expected
+        assert connection.command("SAVE") == Simple(b"OK")
+    ours, valkeys = ((folder / "dump.rdb").stat().st_size for folder in (tmp_path, theirs))
+    assert ours <= valkeys * 1.1, "values are compressed as Valkey does it"
     with servers.snugly("--load-rdb", str(tmp_path / "dump.rdb")) as server, server.connect() as connection:
         assert contents(connection) == expected
 

@@ -21,6 +21,8 @@ const BITS_14: u8 = 0b01 << 6;
 const BITS_32: u8 = 0b10 << 6;
 const BITS_64: u8 = BITS_32 | 1;
 const SPECIAL: u8 = 0b11 << 6;
+/// The first byte of a compressed string.
+pub(super) const LZF: u8 = SPECIAL | 3;
 /// The bits of a first byte below its upper two.
 const LOWER: u8 = (1 << 6) - 1;
 

@@ -55,7 +55,8 @@ impl<'a> Node<'a> {
         plain.into_iter().chain(View::of_known(packed).iter())
     }
 
-    fn parts(&self) -> (u64, &[u8]) {
+    /// The mark of the node, and its bytes.
+    pub(super) fn parts(&self) -> (u64, &[u8]) {
         match self {
             Node::Packed(listpack) => (PACKED, listpack),
             Node::Plain(element) => (PLAIN, element),
@@ -70,16 +71,9 @@ impl<'a> Node<'a> {
 
     /// Appends the node.
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
-        let bytes = self.encode_header(out);
-        out.extend_from_slice(bytes);
-    }
-
-    /// Appends what stands in front of the node's bytes, and gives those.
-    pub(super) fn encode_header(&self, out: &mut Vec<u8>) -> &[u8] {
         let (container, bytes) = self.parts();
         length::encode(container, out);
-        length::encode(bytes.len() as u64, out);
-        bytes
+        string::encode(bytes, out);
     }
 }
 

@@ -1,5 +1,5 @@
 //! Strings as RDB writes them: as they are, as integers of 8, 16 or 32 bits, and compressed by LZF. This module writes
-//! them as they are.
+//! them as they are or compressed.
 
 use std::borrow::Cow;
 
@@ -16,6 +16,27 @@ pub(super) fn encoded_len(len: usize) -> usize {
 pub(super) fn encode(bytes: &[u8], out: &mut Vec<u8>) {
     length::encode(bytes.len() as u64, out);
     out.extend_from_slice(bytes);
+}
+
+/// Strings up to this many bytes are never compressed, as by Valkey.
+const SHORT: usize = 20;
+
+/// Appends a string in its compressed form if that is shorter, and tells whether it has. `buffer` is for the compressed
+/// bytes meanwhile.
+pub(super) fn encode_compressed(bytes: &[u8], buffer: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
+    buffer.clear();
+    let is_smaller = bytes.len() > SHORT && snugly_lzf::compress(bytes, buffer);
+    let len = buffer.len() as u64;
+    let header_len = 1 + length::encoded_len(len);
+    // The string itself has a length in front of it, too.
+    if !is_smaller || header_len + buffer.len() >= bytes.len() {
+        return false;
+    }
+    out.push(length::LZF);
+    length::encode(len, out);
+    length::encode(bytes.len() as u64, out);
+    out.extend_from_slice(buffer);
+    true
 }
 
 /// Reads a string of at most `limit` bytes.
@@ -78,11 +99,9 @@ mod tests {
         let (mut plain, mut compressed) = (Vec::new(), Vec::new());
         encode(bytes, &mut plain);
         let mut forms = vec![(plain, bytes.to_vec())];
-        if snugly_lzf::compress(bytes, &mut compressed) {
-            let mut out = vec![0xc3];
-            length::encode(compressed.len() as u64, &mut out);
-            length::encode(bytes.len() as u64, &mut out);
-            out.extend_from_slice(&compressed);
+        let mut out = Vec::new();
+        if encode_compressed(bytes, &mut compressed, &mut out) {
+            assert!(out.len() < forms[0].0.len());
             forms.push((out, bytes.to_vec()));
         }
         let little = integer.to_le_bytes();

@@ -1,4 +1,4 @@
-//! Writing RDB files of version 11, as Redis 7.2 and Valkey up to 8 do.
+//! Writing RDB files of version 11, as Redis 7.2 and Valkey up to 8 do, with values compressed by LZF as there.
 
 use std::io::{self, Write};
 
@@ -30,6 +30,8 @@ pub struct Writer<W> {
     missing_nodes: u64,
     /// Bytes that are written next.
     piece: Vec<u8>,
+    /// Compressed bytes of a value.
+    compressed: Vec<u8>,
 }
 
 impl<W: Write> Writer<W> {
@@ -38,8 +40,14 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Those of the file, here and below.
     pub fn new(file: W, origin: &Origin<'_>) -> io::Result<Writer<W>> {
-        let mut writer =
-            Writer { file, checksum: CRC_64.digest(), written: 0, missing_nodes: 0, piece: Vec::new() };
+        let mut writer = Writer {
+            file,
+            checksum: CRC_64.digest(),
+            written: 0,
+            missing_nodes: 0,
+            piece: Vec::new(),
+            compressed: Vec::new(),
+        };
         writer.write(format!("REDIS{WRITTEN_VERSION:04}").as_bytes())?;
         let number = |number: u64| number.to_string();
         for (name, value) in [
@@ -83,9 +91,7 @@ impl<W: Write> Writer<W> {
     /// Those of the file.
     pub fn string(&mut self, key: &[u8], expiry: Option<u64>, value: &[u8]) -> io::Result<()> {
         self.begin(STRING, key, expiry);
-        length::encode(value.len() as u64, &mut self.piece);
-        self.write_piece()?;
-        self.write(value)
+        self.value(value)
     }
 
     /// Begins a list of so many nodes, at least one, which must follow.
@@ -109,9 +115,9 @@ impl<W: Write> Writer<W> {
     pub fn node(&mut self, node: &Node<'_>) -> io::Result<()> {
         self.missing_nodes =
             self.missing_nodes.checked_sub(1).expect("a list has as many nodes as it was begun with");
-        let bytes = node.encode_header(&mut self.piece);
-        self.write_piece()?;
-        self.write(bytes)
+        let (container, bytes) = node.parts();
+        length::encode(container, &mut self.piece);
+        self.value(bytes)
     }
 
     /// Writes the end of the file, and gives it back, flushed.
@@ -135,6 +141,16 @@ impl<W: Write> Writer<W> {
         }
         self.piece.push(kind);
         string::encode(key, &mut self.piece);
+    }
+
+    /// Writes what is to be written, and a value behind it.
+    fn value(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if string::encode_compressed(bytes, &mut self.compressed, &mut self.piece) {
+            return self.write_piece();
+        }
+        length::encode(bytes.len() as u64, &mut self.piece);
+        self.write_piece()?;
+        self.write(bytes)
     }
 
     fn expect_whole_list(&self) {
@@ -262,7 +278,8 @@ mod tests {
     fn what_the_file_refuses_is_told() {
         let mut room = [0; 200];
         let mut writer = Writer::new(&mut room[..], &Origin::default()).unwrap();
-        let error = writer.string(b"key", None, &[b'x'; 200]).unwrap_err();
+        let value: Vec<u8> = (0..=u8::MAX).collect();
+        let error = writer.string(b"key", None, &value).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WriteZero);
     }
 }
