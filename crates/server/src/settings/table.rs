@@ -36,7 +36,7 @@ pub const SETTINGS: &[Setting] = &[
         help: "Folder that keeps everything on disk, with recently used values in memory; empty keeps nothing on disk",
         set: |c, v| { c.storage = v.to_owned(); Ok(()) }, get: |c| c.storage.clone() },
     Setting { name: "max-disk", valkey_name: None, value_name: "BYTES", default: "0", live: false,
-        help: "Limit of the store on disk, such as 20gb, at least 16mb; 0 is as much as the disk has. The memory policy evicts keys when it is full",
+        help: "Limit of the store on disk, such as 20gb, at least 16mb; 0 is as much as the disk has. The memory policy evicts keys when it is full; less than the files of a store take is refused at the start",
         set: |c, v| bytes(v).map(|n| c.max_disk = n), get: |c| c.max_disk.to_string() },
     Setting { name: "durability", valkey_name: None, value_name: "WHEN", default: "batched", live: false,
         help: "Guarantee of an answered write: fsync, on the disk; batched, answered at once and on the disk within the commit interval, with writers waiting for a slower disk, so that a kill loses one interval's writes at most; none, answered at once, and the system decides when it is written",
