@@ -422,7 +422,8 @@ impl Store {
         self.node_cache.clear();
     }
 
-    /// Bytes of the buffers that sessions keep for their next values (see [`Session::rest`](crate::Session::rest)), beside what is used.
+    /// Bytes of the buffers that sessions keep for their next values, until they
+    /// [rest](crate::Session::rest).
     pub fn buffer_bytes(&self) -> u64 {
         self.counters.lock().iter().map(|counters| counters.buffer_bytes.load(Ordering::Relaxed)).sum()
     }
