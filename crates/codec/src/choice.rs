@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::codecs::{CODECS, Codec, CodecId};
 
-/// What a writer does with values. Readers never need it: records and envelopes say how they are encoded.
+/// Treatment of values by a writer. Readers never need it: records and envelopes say how they are encoded.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
     codec: &'static Codec,

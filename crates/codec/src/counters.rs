@@ -71,11 +71,11 @@ const fn slot(family: Family, codec: CodecId) -> usize {
 /// One counter's name, text and place.
 #[derive(Clone, Copy, Debug)]
 pub struct Descriptor {
-    /// What is counted, the same for every codec, in snake_case.
+    /// Name of the counter, the same for every codec, in snake_case.
     pub family: &'static str,
     /// Which codec's, where there is one counter a codec.
     pub codec: Option<CodecId>,
-    /// What is counted, in words.
+    /// Description of the counter, in words.
     pub help: &'static str,
     slot: usize,
 }
@@ -193,7 +193,7 @@ impl Snapshot {
         *self += other;
     }
 
-    /// What was counted since an earlier snapshot of the same counters.
+    /// Counts since an earlier snapshot of the same counters.
     pub fn since(&self, earlier: &Snapshot) -> Snapshot {
         Snapshot { slots: std::array::from_fn(|slot| self.slots[slot].wrapping_sub(earlier.slots[slot])) }
     }

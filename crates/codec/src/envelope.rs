@@ -26,13 +26,13 @@ use crate::error::DecodeError;
 use crate::outcome::Reason;
 use crate::policy::Policy;
 
-/// What is in front of the payload, in bytes.
+/// Length of the header in front of the payload, in bytes.
 pub const HEADER_LEN: usize = 5;
 
 /// The default limit on a decoded value: 512 MiB, the longest that Redis and Valkey store.
 pub const DEFAULT_MAX_DECOMPRESSED_SIZE: usize = 512 << 20;
 
-/// What a writer does with a value that is a well-formed envelope already.
+/// Treatment by a writer of a value that is a well-formed envelope already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExistingEnvelopes {
     /// Sends it as it is: nothing is compressed twice.
@@ -42,12 +42,12 @@ pub enum ExistingEnvelopes {
     Wrap,
 }
 
-/// How envelopes are written and read.
+/// Settings of writing and reading envelopes.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// What to compress with. Default: nothing.
+    /// Choice of the codec. Default: none.
     pub choice: Choice,
-    /// What to do with envelopes that are to be written. Default: keep.
+    /// Treatment of envelopes that are to be written. Default: keep.
     pub existing_envelopes: ExistingEnvelopes,
     /// Whether zstd frames carry a checksum of the content (4 bytes). Default: no.
     pub checksum: bool,
@@ -66,12 +66,12 @@ impl Default for Options {
     }
 }
 
-/// What was made of a value by [`encode`].
+/// Result of [`encode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// An envelope of `len` bytes was appended.
     Encoded {
-        /// How its payload is encoded.
+        /// Encoding of its payload.
         codec: CodecId,
         /// Its length, header included, in bytes.
         len: usize,
@@ -80,12 +80,12 @@ pub enum Outcome {
     AsIs(Reason),
 }
 
-/// What was found in a value by [`decode`].
+/// Result of [`decode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoded {
     /// A value of `len` bytes was restored and appended.
     Restored {
-        /// How it was encoded.
+        /// Its encoding.
         codec: CodecId,
         /// Its length, in bytes.
         len: usize,
@@ -145,12 +145,12 @@ impl<'a> Envelope<'a> {
         self.backend
     }
 
-    /// How the payload is encoded, if the backend is known.
+    /// Encoding of the payload, if the backend is known.
     pub fn codec(&self) -> Option<CodecId> {
         self.form().map(|(codec, _)| codec)
     }
 
-    /// What follows the header.
+    /// Bytes behind the header.
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }
@@ -332,11 +332,11 @@ pub struct EnvelopeError {
     pub len: usize,
     /// The key that it was read from, if the caller has said so.
     pub key: Option<Box<[u8]>>,
-    /// What is wrong.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// What is wrong with an envelope.
+/// Fault of an envelope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// Nobody has defined the backend, or only a newer version.

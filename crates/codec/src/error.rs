@@ -10,7 +10,7 @@ pub enum DecodeError {
         "a {codec} payload holds a value of {raw} bytes, over the limit of {limit}: raise the limit to read it"
     )]
     TooLarge {
-        /// How the payload is encoded.
+        /// Encoding of the payload.
         codec: CodecId,
         /// The claimed or least possible length of the value, in bytes.
         raw: u64,
@@ -22,7 +22,7 @@ pub enum DecodeError {
         "a {codec} payload of {payload} bytes claims {raw} bytes but can reach {reach} at most: it is corrupt"
     )]
     Unreachable {
-        /// How the payload is encoded.
+        /// Encoding of the payload.
         codec: CodecId,
         /// The claimed length of the value, in bytes.
         raw: u64,
@@ -34,11 +34,11 @@ pub enum DecodeError {
     /// The payload is cut off, followed by other bytes, or damaged.
     #[error("a {codec} payload of {payload} bytes is corrupt: {reason}")]
     Corrupt {
-        /// How the payload is encoded.
+        /// Encoding of the payload.
         codec: CodecId,
         /// The length of the payload, in bytes.
         payload: usize,
-        /// What the check or the codec found.
+        /// Finding of the check or the codec.
         reason: &'static str,
     },
     /// The payload decodes to fewer bytes than declared.
@@ -46,7 +46,7 @@ pub enum DecodeError {
         "a {codec} payload of {payload} bytes decodes to {actual} bytes where {raw} are declared: it is corrupt"
     )]
     LengthMismatch {
-        /// How the payload is encoded.
+        /// Encoding of the payload.
         codec: CodecId,
         /// The length of the payload, in bytes.
         payload: usize,
@@ -61,7 +61,7 @@ pub enum DecodeError {
         "a {codec} payload of {payload} bytes decodes to a value with the checksum {actual:08x} where {declared:08x} is declared: it is corrupt"
     )]
     ChecksumMismatch {
-        /// How the payload is encoded.
+        /// Encoding of the payload.
         codec: CodecId,
         /// The length of the payload, in bytes.
         payload: usize,
@@ -81,7 +81,7 @@ pub enum DecodeError {
     /// This build does not contain the codec.
     #[error("this build has no {}: rebuild with the feature `{}`", codec.without_dictionary(), codec.without_dictionary())]
     NotBuiltIn {
-        /// How the payload is encoded.
+        /// Encoding of the payload.
         codec: CodecId,
     },
     /// The memory for the value cannot be had.

@@ -68,7 +68,7 @@ impl<'a> Record<'a> {
         Ok(Record { codec, dictionary, raw_len, payload })
     }
 
-    /// How the payload is encoded.
+    /// Encoding of the payload.
     pub fn codec(&self) -> CodecId {
         self.codec
     }

@@ -20,7 +20,7 @@ const AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// Listens on an address, and of IPv6 on nothing but that.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;

@@ -25,7 +25,7 @@ pub(crate) struct Header {
     len: usize,
 }
 
-/// What the frame of an envelope claims. No claim is too large here: the frame's blocks would have to be walked.
+/// Claims of the frame of an envelope. No claim is too large here: the frame's blocks would have to be walked.
 pub(super) fn claims(payload: &[u8]) -> Option<Claims> {
     let header = header(Framing::Envelope, payload).ok()?;
     let dictionary = (header.dictionary_id != 0).then_some(header.dictionary_id);
@@ -67,7 +67,7 @@ pub(crate) fn header(framing: Framing, frame: &[u8]) -> Result<Header, &'static 
     })
 }
 
-/// What the frame claims and can reach.
+/// Size that the frame claims and sizes that it can reach.
 pub(crate) fn extent(framing: Framing, frame: &[u8]) -> Result<Extent, &'static str> {
     let header = header(framing, frame)?;
     Ok(Extent { claimed: header.content_size, reach: reach(&header, frame)? })

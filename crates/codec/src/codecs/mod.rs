@@ -23,7 +23,7 @@ use std::ops::RangeInclusive;
 
 use crate::dictionary::Dictionary;
 
-/// How a record's payload is encoded. The numbers are the format's: never renumbered, never reused.
+/// Encoding of a record's payload. The numbers are the format's: never renumbered, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum CodecId {
@@ -106,7 +106,7 @@ pub struct Codec {
     probe_level: i32,
     /// Levels that a study of samples compares.
     candidates: &'static [i32],
-    /// How many bytes are compressed while zstd compresses one, about.
+    /// Number of bytes that are compressed while zstd compresses one, about.
     relative_speed: usize,
     pub(crate) envelope: Option<EnvelopeForm>,
     /// Reads a payload's structure: exactly one frame or block, nothing after it.
@@ -115,7 +115,7 @@ pub struct Codec {
     pub(crate) functions: Option<Functions>,
 }
 
-/// Who can choose a codec.
+/// Those who can choose a codec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// A setting for values, by its name.
@@ -288,7 +288,7 @@ impl Codec {
         self.candidates
     }
 
-    /// How many bytes are compressed while zstd compresses one, about; `usize::MAX` if nothing is done at all.
+    /// Number of bytes that are compressed while zstd compresses one, about; `usize::MAX` if nothing is done at all.
     pub fn relative_speed(&self) -> usize {
         self.relative_speed
     }
@@ -304,7 +304,7 @@ impl Codec {
     }
 }
 
-/// How payloads stand in envelopes.
+/// Form of payloads in envelopes.
 #[derive(Debug)]
 pub(crate) struct EnvelopeForm {
     /// The backend's byte.
@@ -315,7 +315,7 @@ pub(crate) struct EnvelopeForm {
     pub claims: fn(&[u8]) -> Option<Claims>,
 }
 
-/// What the start of an envelope's payload says, true or not.
+/// Claims of the start of an envelope's payload, true or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Claims {
     /// The length of the value, in bytes.
@@ -326,7 +326,7 @@ pub(crate) struct Claims {
     pub dictionary: Option<u32>,
 }
 
-/// Where a payload stands, which decides what it must say about itself.
+/// Place of a payload, which decides what it must say about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// In a record, which has the raw length and the dictionary's number.
@@ -335,7 +335,7 @@ pub(crate) enum Framing {
     Envelope,
 }
 
-/// How a value is to be compressed.
+/// Parameters of a compression.
 #[derive(Clone, Copy)]
 pub(crate) struct Encoding<'a> {
     pub level: i32,
@@ -344,7 +344,7 @@ pub(crate) struct Encoding<'a> {
     pub dictionary: Option<&'a Dictionary>,
 }
 
-/// How a payload is to be decompressed.
+/// Parameters of a decompression.
 #[derive(Clone, Copy)]
 pub(crate) struct Decoding<'a> {
     pub framing: Framing,
@@ -353,10 +353,10 @@ pub(crate) struct Decoding<'a> {
     pub limit: usize,
 }
 
-/// What a payload's structure says about the size of its value, before any memory is reserved.
+/// Size of a payload's value by its structure, before any memory is reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// What the payload claims, if it claims anything.
+    /// Size that the payload claims, if it claims one.
     pub claimed: Option<u64>,
     /// The most that the payload could decode to.
     pub reach: u64,

@@ -32,7 +32,7 @@ thread_local! {
     static DECOMPRESSOR: RefCell<Option<Decompressor>> = const { RefCell::new(None) };
 }
 
-/// What a compression context remembers from frame to frame.
+/// State of a compression context from frame to frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Parameters {
     level: i32,

@@ -23,7 +23,7 @@ pub(crate) struct Policy {
     current: usize,
 }
 
-/// What is remembered of one codec at one level.
+/// Memory of one codec at one level.
 struct Memory {
     subject: (CodecId, i32),
     classes: [Class; CLASSES],
@@ -36,10 +36,10 @@ const MEMORIES: usize = 8;
 const CLASSES: usize = 2 * LENGTHS;
 const LENGTHS: usize = usize::BITS as usize;
 
-/// What is remembered about values of similar length.
+/// Memory of values of similar length.
 #[derive(Clone, Copy)]
 struct Class {
-    /// How many successes it takes until values are no longer looked at before an attempt.
+    /// Number of successes after which values are no longer looked at before an attempt.
     suspicion: u8,
     backoff: [Backoff; Spread::COUNT],
 }

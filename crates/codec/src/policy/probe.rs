@@ -11,7 +11,7 @@ const RUNS: usize = 8;
 const RUNS_OF_LONG: usize = 16;
 const LONG: usize = 4 << 10;
 
-/// How a value's bytes are distributed.
+/// Distribution of a value's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spread {
     /// As evenly as random, encrypted or well compressed bytes.

@@ -136,7 +136,8 @@ impl<R: Read> Reader<R> {
     /// buffered. A file of a newer version is read up to the first thing that is not known.
     ///
     /// # Errors
-    /// What is no RDB file, or of a version that there is not; [`FileError::Io`].
+    /// [`FileError::NotRdb`] and [`FileError::Version`], if it is no RDB file or of a version that there is not;
+    /// [`FileError::Io`].
     pub fn new(file: R, limit: usize) -> Result<Reader<R>, FileError> {
         let mut source = Source {
             input: BufReader::with_capacity(BUFFER_LEN, file),
