@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,23 @@ def test_a_draft_that_is_being_sent_is_sent_as_it_was(start: Start) -> None:
         for offset in range(0, len(value), 1 << 20):
             writer.command("SETRANGE", "key", offset, "b" * 100)
         assert reader.read() == value
+
+
+def test_a_draft_that_was_answered_survives_a_kill(tmp_path: Path) -> None:
+    options = ("--storage", str(tmp_path), "--durability", "fsync")
+    random_, expected = random.Random(2), bytearray(1 << 20)
+    with servers.snugly(*options) as server, server.connect() as connection:
+        connection.command("SET", "key", bytes(expected))
+        for number in range(200):
+            offset, text = random_.randrange(len(expected)), b"change %d" % number
+            connection.command("SETRANGE", "key", offset, text)
+            expected[offset : offset + len(text)] = text
+            connection.command("APPEND", "key", text)
+            expected += text
+        assert info(connection, "compression", "draft_values") == 1
+        server.process.kill()
+    with servers.snugly(*options) as server, server.connect() as connection:
+        assert connection.command("GET", "key") == bytes(expected)
 
 
 @pytest.mark.parametrize("options", [(), ("--storage",), ("--storage", "--durability", "fsync")], ids=" ".join)
