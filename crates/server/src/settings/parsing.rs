@@ -80,19 +80,30 @@ pub(super) fn list_codec_name(codec: Option<Choice>) -> &'static str {
     codec.map_or("none", |codec| codec.codec().name())
 }
 
+/// The value of a name in a table, whatever its case.
+fn named<T: Copy>(rows: &[(&str, T)], text: &str) -> Result<T, String> {
+    let found = rows.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+    found.map(|row| row.1).ok_or_else(|| {
+        let names: Vec<_> = rows.iter().map(|row| row.0).collect();
+        format!("argument(s) must be one of the following: {}", names.join(", "))
+    })
+}
+
+/// The name of a value in a table.
+fn name_of<T: PartialEq>(rows: &[(&'static str, T)], value: T) -> &'static str {
+    rows.iter().find(|row| row.1 == value).map_or("", |row| row.0)
+}
+
 /// The uses of dictionaries, by their names.
 const DICTIONARY_USES: [(&str, DictionaryUse); 3] =
     [("yes", DictionaryUse::Learned), ("fixed", DictionaryUse::Fixed), ("no", DictionaryUse::None)];
 
 pub(super) fn dictionary_use(text: &str) -> Result<DictionaryUse, String> {
-    let found = DICTIONARY_USES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
-    found
-        .map(|row| row.1)
-        .ok_or_else(|| "argument(s) must be one of the following: yes, fixed, no".to_owned())
+    named(&DICTIONARY_USES, text)
 }
 
 pub(super) fn dictionary_use_name(used: DictionaryUse) -> &'static str {
-    DICTIONARY_USES.iter().find(|(_, row)| *row == used).map_or("", |(name, _)| name)
+    name_of(&DICTIONARY_USES, used)
 }
 
 /// The kinds of durability, by their names.
@@ -100,14 +111,11 @@ const DURABILITIES: [(&str, Durability); 3] =
     [("fsync", Durability::Fsync), ("batched", Durability::Batched), ("none", Durability::None)];
 
 pub(super) fn durability(text: &str) -> Result<Durability, String> {
-    let found = DURABILITIES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
-    found
-        .map(|(_, durability)| *durability)
-        .ok_or_else(|| "argument(s) must be one of the following: fsync, batched, none".to_owned())
+    named(&DURABILITIES, text)
 }
 
 pub(super) fn durability_name(durability: Durability) -> &'static str {
-    DURABILITIES.iter().find(|(_, row)| *row == durability).map_or("", |(name, _)| name)
+    name_of(&DURABILITIES, durability)
 }
 
 /// The ways to take the version of a payload, by their names.
@@ -115,14 +123,11 @@ const VERSION_CHECKS: [(&str, VersionCheck); 2] =
     [("strict", VersionCheck::Strict), ("relaxed", VersionCheck::Relaxed)];
 
 pub(super) fn version_check(text: &str) -> Result<VersionCheck, String> {
-    let found = VERSION_CHECKS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
-    found
-        .map(|(_, check)| *check)
-        .ok_or_else(|| "argument(s) must be one of the following: strict, relaxed".to_owned())
+    named(&VERSION_CHECKS, text)
 }
 
 pub(super) fn version_check_name(check: VersionCheck) -> &'static str {
-    VERSION_CHECKS.iter().find(|(_, row)| *row == check).map_or("", |(name, _)| name)
+    name_of(&VERSION_CHECKS, check)
 }
 
 pub(super) fn number(text: &str) -> Result<i64, String> {
