@@ -398,7 +398,7 @@ impl Store {
             disk.follow(&settings);
         }
         if settings.max_memory > 0 {
-            // What cannot be evicted stays, and writes are refused for it.
+            // Keys that cannot be evicted stay, and writes are refused for them.
             let _ = self.uncounted_session().make_room(0);
         }
     }

@@ -115,7 +115,7 @@ pub struct Codec {
     pub(crate) functions: Option<Functions>,
 }
 
-/// Those who can choose a codec.
+/// Settings that can name a codec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// A setting for values, by its name.

@@ -115,7 +115,7 @@ fn restore(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         .map_err(|_| Failure::fixed("ERR Invalid TTL value, must be >= 0"))?;
     let configuration = context.server.configuration();
     let (payload, longest) = (&args[3], configuration.max_value_bytes);
-    // What the payload has as it is, is in memory already.
+    // Bytes that the payload holds uncompressed are in memory already.
     let limit = longest.min(context.session.most_transient().max(payload.len()));
     // A list may be as long as a request that could write it.
     let restored =

@@ -44,7 +44,7 @@ impl Quicklist {
             node.set_id(self.id_between(start + offset));
             self.adopt(start + offset, node);
         }
-        // Those that were at an end of either list.
+        // Nodes that were at an end of either list may be compressed now.
         let around =
             start.saturating_sub(layout.zone())..(start + added + layout.zone()).min(self.nodes.len());
         around.for_each(|index| self.review(index, layout));
