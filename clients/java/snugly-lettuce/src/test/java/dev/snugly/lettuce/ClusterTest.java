@@ -31,6 +31,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import reactor.core.Disposable;
 
@@ -120,7 +121,9 @@ class ClusterTest {
     assertThrows(CommandRefusedException.class, () -> own.strlen("{a}other"));
   }
 
+  /** Slow, since the library decides when it reports a redirection, and not always in time. */
   @Test
+  @Tag("slow")
   void valuesThatAreSentAgainAfterARedirectionAreTheSameBytes() {
     String key = "{moving}page";
     Server from = nodeOf(key);
