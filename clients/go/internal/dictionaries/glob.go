@@ -4,6 +4,10 @@ package dictionaries
 // mismatch only the last * is reconsidered, since whatever an earlier one could match, the last one can as well; so it
 // takes time proportional to the product of the two lengths at worst.
 func matches(pattern, key string) bool {
+	if key == "" {
+		// Only the pattern that stands for all keys matches the empty one, as in Valkey: ** does not.
+		return pattern == "" || pattern == "*"
+	}
 	at, afterStar, matched := 0, -1, 0
 	for next := 0; next < len(key); {
 		if at < len(pattern) && pattern[at] == '*' {

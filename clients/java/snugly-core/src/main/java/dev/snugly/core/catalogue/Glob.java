@@ -15,6 +15,10 @@ final class Glob {
    * mismatch only the last star is reconsidered, since that can match whatever an earlier one can.
    */
   boolean matches(byte[] key) {
+    if (key.length == 0) {
+      // Only the pattern that stands for all keys matches the empty one, as in Valkey: ** does not.
+      return pattern.length == 0 || (pattern.length == 1 && pattern[0] == '*');
+    }
     int p = 0;
     int t = 0;
     int afterStar = -1;
