@@ -88,6 +88,7 @@ var checks = []struct {
 	{"counter", counts},
 	{"scan", scansAllKeys},
 	{"pipeline", pipelines},
+	{"large-pipeline", readsNothingUntilAllIsWritten},
 	{"delete", deletes},
 	{"errors", reportsErrors},
 	{"concurrency", servesManyAtOnce},
@@ -204,6 +205,15 @@ func pipelines(run *run) {
 	read, refused, err := run.client().pipeline(keys, value)
 	succeed(err)
 	equal(read, values)
+	says(refused, "value is not an integer or out of range")
+}
+
+func readsNothingUntilAllIsWritten(run *run) {
+	keys := slices.Repeat([]string{"large-pipeline:" + strings.Repeat("k", 100)}, 200_000)
+	value := strings.Repeat("s", 200)
+	read, refused, err := run.client().pipeline(keys, value)
+	succeed(err)
+	equal(read, slices.Repeat([]string{value}, len(keys)))
 	says(refused, "value is not an integer or out of range")
 }
 

@@ -2,6 +2,7 @@ package snugly.clients;
 
 import com.google.gson.Gson;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -29,6 +30,7 @@ final class Checks {
     ALL.put("counter", Checks::counter);
     ALL.put("scan", Checks::scan);
     ALL.put("pipeline", Checks::pipeline);
+    ALL.put("large-pipeline", Checks::largePipeline);
     ALL.put("delete", Checks::delete);
     ALL.put("errors", Checks::errors);
     ALL.put("concurrency", Checks::concurrency);
@@ -115,6 +117,14 @@ final class Checks {
     var value = "value ".repeat(100);
     var result = run.client().pipeline(keys, value);
     Failure.unlessEqual(result.read(), keys.stream().map(key -> value).toList());
+    Failure.unlessSaid(result.refused(), "value is not an integer or out of range");
+  }
+
+  private static void largePipeline(Run run) {
+    var keys = Collections.nCopies(200_000, "large-pipeline:" + "k".repeat(100));
+    var value = "s".repeat(200);
+    var result = run.client().pipeline(keys, value);
+    Failure.unlessEqual(result.read(), Collections.nCopies(keys.size(), value));
     Failure.unlessSaid(result.refused(), "value is not an integer or out of range");
   }
 
