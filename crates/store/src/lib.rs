@@ -75,8 +75,9 @@ pub use eviction::EvictionPolicy;
 pub use maintenance::StoreMaintenance;
 pub use recompression::RecompressionStats;
 pub use session::{
-    Condition, Elements, ExpireConditions, ExpireOutcome, Expiry, Inserted, KeptElements, KeptValue, ListSet,
-    ListStats, ManyCondition, Popped, Search, Session, SetOutcome, Usage, Value,
+    Condition, Elements, ExpireConditions, ExpireOutcome, Expiry, Inserted, KeptElements, KeptValue,
+    KeyspaceSnapshot, ListSet, ListStats, ManyCondition, Popped, Search, Session, SetOutcome, SnapshotError,
+    SnapshotKey, Usage, Value,
 };
 pub use settings::{
     DEFAULT_MAX_KEY_LEN, DEFAULT_MAX_VALUE_LEN, DictionarySettings, ListSettings, RecompressionSettings,

@@ -54,6 +54,16 @@ impl Settings {
         }
     }
 
+    /// Returns the bytes of a list's nodes that one command may read from disk: as much as memory may hold.
+    pub(crate) fn most_read(&self) -> u64 {
+        /// Bytes that it may read however small the budget is.
+        const LEAST: u64 = 16 << 20;
+        match self.max_memory {
+            0 => u64::MAX,
+            max_memory => max_memory.max(LEAST),
+        }
+    }
+
     /// Returns whether new values or nodes of lists are encoded with dictionaries: that takes a codec that
     /// can.
     pub fn uses_dictionaries(&self) -> bool {

@@ -129,10 +129,7 @@ impl Store {
         let Some(disk) = self.disk() else { return Ok(None) };
         let key = node.bytes();
         let loaded = disk.load(NODES, self.keyspace.hash(&key).hash, &key, Access::written(0));
-        loaded.map_err(|error| match error {
-            DiskError::Damaged => NodeError::Damaged,
-            error => NodeError::Disk(error.to_string()),
-        })
+        loaded.map_err(NodeError::of_disk)
     }
 
     /// Returns whether looking a key up needs no disk.
@@ -266,7 +263,16 @@ impl Store {
     }
 }
 
-fn unreadable(key: &[u8], error: DiskError) -> StoreError {
+impl NodeError {
+    pub(crate) fn of_disk(error: DiskError) -> NodeError {
+        match error {
+            DiskError::Damaged => NodeError::Damaged,
+            error => NodeError::Disk(error.to_string()),
+        }
+    }
+}
+
+pub(crate) fn unreadable(key: &[u8], error: DiskError) -> StoreError {
     match error {
         DiskError::Damaged => StoreError::Damaged { key: key.to_vec() },
         DiskError::UnknownKind(UnknownKind(kind)) => StoreError::UnknownKind { key: key.to_vec(), kind },

@@ -143,19 +143,30 @@ pub(crate) fn load(
             return Err(DiskError::Damaged);
         }
     };
-    let entry = match row.body {
-        Body::Inline(record) => entry_of(key, &[record], &row, access),
-        Body::Chunked(chunks) => match pieces(reader, &chunks)? {
+    entry(shared, reader, (row_key, &row), key, access).map(Some)
+}
+
+/// Makes the entry of a key whose row was found.
+pub(crate) fn entry(
+    shared: &Shared,
+    reader: &impl Read,
+    (row_key, row): (RowKey, &Row<'_>),
+    key: &[u8],
+    access: Access,
+) -> Result<Entry, DiskError> {
+    let entry = match &row.body {
+        Body::Inline(record) => entry_of(key, &[record], row, access),
+        Body::Chunked(chunks) => match pieces(reader, chunks)? {
             Ok(pieces) => {
                 if chunks.len >= FETCHED_AHEAD {
                     fetch(&shared.engine, &pieces);
                 }
-                entry_of_chunks(key, &row, &chunks, &pieces, access)
+                entry_of_chunks(key, row, chunks, &pieces, access)
             }
             Err(Damaged) => Err(Misread::Damaged),
         },
     };
-    entry.map(Some).map_err(|misread| match misread {
+    entry.map_err(|misread| match misread {
         Misread::UnknownKind(unknown) => DiskError::UnknownKind(unknown),
         Misread::Damaged => {
             shared.report_damage(row_key, key);
@@ -204,14 +215,14 @@ fn entry_of(key: &[u8], pieces: &[&[u8]], row: &Row<'_>, access: Access) -> Resu
     })
 }
 
-/// Passes the keys of a generation, from a hash on, with their rows to `show`. A damaged row, whose key is
+/// Passes the keys of a generation, from a hash on, with their rows to `show`, until it returns false. A damaged row, whose key is
 /// unknown, is counted and skipped.
 pub(crate) fn scan(
     shared: &Shared,
     reader: &impl Read,
     generation: Generation,
     from: u64,
-    mut show: impl FnMut(u64, &[u8], &Row<'_>) -> bool,
+    mut show: impl FnMut(RowKey, &[u8], &Row<'_>) -> bool,
 ) -> Result<(), DiskError> {
     let mut failure = None;
     reader.scan(Table::Entries, &RowKey::new(generation, from, 0).0, &mut |key, bytes| {
@@ -220,9 +231,9 @@ pub(crate) fn scan(
             return false;
         }
         match Row::parse(row_key, bytes) {
-            Ok(row @ Row { key: Some(key), .. }) => show(row_key.hash(), key, &row),
+            Ok(row @ Row { key: Some(key), .. }) => show(row_key, key, &row),
             Ok(row) => match long_key(reader, &row) {
-                Ok(Ok(key)) => show(row_key.hash(), &key, &row),
+                Ok(Ok(key)) => show(row_key, &key, &row),
                 Ok(Err(Damaged)) => {
                     shared.report_damage(row_key, b"?");
                     true

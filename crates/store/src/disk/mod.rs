@@ -2,7 +2,7 @@
 //!
 //! - [`engine`]: the interface of a storage engine; [`lmdb`]: the engine in use
 //! - [`row`], [`dictionary`], [`state`]: the bytes (FORMAT.md specifies them)
-//! - [`lookup`]: reading keys
+//! - [`lookup`]: reading keys; [`snapshot`]: rows of one commit
 //! - [`change`]: one change; [`queue`]: changes on their way to the disk; [`journal`]: the log that holds
 //!   them first where writes wait for the disk; `leftover`: its uncommitted records, found at the start
 //! - [`writer`]: commits, and with them expiry, eviction and removal of flushed generations;
@@ -41,6 +41,7 @@ pub(crate) mod queue;
 mod repair;
 pub(crate) mod row;
 mod shared;
+pub(crate) mod snapshot;
 pub(crate) mod state;
 mod storage;
 #[cfg(test)]
@@ -260,7 +261,9 @@ impl Disk {
         mut show: impl FnMut(u64, &[u8], Option<u64>) -> bool,
     ) -> Result<(), DiskError> {
         let snapshot = self.shared.engine.read()?;
-        lookup::scan(&self.shared, &snapshot, generation, from, |hash, key, row| show(hash, key, row.expiry))
+        lookup::scan(&self.shared, &snapshot, generation, from, |row_key, key, row| {
+            show(row_key.hash(), key, row.expiry)
+        })
     }
 
     /// Like [`Disk::scan`], and passes for each key whether a stronger level is still to be tried on its
@@ -273,9 +276,9 @@ impl Disk {
     ) -> Result<(), DiskError> {
         let snapshot = self.shared.engine.read()?;
         let mut failure = None;
-        lookup::scan(&self.shared, &snapshot, generation, from, |hash, key, row| {
+        lookup::scan(&self.shared, &snapshot, generation, from, |row_key, key, row| {
             match lookup::is_recompressible(&snapshot, row) {
-                Ok(is_recompressible) => show(hash, key, row.expiry, is_recompressible),
+                Ok(is_recompressible) => show(row_key.hash(), key, row.expiry, is_recompressible),
                 Err(error) => {
                     failure = Some(error);
                     false

@@ -25,8 +25,9 @@ use crate::key::Key;
 use crate::memory::keyspace::Locked;
 use crate::memory::shard::Presence;
 use crate::settings::Settings;
+use crate::store::Store;
 use crate::values::Kind;
-use crate::values::collection::Guard;
+use crate::values::collection::{Guard, NodeError};
 
 /// Attempts at a change that others may overtake, before they are locked out.
 const TRIES: usize = 4;
@@ -68,6 +69,7 @@ impl Need {
 
 /// A key under the lock of its shard, for one change, which is reported at once.
 pub(super) struct KeySlot<'s, 'k> {
+    store: &'s Store,
     shard: Locked<'s>,
     presence: Presence,
     key: Key<'k>,
@@ -84,8 +86,27 @@ pub(super) struct Left {
 }
 
 impl<'s, 'k> KeySlot<'s, 'k> {
-    pub(super) fn new((shard, presence): (Locked<'s>, Presence), key: Key<'k>) -> KeySlot<'s, 'k> {
-        KeySlot { shard, presence, key, left: Left::default() }
+    pub(super) fn new(
+        store: &'s Store,
+        (shard, presence): (Locked<'s>, Presence),
+        key: Key<'k>,
+    ) -> KeySlot<'s, 'k> {
+        KeySlot { store, shard, presence, key, left: Left::default() }
+    }
+
+    /// Returns whether a snapshot needs to know what the key was, which only the disk may know.
+    fn needs_previous(&self) -> bool {
+        self.presence == Presence::Unknown && self.store.disk().is_some() && self.shard.owes_image(self.key)
+    }
+
+    /// Keeps what the key is for a snapshot, before it changes.
+    fn keep_image(&mut self) {
+        let (store, mut bytes) = (self.store, 0);
+        self.shard.keep_image(self.key, self.presence, &mut |node| {
+            let node = store.load_node(node)?.ok_or(NodeError::Damaged)?;
+            bytes += node.borrow().allocation_size() as u64;
+            if bytes > store.settings().most_read() { Err(NodeError::NoRoom) } else { Ok(node) }
+        });
     }
 
     /// Returns the live entry, if there is one.
@@ -95,12 +116,14 @@ impl<'s, 'k> KeySlot<'s, 'k> {
 
     /// Puts an entry in the key's place.
     pub(super) fn put(&mut self, entry: Entry) {
+        self.keep_image();
         self.left.replaced = self.shard.put(self.key, self.presence, entry);
         self.left.is_changed = true;
     }
 
     /// Removes the live entry, or ensures that there is no such key.
     pub(super) fn remove(&mut self) {
+        self.keep_image();
         match self.presence.live() {
             Some(index) => self.left.replaced = Some(self.shard.remove(self.key.database, index)),
             None => self.shard.bury(self.key),
@@ -110,6 +133,7 @@ impl<'s, 'k> KeySlot<'s, 'k> {
 
     /// Like [`KeySlot::remove`], for a key whose expiry is in the past.
     pub(super) fn expire_at_once(&mut self) {
+        self.keep_image();
         match self.presence.live() {
             Some(index) => self.left.replaced = Some(self.shard.expire_at_once(self.key.database, index)),
             None => self.shard.bury(self.key),
@@ -120,13 +144,15 @@ impl<'s, 'k> KeySlot<'s, 'k> {
     /// Changes the expiry of the live entry.
     pub(super) fn set_expiry(&mut self, expiry: Option<u64>) {
         if let Some(index) = self.presence.live() {
+            self.keep_image();
             self.shard.set_expiry(self.key.database, index, expiry);
             self.left.is_changed = true;
         }
     }
 
-    /// Changes part of a draft if possible; returns whether it did.
+    /// Changes part of a draft if possible; returns whether it did. It is not where a snapshot has the draft.
     pub(super) fn edit(&mut self, offset: usize, bytes: &[u8]) -> bool {
+        self.keep_image();
         let is_edited = self
             .presence
             .live()
@@ -137,7 +163,9 @@ impl<'s, 'k> KeySlot<'s, 'k> {
 
     /// Changes a collection, which is not reported before [`KeySlot::changed`]; `None` if there is none.
     pub(super) fn with_collection<R>(&mut self, change: impl FnOnce(&mut Guard<'_>) -> R) -> Option<R> {
-        self.shard.with_collection(self.key.database, self.presence.live()?, change)
+        let index = self.presence.live()?;
+        self.keep_image();
+        self.shard.with_collection(self.key.database, index, change)
     }
 
     /// Reports a changed collection.
@@ -263,7 +291,8 @@ impl Session {
         Ok(true)
     }
 
-    /// Locks a key's shard. The disk is read only if the precondition or the expiry needs the previous state.
+    /// Locks a key's shard. The disk is read only if the precondition, the expiry or a snapshot needs the
+    /// previous state.
     pub(super) fn enter<'k>(
         &self,
         key: Key<'k>,
@@ -271,21 +300,35 @@ impl Session {
         expiry: Expiry,
     ) -> Result<KeySlot<'_, 'k>, StoreError> {
         match (precondition, expiry) {
-            (Precondition::Nothing, Expiry::Never | Expiry::At(_)) => Ok(self.enter_in_memory(key)),
+            (Precondition::Nothing, Expiry::Never | Expiry::At(_)) => self.enter_blindly(key),
             _ => self.enter_anywhere(key),
+        }
+    }
+
+    /// Locks a key's shard for a change that does not need the previous state.
+    pub(super) fn enter_blindly<'k>(&self, key: Key<'k>) -> Result<KeySlot<'_, 'k>, StoreError> {
+        let place = self.enter_in_memory(key);
+        if !place.needs_previous() {
+            return Ok(place);
+        }
+        drop(place);
+        match self.enter_anywhere(key) {
+            // What cannot be read is mended by being overwritten.
+            Err(error) if error.is_of_a_value() => Ok(self.enter_in_memory(key)),
+            entered => entered,
         }
     }
 
     /// Locks a key's shard once its state is certain.
     pub(super) fn enter_anywhere<'k>(&self, key: Key<'k>) -> Result<KeySlot<'_, 'k>, StoreError> {
-        Ok(KeySlot::new(self.resolve(key)?, key))
+        Ok(KeySlot::new(&self.store, self.resolve(key)?, key))
     }
 
     /// Locks a key's shard, whatever the key is on disk.
     pub(super) fn enter_in_memory<'k>(&self, key: Key<'k>) -> KeySlot<'_, 'k> {
         let mut shard = self.store.keyspace.lock(key.shard());
         let presence = shard.locate(key, self.now());
-        KeySlot::new((shard, presence), key)
+        KeySlot::new(&self.store, (shard, presence), key)
     }
 
     /// Frees what a change has replaced, after the lock is released, and notes whether something was written.
@@ -375,7 +418,7 @@ impl Session {
         let most = match self.settings.max_memory {
             0 => u64::MAX,
             // Memory is a cache then, however small.
-            _ if self.store.disk().is_some() => self.most_read(),
+            _ if self.store.disk().is_some() => self.settings.most_read(),
             max_memory => max_memory,
         };
         usize::try_from(most).unwrap_or(usize::MAX)

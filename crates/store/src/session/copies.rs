@@ -56,7 +56,7 @@ impl Session {
     fn fork(&self, value: Value) -> Result<Value, StoreError> {
         let entry = value.0.borrow();
         let Some(collection) = entry.collection() else { return Ok(value) };
-        let most = self.most_read();
+        let most = self.settings.most_read();
         let mut bytes = 0;
         let mut read = |node| {
             let node = self.store.load_node(node)?.ok_or(NodeError::Damaged)?;
@@ -84,9 +84,9 @@ impl Session {
         Ok(())
     }
 
-    /// Removes a key without asking the disk what it was.
+    /// Removes a key without asking the disk what it was, unless a snapshot needs to know.
     fn forget(&mut self, key: Key<'_>) {
-        let mut place = self.enter_in_memory(key);
+        let mut place = self.enter_blindly(key).unwrap_or_else(|_| self.enter_in_memory(key));
         place.remove();
         let left = place.leave();
         self.finish(left);

@@ -10,6 +10,7 @@
 //! - `recompression`: re-encoding of idle values at a stronger level
 //! - `sampling`: samples of written and existing values, to train dictionaries from
 //! - `lists`: lists, a node at a time
+//! - `snapshot`: all keys as they are at one instant
 //! - `copies`: copies of stored values to other keys
 //! - `value`: a value as it is stored
 //! - `conditions`: parameters and results of operations
@@ -23,6 +24,7 @@ mod lists;
 mod parts;
 mod recompression;
 mod sampling;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -53,6 +55,7 @@ pub use lists::{Elements, Inserted, KeptElements, ListSet, ListStats, Popped, Se
 pub(crate) use recompression::{Recompression, Recompressor};
 pub(crate) use sampling::Shown;
 use sampling::Turns;
+pub use snapshot::{KeyspaceSnapshot, SnapshotError, SnapshotKey};
 pub use value::{KeptValue, Value};
 
 /// One thread's access to a [`Store`], with its own compression contexts, buffers and counters.

@@ -10,7 +10,7 @@ use snugly_codec::{DecodeError, Record};
 use thiserror::Error;
 
 use super::kind::Kind;
-use super::quicklist::node::NodeId;
+use super::quicklist::node::{Content, NodeId};
 use super::quicklist::{Layout, Quicklist, stored};
 use crate::entry::{Access, Entry};
 
@@ -45,6 +45,9 @@ pub(crate) trait Records {
         &self,
         read: &mut dyn FnMut(NodeKey) -> Result<Entry, NodeError>,
     ) -> Result<Arc<Collection>, NodeError>;
+
+    /// Returns its nodes as they are now, in order.
+    fn images(&self) -> Vec<NodeImage>;
 
     /// Returns the compressed nodes among the next ones, from a node on or from the first, and the position
     /// to continue from, if there are more.
@@ -211,6 +214,36 @@ pub(crate) struct Found {
 pub(crate) enum FoundIn {
     Memory(Entry),
     Disk(NodeKey),
+}
+
+/// A node at one instant, whatever becomes of it.
+pub(crate) struct NodeImage {
+    pub(crate) place: ImagePlace,
+    /// Bytes of the node, uncompressed.
+    pub(crate) raw_len: usize,
+}
+
+/// Place of a node's content.
+pub(crate) enum ImagePlace {
+    Memory(Content),
+    Disk(NodeKey),
+}
+
+impl NodeImage {
+    /// Reads the node if it is only on disk.
+    ///
+    /// # Errors
+    /// Errors of `read`.
+    pub(crate) fn in_memory(
+        self,
+        read: &mut dyn FnMut(NodeKey) -> Result<Entry, NodeError>,
+    ) -> Result<NodeImage, NodeError> {
+        let content = match self.place {
+            ImagePlace::Memory(content) => content,
+            ImagePlace::Disk(key) => Content::Compressed(read(key)?),
+        };
+        Ok(NodeImage { place: ImagePlace::Memory(content), ..self })
+    }
 }
 
 /// Reason why a node cannot be read.

@@ -18,6 +18,7 @@ mod model;
 mod observer;
 mod recompression;
 mod scan;
+mod snapshot;
 mod threads;
 
 #[path = "../support/mod.rs"]

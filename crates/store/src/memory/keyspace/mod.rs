@@ -4,9 +4,11 @@
 //! order, each in the order of its tags, are the whole keyspace in the order of the hash.
 //!
 //! - [`room`]: making room in memory by eviction; [`defragmentation`]: moving entries out of sparse pages
+//! - [`snapshot`]: all keys as they are at one instant
 
 mod defragmentation;
 mod room;
+mod snapshot;
 
 use std::cell::{RefCell, RefMut};
 use std::collections::BTreeMap;
@@ -35,6 +37,8 @@ pub(crate) struct Keyspace {
     used: AtomicU64,
     /// Whether expired keys stay, invisible to readers.
     keeps_expired: AtomicBool,
+    /// Whether there is a snapshot that has not ended.
+    has_snapshot: AtomicBool,
     hand: AtomicUsize,
     /// Next shard of the defragmentation walk; beyond the last there is no walk.
     walk: AtomicUsize,
@@ -152,6 +156,7 @@ impl Keyspace {
             changes: changes.clone(),
             used: AtomicU64::new((shards * SHARD_BYTES) as u64),
             keeps_expired: AtomicBool::new(false),
+            has_snapshot: AtomicBool::new(false),
             hand: AtomicUsize::new(0),
             walk: AtomicUsize::new(usize::MAX),
             urgent: AtomicBool::new(false),

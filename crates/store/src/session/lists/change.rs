@@ -388,7 +388,7 @@ impl Session {
         let unreadable = |error: NodeError| error.of(key.bytes);
         let store = self.store.clone();
         let terms = self.lookup_context();
-        let mut place = KeySlot::new(store.resolve(key, terms)?, key);
+        let mut place = KeySlot::new(&store, store.resolve(key, terms)?, key);
         let Some(entry) = place.entry() else {
             if !need.makes {
                 return Ok(None);

@@ -25,9 +25,6 @@ use crate::values::quicklist::reading::{Piece, Source};
 /// to make room.
 const MOST_COMPRESSED: usize = 8;
 
-/// Bytes of nodes that a command may read from disk however small the budget is.
-const LEAST_READ: u64 = 16 << 20;
-
 /// Longest listpack that is accepted, in bytes.
 pub(super) const MAX_NODE_LEN: usize = u32::MAX as usize;
 
@@ -104,7 +101,7 @@ impl NodeError {
 
 impl Session {
     /// Passes the elements of a node to `show`; the node is decoded unless it is in the cache.
-    pub(super) fn with_node<R>(
+    pub(in crate::session) fn with_node<R>(
         &mut self,
         content: &Content,
         show: impl FnOnce(View<'_>) -> R,
@@ -124,14 +121,6 @@ impl Session {
                 self.store.node_cache.keep(compressed, listpack);
                 Ok(result)
             }
-        }
-    }
-
-    /// Bytes of a list's nodes that one command may read from disk: as much as memory may hold.
-    pub(in crate::session) fn most_read(&self) -> u64 {
-        match self.settings.max_memory {
-            0 => u64::MAX,
-            max_memory => max_memory.max(LEAST_READ),
         }
     }
 
@@ -155,7 +144,7 @@ impl Session {
         key: Option<Key<'_>>,
         pieces: Vec<Piece>,
     ) -> Result<Option<Nodes>, NodeError> {
-        let most = self.most_read();
+        let most = self.settings.most_read();
         let mut read_bytes = 0;
         let mut fetched = Vec::with_capacity(pieces.len());
         for Piece { source, elements } in pieces {

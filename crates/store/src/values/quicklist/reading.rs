@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::node::{Content, NodeId};
 use super::{End, Quicklist};
-use crate::values::collection::NodeKey;
+use crate::values::collection::{ImagePlace, NodeImage, NodeKey};
 
 /// Some elements of one node.
 pub(crate) struct Piece {
@@ -25,6 +25,16 @@ impl Quicklist {
         let content = self.nodes[index].content().cloned();
         let id = self.nodes[index].id();
         content.map(Source::Memory).or_else(|| self.key_of(index).map(|key| Source::Disk(id, key)))
+    }
+
+    /// Returns its nodes as they are now.
+    pub(crate) fn images(&self) -> Vec<NodeImage> {
+        let place = |index| match self.source(index)? {
+            Source::Memory(content) => Some(ImagePlace::Memory(content)),
+            Source::Disk(_, key) => Some(ImagePlace::Disk(key)),
+        };
+        let image = |index| Some(NodeImage { place: place(index)?, raw_len: self.nodes[index].raw_len() });
+        (0..self.nodes.len()).filter_map(image).collect()
     }
 
     /// A place as clients give it: negative counts from the end. `None` is outside.

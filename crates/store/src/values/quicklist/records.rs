@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::node::NodeId;
 use super::{Layout, Quicklist};
 use crate::entry::{Access, Entry};
-use crate::values::collection::{Captured, Collection, CollectionTotals, Found, NodeError, NodeKey, Records};
+use crate::values::collection::{
+    Captured, Collection, CollectionTotals, Found, NodeError, NodeImage, NodeKey, Records,
+};
 
 impl Records for Quicklist {
     fn memory(&self) -> usize {
@@ -41,6 +43,10 @@ impl Records for Quicklist {
         read: &mut dyn FnMut(NodeKey) -> Result<Entry, NodeError>,
     ) -> Result<Arc<Collection>, NodeError> {
         Quicklist::fork(self, read).map(Collection::of_list)
+    }
+
+    fn images(&self) -> Vec<NodeImage> {
+        Quicklist::images(self)
     }
 
     fn compressed_from(

@@ -3,6 +3,10 @@
 //!
 //! It knows entries by tag and key and is told the time. It must not know which keys belong to it, which is
 //! the keyspace's business.
+//!
+//! - [`snapshot`]: what keys were when a snapshot began
+
+mod snapshot;
 
 use crate::changes::Changes;
 use crate::entry::{Access, Entry, EntryRef};
@@ -11,6 +15,8 @@ use crate::memory::database::Database;
 use crate::slab::allocation_size;
 use crate::values::Kind;
 use crate::values::collection::{CollectionTotals, Guard};
+use snapshot::Awaited;
+pub(crate) use snapshot::Image;
 
 pub(crate) struct Shard {
     changes: Changes,
@@ -22,6 +28,8 @@ pub(crate) struct Shard {
     others: Vec<(usize, Database)>,
     /// Position of the eviction hand.
     hand: Position,
+    /// What is kept for a snapshot, while there is one.
+    awaited: Option<Box<Awaited>>,
     /// Entries that expired since the start.
     pub(crate) expired: u64,
     /// Entries evicted since the start.
@@ -102,6 +110,7 @@ impl Shard {
             first: Database::default(),
             others: Vec::new(),
             hand: Position::default(),
+            awaited: None,
             expired: 0,
             evicted: 0,
         }
@@ -380,9 +389,11 @@ impl Shard {
         std::iter::once((0, &mut self.first)).chain(others)
     }
 
-    /// Takes one database, or all of them, out of the shard; the caller reports the change.
+    /// Takes one database, or all of them, out of the shard, which voids a snapshot; the caller reports the
+    /// change.
     pub(crate) fn take(&mut self, database: Option<usize>) -> Vec<Database> {
         self.version += 1;
+        self.awaited = None;
         match database {
             Some(0) => vec![std::mem::take(&mut self.first)],
             Some(number) => {
@@ -396,9 +407,10 @@ impl Shard {
         }
     }
 
-    /// Exchanges two databases; the caller reports the change.
+    /// Exchanges two databases, which voids a snapshot; the caller reports the change.
     pub(crate) fn swap(&mut self, first: usize, second: usize) {
         self.version += 1;
+        self.awaited = None;
         let mut taken = std::mem::take(self.database(first));
         std::mem::swap(&mut taken, self.database(second));
         *self.database(first) = taken;
