@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ import pytest
 import servers
 from dumps import crc64
 from info import info
-from resp import Connection, Failure, Simple
+from resp import Connection, Failure, Simple, encode
+from threads import in_threads
 from waiting import until
 
 pytestmark = pytest.mark.snugly_only
@@ -158,6 +160,91 @@ def test_a_file_is_loaded_into_a_store_on_disk_once(tmp_path: Path) -> None:
     for again in (options, options[:2]):
         with servers.snugly(*again) as server, server.connect() as connection:
             assert contents(connection) == expected
+
+
+def until_saved(connection: Connection, count: int) -> None:
+    until(lambda: info(connection, "persistence", "rdb_saves") == count)
+
+
+JOBS, NAMES, COUNTERS = 200, 20, 10
+
+
+def keep_moving(server: servers.Server, done: threading.Event) -> None:
+    """Moves jobs between lists, renames keys and counts counters up one after the other, as fast as it can."""
+    random_ = random.Random("moves")
+    # Each key has two names, and is under one of them.
+    names = list(range(NAMES))
+    with server.connect() as connection:
+        while not done.is_set():
+            requests = []
+            for _ in range(20):
+                origin, target = random_.sample(range(3), 2)
+                requests.append(encode("LMOVE", f"queue:{origin}", f"queue:{target}", "LEFT", "RIGHT"))
+                index = random_.randrange(NAMES)
+                before, after = names[index], (names[index] + NAMES) % (2 * NAMES)
+                names[index] = after
+                requests.append(encode("RENAME", f"name:{before}", f"name:{after}"))
+                requests += [encode("INCR", f"counter:{number}") for number in range(COUNTERS)]
+            connection.send(b"".join(requests))
+            for _ in requests:
+                assert not isinstance(connection.read(), Failure)
+
+
+def assert_of_one_moment(connection: Connection) -> None:
+    queues = [connection.command("LRANGE", f"queue:{queue}", 0, -1) for queue in range(3)]
+    jobs = [job for queue in queues if isinstance(queue, list) for job in queue if isinstance(job, bytes)]
+    assert sorted(jobs) == sorted(b"job:%d" % number for number in range(JOBS)), "none is missing or there twice"
+    names = [name for name in range(2 * NAMES) if connection.command("EXISTS", f"name:{name}")]
+    assert sorted(name % NAMES for name in names) == list(range(NAMES))
+    counted = [connection.command("INCRBY", f"counter:{number}", 0) for number in range(COUNTERS)]
+    counts = [count for count in counted if isinstance(count, int)]
+    assert counts == sorted(counts, reverse=True), "each is counted up after the one before it"
+    assert counts[0] - counts[-1] <= 1
+
+
+@pytest.mark.parametrize("saves", [3, pytest.param(25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tier", ["memory", "disk"])
+def test_a_file_that_is_written_in_the_background_is_of_one_moment(tmp_path: Path, tier: str, saves: int) -> None:
+    done = threading.Event()
+    storage = ("--storage", str(tmp_path / "store"), "--max-memory", "8mb") if tier == "disk" else ()
+    with servers.snugly(*storage, "--dir", str(tmp_path)) as server, server.connect() as connection:
+        for number in range(20_000):
+            connection.send(encode("SET", f"filler:{number}", random.Random(number).randbytes(700)))
+        assert all(connection.read() == Simple(b"OK") for _ in range(20_000))
+        connection.command("RPUSH", "queue:0", *(f"job:{number}" for number in range(JOBS)))
+        for number in range(NAMES):
+            connection.command("SET", f"name:{number}", "value")
+        for number in range(COUNTERS):
+            connection.command("SET", f"counter:{number}", 0)
+
+        def save() -> None:
+            try:
+                for count in range(1, saves + 1):
+                    assert connection.command("BGSAVE") == Simple(b"Background saving started")
+                    until_saved(connection, count)
+                    shutil.copy(tmp_path / "dump.rdb", tmp_path / f"{count}.rdb")
+            finally:
+                done.set()
+
+        in_threads(save, lambda: keep_moving(server, done))
+    for count in range(1, saves + 1):
+        file = ("--dir", str(tmp_path), "--dbfilename", f"{count}.rdb")
+        with servers.valkey(*file) as server, server.connect() as connection:
+            until(lambda: info(connection, "persistence", "loading") == 0)
+            assert_of_one_moment(connection)
+
+
+def test_a_save_begins_again_when_a_database_is_flushed(tmp_path: Path) -> None:
+    with servers.snugly("--dir", str(tmp_path)) as server, server.connect() as connection:
+        for round_ in range(1, 6):
+            for number in range(5_000):
+                connection.send(encode("SET", f"key:{number}", b"value" * 200))
+            assert all(connection.read() == Simple(b"OK") for _ in range(5_000))
+            connection.send(encode("BGSAVE") + encode("FLUSHALL") + encode("SET", "last", "value"))
+            assert [connection.read() for _ in range(3)][1:] == [Simple(b"OK")] * 2
+            until_saved(connection, round_)
+    with servers.snugly("--load-rdb", str(tmp_path / "dump.rdb")) as server, server.connect() as connection:
+        assert connection.command("DBSIZE") in (0, 1, 5_000)
 
 
 def test_a_file_that_cannot_be_loaded_is_told(tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ pub(crate) fn save(server: &Server, session: &mut snugly_store::Session) -> Resu
     Ok(())
 }
 
-/// Writes all keys in the background, each as it is when its turn comes; returns whether it has begun, which
-/// it does not while one is under way.
+/// Writes all keys in the background as they are at one instant; returns whether it has begun, which it does
+/// not while one is under way.
 ///
 /// # Errors
 /// Errors of [`save`], if it is known before it has begun.

@@ -1,13 +1,12 @@
 //! Every key to a file, which takes the place of the one before when it is whole.
 
-use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use snugly_protocol::rdb::{NODE_BYTES, Node, Origin, Writer};
-use snugly_store::{Kind, Session, StoreError, Value, system_time};
+use snugly_store::{KeyspaceSnapshot, Kind, Session, SnapshotError, SnapshotKey, StoreError, system_time};
 use thiserror::Error;
 
 use crate::info::REDIS_VERSION;
@@ -30,20 +29,28 @@ pub(crate) enum SaveError {
         folder = folder.display()
     )]
     InStore { folder: PathBuf },
+    #[error("Background save already in progress")]
+    InProgress,
     /// A value that cannot be read would be missing in the file.
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
 }
 
-/// Keys to look for at once.
-const BATCH: usize = 256;
+/// Attempts to save all keys of one instant, while databases are flushed or exchanged.
+const TRIES: usize = 10;
 
-/// Writes all live keys.
+/// Writes all live keys as they are at one instant, which is that of the call unless a database is flushed meanwhile.
 pub(super) fn write(session: &mut Session, path: &Path) -> Result<Saved, SaveError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let new = path.with_file_name(name);
-    let result = write_new(session, &new).and_then(|saved| {
+    let is_flushed =
+        |result: &Result<_, _>| matches!(result, Err(SaveError::Snapshot(SnapshotError::Flushed)));
+    let mut attempts = (0..TRIES).map(|_| write_new(session, &new));
+    let result = attempts.find(|result| !is_flushed(result)).unwrap_or(Err(SnapshotError::Flushed.into()));
+    let result = result.and_then(|saved| {
         let replace = fs::rename(&new, path).and_then(|()| sync_folder(path));
         replace.map(|()| saved).map_err(|source| SaveError::Io { path: path.to_owned(), source })
     });
@@ -71,9 +78,11 @@ fn write_new(session: &mut Session, path: &Path) -> Result<Saved, SaveError> {
         failed: &failed,
         buffer: Vec::new(),
     };
+    let mut snapshot = session.snapshot().ok_or(SaveError::InProgress)?;
     for database in 0..session.store().databases() {
-        saving.database(session, database)?;
+        saving.database(session, &mut snapshot, database)?;
     }
+    drop(snapshot);
     let Saving { writer, saved, .. } = saving;
     let bytes = writer.written();
     let file = writer.finish().map_err(failed)?;
@@ -90,77 +99,47 @@ struct Saving<'f, W> {
 }
 
 impl<W: Write> Saving<'_, W> {
-    fn database(&mut self, session: &mut Session, database: usize) -> Result<(), SaveError> {
+    fn database(
+        &mut self,
+        session: &mut Session,
+        snapshot: &mut KeyspaceSnapshot,
+        database: usize,
+    ) -> Result<(), SaveError> {
         let stats = session.store().database_stats(database)?;
-        if stats.keys == 0 {
-            return Ok(());
-        }
-        self.writer
-            .database(database as u64, stats.keys as u64, stats.volatile_keys as u64)
-            .map_err(self.failed)?;
-        let mut cursor = 0;
-        loop {
-            // A key can be shown twice at once, and not by another call.
-            let mut keys = HashSet::new();
-            cursor = session.scan(database, cursor, BATCH, |key| {
-                keys.insert(key.to_vec());
-            })?;
-            keys.iter().try_for_each(|key| self.key(session, database, key))?;
-            if cursor == 0 {
-                return Ok(());
+        let mut is_begun = false;
+        session.show_snapshot(snapshot, database, |key| {
+            if !is_begun {
+                let (keys, volatile_keys) = (stats.keys as u64, stats.volatile_keys as u64);
+                self.writer.database(database as u64, keys, volatile_keys).map_err(self.failed)?;
+                is_begun = true;
             }
-        }
-    }
-
-    fn key(&mut self, session: &mut Session, database: usize, key: &[u8]) -> Result<(), SaveError> {
-        // The key may be gone.
-        let Some(value) = session.peek(database, key)? else { return Ok(()) };
-        if value.kind() == Kind::List {
-            return match session.elements_of(&value) {
-                Ok(Some(elements)) => {
-                    let is_short = elements.node_lens().all(|len| len <= NODE_BYTES);
-                    let nodes = is_short.then(|| elements.node_lens().count() as u64);
-                    self.list(&value, nodes, |show| session.show_nodes(&elements, show))
-                }
-                Ok(None) => Ok(()),
-                Err(StoreError::OutOfMemory { .. }) => self.held_list(session, database, key),
-                Err(error) => Err(error.into()),
-            };
-        }
-        self.buffer.clear();
-        session.read(&value, &mut self.buffer)?;
-        self.saved.strings += 1;
-        self.writer.string(key, value.expiry(), &self.buffer).map_err(self.failed)
-    }
-
-    /// Writes a list of which more is on disk than memory may hold. Nobody can change it meanwhile.
-    fn held_list(&mut self, session: &mut Session, database: usize, key: &[u8]) -> Result<(), SaveError> {
-        session.exclusively(std::iter::once(key), |session| {
-            let Some(value) = session.peek(database, key)?.filter(|value| value.kind() == Kind::List) else {
-                return Ok(());
-            };
-            self.list(&value, None, |show| session.show_list(&value, show))
+            self.key(key)
         })
     }
 
-    /// Writes a list whose nodes can be shown again and again; it may be known how many there will be in the file.
-    fn list(
-        &mut self,
-        list: &Value,
-        nodes: Option<u64>,
-        mut show_nodes: impl FnMut(&mut dyn FnMut(&[u8])) -> Result<(), StoreError>,
-    ) -> Result<(), SaveError> {
-        let nodes = match nodes {
-            Some(nodes) => nodes,
-            None => {
-                let mut nodes = 0;
-                show_nodes(&mut |listpack| nodes += Node::of_listpack(listpack).len() as u64)?;
-                nodes
+    fn key(&mut self, mut key: SnapshotKey<'_>) -> Result<(), SaveError> {
+        match key.kind() {
+            Kind::String => {
+                self.buffer.clear();
+                key.read(&mut self.buffer)?;
+                self.saved.strings += 1;
+                self.writer.string(key.key(), key.expiry(), &self.buffer).map_err(self.failed)
             }
+            Kind::List => self.list(key),
+        }
+    }
+
+    fn list(&mut self, mut list: SnapshotKey<'_>) -> Result<(), SaveError> {
+        let nodes = if list.node_lens().all(|len| len <= NODE_BYTES) {
+            list.node_lens().count() as u64
+        } else {
+            let mut nodes = 0;
+            list.show_nodes(|listpack| nodes += Node::of_listpack(listpack).len() as u64)?;
+            nodes
         };
         self.saved.lists += 1;
         let mut outcome = self.writer.begin_list(list.key(), list.expiry(), nodes);
-        show_nodes(&mut |listpack| {
+        list.show_nodes(|listpack| {
             for node in Node::of_listpack(listpack) {
                 if outcome.is_ok() {
                     outcome = self.writer.node(&node);

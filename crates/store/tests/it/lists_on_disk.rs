@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use snugly_store::{
-    Choice, Condition, Config, Durability, Element, End, Expiry, Fill, ListSet, Popped, Session, Storage,
-    Store, StoreError, check,
+    Choice, Condition, Config, Durability, Element, End, Expiry, Fill, ListSet, Popped, Session,
+    SnapshotError, SnapshotKey, Storage, Store, StoreError, check,
 };
 
 fn open_with(folder: &Path, max_memory: u64, durability: Durability) -> Arc<Store> {
@@ -78,10 +78,20 @@ fn a_list_that_memory_has_no_room_for_is_refused_whole_and_shown_a_node_at_a_tim
     let taken = session.list_take(0, b"list", End::Right, 24, 0, |_, _| {});
     assert!(matches!(taken, Err(StoreError::OutOfMemory { .. })));
     assert_eq!(session.list_len(0, b"list").unwrap(), 24);
-    let value = session.peek(0, b"list").unwrap().expect("it is as before");
     let mut nodes = 0;
-    session.show_list(&value, |listpack| nodes += u8::from(listpack.len() > 1 << 20)).unwrap();
+    let mut snapshot = session.snapshot().expect("there is no other");
+    let count = |mut list: SnapshotKey<'_>| {
+        Ok(list.show_nodes(|listpack| nodes += u8::from(listpack.len() > 1 << 20))?)
+    };
+    session.show_snapshot::<SnapshotError>(&mut snapshot, 0, count).unwrap();
+    drop(snapshot);
     assert_eq!(nodes, 24);
+    let mut snapshot = session.snapshot().expect("there is no other");
+    push(&mut session, b"list", std::iter::once(element(24)));
+    let shown = session.show_snapshot(&mut snapshot, 0, |_| Ok(()));
+    assert!(matches!(shown, Err(SnapshotError::TooLong { key }) if key == b"list"), "it has changed");
+    drop(snapshot);
+    session.list_pop(0, b"list", End::Right, 1, |_, _| {}).unwrap();
     let Popped::Given(elements) = session.list_take(0, b"list", End::Right, 2, 0, |_, _| {}).unwrap() else {
         panic!("no node has 0 bytes");
     };
@@ -89,7 +99,7 @@ fn a_list_that_memory_has_no_room_for_is_refused_whole_and_shown_a_node_at_a_tim
     session.show(&elements, |element| shown.push(bytes(element))).unwrap();
     assert!(shown == [element(23), element(22)]);
     assert_eq!(session.list_len(0, b"list").unwrap(), 22);
-    drop((session, value));
+    drop(session);
     close(store);
     assert_whole(folder.path());
 }

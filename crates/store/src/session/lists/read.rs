@@ -204,25 +204,6 @@ impl Session {
         Ok(())
     }
 
-    /// Passes the nodes of a list that was looked up, as the bytes of listpacks, to `show`, and reads those
-    /// that are on disk one at a time. The caller must hold its key: see [`Session::exclusively`]. Shows
-    /// nothing of a value that is not a list.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`], [`StoreError::Damaged`] and [`StoreError::Disk`]; some were shown then.
-    pub fn show_list(&mut self, value: &Value, mut show: impl FnMut(&[u8])) -> Result<(), StoreError> {
-        let Some(pieces) = pieces_of(value, |list| 0..list.len()) else { return Ok(()) };
-        let key = value.key();
-        let unreadable = |error: NodeError| error.of(key);
-        for Piece { source, .. } in pieces {
-            let content = self.fetch_node(None, source).map_err(unreadable)?;
-            let content = content.ok_or(NodeError::Damaged.of(key))?;
-            self.with_node(&content, |node| show(node.as_bytes()))
-                .map_err(|error| unreadable(error.into()))?;
-        }
-        Ok(())
-    }
-
     /// Returns the positions of elements that are equal to one. `None` if there is no list.
     ///
     /// # Errors
