@@ -154,7 +154,10 @@ pub(crate) fn compact_command(command: Command) -> Command {
 
 pub(crate) fn compact(matches: &ArgMatches) -> Result<()> {
     let path = path(matches);
-    let (before, after) = snugly_store::compact(path)?;
+    let style = ProgressStyle::with_template("{spinner} {bytes} of rows, {bytes_per_sec}");
+    let progress = ProgressBar::new_spinner().with_style(style.expect("a valid template"));
+    let (before, after) = snugly_store::compact(path, |written| progress.set_position(written))?;
+    progress.finish_and_clear();
     println!("{}: {} before, {} after", path.display(), HumanBytes(before), HumanBytes(after));
     Ok(())
 }

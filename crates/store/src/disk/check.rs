@@ -1,4 +1,4 @@
-//! Verifying and compacting a store that no server has open.
+//! Verifying a store that no server has open.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -9,14 +9,13 @@ use snugly_codec::{Dictionary, LoadError};
 
 use super::dictionary::{self, DictionaryRow};
 use super::engine::{EngineError, Read, Table};
-use super::files::{self, DATA_FILE, OpenError, Opened};
+use super::files::{self, DATA_FILE, OpenError};
 use super::leftover::leftover;
 use super::lookup;
 use super::pages::PageDamage;
 use super::pages::audit::{Audit, Visitor};
 use super::pages::page::Value;
 use super::pages::tree::View;
-use super::private;
 use super::row::{self, Body, Damaged, Generation, Misread, NODES, Row, RowKey};
 use super::state::{Contents, LoadMark, State};
 use crate::hash::{HashKey, hash};
@@ -370,45 +369,8 @@ impl<P: FnMut(u64)> Checker<P> {
     }
 }
 
-/// Name of the copy that replaces the data file.
-const COPY_FILE: &str = "data.mdb.compact";
-
-/// Rewrites a store without gaps; returns the file's length in bytes before and after.
-///
-/// # Errors
-/// [`OpenError`] if the store cannot be opened, or there is no space for the copy; the store is then
-/// unchanged.
-pub fn compact(path: &Path) -> Result<(u64, u64), OpenError> {
-    refuse_damage(path)?;
-    let Opened { engine, lock, .. } = files::open_engine(path)?;
-    let (data, copy) = (path.join(DATA_FILE), path.join(COPY_FILE));
-    let failed = |reason: io::Error| OpenError::Io { path: copy.clone(), reason };
-    let before = allocated(&data).map_err(failed)?;
-    let mut file = private::open(path, COPY_FILE).map_err(failed)?;
-    // Part of an unfinished copy may be there.
-    file.set_len(0).map_err(failed)?;
-    let written = engine.compact_to(&mut file);
-    engine.close();
-    let replace = || {
-        file.sync_all()?;
-        fs::rename(&copy, &data)?;
-        files::sync_folder(path)?;
-        allocated(&data)
-    };
-    let result = match written {
-        Ok(()) => replace().map_err(failed),
-        Err(error) => Err(files::engine_failed(path)(error)),
-    };
-    if result.is_err() {
-        // The copy is useless; the cause is reported already.
-        let _ = fs::remove_file(&copy);
-    }
-    drop(lock);
-    Ok((before, result?))
-}
-
 /// Refuses a store with damaged pages, which might crash the engine.
-fn refuse_damage(path: &Path) -> Result<(), OpenError> {
+pub(super) fn refuse_damage(path: &Path) -> Result<(), OpenError> {
     let store = files::open_offline(path)?;
     let mut report = CheckReport::default();
     if let Some(damage) = &store.damage {
@@ -419,14 +381,4 @@ fn refuse_damage(path: &Path) -> Result<(), OpenError> {
         Some(detail) => Err(OpenError::Damaged { path: path.to_owned(), detail }),
         None => Ok(()),
     }
-}
-
-/// Returns the bytes allocated to a file on the disk.
-fn allocated(path: &Path) -> io::Result<u64> {
-    let metadata = fs::metadata(path)?;
-    #[cfg(unix)]
-    let bytes = std::os::unix::fs::MetadataExt::blocks(&metadata) * 512;
-    #[cfg(not(unix))]
-    let bytes = metadata.len();
-    Ok(bytes)
 }

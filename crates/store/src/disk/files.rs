@@ -32,7 +32,7 @@ const LOCK_FILE: &str = "snugly.lock";
 /// Subfolder in which a new store is made.
 const NEW_FOLDER: &str = "new";
 /// Address space for a store without a limit.
-const UNLIMITED_MAP: usize = 1 << 40;
+pub(super) const UNLIMITED_MAP: usize = 1 << 40;
 
 /// Reason why a store could not be opened. The store is unchanged.
 #[derive(Debug, Error)]
@@ -250,7 +250,7 @@ pub(super) fn open_offline(folder: &Path) -> Result<Offline, OpenError> {
     }
 }
 
-/// Opens an existing store that is whole, for [`super::check::compact`].
+/// Opens an existing store that is whole, for [`super::compaction::compact`].
 pub(super) fn open_engine(folder: &Path) -> Result<Opened, OpenError> {
     let lock = lock(folder)?;
     open_existing(folder, &Storage::new(folder), lock)
@@ -316,14 +316,33 @@ fn locked(file: File, folder: &Path, path: &Path) -> Result<File, OpenError> {
 
 /// Creates a store beside its place and moves it there, so that it is whole or absent.
 fn create(folder: &Path, databases: usize) -> Result<(), OpenError> {
+    with_new_folder(folder, |new| create_in(folder, new, databases))
+}
+
+/// Makes a file in an empty folder inside that of a store, which is removed in the end.
+pub(super) fn with_new_folder(
+    folder: &Path,
+    make: impl FnOnce(&Path) -> Result<(), OpenError>,
+) -> Result<(), OpenError> {
     let new = folder.join(NEW_FOLDER);
     match fs::remove_dir_all(&new) {
         Err(reason) if reason.kind() != io::ErrorKind::NotFound => return Err(failed(&new, reason)),
         _ => fs::create_dir(&new).map_err(|reason| failed(folder, reason))?,
     }
-    let made = create_in(folder, &new, databases);
+    let made = make(&new);
     let removed = fs::remove_dir_all(&new).map_err(|reason| failed(&new, reason));
     made.and(removed)
+}
+
+/// Ends a data file that nobody has open behind its last page.
+pub(super) fn trim(data: &Path) -> Result<(), OpenError> {
+    let len = verify_file(data)?.file_bytes();
+    let set = || {
+        let file = File::options().write(true).open(data)?;
+        file.set_len(len)?;
+        file.sync_all()
+    };
+    set().map_err(|reason| failed(data, reason))
 }
 
 fn create_in(folder: &Path, new: &Path, databases: usize) -> Result<(), OpenError> {

@@ -141,11 +141,6 @@ impl Lmdb {
         matches!(grow(), Err(EngineError::NoSpace))
     }
 
-    /// Copies the pages in use, without gaps, into a new file.
-    pub(crate) fn compact_to(&self, target: &mut fs::File) -> Result<(), EngineError> {
-        self.env.copy_to_file(target, heed::CompactionOption::Enabled).map_err(error)
-    }
-
     /// Closes the environment when the last transaction has ended.
     pub(crate) fn close(self) {
         self.env.prepare_for_closing().wait();

@@ -14,7 +14,7 @@
 //!   callers
 //! - [`files`]: opening, and what is refused before the engine touches a file; [`private`]: ownership of the
 //!   files
-//! - [`check`]: verifying and compacting a store offline; [`repair`]: a new store from the readable part of a
+//! - [`check`]: verifying a store offline; [`compaction`]: rewriting it without gaps; [`repair`]: a new store from the readable part of a
 //!   damaged one
 //! - `fuzzing`: entry points of the fuzzer
 //!
@@ -24,6 +24,7 @@
 pub(crate) mod change;
 pub(crate) mod check;
 mod collections;
+mod compaction;
 pub(crate) mod dictionary;
 mod drafts;
 pub(crate) mod engine;
@@ -59,7 +60,8 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, RwLock};
 use tracing::{error, warn};
 
-pub use check::{CheckReport, check, compact};
+pub use check::{CheckReport, check};
+pub use compaction::compact;
 pub use files::OpenError;
 #[cfg(fuzzing)]
 pub use fuzzing::parse_anything;

@@ -372,12 +372,40 @@ fn compacting_gives_room_back_and_keeps_everything() {
     }
     drop(session);
     close(store);
-    let (before, after) = compact(folder.path()).expect("it can be compacted");
+    let (before, after) = compact(folder.path(), |_| {}).expect("it can be compacted");
     assert!(after < before / 5, "{before} bytes became {after}");
     assert_eq!(verify(folder.path()).keys, 100);
     let store = open(folder.path(), 0);
     let mut session = store.session();
     assert_eq!(read(&mut session, &7u32.to_be_bytes()), Some(random_bytes(5_000, 7)));
+    drop(session);
+    close(store);
+}
+
+#[test]
+fn compacted_pages_are_full_whatever_the_order_of_writes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open(folder.path(), 0);
+    let mut session = store.session();
+    for number in 0..5_000u32 {
+        set(&mut session, &number.to_be_bytes(), &random_bytes(350, number.into()));
+    }
+    drop(session);
+    close(store);
+    fs::create_dir(folder.path().join("new")).expect("the rest of an interrupted compaction");
+    fs::write(folder.path().join("new/data.mdb"), b"x").expect("a file");
+    let mut written = 0;
+    compact(folder.path(), |bytes| written = bytes).expect("it can be compacted");
+    let report = verify(folder.path());
+    assert_eq!((report.keys, report.lost_pages), (5_000, 0));
+    assert!(written > report.bytes);
+    // Ten rows fill a page but for some 4 %, and the engine adds 6 % to a row.
+    assert!(report.file_bytes < report.bytes * 115 / 100, "{report:?}");
+    let store = open(folder.path(), 0);
+    let mut session = store.session();
+    for number in 0..5_000u32 {
+        assert_eq!(read(&mut session, &number.to_be_bytes()), Some(random_bytes(350, number.into())));
+    }
     drop(session);
     close(store);
 }
@@ -608,7 +636,7 @@ fn all_files_are_for_their_owner_only_whoever_makes_them() {
         let path = file.expect("a file").path();
         fs::set_permissions(path, fs::Permissions::from_mode(0o644)).expect("it is ours");
     }
-    compact(folder.path()).expect("it is rewritten");
+    compact(folder.path(), |_| {}).expect("it is rewritten");
     assert_eq!(fs::metadata(folder.path().join("data.mdb")).expect("the data").mode() & 0o777, 0o600);
 }
 
