@@ -29,6 +29,8 @@ AT_ONCE = 3
 REPORT_SECONDS = 30.0
 # Seconds that stages have to end by themselves once the run is ended.
 STOP_SECONDS = 10.0
+# Signals that end a run.
+STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # Lines of a failed stage's output that are shown.
 SHOWN_LINES = 200
 
@@ -233,7 +235,9 @@ class Run:
 
 
 def stop(number: int, _frame: FrameType | None) -> None:
-    """Ends the run for a signal."""
+    """Ends the run for a signal. Those that follow would break that off, and are ignored."""
+    for other in STOPS:
+        signal.signal(other, signal.SIG_IGN)
     print(f"{signal.Signals(number).name}: ends what is running", flush=True)
     sys.exit(128 + number)
 
@@ -245,7 +249,7 @@ def main(words: Iterable[str]) -> int:
         return 2
     run = Run(name, list(RUNS[name]))
     run.leave_out()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in STOPS:
         signal.signal(number, stop)
     run.run()
     run.conclude()

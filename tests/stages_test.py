@@ -86,6 +86,7 @@ import sys
 from pathlib import Path
 import stages
 stages.ROOT = stages.LOGS = Path(sys.argv[1])
+stages.STOP_SECONDS = 1.0
 stages.RUNS = {"gate": (stages.Stage("waits"),)}
 sys.exit(stages.main(["gate"]))
 """
@@ -102,17 +103,19 @@ def is_running(process: int) -> bool:
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked at in /proc")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_run_that_is_ended_ends_what_its_stages_have_started(tmp_path: Path, number: signal.Signals) -> None:
-    # The second process ignores the signal that the first one ends by.
-    (tmp_path / "Makefile").write_text(
-        "waits:\n\t@(trap '' TERM; exec sleep 1000) & echo $$! > inner; mv inner ready; wait\n"
-    )
+    # Both processes ignore the signal that a stage is to end by.
+    (tmp_path / "Makefile").write_text("waits:\n\t@trap '' TERM; sleep 1000 & echo $$! > inner; mv inner ready; wait\n")
     command = [sys.executable, "-c", STAGES, str(tmp_path)]
     run = subprocess.Popen(command, cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True)
     until((tmp_path / "ready").exists)
     inner = int((tmp_path / "ready").read_text())
     assert is_running(inner)
     run.send_signal(number)
-    out, _ = run.communicate()
+    assert run.stdout is not None
+    assert run.stdout.readline() == "waits: begins\n"
+    assert run.stdout.readline() == f"{number.name}: ends what is running\n"
+    # One who is impatient tells it again.
+    run.send_signal(number)
+    run.communicate()
     assert run.returncode == 128 + number
-    assert f"{number.name}: ends what is running" in out
     until(lambda: not is_running(inner))
