@@ -114,7 +114,7 @@ pub const SETTINGS: &[Setting] = &[
         help: "Longest value, and longest argument of a request",
         set: |c, v| bytes_in_range(v, 1 << 20..=MAX_VALUE_BYTES).map(|n| c.max_value_bytes = n), get: |c| c.max_value_bytes.to_string() },
     Setting { name: "max-request-bytes", valkey_name: Some("client-query-buffer-limit"), value_name: "BYTES", default: "1gb", live: true,
-        help: "Largest request, all its arguments together",
+        help: "Largest request, all its arguments together, and most bytes of requests that a client sends while a command waits or its replies are not taken",
         set: |c, v| bytes_in_range(v, 1 << 20..=1 << 40).map(|n| c.max_request_bytes = n), get: |c| c.max_request_bytes.to_string() },
     Setting { name: "max-memory-clients", valkey_name: Some("maxmemory-clients"), value_name: "BYTES", default: "1gb", live: true,
         help: "Memory for requests, replies and messages of all clients, beside max-memory, in bytes or in percent of max-memory (5%); beyond it the clients that hold the most are disconnected, and so is a client whose reply takes more than half of it and is neither values nor a list's elements nor keys; 0 is no limit",
