@@ -132,6 +132,16 @@ impl Store {
         loaded.map_err(NodeError::of_disk)
     }
 
+    /// Reads nodes of one collection from disk, at most so many bytes together.
+    pub(crate) fn node_reader(&self, most: u64) -> impl FnMut(NodeKey) -> Result<Entry, NodeError> {
+        let mut bytes = 0;
+        move |node| {
+            let node = self.load_node(node)?.ok_or(NodeError::Damaged)?;
+            bytes += node.borrow().allocation_size() as u64;
+            if bytes > most { Err(NodeError::NoRoom) } else { Ok(node) }
+        }
+    }
+
     /// Returns whether looking a key up needs no disk.
     pub fn is_in_memory(&self, database: usize, key: &[u8]) -> bool {
         if self.disk().is_none() {

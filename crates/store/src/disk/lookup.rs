@@ -215,8 +215,8 @@ fn entry_of(key: &[u8], pieces: &[&[u8]], row: &Row<'_>, access: Access) -> Resu
     })
 }
 
-/// Passes the keys of a generation, from a hash on, with their rows to `show`, until it returns false. A damaged row, whose key is
-/// unknown, is counted and skipped.
+/// Passes the keys of a generation, from a hash on, with their rows to `show`, until it returns false. A
+/// damaged row, whose key is unknown, is counted and skipped.
 pub(crate) fn scan(
     shared: &Shared,
     reader: &impl Read,

@@ -14,8 +14,8 @@
 //!   callers
 //! - [`files`]: opening, and what is refused before the engine touches a file; [`private`]: ownership of the
 //!   files
-//! - [`check`]: verifying a store offline; [`compaction`]: rewriting it without gaps; [`repair`]: a new store from the readable part of a
-//!   damaged one
+//! - [`check`]: verifying a store offline; [`compaction`]: rewriting it without gaps; [`repair`]: a new store
+//!   from the readable part of a damaged one
 //! - `fuzzing`: entry points of the fuzzer
 //!
 //! It knows the memory tier as a [`MemoryTier`] only, and must not look into values: a record moves between
@@ -239,13 +239,10 @@ impl Disk {
         let started = Instant::now();
         let snapshot = self.shared.engine.read()?;
         let entry = lookup::load(&self.shared, &snapshot, generation, hash, key, access);
-        if let Err(DiskError::Engine(EngineError::Damaged(damage))) = &entry {
-            self.shared.report_page(damage);
-        }
         if started.elapsed() > SLOW_READ {
             self.shared.status.slow_until.store(system_time() + SLOW_FOR, Ordering::Relaxed);
         }
-        entry
+        entry.map_err(|error| self.shared.reported(error))
     }
 
     /// Returns whether a recent read had to wait for the disk.

@@ -8,9 +8,10 @@ use parking_lot::{Mutex, RwLock};
 use snugly_codec::Choice;
 use tracing::{error, warn};
 
-use super::engine::Usage;
+use super::engine::{EngineError, Usage};
 use super::files::Lock;
 use super::lmdb::Lmdb;
+use super::lookup::DiskError;
 use super::pages::PageDamage;
 use super::queue::Queue;
 use super::row::{self, Generation};
@@ -110,6 +111,14 @@ impl Shared {
     pub(super) fn set_aside(&self, at: Unwritable, damage: &PageDamage) -> bool {
         self.report_page(damage);
         self.unwritable.write().insert(at)
+    }
+
+    /// Reports the damaged page that an error is about, if it is, and returns the error.
+    pub(super) fn reported(&self, error: DiskError) -> DiskError {
+        if let DiskError::Engine(EngineError::Damaged(damage)) = &error {
+            self.report_page(damage);
+        }
+        error
     }
 
     /// Counts and logs a damaged page when it is met for the first time.

@@ -2,25 +2,26 @@
 
 use std::ops::RangeInclusive;
 
-use super::engine::{Engine, EngineError};
-use super::lmdb::{self, Lmdb};
+use super::engine::Engine;
+use super::lmdb;
 use super::row::{Generation, NODES};
 use super::{Disk, DiskError, Shared, lookup};
 use crate::entry::{Access, Entry};
+use crate::hash::{HashKey, hash};
 use crate::values::collection::NodeKey;
 
 /// Rows of the last commit. Drop it soon: pages that it has cannot be reused meanwhile, and its thread can
 /// read nothing else.
 pub(crate) struct DiskSnapshot<'d> {
     shared: &'d Shared,
-    hash_key: [u64; 2],
+    hash_key: HashKey,
     rows: lmdb::Snapshot<'d>,
 }
 
 impl Disk {
     /// Returns what is committed now.
     pub(crate) fn snapshot(&self) -> Result<DiskSnapshot<'_>, DiskError> {
-        let rows = Lmdb::read(&self.shared.engine)?;
+        let rows = self.shared.engine.read()?;
         Ok(DiskSnapshot { shared: &self.shared, hash_key: self.hash_key, rows })
     }
 }
@@ -51,21 +52,14 @@ impl DiskSnapshot<'_> {
                 entry.map_err(|error| failure = Some((key.to_vec(), error))).is_ok_and(&mut show)
             });
         let failure = scanned.err().map(|error| (Vec::new(), error)).or(failure);
-        failure.map_or(Ok(()), |(key, error)| Err((key, self.reported(error))))
+        failure.map_or(Ok(()), |(key, error)| Err((key, self.shared.reported(error))))
     }
 
     /// Returns a node of a collection.
     pub(crate) fn node(&self, node: NodeKey) -> Result<Option<Entry>, DiskError> {
         let key = node.bytes();
-        let hash = crate::hash::hash(self.hash_key, &key);
+        let hash = hash(self.hash_key, &key);
         let entry = lookup::load(self.shared, &self.rows, NODES, hash, &key, Access::written(0));
-        entry.map_err(|error| self.reported(error))
-    }
-
-    fn reported(&self, error: DiskError) -> DiskError {
-        if let DiskError::Engine(EngineError::Damaged(damage)) = &error {
-            self.shared.report_page(damage);
-        }
-        error
+        entry.map_err(|error| self.shared.reported(error))
     }
 }

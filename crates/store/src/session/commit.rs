@@ -27,7 +27,7 @@ use crate::memory::shard::Presence;
 use crate::settings::Settings;
 use crate::store::Store;
 use crate::values::Kind;
-use crate::values::collection::{Guard, NodeError};
+use crate::values::collection::Guard;
 
 /// Attempts at a change that others may overtake, before they are locked out.
 const TRIES: usize = 4;
@@ -99,14 +99,12 @@ impl<'s, 'k> KeySlot<'s, 'k> {
         self.presence == Presence::Unknown && self.store.disk().is_some() && self.shard.owes_image(self.key)
     }
 
-    /// Keeps what the key is for a snapshot, before it changes.
+    /// Keeps the key's image if a snapshot needs it, before the key changes.
     fn keep_image(&mut self) {
-        let (store, mut bytes) = (self.store, 0);
-        self.shard.keep_image(self.key, self.presence, &mut |node| {
-            let node = store.load_node(node)?.ok_or(NodeError::Damaged)?;
-            bytes += node.borrow().allocation_size() as u64;
-            if bytes > store.settings().most_read() { Err(NodeError::NoRoom) } else { Ok(node) }
-        });
+        if self.shard.owes_image(self.key) {
+            let most = self.store.settings().most_read();
+            self.shard.keep_image(self.key, self.presence, &mut self.store.node_reader(most));
+        }
     }
 
     /// Returns the live entry, if there is one.
@@ -313,7 +311,7 @@ impl Session {
         }
         drop(place);
         match self.enter_anywhere(key) {
-            // What cannot be read is mended by being overwritten.
+            // Being overwritten mends a value that cannot be read.
             Err(error) if error.is_of_a_value() => Ok(self.enter_in_memory(key)),
             entered => entered,
         }

@@ -6,7 +6,6 @@ use super::{Session, StoreError, Value};
 use crate::entry::{Access, Entry};
 use crate::key::Key;
 use crate::session::Expiry;
-use crate::values::collection::NodeError;
 
 /// Earlier use of a key, for [`Session::set_usage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,13 +55,7 @@ impl Session {
     fn fork(&self, value: Value) -> Result<Value, StoreError> {
         let entry = value.0.borrow();
         let Some(collection) = entry.collection() else { return Ok(value) };
-        let most = self.settings.most_read();
-        let mut bytes = 0;
-        let mut read = |node| {
-            let node = self.store.load_node(node)?.ok_or(NodeError::Damaged)?;
-            bytes += node.borrow().allocation_size() as u64;
-            if bytes > most { Err(NodeError::NoRoom) } else { Ok(node) }
-        };
+        let mut read = self.store.node_reader(self.settings.most_read());
         let copy = collection.lock().fork(&mut read).map_err(|error| self.node_error(error, value.key()))?;
         Ok(Value(Entry::of_collection(entry.key(), copy, entry.expiry(), entry.access())))
     }

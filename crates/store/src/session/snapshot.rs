@@ -1,7 +1,7 @@
 //! All keys as they are at one instant, shown while others change them.
 //!
-//! What a key was is kept when it changes for the first time (see `memory::shard`), so that nobody waits and
-//! unchanged keys take no memory. Keys that are evicted or expire before they are shown are left out.
+//! A key that changes for the first time leaves its image behind (see `memory::shard`), so that nobody waits
+//! and unchanged keys take no memory. Keys that are evicted or expire before they are shown are left out.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,8 +17,9 @@ use crate::memory::shard::Image;
 use crate::store::Store;
 use crate::tiers::unreadable;
 use crate::values::Kind;
-use crate::values::collection::{ImagePlace, NodeError, NodeImage, NodeKey};
+use crate::values::collection::{NodeError, NodeImage, NodeKey};
 use crate::values::quicklist::node::Content;
+use crate::values::quicklist::reading::Source;
 
 /// Reason why a snapshot cannot be shown.
 #[derive(Debug, Error)]
@@ -184,17 +185,12 @@ impl SnapshotKey<'_> {
     /// [`StoreError::Unreadable`], [`StoreError::Damaged`] and [`StoreError::Disk`]; some were shown then.
     pub fn show_nodes(&mut self, mut show: impl FnMut(&[u8])) -> Result<(), StoreError> {
         for node in &self.nodes {
-            let read;
-            let content = match &node.place {
-                ImagePlace::Memory(content) => content,
-                ImagePlace::Disk(key) => {
-                    read = Content::Compressed(
-                        self.read_node(*key).map_err(|error| error.of(self.value.key()))?,
-                    );
-                    &read
-                }
+            let content = match &node.source {
+                Source::Memory(content) => Ok(content.clone()),
+                Source::Disk(_, key) => self.read_node(*key).map(Content::Compressed),
             };
-            let shown = self.session.with_node(content, |node| show(node.as_bytes()));
+            let content = content.map_err(|error| error.of(self.value.key()))?;
+            let shown = self.session.with_node(&content, |node| show(node.as_bytes()));
             shown.map_err(|error| NodeError::from(error).of(self.value.key()))?;
         }
         Ok(())

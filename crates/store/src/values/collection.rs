@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use super::kind::Kind;
 use super::quicklist::node::{Content, NodeId};
+use super::quicklist::reading::Source;
 use super::quicklist::{Layout, Quicklist, stored};
 use crate::entry::{Access, Entry};
 
@@ -218,15 +219,9 @@ pub(crate) enum FoundIn {
 
 /// A node at one instant, whatever becomes of it.
 pub(crate) struct NodeImage {
-    pub(crate) place: ImagePlace,
+    pub(crate) source: Source,
     /// Bytes of the node, uncompressed.
     pub(crate) raw_len: usize,
-}
-
-/// Place of a node's content.
-pub(crate) enum ImagePlace {
-    Memory(Content),
-    Disk(NodeKey),
 }
 
 impl NodeImage {
@@ -238,11 +233,11 @@ impl NodeImage {
         self,
         read: &mut dyn FnMut(NodeKey) -> Result<Entry, NodeError>,
     ) -> Result<NodeImage, NodeError> {
-        let content = match self.place {
-            ImagePlace::Memory(content) => content,
-            ImagePlace::Disk(key) => Content::Compressed(read(key)?),
+        let content = match self.source {
+            Source::Memory(content) => content,
+            Source::Disk(_, key) => Content::Compressed(read(key)?),
         };
-        Ok(NodeImage { place: ImagePlace::Memory(content), ..self })
+        Ok(NodeImage { source: Source::Memory(content), ..self })
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Shard {
     others: Vec<(usize, Database)>,
     /// Position of the eviction hand.
     hand: Position,
-    /// What is kept for a snapshot, while there is one.
+    /// Images for a snapshot that has not shown the shard yet.
     awaited: Option<Box<Awaited>>,
     /// Entries that expired since the start.
     pub(crate) expired: u64,

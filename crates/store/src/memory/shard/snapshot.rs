@@ -1,10 +1,9 @@
 //! A shard's part of a snapshot: what its keys were when the snapshot began.
 //!
 //! A key that changes before the snapshot has shown it leaves its image behind; all others are shown as they
-//! are when their shard's turn comes. What is evicted or expires in between leaves no image.
+//! are when their shard's turn comes. Keys that are evicted or expire in between leave no image.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry as Place;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{Presence, Shard};
 use crate::entry::{Entry, EntryRef};
@@ -36,13 +35,23 @@ impl Image {
     }
 }
 
-/// What a shard keeps for a snapshot that has not shown it yet.
+/// Images of keys that have changed; `None` if there was no such key.
+type Images = HashMap<Box<[u8]>, Option<Image>>;
+
+/// State of a shard that a snapshot has not shown yet.
 #[derive(Default)]
 pub(super) struct Awaited {
     /// Number of databases of which the snapshot has the shard's part.
     shown: usize,
-    /// Images of the keys that have changed, by database and key; `None` if there was no such key.
-    images: HashMap<(usize, Box<[u8]>), Option<Image>>,
+    /// Images by database.
+    images: BTreeMap<usize, Images>,
+}
+
+impl Awaited {
+    fn owes(&self, key: Key<'_>) -> bool {
+        let has_image = |images: &Images| images.contains_key(key.bytes);
+        key.database >= self.shown && !self.images.get(&key.database).is_some_and(has_image)
+    }
 }
 
 /// A shard's part of one database in a snapshot.
@@ -66,25 +75,20 @@ impl Shard {
 
     /// Returns whether a key that changes now must leave an image behind.
     pub(crate) fn owes_image(&self, key: Key<'_>) -> bool {
-        self.awaited.as_ref().is_some_and(|awaited| {
-            key.database >= awaited.shown && !awaited.images.contains_key(&(key.database, key.bytes.into()))
-        })
+        self.awaited.as_ref().is_some_and(|awaited| awaited.owes(key))
     }
 
-    /// Keeps what a key is, before it changes, if a snapshot has not shown it yet. `read` reads nodes that are
-    /// only on disk.
+    /// Keeps the image that a key owes before it changes. `read` reads nodes that are only on disk.
     pub(crate) fn keep_image(
         &mut self,
         key: Key<'_>,
         presence: Presence,
         read: &mut dyn FnMut(NodeKey) -> Result<Entry, NodeError>,
     ) {
-        let Some(mut awaited) = self.awaited.take_if(|awaited| key.database >= awaited.shown) else { return };
-        if let Place::Vacant(place) = awaited.images.entry((key.database, key.bytes.into())) {
-            let image = presence.live().map(|index| Image::of(self.entry(key.database, index)));
-            place.insert(image.map(|image| image.read_nodes(read)));
+        let image = presence.live().map(|index| Image::of(self.entry(key.database, index)).read_nodes(read));
+        if let Some(awaited) = &mut self.awaited {
+            awaited.images.entry(key.database).or_default().insert(key.bytes.into(), image);
         }
-        self.awaited = Some(awaited);
     }
 
     /// Returns the shard's part of a database as it was when the snapshot began, which has shown the databases
@@ -92,9 +96,7 @@ impl Shard {
     pub(crate) fn take_images(&mut self, database: usize, now: u64) -> Option<ShardImages> {
         let awaited = self.awaited.as_mut()?;
         awaited.shown = database + 1;
-        let changed = awaited.images.extract_if(|(number, _), _| *number == database);
-        let changed: HashMap<Box<[u8]>, Option<Image>> =
-            changed.map(|((_, key), image)| (key, image)).collect();
+        let changed = awaited.images.remove(&database).unwrap_or_default();
         let mut taken = ShardImages::default();
         for (_, entry) in self.existing_database(database).into_iter().flat_map(|part| part.entries_from(0)) {
             if changed.contains_key(entry.key()) {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::node::{Content, NodeId};
 use super::{End, Quicklist};
-use crate::values::collection::{ImagePlace, NodeImage, NodeKey};
+use crate::values::collection::{NodeImage, NodeKey};
 
 /// Some elements of one node.
 pub(crate) struct Piece {
@@ -29,11 +29,9 @@ impl Quicklist {
 
     /// Returns its nodes as they are now.
     pub(crate) fn images(&self) -> Vec<NodeImage> {
-        let place = |index| match self.source(index)? {
-            Source::Memory(content) => Some(ImagePlace::Memory(content)),
-            Source::Disk(_, key) => Some(ImagePlace::Disk(key)),
+        let image = |index| {
+            self.source(index).map(|source| NodeImage { source, raw_len: self.nodes[index].raw_len() })
         };
-        let image = |index| Some(NodeImage { place: place(index)?, raw_len: self.nodes[index].raw_len() });
         (0..self.nodes.len()).filter_map(image).collect()
     }
 
