@@ -60,13 +60,17 @@ def contents(connection: Connection) -> dict[tuple[int, bytes], object]:
     return found
 
 
+def until_saved(connection: Connection, count: int) -> None:
+    until(lambda: info(connection, "persistence", "rdb_saves") == count)
+
+
 @pytest.mark.parametrize("command", ["SAVE", "BGSAVE"])
 def test_what_is_saved_is_loaded_by_valkey_and_by_snugly(tmp_path: Path, command: str) -> None:
     with servers.snugly("--dir", str(tmp_path)) as server, server.connect() as connection:
         fill(connection)
         expected = contents(connection)
         assert connection.command(command) in (Simple(b"OK"), Simple(b"Background saving started"))
-        until(lambda: info(connection, "persistence", "rdb_saves") == 1)
+        until_saved(connection, 1)
         assert info(connection, "persistence", "rdb_bgsave_in_progress") == 0
         assert connection.command("LASTSAVE") == info(connection, "persistence", "rdb_last_save_time")
     assert [file.name for file in tmp_path.iterdir()] == ["dump.rdb"]
@@ -94,7 +98,7 @@ def test_a_list_on_disk_that_memory_has_no_room_for_is_saved(tmp_path: Path, com
             connection.command("RPUSH", "list", element)
         until(lambda: isinstance(connection.command("LRANGE", "list", 0, -1), Failure))
         assert connection.command(command) in (Simple(b"OK"), Simple(b"Background saving started"))
-        until(lambda: info(connection, "persistence", "rdb_saves") == 1)
+        until_saved(connection, 1)
     with servers.valkey("--dir", str(dumped)) as server, server.connect() as connection:
         until(lambda: info(connection, "persistence", "loading") == 0)
         assert connection.command("LRANGE", "list", 0, -1) == elements
@@ -160,10 +164,6 @@ def test_a_file_is_loaded_into_a_store_on_disk_once(tmp_path: Path) -> None:
     for again in (options, options[:2]):
         with servers.snugly(*again) as server, server.connect() as connection:
             assert contents(connection) == expected
-
-
-def until_saved(connection: Connection, count: int) -> None:
-    until(lambda: info(connection, "persistence", "rdb_saves") == count)
 
 
 JOBS, NAMES, COUNTERS = 200, 20, 10
