@@ -33,7 +33,7 @@
 //!   and recompression
 //! - `recompression`: state of the recompression of cold records at a stronger level
 //! - `values`: kinds of values, and collections: lists, in compressed nodes
-//! - `changes`: notification of changes
+//! - `changes`: notification of changes; `versions`: numbers for states of keys
 //!
 //! The crate knows keys, databases, expiry, eviction and budgets. It must not know commands, protocols or
 //! sockets.
@@ -58,6 +58,7 @@ mod slab;
 mod store;
 mod tiers;
 mod values;
+mod versions;
 
 pub use changes::Observer;
 pub use clock::system_time;
@@ -69,15 +70,15 @@ pub use disk::{
     compact, repair,
 };
 pub use drafts::DraftStats;
-pub use entry::MAX_KEY_LEN;
+pub use entry::{MAX_KEY_LEN, Metadata};
 pub use error::StoreError;
 pub use eviction::EvictionPolicy;
 pub use maintenance::StoreMaintenance;
 pub use recompression::RecompressionStats;
 pub use session::{
-    Condition, Elements, ExpireConditions, ExpireOutcome, Expiry, Inserted, KeptElements, KeptValue,
-    KeyspaceSnapshot, ListSet, ListStats, ManyCondition, Popped, Search, Session, SetOutcome, SnapshotError,
-    SnapshotKey, Usage, Value,
+    Condition, DeleteOutcome, Elements, ExpireConditions, ExpireOutcome, Expiry, Inserted, Kept,
+    KeptElements, KeptValue, KeyspaceSnapshot, ListSet, ListStats, ManyCondition, Popped, Search, Session,
+    SetOutcome, SnapshotError, SnapshotKey, Usage, Value,
 };
 pub use settings::{
     DEFAULT_MAX_KEY_LEN, DEFAULT_MAX_VALUE_LEN, DictionarySettings, ListSettings, RecompressionSettings,

@@ -30,6 +30,7 @@ use crate::values::Kind;
 use crate::values::collection::CollectionTotals;
 use crate::values::quicklist::dirty_nodes::DirtyNodes;
 use crate::values::quicklist::node_cache::NodeCache;
+use crate::versions::Versions;
 
 /// Parameters that are fixed for a store's life.
 #[derive(Clone)]
@@ -88,6 +89,7 @@ pub struct Store {
     pub(crate) node_cache: NodeCache,
     pub(crate) dirty_nodes: DirtyNodes,
     pub(crate) drafts: Drafts,
+    pub(crate) versions: Arc<Versions>,
     databases: usize,
     settings: RwLock<Settings>,
     settings_version: AtomicU64,
@@ -170,7 +172,7 @@ impl Store {
     pub fn new(config: Config) -> Arc<Store> {
         let random = || RandomState::new().build_hasher().finish();
         let changes = Changes::new(config.observer.clone(), None, vec![0; config.databases]);
-        Store::with(config, [random(), random()], changes)
+        Store::with(config, [random(), random()], changes, Arc::new(Versions::from(1)))
     }
 
     /// Opens a store on disk, or makes one, with as much of it in memory as `max_memory` allows.
@@ -182,9 +184,9 @@ impl Store {
     /// If `config.shards` is not a power of two up to 2^20.
     pub fn open(config: Config, storage: Storage) -> Result<Arc<Store>, OpenError> {
         let (disk, generations) = Disk::open(storage, config.databases)?;
-        let hash_key = disk.hash_key();
+        let (hash_key, versions) = (disk.hash_key(), disk.versions());
         let changes = Changes::new(config.observer.clone(), Some(disk), generations);
-        let store = Store::with(config, hash_key, changes);
+        let store = Store::with(config, hash_key, changes, versions);
         let keyspace: Weak<Keyspace> = Arc::downgrade(&store.keyspace);
         if let Some(disk) = store.changes.disk() {
             // Before the writer makes room by the policy.
@@ -195,7 +197,7 @@ impl Store {
         Ok(store)
     }
 
-    fn with(config: Config, hash_key: HashKey, changes: Changes) -> Arc<Store> {
+    fn with(config: Config, hash_key: HashKey, changes: Changes, versions: Arc<Versions>) -> Arc<Store> {
         Arc::new(Store {
             keyspace: Arc::new(Keyspace::new(config.shards(), hash_key, &changes)),
             changes,
@@ -204,6 +206,7 @@ impl Store {
             node_cache: NodeCache::new(config.settings.lists.cache_bytes),
             dirty_nodes: DirtyNodes::default(),
             drafts: Drafts::default(),
+            versions,
             databases: config.databases,
             settings: RwLock::new(config.settings),
             settings_version: AtomicU64::new(0),

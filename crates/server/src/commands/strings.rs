@@ -119,7 +119,7 @@ fn msetex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         Condition::Always => ManyCondition::Always,
         Condition::IfAbsent => ManyCondition::IfAllAbsent,
         Condition::IfPresent => ManyCondition::IfAllPresent,
-        Condition::IfEqual(_) => return Err(Failure::SYNTAX),
+        Condition::IfEqual(_) | Condition::IfVersion(_) => return Err(Failure::SYNTAX),
     };
     if options.get {
         return Err(Failure::SYNTAX);

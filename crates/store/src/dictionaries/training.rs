@@ -16,7 +16,7 @@ use super::Dictionaries;
 use super::lists::{BAND, LISTS};
 use super::set::{DictionarySet, Version, drift};
 use crate::changes::Changes;
-use crate::entry;
+use crate::entry::{self, Fields};
 use crate::settings::Settings;
 use crate::slab::entry_allocation_size;
 
@@ -44,8 +44,10 @@ pub(crate) struct StudyContext<'a> {
 const LISTS_GROW: u64 = 4;
 
 /// Memory footprint of a record.
-const FOOTPRINT: Footprint =
-    Footprint { overhead: |key_len| entry::overhead(key_len, false), allocation: entry_allocation_size };
+const FOOTPRINT: Footprint = Footprint {
+    overhead: |key_len| entry::overhead(key_len, Fields::NONE),
+    allocation: entry_allocation_size,
+};
 
 /// A requested training: of the classes of this pattern, or of all.
 pub(crate) type Request = Option<Pattern>;

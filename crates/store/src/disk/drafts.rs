@@ -14,10 +14,11 @@ use crate::slab::entry_allocation_size;
 pub(super) fn encoded(entry: EntryRef<'_>, choice: Option<Choice>) -> Option<Entry> {
     let (value, choice) = entry.value_of_draft().zip(choice)?;
     // The store's counters are for values of clients only.
+    let properties = entry.properties();
     let mut encoder = Encoder::new(Arc::new(Counters::default()));
-    let overhead = entry::overhead(entry.key().len(), true);
+    let overhead = entry::overhead(entry.key().len(), properties.fields());
     let record = encoder.encode(choice, value, overhead, entry_allocation_size);
-    Some(Entry::new(entry.key(), &record, entry.expiry(), entry.access()))
+    Some(Entry::new(entry.key(), &record, properties))
 }
 
 /// Replaces drafts by compressed entries.

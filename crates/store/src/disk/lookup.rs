@@ -207,8 +207,8 @@ fn entry_of_chunks(
 }
 
 fn entry_of(key: &[u8], pieces: &[&[u8]], row: &Row<'_>, access: Access) -> Result<Entry, Misread> {
-    let entry =
-        Entry::of_pieces(row.kind?, key, pieces, row.expiry, access, row.is_recompressed).ok_or(Damaged)?;
+    let properties = row.properties(access);
+    let entry = Entry::of_pieces(row.kind?, key, pieces, properties, row.is_recompressed).ok_or(Damaged)?;
     Ok(match row.directory(entry.borrow().record_bytes().unwrap_or_default())? {
         Some(directory) => Entry::of_collection(key, directory.collection(), row.expiry, access),
         None => entry,

@@ -73,6 +73,7 @@ use crate::clock::system_time;
 use crate::entry::{Access, Entry};
 use crate::eviction::EvictionPolicy;
 use crate::settings::Settings;
+use crate::versions::Versions;
 use dictionary::DictionaryRow;
 use engine::{Engine, EngineError, Read, Table};
 use files::Opened;
@@ -170,6 +171,7 @@ impl Disk {
             queue: Queue::new(&storage),
             applied: AtomicU64::new(applied),
             storage: storage.clone(),
+            versions: Arc::new(Versions::from(state.next_version)),
             status: Status::default(),
             reported: Mutex::default(),
             reported_pages: Mutex::default(),
@@ -180,6 +182,7 @@ impl Disk {
             _lock: lock,
         });
         let state = writer::replay(&shared, state, hash_key, leftover)
+            .and_then(|state| writer::reserve_versions(&shared, state))
             .map_err(files::engine_failed(&storage.path))?;
         let usage = shared.engine.read().and_then(|snapshot| snapshot.usage());
         let usage = usage.map_err(files::engine_failed(&storage.path))?;
@@ -210,6 +213,11 @@ impl Disk {
 
     pub(crate) fn hash_key(&self) -> [u64; 2] {
         self.hash_key
+    }
+
+    /// Returns the versions that the store gives out.
+    pub(crate) fn versions(&self) -> Arc<Versions> {
+        self.shared.versions.clone()
     }
 
     pub(crate) fn queue(&self) -> &Queue {

@@ -302,8 +302,8 @@ impl<P: FnMut(u64)> Repair<'_, '_, P> {
         if let Some(number) = row.dictionary.filter(|number| !self.dictionaries.contains(number)) {
             return Err(Loss::Dictionary(number));
         }
-        let access = Access::written(system_time());
-        let entry = Entry::of_pieces(row.kind?, &key, &[&record], row.expiry, access, row.is_recompressed);
+        let properties = row.properties(Access::written(system_time()));
+        let entry = Entry::of_pieces(row.kind?, &key, &[&record], properties, row.is_recompressed);
         Ok(Content { entry: entry.ok_or(Damaged)?, directory })
     }
 }

@@ -6,7 +6,7 @@
 use snugly_codec::Record;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::entry::EntryRef;
+use crate::entry::{Access, EntryRef, Metadata, Properties};
 use crate::values::Kind;
 use crate::values::collection::{Directory, Malformed};
 use crate::values::kind::UnknownKind;
@@ -30,13 +30,18 @@ const MAX_INLINE_KEY: usize = 512;
 
 const CHECKSUM_LEN: usize = 8;
 const EXPIRES: u8 = 1;
-const HAS_VERSION: u8 = 2;
+const HAS_METADATA: u8 = 2;
 const CHUNKED: u8 = 4;
 const KEY_CHUNKED: u8 = 8;
 /// Flag that is used with [`CHUNKED`] alone: a record in the row says itself which dictionary it needs.
 const NEEDS_DICTIONARY: u8 = 16;
 const RECOMPRESSED: u8 = 32;
-const KNOWN_FLAGS: u8 = EXPIRES | HAS_VERSION | CHUNKED | KEY_CHUNKED | NEEDS_DICTIONARY | RECOMPRESSED;
+const KNOWN_FLAGS: u8 = EXPIRES | HAS_METADATA | CHUNKED | KEY_CHUNKED | NEEDS_DICTIONARY | RECOMPRESSED;
+
+/// Bytes of metadata: `version u64 | client flags u32 | marks u8`.
+pub(crate) const METADATA_LEN: usize = 13;
+const STALE: u8 = 1;
+const CLAIMED: u8 = 2;
 
 /// Error of a row that cannot be what was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +172,7 @@ pub(crate) struct Row<'a> {
     pub(crate) len: usize,
     /// Expiry, in Unix milliseconds.
     pub(crate) expiry: Option<u64>,
-    pub(crate) version: Option<u64>,
+    pub(crate) metadata: Metadata,
     pub(crate) key_len: usize,
     /// Key, or `None` if it is at the start of the chunks.
     pub(crate) key: Option<&'a [u8]>,
@@ -184,6 +189,7 @@ pub(crate) struct Layout<'a> {
     kind: Kind,
     key: &'a [u8],
     record: &'a [u8],
+    metadata: Metadata,
     is_recompressed: bool,
     key_is_chunked: bool,
     record_is_chunked: bool,
@@ -191,11 +197,17 @@ pub(crate) struct Layout<'a> {
 
 impl<'a> Layout<'a> {
     /// Lays out a record; `is_recompressed` says whether a stronger level has been tried on it.
-    fn of(kind: Kind, key: &'a [u8], record: &'a [u8], is_recompressed: bool) -> Layout<'a> {
+    fn of(
+        kind: Kind,
+        key: &'a [u8],
+        record: &'a [u8],
+        metadata: Metadata,
+        is_recompressed: bool,
+    ) -> Layout<'a> {
         let key_is_chunked = key.len() > MAX_INLINE_KEY;
-        const FIXED: usize = CHECKSUM_LEN + 2 + 4 + 8 + 8;
+        const FIXED: usize = CHECKSUM_LEN + 2 + 4 + 8 + METADATA_LEN;
         let record_is_chunked = key_is_chunked || FIXED + key.len() + record.len() > MAX_ROW_BYTES;
-        Layout { kind, key, record, is_recompressed, key_is_chunked, record_is_chunked }
+        Layout { kind, key, record, metadata, is_recompressed, key_is_chunked, record_is_chunked }
     }
 
     /// Lays out an entry.
@@ -204,6 +216,7 @@ impl<'a> Layout<'a> {
             entry.kind(),
             entry.key(),
             entry.record_bytes().unwrap_or_default(),
+            entry.metadata(),
             entry.is_recompressed(),
         )
     }
@@ -254,27 +267,21 @@ impl<'a> Layout<'a> {
     }
 
     /// Appends the row; `id` is that of its chunks, if it has any.
-    pub(crate) fn encode(
-        &self,
-        row_key: RowKey,
-        expiry: Option<u64>,
-        version: Option<u64>,
-        chunk_id: u64,
-        out: &mut Vec<u8>,
-    ) {
+    pub(crate) fn encode(&self, row_key: RowKey, expiry: Option<u64>, chunk_id: u64, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[0; CHECKSUM_LEN]);
         let flag = |flag: u8, is_set: bool| if is_set { flag } else { 0 };
         let flags = flag(EXPIRES, expiry.is_some())
-            | flag(HAS_VERSION, version.is_some())
+            | flag(HAS_METADATA, !self.metadata.is_default())
             | flag(CHUNKED, self.record_is_chunked)
             | flag(KEY_CHUNKED, self.key_is_chunked)
             | flag(NEEDS_DICTIONARY, self.record_is_chunked && self.dictionary().is_some())
             | flag(RECOMPRESSED, self.is_recompressed);
         out.extend_from_slice(&[self.kind.number(), flags]);
         out.extend_from_slice(&(self.key.len() as u32).to_le_bytes());
-        for number in [expiry, version].into_iter().flatten() {
-            out.extend_from_slice(&number.to_le_bytes());
+        out.extend(expiry.into_iter().flat_map(u64::to_le_bytes));
+        if !self.metadata.is_default() {
+            out.extend_from_slice(&encode_metadata(self.metadata));
         }
         if !self.key_is_chunked {
             out.extend_from_slice(self.key);
@@ -311,7 +318,10 @@ impl<'a> Row<'a> {
         let (key_len, rest) = take(rest)?;
         let key_len = u32::from_le_bytes(key_len) as usize;
         let (expiry, rest) = number_if(flags & EXPIRES != 0, rest)?;
-        let (version, rest) = number_if(flags & HAS_VERSION != 0, rest)?;
+        let (metadata, rest) = match flags & HAS_METADATA {
+            0 => (Metadata::default(), rest),
+            _ => take(rest).and_then(|(bytes, rest)| Ok((parse_metadata(bytes)?, rest)))?,
+        };
         let (key, rest) = match flags & KEY_CHUNKED {
             0 => rest.split_at_checked(key_len).map(|(key, rest)| (Some(key), rest)).ok_or(Damaged)?,
             _ => (None, rest),
@@ -342,7 +352,12 @@ impl<'a> Row<'a> {
         };
         let is_recompressed = flags & RECOMPRESSED != 0;
         let kind = Kind::of_number(kind);
-        Ok(Row { len: bytes.len(), expiry, version, key_len, key, body, dictionary, is_recompressed, kind })
+        Ok(Row { len: bytes.len(), expiry, metadata, key_len, key, body, dictionary, is_recompressed, kind })
+    }
+
+    /// Returns what belongs to its entry beside key and value.
+    pub(crate) fn properties(&self, access: Access) -> Properties {
+        Properties { expiry: self.expiry, access, metadata: self.metadata }
     }
 
     /// Parses the row's record by its kind: a directory, or nothing but the record.
@@ -367,6 +382,31 @@ pub(crate) fn verify_chunked<'a>(
             Ok((Some(key), record))
         }
     }
+}
+
+/// Encodes metadata that is not the default.
+pub(crate) fn encode_metadata(metadata: Metadata) -> [u8; METADATA_LEN] {
+    let Metadata { version, client_flags, is_stale, is_claimed } = metadata;
+    let mut bytes = [0; METADATA_LEN];
+    bytes[..8].copy_from_slice(&version.to_le_bytes());
+    bytes[8..12].copy_from_slice(&client_flags.to_le_bytes());
+    bytes[12] = if is_stale { STALE } else { 0 } | if is_claimed { CLAIMED } else { 0 };
+    bytes
+}
+
+/// Parses metadata; the default is not written, so that each value has one form.
+pub(crate) fn parse_metadata(bytes: [u8; METADATA_LEN]) -> Result<Metadata, Damaged> {
+    let (version, rest) = take(&bytes)?;
+    let (client_flags, rest) = take(rest)?;
+    let ([marks], _) = take(rest)?;
+    let metadata = Metadata {
+        version: u64::from_le_bytes(version),
+        client_flags: u32::from_le_bytes(client_flags),
+        is_stale: marks & STALE != 0,
+        is_claimed: marks & CLAIMED != 0,
+    };
+    let is_known = marks & !(STALE | CLAIMED) == 0 && !metadata.is_default();
+    if is_known { Ok(metadata) } else { Err(Damaged) }
 }
 
 /// The number of the dictionary that a record needs.
@@ -400,7 +440,7 @@ fn number_if(is_there: bool, bytes: &[u8]) -> Result<(Option<u64>, &[u8]), Damag
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
@@ -419,20 +459,20 @@ mod tests {
         chunks: Vec<Vec<u8>>,
     }
 
-    fn write(key: &[u8], record: &[u8], expiry: Option<u64>, version: Option<u64>) -> Written {
-        write_as(key, record, expiry, version, false)
+    fn write(key: &[u8], record: &[u8], expiry: Option<u64>) -> Written {
+        write_as(key, record, expiry, Metadata::default(), false)
     }
 
     fn write_as(
         key: &[u8],
         record: &[u8],
         expiry: Option<u64>,
-        version: Option<u64>,
+        metadata: Metadata,
         is_recompressed: bool,
     ) -> Written {
-        let layout = Layout::of(Kind::String, key, record, is_recompressed);
+        let layout = Layout::of(Kind::String, key, record, metadata, is_recompressed);
         let mut written = Written { row: Vec::new(), chunks: Vec::new() };
-        layout.encode(ROW_KEY, expiry, version, 7, &mut written.row);
+        layout.encode(ROW_KEY, expiry, 7, &mut written.row);
         let collect = |number: u32, chunk: &[u8]| {
             assert_eq!(number as usize, written.chunks.len());
             written.chunks.push(chunk.to_vec());
@@ -442,13 +482,20 @@ mod tests {
         written
     }
 
+    pub(in crate::disk) fn any_metadata() -> impl Strategy<Value = Metadata> {
+        let numbers = (prop_oneof![Just(0), any::<u64>()], prop_oneof![Just(0), any::<u32>()]);
+        (numbers, any::<bool>(), any::<bool>()).prop_map(|((version, client_flags), is_stale, is_claimed)| {
+            Metadata { version, client_flags, is_stale, is_claimed }
+        })
+    }
+
     fn lengths() -> impl Strategy<Value = usize> {
         prop_oneof![0..100usize, 1_900..2_800usize, 4_000..4_200usize, 8_000..13_000usize]
     }
 
     #[test]
     fn the_layout_is_the_documents() {
-        let written = write(b"key", b"\x00\x03abc", Some(0x0102), None);
+        let written = write(b"key", b"\x00\x03abc", Some(0x0102));
         let mut expected = vec![0, 1, 3, 0, 0, 0, 0x02, 0x01, 0, 0, 0, 0, 0, 0];
         expected.extend_from_slice(b"key\x00\x03abc");
         assert_eq!(&written.row[CHECKSUM_LEN..], expected);
@@ -459,7 +506,7 @@ mod tests {
     #[test]
     fn what_fills_two_thirds_of_a_page_is_cut_in_halves_and_the_rest_into_pages() {
         let chunk_lens = |content_len: usize| {
-            let chunks = write(b"key", &record(&vec![b'v'; content_len]), None, None).chunks;
+            let chunks = write(b"key", &record(&vec![b'v'; content_len]), None).chunks;
             chunks.iter().map(Vec::len).collect::<Vec<_>>()
         };
         // A record has three bytes in front of contents of this length.
@@ -475,14 +522,14 @@ mod tests {
             key_len in prop_oneof![0..20usize, 500..530usize, 4_000..9_000usize],
             content_len in lengths(),
             expiry: Option<u64>,
-            version: Option<u64>,
+            metadata in any_metadata(),
             is_recompressed: bool,
         ) {
             let (key, record) = (vec![b'k'; key_len], record(&vec![b'v'; content_len]));
-            let written = write_as(&key, &record, expiry, version, is_recompressed);
+            let written = write_as(&key, &record, expiry, metadata, is_recompressed);
             prop_assert!(written.row.len() <= MAX_ROW_BYTES);
             let row = Row::parse(ROW_KEY, &written.row).expect("it is whole");
-            prop_assert_eq!((row.expiry, row.version, row.key_len), (expiry, version, key_len));
+            prop_assert_eq!((row.expiry, row.metadata, row.key_len), (expiry, metadata, key_len));
             prop_assert_eq!(row.is_recompressed, is_recompressed);
             match row.body {
                 Body::Inline(inline) => {
@@ -502,7 +549,7 @@ mod tests {
 
         #[test]
         fn any_flipped_bit_of_a_row_is_noticed(content_len in 0..3_000usize, place: prop::sample::Index, bit in 0..8u32) {
-            let mut row = write(b"key", &record(&vec![b'v'; content_len]), Some(5), None).row;
+            let mut row = write(b"key", &record(&vec![b'v'; content_len]), Some(5)).row;
             let place = place.index(row.len());
             row[place] ^= 1 << bit;
             prop_assert_eq!(Row::parse(ROW_KEY, &row), Err(Damaged));
@@ -510,7 +557,7 @@ mod tests {
 
         #[test]
         fn a_row_in_the_place_of_another_is_noticed(hash: u64) {
-            let row = write(b"key", &record(b"value"), None, None).row;
+            let row = write(b"key", &record(b"value"), None).row;
             prop_assert_eq!(Row::parse(RowKey::new(2, hash, 0), &row), Err(Damaged));
         }
 

@@ -2,6 +2,7 @@
 //! damage that was met.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
@@ -17,6 +18,7 @@ use super::queue::Queue;
 use super::row::{self, Generation};
 use super::storage::{Storage, reserve};
 use crate::eviction::EvictionPolicy;
+use crate::versions::Versions;
 
 #[derive(Default)]
 pub(super) struct Status {
@@ -54,6 +56,7 @@ pub(crate) struct Shared {
     pub(super) queue: Queue,
     /// Number of the last journal record that the engine has committed.
     pub(super) applied: AtomicU64,
+    pub(super) versions: Arc<Versions>,
     pub(super) status: Status,
     /// Damaged rows and pages that were reported already.
     pub(super) reported: Mutex<HashSet<row::RowKey>>,

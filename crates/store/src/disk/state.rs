@@ -8,8 +8,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::row::{Damaged, Generation, NODES};
 
 /// The version of the format that FORMAT.md specifies.
-pub(crate) const FORMAT_VERSION: u32 = 3;
-/// First version, which has no dictionaries and no lists; the second one has no lists. Each version only adds
+pub(crate) const FORMAT_VERSION: u32 = 4;
+/// First version, which has no dictionaries, no lists and no metadata; the second one has no lists and no metadata,
+/// and the third no metadata. Each version only adds
 /// tables and rows to the one before, so that opening a store upgrades it.
 const FIRST_VERSION: u32 = 1;
 pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
@@ -80,6 +81,8 @@ pub(crate) struct Contents {
 pub(crate) struct State {
     pub(crate) next_generation: Generation,
     pub(crate) next_chunk: u64,
+    /// Version of values that the next process gives out first, above all that this one can give before it commits
+    /// again.
     pub(crate) next_version: u64,
     /// Contents by database.
     pub(crate) contents: Vec<Contents>,
@@ -307,8 +310,8 @@ mod tests {
     #[test]
     fn another_version_is_told_apart_from_damage() {
         let mut bytes = Identity { version: FORMAT_VERSION, hash_key: [1, 2] }.encode();
-        bytes[MAGIC.len()] = 4;
-        assert_eq!(Identity::parse(&bytes), Err(NotOurs::Version(4)));
+        bytes[MAGIC.len()] = FORMAT_VERSION as u8 + 1;
+        assert_eq!(Identity::parse(&bytes), Err(NotOurs::Version(FORMAT_VERSION + 1)));
         bytes[MAGIC.len()] = FORMAT_VERSION as u8;
         bytes[20] ^= 1;
         assert_eq!(Identity::parse(&bytes), Err(NotOurs::Damaged));

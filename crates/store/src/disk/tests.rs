@@ -4,6 +4,7 @@ use std::path::Path;
 use snugly_codec::{Choice, Record};
 
 use super::*;
+use crate::entry::Properties;
 use crate::hash::hash;
 use crate::{Config, Expiry, Store, StoreError};
 use change::{Change, Item};
@@ -34,7 +35,7 @@ fn a_dictionary_that_is_missing_though_a_row_needs_it_is_counted_as_damage() {
     let disk = open();
     // Codec 3, dictionary 7, of one byte.
     let record = Record::parse(&[3, 7, 1, 0]).expect("a record");
-    let entry = Entry::new(b"key", &record, None, Access::written(0));
+    let entry = Entry::new(b"key", &record, Properties::plain(Access::written(0)));
     let change = Change { generation: 0, entry, expiry: None, in_group: false, _holds: None };
     disk.queue().push(Item::Change(change));
     disk.close().expect("it can be written");
@@ -53,9 +54,9 @@ const LATER: u8 = 7;
 fn store_with_a_later_kind(folder: &Path) {
     let (disk, generations) = Disk::open(Storage::new(folder), 1).expect("the store opens");
     let row_key = RowKey::new(generations[0], hash(disk.hash_key(), b"key"), 0);
-    let entry = Entry::new(b"key", &Record::identity(b"value"), None, Access::written(0));
+    let entry = Entry::new(b"key", &Record::identity(b"value"), Properties::plain(Access::written(0)));
     let mut row = Vec::new();
-    row::Layout::of_entry(entry.borrow()).encode(row_key, None, None, 0, &mut row);
+    row::Layout::of_entry(entry.borrow()).encode(row_key, None, 0, &mut row);
     // Behind the checksum.
     row[8] = LATER;
     let row = row::with_checksum(row_key, &row[8..]);
@@ -109,7 +110,7 @@ fn repair_leaves_a_value_of_a_later_kind_out_and_says_so() {
 
 #[test]
 fn a_store_whose_journal_has_a_change_of_a_later_kind_is_refused_as_it_is() {
-    const LATER_CHANGE: u8 = 13;
+    const LATER_CHANGE: u8 = 14;
     let folder = tempfile::tempdir().expect("a folder");
     let storage = Storage { durability: Durability::Fsync, ..Storage::new(folder.path()) };
     let (disk, _) = Disk::open(storage.clone(), 1).expect("the store opens");
@@ -123,5 +124,5 @@ fn a_store_whose_journal_has_a_change_of_a_later_kind_is_refused_as_it_is() {
     assert!(matches!(error, OpenError::UnknownChange { found: LATER_CHANGE, .. }), "{error}");
     assert_eq!(fs::read(path).expect("it is there"), bytes);
     let report = check(folder.path(), |_| {}).expect("it can be read");
-    assert!(report.faults[0].contains("a change of kind 13"), "{:?}", report.faults);
+    assert!(report.faults[0].contains("a change of kind 14"), "{:?}", report.faults);
 }

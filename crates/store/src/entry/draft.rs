@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use snugly_codec::{MAX_HEADER, Record};
 
 use super::{
-    Access, EXPIRY_LEN, Entry, EntryRef, HAS_EXPIRY_FIELD, HEADER_LEN, Header, IS_DRAFT, KEY_LEN_SHIFT,
+    Access, DRAFT, EXPIRY_LEN, Entry, EntryRef, Fields, HAS_EXPIRY_FIELD, HEADER_LEN, Header, KEY_LEN_SHIFT,
     MAX_KEY_LEN, MAX_RECORD_LEN, NO_EXPIRY, overhead,
 };
 use crate::slab::SLAB;
@@ -22,11 +22,12 @@ pub(super) struct Draft {
 }
 
 pub(super) const DRAFT_LEN: usize = size_of::<Draft>();
+const DRAFT_FIELDS: Fields = Fields { expiry: true, metadata: false };
 
 impl Entry {
     /// Returns the bytes of a draft with this capacity, as [`crate::entry_allocation_size`] takes them.
     pub(crate) const fn draft_size(key_len: usize, capacity: usize) -> usize {
-        overhead(key_len, true) + DRAFT_LEN + MAX_HEADER + capacity
+        overhead(key_len, DRAFT_FIELDS) + DRAFT_LEN + MAX_HEADER + capacity
     }
 
     /// Creates a draft of the value that these pieces make, with `capacity` bytes; `None` if it is too long
@@ -50,7 +51,7 @@ impl Entry {
             references: AtomicU32::new(1),
             record_len: AtomicU32::new(0),
             access: AtomicU32::new(access.0),
-            key_len_and_flags: (key.len() as u32) << KEY_LEN_SHIFT | HAS_EXPIRY_FIELD | IS_DRAFT,
+            key_len_and_flags: (key.len() as u32) << KEY_LEN_SHIFT | HAS_EXPIRY_FIELD | DRAFT,
         };
         // SAFETY: `base` is ours alone, aligned for Header and u64 by the slab (and so for Draft behind them), and as long
         // as all the parts together: header, expiry field, draft's field, key, record and the room behind it.
@@ -85,7 +86,7 @@ impl<'a> EntryRef<'a> {
 
     /// Returns whether it is a draft.
     pub(crate) fn is_draft(self) -> bool {
-        self.header().key_len_and_flags & IS_DRAFT != 0
+        self.form() == DRAFT
     }
 
     /// Returns the number of the draft, if it is one.

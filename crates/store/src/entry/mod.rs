@@ -1,23 +1,24 @@
 //! A key and its record in one allocation.
 //!
-//! An entry is the unit of storage of the memory tier: a 16-byte header, an optional expiry, the key in clear
+//! An entry is the unit of storage of the memory tier: a 16-byte header, optional fields, the key in clear
 //! text and the record (see `snugly_codec::Record`). It is reference-counted, so that a reader takes a handle
 //! under the shard's lock and decodes after it. It must not know tables, databases or policies.
 //!
 //! ```text
 //! offset 0            4            8          12                   16
-//!        references   record_len   access     key_len<<8 | flags   [expiry u64]  [draft]  key …  record …
+//!        references   record_len   access     key_len<<8 | flags   [expiry u64]  [metadata | draft]  key …  record …
 //! ```
 //!
 //! Everything but `references`, `access` and `expiry` is written once, before the entry is shared. The entry
 //! of a collection has, in the place of the record, a counted pointer to it, behind which it has a lock of
 //! its own.
 //!
-//! - [`draft`]: values that are changed in place; [`access`]: access statistics; [`slot`]: a handle in a
-//!   table
+//! - [`draft`]: values that are changed in place; [`access`]: access statistics; [`metadata`]: what clients keep
+//!   beside a value; [`slot`]: a handle in a table
 
 mod access;
 mod draft;
+mod metadata;
 mod slot;
 
 use std::marker::PhantomData;
@@ -34,6 +35,7 @@ use crate::values::Kind;
 use crate::values::collection::Collection;
 pub(crate) use access::Access;
 use draft::DRAFT_LEN;
+pub use metadata::Metadata;
 pub(crate) use slot::Slot;
 
 #[repr(C, align(8))]
@@ -47,15 +49,20 @@ struct Header {
 
 const HEADER_LEN: usize = size_of::<Header>();
 const EXPIRY_LEN: usize = size_of::<u64>();
+const METADATA_LEN: usize = size_of::<Metadata>();
 const HAS_EXPIRY_FIELD: u32 = 1;
-const IS_TOMBSTONE: u32 = 2;
+const HAS_METADATA: u32 = 2;
 /// Flag of a record that a stronger level has been tried on, and that is the smaller of both.
 const IS_RECOMPRESSED: u32 = 4;
-/// Flag of a collection: the record is a pointer from `Arc::into_raw`. An entry of a collection's kind
-/// without this flag is on its way to the disk or from there, and its record is the directory.
-const IS_COLLECTION: u32 = 8;
-/// Flag of a draft, which always has the expiry field.
-const IS_DRAFT: u32 = 16;
+/// Bits that tell what stands in the place of the record, if it is not a record.
+const FORM: u32 = 8 | 16;
+/// Form of an entry that stands for the absence of its key.
+const TOMBSTONE: u32 = 8;
+/// Form of a collection: the record is a pointer from `Arc::into_raw`. An entry of a collection's kind in another
+/// form is on its way to the disk or from there, and its record is the directory.
+const COLLECTION: u32 = 16;
+/// Form of a draft, which always has the expiry field and never metadata.
+const DRAFT: u32 = 8 | 16;
 /// First bit of the number of the value's kind.
 const KIND_SHIFT: u32 = 5;
 const KEY_LEN_SHIFT: u32 = 8;
@@ -77,9 +84,50 @@ const NO_EXPIRY: u64 = u64::MAX;
 
 const POINTER_LEN: usize = size_of::<*const Collection>();
 
+/// Optional fields of an entry.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Fields {
+    pub(crate) expiry: bool,
+    pub(crate) metadata: bool,
+}
+
+impl Fields {
+    pub(crate) const NONE: Fields = Fields { expiry: false, metadata: false };
+
+    const fn len(self) -> usize {
+        (if self.expiry { EXPIRY_LEN } else { 0 }) + if self.metadata { METADATA_LEN } else { 0 }
+    }
+}
+
 /// Returns the bytes beside the record in an entry's allocation.
-pub(crate) const fn overhead(key_len: usize, has_expiry: bool) -> usize {
-    HEADER_LEN + if has_expiry { EXPIRY_LEN } else { 0 } + key_len
+pub(crate) const fn overhead(key_len: usize, fields: Fields) -> usize {
+    HEADER_LEN + fields.len() + key_len
+}
+
+/// What belongs to an entry beside key and value.
+#[derive(Clone, Copy)]
+pub(crate) struct Properties {
+    /// Expiry, in Unix milliseconds.
+    pub(crate) expiry: Option<u64>,
+    pub(crate) access: Access,
+    pub(crate) metadata: Metadata,
+}
+
+impl Properties {
+    /// Returns those of a value with neither expiry nor metadata.
+    pub(crate) fn plain(access: Access) -> Properties {
+        Properties::expiring(None, access)
+    }
+
+    /// Returns those of a value without metadata.
+    pub(crate) fn expiring(expiry: Option<u64>, access: Access) -> Properties {
+        Properties { expiry, access, metadata: Metadata::default() }
+    }
+
+    /// Returns the fields that a short entry has for them.
+    pub(crate) fn fields(&self) -> Fields {
+        Fields { expiry: self.expiry.is_some(), metadata: !self.metadata.is_default() }
+    }
 }
 
 /// A counted handle to an entry. Cloning it copies a pointer.
@@ -96,23 +144,18 @@ unsafe impl Sync for Entry {}
 pub(crate) struct EntryRef<'a>(NonNull<Header>, PhantomData<&'a Entry>);
 
 impl Entry {
-    /// Copies `key` and `record` into a new allocation. `expiry` is in Unix milliseconds.
+    /// Copies `key` and `record` into a new allocation.
     ///
     /// # Panics
     /// If key or record are longer than [`MAX_KEY_LEN`] and [`MAX_RECORD_LEN`]; the session checks both first.
-    pub(crate) fn new(key: &[u8], record: &Record<'_>, expiry: Option<u64>, access: Access) -> Entry {
-        Entry::build(key, record.encoded_len(), expiry, access, 0, |target| record.write_to(target))
+    pub(crate) fn new(key: &[u8], record: &Record<'_>, properties: Properties) -> Entry {
+        Entry::build(key, record.encoded_len(), properties, 0, |target| record.write_to(target))
     }
 
     /// Like [`Entry::new`], for a record that a stronger level has been tried on.
-    pub(crate) fn recompressed(
-        key: &[u8],
-        record: &Record<'_>,
-        expiry: Option<u64>,
-        access: Access,
-    ) -> Entry {
+    pub(crate) fn recompressed(key: &[u8], record: &Record<'_>, properties: Properties) -> Entry {
         let write = |target: &mut [MaybeUninit<u8>]| record.write_to(target);
-        Entry::build(key, record.encoded_len(), expiry, access, IS_RECOMPRESSED, write)
+        Entry::build(key, record.encoded_len(), properties, IS_RECOMPRESSED, write)
     }
 
     /// Creates an entry from the pieces that a value of this kind has on disk: a record, recompressed or not,
@@ -121,8 +164,7 @@ impl Entry {
         kind: Kind,
         key: &[u8],
         pieces: &[&[u8]],
-        expiry: Option<u64>,
-        access: Access,
+        properties: Properties,
         is_recompressed: bool,
     ) -> Option<Entry> {
         let record_len = pieces.iter().map(|piece| piece.len()).sum();
@@ -130,7 +172,7 @@ impl Entry {
             return None;
         }
         let flags = flags_of(kind) | if is_recompressed { IS_RECOMPRESSED } else { 0 };
-        Some(Entry::build(key, record_len, expiry, access, flags, |mut target| {
+        Some(Entry::build(key, record_len, properties, flags, |mut target| {
             for piece in pieces {
                 let (head, rest) = target.split_at_mut(piece.len());
                 head.write_copy_of_slice(piece);
@@ -146,8 +188,8 @@ impl Entry {
         expiry: Option<u64>,
         access: Access,
     ) -> Entry {
-        let flags = IS_COLLECTION | flags_of(collection.kind());
-        Entry::build(key, POINTER_LEN, expiry, access, flags, |target| {
+        let flags = COLLECTION | flags_of(collection.kind());
+        Entry::build(key, POINTER_LEN, Properties::expiring(expiry, access), flags, |target| {
             let place = target.as_mut_ptr().cast::<*const Collection>();
             // SAFETY: `target` is ours alone and as long as a pointer; it need not be aligned for one.
             unsafe { place.write_unaligned(Arc::into_raw(collection)) }
@@ -163,19 +205,19 @@ impl Entry {
         access: Access,
     ) -> Entry {
         let write = |target: &mut [MaybeUninit<u8>]| record.write_to(target);
-        Entry::build(key, record.encoded_len(), expiry, access, flags_of(kind), write)
+        let properties = Properties::expiring(expiry, access);
+        Entry::build(key, record.encoded_len(), properties, flags_of(kind), write)
     }
 
     /// Creates a tombstone, which says that there is no such key, whatever the disk says.
     pub(crate) fn tombstone(key: &[u8]) -> Entry {
-        Entry::build(key, 0, None, Access::written(0), IS_TOMBSTONE, |_| {})
+        Entry::build(key, 0, Properties::plain(Access::written(0)), TOMBSTONE, |_| {})
     }
 
     fn build(
         key: &[u8],
         record_len: usize,
-        expiry: Option<u64>,
-        access: Access,
+        properties: Properties,
         flags: u32,
         write_record: impl FnOnce(&mut [MaybeUninit<u8>]),
     ) -> Entry {
@@ -183,25 +225,31 @@ impl Entry {
             key.len() <= MAX_KEY_LEN && record_len <= MAX_RECORD_LEN,
             "key or record too long for an entry"
         );
-        let has_expiry_field = expiry.is_some() || record_len >= ALWAYS_EXPIRY_FIELD_FROM;
-        let size = overhead(key.len(), has_expiry_field) + record_len;
+        let Properties { expiry, access, metadata } = properties;
+        let mut fields = properties.fields();
+        fields.expiry |= record_len >= ALWAYS_EXPIRY_FIELD_FROM;
+        let size = overhead(key.len(), fields) + record_len;
         let base = SLAB.allocate(size);
-        let flags = flags | if has_expiry_field { HAS_EXPIRY_FIELD } else { 0 };
+        let flag = |flag: u32, is_set: bool| if is_set { flag } else { 0 };
+        let flags = flags | flag(HAS_EXPIRY_FIELD, fields.expiry) | flag(HAS_METADATA, fields.metadata);
         let header = Header {
             references: AtomicU32::new(1),
             record_len: AtomicU32::new(record_len as u32),
             access: AtomicU32::new(access.0),
             key_len_and_flags: (key.len() as u32) << KEY_LEN_SHIFT | flags,
         };
-        let key_offset = overhead(0, has_expiry_field);
-        // SAFETY: `base` is ours alone, aligned for Header and u64 by the slab, and as long as all the parts
-        // together: header, expiry field (where there is one), key, record. `write_record` fills all of its slice:
-        // a record has exactly `encoded_len` bytes.
+        let key_offset = overhead(0, fields);
+        // SAFETY: `base` is ours alone, aligned for Header, u64 and Metadata by the slab, and as long as all the parts
+        // together: header, the fields that there are, each as long as its alignment or a multiple of it, key, record.
+        // `write_record` fills all of its slice: a record has exactly `encoded_len` bytes.
         unsafe {
             base.cast::<Header>().write(header);
-            if has_expiry_field {
+            if fields.expiry {
                 let field = base.add(HEADER_LEN).cast::<AtomicU64>();
                 field.write(AtomicU64::new(expiry.unwrap_or(NO_EXPIRY)));
+            }
+            if fields.metadata {
+                base.add(key_offset - METADATA_LEN).cast::<Metadata>().write(metadata);
             }
             ptr::copy_nonoverlapping(key.as_ptr(), base.add(key_offset).as_ptr(), key.len());
             let record = base.add(key_offset + key.len()).cast::<MaybeUninit<u8>>();
@@ -262,13 +310,22 @@ impl<'a> EntryRef<'a> {
         unsafe { std::slice::from_raw_parts(self.0.cast::<u8>().add(offset).as_ptr(), len) }
     }
 
-    fn has_expiry_field(self) -> bool {
-        self.header().key_len_and_flags & HAS_EXPIRY_FIELD != 0
+    fn has(self, flag: u32) -> bool {
+        self.header().key_len_and_flags & flag != 0
+    }
+
+    fn form(self) -> u32 {
+        self.header().key_len_and_flags & FORM
+    }
+
+    /// Returns the optional fields that it has.
+    fn fields(self) -> Fields {
+        Fields { expiry: self.has(HAS_EXPIRY_FIELD), metadata: self.has(HAS_METADATA) }
     }
 
     /// Returns whether it changes in place: a collection or a draft.
     pub(crate) fn is_edited_in_place(self) -> bool {
-        self.header().key_len_and_flags & (IS_COLLECTION | IS_DRAFT) != 0
+        matches!(self.form(), COLLECTION | DRAFT)
     }
 
     /// Returns the kind of its value.
@@ -280,17 +337,17 @@ impl<'a> EntryRef<'a> {
 
     /// Returns whether it stands for the absence of its key.
     pub(crate) fn is_tombstone(self) -> bool {
-        self.header().key_len_and_flags & IS_TOMBSTONE != 0
+        self.form() == TOMBSTONE
     }
 
     /// Returns whether a stronger level has been tried on its record.
     pub(crate) fn is_recompressed(self) -> bool {
-        self.header().key_len_and_flags & IS_RECOMPRESSED != 0
+        self.has(IS_RECOMPRESSED)
     }
 
     fn pointer(self) -> Option<*const Collection> {
-        let is_collection = self.header().key_len_and_flags & IS_COLLECTION != 0;
-        let place = overhead(self.key_len(), self.has_expiry_field());
+        let is_collection = self.form() == COLLECTION;
+        let place = overhead(self.key_len(), self.fields());
         // SAFETY: the flag says that a pointer was written there, perhaps not aligned, before the entry was shared.
         let read = || unsafe { self.0.cast::<u8>().add(place).cast::<*const Collection>().read_unaligned() };
         is_collection.then(read)
@@ -314,22 +371,22 @@ impl<'a> EntryRef<'a> {
         })
     }
 
-    /// Copies the record, or the handle of the collection, for another key or expiry.
-    pub(crate) fn copy(self, key: &[u8], expiry: Option<u64>, access: Access) -> Entry {
-        self.copy_with(key, expiry, access, self.header().key_len_and_flags & IS_RECOMPRESSED)
+    /// Copies the record, or the handle of the collection, for another key or with other properties.
+    pub(crate) fn copy(self, key: &[u8], properties: Properties) -> Entry {
+        self.copy_with(key, properties, self.header().key_len_and_flags & IS_RECOMPRESSED)
     }
 
     /// Copies the entry, and marks that a stronger level has been tried on it.
     pub(crate) fn copy_as_recompressed(self) -> Entry {
-        self.copy_with(self.key(), self.expiry(), self.access(), IS_RECOMPRESSED)
+        self.copy_with(self.key(), self.properties(), IS_RECOMPRESSED)
     }
 
-    fn copy_with(self, key: &[u8], expiry: Option<u64>, access: Access, flags: u32) -> Entry {
+    fn copy_with(self, key: &[u8], properties: Properties, flags: u32) -> Entry {
         if let Some(collection) = self.collection_handle() {
-            return Entry::of_collection(key, collection, expiry, access);
+            return Entry::of_collection(key, collection, properties.expiry, properties.access);
         }
         let record = self.record_bytes().unwrap_or_default();
-        Entry::build(key, record.len(), expiry, access, flags, |target| {
+        Entry::build(key, record.len(), properties, flags, |target| {
             target.write_copy_of_slice(record);
         })
     }
@@ -348,7 +405,21 @@ impl<'a> EntryRef<'a> {
 
     fn expiry_field(self) -> Option<&'a AtomicU64> {
         // SAFETY: the flag says that the field was written behind the header, where it is aligned for u64.
-        self.has_expiry_field().then(|| unsafe { self.0.cast::<u8>().add(HEADER_LEN).cast().as_ref() })
+        self.has(HAS_EXPIRY_FIELD).then(|| unsafe { self.0.cast::<u8>().add(HEADER_LEN).cast().as_ref() })
+    }
+
+    /// Returns the metadata.
+    pub(crate) fn metadata(self) -> Metadata {
+        let place = overhead(0, self.fields()) - METADATA_LEN;
+        // SAFETY: the flag says that the field was written behind that of the expiry, where it is aligned, before the
+        // entry was shared.
+        let read = || unsafe { self.0.cast::<u8>().add(place).cast::<Metadata>().read() };
+        if self.has(HAS_METADATA) { read() } else { Metadata::default() }
+    }
+
+    /// Returns what belongs to it beside key and value.
+    pub(crate) fn properties(self) -> Properties {
+        Properties { expiry: self.expiry(), access: self.access(), metadata: self.metadata() }
     }
 
     fn key_len(self) -> usize {
@@ -362,7 +433,7 @@ impl<'a> EntryRef<'a> {
 
     /// Returns the offset of the key.
     fn key_place(self) -> usize {
-        overhead(0, self.has_expiry_field()) + if self.is_draft() { DRAFT_LEN } else { 0 }
+        overhead(0, self.fields()) + if self.is_draft() { DRAFT_LEN } else { 0 }
     }
 
     /// Returns the number of bytes behind the key.
@@ -434,7 +505,7 @@ impl<'a> EntryRef<'a> {
         match self.expiry_field() {
             Some(field) => field.store(expiry.unwrap_or(NO_EXPIRY), Ordering::Relaxed),
             None if expiry.is_none() => {}
-            None => return Err(self.copy(self.key(), expiry, self.access())),
+            None => return Err(self.copy(self.key(), Properties { expiry, ..self.properties() })),
         }
         Ok(())
     }

@@ -108,10 +108,10 @@ mod tests {
     use snugly_codec::Record;
 
     use super::*;
-    use crate::entry::Access;
+    use crate::entry::{Access, Properties};
 
     fn entry(key: &[u8]) -> Entry {
-        Entry::new(key, &Record::identity(b"value"), None, Access::written(0))
+        Entry::new(key, &Record::identity(b"value"), Properties::plain(Access::written(0)))
     }
 
     #[test]

@@ -20,7 +20,7 @@ use event_listener::Listener;
 
 use super::{Expiry, Session, StoreError, Value, bump};
 use crate::disk::Room;
-use crate::entry::{Entry, EntryRef, MAX_KEY_LEN};
+use crate::entry::{Entry, EntryRef, MAX_KEY_LEN, Metadata, Properties};
 use crate::key::Key;
 use crate::memory::keyspace::Locked;
 use crate::memory::shard::Presence;
@@ -39,8 +39,8 @@ const LONGEST_WAIT: Duration = Duration::from_millis(50);
 pub(super) enum Precondition<'v> {
     /// No condition, and the previous value is not needed.
     Nothing,
-    /// The key exists or not, where that matters, and has this kind if it must.
-    Exists { wanted: Option<bool>, kind: Option<Kind> },
+    /// The key exists or not, where that matters, and has this kind and this version if it must.
+    Exists { wanted: Option<bool>, kind: Option<Kind>, version: Option<u64> },
     /// The key has the value that the caller has seen.
     Unchanged(Option<&'v Value>),
 }
@@ -148,6 +148,16 @@ impl<'s, 'k> KeySlot<'s, 'k> {
         }
     }
 
+    /// Changes the metadata of the live entry, which to clients is no change of the key.
+    pub(super) fn set_metadata(&mut self, metadata: Metadata) {
+        if let Some(index) = self.presence.live() {
+            let entry = self.shard.entry(self.key.database, index);
+            let copy = entry.copy(entry.key(), Properties { metadata, ..entry.properties() });
+            self.left.replaced = self.shard.reencoded(self.key, self.presence, copy);
+            self.left.is_changed = true;
+        }
+    }
+
     /// Changes part of a draft if possible; returns whether it did. It is not where a snapshot has the draft.
     pub(super) fn edit(&mut self, offset: usize, bytes: &[u8]) -> bool {
         self.keep_image();
@@ -189,11 +199,16 @@ pub(super) struct Committed {
 }
 
 impl Precondition<'_> {
+    /// Requires a string of this version.
+    pub(super) fn version(version: u64) -> Precondition<'static> {
+        Precondition::Exists { wanted: Some(true), kind: Some(Kind::String), version: Some(version) }
+    }
+
     /// Returns whether the precondition holds for a key's entry.
     ///
     /// # Errors
     /// [`StoreError::WrongType`] if it must be of another kind.
-    fn holds(self, current: Option<EntryRef<'_>>) -> Result<bool, StoreError> {
+    pub(super) fn holds(self, current: Option<EntryRef<'_>>) -> Result<bool, StoreError> {
         Ok(match self {
             Precondition::Nothing => true,
             Precondition::Exists { kind: Some(kind), .. }
@@ -201,7 +216,12 @@ impl Precondition<'_> {
             {
                 return Err(StoreError::WrongType);
             }
-            Precondition::Exists { wanted, .. } => wanted.is_none_or(|wanted| wanted == current.is_some()),
+            Precondition::Exists { wanted, version, .. } => {
+                let has_version = |version| {
+                    version != 0 && current.is_some_and(|entry| entry.metadata().version == version)
+                };
+                wanted.is_none_or(|wanted| wanted == current.is_some()) && version.is_none_or(has_version)
+            }
             Precondition::Unchanged(before) => match (current, before) {
                 (Some(current), Some(before)) => before.0.same(current),
                 (None, None) => true,

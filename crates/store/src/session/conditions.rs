@@ -26,6 +26,8 @@ pub enum Condition<'a> {
     IfPresent,
     /// The key exists and has this value.
     IfEqual(&'a [u8]),
+    /// The key exists and has this version ([`Metadata`](crate::Metadata)).
+    IfVersion(u64),
 }
 
 /// Condition on several keys for [`Session::set_many`](crate::Session::set_many) to write them.

@@ -3,7 +3,7 @@
 
 use super::commit::{Precondition, Write};
 use super::{Session, StoreError, Value};
-use crate::entry::{Access, Entry};
+use crate::entry::{Access, Entry, Properties};
 use crate::key::Key;
 use crate::session::Expiry;
 
@@ -65,10 +65,14 @@ impl Session {
         let expiry = value.expiry().map_or(Expiry::Never, Expiry::At);
         let write = Write { precondition: Precondition::Nothing, expiry, freed };
         self.commit(key, write, |session| {
-            let access = Access::written(session.now());
+            let properties = Properties {
+                expiry: value.expiry(),
+                access: Access::written(session.now()),
+                metadata: value.metadata().of_another_state(),
+            };
             Ok::<_, StoreError>(match value.plain().filter(|_| value.0.borrow().is_draft()) {
-                Some(bytes) => session.encode_again(key.bytes, bytes, value.expiry(), access),
-                None => value.0.borrow().copy(key.bytes, value.expiry(), access),
+                Some(bytes) => session.encode_again(key.bytes, bytes, properties),
+                None => value.0.borrow().copy(key.bytes, properties),
             })
         })?;
         if let Some(list) = value.0.borrow().collection_handle() {

@@ -8,7 +8,7 @@ use snugly_learning::{Decision, with_dictionary};
 use super::{Session, StoreError, Value};
 use crate::dictionaries::KeyPredicate;
 use crate::dictionaries::set::{DictionarySet, Version};
-use crate::entry::{self, Access, Entry, EntryRef};
+use crate::entry::{self, Entry, EntryRef, Properties};
 use crate::key::Key;
 use crate::memory::shard::Presence;
 use crate::settings::Settings;
@@ -84,34 +84,21 @@ impl Session {
     }
 
     /// Encodes a value that is written, with the dictionary that is for it if there is one.
-    pub(super) fn encode(&mut self, key: &[u8], value: &[u8], expiry: Option<u64>, access: Access) -> Entry {
-        self.encode_entry(key, value, expiry, access, true)
+    pub(super) fn encode(&mut self, key: &[u8], value: &[u8], properties: Properties) -> Entry {
+        self.encode_entry(key, value, properties, true)
     }
 
     /// Re-encodes a value that was written before.
-    pub(super) fn encode_again(
-        &mut self,
-        key: &[u8],
-        value: &[u8],
-        expiry: Option<u64>,
-        access: Access,
-    ) -> Entry {
-        self.encode_entry(key, value, expiry, access, false)
+    pub(super) fn encode_again(&mut self, key: &[u8], value: &[u8], properties: Properties) -> Entry {
+        self.encode_entry(key, value, properties, false)
     }
 
     /// Encodes an entry; `is_new` says whether it counts for the statistics of written values.
-    fn encode_entry(
-        &mut self,
-        key: &[u8],
-        value: &[u8],
-        expiry: Option<u64>,
-        access: Access,
-        is_new: bool,
-    ) -> Entry {
+    fn encode_entry(&mut self, key: &[u8], value: &[u8], properties: Properties, is_new: bool) -> Entry {
         let CodecChoice { choice, version, decision } =
             CodecChoice::of(&self.dictionaries, &self.settings, self.excluded.as_ref(), key, value.len());
         let dictionary = choice.learned(version).map(|version| (version.number(), &**version.dictionary()));
-        let overhead = entry::overhead(key.len(), expiry.is_some());
+        let overhead = entry::overhead(key.len(), properties.fields());
         let record = self.encoder.encode_with(choice, dictionary, value, overhead, entry_allocation_size);
         // A decision for values with a dictionary does not apply to those that are excluded from it.
         let decision = decision.filter(|decision| version.is_some() || !decision.uses_dictionary);
@@ -127,7 +114,7 @@ impl Session {
                 }
             }
         }
-        let entry = Entry::new(key, &record, expiry, access);
+        let entry = Entry::new(key, &record, properties);
         self.note_buffers();
         entry
     }
@@ -218,7 +205,7 @@ impl Session {
         let mut bytes = Vec::new();
         self.read(value, &mut bytes)?;
         let old = value.0.borrow();
-        let entry = self.encode_again(key.bytes, &bytes, old.expiry(), old.access());
+        let entry = self.encode_again(key.bytes, &bytes, old.properties());
         let (need, had) = (entry.borrow().allocation_size(), old.allocation_size());
         if need >= had && !is_outdated {
             return Ok(ReencodeOutcome::Same);

@@ -5,6 +5,7 @@
 //!
 //! - `commit`: the sequence of steps in which a key gets a new entry
 //! - `write`: writing strings, removing keys and changing expiries
+//! - `metadata`: writes with flags and versions
 //! - `encoding`: encoding and decoding of values, with the current dictionaries
 //! - `parts`: drafts, for values that are changed or read in parts
 //! - `recompression`: re-encoding of idle values at a stronger level
@@ -21,6 +22,7 @@ mod encoding;
 
 mod conditions;
 mod lists;
+mod metadata;
 mod parts;
 mod recompression;
 mod sampling;
@@ -52,6 +54,7 @@ pub use conditions::{Condition, ExpireConditions, ExpireOutcome, Expiry, ManyCon
 pub use copies::Usage;
 pub(crate) use encoding::ReencodeOutcome;
 pub use lists::{Elements, Inserted, KeptElements, ListSet, ListStats, Popped, Search};
+pub use metadata::{DeleteOutcome, Kept};
 pub(crate) use recompression::{Recompression, Recompressor};
 pub(crate) use sampling::Shown;
 use sampling::Turns;

@@ -3,9 +3,9 @@
 
 use super::commit::{Precondition, Write};
 use super::encoding::as_used;
-use super::{Expiry, KEPT_BUFFER, Session, StoreError, Value};
+use super::{Expiry, KEPT_BUFFER, Kept, Session, StoreError, Value};
 use crate::drafts::{self, LEAST_EDITED, LEAST_READ};
-use crate::entry::{Access, Entry};
+use crate::entry::{Access, Entry, Metadata};
 use crate::key::Key;
 use crate::memory::shard::Presence;
 use crate::slab::entry_allocation_size;
@@ -36,6 +36,11 @@ impl<'a> Edited<'a> {
         let head = std::iter::once(&before[..offset.min(before.len())]);
         head.chain(zeros).chain([self.part, behind]).collect()
     }
+}
+
+/// Returns whether clients keep something beside the value, which drafts have no place for.
+fn has_metadata(value: &Value) -> bool {
+    value.metadata() != Metadata::default()
 }
 
 /// These pieces, `len` bytes together, as one.
@@ -143,7 +148,7 @@ impl Session {
         let committed =
             self.commit(key, write, |session| match session.draft_of(key, before, &edited, &pieces) {
                 Some(draft) => Ok(draft),
-                None => session.make_entry(key.bytes, &joined(&pieces, len)?, Expiry::Keep),
+                None => session.make_entry(key.bytes, &joined(&pieces, len)?, Kept::of_changed(before)),
             })?;
         Ok(committed.is_written.then_some(result))
     }
@@ -157,7 +162,7 @@ impl Session {
         pieces: &[&[u8]],
     ) -> Option<Entry> {
         let len = edited.len();
-        if len < LEAST_EDITED {
+        if len < LEAST_EDITED || before.is_some_and(has_metadata) {
             return None;
         }
         let has_grown = before.is_some() && len > edited.before.len();
@@ -201,7 +206,7 @@ impl Session {
     /// # Errors
     /// Errors of [`Session::read`].
     pub fn as_draft(&mut self, database: usize, value: Value) -> Result<Value, StoreError> {
-        if value.len() < LEAST_READ || value.plain().is_some() {
+        if value.len() < LEAST_READ || value.plain().is_some() || has_metadata(&value) {
             return Ok(value);
         }
         let mut bytes = Vec::new();
@@ -265,7 +270,7 @@ impl Session {
     /// Encodes a draft as a new value would be; returns whether it could.
     fn close_draft(&mut self, key: Key<'_>, value: &Value) -> bool {
         let Some(bytes) = value.plain() else { return false };
-        let entry = self.encode_again(value.key(), bytes, value.expiry(), value.0.borrow().access());
+        let entry = self.encode_again(value.key(), bytes, value.0.borrow().properties());
         self.exchange(key, value, entry)
     }
 }

@@ -126,9 +126,10 @@ impl Session {
             None => None,
         };
         let old = value.0.borrow();
-        let overhead = entry::overhead(key.bytes.len(), old.expiry().is_some());
+        let properties = old.properties();
+        let overhead = entry::overhead(key.bytes.len(), properties.fields());
         let record = self.encoder.encode_with(choice, dictionary, &bytes, overhead, entry_allocation_size);
-        let recompressed = Entry::recompressed(key.bytes, &record, old.expiry(), old.access());
+        let recompressed = Entry::recompressed(key.bytes, &record, properties);
         let saved = old.allocation_size().saturating_sub(recompressed.borrow().allocation_size());
         let entry = if saved > 0 { recompressed } else { old.copy_as_recompressed() };
         // A key that is on disk alone is in memory until it is there again.

@@ -6,7 +6,7 @@ use snugly_codec::{Dictionary, Record};
 
 use super::StoreError;
 use super::lists::ListStats;
-use crate::entry::Entry;
+use crate::entry::{Entry, Metadata};
 use crate::values::Kind;
 
 /// A value as it is stored. Holding it costs no copy, and it does not change, whatever happens to its key.
@@ -76,6 +76,11 @@ impl Value {
     /// Returns the expiry, in Unix milliseconds.
     pub fn expiry(&self) -> Option<u64> {
         self.0.borrow().expiry()
+    }
+
+    /// Returns what clients keep beside it.
+    pub fn metadata(&self) -> Metadata {
+        self.0.borrow().metadata()
     }
 
     /// Bytes that it takes in memory: key, record and overhead, as the allocator counts them.

@@ -2,11 +2,11 @@
 
 use super::commit::{Committed, KeySlot, Precondition, Write};
 use super::{
-    Condition, ExpireConditions, ExpireOutcome, Expiry, KEPT_BUFFER, ManyCondition, Session, SetOutcome,
-    StoreError, Value,
+    Condition, ExpireConditions, ExpireOutcome, Expiry, KEPT_BUFFER, Kept, ManyCondition, Session,
+    SetOutcome, StoreError, Value,
 };
 use crate::disk::Room;
-use crate::entry::{Access, Entry, EntryRef};
+use crate::entry::{Access, Entry, EntryRef, Properties};
 use crate::key::Key;
 use crate::store::Flushed;
 use crate::values::Kind;
@@ -34,13 +34,7 @@ impl Session {
         expiry: Expiry,
         condition: Condition<'_>,
     ) -> Result<bool, StoreError> {
-        let outcome = match (condition, expiry) {
-            (Condition::Always, Expiry::Never | Expiry::At(_)) => {
-                self.write_value(self.key(database, key), value, expiry, Precondition::Nothing)?.is_written
-            }
-            _ => self.set_if(database, key, value, expiry, condition, None)?.written,
-        };
-        Ok(outcome)
+        Ok(self.set_if(self.key(database, key), value, Kept::until(expiry), condition, None)?.written)
     }
 
     /// Like [`Session::set`], and returns the previous value, which [`Session::set`] does not have to know.
@@ -55,28 +49,28 @@ impl Session {
         expiry: Expiry,
         condition: Condition<'_>,
     ) -> Result<SetOutcome, StoreError> {
-        self.set_if(database, key, value, expiry, condition, Some(Kind::String))
+        self.set_if(self.key(database, key), value, Kept::until(expiry), condition, Some(Kind::String))
     }
 
     /// Writes a value, if the condition holds and an existing one is of this kind.
-    fn set_if(
+    pub(super) fn set_if(
         &mut self,
-        database: usize,
-        key: &[u8],
+        key: Key<'_>,
         value: &[u8],
-        expiry: Expiry,
+        kept: Kept,
         condition: Condition<'_>,
         kind: Option<Kind>,
     ) -> Result<SetOutcome, StoreError> {
-        let key = self.key(database, key);
-        let wanted = match condition {
-            Condition::Always => None,
-            Condition::IfAbsent => Some(false),
-            Condition::IfPresent => Some(true),
-            Condition::IfEqual(expected) => return self.set_if_equal(key, value, expiry, expected),
+        let exists = |wanted| Precondition::Exists { wanted, kind, version: None };
+        let precondition = match (condition, kind, kept.expiry) {
+            (Condition::Always, None, Expiry::Never | Expiry::At(_)) => Precondition::Nothing,
+            (Condition::Always, ..) => exists(None),
+            (Condition::IfAbsent, ..) => exists(Some(false)),
+            (Condition::IfPresent, ..) => exists(Some(true)),
+            (Condition::IfVersion(version), ..) => Precondition::version(version),
+            (Condition::IfEqual(expected), ..) => return self.set_if_equal(key, value, kept, expected),
         };
-        let precondition = Precondition::Exists { wanted, kind };
-        let Committed { is_written, previous } = self.write_value(key, value, expiry, precondition)?;
+        let Committed { is_written, previous } = self.write_value(key, value, kept, precondition)?;
         Ok(SetOutcome { written: is_written, previous })
     }
 
@@ -85,7 +79,7 @@ impl Session {
         &mut self,
         key: Key<'_>,
         value: &[u8],
-        expiry: Expiry,
+        kept: Kept,
         expected: &[u8],
     ) -> Result<SetOutcome, StoreError> {
         loop {
@@ -94,22 +88,22 @@ impl Session {
                 previous => return Ok(SetOutcome { written: false, previous }),
             };
             let unchanged = Precondition::Unchanged(previous.as_ref());
-            if self.write_value(key, value, expiry, unchanged)?.is_written {
+            if self.write_value(key, value, kept, unchanged)?.is_written {
                 return Ok(SetOutcome { written: true, previous });
             }
         }
     }
 
     /// Writes a value, encoded, if the precondition holds.
-    fn write_value(
+    pub(super) fn write_value(
         &mut self,
         key: Key<'_>,
         value: &[u8],
-        expiry: Expiry,
+        kept: Kept,
         precondition: Precondition<'_>,
     ) -> Result<Committed, StoreError> {
-        let write = Write { precondition, expiry, freed: 0 };
-        self.commit(key, write, |session| session.make_entry(key.bytes, value, expiry))
+        let write = Write { precondition, expiry: kept.expiry, freed: 0 };
+        self.commit(key, write, |session| session.make_entry(key.bytes, value, kept))
     }
 
     /// Writes several values at one instant, if the condition holds; returns whether it did. A key that is
@@ -135,7 +129,7 @@ impl Session {
         let mut need = 0;
         for (key, (_, value)) in keys.into_iter().zip(pairs) {
             self.begin(key)?;
-            let entry = self.make_entry(key.bytes, value, expiry)?;
+            let entry = self.make_entry(key.bytes, value, Kept::until(expiry))?;
             need += entry.borrow().allocation_size() as u64;
             entries.push((key, entry));
         }
@@ -208,38 +202,10 @@ impl Session {
         key: &[u8],
         mut edit: impl FnMut(Option<&[u8]>, &mut Vec<u8>) -> Result<R, E>,
     ) -> Result<R, E> {
-        let mut buffers = (std::mem::take(&mut self.current), std::mem::take(&mut self.edited));
-        let key = self.key(database, key);
-        let outcome = self.persistently(key, |session| session.try_update(key, &mut buffers, &mut edit));
-        let (mut current, mut edited) = buffers;
-        current.clear();
-        current.shrink_to(KEPT_BUFFER);
-        edited.shrink_to(KEPT_BUFFER);
-        (self.current, self.edited) = (current, edited);
-        self.note_buffers();
-        outcome
-    }
-
-    /// Changes a value by what it was, unless the key changes meanwhile; then nothing.
-    fn try_update<R, E: From<StoreError>>(
-        &mut self,
-        key: Key<'_>,
-        (current, edited): &mut (Vec<u8>, Vec<u8>),
-        edit: &mut impl FnMut(Option<&[u8]>, &mut Vec<u8>) -> Result<R, E>,
-    ) -> Result<Option<R>, E> {
-        let before = self.peek_at(key)?;
-        edited.clear();
-        let result = match &before {
-            Some(value) => {
-                value.expect_kind(Kind::String)?;
-                self.read_into(value, current)?;
-                edit(Some(value.plain().unwrap_or(current)), edited)?
-            }
-            None => edit(None, edited)?,
-        };
-        let unchanged = Precondition::Unchanged(before.as_ref());
-        let is_written = self.write_value(key, edited, Expiry::Keep, unchanged)?.is_written;
-        Ok(is_written.then_some(result))
+        self.update_with(database, key, |current, edited| {
+            let result = edit(current.map(|(_, bytes)| bytes), edited)?;
+            Ok((Kept::of_changed(current.map(|(value, _)| value)), result))
+        })
     }
 
     /// Removes a string and returns its value.
@@ -351,28 +317,28 @@ impl Session {
     }
 
     /// Encodes a value with the settings and dictionaries that this session knows of.
-    pub(super) fn make_entry(
-        &mut self,
-        key: &[u8],
-        value: &[u8],
-        expiry: Expiry,
-    ) -> Result<Entry, StoreError> {
+    pub(super) fn make_entry(&mut self, key: &[u8], value: &[u8], kept: Kept) -> Result<Entry, StoreError> {
         let limit = self.settings.max_value_len;
         if value.len() > limit {
             return Err(StoreError::ValueTooLong { len: value.len(), limit });
         }
         must_be_allocatable(value.len())?;
-        let at = match expiry {
+        let expiry = match kept.expiry {
             Expiry::At(at) => Some(at),
             Expiry::Never | Expiry::Keep => None,
         };
-        let access = Access::written(self.now());
+        let properties = Properties { expiry, access: Access::written(self.now()), metadata: kept.metadata };
         self.show_sample(key, value);
-        Ok(self.encode(key, value, at, access))
+        Ok(self.encode(key, value, properties))
     }
 
     /// Refuses to give an expiry to an entry that has none, for which the disk has no room.
-    fn refuse_expiry(&self, current: Option<u64>, expiry: Expiry, now: u64) -> Result<(), StoreError> {
+    pub(super) fn refuse_expiry(
+        &self,
+        current: Option<u64>,
+        expiry: Expiry,
+        now: u64,
+    ) -> Result<(), StoreError> {
         match (current, expiry) {
             (None, Expiry::At(at)) if at > now => self.refuse_if_disk_lacks(Room::Little),
             _ => Ok(()),
@@ -409,7 +375,7 @@ impl Session {
 }
 
 /// Changes a live entry's expiry; one in the past removes it.
-fn change_expiry(place: &mut KeySlot<'_, '_>, expiry: Expiry, now: u64) -> ExpireOutcome {
+pub(super) fn change_expiry(place: &mut KeySlot<'_, '_>, expiry: Expiry, now: u64) -> ExpireOutcome {
     match expiry {
         Expiry::Keep => {}
         // Nothing changes, so nothing is reported.

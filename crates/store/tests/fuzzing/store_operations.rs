@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use arbitrary::{Arbitrary, Unstructured};
 use snugly_store::{
-    Choice, Condition, Config, EvictionPolicy, ExpireConditions, Expiry, Session, Store, StoreError, Value,
+    Choice, Condition, Config, EvictionPolicy, ExpireConditions, Expiry, Metadata, Session, Store,
+    StoreError, Value,
 };
 
 #[derive(Arbitrary, Debug)]
@@ -20,6 +21,7 @@ enum Operation {
     Set { key: u8, len: u16, ttl: Option<u16> },
     Fill { from: u8, count: u8, len: u16 },
     Append { key: u8, len: u8 },
+    Alter { key: u8, client_flags: u32, has_version: bool },
     Hold { key: u8 },
     LetGo,
     Remove { key: u8 },
@@ -36,8 +38,8 @@ enum Operation {
 #[derive(Default)]
 struct Model {
     now: u64,
-    /// Values and when they expire.
-    keys: BTreeMap<u16, (Vec<u8>, Option<u64>)>,
+    /// Values, when they expire, and what is kept beside them.
+    keys: BTreeMap<u16, (Vec<u8>, Option<u64>, Metadata)>,
     /// Handles, and what they must keep showing.
     held: Vec<(Value, Vec<u8>)>,
     written: u8,
@@ -58,7 +60,7 @@ impl Model {
         let value = self.value(key, len);
         let expiry = at.map_or(Expiry::Never, Expiry::At);
         match session.set(0, &key.to_be_bytes(), &value, expiry, Condition::Always) {
-            Ok(_) => drop(self.keys.insert(key, (value, at))),
+            Ok(_) => drop(self.keys.insert(key, (value, at, Metadata::default()))),
             Err(StoreError::OutOfMemory { .. }) => {}
             Err(error) => panic!("{error}"),
         }
@@ -82,9 +84,24 @@ impl Model {
                     Ok::<_, StoreError>(edited.clone())
                 };
                 match session.update(0, &u16::from(key).to_be_bytes(), append) {
-                    Ok(value) => self.keys.entry(key.into()).or_default().0 = value,
+                    Ok(value) => {
+                        let (known, _, metadata) = self.keys.entry(key.into()).or_default();
+                        *known = value;
+                        *metadata = Metadata { client_flags: metadata.client_flags, ..Metadata::default() };
+                    }
                     Err(StoreError::OutOfMemory { .. }) => {}
                     Err(error) => panic!("{error}"),
+                }
+            }
+            Operation::Alter { key, client_flags, has_version } => {
+                let version = if has_version { session.new_version() } else { 0 };
+                let metadata = Metadata { client_flags, version, ..Metadata::default() };
+                let altered =
+                    session.alter(0, &u16::from(key).to_be_bytes(), |_, kept| kept.metadata = metadata);
+                if altered.expect("undamaged").is_some()
+                    && let Some(known) = self.keys.get_mut(&key.into())
+                {
+                    known.2 = metadata;
                 }
             }
             Operation::Hold { key } => {
@@ -110,7 +127,7 @@ impl Model {
                 session
                     .expire(0, &u16::from(key).to_be_bytes(), expiry, ExpireConditions::default())
                     .expect("undamaged");
-                if let Some((_, expiry)) = self.keys.get_mut(&key.into()) {
+                if let Some((_, expiry, _)) = self.keys.get_mut(&key.into()) {
                     *expiry = at;
                 }
             }
@@ -148,18 +165,19 @@ impl Model {
             }
         }
         let now = self.now;
-        self.keys.retain(|_, (_, expiry)| expiry.is_none_or(|at| at > now));
+        self.keys.retain(|_, (_, expiry, _)| expiry.is_none_or(|at| at > now));
     }
 
     /// Compares what the store has with what it must have; with a limit it may have less.
     fn check(&mut self, session: &mut Session, limited: bool) {
-        self.keys.retain(|key, (expected, expiry)| {
+        self.keys.retain(|key, (expected, expiry, metadata)| {
             let Some(value) = session.peek(0, &key.to_be_bytes()).expect("undamaged") else {
                 assert!(limited, "key {key} is gone");
                 return false;
             };
             assert_eq!(&read(session, &value), expected);
             assert_eq!(value.expiry(), *expiry);
+            assert_eq!(value.metadata(), *metadata);
             true
         });
         for (value, expected) in &self.held {

@@ -14,6 +14,7 @@ mod list_memory;
 mod lists;
 mod lists_on_disk;
 mod maintenance;
+mod metadata;
 mod model;
 mod observer;
 mod recompression;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::support::alike::*;
 use crate::support::*;
 use snugly_store::{
-    Choice, Condition, Durability, EvictionPolicy, ExpireConditions, Expiry, Goal, Observer, Session, Store,
-    StoreMaintenance,
+    Choice, Condition, Durability, EvictionPolicy, ExpireConditions, Expiry, Goal, Metadata, Observer,
+    Session, Store, StoreMaintenance,
 };
 
 /// After so long a record is cold, in seconds.
@@ -49,6 +49,25 @@ fn with_few_users() -> (Arc<Store>, StoreMaintenance, Session) {
     put_users(&mut session, 0..FEW);
     maintain(&mut maintenance, NOW);
     (store, maintenance, session)
+}
+
+#[test]
+fn a_recompressed_value_keeps_its_flags_and_its_version() {
+    let (store, mut maintenance, mut session) = with_few_users();
+    let metadata = Metadata { client_flags: 7, version: session.new_version(), ..Metadata::default() };
+    let key = |user: u64| format!("user:{user}").into_bytes();
+    for user in 0..FEW {
+        session
+            .alter(0, &key(user), |_, kept| kept.metadata = metadata)
+            .expect("undamaged")
+            .expect("it is there");
+    }
+    maintain(&mut maintenance, COLD);
+    assert_eq!(tried(&store), FEW);
+    for user in 0..FEW {
+        let value = session.peek(0, &key(user)).expect("undamaged").expect("it is there");
+        assert_eq!(value.metadata(), metadata);
+    }
 }
 
 fn tried(store: &Store) -> u64 {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::super::change::{Change, Item};
-use super::super::row::Damaged;
+use super::super::row::{self, Damaged};
 use crate::clock::system_time;
-use crate::entry::{Access, Entry, MAX_KEY_LEN};
+use crate::entry::{Access, Entry, MAX_KEY_LEN, Metadata, Properties};
 use crate::values::Kind;
 
-// Numbers of changes. Those that put a value are in `Put::numbers`.
+// Numbers of changes. Those that put a value without metadata are in `Put::numbers`.
 const DELETE: u8 = 2;
 const GENERATIONS: u8 = 3;
 const PUT_DICTIONARY: u8 = 4;
@@ -16,6 +16,11 @@ const DELETE_DICTIONARY: u8 = 5;
 const ALL_GONE: u8 = 6;
 const ACTIVE_DICTIONARIES: u8 = 7;
 const LOAD: u8 = 12;
+const PUT_WITH_METADATA: u8 = 13;
+
+// Flags of a value with metadata.
+const EXPIRES: u8 = 1;
+const RECOMPRESSED: u8 = 2;
 
 /// A change that puts a value.
 #[derive(Clone, Copy)]
@@ -24,6 +29,7 @@ struct Put {
     /// Whether a stronger level has been tried on the value.
     is_recompressed: bool,
     expires: bool,
+    has_metadata: bool,
 }
 
 impl Put {
@@ -36,15 +42,32 @@ impl Put {
         }
     }
 
-    fn number(self) -> u8 {
-        Put::numbers(self.kind, self.is_recompressed)[usize::from(self.expires)]
+    fn encode(self, out: &mut Vec<u8>) {
+        if !self.has_metadata {
+            return out.push(Put::numbers(self.kind, self.is_recompressed)[usize::from(self.expires)]);
+        }
+        let flag = |flag: u8, is_set: bool| if is_set { flag } else { 0 };
+        let flags = flag(EXPIRES, self.expires) | flag(RECOMPRESSED, self.is_recompressed);
+        out.extend_from_slice(&[PUT_WITH_METADATA, self.kind.number(), flags]);
+    }
+
+    fn parse_with_metadata([kind, flags]: [u8; 2]) -> Result<Put, Damaged> {
+        if flags & !(EXPIRES | RECOMPRESSED) != 0 {
+            return Err(Damaged);
+        }
+        Ok(Put {
+            kind: Kind::of_number(kind).map_err(|_| Damaged)?,
+            is_recompressed: flags & RECOMPRESSED != 0,
+            expires: flags & EXPIRES != 0,
+            has_metadata: true,
+        })
     }
 
     fn of_number(number: u8) -> Option<Put> {
         let kinds = Kind::ALL.into_iter().flat_map(|kind| [(kind, false), (kind, true)]);
         kinds.into_iter().find_map(|(kind, is_recompressed)| {
             let place = Put::numbers(kind, is_recompressed).iter().position(|other| *other == number)?;
-            Some(Put { kind, is_recompressed, expires: place == 1 })
+            Some(Put { kind, is_recompressed, expires: place == 1, has_metadata: false })
         })
     }
 }
@@ -74,18 +97,26 @@ pub(super) fn encode(item: &Item, out: &mut Vec<u8>) {
     };
     match item {
         Item::Change(Change { generation, entry, expiry, .. }) => {
-            let entry = entry.borrow();
+            let (entry, metadata) = (entry.borrow(), entry.borrow().metadata());
             let put = Put {
                 kind: entry.kind(),
                 is_recompressed: entry.is_recompressed(),
                 expires: expiry.is_some(),
+                has_metadata: !metadata.is_default(),
             };
-            out.push(if entry.is_tombstone() { DELETE } else { put.number() });
+            if entry.is_tombstone() {
+                out.push(DELETE)
+            } else {
+                put.encode(out)
+            }
             out.extend_from_slice(&generation.to_le_bytes());
             part(out, entry.key());
             if !entry.is_tombstone() {
                 part(out, entry.record_bytes().unwrap_or_default());
                 out.extend(expiry.iter().flat_map(|at| at.to_le_bytes()));
+                if put.has_metadata {
+                    out.extend_from_slice(&row::encode_metadata(metadata));
+                }
             }
         }
         Item::Dictionary { number, row } => {
@@ -139,7 +170,10 @@ pub(in crate::disk) fn decode(payload: &[u8]) -> Result<Vec<Item>, Undecodable> 
             items.push(Item::Load((!row.is_empty()).then(|| row.into())));
             continue;
         }
-        let put = Put::of_number(change);
+        let put = match change {
+            PUT_WITH_METADATA => Some(Put::parse_with_metadata(reader.take()?)?),
+            number => Put::of_number(number),
+        };
         if put.is_none() && change != DELETE {
             return Err(Undecodable::UnknownChange(change));
         }
@@ -148,11 +182,14 @@ pub(in crate::disk) fn decode(payload: &[u8]) -> Result<Vec<Item>, Undecodable> 
         let (entry, expiry) = match put {
             None if key.len() > MAX_KEY_LEN => return Err(Undecodable::Damaged),
             None => (Entry::tombstone(key), None),
-            Some(Put { kind, is_recompressed, expires }) => {
+            Some(Put { kind, is_recompressed, expires, has_metadata }) => {
                 let record = reader.part()?;
                 let expiry = if expires { Some(u64::from_le_bytes(reader.take()?)) } else { None };
+                let metadata =
+                    if has_metadata { row::parse_metadata(reader.take()?)? } else { Metadata::default() };
                 kind.directory(record).map_err(Damaged::from)?;
-                let entry = Entry::of_pieces(kind, key, &[record], expiry, access, is_recompressed);
+                let properties = Properties { expiry, access, metadata };
+                let entry = Entry::of_pieces(kind, key, &[record], properties, is_recompressed);
                 (entry.ok_or(Damaged)?, expiry)
             }
         };
@@ -184,15 +221,23 @@ pub(super) mod tests {
     use proptest::prelude::*;
     use snugly_codec::Record;
 
+    use super::super::super::row::tests::any_metadata;
     use super::*;
 
     pub(in crate::disk) fn put(key: &[u8], value: &[u8], expiry: Option<u64>) -> Item {
-        put_as(key, value, expiry, false)
+        put_as(key, value, expiry, Metadata::default(), false)
     }
 
-    fn put_as(key: &[u8], value: &[u8], expiry: Option<u64>, is_recompressed: bool) -> Item {
+    fn put_as(
+        key: &[u8],
+        value: &[u8],
+        expiry: Option<u64>,
+        metadata: Metadata,
+        is_recompressed: bool,
+    ) -> Item {
         let make = if is_recompressed { Entry::recompressed } else { Entry::new };
-        let entry = make(key, &Record::identity(value), expiry, Access::written(0));
+        let properties = Properties { expiry, access: Access::written(0), metadata };
+        let entry = make(key, &Record::identity(value), properties);
         Item::Change(Change { generation: 1, entry, expiry, in_group: false, _holds: None })
     }
 
@@ -212,12 +257,12 @@ pub(super) mod tests {
         bytes
     }
 
-    /// Key, value, expiry and `is_recompressed` of a put; without a value it is a deletion.
-    type Given = (Vec<u8>, Option<Vec<u8>>, Option<u64>, bool);
+    /// Key, value, expiry, metadata and `is_recompressed` of a put; without a value it is a deletion.
+    type Given = (Vec<u8>, Option<Vec<u8>>, Option<u64>, Metadata, bool);
 
     fn given() -> impl Strategy<Value = Given> {
         let bytes = |most| prop::collection::vec(any::<u8>(), 0..most);
-        (bytes(50), prop::option::of(bytes(5_000)), any::<Option<u64>>(), any::<bool>())
+        (bytes(50), prop::option::of(bytes(5_000)), any::<Option<u64>>(), any_metadata(), any::<bool>())
     }
 
     proptest! {
@@ -233,8 +278,8 @@ pub(super) mod tests {
                 vec![Item::Generations { generations: generations.into(), all_gone, in_group: false }];
             items.push(Item::ActiveDictionaries(active.into()));
             items.push(Item::Dictionary { number: dictionary.0, row: dictionary.1.map(Arc::from) });
-            items.extend(changes.iter().map(|(key, value, at, is_recompressed)| match value {
-                Some(value) => put_as(key, value, *at, *is_recompressed),
+            items.extend(changes.iter().map(|(key, value, at, metadata, is_recompressed)| match value {
+                Some(value) => put_as(key, value, *at, *metadata, *is_recompressed),
                 None => delete(key),
             }));
             let bytes = encoded(&items);
@@ -243,7 +288,9 @@ pub(super) mod tests {
             prop_assert_eq!(encoded(&decoded), bytes);
             for (item, given) in decoded[3..].iter().zip(&changes) {
                 let Item::Change(change) = item else { panic!("{} is no change", given.0.escape_ascii()) };
-                prop_assert_eq!(change.entry.borrow().is_recompressed(), given.1.is_some() && given.3);
+                let (entry, is_put) = (change.entry.borrow(), given.1.is_some());
+                prop_assert_eq!(entry.is_recompressed(), is_put && given.4);
+                prop_assert_eq!(entry.metadata(), if is_put { given.3 } else { Metadata::default() });
             }
         }
 

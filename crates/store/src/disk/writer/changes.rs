@@ -17,7 +17,7 @@ use super::super::lookup;
 use super::super::row::{self, Generation, Layout, NODES, RowKey};
 use super::super::state::{LOAD_KEY, State};
 use super::{Effects, Writer};
-use crate::entry::{Access, Entry};
+use crate::entry::{Access, Entry, Properties};
 use crate::hash::hash;
 
 impl Writer<'_> {
@@ -119,7 +119,7 @@ impl Writer<'_> {
             state.next_chunk += 1;
         }
         self.row.clear();
-        layout.encode(row_key, change.expiry, None, chunk_id, &mut self.row);
+        layout.encode(row_key, change.expiry, chunk_id, &mut self.row);
         transaction.put(Table::Entries, &row_key.0, &self.row)?;
         layout.dictionary().inspect(|&number| state.use_dictionary(number));
         old.as_ref().and_then(|old| old.dictionary).inspect(|&number| state.release_dictionary(number));
@@ -152,9 +152,10 @@ impl Writer<'_> {
         key: &[u8],
     ) -> Result<(), EngineError> {
         const LONG_AGO: Option<u64> = Some(1);
-        let entry = Entry::new(key, &Record::identity(b""), LONG_AGO, Access::written(0));
+        let entry =
+            Entry::new(key, &Record::identity(b""), Properties::expiring(LONG_AGO, Access::written(0)));
         self.row.clear();
-        Layout::of_entry(entry.borrow()).encode(row_key, LONG_AGO, None, 0, &mut self.row);
+        Layout::of_entry(entry.borrow()).encode(row_key, LONG_AGO, 0, &mut self.row);
         transaction.put(Table::Entries, &row_key.0, &self.row)
     }
 }

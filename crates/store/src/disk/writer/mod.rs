@@ -148,6 +148,22 @@ pub(super) fn replay(
     Ok(writer.state)
 }
 
+/// Reserves versions on disk for this process; returns the state with them. Without space for that only the clock
+/// keeps it from giving out one again.
+pub(super) fn reserve_versions(shared: &Shared, mut state: State) -> Result<State, EngineError> {
+    state.next_version = shared.versions.reserved();
+    let bytes = state.encode();
+    let write = || {
+        let mut transaction = shared.engine.write(bytes.len() as u64)?;
+        transaction.put(Table::Meta, STATE_KEY, &bytes)?;
+        transaction.commit()
+    };
+    match write() {
+        Ok(()) | Err(EngineError::NoSpace) => Ok(state),
+        Err(failure) => Err(failure),
+    }
+}
+
 impl Writer<'_> {
     fn new(shared: &Shared, state: State, hash_key: [u64; 2]) -> Writer<'_> {
         Writer {
@@ -308,9 +324,10 @@ impl Writer<'_> {
     fn finish(
         &mut self,
         mut transaction: impl Write,
-        state: State,
+        mut state: State,
         effects: &Effects,
     ) -> Result<(), EngineError> {
+        state.next_version = self.shared.versions.reserved();
         transaction.put(Table::Meta, STATE_KEY, &state.encode())?;
         let applied = effects.record.max(self.shared.applied());
         if applied > self.shared.applied() {
@@ -366,7 +383,7 @@ mod tests {
     use super::super::change::Change;
     use super::super::{Disk, Storage};
     use super::*;
-    use crate::entry::Access;
+    use crate::entry::{Access, Properties};
     use crate::hash::hash;
 
     #[test]
@@ -377,7 +394,10 @@ mod tests {
             Item::Change(Change { generation: 0, entry, expiry: None, in_group, _holds: None })
         };
         let put = |key: &[u8], in_group| {
-            change(Entry::new(key, &Record::identity(b"value"), None, Access::written(0)), in_group)
+            change(
+                Entry::new(key, &Record::identity(b"value"), Properties::plain(Access::written(0))),
+                in_group,
+            )
         };
         let gone = |key: &[u8], in_group| change(Entry::tombstone(key), in_group);
         for key in [&b"moved"[..], b"deleted"] {

@@ -9,7 +9,7 @@ use super::super::{Session, StoreError};
 use super::{Nodes, with_list};
 use crate::dictionaries::KeyPredicate;
 use crate::dictionaries::set::{DictionarySet, Version};
-use crate::entry::{self, Access, Entry, EntryRef};
+use crate::entry::{self, Access, Entry, EntryRef, Fields, Properties};
 use crate::key::Key;
 use crate::settings::Settings;
 use crate::slab::entry_allocation_size;
@@ -29,7 +29,7 @@ const MOST_COMPRESSED: usize = 8;
 pub(super) const MAX_NODE_LEN: usize = u32::MAX as usize;
 
 /// Bytes beside the record of a node in its allocation: it has no key and does not expire.
-const OVERHEAD: usize = entry::overhead(0, false);
+const OVERHEAD: usize = entry::overhead(0, Fields::NONE);
 
 fn version_for<'k>(
     known: &'k DictionarySet,
@@ -292,7 +292,7 @@ impl Session {
         let access = Access::written(self.now());
         let record = self.encode_node(key, due.bytes(), true);
         let takes_less = entry_allocation_size(OVERHEAD + record.encoded_len()) < due.memory();
-        let entry = takes_less.then(|| Entry::new(b"", &record, None, access));
+        let entry = takes_less.then(|| Entry::new(b"", &record, Properties::plain(access)));
         self.note_buffers();
         entry
     }

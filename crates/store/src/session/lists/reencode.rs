@@ -5,7 +5,7 @@ use tracing::debug;
 
 use super::super::{ReencodeOutcome, Session, StoreError};
 use super::nodes::decompress;
-use crate::entry::Entry;
+use crate::entry::{Entry, Properties};
 use crate::key::Key;
 use crate::values::collection::{Collection, Found, FoundIn, NodeError};
 use crate::values::quicklist::node::NodeId;
@@ -107,7 +107,7 @@ impl Session {
         }
         let listpack = decompress(&mut self.decoder, &self.dictionaries, &self.store, old.borrow())?;
         let record = self.encode_node(key, listpack.as_bytes(), false);
-        let compressed = Entry::new(b"", &record, None, old.borrow().access());
+        let compressed = Entry::new(b"", &record, Properties::plain(old.borrow().access()));
         let is_smaller = compressed.borrow().allocation_size() < old.borrow().allocation_size();
         Ok(if is_smaller || is_outdated { Wanted::Record(compressed) } else { Wanted::Same })
     }

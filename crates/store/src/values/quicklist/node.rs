@@ -6,7 +6,7 @@ use snugly_codec::Record;
 use snugly_listpack::Listpack;
 
 use super::stored::StoredNode;
-use crate::entry::{Access, Entry};
+use crate::entry::{Access, Entry, Properties};
 use crate::slab::allocation_size;
 
 /// Name of a node in its list; in the order of the nodes.
@@ -66,9 +66,10 @@ impl Content {
 
     /// Converts to a record under a key.
     pub(super) fn to_record(&self, key: &[u8], access: Access) -> Entry {
+        let properties = Properties::plain(access);
         match self {
-            Content::Plain(listpack) => Entry::new(key, &Record::identity(listpack.as_bytes()), None, access),
-            Content::Compressed(entry) => entry.borrow().copy(key, None, access),
+            Content::Plain(listpack) => Entry::new(key, &Record::identity(listpack.as_bytes()), properties),
+            Content::Compressed(entry) => entry.borrow().copy(key, properties),
         }
     }
 

@@ -10,7 +10,7 @@ use snugly_listpack::{Element, Listpack, Needle};
 use super::node::Content;
 use super::reading::Source;
 use super::{Closed, End, Fill, Layout, NodeError, Quicklist};
-use crate::entry::{Access, Entry, EntryRef};
+use crate::entry::{Access, Entry, EntryRef, Properties};
 use crate::slab::entry_allocation_size;
 
 /// A list, and what is needed to compress and read its nodes.
@@ -132,7 +132,7 @@ impl Subject {
                 0 => Record::identity(due.bytes()),
                 _ => self.encoder.encode(self.choice, due.bytes(), 0, entry_allocation_size),
             };
-            let entry = Entry::new(b"", &record, None, Access::written(0));
+            let entry = Entry::new(b"", &record, Properties::plain(Access::written(0)));
             let takes_less = entry.borrow().allocation_size() < due.memory();
             self.list.compress(due, takes_less.then_some(entry));
         }
