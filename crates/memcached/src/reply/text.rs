@@ -1,0 +1,168 @@
+//! Replies of the text protocol (protocol.txt, from "Storage commands" on).
+
+use super::{Item, Outcome, write_number, write_text};
+use crate::refusal::Refusal;
+
+/// How a reply in text is to be written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Form<'a> {
+    /// The key that is got.
+    pub(crate) key: &'a [u8],
+    /// Whether the token is told (`gets`, `gats`).
+    pub(crate) with_cas: bool,
+    /// Whether this is the last key of its line.
+    pub(crate) is_last: bool,
+    /// Whether the client does not want to know (`noreply`).
+    pub(crate) is_quiet: bool,
+}
+
+const UNAUTHENTICATED: &str = "CLIENT_ERROR unauthenticated";
+const AUTHENTICATION_FAILED: &str = "CLIENT_ERROR authentication failure";
+
+/// The line that tells an outcome, here and in errors of meta.
+pub(super) fn line_of(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Stored { .. } => "STORED",
+        Outcome::NotStored => "NOT_STORED",
+        Outcome::Exists => "EXISTS",
+        Outcome::NotFound => "NOT_FOUND",
+        Outcome::Deleted => "DELETED",
+        Outcome::NotNumeric => "CLIENT_ERROR cannot increment or decrement non-numeric value",
+        Outcome::TooLarge => "SERVER_ERROR object too large for cache",
+        Outcome::OutOfMemory => "SERVER_ERROR out of memory storing object",
+        Outcome::UnknownTopic => "ERROR",
+    }
+}
+
+/// Appends a line.
+pub(super) fn write_line(line: &str, out: &mut Vec<u8>) {
+    write_text(line, out);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends the line of a refusal, if it has one.
+pub(super) fn write_refusal(refusal: Refusal, out: &mut Vec<u8>) {
+    if refusal != Refusal::Unanswerable {
+        write_line(&refusal.to_string(), out);
+    }
+}
+
+/// Appends a line of an error: its kind, a space, its reason.
+pub(super) fn write_error(kind: &str, reason: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(kind.as_bytes());
+    write_line(reason, out);
+}
+
+impl Form<'_> {
+    /// Appends a line that the client may not want.
+    fn say(&self, line: &str, out: &mut Vec<u8>) {
+        if !self.is_quiet {
+            write_line(line, out);
+        }
+    }
+
+    #[inline]
+    fn end_of_keys(&self, out: &mut Vec<u8>) {
+        if self.is_last {
+            out.extend_from_slice(b"END\r\n");
+        }
+    }
+
+    #[inline]
+    pub(super) fn begin_hit(&self, item: &Item, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"VALUE ");
+        out.extend_from_slice(self.key);
+        out.push(b' ');
+        write_number(item.flags, out);
+        out.push(b' ');
+        write_number(item.len, out);
+        if self.with_cas {
+            out.push(b' ');
+            write_number(item.cas, out);
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    #[inline]
+    pub(super) fn end_hit(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"\r\n");
+        self.end_of_keys(out);
+    }
+
+    #[inline]
+    pub(super) fn miss(&self, out: &mut Vec<u8>) {
+        self.end_of_keys(out);
+    }
+
+    #[inline]
+    pub(super) fn outcome(&self, outcome: Outcome, out: &mut Vec<u8>) {
+        self.say(line_of(outcome), out);
+    }
+
+    pub(super) fn number(&self, number: u64, _: &Item, out: &mut Vec<u8>) {
+        if !self.is_quiet {
+            write_number(number, out);
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+
+    pub(super) fn touched(&self, _: &Item, out: &mut Vec<u8>) {
+        self.say("TOUCHED", out);
+    }
+
+    pub(super) fn ok(&self, out: &mut Vec<u8>) {
+        self.say("OK", out);
+    }
+
+    pub(super) fn no_op(&self, _: &mut Vec<u8>) {}
+
+    pub(super) fn quit(&self, _: &mut Vec<u8>) {}
+
+    pub(super) fn version(&self, version: &str, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"VERSION ");
+        write_line(version, out);
+    }
+
+    pub(super) fn stat(&self, name: &str, value: &str, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"STAT ");
+        write_text(name, out);
+        out.push(b' ');
+        write_line(value, out);
+    }
+
+    pub(super) fn end_stats(&self, out: &mut Vec<u8>) {
+        write_line("END", out);
+    }
+
+    pub(super) fn reset(&self, out: &mut Vec<u8>) {
+        write_line("RESET", out);
+    }
+
+    pub(super) fn mechanisms(&self, _: &str, _: &mut Vec<u8>) {}
+
+    pub(super) fn authenticated(&self, out: &mut Vec<u8>) {
+        write_line("STORED", out);
+    }
+
+    pub(super) fn authentication_failed(&self, out: &mut Vec<u8>) {
+        write_line(AUTHENTICATION_FAILED, out);
+    }
+
+    pub(super) fn unauthenticated(&self, out: &mut Vec<u8>) {
+        write_line(UNAUTHENTICATED, out);
+    }
+
+    pub(super) fn server_error(&self, reason: &str, out: &mut Vec<u8>) {
+        write_error("SERVER_ERROR ", reason, out);
+    }
+
+    pub(super) fn client_error(&self, reason: &str, out: &mut Vec<u8>) {
+        write_error("CLIENT_ERROR ", reason, out);
+    }
+
+    pub(super) fn refused(&self, refusal: Refusal, out: &mut Vec<u8>) {
+        if !self.is_quiet {
+            write_refusal(refusal, out);
+        }
+    }
+}
