@@ -35,6 +35,12 @@ pub enum Refusal {
     /// A meta flag whose number is none.
     #[error("CLIENT_ERROR bad token in command line format")]
     BadToken,
+    /// Something to add, as a meta flag, that is no number.
+    #[error("CLIENT_ERROR invalid numeric delta value")]
+    BadDeltaFlag,
+    /// A number to begin with, as a meta flag, that is none.
+    #[error("CLIENT_ERROR invalid numeric initial value")]
+    BadInitialFlag,
     /// A meta flag that is there twice.
     #[error("CLIENT_ERROR duplicate flag")]
     DuplicateFlag,

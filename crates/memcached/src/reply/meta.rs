@@ -187,3 +187,103 @@ impl Form<'_> {
         write_refusal(refusal, out);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ReplyForm;
+    use crate::reply::tests::{hit, outcome, written};
+
+    fn item() -> Item {
+        Item { flags: 7, cas: 29, was_hit: Some(true), idle: Some(3), ..Item::default() }
+    }
+
+    fn miss(form: ReplyForm<'_>, out: &mut Vec<u8>) {
+        form.miss(out);
+    }
+
+    #[test]
+    fn flags_are_answered_in_the_order_in_which_they_were_asked() {
+        let reply = written(b"mg a s v t f c k Oxyz h l q\r\n", hit(item(), b"hi"));
+        assert_eq!(reply, r"VA 2 s2 t-1 f7 c29 ka Oxyz h1 l3\r\nhi\r\n");
+        let known = Item { ttl: Some(100), was_hit: None, idle: None, ..item() };
+        assert_eq!(written(b"mg a O l h t\r\n", hit(known, b"")), r"HD O l0 h0 t100\r\n");
+        assert_eq!(written(b"mg zz kx f1 s c0\r\n", hit(item(), b"")), r"HD kzz f7 s0 c29\r\n");
+    }
+
+    #[test]
+    fn a_value_is_only_told_to_who_asks_for_it() {
+        assert_eq!(written(b"mg a\r\n", hit(item(), b"")), r"HD\r\n");
+        assert_eq!(written(b"mg a v\r\n", hit(item(), b"")), r"VA 0\r\n\r\n");
+    }
+
+    #[test]
+    fn who_has_won_is_told_behind_the_flags() {
+        let reply = |item: Item| written(b"mg a t\r\n", hit(item, b""));
+        let stale = Item { is_stale: true, ttl: Some(30), ..item() };
+        assert_eq!(reply(Item { is_won: true, ..item() }), r"HD t-1 W\r\n");
+        assert_eq!(reply(Item { is_taken: true, ..item() }), r"HD t-1 Z\r\n");
+        assert_eq!(reply(Item { is_won: true, ..stale }), r"HD t30 X W\r\n");
+        assert_eq!(reply(Item { is_taken: true, ..stale }), r"HD t30 Z X\r\n");
+    }
+
+    #[test]
+    fn a_key_is_told_as_it_was_asked_for() {
+        assert_eq!(written(b"mg Zm9v b k v\r\n", hit(item(), b"hi")), r"VA 2 kZm9v b\r\nhi\r\n");
+        assert_eq!(written(b"mg Zm9v k b v\r\n", miss), r"EN kZm9v b\r\n");
+        assert_eq!(written(b"mg Zm9v b\r\n", miss), r"EN\r\n");
+    }
+
+    #[test]
+    fn a_miss_tells_no_more_than_the_client_knows() {
+        assert_eq!(written(b"mg nokey k Oabc f t s\r\n", miss), r"EN knokey Oabc\r\n");
+        assert_eq!(written(b"mg nokey v q k Oabc\r\n", miss), "");
+        assert_eq!(written(b"me nokey\r\n", miss), r"EN\r\n");
+    }
+
+    #[test]
+    fn outcomes_are_two_letters_of_which_q_leaves_out_the_good_ones() {
+        let stored = Outcome::Stored { cas: 37, len: 2 };
+        let cases = [
+            (stored, r"HD s2 ka Oab c37\r\n", ""),
+            (Outcome::Deleted, r"HD ka Oab\r\n", ""),
+            (Outcome::NotStored, r"NS ka Oab\r\n", r"NS ka Oab\r\n"),
+            (Outcome::Exists, r"EX ka Oab\r\n", r"EX ka Oab\r\n"),
+            (Outcome::NotFound, r"NF ka Oab\r\n", r"NF ka Oab\r\n"),
+        ];
+        for (what, loud, quiet) in cases {
+            assert_eq!(written(b"ms a 2 s k Oab c f t v\r\nhi\r\n", outcome(what)), loud);
+            assert_eq!(written(b"ms a 2 s k q Oab c f t v\r\nhi\r\n", outcome(what)), quiet);
+        }
+    }
+
+    #[test]
+    fn errors_are_told_to_those_who_want_to_know_nothing() {
+        let cases = [
+            (Outcome::NotNumeric, r"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"),
+            (Outcome::TooLarge, r"SERVER_ERROR object too large for cache\r\n"),
+            (Outcome::OutOfMemory, r"SERVER_ERROR out of memory storing object\r\n"),
+        ];
+        for (what, expected) in cases {
+            assert_eq!(written(b"ma a q k O1\r\n", outcome(what)), expected);
+        }
+    }
+
+    #[test]
+    fn a_number_is_a_value_to_who_asks_for_it() {
+        let number = |form: ReplyForm<'_>, out: &mut Vec<u8>| form.number(13, &item(), out);
+        assert_eq!(written(b"ma n N0 J13 v t c k Ox s f\r\n", number), r"VA 2 t-1 c29 kn Ox\r\n13\r\n");
+        assert_eq!(written(b"ma n c\r\n", number), r"HD c29\r\n");
+        assert_eq!(written(b"ma n v q\r\n", number), "");
+    }
+
+    #[test]
+    fn what_is_for_people_is_names_and_values() {
+        let facts = [("exp", "-1"), ("la", "0"), ("fetch", "no")];
+        let debug = |form: ReplyForm<'_>, out: &mut Vec<u8>| form.debug(facts, out);
+        assert_eq!(written(b"me a\r\n", debug), r"ME a exp=-1 la=0 fetch=no\r\n");
+        assert_eq!(written(b"me Zm9v b\r\n", debug), r"ME Zm9v exp=-1 la=0 fetch=no\r\n");
+        assert_eq!(written(b"get a\r\n", debug), "");
+        assert_eq!(written(b"mn\r\n", |form, out| form.no_op(out)), r"MN\r\n");
+    }
+}

@@ -213,3 +213,44 @@ pub(crate) fn write_number(number: impl itoa::Integer, out: &mut Vec<u8>) {
 pub(crate) fn write_text(text: &str, out: &mut Vec<u8>) {
     out.extend(text.bytes().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::{Limits, Parsed, RequestParser};
+
+    /// What is written in the form that `request` asks for.
+    #[track_caller]
+    pub(super) fn written(request: &[u8], write: impl Fn(ReplyForm<'_>, &mut Vec<u8>)) -> String {
+        let Parsed::Request(request, _) = RequestParser::default().parse(request, &Limits::default()) else {
+            panic!("no whole request")
+        };
+        let mut out = Vec::new();
+        write(request.form, &mut out);
+        out.escape_ascii().to_string()
+    }
+
+    /// Writes a hit with its value.
+    pub(super) fn hit(item: Item, value: &[u8]) -> impl Fn(ReplyForm<'_>, &mut Vec<u8>) {
+        move |form, out| {
+            form.begin_hit(&Item { len: value.len(), ..item }, out);
+            out.extend_from_slice(value);
+            form.end_hit(out);
+        }
+    }
+
+    /// Writes an outcome.
+    pub(super) fn outcome(outcome: Outcome) -> impl Fn(ReplyForm<'_>, &mut Vec<u8>) {
+        move |form, out| form.outcome(outcome, out)
+    }
+
+    #[test]
+    fn line_ends_cannot_be_smuggled_into_texts() {
+        let reply = written(b"get a\r\n", |form, out| {
+            form.server_error("disk\r\nEND", out);
+            form.client_error("no\nway", out);
+            form.stat("a\nb", "c\rd", out);
+        });
+        assert_eq!(reply, r"SERVER_ERROR disk  END\r\nCLIENT_ERROR no way\r\nSTAT a b c d\r\n");
+    }
+}

@@ -166,3 +166,93 @@ impl Form<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reply::tests::{hit, outcome, written};
+
+    const ITEM: Item = Item {
+        flags: 5,
+        cas: 84,
+        len: 0,
+        ttl: None,
+        was_hit: None,
+        idle: None,
+        is_stale: false,
+        is_won: false,
+        is_taken: false,
+    };
+
+    #[test]
+    fn a_hit_tells_the_token_if_it_was_asked_for() {
+        assert_eq!(written(b"get zz\r\n", hit(ITEM, b"hi")), r"VALUE zz 5 2\r\nhi\r\nEND\r\n");
+        assert_eq!(written(b"gets zz\r\n", hit(ITEM, b"hi")), r"VALUE zz 5 2 84\r\nhi\r\nEND\r\n");
+        assert_eq!(written(b"gats 0 zz\r\n", hit(ITEM, b"")), r"VALUE zz 5 0 84\r\n\r\nEND\r\n");
+    }
+
+    #[test]
+    fn only_the_last_key_ends_the_values() {
+        assert_eq!(written(b"get zz zy\r\n", hit(ITEM, b"hi")), r"VALUE zz 5 2\r\nhi\r\n");
+        assert_eq!(written(b"get zz zy\r\n", |form, out| form.miss(out)), "");
+        assert_eq!(written(b"get zz\r\n", |form, out| form.miss(out)), r"END\r\n");
+    }
+
+    #[test]
+    fn outcomes_are_lines_which_noreply_leaves_out() {
+        let cases = [
+            (Outcome::Stored { cas: 1, len: 1 }, r"STORED\r\n"),
+            (Outcome::NotStored, r"NOT_STORED\r\n"),
+            (Outcome::Exists, r"EXISTS\r\n"),
+            (Outcome::NotFound, r"NOT_FOUND\r\n"),
+            (Outcome::Deleted, r"DELETED\r\n"),
+            (Outcome::NotNumeric, r"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"),
+            (Outcome::TooLarge, r"SERVER_ERROR object too large for cache\r\n"),
+            (Outcome::OutOfMemory, r"SERVER_ERROR out of memory storing object\r\n"),
+        ];
+        for (what, expected) in cases {
+            assert_eq!(written(b"set a 0 0 1\r\n1\r\n", outcome(what)), expected);
+            assert_eq!(written(b"set a 0 0 1 noreply\r\n1\r\n", outcome(what)), "");
+        }
+        assert_eq!(written(b"stats foo\r\n", outcome(Outcome::UnknownTopic)), r"ERROR\r\n");
+    }
+
+    #[test]
+    fn numbers_touches_and_done_are_lines_which_noreply_leaves_out() {
+        let number = |form: crate::ReplyForm<'_>, out: &mut Vec<u8>| form.number(u64::MAX, &ITEM, out);
+        assert_eq!(written(b"incr a 1\r\n", number), r"18446744073709551615\r\n");
+        assert_eq!(written(b"incr a 1 noreply\r\n", number), "");
+        let touched = |form: crate::ReplyForm<'_>, out: &mut Vec<u8>| form.touched(&ITEM, out);
+        assert_eq!(written(b"touch a 1\r\n", touched), r"TOUCHED\r\n");
+        assert_eq!(written(b"touch a 1 noreply\r\n", touched), "");
+        let ok = |form: crate::ReplyForm<'_>, out: &mut Vec<u8>| form.ok(out);
+        assert_eq!(written(b"flush_all\r\n", ok), r"OK\r\n");
+        assert_eq!(written(b"flush_all noreply\r\n", ok), "");
+    }
+
+    #[test]
+    fn statistics_are_lines_with_an_end() {
+        let reply = written(b"stats\r\n", |form, out| {
+            form.stat("pid", "12", out);
+            form.end_stats(out);
+            form.reset(out);
+        });
+        assert_eq!(reply, r"STAT pid 12\r\nEND\r\nRESET\r\n");
+        assert_eq!(written(b"version\r\n", |form, out| form.version("1.6.18", out)), r"VERSION 1.6.18\r\n");
+        assert_eq!(written(b"quit\r\n", |form, out| form.quit(out)), "");
+    }
+
+    #[test]
+    fn a_login_is_answered_whatever_the_client_wants_to_know() {
+        let reply = written(b"set a 0 0 3 noreply\r\nu p\r\n", |form, out| {
+            form.authenticated(out);
+            form.authentication_failed(out);
+            form.unauthenticated(out);
+            form.server_error("out of memory", out);
+        });
+        assert_eq!(
+            reply,
+            r"STORED\r\nCLIENT_ERROR authentication failure\r\nCLIENT_ERROR unauthenticated\r\nSERVER_ERROR out of memory\r\n"
+        );
+    }
+}

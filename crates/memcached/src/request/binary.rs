@@ -184,3 +184,170 @@ fn operation<'a>(kind: Kind, parts: &Parts<'a>) -> Operation<'a> {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::request::tests::{LIMITS, packet, told, told_in_pieces};
+    use proptest::prelude::*;
+
+    const FLAGS_AND_TIME: &[u8] = &[0, 0, 0, 7, 0, 0, 0, 30];
+
+    /// What a packet is, without the header of a refusal but its status.
+    fn told_packet(packet: &[u8]) -> String {
+        let told = told(packet).join(" | ");
+        let refusals = [("Unknown command", 0x81), ("Invalid arguments", 0x04), ("Too large.", 0x03)];
+        for (text, status) in refusals {
+            if let Some(at) = told.find(text) {
+                let code = format!(r"\x00\x{status:02x}\x00\x00");
+                assert!(told.contains(&code), "{told}");
+                return told[at..].to_owned();
+            }
+        }
+        told
+    }
+
+    #[test]
+    fn every_operation_takes_its_parts() {
+        let numbers = [&5u64.to_be_bytes()[..], &10u64.to_be_bytes(), &30u32.to_be_bytes()].concat();
+        let uncreated = [&5u64.to_be_bytes()[..], &10u64.to_be_bytes(), &[0xff; 4]].concat();
+        let time = &30u32.to_be_bytes()[..];
+        type Case<'a> = (&'a [u8], &'a [u8], &'a [u8], &'a [u8], u64, &'a str);
+        let cases: [Case<'_>; 28] = [
+            (&[0x00, 0x09, 0x0c, 0x0d], b"", b"a", b"", 0, "get a"),
+            (&[0x01, 0x11], FLAGS_AND_TIME, b"a", b"hi", 0, "Set a 7 30 = hi"),
+            (&[0x01, 0x11], FLAGS_AND_TIME, b"a", b"", 5, "Set a 7 30 if 5 = "),
+            (&[0x02, 0x12], FLAGS_AND_TIME, b"a", b"hi", 0, "Add a 7 30 = hi"),
+            (&[0x02, 0x12], FLAGS_AND_TIME, b"a", b"hi", 5, "Set a 7 30 if 5 = hi"),
+            (&[0x03, 0x13], FLAGS_AND_TIME, b"a", b"hi", 0, "Replace a 7 30 = hi"),
+            (&[0x03, 0x13], FLAGS_AND_TIME, b"a", b"hi", 5, "Set a 7 30 if 5 = hi"),
+            (&[0x04, 0x14], b"", b"a", b"", 0, "delete a"),
+            (&[0x04, 0x14], b"", b"a", b"", 5, "delete a if 5"),
+            (&[0x05, 0x15], &numbers, b"a", b"", 0, "Increment a 5 from 10 30"),
+            (&[0x06, 0x16], &numbers, b"a", b"", 9, "Decrement a 5 from 10 30 if 9"),
+            (&[0x05, 0x15], &uncreated, b"a", b"", 0, "Increment a 5"),
+            (&[0x07, 0x17], b"", b"", b"", 0, "Quit"),
+            (&[0x08, 0x18], b"", b"", b"", 0, "flush 0"),
+            (&[0x08, 0x18], time, b"", b"", 0, "flush 30"),
+            (&[0x0a], b"", b"", b"", 0, "NoOp"),
+            (&[0x0b], b"", b"", b"", 0, "Version"),
+            (&[0x0e, 0x19], b"", b"a", b"hi", 0, "Append a 0 0 = hi"),
+            (&[0x0f, 0x1a], b"", b"a", b"hi", 5, "Prepend a 0 0 if 5 = hi"),
+            (&[0x10], b"", b"", b"", 0, "stats "),
+            (&[0x10], b"", b"detail on", b"", 0, "stats detail on"),
+            (&[0x1b], &[0, 0, 0, 2], b"", b"", 0, "Verbosity { level: 2 }"),
+            (&[0x1c], time, b"a", b"", 0, "touch a 30"),
+            (&[0x1d, 0x1e, 0x23, 0x24], time, b"a", b"", 0, "get a touch 30"),
+            (&[0x20], b"", b"", b"", 0, "ListMechanisms"),
+            (&[0x21], b"", b"PLAIN", b"\0u\0p", 0, r"authenticate PLAIN \x00u\x00p false"),
+            (&[0x22], b"", b"PLAIN", b"\0u\0p", 0, r"authenticate PLAIN \x00u\x00p true"),
+            (&[0x00], b"", b"\r\n \0", b"", 0, r"get \r\n \x00"),
+        ];
+        for (opcodes, extras, key, value, cas, expected) in cases {
+            for opcode in opcodes {
+                assert_eq!(told_packet(&packet(*opcode, extras, key, value, cas)), expected, "{opcode:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_that_an_operation_does_not_have_close_the_connection() {
+        let key = "k".repeat(251);
+        let time = &30u32.to_be_bytes()[..];
+        for (opcode, extras, key, value) in [
+            (0x00, &b""[..], &b""[..], &b""[..]),
+            (0x00, b"xxxx", b"a", b""),
+            (0x00, b"", b"a", b"xx"),
+            (0x00, b"", key.as_bytes(), b""),
+            (0x01, b"", b"a", b"hi"),
+            (0x01, b"1234", b"a", b"hi"),
+            (0x01, FLAGS_AND_TIME, b"", b"x"),
+            (0x01, FLAGS_AND_TIME, key.as_bytes(), b"x"),
+            (0x04, b"", b"a", b"xx"),
+            (0x05, b"1234", b"a", b""),
+            (0x07, b"", b"x", b""),
+            (0x08, b"12", b"", b""),
+            (0x0b, b"", b"x", b""),
+            (0x10, b"xxxx", b"sizes", b""),
+            (0x10, b"", b"sizes", b"xx"),
+            (0x1d, time, b"a", b"xx"),
+        ] {
+            let stream = [packet(opcode, extras, key, value, 0), packet(0x0a, b"", b"", b"", 0)].concat();
+            assert_eq!(told_packet(&stream), "Invalid arguments closing", "{opcode:#x}");
+        }
+        let key = [b'k'; 250];
+        assert!(told_packet(&packet(0x00, b"", &key, b"", 0)).starts_with("get kkk"));
+    }
+
+    #[test]
+    fn a_length_that_lies_closes_the_connection() {
+        let mut lying = packet(0x00, b"", b"abc", b"", 0);
+        lying[11] = 1;
+        assert_eq!(told_packet(&lying), "Unknown command closing");
+        let mut huge = packet(0x01, FLAGS_AND_TIME, b"a", b"x", 0);
+        huge[8..12].fill(0xff);
+        assert_eq!(told_packet(&huge), "Too large. closing");
+    }
+
+    #[test]
+    fn an_unknown_operation_is_passed_over() {
+        let unknown = packet(0x50, b"ab", b"cd", b"efgh", 0);
+        let stream = [unknown, packet(0x0a, b"", b"", b"", 0)].concat();
+        assert_eq!(told_packet(&stream), "Unknown command | NoOp");
+        assert_eq!(told_packet(&packet(0x1f, b"", b"", b"", 0)), "Unknown command");
+        assert_eq!(told_packet(&packet(0xff, b"", b"", b"", 0)), "Unknown command");
+    }
+
+    #[test]
+    fn another_magic_closes_the_connection_without_an_answer() {
+        let first = packet(0x0a, b"", b"", b"", 0);
+        for magic in [0x81, 0x79, b'g'] {
+            let mut second = first.clone();
+            second[0] = magic;
+            assert_eq!(told(&[first.clone(), second, first.clone()].concat()), ["NoOp", " closing"]);
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_a_value_too_large_are_passed_over() {
+        let value = packet(0x08, b"", b"", b"", 0).repeat(5);
+        for (opcode, extras, told) in [
+            (0x01, FLAGS_AND_TIME, "Too large. deleting a | NoOp"),
+            (0x11, FLAGS_AND_TIME, "Too large. deleting a | NoOp"),
+            (0x02, FLAGS_AND_TIME, "Too large. | NoOp"),
+            (0x0e, b"", "Too large. | NoOp"),
+        ] {
+            let large = packet(opcode, extras, b"a", &value, 0);
+            let stream = [large, packet(0x0a, b"", b"", b"", 0)].concat();
+            assert_eq!(told_packet(&stream), told);
+        }
+    }
+
+    #[test]
+    fn data_types_and_other_reserved_bytes_are_overlooked() {
+        let mut odd = packet(0x00, b"", b"a", b"", 0);
+        odd[5..8].fill(5);
+        assert_eq!(told_packet(&odd), "get a");
+    }
+
+    proptest! {
+        #[test]
+        fn any_packets_mean_the_same_in_pieces_as_at_once(
+            packets in prop::collection::vec(
+                (0u8..0x28, 0usize..9, 0usize..4, 0usize..120, any::<bool>()), 1..6),
+            piece in 1usize..60,
+        ) {
+            let mut stream = Vec::new();
+            for (opcode, extras, key, value, fits) in packets {
+                let row = crate::opcode::Opcode::of(opcode);
+                let (extras, value) = match row {
+                    Some(row) if fits => (row.extras, if row.has_value { value } else { 0 }),
+                    _ => (extras, value),
+                };
+                let bytes = vec![b'x'; value];
+                stream.extend(packet(opcode, &vec![0; extras], &b"key"[..key], &bytes, 0));
+            }
+            let whole = told_in_pieces(&stream, stream.len(), &LIMITS);
+            prop_assert_eq!(told_in_pieces(&stream, piece, &LIMITS), whole);
+        }
+    }
+}

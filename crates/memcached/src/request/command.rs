@@ -36,13 +36,11 @@ pub(super) enum Body {
 impl Body {
     /// What follows a line that says `len` of its value's length: no number announces no value.
     pub(super) fn announced(len: Option<&[u8]>) -> Body {
-        match len {
-            Some(word) if !word.is_empty() && word.iter().all(u8::is_ascii_digit) => match unsigned(word) {
-                Some(len @ 0..=LONGEST_VALUE) => Body::Len(len),
-                _ => Body::Endless,
-            },
-            _ => Body::None,
+        let digits = len.map_or(&b""[..], |word| word.strip_prefix(b"+").unwrap_or(word));
+        if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+            return Body::None;
         }
+        value_len(digits).map_or(Body::Endless, Body::Len)
     }
 }
 

@@ -36,18 +36,25 @@ struct Flags {
 }
 
 impl Flags {
+    /// Reads all of them. Of what is wrong, memcached tells what it finds first, which is no token.
     fn parse(words: Words<'_>) -> Result<Flags, Refusal> {
         let mut flags = Flags::default();
         let mut seen = 0u128;
+        let mut wrong = None;
         for word in words {
             let letter = 1u128.checked_shl(word[0].into()).ok_or(Refusal::InvalidFlag)?;
             if seen & letter != 0 {
                 return Err(Refusal::DuplicateFlag);
             }
             seen |= letter;
-            flags.set(word)?;
+            match flags.set(word) {
+                Err(Refusal::InvalidFlag) => return Err(Refusal::InvalidFlag),
+                Err(Refusal::LongOpaque) if wrong.is_some() => {}
+                Err(refusal) => wrong = Some(refusal),
+                Ok(()) => {}
+            }
         }
-        Ok(flags)
+        wrong.map_or(Ok(flags), Err)
     }
 
     fn set(&mut self, word: &[u8]) -> Result<(), Refusal> {
@@ -67,8 +74,8 @@ impl Flags {
             b'N' => self.vivify = time()?,
             b'R' => self.recache = time()?,
             b'F' => self.client_flags = unsigned_32(token).ok_or(Refusal::BadFormat)?,
-            b'J' => self.initial = number()?,
-            b'D' => self.delta = Some(number()?),
+            b'J' => self.initial = unsigned(token).ok_or(Refusal::BadInitialFlag)?,
+            b'D' => self.delta = Some(unsigned(token).ok_or(Refusal::BadDeltaFlag)?),
             b'M' => match token {
                 [mode] => self.mode = Some(*mode),
                 _ => return Err(Refusal::LongMode),
@@ -241,4 +248,175 @@ fn debug(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     };
     let form = Form::Meta(MetaForm { key: wire, is_base64, ..MetaForm::default() });
     Ok(Command::Done(Operation::MetaDebug { key }, form))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::request::tests::{told, told_one};
+
+    /// Checks what each line is.
+    #[track_caller]
+    fn check(cases: &[(&str, &str)]) {
+        for (line, expected) in cases {
+            assert_eq!(told_one(format!("{line}\r\n").as_bytes()), *expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_get_may_ask_for_a_value_and_change_what_is_known() {
+        check(&[
+            ("mg a", "get a without value"),
+            ("mg a v", "get a"),
+            ("mg a s v t f c k Oxyz h l q", "get a"),
+            ("mg a vfoo kk f1", "get a"),
+            ("mg a u h", "get a without value unnoticed"),
+            ("mg a T-1 N30 R20 E5 v", "get a touch -1 vivify 30 recache 20 new 5"),
+            ("mg  Zm9v  b  k  v ", "get foo"),
+            ("mg a L5 P6 I C1 F2 J3 D4 MX x", "get a without value"),
+        ]);
+    }
+
+    #[test]
+    fn a_set_has_modes_and_conditions() {
+        let cases = [
+            ("", "Set a 0 0"),
+            (" S2 ", "CLIENT_ERROR invalid flag"),
+            (" F7 T-1 MS", "Set a 7 -1"),
+            (" ME", "Add a 0 0"),
+            (" ME C5", "Add a 0 0"),
+            (" MR", "Replace a 0 0"),
+            (" MR C5", "Set a 0 0 if 5"),
+            (" MA N30 C5", "Append a 0 0 if 5 vivify 30"),
+            (" Mp", "Prepend a 0 0"),
+            (" C0 I E9 N30", "Set a 0 0 if 0 new 9 invalidate"),
+            (" I", "Set a 0 0"),
+        ];
+        for (flags, expected) in cases {
+            let told = told_one(format!("ms a 2{flags}\r\nhi\r\n").as_bytes());
+            assert_eq!(told.trim_end_matches(" = hi"), expected, "{flags}");
+        }
+        assert_eq!(told_one(b"ms Zm9v +2 b\r\nhi\r\n"), "Set foo 0 0 = hi");
+    }
+
+    #[test]
+    fn a_delete_may_keep_the_item() {
+        check(&[
+            ("md a", "delete a"),
+            ("md a q k O1 c f v", "delete a"),
+            ("md a C5 I T30 E6", "delete a if 5 new 6 expire 30 invalidate"),
+            ("md a x", "delete a value only"),
+            ("md Zm9v b", "delete foo"),
+        ]);
+    }
+
+    #[test]
+    fn arithmetic_counts_by_one_unless_told_otherwise() {
+        check(&[
+            ("ma a", "Increment a 1"),
+            ("ma a MI D5 v t c k q", "Increment a 5"),
+            ("ma a M+ Mi", "CLIENT_ERROR invalid or duplicate flag"),
+            ("ma a Mi", "Increment a 1"),
+            ("ma a MD", "Decrement a 1"),
+            ("ma a Md", "Decrement a 1"),
+            ("ma a M-", "Decrement a 1"),
+            ("ma a N30 J13", "Increment a 1 from 13 30"),
+            ("ma a J13", "Increment a 1"),
+            ("ma a C5 T0 E6", "Increment a 1 if 5 new 6 expire 0"),
+            ("ma a C0", "Increment a 1"),
+            ("ma a MX", "CLIENT_ERROR invalid mode for ma M token"),
+        ]);
+    }
+
+    #[test]
+    fn a_key_may_be_asked_about_for_people() {
+        check(&[
+            ("me a", "debug a"),
+            ("me a q k z", "debug a"),
+            ("me Zm9v b", "debug foo"),
+            ("me a b", "CLIENT_ERROR bad command line format"),
+            ("me", "CLIENT_ERROR bad command line format"),
+            ("mn", "NoOp"),
+            ("mn foo", "NoOp"),
+        ]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_flags_is_told_as_memcached_does() {
+        let opaque = "x".repeat(32);
+        check(&[
+            ("mg", "ERROR"),
+            ("md", "ERROR"),
+            ("ma", "ERROR"),
+            ("ms", "ERROR"),
+            ("ms a", "CLIENT_ERROR bad command line format"),
+            ("ms a x", "CLIENT_ERROR bad command line format"),
+            ("ms a -1", "CLIENT_ERROR bad command line format"),
+            ("mg a v v", "CLIENT_ERROR duplicate flag"),
+            ("mg a t T100 t", "CLIENT_ERROR duplicate flag"),
+            ("mg a !", "CLIENT_ERROR invalid flag"),
+            ("mg a z", "CLIENT_ERROR invalid flag"),
+            ("mg a \u{ff}", "CLIENT_ERROR invalid flag"),
+            ("mg a Tx", "CLIENT_ERROR bad token in command line format"),
+            ("mg a T", "CLIENT_ERROR bad token in command line format"),
+            ("mg a N", "CLIENT_ERROR bad token in command line format"),
+            ("mg a Rx q", "CLIENT_ERROR bad token in command line format"),
+            ("mg a Cx", "CLIENT_ERROR bad token in command line format"),
+            ("mg a Ex", "CLIENT_ERROR bad token in command line format"),
+            ("mg a Fx", "CLIENT_ERROR bad command line format"),
+            ("mg a F4294967296", "CLIENT_ERROR bad command line format"),
+            ("mg a D1x", "CLIENT_ERROR invalid numeric delta value"),
+            ("mg a Jx", "CLIENT_ERROR invalid numeric initial value"),
+            ("mg a M", "CLIENT_ERROR incorrect length for M token"),
+            ("mg foo b", "CLIENT_ERROR error decoding key"),
+            ("mg Zg b", "CLIENT_ERROR error decoding key"),
+            (&format!("mg a O{opaque}"), "CLIENT_ERROR opaque token too long"),
+            (&format!("md a O{opaque}"), "CLIENT_ERROR opaque token too long"),
+            ("md a z", "CLIENT_ERROR invalid or duplicate flag"),
+            ("md a k k", "CLIENT_ERROR invalid or duplicate flag"),
+            ("md a Cx", "CLIENT_ERROR invalid or duplicate flag"),
+            ("md foo b", "CLIENT_ERROR invalid or duplicate flag"),
+            ("ma a Dx", "CLIENT_ERROR invalid or duplicate flag"),
+            ("ma a MDD", "CLIENT_ERROR invalid or duplicate flag"),
+        ]);
+    }
+
+    #[test]
+    fn keys_and_flags_are_bounded() {
+        let key = "k".repeat(251);
+        for command in ["mg", "md", "ma", "me"] {
+            check(&[(&format!("{command} {key}"), "CLIENT_ERROR bad command line format")]);
+        }
+        let flags = " f c t s k h l u v q O1 L2 P3 T1 N1 R1 I";
+        check(&[
+            (&format!("mg a{flags}"), "get a touch 1 vivify 1 recache 1 unnoticed"),
+            (&format!("mg a{flags} C1"), "CLIENT_ERROR options flags are too long"),
+            (&format!("md a{flags} C1"), "CLIENT_ERROR options flags too long"),
+            (&format!("ma a{flags} C1"), "CLIENT_ERROR options flags too long"),
+        ]);
+        let stream = format!("ms a 2{flags}\r\nhi\r\nmn\r\n");
+        assert_eq!(told(stream.as_bytes()), ["CLIENT_ERROR options flags too long", "NoOp"]);
+    }
+
+    #[test]
+    fn the_value_behind_a_refused_set_is_no_command() {
+        let key = "k".repeat(251);
+        for (line, expected) in [
+            (format!("ms {key} 2"), "CLIENT_ERROR bad command line format"),
+            ("ms foo 2 b".to_owned(), "CLIENT_ERROR error decoding key"),
+            ("ms a +2 Tx q".to_owned(), "CLIENT_ERROR bad token in command line format"),
+            ("ms a 2 T T".to_owned(), "CLIENT_ERROR duplicate flag"),
+            ("ms a 2 MX".to_owned(), "CLIENT_ERROR invalid mode for ms M token"),
+            ("ms a 2 MXX".to_owned(), "CLIENT_ERROR incorrect length for M token"),
+        ] {
+            let stream = format!("{line}\r\nmn\r\nmn\r\n");
+            assert_eq!(told(stream.as_bytes()), [expected, "NoOp"], "{line}");
+        }
+    }
+
+    #[test]
+    fn a_value_too_large_is_told_to_those_who_want_to_know_nothing() {
+        let stream = format!("ms a 101 q\r\n{}\r\nmn\r\n", "x".repeat(101));
+        let refused = "SERVER_ERROR object too large for cache deleting a";
+        assert_eq!(told(stream.as_bytes()), [refused, "NoOp"]);
+    }
 }

@@ -163,8 +163,12 @@ impl RequestParser {
     #[inline]
     fn parse_line<'a>(&mut self, input: &'a [u8], limits: &Limits) -> Parsed<'a> {
         let line = match self.find_line(input, limits) {
-            Ok(line) => line,
-            Err(parsed) => return parsed,
+            Line::Whole(line) => line,
+            Line::Begun => return incomplete(input.len() + 1, input),
+            Line::Endless => {
+                let form = Form::Text(Default::default());
+                return self.refuse(Refusal::Unanswerable, None, form, input.len(), Rest::Everything);
+            }
         };
         match command::parse(line) {
             Command::Keys(keys) => {
@@ -184,9 +188,9 @@ impl RequestParser {
         }
     }
 
-    /// The first line of `input`, with its end; if there is none, what to say instead.
+    /// The first line of `input`, looking only at bytes not looked at before.
     #[inline]
-    fn find_line<'a>(&mut self, input: &'a [u8], limits: &Limits) -> Result<&'a [u8], Parsed<'a>> {
+    fn find_line<'a>(&mut self, input: &'a [u8], limits: &Limits) -> Line<'a> {
         let from = self.scanned.min(input.len());
         let end_before = |to: usize| {
             let newline = memchr::memchr(b'\n', input.get(from..to).unwrap_or_default());
@@ -194,20 +198,19 @@ impl RequestParser {
         };
         let mut longest = MAX_LINE;
         if let Some(line) = end_before(input.len().min(longest + 1)) {
-            return Ok(line);
+            return Line::Whole(line);
         }
         if input.len() > longest && text::is_line_of_keys(input) {
             longest = limits.max_line.max(longest);
             if let Some(line) = end_before(input.len().min(longest.saturating_add(1))) {
-                return Ok(line);
+                return Line::Whole(line);
             }
         }
         if input.len() > longest {
-            let form = Form::Text(Default::default());
-            return Err(self.refuse(Refusal::Unanswerable, None, form, input.len(), Rest::Everything));
+            return Line::Endless;
         }
         self.scanned = input.len();
-        Err(incomplete(input.len() + 1, input))
+        Line::Begun
     }
 
     /// The next one of a line of keys: `line` is what is left of it, with its end, behind `before` bytes that are taken too.
@@ -266,6 +269,16 @@ impl RequestParser {
             }
         }
     }
+}
+
+/// The first line of some bytes.
+enum Line<'a> {
+    /// With its end.
+    Whole(&'a [u8]),
+    /// Its end is still to come.
+    Begun,
+    /// It is longer than any line may be.
+    Endless,
 }
 
 impl Rest {

@@ -43,6 +43,18 @@ pub(crate) fn told_one(stream: &[u8]) -> String {
     told(stream).join(" | ")
 }
 
+/// A packet of the binary protocol, with the opaque 0xdeadbeef.
+pub(crate) fn packet(opcode: u8, extras: &[u8], key: &[u8], value: &[u8], cas: u64) -> Vec<u8> {
+    let body = (extras.len() + key.len() + value.len()) as u32;
+    let mut packet = vec![binary::MAGIC, opcode];
+    packet.extend_from_slice(&(key.len() as u16).to_be_bytes());
+    packet.extend_from_slice(&[extras.len() as u8, 0, 0, 0]);
+    packet.extend_from_slice(&body.to_be_bytes());
+    packet.extend_from_slice(&[0xde, 0xad, 0xbe, 0xef]);
+    packet.extend_from_slice(&cas.to_be_bytes());
+    [&packet, extras, key, value].concat()
+}
+
 fn text(bytes: &[u8]) -> String {
     bytes.escape_ascii().to_string()
 }
