@@ -1,0 +1,10 @@
+//! Feeds libFuzzer's bytes to the target's body, which the tests replay over its seeds.
+
+#![no_main]
+
+#[path = "../../tests/fuzzing/binary.rs"]
+mod binary;
+#[path = "../../tests/fuzzing/requests.rs"]
+mod requests;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| binary::run(bytes));
