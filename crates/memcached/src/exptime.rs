@@ -2,7 +2,8 @@
 //!
 //! It knows the rule, and is given the time.
 
-/// Longest time that counts from now, in seconds: 30 days. What is above is a Unix time (protocol.txt, "Expiration times").
+/// Longest time that counts from now, in seconds: 30 days. What is above is a Unix time (protocol.txt,
+/// "Expiration times").
 const LONGEST_RELATIVE: i64 = 60 * 60 * 24 * 30;
 
 /// A time of expiry as it was written in a request, in seconds.
@@ -24,8 +25,8 @@ impl Exptime {
     /// Never.
     pub const NEVER: Exptime = Exptime(0);
 
-    /// When that is, at `now`, a Unix time in seconds: 0 is never, up to 30 days count from now, more is a Unix time, and
-    /// below 0 is over.
+    /// When that is, at `now`, a Unix time in seconds: 0 is never, up to 30 days count from now, more is a
+    /// Unix time, and below 0 is over.
     pub fn expiry(self, now: u64) -> Expiry {
         match self.0 {
             0 => Expiry::Never,

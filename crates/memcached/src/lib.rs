@@ -1,8 +1,8 @@
 //! memcached's protocols (text, meta and binary) as bytes to requests, and outcomes to the bytes of replies.
 //!
-//! A [`RequestParser`] turns the bytes of a connection into a [`Request`]: an [`Operation`], which is the same whatever
-//! protocol it came in, and the [`ReplyForm`] that its outcome is written in. A server runs the operation, and tells the
-//! form what came of it; what the client asked not to be told, the form leaves out.
+//! A [`RequestParser`] turns the bytes of a connection into a [`Request`]: an [`Operation`], which is the
+//! same whatever protocol it came in, and the [`ReplyForm`] that its outcome is written in. A server runs the
+//! operation, and tells the form what came of it; what the client asked not to be told, the form leaves out.
 //!
 //! ```
 //! use snugly_memcached::{Item, Limits, Operation, Parsed, RequestParser};
@@ -22,22 +22,25 @@
 //! - `operation`: what a server is asked to do
 //! - `request`: from bytes to operations, with a file for each protocol
 //! - `reply`: from outcomes to bytes, with a file for each protocol
+//! - [`client`]: the other direction, for what measures and tests a server
 //! - `refusal`: what is wrong with a request, and memcached's words for it
 //! - `key`, `exptime`, `line`, `opcode`: parts of requests that more than one of these read
 //!
-//! This crate knows the bytes of requests and replies, and the limits that a peer must keep to. It must not know values
-//! beyond their length, what time it is, or how bytes travel: there is no I/O, no store and no clock here.
+//! This crate knows the bytes of requests and replies, and the limits that a peer must keep to. It must not
+//! know values beyond their length, what time it is, or how bytes travel: there is no I/O, no store and no
+//! clock here.
 //!
 //! Accepted and refused input, and the words of the refusal, are those of memcached 1.6; its documentation is
 //! `doc/protocol.txt` (text and meta) and `doc/protocol-binary.txt`. Different on purpose:
 //!
-//! - Bytes of a value are never read as commands: what follows a refused `set` is passed over as long as it is said to be,
-//!   and after a value that ends wrongly the rest of its line as well. If the length is a number that no value can have,
-//!   the connection is to be closed.
+//! - Bytes of a value are never read as commands: what follows a refused `set` is passed over as long as it
+//!   is said to be, and after a value that ends wrongly the rest of its line as well. If the length is a
+//!   number that no value can have, the connection is to be closed.
 //! - A key in base64 and the same key as it is are one key; it is answered as it was asked for.
 //! - A line of keys is bounded, see [`Limits::max_line`].
 //! - Commands about memcached's own memory (`slabs`, `lru`, `lru_crawler`, `watch` and the like) are unknown.
 
+pub mod client;
 mod exptime;
 mod key;
 mod line;

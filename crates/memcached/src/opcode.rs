@@ -1,4 +1,5 @@
-//! Operations of the binary protocol (protocol-binary.txt, "Command Opcodes"), and what their packets may hold.
+//! Operations of the binary protocol (protocol-binary.txt, "Command Opcodes"), and what their packets may
+//! hold.
 //!
 //! It knows the table, and neither requests nor replies.
 

@@ -1,7 +1,7 @@
 //! Operations: what a request asks of a server, whatever protocol it came in.
 //!
-//! It knows the meaning of requests as far as protocol.txt defines it, and no bytes of any protocol. Everything borrows
-//! from the bytes of the request.
+//! It knows the meaning of requests as far as protocol.txt defines it, and no bytes of any protocol.
+//! Everything borrows from the bytes of the request.
 
 use crate::exptime::Exptime;
 use crate::key::Key;
@@ -21,22 +21,24 @@ pub struct Request<'a> {
 /// [`server_error`](ReplyForm::server_error) and [`unauthenticated`](ReplyForm::unauthenticated) answer any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation<'a> {
-    /// Gives the value of a key, or what is known about it. A line of several keys (`get a b`) is several of these, whose
-    /// forms know which is the last one.
+    /// Gives the value of a key, or what is known about it. A line of several keys (`get a b`) is several of
+    /// these, whose forms know which is the last one.
     ///
     /// [`begin_hit`](ReplyForm::begin_hit), the value if it is wanted, [`end_hit`](ReplyForm::end_hit);
     /// or [`miss`](ReplyForm::miss).
     Get(Get<'a>),
-    /// Stores a value. [`Outcome`](crate::Outcome): `Stored`, `NotStored`, `Exists`, `NotFound`, `TooLarge`, `OutOfMemory`.
+    /// Stores a value. [`Outcome`](crate::Outcome): `Stored`, `NotStored`, `Exists`, `NotFound`, `TooLarge`,
+    /// `OutOfMemory`.
     ///
-    /// With a password in memcached's text protocol, the first of these is the login: whatever the key, the value is the
-    /// user's name, a space and the password (protocol.txt, "Authentication"). [`authenticated`](ReplyForm::authenticated)
-    /// or [`authentication_failed`](ReplyForm::authentication_failed).
+    /// With a password in memcached's text protocol, the first of these is the login: whatever the key, the
+    /// value is the user's name, a space and the password (protocol.txt, "Authentication").
+    /// [`authenticated`](ReplyForm::authenticated) or
+    /// [`authentication_failed`](ReplyForm::authentication_failed).
     Store(Store<'a>),
     /// Deletes a key, or marks it as stale. `Deleted`, `NotFound`, `Exists`.
     Delete(Delete<'a>),
-    /// Adds to a number that is stored as decimal digits, or subtracts from it. [`number`](ReplyForm::number);
-    /// or `NotFound`, `Exists`, `NotStored`, `NotNumeric`, `OutOfMemory`.
+    /// Adds to a number that is stored as decimal digits, or subtracts from it.
+    /// [`number`](ReplyForm::number); or `NotFound`, `Exists`, `NotStored`, `NotNumeric`, `OutOfMemory`.
     Arithmetic(Arithmetic<'a>),
     /// Sets when a key expires. [`touched`](ReplyForm::touched), or `NotFound`.
     Touch {
@@ -47,11 +49,13 @@ pub enum Operation<'a> {
     },
     /// Deletes everything that was stored until now, or until `delay`. [`ok`](ReplyForm::ok).
     FlushAll {
-        /// When, if not now: as a time of expiry, so up to 30 days count from now. 0 and what is over are now.
+        /// When, if not now: as a time of expiry, so up to 30 days count from now. 0 and what is over are
+        /// now.
         delay: Exptime,
     },
-    /// Tells about the server. [`stat`](ReplyForm::stat) any number of times, then [`end_stats`](ReplyForm::end_stats);
-    /// [`reset`](ReplyForm::reset) for the topic `reset`; `UnknownTopic`.
+    /// Tells about the server. [`stat`](ReplyForm::stat) any number of times, then
+    /// [`end_stats`](ReplyForm::end_stats); [`reset`](ReplyForm::reset) for the topic `reset`;
+    /// `UnknownTopic`.
     Stats {
         /// What about: empty for the usual, else words such as `settings` or `detail on`.
         topic: &'a [u8],
@@ -68,14 +72,17 @@ pub enum Operation<'a> {
         /// Megabytes (1,048,576 bytes).
         megabytes: u32,
     },
-    /// Asks only for a reply, which tells that everything before has been answered. [`no_op`](ReplyForm::no_op).
+    /// Asks only for a reply, which tells that everything before has been answered.
+    /// [`no_op`](ReplyForm::no_op).
     NoOp,
-    /// Tells what is known about a key, for people. [`debug`](ReplyForm::debug), or [`miss`](ReplyForm::miss).
+    /// Tells what is known about a key, for people. [`debug`](ReplyForm::debug), or
+    /// [`miss`](ReplyForm::miss).
     MetaDebug {
         /// The key.
         key: Key<'a>,
     },
-    /// Ends the connection, when what was asked before is answered. [`quit`](ReplyForm::quit), then it is closed.
+    /// Ends the connection, when what was asked before is answered. [`quit`](ReplyForm::quit), then it is
+    /// closed.
     Quit,
     /// Tells the ways to authenticate. [`mechanisms`](ReplyForm::mechanisms).
     ListMechanisms,
@@ -84,7 +91,8 @@ pub enum Operation<'a> {
     Authenticate {
         /// The way, such as `PLAIN`.
         mechanism: &'a [u8],
-        /// What it says; for PLAIN an identity that may be empty, the name and the password, with NUL between them.
+        /// What it says; for PLAIN an identity that may be empty, the name and the password, with NUL between
+        /// them.
         response: &'a [u8],
         /// Whether this continues an authentication that needs more than one step, which PLAIN does not.
         is_step: bool,
@@ -105,12 +113,13 @@ pub struct Get<'a> {
     /// Creates a missing key with an empty value that expires so, and tells this client that it has
     /// [won](crate::Item::won) the right to fill it (`mg` with N).
     pub vivify: Option<Exptime>,
-    /// If less than this is left until the key expires, the first client that asks has won the right to fill it again
-    /// (`mg` with R).
+    /// If less than this is left until the key expires, the first client that asks has won the right to fill
+    /// it again (`mg` with R).
     pub recache: Option<Exptime>,
     /// The token that a created key gets instead of the server's next one (`mg` with E).
     pub new_cas: Option<u64>,
-    /// Whether this counts as a use of the key, for eviction and for what is told of its last use. False with `mg`'s u.
+    /// Whether this counts as a use of the key, for eviction and for what is told of its last use. False with
+    /// `mg`'s u.
     pub counts_as_use: bool,
 }
 
@@ -143,12 +152,13 @@ pub struct Store<'a> {
     pub exptime: Exptime,
     /// The value.
     pub value: &'a [u8],
-    /// Stores only if the key has this token, else `Exists`; if there is no key, `NotFound` (for `Append` and `Prepend`
-    /// `NotStored`). Means nothing for `Add`.
+    /// Stores only if the key has this token, else `Exists`; if there is no key, `NotFound` (for `Append` and
+    /// `Prepend` `NotStored`). Means nothing for `Add`.
     pub compare: Option<u64>,
     /// The token that the item gets instead of the server's next one (`ms` with E).
     pub new_cas: Option<u64>,
-    /// If the token compared is older (smaller) than the key's, the value is stored and marked as stale (`ms` with I).
+    /// If the token compared is older (smaller) than the key's, the value is stored and marked as stale (`ms`
+    /// with I).
     pub invalidate: bool,
     /// Stores the value, expiring so, if there is none to append or prepend to (`ms` with N).
     pub vivify: Option<Exptime>,
@@ -198,8 +208,8 @@ pub struct Delete<'a> {
     pub key: Key<'a>,
     /// Deletes only if the key has this token, else `Exists`.
     pub compare: Option<u64>,
-    /// Marks the item as stale and gives it a new token, instead of deleting it; the next client that asks wins the right
-    /// to fill it again (`md` with I).
+    /// Marks the item as stale and gives it a new token, instead of deleting it; the next client that asks
+    /// wins the right to fill it again (`md` with I).
     pub invalidate: bool,
     /// When an item that is not deleted is to expire from now on (`md` with T).
     pub exptime: Option<Exptime>,
@@ -253,7 +263,7 @@ pub struct Refused<'a> {
     pub refusal: Refusal,
     /// Whether the connection is to be closed after the reply; the parser finds no more requests.
     pub closes: bool,
-    /// The key that a value too large was meant for: it is to be deleted, so that nobody takes the old value for the new
-    /// one. Not if the client has yet to authenticate.
+    /// The key that a value too large was meant for: it is to be deleted, so that nobody takes the old value
+    /// for the new one. Not if the client has yet to authenticate.
     pub superseded: Option<Key<'a>>,
 }

@@ -71,7 +71,8 @@ pub enum Refusal {
     /// An unknown mode of `ma`.
     #[error("CLIENT_ERROR invalid mode for ma M token")]
     BadArithmeticMode,
-    /// A line without an end, or a packet that is none: there is no answer, and the connection is to be closed.
+    /// A line without an end, or a packet that is none: there is no answer, and the connection is to be
+    /// closed.
     #[error("no request of memcached's protocols")]
     Unanswerable,
 }

@@ -1,5 +1,5 @@
-//! Replies of the meta commands (protocol.txt, "Meta Commands"): two letters, then what each flag asks for in the order in
-//! which they were asked.
+//! Replies of the meta commands (protocol.txt, "Meta Commands"): two letters, then what each flag asks for in
+//! the order in which they were asked.
 
 use super::text::{line_of, write_error, write_line, write_refusal};
 use super::{Item, Outcome, write_number, write_text};

@@ -2,7 +2,8 @@
 //!
 //! - `text`, `meta`, `binary`: one protocol each
 //!
-//! It knows the form that a client asked for and what it asked not to be told. It must not know how an outcome came about.
+//! It knows the form that a client asked for and what it asked not to be told. It must not know how an
+//! outcome came about.
 
 pub(crate) mod binary;
 pub(crate) mod meta;
@@ -63,8 +64,8 @@ pub enum Outcome {
 
 /// How the reply to a request is to be written.
 ///
-/// Every method appends to `out`, or appends nothing if the client wants no such reply (`noreply`, meta's q, binary's
-/// quiet operations).
+/// Every method appends to `out`, or appends nothing if the client wants no such reply (`noreply`, meta's q,
+/// binary's quiet operations).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyForm<'a>(pub(crate) Form<'a>);
 
@@ -88,8 +89,8 @@ macro_rules! in_form {
 
 impl ReplyForm<'_> {
     /// Writes what comes before the value of a key that was found. If the operation wants the value, exactly
-    /// [`item.len`](Item::len) bytes are to follow, then [`end_hit`](Self::end_hit). If they cannot be had after all,
-    /// truncate `out` to where it was before and answer an error.
+    /// [`item.len`](Item::len) bytes are to follow, then [`end_hit`](Self::end_hit). If they cannot be had
+    /// after all, truncate `out` to where it was before and answer an error.
     #[inline]
     pub fn begin_hit(&self, item: &Item, out: &mut Vec<u8>) {
         in_form!(self, begin_hit(item, out));
@@ -113,7 +114,8 @@ impl ReplyForm<'_> {
         in_form!(self, outcome(outcome, out));
     }
 
-    /// The number that an arithmetic operation has stored. Of the item, its token and time to live are asked for.
+    /// The number that an arithmetic operation has stored. Of the item, its token and time to live are asked
+    /// for.
     pub fn number(&self, number: u64, item: &Item, out: &mut Vec<u8>) {
         in_form!(self, number(number, item, out));
     }
@@ -185,9 +187,10 @@ impl ReplyForm<'_> {
         in_form!(self, unauthenticated(out));
     }
 
-    /// The server cannot do it, for a reason of its own: `out of memory`, `disk error`. Line ends become spaces. It is
-    /// written whatever the client asked not to be told. A client that has asked for several keys in one line takes this
-    /// for the end of the values: answer a key that cannot be read as a [`miss`](Self::miss), or close the connection.
+    /// The server cannot do it, for a reason of its own: `out of memory`, `disk error`. Line ends become
+    /// spaces. It is written whatever the client asked not to be told. A client that has asked for several
+    /// keys in one line takes this for the end of the values: answer a key that cannot be read as a
+    /// [`miss`](Self::miss), or close the connection.
     pub fn server_error(&self, reason: &str, out: &mut Vec<u8>) {
         in_form!(self, server_error(reason, out));
     }

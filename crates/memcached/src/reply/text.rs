@@ -250,9 +250,12 @@ mod tests {
             form.unauthenticated(out);
             form.server_error("out of memory", out);
         });
-        assert_eq!(
-            reply,
-            r"STORED\r\nCLIENT_ERROR authentication failure\r\nCLIENT_ERROR unauthenticated\r\nSERVER_ERROR out of memory\r\n"
-        );
+        let lines = [
+            r"STORED\r\n",
+            r"CLIENT_ERROR authentication failure\r\n",
+            r"CLIENT_ERROR unauthenticated\r\n",
+            r"SERVER_ERROR out of memory\r\n",
+        ];
+        assert_eq!(reply, lines.concat());
     }
 }

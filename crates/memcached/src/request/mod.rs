@@ -3,7 +3,8 @@
 //! - `text`, `meta`, `binary`: one protocol each
 //! - `command`: what a line of text or meta asks for, before its value is there
 //!
-//! It knows the state between two requests, and which protocol a connection speaks. It must not know what comes of them.
+//! It knows the state between two requests, and which protocol a connection speaks. It must not know what
+//! comes of them.
 
 mod binary;
 mod command;
@@ -28,7 +29,8 @@ const MAX_LINE: usize = 2048;
 pub struct Limits {
     /// Longest value in bytes. Default 1 MiB (memcached: `-I`).
     pub max_value: usize,
-    /// Longest line of keys (`get a b c`) in bytes; memcached knows no limit. Default 8 MiB. Other lines end within 2 KiB.
+    /// Longest line of keys (`get a b c`) in bytes; memcached knows no limit. Default 8 MiB. Other lines end
+    /// within 2 KiB.
     pub max_line: usize,
 }
 
@@ -56,8 +58,8 @@ pub enum Parsed<'a> {
     Skipped(usize),
     /// There is no whole request yet. The bytes must remain, and more are needed.
     Incomplete {
-        /// Bytes that certainly have to come, for the reader to make room: at least 1, and bounded by what has arrived (or
-        /// 16 KiB), so that a claim alone reserves nothing.
+        /// Bytes that certainly have to come, for the reader to make room: at least 1, and bounded by what
+        /// has arrived (or 16 KiB), so that a claim alone reserves nothing.
         wanted: usize,
     },
 }
@@ -80,10 +82,10 @@ enum Rest {
 
 /// Parser of requests out of a connection's buffer, without copying anything.
 ///
-/// The caller keeps a buffer of unread bytes. After each read it calls [`parse`](Self::parse) until that returns
-/// [`Incomplete`](Parsed::Incomplete), dropping the bytes that it took in between. The parser is small and `Copy`: to
-/// parse ahead, keep a copy from before a request; to come back to it, put the copy back and parse from its first byte.
-/// A long line is looked at only once, however small the pieces that arrive.
+/// The caller keeps a buffer of unread bytes. After each read it calls [`parse`](Self::parse) until that
+/// returns [`Incomplete`](Parsed::Incomplete), dropping the bytes that it took in between. The parser is
+/// small and `Copy`: to parse ahead, keep a copy from before a request; to come back to it, put the copy back
+/// and parse from its first byte. A long line is looked at only once, however small the pieces that arrive.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestParser {
     protocol: Option<Protocol>,
@@ -145,7 +147,8 @@ impl RequestParser {
         Parsed::Request(Request { operation, form: ReplyForm(form) }, taken)
     }
 
-    /// Refuses a request of `taken` bytes, which `rest` follows. `superseded` is the key whose value is out of date by it.
+    /// Refuses a request of `taken` bytes, which `rest` follows. `superseded` is the key whose value is out
+    /// of date by it.
     fn refuse<'a>(
         &mut self,
         refusal: Refusal,
@@ -213,7 +216,8 @@ impl RequestParser {
         Line::Begun
     }
 
-    /// The next one of a line of keys: `line` is what is left of it, with its end, behind `before` bytes that are taken too.
+    /// The next one of a line of keys: `line` is what is left of it, with its end, behind `before` bytes that
+    /// are taken too.
     #[inline]
     fn next_key<'a>(&mut self, keys: Keys, line: &'a [u8], before: usize) -> Parsed<'a> {
         let Some((operation, form, taken)) = keys.next(line) else {

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 /// Limits that tests reach: values of 100 bytes.
 pub(crate) const LIMITS: Limits = Limits { max_value: 100, max_line: 10_000 };
 
-/// What a stream of requests is, in pieces of `piece` bytes: operations as text, and refusals as they are answered.
+/// What a stream of requests is, in pieces of `piece` bytes: operations as text, and refusals as they are
+/// answered.
 pub(crate) fn told_in_pieces(stream: &[u8], piece: usize, limits: &Limits) -> Vec<String> {
     let (mut parser, mut buffer, mut told) = (RequestParser::default(), Vec::new(), Vec::new());
     for piece in stream.chunks(piece.max(1)) {

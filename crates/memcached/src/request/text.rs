@@ -1,4 +1,5 @@
-//! Requests of the text protocol (protocol.txt, from "Storage commands" on): words, of which the first is the command.
+//! Requests of the text protocol (protocol.txt, from "Storage commands" on): words, of which the first is the
+//! command.
 //!
 //! It knows commands and their words. Lines and values are for `command` and what uses it.
 
@@ -27,7 +28,8 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// The next key of `line`, what is left of the line, and the bytes that it takes: with the last one all of them.
+    /// The next key of `line`, what is left of the line, and the bytes that it takes: with the last one all
+    /// of them.
     #[inline]
     pub(super) fn next<'a>(self, line: &'a [u8]) -> Option<(Operation<'a>, Form<'a>, usize)> {
         let content = without_end(line);
