@@ -1,7 +1,7 @@
 //! The client's direction of the text protocol: requests to bytes, and bytes to replies.
 //!
-//! It knows as much as measuring and testing a server takes: values that are got and stored. It must not know how a
-//! server reads and answers.
+//! It knows as much as measuring and testing a server takes: values that are got and stored. It must not know
+//! how a server reads and answers.
 
 use crate::line::{Words, unsigned, unsigned_32, without_end};
 use crate::reply::write_number;
@@ -71,8 +71,8 @@ pub fn encode_set(key: &[u8], flags: u32, exptime: i64, value: &[u8], out: &mut 
     out.extend_from_slice(b"\r\n");
 }
 
-/// The reply that `input` starts with, and how many bytes it takes; `None` if more have to come. Values are at most
-/// `limit` bytes long.
+/// The reply that `input` starts with, and how many bytes it takes; `None` if more have to come. Values are
+/// at most `limit` bytes long.
 ///
 /// # Errors
 /// [`ReplyError`]

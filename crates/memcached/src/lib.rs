@@ -9,7 +9,8 @@
 //!
 //! let mut parser = RequestParser::default();
 //! let mut replies = Vec::new();
-//! let Parsed::Request(request, taken) = parser.parse(b"mg key f v\r\n", &Limits::default()) else { panic!() };
+//! let parsed = parser.parse(b"mg key f v\r\n", &Limits::default());
+//! let Parsed::Request(request, taken) = parsed else { panic!() };
 //! assert_eq!(taken, 12);
 //! let Operation::Get(get) = request.operation else { panic!() };
 //! assert_eq!(get.key.plain(), Some(&b"key"[..]));
@@ -38,6 +39,10 @@
 //!   number that no value can have, the connection is to be closed.
 //! - A key in base64 and the same key as it is are one key; it is answered as it was asked for.
 //! - A line of keys is bounded, see [`Limits::max_line`].
+//! - Client flags beyond 32 bits and `gat` without a key are refused, and `c` of `ms` is answered only if it
+//!   was stored.
+//! - What is newer than 1.6.18 is there as well: the flags E and x, s of `ms`, N of an appending `ms`, modes
+//!   in small letters; and the binary protocol's Verbosity, which memcached has documented only.
 //! - Commands about memcached's own memory (`slabs`, `lru`, `lru_crawler`, `watch` and the like) are unknown.
 
 pub mod client;

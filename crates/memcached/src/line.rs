@@ -39,7 +39,8 @@ impl<'a> Iterator for Words<'a> {
         if self.rest.is_empty() {
             return None;
         }
-        let len = memchr::memchr(b' ', self.rest).unwrap_or(self.rest.len());
+        // Most words are shorter than a search for anything longer would take to begin.
+        let len = self.rest.iter().position(|byte| *byte == b' ').unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(len);
         self.rest = rest;
         Some(word)

@@ -38,7 +38,8 @@ pub enum Operation<'a> {
     /// Deletes a key, or marks it as stale. `Deleted`, `NotFound`, `Exists`.
     Delete(Delete<'a>),
     /// Adds to a number that is stored as decimal digits, or subtracts from it.
-    /// [`number`](ReplyForm::number); or `NotFound`, `Exists`, `NotStored`, `NotNumeric`, `OutOfMemory`.
+    /// [`number`](ReplyForm::number); or `NotFound`, `NotNumeric`, `Exists` (memcached looks for them in this
+    /// order), `NotStored`, `OutOfMemory`.
     Arithmetic(Arithmetic<'a>),
     /// Sets when a key expires. [`touched`](ReplyForm::touched), or `NotFound`.
     Touch {
@@ -111,7 +112,7 @@ pub struct Get<'a> {
     /// When it is to expire from now on (`gat`, `mg` with T).
     pub touch: Option<Exptime>,
     /// Creates a missing key with an empty value that expires so, and tells this client that it has
-    /// [won](crate::Item::won) the right to fill it (`mg` with N).
+    /// [won](crate::Item::is_won) the right to fill it (`mg` with N).
     pub vivify: Option<Exptime>,
     /// If less than this is left until the key expires, the first client that asks has won the right to fill
     /// it again (`mg` with R).

@@ -1,5 +1,7 @@
 //! Replies of the text protocol (protocol.txt, from "Storage commands" on).
 
+use std::io::Write;
+
 use super::{Item, Outcome, write_number, write_text};
 use crate::refusal::Refusal;
 
@@ -43,7 +45,8 @@ pub(super) fn write_line(line: &str, out: &mut Vec<u8>) {
 /// Appends the line of a refusal, if it has one.
 pub(super) fn write_refusal(refusal: Refusal, out: &mut Vec<u8>) {
     if refusal != Refusal::Unanswerable {
-        write_line(&refusal.to_string(), out);
+        // Memory takes everything.
+        let _ = write!(out, "{refusal}\r\n");
     }
 }
 
