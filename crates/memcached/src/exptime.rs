@@ -15,7 +15,7 @@ pub struct Exptime(pub i64);
 pub enum Expiry {
     /// Not at all.
     Never,
-    /// At this Unix time, in seconds, which is later than now.
+    /// At this Unix time, in milliseconds, which is later than now.
     At(u64),
     /// It has expired: it is stored for nobody to find.
     Past,
@@ -25,13 +25,15 @@ impl Exptime {
     /// Never.
     pub const NEVER: Exptime = Exptime(0);
 
-    /// When that is, at `now`, a Unix time in seconds: 0 is never, up to 30 days count from now, more is a
-    /// Unix time, and below 0 is over.
+    /// When that is, at `now`, a Unix time in milliseconds: 0 is never, up to 30 days count from now, more is a Unix time,
+    /// and below 0 is over.
     pub fn expiry(self, now: u64) -> Expiry {
         match self.0 {
             0 => Expiry::Never,
-            relative @ 1..=LONGEST_RELATIVE => Expiry::At(now.saturating_add(relative as u64)),
-            time if time > 0 && time as u64 > now => Expiry::At(time as u64),
+            relative @ 1..=LONGEST_RELATIVE => Expiry::At(now.saturating_add(relative as u64 * 1000)),
+            time if time > 0 && (time as u64).saturating_mul(1000) > now => {
+                Expiry::At((time as u64).saturating_mul(1000))
+            }
             _ => Expiry::Past,
         }
     }
@@ -41,7 +43,8 @@ impl Exptime {
 mod tests {
     use super::*;
 
-    const NOW: u64 = 1_700_000_000;
+    const NOW: u64 = 1_700_000_000_500;
+    const SECOND: i64 = 1_700_000_000;
 
     #[test]
     fn zero_is_never_and_below_zero_is_over() {
@@ -52,16 +55,16 @@ mod tests {
 
     #[test]
     fn up_to_thirty_days_count_from_now() {
-        assert_eq!(Exptime(1).expiry(NOW), Expiry::At(NOW + 1));
-        assert_eq!(Exptime(2_592_000).expiry(NOW), Expiry::At(NOW + 2_592_000));
+        assert_eq!(Exptime(1).expiry(NOW), Expiry::At(NOW + 1_000));
+        assert_eq!(Exptime(2_592_000).expiry(NOW), Expiry::At(NOW + 2_592_000_000));
     }
 
     #[test]
     fn more_than_thirty_days_are_a_unix_time() {
         assert_eq!(Exptime(2_592_001).expiry(NOW), Expiry::Past);
-        assert_eq!(Exptime(NOW as i64).expiry(NOW), Expiry::Past);
-        assert_eq!(Exptime(NOW as i64 + 1).expiry(NOW), Expiry::At(NOW + 1));
-        assert_eq!(Exptime(i64::MAX).expiry(NOW), Expiry::At(i64::MAX as u64));
+        assert_eq!(Exptime(SECOND).expiry(NOW), Expiry::Past);
+        assert_eq!(Exptime(SECOND + 1).expiry(NOW), Expiry::At(NOW + 500));
+        assert_eq!(Exptime(i64::MAX).expiry(NOW), Expiry::At(u64::MAX));
     }
 
     #[test]

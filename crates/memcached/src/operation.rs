@@ -102,6 +102,33 @@ pub enum Operation<'a> {
     Refused(Refused<'a>),
 }
 
+impl<'a> Operation<'a> {
+    /// Returns the key that it is about, if it is about one.
+    pub fn key(&self) -> Option<Key<'a>> {
+        match self {
+            Operation::Get(get) => Some(get.key),
+            Operation::Store(store) => Some(store.key),
+            Operation::Delete(delete) => Some(delete.key),
+            Operation::Arithmetic(arithmetic) => Some(arithmetic.key),
+            Operation::Touch { key, .. } | Operation::MetaDebug { key } => Some(*key),
+            _ => None,
+        }
+    }
+
+    /// Returns whether it is asked for to change something.
+    pub fn writes(&self) -> bool {
+        match self {
+            Operation::Get(get) => get.touch.is_some() || get.vivify.is_some() || get.recache.is_some(),
+            Operation::Store(_)
+            | Operation::Delete(_)
+            | Operation::Arithmetic(_)
+            | Operation::Touch { .. }
+            | Operation::FlushAll { .. } => true,
+            _ => false,
+        }
+    }
+}
+
 /// See [`Operation::Get`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Get<'a> {

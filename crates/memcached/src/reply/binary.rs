@@ -62,6 +62,18 @@ impl Form<'_> {
         self.row().is_some_and(|row| row.is_quiet)
     }
 
+    /// Returns whether the reply to what succeeds tells the item's token: what is got is answered by quiet operations too.
+    pub(super) fn tells_cas(&self) -> bool {
+        self.row().is_some_and(|row| match row.kind {
+            Kind::Get | Kind::GetAndTouch => true,
+            Kind::Set | Kind::Add | Kind::Replace | Kind::Append | Kind::Prepend | Kind::Touch => {
+                !row.is_quiet
+            }
+            Kind::Increment | Kind::Decrement => !row.is_quiet,
+            _ => false,
+        })
+    }
+
     /// The key, if it is to be told.
     fn told_key(&self) -> &[u8] {
         if self.row().is_some_and(|row| row.with_key) { self.key } else { b"" }

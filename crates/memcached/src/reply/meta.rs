@@ -28,6 +28,11 @@ const OF_NUMBER: &[u8] = b"Okct";
 const OF_STORED: &[u8] = b"Okcs";
 
 impl Form<'_> {
+    /// Returns whether the request has this flag.
+    pub(super) fn asks_for(&self, flag: u8) -> bool {
+        Words::new(self.flags).any(|word| word[0] == flag)
+    }
+
     /// Appends what the flags ask for, as far as it is among `answered`, and the end of the line.
     fn write_flags(&self, answered: &[u8], item: &Item, out: &mut Vec<u8>) {
         for flag in Words::new(self.flags) {

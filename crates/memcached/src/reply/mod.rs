@@ -88,6 +88,26 @@ macro_rules! in_form {
 }
 
 impl ReplyForm<'_> {
+    /// Returns whether the reply to what succeeds tells the item's token, so that the item needs one.
+    pub fn tells_cas(&self) -> bool {
+        match self.0 {
+            Form::Text(form) => form.with_cas,
+            Form::Meta(form) => form.asks_for(b'c'),
+            Form::Binary(form) => form.tells_cas(),
+        }
+    }
+
+    /// Returns whether the reply is a line of the text protocol.
+    pub fn is_text(&self) -> bool {
+        matches!(self.0, Form::Text(_))
+    }
+
+    /// Returns whether the reply is one of a meta command, which tells of an item whether it is stale, and who has the right
+    /// to fill it.
+    pub fn is_meta(&self) -> bool {
+        matches!(self.0, Form::Meta(_))
+    }
+
     /// Writes what comes before the value of a key that was found. If the operation wants the value, exactly
     /// [`item.len`](Item::len) bytes are to follow, then [`end_hit`](Self::end_hit). If they cannot be had
     /// after all, truncate `out` to where it was before and answer an error.

@@ -49,6 +49,13 @@ pub enum Protocol {
     Binary,
 }
 
+impl Protocol {
+    /// Returns the protocol of a connection whose first byte is this.
+    pub fn of(first: u8) -> Protocol {
+        if first == binary::MAGIC { Protocol::Binary } else { Protocol::Text }
+    }
+}
+
 /// What [`RequestParser::parse`] has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed<'a> {
@@ -107,10 +114,7 @@ impl RequestParser {
         if self.rest != Rest::Nothing {
             return self.go_on(input);
         }
-        let protocol = *self.protocol.get_or_insert(match first {
-            binary::MAGIC => Protocol::Binary,
-            _ => Protocol::Text,
-        });
+        let protocol = *self.protocol.get_or_insert(Protocol::of(first));
         match protocol {
             Protocol::Text => self.parse_line(input, limits),
             Protocol::Binary => self.parse_packet(input, limits),
