@@ -93,6 +93,11 @@ impl Value {
         self.0.borrow().access().idle_seconds(now)
     }
 
+    /// Returns whether the value was read since it was written; false for one that has been on disk alone since.
+    pub fn was_read(&self) -> bool {
+        self.0.borrow().access().was_used()
+    }
+
     /// Returns the frequency of recent use, up to a small cap that depends on the eviction policy.
     pub fn frequency(&self) -> u8 {
         self.0.borrow().access().frequency()
