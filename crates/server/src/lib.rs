@@ -19,6 +19,7 @@
 //! - `key_watch`: who is to hear of changed keys; `pause`: whether requests have to wait
 //! - `counters`: what is counted; `samples`: what is known by looking again and again
 //! - `memory`, `allocator`: what memory is used for; `freeing`: memory that is given back in the background
+//! - `delayed_flush`: a flush that is to happen later
 //! - `saves`: how saves of RDB files went
 //! - `command_log`, `latency`, `monitors`: remarkable commands, slow events, and the stream of everything that runs
 //! - `log_limit`: log lines that clients can cause at will
@@ -36,6 +37,7 @@ mod clients;
 mod command_log;
 mod commands;
 mod counters;
+mod delayed_flush;
 mod dialects;
 mod freeing;
 mod info;

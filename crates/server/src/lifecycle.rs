@@ -25,7 +25,7 @@ use tracing::{info, warn};
 use crate::admin;
 use crate::allocator::Allocator;
 use crate::counters::count;
-use crate::dialects::Resp;
+use crate::dialects::{Dialects, Protocol};
 use crate::key_watch::KeyWatch;
 use crate::latency::Event;
 use crate::learning;
@@ -85,7 +85,11 @@ impl Server {
         stopping: &AtomicBool,
     ) -> Result<Running, StartError> {
         let settings = configuration.store_settings()?;
-        let listeners = listen(&configuration)?;
+        let listeners = listen(&configuration, configuration.port, "--port")?;
+        let memcached_listeners = match configuration.memcached_port {
+            Some(port) => listen(&configuration, port, "--memcached-port")?,
+            None => Vec::new(),
+        };
         let admin_listeners = listen_for_admin(&configuration)?;
         let key_watch = Arc::<KeyWatch>::default();
         let observer = Some(key_watch.clone() as Arc<dyn Observer>);
@@ -108,12 +112,15 @@ impl Server {
             key_watch,
             allocator,
             local_addresses(&listeners),
+            local_addresses(&memcached_listeners),
             local_addresses(&admin_listeners),
         );
-        let started = server.start_threads(threads, listeners, admin_listeners).inspect_err(|_| {
-            // Threads that were started already end, which is then no accident.
-            server.stopping.store(true, Ordering::SeqCst);
-        })?;
+        let started = server
+            .start_threads(threads, listeners, memcached_listeners, admin_listeners)
+            .inspect_err(|_| {
+                // Threads that were started already end, which is then no accident.
+                server.stopping.store(true, Ordering::SeqCst);
+            })?;
         Ok(Running { server, threads: started })
     }
 
@@ -121,6 +128,7 @@ impl Server {
         self: &Arc<Server>,
         workers: usize,
         listeners: Vec<std::net::TcpListener>,
+        memcached_listeners: Vec<std::net::TcpListener>,
         admin_listeners: Vec<std::net::TcpListener>,
     ) -> Result<Vec<JoinHandle<()>>, SystemError> {
         // Fallible steps come first: a thread that has begun must not end before the server stops.
@@ -138,7 +146,7 @@ impl Server {
             handles.push(handle);
             let (server, serving) = (self.clone(), serving.clone());
             let run = move || {
-                snugly_net::run(Resp::new(server), &event_loop, assignments);
+                snugly_net::run(Dialects::new(server), &event_loop, assignments);
                 drop(serving);
             };
             started.push(threads::start(self, &format!("worker-{number}"), run)?);
@@ -151,6 +159,10 @@ impl Server {
             started.push(threads::start(self, "admin", run)?);
         }
         let server = self.clone();
+        let of = |protocol| move |listener| (listener, protocol);
+        let listeners = listeners.into_iter().map(of(Protocol::Resp));
+        let listeners = listeners.chain(memcached_listeners.into_iter().map(of(Protocol::Memcached)));
+        let listeners = listeners.collect();
         let run = move || accept_until_stopped(&server, &accepting, listeners, handles);
         started.push(threads::start(self, "listener", run)?);
         Ok(started)
@@ -177,11 +189,16 @@ impl Running {
     }
 }
 
-fn listen(configuration: &Configuration) -> Result<Vec<std::net::TcpListener>, StartError> {
+/// Listens on a port, which `flag` gives, of all addresses.
+fn listen(
+    configuration: &Configuration,
+    port: u16,
+    flag: &str,
+) -> Result<Vec<std::net::TcpListener>, StartError> {
     let mut listeners = Vec::new();
     for host in configuration.bind.split([' ', ',']).filter(|host| !host.is_empty()) {
-        let found = (host, configuration.port).to_socket_addrs();
-        listeners.extend(listen_on_all(&format!("{host}:{}", configuration.port), found, "--port")?);
+        let found = (host, port).to_socket_addrs();
+        listeners.extend(listen_on_all(&format!("{host}:{port}"), found, flag)?);
     }
     Ok(listeners)
 }
@@ -223,16 +240,16 @@ fn local_addresses(listeners: &[std::net::TcpListener]) -> Vec<SocketAddr> {
 fn accept_until_stopped(
     server: &Arc<Server>,
     runtime: &Runtime,
-    listeners: Vec<std::net::TcpListener>,
+    listeners: Vec<(std::net::TcpListener, Protocol)>,
     workers: Vec<WorkerHandle>,
 ) {
     runtime.block_on(async {
         let workers = Arc::new(workers);
         let mut tasks = JoinSet::new();
-        for listener in listeners {
+        for (listener, protocol) in listeners {
             let listener = TcpListener::from_std(listener).expect("a listening socket can be watched");
             let server = server.clone();
-            let admit = move |address: SocketAddr| admit(&server, address.ip());
+            let admit = move |address: SocketAddr| admit(&server, protocol, address.ip());
             tasks.spawn(snugly_net::accept(listener, workers.clone(), admit));
         }
         tasks.spawn(housekeeping(server.clone()));
@@ -253,12 +270,12 @@ fn accept_until_stopped(
 }
 
 /// Admits a connection to a slot, or returns the reason why there is none.
-fn admit(server: &Server, address: IpAddr) -> Result<Slot, &'static [u8]> {
+fn admit(server: &Server, protocol: Protocol, address: IpAddr) -> Result<Slot, &'static [u8]> {
     let configuration = server.configuration();
     let slot = if denies(&configuration, address) {
-        Err(Resp::DENIED)
+        Err(protocol.denied())
     } else {
-        server.slots().take(configuration.max_clients).ok_or(Resp::TOO_MANY_CLIENTS)
+        server.slots().take(configuration.max_clients).ok_or(protocol.too_many_clients())
     };
     let counters = &server.connections;
     count(if slot.is_ok() { &counters.accepted } else { &counters.refused });
@@ -272,6 +289,7 @@ async fn housekeeping(server: Arc<Server>) {
         // In a pause nothing changes.
         server.store().keep_expired(server.pause().current().is_some());
         // Only then: other changes are told behind the requests that made them.
+        server.flush_if_due(system_time());
         if server.store().expire_due(system_time(), EXPIRED_AT_ONCE) > 0 {
             server.key_watch().broadcast();
         }

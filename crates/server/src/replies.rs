@@ -154,7 +154,7 @@ impl Replies {
     /// Answers a value.
     pub(crate) fn value(&mut self, session: &mut Session, value: &Value) -> Result<(), StoreError> {
         let len = value.len();
-        if len >= SHARED_FROM || len >= LATE_FROM && self.is_enough() {
+        if self.is_late(len) {
             self.buffer.begin_absent_bulk(len);
             self.push(len, Content::Value(session.keep(value.clone())));
             self.buffer.end_bulk();
@@ -165,6 +165,21 @@ impl Replies {
             self.buffer.end_bulk();
         }
         Ok(())
+    }
+
+    /// Appends a value as it is, for a protocol that has framed it.
+    pub(crate) fn raw_value(&mut self, session: &mut Session, value: &Value) -> Result<(), StoreError> {
+        let len = value.len();
+        if self.is_late(len) {
+            self.push(len, Content::Value(session.keep(value.clone())));
+            return Ok(());
+        }
+        session.read(value, self.buffer.as_mut_vec())
+    }
+
+    /// Returns whether a value of this length is decoded only as the socket takes it.
+    fn is_late(&self, len: usize) -> bool {
+        len >= SHARED_FROM || len >= LATE_FROM && self.is_enough()
     }
 
     /// Answers elements as an array; long ones are decoded a node at a time as the socket takes them.

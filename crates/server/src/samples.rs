@@ -24,6 +24,7 @@ impl Totals {
         let mut totals = Totals::default();
         for worker in workers {
             totals.commands += worker.commands.iter().map(|command| command.calls.get()).sum::<u64>();
+            totals.commands += worker.memcached.requests.get();
             totals.bytes_in += worker.bytes_in.get();
             totals.bytes_out += worker.bytes_out.get();
         }

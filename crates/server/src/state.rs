@@ -16,7 +16,8 @@ use tokio::sync::Notify;
 use crate::allocator::Allocator;
 use crate::clients::Clients;
 use crate::command_log::{CommandLog, Kind};
-use crate::counters::{ConnectionCounters, WorkerStats};
+use crate::counters::{ConnectionCounters, EVENTS, WorkerStats};
+use crate::delayed_flush::DelayedFlush;
 use crate::freeing::Freeing;
 use crate::key_watch::KeyWatch;
 use crate::latency::LatencyMonitor;
@@ -41,6 +42,7 @@ pub struct Server {
     pause: Pause,
     workers: Mutex<Vec<Arc<WorkerStats>>>,
     addresses: Vec<SocketAddr>,
+    memcached_addresses: Vec<SocketAddr>,
     admin_addresses: Vec<SocketAddr>,
     allocator: Allocator,
     monitors: Monitors,
@@ -63,6 +65,7 @@ pub struct Server {
     pub(crate) blocked_clients: AtomicUsize,
     pub(crate) connections: ConnectionCounters,
     pub(crate) freeing: Arc<Freeing>,
+    pub(crate) delayed_flush: DelayedFlush,
     pub(crate) failed_logins_log: LogLimit,
     pub(crate) http_probes: LogLimit,
     pub(crate) heavy_clients_log: LogLimit,
@@ -81,6 +84,7 @@ impl Server {
         key_watch: Arc<KeyWatch>,
         allocator: Allocator,
         addresses: Vec<SocketAddr>,
+        memcached_addresses: Vec<SocketAddr>,
         admin_addresses: Vec<SocketAddr>,
     ) -> Arc<Server> {
         let server = Arc::new(Server {
@@ -93,6 +97,7 @@ impl Server {
             pause: Pause::default(),
             workers: Mutex::default(),
             addresses,
+            memcached_addresses,
             admin_addresses,
             allocator,
             monitors: Monitors::default(),
@@ -111,6 +116,7 @@ impl Server {
             blocked_clients: AtomicUsize::new(0),
             connections: ConnectionCounters::default(),
             freeing: Arc::default(),
+            delayed_flush: DelayedFlush::default(),
             failed_logins_log: LogLimit::default(),
             http_probes: LogLimit::default(),
             heavy_clients_log: LogLimit::default(),
@@ -133,6 +139,16 @@ impl Server {
     /// The addresses it listens on.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// The ports at which it speaks memcached's protocols.
+    pub(crate) fn memcached_ports(&self) -> Vec<u16> {
+        self.memcached_addresses.iter().map(SocketAddr::port).collect()
+    }
+
+    /// The addresses at which it speaks memcached's protocols.
+    pub fn memcached_addresses(&self) -> &[SocketAddr] {
+        &self.memcached_addresses
     }
 
     /// The address that answers HTTP for monitoring.
@@ -250,6 +266,22 @@ impl Server {
 
     pub(crate) fn register(&self, stats: Arc<WorkerStats>) {
         self.workers.lock().push(stats);
+    }
+
+    /// Events in memcached's protocols on all threads, by name.
+    pub(crate) fn memcached_events(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let mut all = [0; EVENTS.len()];
+        for worker in self.worker_stats() {
+            all.iter_mut().zip(worker.memcached.counts()).for_each(|(sum, count)| *sum += count);
+        }
+        EVENTS.into_iter().zip(all)
+    }
+
+    /// Flushes the database of memcached's protocols if that was to happen by now.
+    pub(crate) fn flush_if_due(&self, now: u64) {
+        if self.delayed_flush.is_due(now) {
+            self.freeing.free(self.store.flush(Some(0)));
+        }
     }
 
     /// Counters of the store's sessions since the last CONFIG RESETSTAT.

@@ -267,9 +267,13 @@ fn banner(server: &Server, compression: Choice) -> String {
         .iter()
         .map(|address| format!("  Metrics for Prometheus: http://{address}/metrics\n"))
         .collect();
+    let memcached = match server.memcached_addresses() {
+        [] => String::new(),
+        memcached => format!("  memcached's protocols: {}\n", addresses(memcached)),
+    };
     let port = server.addresses().first().map_or(0, |address| address.port());
     format!(
-        "snugly {} listens on {} (process {})\n  {values}\n  {memory}\n  {disk}\n{admin}  To try it: redis-cli -p \
+        "snugly {} listens on {} (process {})\n  {values}\n  {memory}\n  {disk}\n{memcached}{admin}  To try it: redis-cli -p \
          {port}\n",
         env!("CARGO_PKG_VERSION"),
         addresses(server.addresses()),

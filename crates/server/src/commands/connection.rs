@@ -53,7 +53,11 @@ fn auth(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     context.ok()
 }
 
-fn authenticate(context: &mut Context<'_>, user: &[u8], password: &[u8]) -> Result<(), Failure> {
+/// Checks a name and a password, and lets the client in if they are right.
+///
+/// # Errors
+/// The refusal, which is to be held back.
+pub(crate) fn authenticate(context: &mut Context<'_>, user: &[u8], password: &[u8]) -> Result<(), Failure> {
     let expected = &context.server.configuration().password;
     if user != USER.as_bytes() || !(expected.is_empty() || bool::from(expected.as_bytes().ct_eq(password))) {
         count(&context.server.connections.failed_logins);

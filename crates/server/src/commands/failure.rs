@@ -6,6 +6,8 @@ use std::time::Duration;
 use snugly_store::StoreError;
 use tracing::error;
 
+use super::{Delay, Wait};
+
 /// An error reply.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -47,6 +49,11 @@ impl Failure {
 
     pub(super) fn delay(&self) -> Duration {
         self.delay
+    }
+
+    /// Returns the wait before the reply is sent, if it is held back.
+    pub(crate) fn wait(&self) -> Option<Wait> {
+        (!self.delay.is_zero()).then(|| Wait::Delay(Delay { length: self.delay, busy: true }))
     }
 
     pub(crate) fn wrong_arity(command: &str) -> Failure {

@@ -57,6 +57,7 @@ mod transactions;
 
 use snugly_protocol::resp::{Args, parse_integer};
 
+pub(crate) use connection::authenticate;
 pub(crate) use context::{Client, Context};
 use context::{Edit, ReplyMode};
 pub(crate) use execution::{Fate, execute};

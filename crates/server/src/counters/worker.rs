@@ -7,12 +7,13 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 
-use super::Counter;
+use super::{Counter, MemcachedCounters};
 
 /// Counters of one thread. Only the thread writes, so there is no contention.
 pub(crate) struct WorkerStats {
     pub(crate) bytes_in: Counter,
     pub(crate) bytes_out: Counter,
+    pub(crate) memcached: MemcachedCounters,
     /// By the command's place in the registry.
     pub(crate) commands: Vec<CommandStats>,
     /// Errors that were answered, by their code (`ERR`, `OOM`, ...).
@@ -89,6 +90,7 @@ impl WorkerStats {
         WorkerStats {
             bytes_in: Counter::default(),
             bytes_out: Counter::default(),
+            memcached: MemcachedCounters::default(),
             commands,
             errors: Mutex::default(),
         }
@@ -99,6 +101,7 @@ impl WorkerStats {
         for counter in [&self.bytes_in, &self.bytes_out] {
             counter.reset();
         }
+        self.memcached.reset();
         self.errors.lock().clear();
     }
 

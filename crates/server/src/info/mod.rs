@@ -6,6 +6,7 @@
 //! - `dictionaries`: what is learned for values that are alike
 //! - `lists`: what lists take
 //! - `disk`: the disk tier
+//! - `memcached`: requests in memcached's protocols
 //! - `persistence`: RDB files
 //! - `absent`: what other servers have and this one does not, where tools ask for it
 //!
@@ -18,6 +19,7 @@ mod counters;
 pub(crate) mod dictionaries;
 mod disk;
 mod lists;
+mod memcached;
 mod persistence;
 mod process;
 
@@ -26,7 +28,7 @@ use std::sync::Arc;
 
 use crate::stat::{Group, Source, Stat, Value};
 use crate::state::Server;
-pub(crate) use process::REDIS_VERSION;
+pub(crate) use process::{REDIS_VERSION, process_seconds};
 
 /// The names of the fields of what is learned: of all dictionaries together, of one, of a class of values, and of what is
 /// decided for a class.
@@ -53,6 +55,7 @@ const SECTIONS: &[Section] = &[
     Section { name: "Dictionaries", default: true, write: dictionaries::dictionaries },
     Section { name: "Lists", default: true, write: lists::lists },
     Section { name: "Disk", default: true, write: disk::disk },
+    Section { name: "Memcached", default: true, write: memcached::memcached },
     Section { name: "Replication", default: true, write: absent::replication },
     Section { name: "CPU", default: true, write: process::cpu },
     Section { name: "Modules", default: true, write: absent::modules },
@@ -64,7 +67,7 @@ const SECTIONS: &[Section] = &[
 ];
 
 /// Sources of the numbers that are metrics, in the order in which these are shown.
-pub(crate) static SOURCES: [&dyn Source; 17] = [
+pub(crate) static SOURCES: [&dyn Source; 18] = [
     &process::BUILD,
     &process::UPTIME,
     &process::CLIENTS,
@@ -82,6 +85,7 @@ pub(crate) static SOURCES: [&dyn Source; 17] = [
     &dictionaries::DICTIONARIES,
     &lists::LISTS,
     &disk::DISK,
+    &memcached::EVENTS,
 ];
 
 /// The lines of a section.
@@ -135,6 +139,16 @@ pub(crate) fn text(server: &Arc<Server>, names: &[String]) -> String {
         }
         // Writing to a String cannot fail.
         let _ = write!(fields.0, "# {}\r\n", section.name);
+        (section.write)(server, &mut fields);
+    }
+    fields.0
+}
+
+/// The lines of one section, whose name is in any case; empty if there is no such section.
+pub(crate) fn section(server: &Arc<Server>, name: &[u8]) -> String {
+    let mut fields = Fields(String::new());
+    if let Some(section) = SECTIONS.iter().find(|section| section.name.as_bytes().eq_ignore_ascii_case(name))
+    {
         (section.write)(server, &mut fields);
     }
     fields.0

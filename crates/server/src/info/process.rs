@@ -306,6 +306,12 @@ pub(super) fn cpu(server: &Server, fields: &mut Fields) {
     fields.lines(&CPU, server);
 }
 
+/// Seconds of processor time that the process has used, in user mode and in the system.
+pub(crate) fn process_seconds() -> [f64; 2] {
+    let times = process_times(libc::RUSAGE_SELF);
+    [times.user, times.system]
+}
+
 /// Seconds of processor time that the process, or the children it has waited for, have used.
 fn process_times(whose: libc::c_int) -> ProcessTimes {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();

@@ -37,6 +37,10 @@ pub struct Configuration {
     pub bind: String,
     /// TCP port; 0 lets the system choose a free one.
     pub port: u16,
+    /// Protocols that the port serves.
+    pub protocols: Protocols,
+    /// TCP port for memcached's protocols; 0 lets the system choose a free one.
+    pub memcached_port: Option<u16>,
     /// Host and port of the admin endpoint; empty is none.
     pub admin_address: String,
     /// Threads that serve connections; 0 is one for each processor.
@@ -216,6 +220,8 @@ impl Default for Configuration {
         let mut configuration = Configuration {
             bind: String::new(),
             port: 0,
+            protocols: Protocols::default(),
+            memcached_port: None,
             admin_address: String::new(),
             threads: 0,
             max_memory: 0,
@@ -341,6 +347,13 @@ impl Configuration {
             ..Storage::new(&self.storage)
         })
     }
+}
+
+/// Protocols that a port serves beside RESP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Protocols {
+    /// Whether connections that begin with memcached's binary protocol are served.
+    pub binary: bool,
 }
 
 /// Use of dictionaries for new values.

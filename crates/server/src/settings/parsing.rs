@@ -10,12 +10,13 @@ use snugly_protocol::rdb::VersionCheck;
 use snugly_protocol::resp::parse_integer;
 use snugly_store::{Durability, EvictionPolicy, Goal};
 
-use super::{AUTO, Allowed, ClientMemory, DictionaryUse};
+use super::{AUTO, Allowed, ClientMemory, DictionaryUse, Protocols};
 
 type Words = fn() -> Vec<&'static str>;
 
 /// The settings whose values are few words, and which these are, for shells to complete.
 pub(super) const CHOICES: &[(&str, Words)] = &[
+    ("protocols", || PROTOCOLS.map(|row| row.0).to_vec()),
     ("max-memory-policy", || EvictionPolicy::names().collect()),
     ("durability", || DURABILITIES.map(|row| row.0).to_vec()),
     ("rdb-version-check", || VERSION_CHECKS.map(|row| row.0).to_vec()),
@@ -49,6 +50,30 @@ pub(super) fn host_and_port(text: &str) -> Result<String, String> {
         _ if text.is_empty() => Ok(String::new()),
         _ => Err("must be a host and a port, such as 127.0.0.1:7685".to_owned()),
     }
+}
+
+/// The words for protocols.
+const PROTOCOLS: [(&str, Protocols); 2] =
+    [("resp", Protocols { binary: false }), ("resp,binary", Protocols { binary: true })];
+
+pub(super) fn protocols(text: &str) -> Result<Protocols, String> {
+    let found = PROTOCOLS.iter().find(|row| row.0 == text).map(|row| row.1);
+    found.ok_or_else(|| "must be resp or resp,binary".to_owned())
+}
+
+pub(super) fn protocols_text(protocols: Protocols) -> &'static str {
+    PROTOCOLS.iter().find(|row| row.1 == protocols).map_or("", |row| row.0)
+}
+
+/// The word for a port that is not listened on.
+const OFF: &str = "off";
+
+pub(super) fn port_or_off(text: &str) -> Result<Option<u16>, String> {
+    if text == OFF { Ok(None) } else { in_range(text, 0..=65_535).map(Some) }
+}
+
+pub(super) fn port_or_off_text(port: Option<u16>) -> String {
+    port.map_or(OFF.to_owned(), |port| port.to_string())
 }
 
 /// A folder that there is.

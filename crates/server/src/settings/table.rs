@@ -5,8 +5,8 @@ use snugly_store::MAX_KEY_LEN;
 use super::parsing::{
     allowed, allowed_name, bytes, bytes_in_range, client_memory, client_memory_text, codec, dictionary_use,
     dictionary_use_name, durability, durability_name, file_name, folder, host_and_port, in_range, level,
-    list_codec, list_codec_name, log_length, percentiles, policy, threshold, version_check,
-    version_check_name, words, yes_or_no,
+    list_codec, list_codec_name, log_length, percentiles, policy, port_or_off, port_or_off_text, protocols,
+    protocols_text, threshold, version_check, version_check_name, words, yes_or_no,
 };
 use super::{DEFAULT_CODEC, Setting};
 use crate::command_log::Kind;
@@ -20,6 +20,12 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "port", valkey_name: None, value_name: "PORT", default: "7684", live: false,
         help: "TCP port; 0 lets the system choose a free one",
         set: |c, v| in_range(v, 0..=65_535).map(|n| c.port = n), get: |c| c.port.to_string() },
+    Setting { name: "protocols", valkey_name: None, value_name: "PROTOCOLS", default: "resp", live: false,
+        help: "Protocols that the port serves: resp, or resp,binary for memcached's binary protocol as well, which a connection's first byte tells apart; memcached's text needs --memcached-port",
+        set: |c, v| protocols(v).map(|p| c.protocols = p), get: |c| protocols_text(c.protocols).to_owned() },
+    Setting { name: "memcached-port", valkey_name: None, value_name: "PORT", default: "off", live: false,
+        help: "TCP port for memcached's protocols (text, meta and binary), on the same addresses and the same keys as database 0; 0 lets the system choose a free one",
+        set: |c, v| port_or_off(v).map(|port| c.memcached_port = port), get: |c| port_or_off_text(c.memcached_port) },
     Setting { name: "admin-address", valkey_name: None, value_name: "ADDRESS", default: "", live: false,
         help: "Host and port that serve /metrics and /health over HTTP, such as 127.0.0.1:7685; empty disables them",
         set: |c, v| host_and_port(v).map(|a| c.admin_address = a), get: |c| c.admin_address.clone() },

@@ -9,7 +9,8 @@ use snugly_protocol::resp::{Limits, ProtocolError, RequestParser};
 use snugly_store::Session;
 use tracing::{debug, warn};
 
-use crate::commands::{self, Context, Fate, NO_KEYS, REGISTRY, Reply, Wait};
+use super::super::{Progress, Stop};
+use crate::commands::{self, Context, Fate, NO_KEYS, REGISTRY, Reply};
 use crate::counters::count;
 
 /// Room for the requests that are parsed together.
@@ -38,30 +39,6 @@ struct Parsed {
     failure: Option<ProtocolError>,
 }
 
-/// The outcome of a stretch of input.
-pub(crate) struct Progress {
-    /// Bytes whose requests were run.
-    pub(crate) taken: usize,
-    /// Reason why no more requests were run.
-    pub(crate) stop: Stop,
-}
-
-/// Reason why no more requests are run yet.
-pub(crate) enum Stop {
-    /// More input: the rest holds no complete request, or none is to be run any more.
-    Read,
-    /// Replies are long enough to be sent.
-    Send,
-    /// These keys of the client's database are not in memory. They are fetched by a thread that can wait.
-    Fetch(Vec<Vec<u8>>),
-    /// The next request writes, and the disk has to catch up with the changes that wait for it.
-    CatchUp,
-    /// The next request waits for the end of a pause.
-    EndPause,
-    /// The reply to the last request waits.
-    Reply(Wait),
-}
-
 impl Pipeline {
     /// Runs complete requests until there is none left, or something has to happen first. `parser` holds the request that
     /// is not complete, from one call to the next. After keys were fetched, the next requests are run whatever is
@@ -70,13 +47,13 @@ impl Pipeline {
         &mut self,
         parser: &mut RequestParser,
         input: &[u8],
-        limits: &Limits,
         mut fetched: bool,
         context: &mut Context<'_>,
     ) -> Progress {
+        let limits = context.server.limits(context.client.authenticated);
         let mut taken = 0;
         loop {
-            let Parsed { count, len, failure } = self.parse(parser, &input[taken..], limits, context);
+            let Parsed { count, len, failure } = self.parse(parser, &input[taken..], &limits, context);
             let (requests, stretch) = (&self.requests[..count], &input[taken..]);
             let stopped = match must_wait(requests, stretch, fetched, context) {
                 Some(stop) => Some(Progress { taken: 0, stop }),

@@ -1,0 +1,172 @@
+//! Reading values, and what meta's get changes meanwhile: the expiry, the right to fill a stale item, a version that is
+//! asked for. A plain get changes nothing, and takes the path of RESP's GET.
+
+use snugly_memcached::{Get, Item, KeyBuffer, ReplyForm};
+use snugly_store::{Condition, Expiry, Kept, Metadata, StoreError, Value};
+
+use super::expiry::{expiry, seconds_left};
+use super::{DATABASE, fail};
+use crate::commands::Context;
+use crate::counters::MemcachedEvent;
+
+pub(super) fn execute(context: &mut Context<'_>, get: &Get<'_>, form: &ReplyForm<'_>, key: &mut KeyBuffer) {
+    let key = get.key.bytes(key);
+    context.session.set_touches(get.counts_as_use);
+    let found = match find(context, get, form, key) {
+        Err(StoreError::WrongType) => {
+            context.stats.memcached.count(MemcachedEvent::GetList);
+            Ok(None)
+        }
+        found => found,
+    };
+    count(context, get, found.as_ref().is_ok_and(Option::is_some));
+    let before = context.replies.as_bytes().len();
+    let answered = found.and_then(|found| match found {
+        Some((value, item)) => {
+            form.begin_hit(&item, context.replies.as_mut_vec());
+            if get.wants_value {
+                context.replies.raw_value(context.session, &value)?;
+            }
+            form.end_hit(context.replies.as_mut_vec());
+            Ok(())
+        }
+        None => {
+            form.miss(context.replies.as_mut_vec());
+            Ok(())
+        }
+    });
+    if let Err(error) = answered {
+        context.replies.truncate(before);
+        fail(context, &error, form);
+    }
+}
+
+fn count(context: &Context<'_>, get: &Get<'_>, is_hit: bool) {
+    let counters = &context.stats.memcached;
+    counters.count(MemcachedEvent::Get);
+    counters.count(if is_hit { MemcachedEvent::GetHit } else { MemcachedEvent::GetMiss });
+    if get.touch.is_some() {
+        counters.count(MemcachedEvent::Touch);
+        counters.count(if is_hit { MemcachedEvent::TouchHit } else { MemcachedEvent::TouchMiss });
+    }
+}
+
+/// Finds a value, or creates one where that is asked for, and what there is to tell of it.
+fn find(
+    context: &mut Context<'_>,
+    get: &Get<'_>,
+    form: &ReplyForm<'_>,
+    key: &[u8],
+) -> Result<Option<(Value, Item)>, StoreError> {
+    let now = context.session.now();
+    // The look at the value counts as its use, so what was before is looked at first.
+    let earlier = if form.is_meta() { context.session.peek(DATABASE, key)? } else { None };
+    let earlier = earlier.map(|value| (value.was_read(), value.idle_seconds(now)));
+    loop {
+        let changes = get.touch.is_some() || get.recache.is_some();
+        let found = if changes { None } else { context.session.get(DATABASE, key)? };
+        let found = match found {
+            Some(value) if !needs_change(&value.metadata(), form) => {
+                let metadata = value.metadata();
+                Some((value, metadata, Claim::None))
+            }
+            None if !changes => None,
+            _ => alter(context, get, form, key)?,
+        };
+        if let Some((value, metadata, claim)) = found {
+            let mut item = item(&value, &metadata, now);
+            if let Some(touch) = get.touch {
+                item.ttl = match expiry(touch, now) {
+                    Expiry::At(at) => seconds_left(Some(at), now),
+                    Expiry::Never | Expiry::Keep => None,
+                };
+            }
+            item.was_hit = earlier.map(|(was_read, _)| was_read);
+            item.idle = earlier.map(|(_, seconds)| seconds.into());
+            item.is_won = claim == Claim::Won;
+            item.is_taken = claim == Claim::Taken;
+            return Ok(Some((value, item)));
+        }
+        let Some(vivify) = get.vivify else { return Ok(None) };
+        if let Some(created) = create(context, get, key, expiry(vivify, now))? {
+            return Ok(Some(created));
+        }
+        // Somebody else was faster.
+    }
+}
+
+/// The right to fill an item again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Claim {
+    /// Nobody has it.
+    None,
+    /// This client has it from now on.
+    Won,
+    /// Another client has it.
+    Taken,
+}
+
+/// Returns whether a get changes what is kept beside a value.
+fn needs_change(metadata: &Metadata, form: &ReplyForm<'_>) -> bool {
+    form.tells_cas() && metadata.version == 0 || form.is_meta() && (metadata.is_stale || metadata.is_claimed)
+}
+
+/// Gets a value and changes what is kept beside it.
+fn alter(
+    context: &mut Context<'_>,
+    get: &Get<'_>,
+    form: &ReplyForm<'_>,
+    key: &[u8],
+) -> Result<Option<(Value, Metadata, Claim)>, StoreError> {
+    let (now, version) = (context.session.now(), context.session.new_version());
+    let altered = context.session.alter(DATABASE, key, |value, kept| {
+        let metadata = &mut kept.metadata;
+        if form.tells_cas() && metadata.version == 0 {
+            metadata.version = version;
+        }
+        let is_due = get.recache.is_some_and(|recache| {
+            seconds_left(value.expiry(), now).is_some_and(|left| (left as i64) < recache.0)
+        });
+        let claim = match (metadata.is_claimed, metadata.is_stale || is_due) {
+            (true, _) => Claim::Taken,
+            (false, true) if form.is_meta() => Claim::Won,
+            (false, _) => Claim::None,
+        };
+        metadata.is_claimed |= claim == Claim::Won;
+        if let Some(touch) = get.touch {
+            kept.expiry = expiry(touch, now);
+        }
+        (kept.metadata, claim)
+    })?;
+    Ok(altered.map(|(value, (metadata, claim))| (value, metadata, claim)))
+}
+
+/// Creates an empty item that this client is to fill; `None` if there is one already.
+fn create(
+    context: &mut Context<'_>,
+    get: &Get<'_>,
+    key: &[u8],
+    expiry: Expiry,
+) -> Result<Option<(Value, Item)>, StoreError> {
+    let version = get.new_cas.unwrap_or_else(|| context.session.new_version());
+    let metadata = Metadata { version, is_claimed: true, ..Metadata::default() };
+    let kept = Kept { expiry, metadata };
+    if !context.session.set_with(DATABASE, key, b"", kept, Condition::IfAbsent)?.written {
+        return Ok(None);
+    }
+    let Some(value) = context.session.peek(DATABASE, key)? else { return Ok(None) };
+    let item = Item { is_won: true, ..item(&value, &metadata, context.session.now()) };
+    Ok(Some((value, item)))
+}
+
+/// What there is to tell of a value.
+pub(super) fn item(value: &Value, metadata: &Metadata, now: u64) -> Item {
+    Item {
+        flags: metadata.client_flags,
+        cas: metadata.version,
+        len: value.len(),
+        ttl: seconds_left(value.expiry(), now),
+        is_stale: metadata.is_stale,
+        ..Item::default()
+    }
+}

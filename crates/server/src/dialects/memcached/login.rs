@@ -1,0 +1,89 @@
+//! What a client may do that has yet to give the password, and how it gives it: by SASL PLAIN in binary, and in text by a
+//! `set` whose value is the user's name and the password (protocol.txt, "Authentication").
+
+use snugly_memcached::{Operation, Refusal, ReplyForm, StoreMode};
+
+use crate::commands::{self, Context, Wait};
+use crate::counters::MemcachedEvent;
+
+/// The only way to authenticate.
+const MECHANISM: &str = "PLAIN";
+
+/// Runs a request of a client that has yet to give the password.
+pub(super) fn execute(
+    context: &mut Context<'_>,
+    operation: &Operation<'_>,
+    form: &ReplyForm<'_>,
+) -> Option<Wait> {
+    let out = context.replies.as_mut_vec();
+    match operation {
+        Operation::Authenticate { mechanism, response, .. } => {
+            return log_in(context, mechanism, response, form);
+        }
+        Operation::Store(store) if store.mode == StoreMode::Set && form.is_text() => {
+            let mut words = store.value.splitn(2, |&byte| byte == b' ');
+            let (user, password) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+            return check(context, user, password, form);
+        }
+        Operation::ListMechanisms => list_mechanisms(context, form),
+        Operation::Quit => {
+            form.quit(out);
+            context.client.closing = true;
+        }
+        Operation::Refused(refused) => {
+            form.refused(refused.refusal, out);
+            context.client.closing |= refused.closes;
+        }
+        _ => form.unauthenticated(out),
+    }
+    None
+}
+
+/// Tells the ways to authenticate; without a password there is nothing to log into, as in memcached.
+pub(super) fn list_mechanisms(context: &mut Context<'_>, form: &ReplyForm<'_>) {
+    match has_password(context) {
+        true => form.mechanisms(MECHANISM, context.replies.as_mut_vec()),
+        false => form.refused(Refusal::UnknownCommand, context.replies.as_mut_vec()),
+    }
+}
+
+fn has_password(context: &Context<'_>) -> bool {
+    !context.server.configuration().password.is_empty()
+}
+
+/// Authenticates by SASL.
+pub(super) fn log_in(
+    context: &mut Context<'_>,
+    mechanism: &[u8],
+    response: &[u8],
+    form: &ReplyForm<'_>,
+) -> Option<Wait> {
+    if !has_password(context) {
+        form.refused(Refusal::UnknownCommand, context.replies.as_mut_vec());
+        return None;
+    }
+    // RFC 4616: an identity, the name and the password, with NUL between them.
+    let mut parts = response.splitn(3, |&byte| byte == 0).skip(1);
+    match (mechanism == MECHANISM.as_bytes(), parts.next(), parts.next()) {
+        (true, Some(user), Some(password)) => check(context, user, password, form),
+        _ => {
+            form.authentication_failed(context.replies.as_mut_vec());
+            None
+        }
+    }
+}
+
+fn check(context: &mut Context<'_>, user: &[u8], password: &[u8], form: &ReplyForm<'_>) -> Option<Wait> {
+    context.stats.memcached.count(MemcachedEvent::Login);
+    match commands::authenticate(context, user, password) {
+        Ok(()) => {
+            form.authenticated(context.replies.as_mut_vec());
+            None
+        }
+        Err(failure) => {
+            context.stats.memcached.count(MemcachedEvent::LoginError);
+            form.authentication_failed(context.replies.as_mut_vec());
+            failure.wait()
+        }
+    }
+}
