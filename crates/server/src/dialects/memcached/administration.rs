@@ -100,10 +100,12 @@ fn debug(context: &mut Context<'_>, key: &[u8], form: &ReplyForm<'_>) {
     );
 }
 
+/// Names and values.
 type Stats = Vec<(&'static str, String)>;
+type Tell = fn(&Arc<Server>) -> Stats;
 
 /// The topics of `stats` that memcached has as well. Those without a counterpart here are empty.
-const TOPICS: &[(&str, fn(&Arc<Server>) -> Stats)] = &[
+const TOPICS: &[(&str, Tell)] = &[
     ("", general),
     ("settings", settings),
     ("items", |_| Vec::new()),

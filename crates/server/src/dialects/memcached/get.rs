@@ -3,6 +3,7 @@
 
 use snugly_memcached::{Get, Item, KeyBuffer, ReplyForm};
 use snugly_store::{Condition, Expiry, Kept, Metadata, StoreError, Value};
+use tracing::error;
 
 use super::expiry::{expiry, seconds_left};
 use super::{DATABASE, fail};
@@ -37,7 +38,13 @@ pub(super) fn execute(context: &mut Context<'_>, get: &Get<'_>, form: &ReplyForm
     });
     if let Err(error) = answered {
         context.replies.truncate(before);
-        fail(context, &error, form);
+        // In a line of keys an error would be taken for the end of the values.
+        if form.is_text() {
+            error!(%error, "a key of memcached's get could not be read, and was answered as missing");
+            form.miss(context.replies.as_mut_vec());
+        } else {
+            fail(context, &error, form);
+        }
     }
 }
 
