@@ -7,14 +7,11 @@ use snugly_memcached::{KeyBuffer, Operation, Outcome, ReplyForm};
 use snugly_store::{Expiry, StoreError};
 
 use super::expiry::{expiry, seconds_left};
-use super::{DATABASE, fail, login};
+use super::{DATABASE, MEMCACHED_VERSION, fail, login};
 use crate::commands::Context;
 use crate::counters::MemcachedEvent;
 use crate::info;
 use crate::state::Server;
-
-/// The version of memcached whose requests and replies clients may expect.
-const MEMCACHED_VERSION: &str = "1.6.18";
 
 pub(super) fn execute(
     context: &mut Context<'_>,

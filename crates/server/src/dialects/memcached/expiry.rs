@@ -19,3 +19,11 @@ pub(super) fn expiry(exptime: Exptime, now: u64) -> Expiry {
 pub(super) fn seconds_left(expiry: Option<u64>, now: u64) -> Option<u64> {
     expiry.map(|at| at.saturating_sub(now).div_ceil(1000))
 }
+
+/// The end of a key with this expiry, in Unix milliseconds; `None` if it has none.
+pub(super) fn end_of(expiry: Expiry) -> Option<u64> {
+    match expiry {
+        Expiry::At(at) => Some(at),
+        Expiry::Never | Expiry::Keep => None,
+    }
+}

@@ -5,7 +5,7 @@ use snugly_memcached::{Get, Item, KeyBuffer, ReplyForm};
 use snugly_store::{Condition, Expiry, Kept, Metadata, StoreError, Value};
 use tracing::error;
 
-use super::expiry::{expiry, seconds_left};
+use super::expiry::{end_of, expiry, seconds_left};
 use super::{DATABASE, fail};
 use crate::commands::Context;
 use crate::counters::MemcachedEvent;
@@ -25,7 +25,7 @@ pub(super) fn execute(context: &mut Context<'_>, get: &Get<'_>, form: &ReplyForm
     let answered = found.and_then(|found| match found {
         Some((value, item)) => {
             form.begin_hit(&item, context.replies.as_mut_vec());
-            if get.wants_value {
+            if let Some(value) = value.filter(|_| get.wants_value) {
                 context.replies.raw_value(context.session, &value)?;
             }
             form.end_hit(context.replies.as_mut_vec());
@@ -58,13 +58,13 @@ fn count(context: &Context<'_>, get: &Get<'_>, is_hit: bool) {
     }
 }
 
-/// Finds a value, or creates one where that is asked for, and what there is to tell of it.
+/// Finds a value, or creates an empty one where that is asked for, and what there is to tell of it.
 fn find(
     context: &mut Context<'_>,
     get: &Get<'_>,
     form: &ReplyForm<'_>,
     key: &[u8],
-) -> Result<Option<(Value, Item)>, StoreError> {
+) -> Result<Option<(Option<Value>, Item)>, StoreError> {
     let now = context.session.now();
     // The look at the value counts as its use, so what was before is looked at first.
     let earlier = if form.is_meta() { context.session.peek(DATABASE, key)? } else { None };
@@ -83,20 +83,17 @@ fn find(
         if let Some((value, metadata, claim)) = found {
             let mut item = item(&value, &metadata, now);
             if let Some(touch) = get.touch {
-                item.ttl = match expiry(touch, now) {
-                    Expiry::At(at) => seconds_left(Some(at), now),
-                    Expiry::Never | Expiry::Keep => None,
-                };
+                item.ttl = seconds_left(end_of(expiry(touch, now)), now);
             }
             item.was_hit = earlier.map(|(was_read, _)| was_read);
             item.idle = earlier.map(|(_, seconds)| seconds.into());
             item.is_won = claim == Claim::Won;
             item.is_taken = claim == Claim::Taken;
-            return Ok(Some((value, item)));
+            return Ok(Some((Some(value), item)));
         }
         let Some(vivify) = get.vivify else { return Ok(None) };
-        if let Some(created) = create(context, get, key, expiry(vivify, now))? {
-            return Ok(Some(created));
+        if let Some(item) = create(context, get, key, expiry(vivify, now))? {
+            return Ok(Some((None, item)));
         }
         // Somebody else was faster.
     }
@@ -154,16 +151,13 @@ fn create(
     get: &Get<'_>,
     key: &[u8],
     expiry: Expiry,
-) -> Result<Option<(Value, Item)>, StoreError> {
+) -> Result<Option<Item>, StoreError> {
     let version = get.new_cas.unwrap_or_else(|| context.session.new_version());
     let metadata = Metadata { version, is_claimed: true, ..Metadata::default() };
     let kept = Kept { expiry, metadata };
-    if !context.session.set_with(DATABASE, key, b"", kept, Condition::IfAbsent)?.written {
-        return Ok(None);
-    }
-    let Some(value) = context.session.peek(DATABASE, key)? else { return Ok(None) };
-    let item = Item { is_won: true, ..item(&value, &metadata, context.session.now()) };
-    Ok(Some((value, item)))
+    let is_created = context.session.set_with(DATABASE, key, b"", kept, Condition::IfAbsent)?.written;
+    let ttl = seconds_left(end_of(expiry), context.session.now());
+    Ok(is_created.then(|| Item { cas: version, ttl, is_won: true, ..Item::default() }))
 }
 
 /// What there is to tell of a value.

@@ -3,6 +3,7 @@
 
 use snugly_memcached::{Operation, Refusal, ReplyForm, StoreMode};
 
+use super::MEMCACHED_VERSION;
 use crate::commands::{self, Context, Wait};
 use crate::counters::MemcachedEvent;
 
@@ -21,17 +22,30 @@ pub(super) fn execute(
             return log_in(context, mechanism, response, form);
         }
         Operation::Store(store) if store.mode == StoreMode::Set && form.is_text() => {
-            let mut words = store.value.splitn(2, |&byte| byte == b' ');
-            let (user, password) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-            return check(context, user, password, form);
+            let space = store.value.iter().position(|&byte| byte == b' ');
+            let words = space.and_then(|space| store.value.split_at_checked(space + 1));
+            return match words {
+                Some((user, password)) if !password.is_empty() => {
+                    check(context, &user[..user.len() - 1], password, form)
+                }
+                _ => {
+                    form.client_error("bad authentication token format", out);
+                    None
+                }
+            };
         }
         Operation::ListMechanisms => list_mechanisms(context, form),
         Operation::Quit => {
             form.quit(out);
             context.client.closing = true;
         }
+        Operation::Version if !form.is_text() => form.version(MEMCACHED_VERSION, out),
         Operation::Refused(refused) => {
-            form.refused(refused.refusal, out);
+            match refused.refusal {
+                Refusal::BadDataChunk => form.client_error("bad command line termination", out),
+                _ if form.is_text() => form.unauthenticated(out),
+                refusal => form.refused(refusal, out),
+            }
             context.client.closing |= refused.closes;
         }
         _ => form.unauthenticated(out),

@@ -26,6 +26,8 @@ use crate::commands::{Context, Wait};
 use crate::counters::MemcachedEvent;
 use crate::pause::Scope;
 
+/// The version of memcached whose requests and replies clients may expect.
+const MEMCACHED_VERSION: &str = "1.6.18";
 /// The database that these protocols see.
 const DATABASE: usize = 0;
 /// Longest value, in bytes, of a client that has yet to give the password.

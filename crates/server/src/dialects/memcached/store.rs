@@ -5,7 +5,7 @@ use snugly_memcached::{
 };
 use snugly_store::{Condition, DeleteOutcome, Expiry, Kept, Metadata, StoreError, Value};
 
-use super::expiry::{expiry, seconds_left};
+use super::expiry::{end_of, expiry, seconds_left};
 use super::get::item;
 use super::{DATABASE, fail};
 use crate::commands::Context;
@@ -328,20 +328,15 @@ pub(super) fn arithmetic(
     }
 }
 
-/// The end of a key with this expiry, in Unix milliseconds.
-fn end_of(expiry: Expiry) -> Option<u64> {
-    match expiry {
-        Expiry::At(at) => Some(at),
-        Expiry::Never | Expiry::Keep => None,
-    }
-}
-
-/// The number that a value becomes. Spaces behind the digits are those of a number that was longer.
+/// The number that a value becomes. As in memcached a plus may stand before the digits, and spaces around them, behind
+/// which nothing counts.
 fn counted(bytes: &[u8], arithmetic: &Arithmetic<'_>) -> Result<u64, Unchanged> {
-    let digits = bytes.trim_ascii();
-    let digits = digits.strip_prefix(b"+").unwrap_or(digits);
-    let is_short = bytes.len() <= LONGEST_NUMBER && digits.first().is_some_and(u8::is_ascii_digit);
-    let number = std::str::from_utf8(digits).ok().filter(|_| is_short).and_then(|digits| digits.parse().ok());
+    let text = bytes.trim_ascii_start();
+    let text = text.strip_prefix(b"+").unwrap_or(text);
+    let digits = text.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+    let is_number = digits.len() <= LONGEST_NUMBER && digits.iter().all(u8::is_ascii_digit);
+    let number =
+        std::str::from_utf8(digits).ok().filter(|_| is_number).and_then(|digits| digits.parse().ok());
     let number: u64 = number.ok_or(Outcome::NotNumeric)?;
     Ok(match arithmetic.direction {
         Direction::Increment => number.wrapping_add(arithmetic.delta),
