@@ -1,4 +1,4 @@
-"""Fixtures: the server under test, with any options, and a real valkey-server beside it."""
+"""Fixtures: the server under test, with any options, and a real valkey-server and memcached beside it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
+import memcached
 import servers
 from info import info
+from memcached import Cache
 from resp import Connection
 from servers import Server
 from tested import Start, started, target_name
@@ -88,3 +90,26 @@ def locked_pair() -> Iterator[tuple[Server, Server]]:
         target = stack.enter_context(started(target_name(), password="secret"))
         peer = stack.enter_context(started("valkey", password="secret"))
         yield target, peer
+
+
+@pytest.fixture(scope="session")
+def memcached_peer() -> Iterator[Cache]:
+    """A real memcached to compare with."""
+    with memcached.real() as cache:
+        yield cache
+
+
+@pytest.fixture(scope="session")
+def memcached_server() -> Iterator[Cache]:
+    """snugly, with a port for memcached's protocols; for everybody, so keep to `cache` or empty it."""
+    with memcached.spoken_by_snugly() as cache:
+        yield cache
+
+
+@pytest.fixture(params=["memcached", pytest.param("snugly", marks=pytest.mark.snugly_only)])
+def cache(request: pytest.FixtureRequest) -> Cache:
+    """A real memcached, and snugly as one, emptied: a test must pass with both."""
+    fixtures = {"memcached": "memcached_peer", "snugly": "memcached_server"}
+    chosen: Cache = request.getfixturevalue(fixtures[request.param])
+    chosen.empty()
+    return chosen

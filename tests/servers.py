@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,8 +98,10 @@ def answers_ping(port: int) -> bool:
 
 
 @contextlib.contextmanager
-def running(name: str, command: list[str], port: int) -> Iterator[Server]:
-    """`command` as a child process, once it answers PING on `port`; ended with SIGTERM, then SIGKILL."""
+def running(
+    name: str, command: list[str], port: int, answers: Callable[[int], bool] = answers_ping
+) -> Iterator[Server]:
+    """`command` as a child process, once it answers (PING) on `port`; ended with SIGTERM, then SIGKILL."""
     with tempfile.TemporaryDirectory(prefix="snugly-test-") as folder:
         log = Path(folder) / "log"
         with log.open("wb") as sink:
@@ -107,9 +109,9 @@ def running(name: str, command: list[str], port: int) -> Iterator[Server]:
         server = Server(name, port, process, log)
         try:
             deadline = time.monotonic() + START_SECONDS
-            while not answers_ping(port):
+            while not answers(port):
                 if process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"{' '.join(command)} did not answer PING; it printed:\n{server.output()}")
+                    raise RuntimeError(f"{' '.join(command)} did not answer; it printed:\n{server.output()}")
                 time.sleep(0.02)
             yield server
         finally:
