@@ -106,6 +106,14 @@ def memcached_server() -> Iterator[Cache]:
         yield cache
 
 
+@pytest.fixture(scope="session")
+def memcached_on_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cache]:
+    """As `server_on_disk`, with a port for memcached's protocols."""
+    folder = str(tmp_path_factory.mktemp("store"))
+    with memcached.spoken_by_snugly("--storage", folder, "--durability", "fsync", "--max-memory", "1") as cache:
+        yield cache
+
+
 @pytest.fixture(params=["memcached", pytest.param("snugly", marks=pytest.mark.snugly_only)])
 def cache(request: pytest.FixtureRequest) -> Cache:
     """A real memcached, and snugly as one, emptied: a test must pass with both."""

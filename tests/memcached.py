@@ -112,7 +112,13 @@ class Client:
         return found[:-1]
 
 
-NO_OP = 0x0A
+# Requests of the binary protocol, by their opcodes; Q stands for quiet, K for a reply with its key.
+GET, SET, ADD, REPLACE, DELETE, INCREMENT, DECREMENT, QUIT, FLUSH, GETQ = range(0x0A)
+NO_OP, VERSION, GETK, GETKQ, APPEND, PREPEND, STAT, SETQ, ADDQ, REPLACEQ = range(0x0A, 0x14)
+DELETEQ, INCREMENTQ, DECREMENTQ, QUITQ, FLUSHQ, APPENDQ, PREPENDQ = range(0x14, 0x1B)
+TOUCH, GAT, GATQ = range(0x1C, 0x1F)
+SASL_MECHANISMS, SASL_BEGIN, SASL_STEP, GATK, GATKQ = range(0x20, 0x25)
+# Opaque of the no-op that ends the replies.
 LAST = 0xFFFF_FFFF
 
 
