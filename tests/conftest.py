@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -121,3 +123,19 @@ def cache(request: pytest.FixtureRequest) -> Cache:
     chosen: Cache = request.getfixturevalue(fixtures[request.param])
     chosen.empty()
     return chosen
+
+
+@pytest.fixture(scope="session", params=["memcached", pytest.param("snugly", marks=pytest.mark.snugly_only)])
+def locked_cache(request: pytest.FixtureRequest) -> Iterator[Cache]:
+    """A real memcached, and snugly as one, which both want the user `default` and the password `secret`."""
+    if request.param == "snugly":
+        with memcached.spoken_by_snugly("--password", "secret") as cache:
+            yield cache
+    else:
+        with tempfile.NamedTemporaryFile("w") as users:
+            users.write("default:secret\n")
+            users.flush()
+            # Is read by the user nobody, who cannot look into folders of pytest.
+            Path(users.name).chmod(0o644)
+            with memcached.real("-Y", users.name) as cache:
+                yield cache

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import pytest
 
 import servers
+import waiting
 from servers import Server
 
 # Largest value of both servers in these tests, and what is larger with any overhead.
@@ -210,11 +211,12 @@ class Cache:
             assert client.ask(b"flush_all\r\n") == b"OK\r\n"
 
 
-def answers_nothing(port: int) -> bool:
+def answers(port: int) -> bool:
+    """Whether a server is there; one that wants a password says so, which is an answer, too."""
     try:
         with Client(port, timeout=1.0) as client:
             client.send(NOTHING)
-            return client.line() == NOTHING_DONE
+            return client.line() in (NOTHING_DONE, b"CLIENT_ERROR unauthenticated\r\n")
     except (OSError, EOFError):
         return False
 
@@ -227,7 +229,7 @@ def real(*options: str) -> Iterator[Cache]:
         pytest.skip("no memcached is installed")
     with servers.reserved_port() as port:
         command = [program, "-u", "nobody", "-l", "127.0.0.1", "-p", str(port), "-U", "0", *STEADY, *options]
-        with servers.running("memcached", command, port, answers_nothing) as server:
+        with servers.running("memcached", command, port, answers) as server:
             yield Cache("memcached", port, server)
 
 
@@ -241,6 +243,7 @@ def spoken_by_snugly(*options: str) -> Iterator[Cache]:
         servers.reserved_port() as port,
         servers.snugly("--memcached-port", str(port), *limit, *options) as server,
     ):
+        waiting.until(lambda: answers(port))
         yield Cache("snugly", port, server)
 
 
