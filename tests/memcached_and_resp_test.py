@@ -64,16 +64,7 @@ def test_what_the_binary_protocol_writes_resp_reads(both: tuple[Connection, Clie
 
 
 @pytest.mark.parametrize(
-    "command",
-    [
-        ["EXPIRE", "k", 100],
-        ["PERSIST", "k"],
-        ["GETEX", "k", "EX", 100],
-        ["GET", "k"],
-        ["TOUCH", "k"],
-        ["EXPIRE", "k", 100, "GT"],
-    ],
-    ids=lambda command: " ".join(map(str, command)),
+    "command", ["EXPIRE k 100", "EXPIRE k 100 GT", "PERSIST k", "GETEX k EX 100", "GET k", "TOUCH k"]
 )
 def test_flags_stay_where_the_value_does(both: tuple[Connection, Client], command: str) -> None:
     connection, client = both

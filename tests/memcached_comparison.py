@@ -187,14 +187,15 @@ def batches(requests: list[Request], at_once: int) -> Iterator[list[Request]]:
 
 
 def shrink(ours: Cache, theirs: Cache, found: Difference, at_once: int = 1) -> Difference:
-    """The same kind of difference with as few requests as leaving out single ones gets to."""
-    best, at = found, found.at
-    requests = found.requests[: at + 1]
-    while at > 0:
-        at -= 1
-        smaller = compare(ours, theirs, requests[:at] + requests[at + 1 :], at_once)
-        if smaller:
-            best = smaller
-            requests = smaller.requests[: smaller.at + 1]
-            at = min(at, smaller.at)
+    """A difference with as few requests as leaving out parts of them, and then single ones, gets to."""
+    best = found
+    size = found.at
+    while size > 0:
+        end = best.at
+        while end > 0:
+            kept = best.requests[: max(0, end - size)] + best.requests[end : best.at + 1]
+            smaller = compare(ours, theirs, kept, at_once)
+            best = smaller or best
+            end = min(end - size, best.at)
+        size //= 2
     return best

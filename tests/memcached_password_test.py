@@ -167,10 +167,12 @@ def test_sasl_refuses_and_can_be_tried_again(locked: Cache, request_: Packet) ->
     [Packet(GET, b"k"), Packet(SET, b"k", b"v", bytes(8)), Packet(SETQ, b"k", b"v", bytes(8)), Packet(NO_OP)],
     ids=["get", "set", "quiet set", "no-op"],
 )
-def test_before_sasl_nothing_is_done_and_the_connection_is_closed(locked: Cache, request_: Packet) -> None:
-    with locked.connect() as client:
+def test_before_sasl_nothing_is_done(locked: Cache, request_: Packet) -> None:
+    with locked.server.connect() as connection, locked.connect() as client:
+        connection.command("AUTH", "secret")
+        connection.command("DEL", "k")
         assert packet(client, request_) == refusal(request_.opcode)
-        assert client.rest() == b""
+        assert connection.command("EXISTS", "k") == 0
 
 
 @pytest.mark.snugly_only
