@@ -111,9 +111,7 @@ def test_a_stale_value_is_stale_behind_a_restart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("durability", [*DURABILITY, "no storage"])
-@pytest.mark.parametrize(
-    "ends", [pytest.param("killed", id="after kill -9"), pytest.param("stopped", id="after a stop")]
-)
+@pytest.mark.parametrize("ends", ["killed", pytest.param("stopped", marks=pytest.mark.slow)])
 def test_a_number_never_comes_again(tmp_path: Path, durability: str, ends: str) -> None:
     options = stored(tmp_path / "store", durability) if durability != "no storage" else []
     seen: list[set[int]] = [set() for _ in range(10)]

@@ -1,6 +1,7 @@
 // Connects to a server with the Go clients as they come, and prints one line of JSON for each check.
 //
 //	clients HOST PORT PORT-WITH-PASSWORD
+//	clients memcached HOST PORT
 //
 // ../README.md says what every such program takes, prints and checks.
 package main
@@ -22,8 +23,9 @@ const (
 
 // line is what is printed for a check.
 type line struct {
-	Client   string `json:"client"`
-	Protocol int    `json:"protocol"`
+	Client string `json:"client"`
+	// The version of RESP, or a word for one of memcached's protocols.
+	Protocol any    `json:"protocol"`
 	Check    string `json:"check"`
 	OK       bool   `json:"ok"`
 	Detail   string `json:"detail"`
@@ -31,11 +33,9 @@ type line struct {
 
 func main() {
 	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "usage: clients HOST PORT PORT-WITH-PASSWORD")
+		fmt.Fprintln(os.Stderr, "usage: clients HOST PORT PORT-WITH-PASSWORD, or clients memcached HOST PORT")
 		os.Exit(wrongUsage)
 	}
-	open := net.JoinHostPort(os.Args[1], os.Args[2])
-	locked := net.JoinHostPort(os.Args[1], os.Args[3])
 
 	output := json.NewEncoder(os.Stdout)
 	failed := false
@@ -45,13 +45,22 @@ func main() {
 			panic(err)
 		}
 	}
+	if os.Args[1] == "memcached" {
+		tryMemcached(net.JoinHostPort(os.Args[2], os.Args[3]), report)
+	} else {
+		tryLibraries(net.JoinHostPort(os.Args[1], os.Args[2]), net.JoinHostPort(os.Args[1], os.Args[3]), report)
+	}
+	if failed {
+		os.Exit(1)
+	}
+}
+
+// tryLibraries tries each client of RESP in each version.
+func tryLibraries(open, locked string, report func(line)) {
 	for _, library := range libraries {
 		for _, protocol := range []int{2, 3} {
 			try(&run{library: library, protocol: protocol, address: open, locked: locked}, report)
 		}
-	}
-	if failed {
-		os.Exit(1)
 	}
 }
 
