@@ -38,9 +38,7 @@ class Compiler:
 
     def sccache(self, *arguments: str) -> str:
         command = [str(SCCACHE), *arguments]
-        done = subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, timeout=300, check=False
-        )
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
-import subprocess
 import time
 from pathlib import Path
 
@@ -79,14 +77,8 @@ def test_a_saved_file_is_for_its_owner_only(start: Start, tmp_path: Path) -> Non
     assert (tmp_path / "dump.rdb").stat().st_mode & 0o777 == 0o600
 
 
-def addresses_of_this_machine() -> list[str]:
-    program = shutil.which("hostname")
-    told = subprocess.run([program, "-I"], capture_output=True, text=True, check=False).stdout if program else ""
-    return [address for address in told.split() if ":" not in address]
-
-
 def test_protected_mode_serves_the_same_machine_only_until_there_is_a_password(start: Start) -> None:
-    addresses = addresses_of_this_machine()
+    addresses = servers.addresses_of_this_machine()
     if not addresses:
         pytest.skip("this machine has no address beside the loopback's")
     server = start("--bind", "0.0.0.0")

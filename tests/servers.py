@@ -158,6 +158,13 @@ def snugly(*options: str) -> Iterator[Server]:
         yield server
 
 
+def addresses_of_this_machine() -> list[str]:
+    """Its IPv4 addresses beside the loopback's, as far as the system tells."""
+    program = shutil.which("hostname")
+    told = subprocess.run([program, "-I"], capture_output=True, text=True, check=False).stdout if program else ""
+    return [address for address in told.split() if ":" not in address]
+
+
 def check(folder: Path) -> str:
     """The output of `snugly check` for a store; it must find no fault."""
     command = [str(snugly_binary()), "check", str(folder)]
