@@ -22,6 +22,10 @@ NEVER_SEEN = (1 << 64) - 2
 # the seconds left and the seconds since the last use.
 TOLD = re.compile(rb"^(?:VALUE (?P<key>\S+) \d+ \d+ (?P<gets>\d+)|(?:HD|VA|EN|NF|EX|NS)(?: \S+)*)\r$", re.M)
 LETTERED = re.compile(rb"(?<= )([ctl])(\d+)(?= |\r)")
+# A key in base64: what was once stored under one memcached answers so for ever, and this server as it is asked.
+BASE64_KEY = re.compile(rb"(?<= )k([A-Za-z0-9+/=]+) b(?= |\r)")
+# Of what is not stored, memcached tells the number 0.
+NO_NUMBER = re.compile(rb"^((?:NF|NS|EX)(?: \S+)*?) c0(?= |\r)")
 # An answer, with that to what stands behind every request.
 ANSWER = re.compile(rb"(.*?)^MN\r\n", re.M | re.S)
 # Two servers read their clocks a little apart.
@@ -112,7 +116,8 @@ def of_text(key: bytes, reply: bytes) -> Reply:
         if line["gets"]:
             numbers.append(Number("c", line["key"], int(line["gets"])))
             return line[0][: line.start("gets") - line.start()] + b"#\r"
-        return LETTERED.sub(lettered, line[0])
+        words = NO_NUMBER.sub(rb"\1", line[0])
+        return LETTERED.sub(lettered, BASE64_KEY.sub(lambda key: b"k" + base64.b64decode(key[1]), words))
 
     return Reply(TOLD.sub(told, reply), numbers)
 

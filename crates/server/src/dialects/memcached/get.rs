@@ -128,9 +128,10 @@ fn alter(
         if form.tells_cas() && metadata.version == 0 {
             metadata.version = version;
         }
-        let is_due = get.recache.is_some_and(|recache| {
-            seconds_left(value.expiry(), now).is_some_and(|left| (left as i64) < recache.0)
-        });
+        let ends = get.touch.map_or(value.expiry(), |touch| end_of(expiry(touch, now)));
+        let is_due = get
+            .recache
+            .is_some_and(|recache| seconds_left(ends, now).is_some_and(|left| (left as i64) < recache.0));
         let claim = match (metadata.is_claimed, metadata.is_stale || is_due) {
             (true, _) => Claim::Taken,
             (false, true) if form.is_meta() => Claim::Won,

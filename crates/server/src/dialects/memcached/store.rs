@@ -297,6 +297,9 @@ pub(super) fn arithmetic(
         is_hit = current.is_some();
         let (number, kept, at) = match (current, arithmetic.initial) {
             (Some((value, bytes)), _) => {
+                if bytes.is_empty() {
+                    return Err(Outcome::NotNumeric.into());
+                }
                 compare(value, arithmetic.compare)?;
                 let number = counted(bytes, arithmetic)?;
                 let at = arithmetic.exptime.map(|exptime| expiry(exptime, now));
@@ -305,7 +308,7 @@ pub(super) fn arithmetic(
                 (number, changed(value, version, at), ends)
             }
             (None, Some(initial)) => {
-                let at = expiry(initial.exptime, now);
+                let at = expiry(arithmetic.exptime.unwrap_or(initial.exptime), now);
                 write_number(initial.value, 0, edited);
                 let metadata = Metadata { version, ..Metadata::default() };
                 (initial.value, Kept { expiry: at, metadata }, end_of(at))
