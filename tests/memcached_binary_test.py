@@ -52,7 +52,7 @@ from memcached import (
 UNUSED = 0x40
 NO_FLAGS = bytes(4)
 NEVER = 0xFFFF_FFFF
-MAXIMUM = (1 << 64) - 1
+MAXIMUM, HALF = (1 << 64) - 1, 1 << 63
 # Names of numbers that the server chooses: any number where one is first met in a reply, that number ever after, and
 # another one than those before. ANY is one that nobody asks about again.
 OLD, NEW, NEWER, NEWEST, ANY = -1, -2, -3, -4, -5
@@ -171,8 +171,9 @@ CONVERSATIONS: dict[str, list[Step]] = {
         ),
     ],
     "increment begins again behind 64 bits": [
-        ([Packet(INCREMENT, b"n", extras=count(1, MAXIMUM))], [Packet(INCREMENT, value=number(MAXIMUM), cas=OLD)]),
-        ([Packet(INCREMENT, b"n", extras=count(2))], [Packet(INCREMENT, value=number(1), cas=NEW)]),
+        ([Packet(INCREMENT, b"n", extras=count(1, HALF - 1))], [Packet(INCREMENT, value=number(HALF - 1), cas=OLD)]),
+        ([Packet(INCREMENT, b"n", extras=count(HALF + 2))], [Packet(INCREMENT, value=number(1), cas=NEW)]),
+        ([Packet(INCREMENT, b"n", extras=count(MAXIMUM))], [Packet(INCREMENT, value=number(0), cas=NEWER)]),
     ],
     "what is no number is not counted": [
         ([SET_K, Packet(INCREMENT, b"k", extras=count(1))], [Packet(SET, cas=OLD), no(INCREMENT, NOT_A_NUMBER)]),

@@ -202,7 +202,7 @@ CONVERSATIONS: dict[str, list[Step]] = {
         (b"ma n MD D100 v\r\nmg n f\r\n", b"VA 1\r\n0\r\nHD f5\r\n"),
     ],
     "ma begins again behind 64 bits": [
-        (b"ms n 20\r\n%b\r\nma n v\r\n" % MAXIMUM, b"HD\r\nVA 1\r\n0\r\n"),
+        (b"ms n 19\r\n9223372036854775807\r\nma n D9223372036854775809 v\r\n", b"HD\r\nVA 1\r\n0\r\n"),
         (b"ma n D%b v\r\n" % MAXIMUM, b"VA 20\r\n%b\r\n" % MAXIMUM),
     ],
     "ma answers key, opaque, time and number in their order, and counts as a write": [

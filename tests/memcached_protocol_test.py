@@ -21,6 +21,8 @@ BAD_DELETE = b"CLIENT_ERROR bad command line format.  Usage: delete <key> [norep
 BAD_CHUNK = b"CLIENT_ERROR bad data chunk\r\n"
 LARGE = b"SERVER_ERROR object too large for cache\r\n"
 MAXIMUM = b"18446744073709551615"
+# What memcached has stored may be less: in a number from here on it looks for a minus sign, and behind its end.
+HALF = 1 << 63
 
 CONVERSATIONS: dict[str, list[Step]] = {
     # Reading and writing.
@@ -120,8 +122,8 @@ CONVERSATIONS: dict[str, list[Step]] = {
     "incr and decr make no key": [(b"incr n 1\r\ndecr n 1\r\nget n\r\n", b"NOT_FOUND\r\nNOT_FOUND\r\nEND\r\n")],
     "decr ends at zero": [(b"set n 0 0 1\r\n5\r\ndecr n 3\r\ndecr n 3\r\n", b"STORED\r\n2\r\n0\r\n")],
     "incr begins again behind 64 bits": [
-        (b"set n 0 0 20\r\n" + MAXIMUM + b"\r\nincr n 1\r\n", b"STORED\r\n0\r\n"),
-        (b"incr n " + MAXIMUM + b"\r\nincr n 2\r\n", MAXIMUM + b"\r\n1\r\n"),
+        (b"set n 0 0 19\r\n%d\r\nincr n %d\r\n" % (HALF - 1, HALF + 1), b"STORED\r\n0\r\n"),
+        (b"set n 0 0 19\r\n%d\r\nincr n %d\r\n" % (HALF - 1, HALF), b"STORED\r\n%b\r\n" % MAXIMUM),
     ],
     "a number that gets longer is longer": [
         (b"set n 0 0 2\r\n99\r\nincr n 1\r\nget n\r\n", b"STORED\r\n100\r\nVALUE n 0 3\r\n100\r\nEND\r\n"),
