@@ -7,12 +7,10 @@ it knows nothing of what a request means.
 from __future__ import annotations
 
 import contextlib
-import functools
 import re
 import shutil
 import socket
 import struct
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -236,8 +234,6 @@ def real(*options: str) -> Iterator[Cache]:
 @contextlib.contextmanager
 def spoken_by_snugly(*options: str) -> Iterator[Cache]:
     """`snugly serve` with a second port for memcached's protocols."""
-    if not is_spoken():
-        pytest.skip("this snugly does not know --memcached-port")
     limit = [] if "--max-value-bytes" in options else ["--max-value-bytes", VALUE_BYTES]
     with (
         servers.reserved_port() as port,
@@ -245,12 +241,3 @@ def spoken_by_snugly(*options: str) -> Iterator[Cache]:
     ):
         waiting.until(lambda: answers(port))
         yield Cache("snugly", port, server)
-
-
-@functools.cache
-def is_spoken() -> bool:
-    """Whether the program knows --memcached-port. Without it every test of snugly's memcached is skipped: the one
-    place to change once no such program is tested any more."""
-    command = [str(servers.snugly_binary()), "serve", "--help"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True)
-    return "--memcached-port" in told.stdout

@@ -179,7 +179,7 @@ COUNT: dict[bytes, Part] = {
 def is_answered_otherwise(name: bytes, letter: bytes, others: list[bytes]) -> bool:
     """Whether snugly answers a flag beside these others in another way than memcached, on purpose."""
     is_told_of_what_is_set = letter == b"t" and {b"T", b"N"} & {*others}
-    return bool(is_told_of_what_is_set or name == b"ma" and letter == b"q" and b"N" in others)
+    return bool(is_told_of_what_is_set or (name == b"ma" and letter == b"q" and b"N" in others))
 
 
 def meta(rng: random.Random, name: bytes, key: bytes, letters: Mapping[bytes, Part]) -> bytes:
