@@ -97,6 +97,11 @@ impl ReplyForm<'_> {
         }
     }
 
+    /// Returns whether the reply to a get tells when the item was used before.
+    pub fn tells_use(&self) -> bool {
+        matches!(self.0, Form::Meta(form) if form.asks_for(b'h') || form.asks_for(b'l'))
+    }
+
     /// Returns whether the reply is a line of the text protocol.
     pub fn is_text(&self) -> bool {
         matches!(self.0, Form::Text(_))

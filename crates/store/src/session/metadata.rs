@@ -9,7 +9,9 @@ use super::write::change_expiry;
 use super::{Condition, Expiry, KEPT_BUFFER, Session, SetOutcome, StoreError, Value};
 use crate::disk::Room;
 use crate::entry::Metadata;
+use crate::eviction::EvictionPolicy;
 use crate::key::Key;
+use crate::settings::Settings;
 use crate::values::Kind;
 
 /// What a change leaves beside a value.
@@ -100,6 +102,7 @@ impl Session {
         let result = alter(&value, &mut kept);
         if kept != before {
             self.refuse_if_disk_lacks(Room::Little)?;
+            self.refuse_growth(before.metadata, kept.metadata)?;
             if kept.metadata != before.metadata {
                 place.set_metadata(kept.metadata);
             }
@@ -110,6 +113,16 @@ impl Session {
         self.finish(left);
         self.count_lookup(true);
         Ok(Some((value, result)))
+    }
+
+    /// Refuses metadata for a value that has none, if memory is full and nothing is evicted for it.
+    fn refuse_growth(&self, before: Metadata, after: Metadata) -> Result<(), StoreError> {
+        let Settings { max_memory, eviction, .. } = self.settings;
+        let grows = before == Metadata::default() && after != before;
+        let is_bounded =
+            max_memory > 0 && eviction == EvictionPolicy::NoEviction && self.store.disk().is_none();
+        let is_full = || self.store.used_memory() + size_of::<Metadata>() as u64 > max_memory;
+        if grows && is_bounded && is_full() { Err(self.out_of_memory()) } else { Ok(()) }
     }
 
     /// Changes a string by what it was and by what is kept beside it: `edit` sees the current value and its bytes, if

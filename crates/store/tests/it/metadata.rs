@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::{NOW, config, put, read, session_at, store_with};
+use crate::support::{NOW, config, limited, put, read, session_at, store_with};
 use parking_lot::Mutex;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use snugly_store::{
-    Condition, DeleteOutcome, Durability, End, ExpireConditions, Expiry, Kept, Metadata, Observer, Session,
-    Storage, Store, StoreError,
+    Condition, DeleteOutcome, Durability, End, EvictionPolicy, ExpireConditions, Expiry, Kept, Metadata,
+    Observer, Session, Storage, Store, StoreError,
 };
 
 const TEXT: &[u8] = &[b'a'; 5000];
@@ -161,6 +161,22 @@ fn what_is_no_string_has_no_metadata() {
     assert!(is_refused(session.set_with(0, b"list", b"", kept, Condition::IfVersion(1)).map(drop)));
     assert!(!session.set_with(0, b"list", b"", kept, Condition::IfAbsent).unwrap().written);
     assert!(session.set_with(0, b"list", b"", kept, Condition::Always).unwrap().written);
+}
+
+#[test]
+fn a_version_that_memory_has_no_room_for_is_refused_and_the_value_stays() {
+    let store = limited(1 << 20, EvictionPolicy::NoEviction);
+    let mut session = session_at(&store, NOW);
+    let mut keys = 0u32;
+    while session.set(0, &keys.to_be_bytes(), b"a value", Expiry::Never, Condition::Always).is_ok() {
+        keys += 1;
+    }
+    let version = session.new_version();
+    let mut give = |key: u32| session.alter(0, &key.to_be_bytes(), |_, kept| kept.metadata.version = version);
+    let refused = (0..keys).find_map(|key| give(key).err());
+    assert!(matches!(refused, Some(StoreError::OutOfMemory { .. })), "{refused:?}");
+    assert!(store.used_memory() <= 1 << 20);
+    assert_eq!(read(&mut session, &(keys - 1).to_be_bytes()).unwrap(), b"a value");
 }
 
 /// A value as a client of the model sees it.

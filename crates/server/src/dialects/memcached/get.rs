@@ -67,20 +67,10 @@ fn find(
 ) -> Result<Option<(Option<Value>, Item)>, StoreError> {
     let now = context.session.now();
     // The look at the value counts as its use, so what was before is looked at first.
-    let earlier = if form.is_meta() { context.session.peek(DATABASE, key)? } else { None };
+    let earlier = if form.tells_use() { context.session.peek(DATABASE, key)? } else { None };
     let earlier = earlier.map(|value| (value.was_read(), value.idle_seconds(now)));
     loop {
-        let changes = get.touch.is_some() || get.recache.is_some();
-        let found = if changes { None } else { context.session.get(DATABASE, key)? };
-        let found = match found {
-            Some(value) if !needs_change(&value.metadata(), form) => {
-                let metadata = value.metadata();
-                Some((value, metadata, Claim::None))
-            }
-            None if !changes => None,
-            _ => alter(context, get, form, key)?,
-        };
-        if let Some((value, metadata, claim)) = found {
+        if let Some((value, metadata, claim)) = look(context, get, form, key)? {
             let mut item = item(&value, &metadata, now);
             if let Some(touch) = get.touch {
                 item.ttl = seconds_left(end_of(expiry(touch, now)), now);
@@ -92,10 +82,35 @@ fn find(
             return Ok(Some((Some(value), item)));
         }
         let Some(vivify) = get.vivify else { return Ok(None) };
-        if let Some(item) = create(context, get, key, expiry(vivify, now))? {
+        if let Some(item) = create(context, get, key, expiry(get.touch.unwrap_or(vivify), now))? {
             return Ok(Some((None, item)));
         }
         // Somebody else was faster.
+    }
+}
+
+/// Looks a value up, and changes what is kept beside it only where that is needed.
+fn look(
+    context: &mut Context<'_>,
+    get: &Get<'_>,
+    form: &ReplyForm<'_>,
+    key: &[u8],
+) -> Result<Option<(Value, Metadata, Claim)>, StoreError> {
+    if get.touch.is_some() || get.recache.is_some() {
+        return alter(context, get, form, key);
+    }
+    let Some(value) = context.session.get(DATABASE, key)? else { return Ok(None) };
+    let metadata = value.metadata();
+    if !needs_change(&metadata, form) {
+        return Ok(Some((value, metadata, Claim::None)));
+    }
+    match alter(context, get, form, key) {
+        // Where nothing can be kept, what is there can be read: the token is good for no write.
+        Err(StoreError::OutOfMemory { .. } | StoreError::DiskFull { .. }) => {
+            let version = context.session.new_version();
+            Ok(Some((value, Metadata { version, ..metadata }, Claim::None)))
+        }
+        altered => altered,
     }
 }
 
