@@ -52,7 +52,7 @@ def seconds(rng: random.Random) -> bytes:
 
 
 def later(rng: random.Random) -> bytes:
-    """A time that has not passed: of what is made with a past one, memcached tells as many seconds as 32 bits have."""
+    """A time that has not passed, for what tells of it at once: of a past one memcached tells 2^32 seconds."""
     return rng.choice([b"0", b"100000", b"2592000", b"2100000000"])
 
 
@@ -153,7 +153,7 @@ def recache(rng: random.Random) -> bytes:
 # Flags of meta commands, with what makes their tokens. Which are unknown depends on the command.
 COMMON: dict[bytes, Part] = {b"k": no_token, b"q": no_token, b"O": opaque, b"b": no_token, b"z": no_token}
 READ: dict[bytes, Part] = dict.fromkeys((b"v", b"s", b"f", b"t", b"h", b"l", b"c"), no_token)
-GET: dict[bytes, Part] = {**READ, b"T": seconds}
+GET: dict[bytes, Part] = {**READ, b"T": later}
 RENEW: dict[bytes, Part] = {b"N": later, b"R": recache}
 STORE: dict[bytes, Part] = {
     b"c": no_token,
@@ -168,7 +168,7 @@ COUNT: dict[bytes, Part] = {
     b"t": no_token,
     b"c": no_token,
     b"C": number,
-    b"T": seconds,
+    b"T": later,
     b"N": later,
     b"J": difference,
     b"D": lambda rng: (no_difference if rng.random() < 0.1 else difference)(rng),
