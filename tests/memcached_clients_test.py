@@ -117,7 +117,7 @@ def test_nobodys_count_is_lost_with_cas(cache: Cache, kind: str) -> None:
                     done = client.cas("counter", int(value) + 1, number, noreply=False)
 
     with connected(cache, kind) as client:
-        client.set("counter", 0)
+        client.set("counter", 0, noreply=False)
         in_threads(*[count] * 4)
         assert client.get("counter") == b"100"
         assert client.cas("none", 1, b"1", noreply=False) is None

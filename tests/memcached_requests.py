@@ -19,8 +19,6 @@ from memcached import Packet
 # other count does not.
 TEXTS = [b"alpha", b"beta", b"gamma"]
 NUMBERS = [b"number:1", b"number:2"]
-# Largest number that memcached counts reliably: it looks for a minus sign in anything larger, and behind its end.
-LARGE = 1 << 62
 # Times that are long over or far away, so that no clock has a part in any reply but those that tell seconds.
 TIMES = [0, 0, 0, 100_000, 2_000_000, 2_592_000, 2_592_001, -1, 1_000_000_000, 2_100_000_000]
 
@@ -61,7 +59,7 @@ def flags(rng: random.Random) -> bytes:
 
 
 def difference(rng: random.Random) -> bytes:
-    return b"%d" % rng.choice([0, 1, 1, 1, 5, 90, 1000, 1 << 40])
+    return b"%d" % rng.choice([0, 1, 1, 1, 5, 90, 1000, 1 << 30])
 
 
 def no_difference(rng: random.Random) -> bytes:
@@ -90,9 +88,11 @@ def text(rng: random.Random) -> bytes:
 
 
 def digits(rng: random.Random) -> bytes:
+    """A number, or something like one. Not even a few in a row make one of 2^63, from where on memcached looks for a
+    minus sign, and behind the value's end as well."""
     if rng.random() < 0.3:
         return rng.choice([b"007", b"5  ", b"", b"x", b"-1", b"18446744073709551616"])
-    return b"%d" % rng.choice([0, 1, 9, 10, 99, rng.randrange(1 << 40), LARGE])
+    return b"%d" % rng.choice([0, 1, 9, 10, 99, rng.randrange(1 << 20)])
 
 
 def value(rng: random.Random, key: bytes) -> bytes:
