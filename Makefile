@@ -9,8 +9,8 @@
 	lint lint-rust lint-python lint-go lint-slow lint-minimal lint-doc lint-clients lint-java format deny package-java \
 	command-documentation key-positions fuzz fuzz-rust fuzz-go fuzz-java \
 	bench bench-clients bench-go bench-glide bench-sizes bench-smoke bench-mixed \
-	bench-dictionaries bench-adaptive bench-lists bench-codec bench-commands bench-protocol bench-java bench-java-codec \
-	bench-java-overhead bench-java-ping clean
+	bench-dictionaries bench-adaptive bench-lists bench-compile-cache bench-codec bench-commands \
+	bench-protocol bench-java bench-java-codec bench-java-overhead bench-java-ping clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -72,7 +72,7 @@ CARGO_FUZZ := 0.13.2
 CARGO_DENY := 0.20.2
 
 help: ## show this text
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## build, then serve on 127.0.0.1:7684 and keep everything in STORAGE (flags in ARGS="--max-memory 1gb")
 	@test -x $(PROGRAM) || echo "Building snugly, which takes about five minutes on two cores the first time."
@@ -289,6 +289,7 @@ bench-smoke: ## run every benchmark with tiny numbers and the program built for 
 	$(MAKE) BUILD= bench-dictionaries ARGS="--quick --output target/bench-smoke"
 	$(MAKE) BUILD= bench-adaptive ARGS="--quick --output target/bench-smoke"
 	$(MAKE) BUILD= bench-lists ARGS="--quick --output target/bench-smoke"
+	$(MAKE) BUILD= bench-compile-cache ARGS="--quick --output target/bench-smoke"
 	$(MAKE) BUILD= bench-clients ARGS="--smoke --dictionary --output target/bench-smoke"
 	$(MAKE) BUILD= bench-sizes ARGS="--smoke --output target/bench-smoke"
 	$(if $(MVN),$(MAKE) BUILD= bench-java ARGS="--minimal --dataSize 4000 --concurrentTasks '1 8' --link 'direct 1gbit' \
@@ -307,6 +308,10 @@ bench-adaptive: $(VENV)/installed ## measure automatic compression beside each f
 bench-lists: $(VENV)/installed ## measure lists with each codec beside valkey-server with and without LZF; ARGS="--quick" shows that it runs
 	$(CARGO) build $(BUILD) --locked --package snugly
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) lists --program $(PROGRAM) $(ARGS)
+
+bench-compile-cache: $(VENV)/installed ## measure object files on disk, with each compression and without; a minute; ARGS="--data FOLDER" takes others
+	$(CARGO) build $(BUILD) --locked --package snugly
+	$(BENCH) compile-cache --program $(PROGRAM) --data $(TARGET) $(ARGS)
 
 bench-mixed: $(VENV)/installed ## measure the effect of disk reads on clients whose values are in memory; a minute
 	$(CARGO) build $(BUILD) --locked --package snugly

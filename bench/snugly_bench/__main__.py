@@ -17,13 +17,14 @@ COMMANDS = {
     "dictionaries": ("snugly_bench.dictionaries.command", "savings and costs of dictionaries learned by the server"),
     "adaptive": ("snugly_bench.adaptive.command", "automatic compression beside each fixed choice"),
     "lists": ("snugly_bench.lists.command", "long lists, compressed and not, beside valkey-server"),
+    "compile-cache": ("snugly_bench.compile_cache.command", "object files on disk, with each compression and without"),
     "demo": ("snugly_bench.servers.demo", "savings and costs of each codec of the server, beside Valkey and Redis"),
 }
 """The module of each, with a `main` that takes the arguments, and its purpose."""
 
 
 def usage() -> str:
-    lines = [f"  {name:<12}  {purpose}" for name, (_, purpose) in COMMANDS.items()]
+    lines = [f"  {name:<13}  {purpose}" for name, (_, purpose) in COMMANDS.items()]
     return "\n".join(["usage: python -m snugly_bench COMMAND [OPTIONS]", "", *lines, "", "COMMAND --help has more."])
 
 

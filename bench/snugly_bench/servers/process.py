@@ -9,6 +9,8 @@ from pathlib import Path
 
 STEADY_BYTES = 256 << 10
 """Memory that changes by less is steady."""
+CLOCK_OF_PROCESS = 2
+"""CPUCLOCK_SCHED of Linux: the low bits of a process's clock, above which is its inverted id."""
 
 
 def anonymous_bytes(pid: int) -> int:
@@ -41,3 +43,12 @@ def thread_seconds(pid: int, name: str) -> float:
                 fields = (task / "stat").read_text().rpartition(")")[2].split()
                 ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def process_seconds(pid: int) -> float:
+    """Processor time of all threads that a process has and has had, user and system.
+
+    From the clock that clock_getcpuclockid(3) names, which Python does not have: /proc counts hundredths of a second,
+    and many reads take no more.
+    """
+    return time.clock_gettime(~pid << 3 | CLOCK_OF_PROCESS)

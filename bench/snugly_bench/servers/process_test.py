@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from snugly_bench.servers.process import anonymous_bytes, steady_anonymous_bytes, thread_seconds
+from snugly_bench.servers.process import anonymous_bytes, process_seconds, steady_anonymous_bytes, thread_seconds
 
 pytestmark = pytest.mark.slow
 
@@ -40,3 +40,15 @@ def test_a_thread_is_found_by_its_name_and_its_time_is_counted() -> None:
         done.set()
         thread.join()
     assert thread_seconds(os.getpid(), "nobody") == 0
+
+
+def test_time_of_a_process_has_that_of_threads_that_are_gone() -> None:
+    def work() -> None:
+        while time.thread_time() < 0.1:
+            pass
+
+    before = process_seconds(os.getpid())
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert process_seconds(os.getpid()) - before >= 0.1

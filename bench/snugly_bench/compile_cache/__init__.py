@@ -1,0 +1,1 @@
+"""What a compile cache keeps, compressed and not: the benchmark `compile-cache`."""
