@@ -9,7 +9,7 @@
 	lint lint-rust lint-python lint-go lint-slow lint-minimal lint-doc lint-clients lint-java format deny package-java \
 	command-documentation key-positions fuzz fuzz-rust fuzz-go fuzz-java \
 	bench bench-clients bench-go bench-glide bench-sizes bench-smoke bench-mixed \
-	bench-dictionaries bench-adaptive bench-lists bench-compile-cache bench-codec bench-commands \
+	bench-dictionaries bench-adaptive bench-lists bench-compile-cache bench-extstore bench-codec bench-commands \
 	bench-protocol bench-java bench-java-codec bench-java-overhead bench-java-ping clean
 
 PYTHON ?= python3
@@ -290,6 +290,7 @@ bench-smoke: ## run every benchmark with tiny numbers and the program built for 
 	$(MAKE) BUILD= bench-adaptive ARGS="--quick --output target/bench-smoke"
 	$(MAKE) BUILD= bench-lists ARGS="--quick --output target/bench-smoke"
 	$(MAKE) BUILD= bench-compile-cache ARGS="--quick --output target/bench-smoke"
+	$(MAKE) BUILD= bench-extstore ARGS="--quick --output target/bench-smoke"
 	$(MAKE) BUILD= bench-clients ARGS="--smoke --dictionary --output target/bench-smoke"
 	$(MAKE) BUILD= bench-sizes ARGS="--smoke --output target/bench-smoke"
 	$(if $(MVN),$(MAKE) BUILD= bench-java ARGS="--minimal --dataSize 4000 --concurrentTasks '1 8' --link 'direct 1gbit' \
@@ -312,6 +313,10 @@ bench-lists: $(VENV)/installed ## measure lists with each codec beside valkey-se
 bench-compile-cache: $(VENV)/installed ## measure object files on disk, with each compression and without; a minute; ARGS="--data FOLDER" takes others
 	$(CARGO) build $(BUILD) --locked --package snugly
 	$(BENCH) compile-cache --program $(PROGRAM) --data $(TARGET) $(ARGS)
+
+bench-extstore: $(VENV)/installed ## measure more values than memory, beside memcached with external storage; ten minutes; ARGS="--count 300000"
+	$(CARGO) build $(BUILD) --locked --package snugly
+	$(BENCH) extstore --program $(PROGRAM) $(ARGS)
 
 bench-mixed: $(VENV)/installed ## measure the effect of disk reads on clients whose values are in memory; a minute
 	$(CARGO) build $(BUILD) --locked --package snugly

@@ -18,6 +18,7 @@ COMMANDS = {
     "adaptive": ("snugly_bench.adaptive.command", "automatic compression beside each fixed choice"),
     "lists": ("snugly_bench.lists.command", "long lists, compressed and not, beside valkey-server"),
     "compile-cache": ("snugly_bench.compile_cache.command", "object files on disk, with each compression and without"),
+    "extstore": ("snugly_bench.extstore.command", "more values than memory, beside memcached with external storage"),
     "demo": ("snugly_bench.servers.demo", "savings and costs of each codec of the server, beside Valkey and Redis"),
 }
 """The module of each, with a `main` that takes the arguments, and its purpose."""

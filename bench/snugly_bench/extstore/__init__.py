@@ -1,0 +1,1 @@
+"""More values than memory, beside memcached with its external storage: the benchmark `extstore`."""
