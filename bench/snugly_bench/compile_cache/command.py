@@ -13,7 +13,7 @@ from pathlib import Path
 
 from snugly_bench.arguments import positive
 from snugly_bench.compile_cache.measure import MIB, measure
-from snugly_bench.compile_cache.objects import Objects, find, generate
+from snugly_bench.compile_cache.objects import COMPRESSED, OBJECTS, Objects, find, generate
 from snugly_bench.compile_cache.verdict import method, report
 from snugly_bench.machine import machine
 from snugly_bench.results import write_report
@@ -25,6 +25,8 @@ MOST_MIB, QUICK_MIB = 300, 4
 MADE_UP_MIB = 64
 """Most of what is made up, which takes longer than reading."""
 MAX_MEMORY = "64mb"
+PARTS = {"objects": OBJECTS, "compressed": COMPRESSED}
+"""Kinds of values by what `--only` calls them."""
 BUILT = Path(os.environ.get("CARGO_TARGET_DIR") or "target")
 
 
@@ -39,6 +41,7 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--most", type=positive, help=f"MiB of files at most (default: {MOST_MIB}, or {QUICK_MIB} with --quick)"
     )
+    parser.add_argument("--only", choices=tuple(PARTS), help="part to run")
     parser.add_argument("--max-memory", default=MAX_MEMORY, help="memory of each server (default: %(default)s)")
     parser.add_argument("--rounds", type=positive, help=f"rounds (default: {ROUNDS}, or 1 with --quick)")
     parser.add_argument("--quick", action="store_true", help="tiny numbers, to see that everything runs")
@@ -62,7 +65,8 @@ def main(words: list[str]) -> None:
     program = find_snugly(arguments.program)
     check_cores()
     values = objects(arguments.data, arguments.most)
-    results = measure(program, values, arguments.rounds, arguments.max_memory)
+    kinds = (PARTS[arguments.only],) if arguments.only else tuple(PARTS.values())
+    results = measure(program, values, kinds, arguments.rounds, arguments.max_memory)
     parts = ["# Compile cache\n", f"{machine()}. {version_of(program)}.\n"]
     if arguments.quick:
         parts.append("Measured with --quick: these figures only show that everything runs.\n")

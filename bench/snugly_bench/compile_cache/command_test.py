@@ -143,6 +143,7 @@ def test_every_choice_is_measured_and_the_results_are_written(
     command.main(["--program", str(servers.snugly_binary()), "--output", str(tmp_path), *size])
     assert (tmp_path / "compile-cache.md").read_text() in capsys.readouterr().out
     results = Results.read(tmp_path / "compile-cache.csv")
+    assert {kind for kind, _ in results.rows()} == {OBJECTS, COMPRESSED}
     for kind in (OBJECTS, COMPRESSED):
         assert {subject for each, subject in results.rows() if each == kind} == {
             *CHOICES,

@@ -13,7 +13,7 @@ import lz4.block
 import valkey
 import zstandard
 
-from snugly_bench.compile_cache.objects import COMPRESSED, LEVEL, OBJECTS, Objects
+from snugly_bench.compile_cache.objects import LEVEL, OBJECTS, Objects
 from snugly_bench.progress import Progress
 from snugly_bench.results import Results
 from snugly_bench.servers.disk import steady, used_bytes, wait_until_on_disk
@@ -73,10 +73,10 @@ def cache(program: str, choice: str, max_memory: str) -> Cache:
     return Cache(replace(peer, name=choice), port)
 
 
-def measure(program: str, objects: Objects, rounds: int, max_memory: str) -> Results:
-    """Every choice for every kind of values in each round, another choice first each time."""
+def measure(program: str, objects: Objects, kinds: tuple[str, ...], rounds: int, max_memory: str) -> Results:
+    """Every choice for these kinds of values in each round, another choice first each time."""
     results = Results(NONE)
-    data = {OBJECTS: objects.values, COMPRESSED: objects.compressed()}
+    data = {kind: objects.values if kind == OBJECTS else objects.compressed() for kind in kinds}
     with pinned(LOAD_CORE), Progress(rounds * len(data) * (len(CHOICES) + 1)) as progress:
         for number in range(rounds):
             first = number % len(CHOICES)
