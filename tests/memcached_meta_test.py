@@ -84,6 +84,14 @@ CONVERSATIONS: dict[str, list[Step]] = {
         (b"mg k R200 t\r\nmg k R200 t\r\nmg k t\r\n", b"HD t100 W\r\nHD t100 Z\r\nHD t100 Z\r\n"),
         (b"ms k 1 T100\r\na\r\nmg k R200\r\n", b"HD\r\nHD W\r\n"),
     ],
+    "mg with R and T compares what is left in the order in which they stand": [
+        (b"ms k 1 T100\r\na\r\nmg k R200 T1000\r\nmg k t\r\n", b"HD\r\nHD W\r\nHD t1000 Z\r\n"),
+        (b"ms k 1 T100\r\na\r\nmg k T1000 R200\r\nmg k t\r\n", b"HD\r\nHD\r\nHD t1000\r\n"),
+    ],
+    "mg with N and T makes a value with the time that stands last": [
+        (b"mg k N30 T60\r\nmg k t\r\nmg l T60 N30\r\nmg l t\r\n", b"HD W\r\nHD t60 Z\r\nHD W\r\nHD t30 Z\r\n"),
+    ],
+    "who makes a value has read it": [(b"mg k N30\r\nmg k h\r\n", b"HD W\r\nHD h1 Z\r\n")],
     "mg with R has no winner where nothing expires": [(b"ms k 1\r\na\r\nmg k R1000\r\n", b"HD\r\nHD\r\n")],
     # Stale values.
     "md with I leaves the value, stale, and one wins": [
@@ -113,6 +121,10 @@ CONVERSATIONS: dict[str, list[Step]] = {
         (b"ms k 1 c\r\na\r\n", b"HD c<#old>\r\n"),
         (b"ms k 1\r\nb\r\nms k 1 C<#old>\r\nc\r\n", b"HD\r\nEX\r\n"),
         (b"ms k 1 C<#old> I\r\nc\r\nmg k v\r\nmg k v\r\n", b"HD\r\nVA 1 X W\r\nc\r\nVA 1 Z X\r\nc\r\n"),
+    ],
+    "a value that is stale from the start keeps the time and the winner of the one that it replaces": [
+        (b"ms k 1 c\r\na\r\nms k 1 T100\r\nb\r\nmd k I\r\nmg k\r\n", b"HD c<#old>\r\nHD\r\nHD\r\nHD X W\r\n"),
+        (b"ms k 1 T-1 C<#old> I\r\nc\r\nmg k v t h\r\n", b"HD\r\nVA 1 t100 h0 Z X\r\nc\r\n"),
     ],
     "ms with I and the right number or none stores a good value": [
         (b"ms k 1 I c\r\na\r\n", b"HD c<#k>\r\n"),
@@ -291,6 +303,9 @@ DIFFERENT = {
         b"ms k 1\r\na\r\nmg k t T100\r\n", b"HD\r\nHD t-1\r\n", b"HD\r\nHD t100\r\n"
     ),
     "t tells the time of what is made": (b"mg l t N30\r\n", b"HD t-1 W\r\n", b"HD t30 W\r\n"),
+    "ma sets the time of a number that gets longer, too": (
+        b"ms n 1\r\n9\r\nma n T100\r\nmg n t\r\n", b"HD\r\nHD\r\nHD t-1\r\n", b"HD\r\nHD\r\nHD t100\r\n"
+    ),
     "what is not stored has no number": (b"ms k 1 MR c\r\na\r\n", b"NS c0\r\n", b"NS\r\n"),
     "modes of ms are small letters, too": (
         b"ms k 1 Ms\r\na\r\n", b"CLIENT_ERROR invalid mode for ms M token\r\n", b"HD\r\n"

@@ -58,7 +58,7 @@ mod request;
 pub use exptime::{Expiry, Exptime};
 pub use key::{Key, KeyBuffer, MAX_KEY};
 pub use operation::{
-    Arithmetic, Delete, Direction, Get, Initial, Operation, Refused, Request, Store, StoreMode,
+    Arithmetic, Delete, Direction, Get, Initial, Operation, Recache, Refused, Request, Store, StoreMode,
 };
 pub use refusal::Refusal;
 pub use reply::{Item, Outcome, ReplyForm};

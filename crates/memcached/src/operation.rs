@@ -139,16 +139,25 @@ pub struct Get<'a> {
     /// When it is to expire from now on (`gat`, `mg` with T).
     pub touch: Option<Exptime>,
     /// Creates a missing key with an empty value that expires so, and tells this client that it has
-    /// [won](crate::Item::is_won) the right to fill it (`mg` with N).
+    /// [won](crate::Item::is_won) the right to fill it (`mg` with N; if T stands behind N, T's).
     pub vivify: Option<Exptime>,
     /// If less than this is left until the key expires, the first client that asks has won the right to fill
     /// it again (`mg` with R).
-    pub recache: Option<Exptime>,
+    pub recache: Option<Recache>,
     /// The token that a created key gets instead of the server's next one (`mg` with E).
     pub new_cas: Option<u64>,
     /// Whether this counts as a use of the key, for eviction and for what is told of its last use. False with
     /// `mg`'s u.
     pub counts_as_use: bool,
+}
+
+/// See [`Get::recache`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recache {
+    /// What is left must be less than this.
+    pub left: Exptime,
+    /// Whether it is what is left after the `touch`, as R stands behind T; else before it.
+    pub of_touched: bool,
 }
 
 /// What may be stored.

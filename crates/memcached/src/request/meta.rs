@@ -6,7 +6,7 @@ use super::command::{Body, Command, unknown, value_len};
 use crate::exptime::Exptime;
 use crate::key::{Key, MAX_KEY};
 use crate::line::{Words, signed, unsigned, unsigned_32};
-use crate::operation::{Arithmetic, Delete, Direction, Get, Initial, Operation, Store, StoreMode};
+use crate::operation::{Arithmetic, Delete, Direction, Get, Initial, Operation, Recache, Store, StoreMode};
 use crate::refusal::Refusal;
 use crate::reply::{Form, meta::Form as MetaForm};
 
@@ -28,7 +28,9 @@ struct Flags {
     new_cas: Option<u64>,
     exptime: Option<Exptime>,
     vivify: Option<Exptime>,
-    recache: Option<Exptime>,
+    /// That of T and N which stands last: memcached sets both of a created item, in this order.
+    last_exptime: Option<Exptime>,
+    recache: Option<Recache>,
     mode: Option<u8>,
     client_flags: u32,
     initial: u64,
@@ -61,6 +63,9 @@ impl Flags {
         let token = &word[1..];
         let time = || signed(token).map(Exptime).ok_or(Refusal::BadToken).map(Some);
         let number = || unsigned(token).ok_or(Refusal::BadToken);
+        if let b'T' | b'N' = word[0] {
+            self.last_exptime = time()?;
+        }
         match word[0] {
             b'b' => self.is_base64 = true,
             b'q' => self.is_quiet = true,
@@ -72,7 +77,9 @@ impl Flags {
             b'E' => self.new_cas = Some(number()?),
             b'T' => self.exptime = time()?,
             b'N' => self.vivify = time()?,
-            b'R' => self.recache = time()?,
+            b'R' => {
+                self.recache = time()?.map(|left| Recache { left, of_touched: self.exptime.is_some() });
+            }
             b'F' => self.client_flags = unsigned_32(token).ok_or(Refusal::BadFormat)?,
             b'J' => self.initial = unsigned(token).ok_or(Refusal::BadInitialFlag)?,
             b'D' => self.delta = Some(unsigned(token).ok_or(Refusal::BadDeltaFlag)?),
@@ -161,7 +168,7 @@ fn get(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
         key,
         wants_value: flags.wants_value,
         touch: flags.exptime,
-        vivify: flags.vivify,
+        vivify: flags.vivify.and(flags.last_exptime),
         recache: flags.recache,
         new_cas: flags.new_cas,
         counts_as_use: !flags.is_no_use,
@@ -270,7 +277,10 @@ mod tests {
             ("mg a s v t f c k Oxyz h l q", "get a"),
             ("mg a vfoo kk f1", "get a"),
             ("mg a u h", "get a without value unnoticed"),
-            ("mg a T-1 N30 R20 E5 v", "get a touch -1 vivify 30 recache 20 new 5"),
+            ("mg a T-1 N30 R20 E5 v", "get a touch -1 vivify 30 recache 20 of touched new 5"),
+            ("mg a R20 T60", "get a touch 60 recache 20 without value"),
+            ("mg a T60 R20", "get a touch 60 recache 20 of touched without value"),
+            ("mg a N30 T60", "get a touch 60 vivify 60 without value"),
             ("mg  Zm9v  b  k  v ", "get foo"),
             ("mg a L5 P6 I C1 F2 J3 D4 MX x", "get a without value"),
         ]);
@@ -388,7 +398,7 @@ mod tests {
         }
         let flags = " f c t s k h l u v q O1 L2 P3 T1 N1 R1 I";
         check(&[
-            (&format!("mg a{flags}"), "get a touch 1 vivify 1 recache 1 unnoticed"),
+            (&format!("mg a{flags}"), "get a touch 1 vivify 1 recache 1 of touched unnoticed"),
             (&format!("mg a{flags} C1"), "CLIENT_ERROR options flags are too long"),
             (&format!("md a{flags} C1"), "CLIENT_ERROR options flags too long"),
             (&format!("ma a{flags} C1"), "CLIENT_ERROR options flags too long"),

@@ -78,7 +78,8 @@ fn tell(request: &Request<'_>) -> String {
             };
             add("touch", get.touch);
             add("vivify", get.vivify);
-            add("recache", get.recache);
+            add("recache", get.recache.map(|recache| recache.left));
+            words += if get.recache.is_some_and(|recache| recache.of_touched) { " of touched" } else { "" };
             words.extend(get.new_cas.map(|cas| format!(" new {cas}")));
             words += if get.wants_value { "" } else { " without value" };
             words + if get.counts_as_use { "" } else { " unnoticed" }

@@ -82,7 +82,7 @@ fn find(
             return Ok(Some((Some(value), item)));
         }
         let Some(vivify) = get.vivify else { return Ok(None) };
-        if let Some(item) = create(context, get, key, expiry(get.touch.unwrap_or(vivify), now))? {
+        if let Some(item) = create(context, get, key, expiry(vivify, now))? {
             return Ok(Some((None, item)));
         }
         // Somebody else was faster.
@@ -143,10 +143,11 @@ fn alter(
         if form.tells_cas() && metadata.version == 0 {
             metadata.version = version;
         }
-        let ends = get.touch.map_or(value.expiry(), |touch| end_of(expiry(touch, now)));
-        let is_due = get
-            .recache
-            .is_some_and(|recache| seconds_left(ends, now).is_some_and(|left| (left as i64) < recache.0));
+        let is_due = get.recache.is_some_and(|recache| {
+            let touch = get.touch.filter(|_| recache.of_touched);
+            let ends = touch.map_or(value.expiry(), |touch| end_of(expiry(touch, now)));
+            seconds_left(ends, now).is_some_and(|left| (left as i64) < recache.left.0)
+        });
         let claim = match (metadata.is_claimed, metadata.is_stale || is_due) {
             (true, _) => Claim::Taken,
             (false, true) if form.is_meta() => Claim::Won,
@@ -161,7 +162,7 @@ fn alter(
     Ok(altered.map(|(value, (metadata, claim))| (value, metadata, claim)))
 }
 
-/// Creates an empty item that this client is to fill; `None` if there is one already.
+/// Creates an empty item that this client is to fill, and has read it; `None` if there is one already.
 fn create(
     context: &mut Context<'_>,
     get: &Get<'_>,
@@ -171,9 +172,12 @@ fn create(
     let version = get.new_cas.unwrap_or_else(|| context.session.new_version());
     let metadata = Metadata { version, is_claimed: true, ..Metadata::default() };
     let kept = Kept { expiry, metadata };
-    let is_created = context.session.set_with(DATABASE, key, b"", kept, Condition::IfAbsent)?.written;
+    if !context.session.set_with(DATABASE, key, b"", kept, Condition::IfAbsent)?.written {
+        return Ok(None);
+    }
+    context.session.get(DATABASE, key)?;
     let ttl = seconds_left(end_of(expiry), context.session.now());
-    Ok(is_created.then(|| Item { cas: version, ttl, is_won: true, ..Item::default() }))
+    Ok(Some(Item { cas: version, ttl, is_won: true, ..Item::default() }))
 }
 
 /// What there is to tell of a value.

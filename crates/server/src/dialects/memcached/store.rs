@@ -107,11 +107,13 @@ fn put(
             (true, _) => Outcome::Stored { cas: version, len: store.value.len() },
             (false, None) => Outcome::NotStored,
             (false, Some(_)) if outcome.previous.is_none() => Outcome::NotFound,
-            (false, Some(given)) => match newer_version(context, store, key, given)? {
-                // Unless it is changed again, it is replaced by what is stale from the start.
+            (false, Some(given)) => match newer(context, store, key, given)? {
+                // Unless it is changed again, it is replaced by what is stale from the start, and lives as long.
                 Some(newer) => {
-                    compared = Some(newer);
+                    compared = Some(newer.version);
+                    kept.expiry = Expiry::Keep;
                     kept.metadata.is_stale = true;
+                    kept.metadata.is_claimed = newer.is_claimed;
                     continue;
                 }
                 None => Outcome::Exists,
@@ -120,24 +122,26 @@ fn put(
     }
 }
 
-/// Returns the version of the key if the value is to be stored as stale instead of the newer one.
-fn newer_version(
+/// Returns what is kept beside the key's value if that one is newer, and the value to be stored as stale instead.
+fn newer(
     context: &mut Context<'_>,
     store: &Store<'_>,
     key: &[u8],
     given: u64,
-) -> Result<Option<u64>, StoreError> {
+) -> Result<Option<Metadata>, StoreError> {
     if !store.invalidate {
         return Ok(None);
     }
+    context.session.set_touches(false);
     let fresh = context.session.new_version();
     let current = context.session.alter(DATABASE, key, |_, kept| {
         if kept.metadata.version == 0 {
             kept.metadata.version = fresh;
         }
-        kept.metadata.version
+        kept.metadata
     })?;
-    Ok(current.map(|(_, version)| version).filter(|&version| version > given))
+    context.session.set_touches(true);
+    Ok(current.map(|(_, metadata)| metadata).filter(|metadata| metadata.version > given))
 }
 
 /// Appends or prepends to a value.
@@ -334,9 +338,10 @@ pub(super) fn arithmetic(
 /// The number that a value becomes. As in memcached a plus may stand before the digits, and spaces around them, behind
 /// which nothing counts.
 fn counted(bytes: &[u8], arithmetic: &Arithmetic<'_>) -> Result<u64, Unchanged> {
-    let text = bytes.trim_ascii_start();
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
+    let text = &bytes[bytes.iter().take_while(|byte| is_space(byte)).count()..];
     let text = text.strip_prefix(b"+").unwrap_or(text);
-    let digits = text.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+    let digits = text.split(is_space).next().unwrap_or_default();
     let is_number = digits.len() <= LONGEST_NUMBER && digits.iter().all(u8::is_ascii_digit);
     let number =
         std::str::from_utf8(digits).ok().filter(|_| is_number).and_then(|digits| digits.parse().ok());
