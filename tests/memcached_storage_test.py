@@ -119,8 +119,8 @@ def test_a_number_never_comes_again(tmp_path: Path, durability: str, ends: str) 
         with memcached.spoken_by_snugly(*options) as cache:
             with cache.connect() as client:
                 for key, number in enumerate(numbers(client, len(seen))):
-                    # What was read before the end may be lost, and is else the same; nothing else was told.
-                    assert number in {0, *seen[key]}
+                    # Value and number may be lost with the end, or the number alone: then the value gets a new one.
+                    assert number in {0, *seen[key]} or number > max(map(max, seen))
                 for round_ in range(20):
                     requests = b"".join(
                         b"ms key:%d 1 q\r\n%d\r\n" % (key, round_ % 10) if round_ % 5 else b"md key:%d q\r\n" % key
