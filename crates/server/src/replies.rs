@@ -16,6 +16,10 @@ use snugly_store::{Elements, KeptElements, KeptValue, Session, StoreError, Value
 const SHARED_FROM: usize = 1 << 20;
 /// Replies that are this long are sent before more requests are run.
 pub(crate) const ENOUGH: usize = 256 << 10;
+/// Bytes in front of a late value that are sent by themselves rather than copied.
+const UNCOPIED: usize = 64 << 10;
+/// Most memory of sent replies that is used again, in bytes.
+const MOST_REUSED: usize = 1 << 20;
 /// Bytes of replies behind which values from this length on are decoded only as the socket takes them.
 const LATE_FROM: usize = 512;
 
@@ -100,9 +104,13 @@ impl Late {
 #[derive(Default)]
 pub(crate) struct Outgoing {
     bytes: Vec<u8>,
-    /// Number of bytes handed out.
+    /// Place of the first of these bytes among all, late ones not counted.
+    start: usize,
+    /// Place of the first byte that was not handed out.
     taken: usize,
     late: VecDeque<Late>,
+    /// Memory of a piece that was sent, for the next one.
+    spare: Vec<u8>,
 }
 
 /// The next piece to send.
@@ -236,7 +244,17 @@ impl Replies {
     pub(crate) fn take(&mut self) -> Outgoing {
         (self.late_bytes, self.chunk_bytes) = (0, 0);
         let late = std::mem::take(&mut self.late);
-        Outgoing { bytes: std::mem::take(self.buffer.as_mut_vec()), taken: 0, late }
+        Outgoing { bytes: std::mem::take(self.buffer.as_mut_vec()), late, ..Outgoing::default() }
+    }
+
+    /// Uses the memory of replies that were sent for the next ones, unless there is more already.
+    pub(crate) fn reuse(&mut self, sent: Outgoing) {
+        let buffer = self.buffer.as_mut_vec();
+        let mut spare = sent.spare;
+        if buffer.is_empty() && (buffer.capacity()..=MOST_REUSED).contains(&spare.capacity()) {
+            spare.clear();
+            *buffer = spare;
+        }
     }
 }
 
@@ -256,9 +274,16 @@ impl Outgoing {
         session: &mut Session,
         values: &DecodedValues,
     ) -> Result<Option<Piece>, StoreError> {
-        let mut piece = Vec::new();
+        let mut piece = std::mem::take(&mut self.spare);
         while let Some(late) = self.late.pop_front() {
-            piece.extend_from_slice(&self.bytes[self.taken..late.at]);
+            let before = self.taken - self.start..late.at - self.start;
+            if piece.is_empty() && before.start == 0 && before.end >= UNCOPIED {
+                (self.start, self.taken) = (late.at, late.at);
+                self.late.push_front(late);
+                let rest = self.bytes.split_off(before.end);
+                return Ok(Some(Piece::Bytes(std::mem::replace(&mut self.bytes, rest))));
+            }
+            piece.extend_from_slice(&self.bytes[before]);
             self.taken = late.at;
             match late.content {
                 Content::Value(value) if late.len < SHARED_FROM => session.read_kept(&value, &mut piece)?,
@@ -266,7 +291,10 @@ impl Outgoing {
                     self.late.push_front(late);
                     return Ok(Some(Piece::Bytes(piece)));
                 }
-                Content::Value(value) => return Ok(Some(Piece::Shared(values.get(value)))),
+                Content::Value(value) => {
+                    self.spare = piece;
+                    return Ok(Some(Piece::Shared(values.get(value))));
+                }
                 Content::Chunk(bytes) if piece.is_empty() => piece = bytes,
                 Content::Chunk(bytes) => piece.extend_from_slice(&bytes),
                 Content::Elements(mut elements) => {
@@ -280,14 +308,23 @@ impl Outgoing {
             }
         }
         let mut rest = std::mem::take(&mut self.bytes);
-        rest.drain(..std::mem::take(&mut self.taken));
+        rest.drain(..self.taken - self.start);
+        (self.start, self.taken) = (0, 0);
         // Replies without late values are not copied.
         if piece.is_empty() {
-            piece = rest;
-        } else {
-            piece.append(&mut rest);
+            self.spare = piece;
+            return Ok((!rest.is_empty()).then_some(Piece::Bytes(rest)));
         }
-        Ok((!piece.is_empty()).then_some(Piece::Bytes(piece)))
+        piece.append(&mut rest);
+        Ok(Some(Piece::Bytes(piece)))
+    }
+
+    /// Takes the memory of a piece that was sent, for the next one.
+    pub(crate) fn take_back(&mut self, mut piece: Vec<u8>) {
+        if piece.capacity() > self.spare.capacity() {
+            piece.clear();
+            self.spare = piece;
+        }
     }
 
     /// Bytes of memory that they take: what was answered, and values that are kept for it, as they are stored.
@@ -437,6 +474,27 @@ mod tests {
         assert!(outgoing.memory() < expected.len() * 2);
         assert!(sent(&mut session, outgoing, &DecodedValues::default()) == expected);
         assert_eq!((replies.wire_len(), replies.has_late()), (0, false));
+    }
+
+    #[test]
+    fn memory_of_what_was_sent_is_used_again() {
+        let mut session = session();
+        let value = stored(&mut session, b"key", &[b'x'; 50_000]);
+        let mut replies = Replies::default();
+        (0..20).for_each(|_| replies.value(&mut session, &value).expect("readable"));
+        let mut outgoing = replies.take();
+        let (mut pieces, mut sent) = (Vec::new(), Vec::new());
+        while let Some(piece) = outgoing.next(&mut session, &DecodedValues::default()).expect("readable") {
+            let Piece::Bytes(bytes) = piece else { panic!("none is shared") };
+            pieces.push(bytes.as_ptr());
+            sent.extend_from_slice(&bytes);
+            outgoing.take_back(bytes);
+        }
+        assert!(sent == bulk(&[b'x'; 50_000]).repeat(20));
+        assert_eq!(pieces.len(), 4);
+        assert_eq!(pieces[2], pieces[1], "the second piece grows beyond the first");
+        replies.reuse(outgoing);
+        assert!(replies.as_bytes().is_empty() && replies.as_mut_vec().capacity() >= ENOUGH);
     }
 
     #[test]

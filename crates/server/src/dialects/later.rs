@@ -162,6 +162,7 @@ async fn send(connection: &mut Connection<Dialects>, mut replies: Outgoing) -> i
             Some(Piece::Bytes(bytes)) => {
                 Dialects::holds_output(&connection.client, bytes.len() + replies.memory());
                 connection.send(&bytes).await?;
+                replies.take_back(bytes);
             }
             Some(Piece::Shared(value)) => {
                 info.shared_value.store(value.identity(), Ordering::Relaxed);
@@ -178,6 +179,7 @@ async fn send(connection: &mut Connection<Dialects>, mut replies: Outgoing) -> i
         }
     }
     Dialects::holds_output(&connection.client, 0);
+    connection.service().reuse(replies);
     Ok(())
 }
 

@@ -20,7 +20,7 @@ use crate::clients::ClientInfo;
 use crate::commands::{self, Client, Context, REGISTRY};
 use crate::counters::{WorkerStats, count};
 use crate::key_watch;
-use crate::replies::Replies;
+use crate::replies::{Outgoing, Replies};
 use crate::state::Server;
 
 /// State that the connections of one thread share.
@@ -106,6 +106,13 @@ impl Dialects {
             purges: server.purges.load(Ordering::Relaxed),
             server,
         }
+    }
+}
+
+impl Dialects {
+    /// Uses the memory of replies that were sent for the next ones.
+    pub(super) fn reuse(&mut self, sent: Outgoing) {
+        self.replies.reuse(sent);
     }
 }
 

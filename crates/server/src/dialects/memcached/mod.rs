@@ -94,7 +94,7 @@ impl Conversation {
             }
             fetched = false;
             taken += requests.len;
-            if requests.count == 0 {
+            if requests.count == 0 || taken == input.len() {
                 return Progress { taken, stop: Stop::Read };
             }
             if context.replies.is_enough() {
