@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import struct
 from collections.abc import Callable, Iterator
 
@@ -253,3 +254,33 @@ def test_a_number_that_memcached_made_shorter_has_its_spaces_for_resp(both: tupl
     connection, client = both
     client.ask(b"set k 0 0 3\r\n100\r\ndecr k 1\r\n")
     assert connection.command("GET", "k") == b"99 "
+
+
+def decoded_values(connection: Connection) -> int:
+    fields = connection.command("INFO", "compression")
+    assert isinstance(fields, bytes)
+    return sum(int(number) for number in re.findall(rb"^decoded_values_\w+:(\d+)", fields, re.M))
+
+
+def test_what_needs_no_value_decodes_none(both: tuple[Connection, Client]) -> None:
+    connection, client = both
+    value = VALUES["compressed"]
+    client.ask(b"set key 7 0 %d\r\n%b\r\n" % (len(value), value))
+    before = decoded_values(connection)
+    for request in (
+        b"touch key 100\r\n",
+        b"mg key s t f c h l\r\n",
+        b"mg key T200 R300 s\r\n",
+        b"me key\r\n",
+        b"add key 0 0 1\r\na\r\n",
+        b"cas key 0 0 1 1\r\na\r\n",
+        b"md key C1\r\n",
+        b"md key I T100\r\n",
+        b"mg key s t\r\n",
+        b"ms key 1 MR\r\nb\r\n",
+        b"delete key\r\n",
+    ):
+        assert not client.ask(request).startswith((b"ERROR", b"CLIENT_ERROR")), request
+    assert decoded_values(connection) == before
+    client.ask(b"set key 7 0 %d\r\n%b\r\nget key\r\n" % (len(value), value))
+    assert decoded_values(connection) > before
