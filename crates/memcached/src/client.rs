@@ -3,6 +3,9 @@
 //! It knows as much as measuring and testing a server takes: values that are got and stored. It must not know
 //! how a server reads and answers.
 
+use std::fmt;
+
+use crate::MAX_KEY;
 use crate::line::{Words, unsigned, unsigned_32, without_end};
 use crate::reply::write_number;
 
@@ -29,6 +32,19 @@ pub enum Reply<'a> {
     Line(&'a [u8]),
 }
 
+/// The line, for people: of a value all but the value.
+impl fmt::Display for Reply<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reply::Value { key, flags, value, .. } => {
+                write!(f, "VALUE {} {flags} {}", String::from_utf8_lossy(key), value.len())
+            }
+            Reply::End => f.write_str("END"),
+            Reply::Line(line) => f.write_str(&String::from_utf8_lossy(line)),
+        }
+    }
+}
+
 /// Why bytes are no reply: the connection cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplyError {
@@ -45,12 +61,17 @@ pub enum ReplyError {
     },
 }
 
-/// Appends a request for the values of keys, which are 1 to 250 bytes each without spaces and line ends.
-pub fn encode_get<'a>(keys: impl IntoIterator<Item = &'a [u8]>, out: &mut Vec<u8>) {
+/// Whether `key` can be asked for in text: 1 to 250 bytes, and no spaces and control characters.
+pub fn is_key(key: &[u8]) -> bool {
+    (1..=MAX_KEY).contains(&key.len()) && key.iter().all(|byte| *byte > b' ' && *byte != 0x7f)
+}
+
+/// Appends a request for the values of keys, for which [`is_key`] is true.
+pub fn encode_get(keys: impl IntoIterator<Item: AsRef<[u8]>>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"get");
     for key in keys {
         out.push(b' ');
-        out.extend_from_slice(key);
+        out.extend_from_slice(key.as_ref());
     }
     out.extend_from_slice(b"\r\n");
 }
@@ -138,6 +159,21 @@ mod tests {
             Reply::Line(b"CLIENT_ERROR no"),
         ];
         assert_eq!((replies.as_slice(), rest), (&expected[..], &b""[..]));
+    }
+
+    #[test]
+    fn replies_are_shown_as_their_lines() {
+        let value = Reply::Value { key: b"a", flags: 5, cas: None, value: b"hi" };
+        let shown = [value, Reply::End, Reply::Line(b"SERVER_ERROR no")].map(|reply| reply.to_string());
+        assert_eq!(shown, ["VALUE a 5 2", "END", "SERVER_ERROR no"]);
+    }
+
+    #[test]
+    fn keys_are_up_to_250_bytes_without_spaces_and_control_characters() {
+        assert!(is_key(b"k") && is_key(&[b'k'; 250]) && is_key("\u{fc}ber".as_bytes()));
+        for wrong in [&b""[..], &[b'k'; 251], b"a key", b"a\r\nkey", b"a\0", b"a\x7f"] {
+            assert!(!is_key(wrong), "{}", wrong.escape_ascii());
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use clap::ValueEnum;
 use percent_encoding::percent_decode_str;
 use snugly_protocol::resp::{ReplyLimits, ReplyParser, Value, encode_command};
 use url::Url;
@@ -28,17 +29,35 @@ pub struct Target {
 }
 
 /// The protocol that a server speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scheme {
-    /// RESP: `redis://`, `valkey://` or `snugly://`.
+    /// redis://, valkey:// or snugly://
     Resp,
-    /// `memcached://`.
+    /// memcached://, its text protocol
     Memcached,
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Resp => "resp",
+            Self::Memcached => "memcached",
+        })
+    }
 }
 
 impl Target {
     pub fn scheme(&self) -> Scheme {
         self.scheme
+    }
+
+    /// User and password: those of the URL, else of the environment; without a user it is `default`.
+    pub fn login(&self) -> Result<Option<(&str, String)>> {
+        let password = match &self.password {
+            Some(password) => Some(password.clone()),
+            None => password::of_environment()?,
+        };
+        Ok(password.map(|password| (self.user.as_deref().unwrap_or("default"), password)))
     }
 
     /// Opens a connection; small messages leave at once.
@@ -85,6 +104,10 @@ impl FromStr for Target {
             "" => 0,
             number => number.parse().with_context(|| format!("{number} is no database number"))?,
         };
+        ensure!(
+            scheme == Scheme::Resp || database == 0,
+            "memcached has no databases: write memcached://host:port without /{database}"
+        );
         Ok(Self {
             scheme,
             host: if host.is_empty() { "127.0.0.1" } else { host }.to_owned(),
@@ -119,15 +142,10 @@ impl Client {
     pub fn connect(target: &Target) -> Result<Self> {
         ensure!(
             target.scheme == Scheme::Resp,
-            "{target} is a memcached server: only `bench memory` can use one"
+            "{target} is a memcached server: only `bench server` and `bench memory` can use one"
         );
         let mut client = Self { socket: target.open()?, parser: ReplyParser::default(), input: Vec::new() };
-        let password = match &target.password {
-            Some(password) => Some(password.clone()),
-            None => password::of_environment()?,
-        };
-        if let Some(password) = password {
-            let user = target.user.as_deref().unwrap_or("default");
+        if let Some((user, password)) = target.login()? {
             client
                 .command(&["AUTH", user, &password])
                 .with_context(|| format!("cannot log in to {target}"))?;
@@ -220,7 +238,9 @@ mod tests {
 
     #[test]
     fn urls_that_mean_nothing_are_refused() {
-        for url in ["", "localhost:6379", "http://host", "rediss://host", "redis://host/first"] {
+        for url in
+            ["", "localhost:6379", "http://host", "rediss://host", "redis://host/first", "memcached://host/1"]
+        {
             assert!(url.parse::<Target>().is_err(), "{url}");
         }
     }

@@ -15,7 +15,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token as Id};
 
-use crate::client::{Client, Target};
+use super::control::Control;
+use crate::client::Target;
 use crate::interrupt::Interrupt;
 
 /// Longest latency that is told apart from longer ones.
@@ -190,7 +191,7 @@ impl<'a, T: Traffic> Worker<'a, T> {
         let poll = Poll::new()?;
         let connections = (0..share(run.pressure.connections as u64) as usize)
             .map(|id| {
-                let socket = Client::connect(run.target)?.into_socket();
+                let socket = Control::connect(run.target)?.into_socket();
                 socket.set_nonblocking(true)?;
                 let mut connection = Connection::new(TcpStream::from_std(socket));
                 let interest = Interest::READABLE | Interest::WRITABLE;

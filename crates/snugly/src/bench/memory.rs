@@ -3,20 +3,18 @@
 //! Counted is the growth of the server process's anonymous resident memory while it is filled, divided by the number of
 //! values: what the values, their keys and all bookkeeping really cost, the allocator's waste included.
 
-use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use snugly_protocol::resp::{Value, encode_command};
 
+use super::control::Control;
+use super::memcached::check_key;
 use super::process;
 use super::report::{Column, Report};
 use super::values::{Source, Values};
-use crate::client::{Client, Scheme, Target};
+use crate::client::{Scheme, Target};
 
 /// Values sent before their replies are read.
 const BATCH: u64 = 64;
@@ -76,7 +74,11 @@ const COLUMNS: &[Column] = &[
 /// Fills the server and prints what a value takes.
 pub fn run(options: &Options) -> Result<()> {
     let values = options.source.open()?;
-    let mut server = Server::connect(&options.url)?;
+    let key = |index: u64| format!("{}{index:012}", options.key_prefix);
+    if options.url.scheme() == Scheme::Memcached {
+        check_key(&key(0))?;
+    }
+    let mut server = Control::connect(&options.url)?;
     let pid = match options.pid {
         Some(pid) => pid,
         None => server.process_id()?,
@@ -88,7 +90,6 @@ pub fn run(options: &Options) -> Result<()> {
         options.url
     );
     let empty = process::settled_memory(pid)?;
-    let key = |index: u64| format!("{}{index:012}", options.key_prefix);
     let value_bytes = fill(options, &mut server, &values, key)?;
     let stored = server.count()?;
     ensure!(
@@ -130,7 +131,12 @@ pub fn run(options: &Options) -> Result<()> {
 }
 
 /// Stores all values; returns their bytes in all.
-fn fill(options: &Options, server: &mut Server, values: &Values, key: impl Fn(u64) -> String) -> Result<u64> {
+fn fill(
+    options: &Options,
+    server: &mut Control,
+    values: &Values,
+    key: impl Fn(u64) -> String,
+) -> Result<u64> {
     let progress = ProgressBar::new(options.values);
     progress
         .set_style(ProgressStyle::with_template("fill {wide_bar} {human_pos} of {human_len}, {eta} left")?);
@@ -144,134 +150,4 @@ fn fill(options: &Options, server: &mut Server, values: &Values, key: impl Fn(u6
     }
     progress.finish_and_clear();
     Ok(bytes)
-}
-
-/// A server to fill.
-enum Server {
-    Resp(Client),
-    Memcached(Memcached),
-}
-
-impl Server {
-    fn connect(target: &Target) -> Result<Self> {
-        match target.scheme() {
-            Scheme::Resp => Client::connect(target).map(Self::Resp),
-            Scheme::Memcached => Ok(Self::Memcached(Memcached(BufReader::new(target.open()?)))),
-        }
-    }
-
-    fn process_id(&mut self) -> Result<u32> {
-        let (fields, name) = match self {
-            Self::Resp(client) => (client.info()?, "process_id"),
-            Self::Memcached(client) => (client.stats()?, "pid"),
-        };
-        let pid = fields.get(name).and_then(|pid| pid.parse().ok());
-        pid.context("the server does not tell its process ID, give it with --pid")
-    }
-
-    fn name(&mut self) -> Result<String> {
-        match self {
-            Self::Resp(client) => client.server_name(),
-            Self::Memcached(client) => {
-                Ok(format!("memcached {}", client.stats()?.remove("version").unwrap_or_default()))
-            }
-        }
-    }
-
-    /// Number of values it holds.
-    fn count(&mut self) -> Result<u64> {
-        match self {
-            Self::Resp(client) => match client.command(&["DBSIZE"])? {
-                Value::Integer(count) => Ok(count.try_into()?),
-                other => bail!("unexpected answer to DBSIZE: {other:?}"),
-            },
-            Self::Memcached(client) => {
-                let count = client.stats()?.remove("curr_items").context("no curr_items in stats")?;
-                Ok(count.parse()?)
-            }
-        }
-    }
-
-    fn set(&mut self, batch: &[(String, Vec<u8>)]) -> Result<()> {
-        match self {
-            Self::Resp(client) => {
-                let mut requests = Vec::new();
-                for (key, value) in batch {
-                    encode_command(&[b"SET", key.as_bytes(), value], &mut requests);
-                }
-                client.send(&requests)?;
-                for _ in batch {
-                    if let Value::Error(text) = client.reply()? {
-                        bail!("SET: {}", String::from_utf8_lossy(&text));
-                    }
-                }
-                Ok(())
-            }
-            Self::Memcached(client) => client.set(batch),
-        }
-    }
-
-    fn get(&mut self, key: &str) -> Result<Vec<u8>> {
-        match self {
-            Self::Resp(client) => match client.command(&["GET", key])? {
-                Value::Bulk(value) => Ok(value),
-                other => bail!("unexpected answer to GET {key}: {other:?}"),
-            },
-            Self::Memcached(client) => client.get(key),
-        }
-    }
-}
-
-/// A connection that speaks memcached's text protocol
-/// (<https://github.com/memcached/memcached/blob/master/doc/protocol.txt>).
-struct Memcached(BufReader<TcpStream>);
-
-impl Memcached {
-    fn set(&mut self, batch: &[(String, Vec<u8>)]) -> Result<()> {
-        let mut requests = Vec::new();
-        for (key, value) in batch {
-            write!(requests, "set {key} 0 0 {}\r\n", value.len())?;
-            requests.extend_from_slice(value);
-            requests.extend_from_slice(b"\r\n");
-        }
-        self.0.get_mut().write_all(&requests)?;
-        for (key, _) in batch {
-            let reply = self.line()?;
-            ensure!(reply == "STORED", "set {key}: {reply}");
-        }
-        Ok(())
-    }
-
-    fn get(&mut self, key: &str) -> Result<Vec<u8>> {
-        self.0.get_mut().write_all(format!("get {key}\r\n").as_bytes())?;
-        let head = self.line()?; // VALUE <key> <flags> <bytes>
-        let length = head.rsplit(' ').next().and_then(|length| length.parse::<usize>().ok());
-        let length = length.with_context(|| format!("get {key}: {head}"))?;
-        let mut value = vec![0; length + 2];
-        std::io::Read::read_exact(&mut self.0, &mut value)?;
-        value.truncate(length);
-        ensure!(self.line()? == "END", "get {key}: no END behind the value");
-        Ok(value)
-    }
-
-    fn stats(&mut self) -> Result<HashMap<String, String>> {
-        self.0.get_mut().write_all(b"stats\r\n")?;
-        let mut stats = HashMap::new();
-        loop {
-            let line = self.line()?;
-            if line == "END" {
-                return Ok(stats);
-            }
-            let mut words = line.split(' ').skip(1); // STAT <name> <value>
-            if let (Some(name), Some(value)) = (words.next(), words.next()) {
-                stats.insert(name.to_owned(), value.to_owned());
-            }
-        }
-    }
-
-    fn line(&mut self) -> Result<String> {
-        let mut line = String::new();
-        ensure!(self.0.read_line(&mut line)? > 0, "the server closed the connection");
-        Ok(line.trim_end().to_owned())
-    }
 }

@@ -1,11 +1,14 @@
 //! `snugly bench`: measures servers with real or generated values. Works with any Redis, Valkey or snugly server, and
-//! for memory with memcached, so that figures of peers come from the same program; and the store without a server.
+//! for single values with memcached, so that figures of peers come from the same program; and the store without a server.
 
+mod control;
 mod keys;
 mod lists;
 mod load;
+mod memcached;
 mod memory;
 mod process;
+mod protocol;
 mod report;
 mod server;
 mod storage;

@@ -1,5 +1,6 @@
 //! Resources that a server has used: CPU time and memory.
 
+use std::collections::HashMap;
 use std::fs;
 use std::time::Duration;
 
@@ -11,10 +12,13 @@ use crate::client::Client;
 ///
 /// `None` if it does not say.
 pub fn cpu_time(client: &mut Client) -> Result<Option<Duration>> {
-    let info = client.info()?;
-    let seconds = |field: &str| info.get(field).and_then(|value| value.parse::<f64>().ok());
-    let used = seconds("used_cpu_user").zip(seconds("used_cpu_sys"));
-    Ok(used.map(|(user, system)| Duration::from_secs_f64(user + system)))
+    Ok(cpu_time_told(&client.info()?, ["used_cpu_user", "used_cpu_sys"]))
+}
+
+/// CPU time in what a server tells of itself: the sum of two fields in seconds.
+pub fn cpu_time_told(told: &HashMap<String, String>, fields: [&str; 2]) -> Option<Duration> {
+    let [user, system] = fields.map(|field| told.get(field)?.parse::<f64>().ok());
+    Duration::try_from_secs_f64(user? + system?).ok()
 }
 
 /// CPU time that a process of this machine has used so far, in steps of the kernel's clock tick (10 ms).

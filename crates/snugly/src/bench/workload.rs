@@ -1,4 +1,4 @@
-//! The workload of a benchmark: operations on keys, and the bytes of these requests.
+//! The workload of a benchmark: operations on keys, and the values of these.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,10 +8,9 @@ use rand_distr::{Distribution as _, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use snugly_protocol::resp::encode_bulk;
 
+use super::protocol::Keys;
 use super::values::Values;
 
-/// Digits of a key's number, so that all keys are of one length.
-const KEY_DIGITS: usize = 12;
 /// Generated values that a benchmark keeps ready: enough not to live in a CPU's cache, few enough to be made quickly.
 const MOST_VALUES: u64 = 16_384;
 
@@ -48,21 +47,38 @@ impl fmt::Display for Distribution {
     }
 }
 
-/// One request: a read or a write of a key, by the key's number.
-#[derive(Clone, Copy, Debug)]
+/// One request: a write of a key, by the key's number, or a read of it.
+#[derive(Clone, Debug)]
 pub struct Operation {
     pub key: u64,
     pub read: bool,
+    /// Keys that are read in the same request; none of most requests, which then take no memory.
+    pub more: Vec<u64>,
 }
 
-/// The keys and values of a benchmark, with the bytes of their requests prepared.
+impl Operation {
+    /// Number of keys.
+    pub fn key_count(&self) -> usize {
+        1 + self.more.len()
+    }
+
+    /// The key at a position in the request.
+    #[inline]
+    pub fn key(&self, position: usize) -> Option<u64> {
+        match position.checked_sub(1) {
+            None => Some(self.key),
+            Some(index) => self.more.get(index).copied(),
+        }
+    }
+}
+
+/// The keys and values of a benchmark.
 ///
 /// A key always gets the same value, so that every reply can be checked.
 pub struct Dataset {
+    /// Number of keys.
     pub keys: u64,
-    /// `*3 SET` up to the key's number, `*2 GET` likewise.
-    set_head: Vec<u8>,
-    get_head: Vec<u8>,
+    pub protocol: Keys,
     values: Bulks,
 }
 
@@ -109,14 +125,8 @@ impl Bulks {
 }
 
 impl Dataset {
-    pub fn new(keys: u64, prefix: &str, values: &Values) -> Self {
-        let key_length = prefix.len() + KEY_DIGITS;
-        Self {
-            keys,
-            set_head: format!("*3\r\n$3\r\nSET\r\n${key_length}\r\n{prefix}").into_bytes(),
-            get_head: format!("*2\r\n$3\r\nGET\r\n${key_length}\r\n{prefix}").into_bytes(),
-            values: Bulks::new(values, keys),
-        }
+    pub fn new(keys: u64, protocol: Keys, values: &Values) -> Self {
+        Self { keys, protocol, values: Bulks::new(values, keys) }
     }
 
     /// Average bytes of a value.
@@ -131,18 +141,11 @@ impl Dataset {
 
     /// Appends the request of `operation`.
     #[inline]
-    pub fn append(&self, operation: Operation, out: &mut Vec<u8>) {
-        out.extend_from_slice(if operation.read { &self.get_head } else { &self.set_head });
-        let mut digits = [b'0'; KEY_DIGITS + 2];
-        let mut number = operation.key;
-        for digit in digits[..KEY_DIGITS].iter_mut().rev() {
-            *digit += (number % 10) as u8;
-            number /= 10;
-        }
-        digits[KEY_DIGITS..].copy_from_slice(b"\r\n");
-        out.extend_from_slice(&digits);
-        if !operation.read {
-            out.extend_from_slice(self.values.get(operation.key));
+    pub fn append(&self, operation: &Operation, out: &mut Vec<u8>) {
+        let &Operation { key, read, ref more } = operation;
+        match read {
+            true => self.protocol.append_get(key, more, out),
+            false => self.protocol.append_set(key, self.values.value(key), self.values.get(key), out),
         }
     }
 }
@@ -153,7 +156,7 @@ pub enum Plan {
     /// Every key once, in order: to fill a server and to read everything back.
     Sweep { read: bool },
     /// Keys after a distribution, reads and writes mixed.
-    Mix { distribution: Distribution, read_percent: u32 },
+    Mix { distribution: Distribution, read_percent: u32, keys_per_get: usize },
 }
 
 /// Draws operations for one thread of several.
@@ -185,29 +188,35 @@ impl Draw {
             Plan::Sweep { read } => {
                 let key = self.next % self.keys;
                 self.next += self.step;
-                Operation { key, read }
+                Operation { key, read, more: Vec::new() }
             }
-            Plan::Mix { read_percent, .. } => {
-                let key = match &self.zipf {
-                    Some(zipf) => zipf.sample(&mut self.random) as u64 - 1,
-                    None => self.random.random_range(0..self.keys),
-                };
+            Plan::Mix { read_percent, keys_per_get, .. } => {
+                let key = self.any_key();
                 let read = read_percent == 100 || self.random.random_range(0..100) < read_percent;
-                Operation { key, read }
+                let more = if read { keys_per_get - 1 } else { 0 };
+                Operation { key, read, more: (0..more).map(|_| self.any_key()).collect() }
             }
+        }
+    }
+
+    #[inline]
+    fn any_key(&mut self) -> u64 {
+        match &self.zipf {
+            Some(zipf) => zipf.sample(&mut self.random) as u64 - 1,
+            None => self.random.random_range(0..self.keys),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use snugly_protocol::resp::{Limits, RequestParser};
-
     use super::*;
+    use crate::client::Scheme;
     use crate::corpus::{Corpus, Kind};
 
     fn counts(distribution: Distribution, keys: u64) -> Vec<u32> {
-        let mut draw = Draw::new(Plan::Mix { distribution, read_percent: 30 }, keys, 7, 0, 1);
+        let mut draw =
+            Draw::new(Plan::Mix { distribution, read_percent: 30, keys_per_get: 1 }, keys, 7, 0, 1);
         let mut counts = vec![0; keys as usize];
         let mut reads = 0;
         for _ in 0..100_000 {
@@ -250,19 +259,21 @@ mod tests {
     }
 
     #[test]
-    fn prepared_requests_are_what_they_stand_for() {
-        let corpus = Corpus::new(Kind::Random, 50, 1);
-        let dataset = Dataset::new(1000, "k:", &Values::Generated(corpus));
-        assert_eq!(dataset.value_bytes(), 50.0);
-        let mut parser = RequestParser::default();
-        for (read, name) in [(true, &b"GET"[..]), (false, b"SET")] {
-            let mut request = Vec::new();
-            dataset.append(Operation { key: 987, read }, &mut request);
-            assert_eq!(parser.parse(&request, &Limits::default()), Ok(Some(request.len())));
-            let args = parser.args(&request);
-            assert_eq!((&args[0], &args[1]), (name, &b"k:000000000987"[..]));
-            assert_eq!(args.get(2), (!read).then_some(dataset.value(987)));
+    fn a_read_asks_for_as_many_keys_as_it_should_and_a_write_for_one() {
+        let plan = Plan::Mix { distribution: Distribution::Uniform, read_percent: 50, keys_per_get: 3 };
+        let mut draw = Draw::new(plan, 10, 1, 0, 1);
+        for _ in 0..100 {
+            let operation = draw.next();
+            assert_eq!(operation.key_count(), if operation.read { 3 } else { 1 });
+            assert!(operation.more.iter().all(|&key| key < 10));
         }
-        assert_eq!(dataset.value(987), corpus.value(987));
+    }
+
+    #[test]
+    fn a_key_always_has_the_same_value() {
+        let corpus = Corpus::new(Kind::Random, 50, 1);
+        let keys = Keys::new(Scheme::Resp, "k:").unwrap();
+        let dataset = Dataset::new(1000, keys, &Values::Generated(corpus));
+        assert_eq!((dataset.value_bytes(), dataset.value(987)), (50.0, &corpus.value(987)[..]));
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::support::{Server, snugly, stderr, stdout};
+use crate::support::{Memcached, Server, ask_memcached, snugly, stderr, stdout};
 use snugly_protocol::resp::Value;
 
 /// The rows of a CSV file, by column.
@@ -231,25 +231,116 @@ fn compressed_values_take_less_memory_than_their_bytes_in_snugly() {
 
 #[test]
 #[ignore = "slow: measures resident memory, and needs memcached"]
-fn memcached_is_measured_through_its_text_protocol() {
-    let port = crate::support::free_port().to_string();
-    let started =
-        Command::new("memcached").args(["-l", "127.0.0.1", "-m", "256", "-u", "nobody", "-p", &port]).spawn();
-    let Ok(mut memcached) = started else {
-        eprintln!("skipped: there is no memcached here");
-        return;
-    };
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
-        assert!(Instant::now() < deadline, "memcached does not listen");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let url = format!("memcached://127.0.0.1:{port}");
-    let output = snugly(&["bench", "memory", "--url", &url, "--values", "20000"], b"");
-    memcached.kill().unwrap();
-    memcached.wait().unwrap();
+fn the_memory_of_memcached_is_measured_through_its_text_protocol() {
+    let Some(memcached) = Memcached::start(&["-m", "256"]) else { return };
+    let output = snugly(&["bench", "memory", "--url", &memcached.url(), "--values", "20000"], b"");
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stdout(&output).contains("memcached 1."), "{}", stdout(&output));
+}
+
+/// `snugly bench server` of memcached's protocol.
+fn bench_memcached(port: u16, more: &[&str]) -> std::process::Output {
+    let url = format!("memcached://127.0.0.1:{port}");
+    snugly(&[&["bench", "server", "--protocol", "memcached", "--url", &url][..], more].concat(), b"")
+}
+
+/// Every test in memcached's protocol, with reads of five keys.
+fn measure_memcached(port: u16, name: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.csv");
+    let load = ["--tests", "set,get,mixed", "-n", "3000", "--keys", "500", "--threads", "2", "--verify"];
+    let pressure = ["--connections", "7", "--pipeline", "3", "--keys-per-get", "5"];
+    let csv = ["--csv", path.to_str().unwrap()];
+    let output = bench_memcached(port, &[&load[..], &pressure, &csv].concat());
+    assert!(output.status.success(), "{name}: {}", stderr(&output));
+    assert!(stdout(&output).contains("all 500 values read back as written"), "{}", stdout(&output));
+    assert!(ask_memcached(port, "stats\r\n").unwrap().contains("STAT curr_items 500\r\n"));
+
+    let rows = rows(&path);
+    let tests: Vec<_> = rows.iter().map(|row| row["test"].as_str()).collect();
+    assert_eq!(tests, ["set", "get", "mixed 90 % reads"]);
+    for row in &rows {
+        assert!(row["server"].starts_with(name), "{row:?}");
+        assert_eq!((row["protocol"].as_str(), row["keys_per_get"].as_str()), ("memcached", "5"));
+        assert_eq!(
+            (number(row, "requests"), number(row, "errors"), number(row, "misses")),
+            (3000.0, 0.0, 0.0)
+        );
+        assert!(number(row, "server_cpu_us_per_request") > 0.0);
+        assert!(number(row, "p50_us") > 0.0 && number(row, "p50_us") <= number(row, "p99_us"), "{row:?}");
+    }
+}
+
+#[test]
+fn memcached_is_measured_in_its_own_protocol_and_read_back() {
+    let Some(memcached) = Memcached::start(&[]) else { return };
+    measure_memcached(memcached.port, "memcached 1.");
+}
+
+#[test]
+fn snugly_is_measured_in_memcacheds_protocol_and_read_back() {
+    let server = Server::snugly(&["--memcached-port", "0"]);
+    measure_memcached(server.memcached_port(), "snugly ");
+    assert_eq!(server.command(&[b"DBSIZE"]), Value::Integer(500));
+}
+
+#[test]
+fn values_of_a_file_are_sent_to_memcached_as_the_file_means_them() {
+    let server = Server::snugly(&["--memcached-port", "0"]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("values.jsonl");
+    std::fs::write(&path, "{\"a\": 1}\n\"<p>two\\nlines</p>\"\n").unwrap();
+    let load = ["--tests", "get", "-n", "100", "--keys", "3", "--data", path.to_str().unwrap()];
+    let output = bench_memcached(server.memcached_port(), &load);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let stored = |key: &[u8]| server.command(&[b"GET", key]);
+    assert_eq!(stored(b"key:000000000001"), Value::Bulk(b"<p>two\nlines</p>".to_vec()));
+    assert_eq!(stored(b"key:000000000002"), Value::Bulk(b"{\"a\": 1}".to_vec()));
+}
+
+#[test]
+fn a_memcached_that_loses_values_does_not_pass_verification() {
+    let Some(memcached) = Memcached::start(&["-m", "8"]) else { return };
+    let output = bench_memcached(memcached.port, &["-n", "100", "--keys", "20000", "--verify"]);
+    assert!(!output.status.success());
+    assert!(stderr(&output).contains("keys have lost their value"), "{}", stderr(&output));
+}
+
+#[test]
+fn error_lines_of_memcached_end_the_benchmark_with_their_text() {
+    let Some(memcached) = Memcached::start(&["-m", "8", "-M"]) else { return };
+    let output = bench_memcached(memcached.port, &["--tests", "set", "--keys", "20000"]);
+    assert!(!output.status.success());
+    assert!(stderr(&output).contains("SERVER_ERROR out of memory"), "{}", stderr(&output));
+}
+
+#[test]
+fn what_cannot_be_asked_in_memcacheds_protocol_is_said() {
+    let valkey = Server::valkey(&[]);
+    let long = "k".repeat(239);
+    for (arguments, said) in [
+        (&[][..], "does not answer as memcached: for a server that speaks RESP, write redis://127.0.0.1"),
+        (&["--key-prefix", "a key"], "memcached takes no key such as \"a key000000000000\" (17 bytes)"),
+        (&["--key-prefix", &long], "(251 bytes): keys are at most 250 bytes"),
+        (&["--protocol", "resp"], "write redis://127.0.0.1"),
+    ] {
+        let url = format!("memcached://127.0.0.1:{}", valkey.port);
+        let output = snugly(&[&["bench", "server", "--url", &url][..], arguments].concat(), b"");
+        assert!(!output.status.success());
+        assert!(stderr(&output).contains(said), "{arguments:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn reads_of_several_keys_are_mget_in_resp() {
+    let valkey = Server::valkey(&[]);
+    let load = ["--tests", "get", "-n", "1000", "--keys", "300", "--keys-per-get", "20", "--verify"];
+    let output = snugly(&[&["bench", "server", "--url", &valkey.url()][..], &load].concat(), b"");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let Value::Bulk(calls) = valkey.command(&[b"INFO", b"commandstats"]) else { panic!("no INFO") };
+    let calls = String::from_utf8(calls).unwrap();
+    assert!(calls.contains("cmdstat_mget:calls=1000,"), "{calls}");
+    assert!(calls.contains("cmdstat_get:calls=300,"), "{calls}");
 }
 
 /// `snugly bench lists` of 12 lists.
@@ -376,6 +467,9 @@ fn options_out_of_range_are_refused() {
     for wrong in [
         &["--connections", "0"][..],
         &["--pipeline", "0"],
+        &["--keys-per-get", "0"],
+        &["--protocol", "http"],
+        &["--url", "memcached://localhost/1"],
         &["--read-percent", "101"],
         &["--distribution", "normal"],
         &["--distribution", "zipf:-1"],

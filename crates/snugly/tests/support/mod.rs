@@ -8,6 +8,66 @@ use std::time::{Duration, Instant};
 
 use snugly_protocol::resp::{ReplyLimits, ReplyParser, Value, encode_command};
 
+/// A memcached process.
+pub struct Memcached {
+    process: Child,
+    pub port: u16,
+}
+
+impl Memcached {
+    /// `None` if it is not installed; `arguments` are added to its command line.
+    pub fn start(arguments: &[&str]) -> Option<Self> {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let port = free_port();
+            let process = Command::new("memcached")
+                .args(["-u", "nobody", "-l", "127.0.0.1", "-U", "0", "-p", &port.to_string()])
+                .args(arguments)
+                .stderr(Stdio::null())
+                .spawn();
+            let Ok(process) = process else {
+                eprintln!("skipped: there is no memcached here");
+                return None;
+            };
+            let mut memcached = Self { process, port };
+            // As with other servers: the port may have been taken meanwhile.
+            while memcached.process.try_wait().unwrap().is_none() {
+                assert!(Instant::now() < deadline, "memcached does not listen");
+                if memcached.answers() {
+                    return Some(memcached);
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+    }
+
+    /// Whether it is this process that answers on the port.
+    fn answers(&self) -> bool {
+        let expected = format!("STAT pid {}\r\n", self.process.id());
+        ask_memcached(self.port, "stats\r\n").is_ok_and(|stats| stats.contains(&expected))
+    }
+
+    pub fn url(&self) -> String {
+        format!("memcached://127.0.0.1:{}", self.port)
+    }
+}
+
+impl Drop for Memcached {
+    fn drop(&mut self) {
+        let _ = self.process.kill(); // fails if it has ended already
+        let _ = self.process.wait();
+    }
+}
+
+/// The reply of a server of memcached's text protocol to one request, on a connection of its own.
+pub fn ask_memcached(port: u16, request: &str) -> io::Result<String> {
+    let mut socket = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    socket.write_all(format!("{request}quit\r\n").as_bytes())?;
+    let mut reply = String::new();
+    socket.read_to_string(&mut reply)?;
+    Ok(reply)
+}
+
 /// A server process.
 pub struct Server {
     process: Child,
@@ -64,6 +124,14 @@ impl Server {
 
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// The port of memcached's protocols, of a snugly that chose a free one.
+    pub fn memcached_port(&self) -> u16 {
+        let Value::Bulk(info) = self.command(&[b"INFO", b"memcached"]) else { panic!("no INFO") };
+        let info = String::from_utf8(info).unwrap();
+        let port = info.lines().find_map(|line| line.strip_prefix("memcached_port:"));
+        port.expect("INFO tells the port").parse().unwrap()
     }
 
     /// The reply to one command on a connection of its own.
