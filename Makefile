@@ -9,8 +9,8 @@
 	lint lint-rust lint-python lint-go lint-slow lint-minimal lint-doc lint-clients lint-java format deny package-java \
 	command-documentation key-positions fuzz fuzz-rust fuzz-go fuzz-java \
 	bench bench-clients bench-go bench-glide bench-sizes bench-smoke bench-mixed \
-	bench-dictionaries bench-adaptive bench-lists bench-compile-cache bench-extstore bench-codec bench-commands \
-	bench-protocol bench-java bench-java-codec bench-java-overhead bench-java-ping clean
+	bench-dictionaries bench-adaptive bench-lists bench-compile-cache bench-memcached bench-extstore \
+	bench-codec bench-commands bench-protocol bench-java bench-java-codec bench-java-overhead bench-java-ping clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -290,6 +290,7 @@ bench-smoke: ## run every benchmark with tiny numbers and the program built for 
 	$(MAKE) BUILD= bench-adaptive ARGS="--quick --output target/bench-smoke"
 	$(MAKE) BUILD= bench-lists ARGS="--quick --output target/bench-smoke"
 	$(MAKE) BUILD= bench-compile-cache ARGS="--quick --output target/bench-smoke"
+	$(MAKE) BUILD= bench-memcached ARGS="--quick --output target/bench-smoke"
 	$(MAKE) BUILD= bench-extstore ARGS="--quick --output target/bench-smoke"
 	$(MAKE) BUILD= bench-clients ARGS="--smoke --dictionary --output target/bench-smoke"
 	$(MAKE) BUILD= bench-sizes ARGS="--smoke --output target/bench-smoke"
@@ -313,6 +314,10 @@ bench-lists: $(VENV)/installed ## measure lists with each codec beside valkey-se
 bench-compile-cache: $(VENV)/installed ## measure object files on disk, with each compression and without; a minute; ARGS="--data FOLDER" takes others
 	$(CARGO) build $(BUILD) --locked --package snugly
 	$(BENCH) compile-cache --program $(PROGRAM) --data $(TARGET) $(ARGS)
+
+bench-memcached: $(VENV)/installed ## measure memcached's protocol beside memcached; fifteen minutes; ARGS="--only memory" narrows it
+	$(CARGO) build $(BUILD) --locked --package snugly
+	$(BENCH) memcached --program $(PROGRAM) $(ARGS)
 
 bench-extstore: $(VENV)/installed ## measure more values than memory, beside memcached with external storage; ten minutes; ARGS="--count 300000"
 	$(CARGO) build $(BUILD) --locked --package snugly

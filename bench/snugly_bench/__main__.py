@@ -18,6 +18,7 @@ COMMANDS = {
     "adaptive": ("snugly_bench.adaptive.command", "automatic compression beside each fixed choice"),
     "lists": ("snugly_bench.lists.command", "long lists, compressed and not, beside valkey-server"),
     "compile-cache": ("snugly_bench.compile_cache.command", "object files on disk, with each compression and without"),
+    "memcached": ("snugly_bench.memcached.command", "snugly over memcached's protocol, beside memcached"),
     "extstore": ("snugly_bench.extstore.command", "more values than memory, beside memcached with external storage"),
     "demo": ("snugly_bench.servers.demo", "savings and costs of each codec of the server, beside Valkey and Redis"),
 }

@@ -37,6 +37,8 @@ class Load:
     keys: int = 100_000
     source: tuple[str, ...] = ("--generate", f"json:{VALUE_BYTES}")
     """Values and keys, as options of `snugly bench server`."""
+    tests: tuple[str, ...] = tuple(TESTS)
+    keys_per_get: int = 1
 
     def options(self, quick: bool) -> list[str]:
         """As `snugly bench server` and redis-benchmark both take them."""
@@ -106,7 +108,8 @@ def measure_round(
 
 def ask(program: str, server: Server, load: Load, quick: bool) -> list[Row]:
     """A line of results for each test."""
-    options = ["--tests", ",".join(TESTS), *load.source, "--threads", "1", *load.options(quick)]
+    tests = ["--tests", ",".join(load.tests), "--keys-per-get", str(load.keys_per_get)]
+    options = [*tests, *load.source, "--threads", "1", *load.options(quick)]
     rows = snugly_bench(program, "server", server, options, LOAD_CORE)
     server.check_pinned(SERVER_CORE)
     return rows
@@ -143,7 +146,7 @@ def method(rounds: int, values: str = f"Generated JSON of {VALUE_BYTES} B") -> s
         f"{values}; a SET replaces a value. Every server serves with one thread, and all "
         f"threads it has are pinned to core {SERVER_CORE}, the load generator to core {LOAD_CORE}. Rounds: {rounds}, "
         "the servers in turn within each; shown are medians (lowest to highest), and ratios are medians of each "
-        "round's ratio. Processor time is what the server says in INFO, user and system. Where a server is busy for "
+        "round's ratio. Processor time is what the server says of itself, user and system. Where a server is busy for "
         "much less than 100 %, its throughput is bounded by the load generator, the network or the disk: compare the "
         "processor time.",
         WIDTH,

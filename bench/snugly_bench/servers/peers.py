@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 CODECS = ("none", "lz4", "zstd")
-VALKEY, REDIS = "valkey", "redis"
+VALKEY, REDIS, MEMCACHED = "valkey", "redis", "memcached"
 PLAIN, LEARNING = "snugly zstd", "snugly zstd with dictionaries"
 BUILT_SNUGLY = str(Path(os.environ.get("CARGO_TARGET_DIR") or "target", "release", "snugly"))
 """The folder in which `make` and cargo build the program."""
@@ -140,7 +140,14 @@ def memcached_peer() -> Peer | None:
     options = ["-p", "{port}", "-U", "0", "-l", "127.0.0.1", "-m", "4096", "-I", "1m"]
     if os.geteuid() == 0:
         options += ["-u", "nobody"]
-    return Peer("memcached", version_of(program), (program, *options), scheme="memcached")
+    return Peer(MEMCACHED, version_of(program), (program, *options), one_thread=("-t", "1"), scheme="memcached")
+
+
+def asked_as_memcached(peer: Peer, resp_port: int) -> Peer:
+    """A snugly that is asked over memcached's protocol; RESP is on this port."""
+    ports = {"{port}": str(resp_port)}
+    command = (*(ports.get(word, word) for word in peer.command), "--memcached-port", "{port}")
+    return replace(peer, command=command, scheme="memcached")
 
 
 @contextmanager

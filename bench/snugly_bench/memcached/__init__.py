@@ -1,0 +1,1 @@
+"""snugly over memcached's protocol, beside memcached: the benchmark `memcached`."""
