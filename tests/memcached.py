@@ -181,16 +181,23 @@ def play_in_pieces(cache: Cache, conversations: dict[str, list[Step]]) -> None:
 
 
 def pattern(expected: bytes, numbers: dict[bytes, bytes]) -> bytes:
-    """The regular expression of a reply; numbers that are known stand in it."""
+    """The regular expression of a reply; numbers that are known stand in it, and of seconds two may be over."""
     parts = NAME.split(expected)
     met: set[bytes] = set()
-    found = re.escape(parts[0])
+    found = literal(parts[0])
     for name, text in zip(parts[1::2], parts[2::2], strict=True):
         first = b"(?P<%b>[1-9][0-9]*)" % name
         found += numbers[name] if name in numbers else b"(?P=%b)" % name if name in met else first
-        found += re.escape(text)
+        found += literal(text)
         met.add(name)
     return found
+
+
+def literal(text: bytes) -> bytes:
+    def late(seconds: re.Match[bytes]) -> bytes:
+        return b"(?:%b)" % b"|".join(b"%d" % (int(seconds[0]) - passed) for passed in range(3))
+
+    return re.sub(rb"(?<=\\ t)[1-9][0-9]+\b", late, re.escape(text))
 
 
 @dataclass
