@@ -156,7 +156,8 @@ fn decompress(decoding: &Decoding<'_>, payload: &[u8], out: &mut Vec<u8>) -> Res
         match decoding.dictionary {
             None => decompressor.context.decompress(&mut target, payload),
             Some(dictionary) => {
-                let dictionary = dictionary.prepared().decompressor();
+                let prepared = dictionary.prepared().decompressor(dictionary.bytes());
+                let dictionary = prepared.ok_or(Fault::OutOfMemory)?;
                 decompressor.context.decompress_using_ddict(&mut target, payload, dictionary)
             }
         }
@@ -174,9 +175,9 @@ fn fault(code: usize) -> Fault {
     }
 }
 
-/// A dictionary's tables, made once and shared by all threads.
+/// A dictionary's tables, each made when it is needed first, and shared by all threads.
 pub(crate) struct Prepared {
-    decompressor: DDict<'static>,
+    decompressor: OnceLock<DDict<'static>>,
     compressors: OnceLock<Box<AtLevel>>,
 }
 
@@ -189,20 +190,21 @@ struct AtLevel {
 }
 
 impl Prepared {
+    /// Has made nothing yet, of a dictionary of which everything can be made.
     pub fn new(dictionary: &[u8]) -> Result<Prepared, LoadError> {
-        let decompressor = DDict::try_create(dictionary).ok_or(LoadError::Corrupt)?;
-        Ok(Prepared { decompressor, compressors: OnceLock::new() })
+        DDict::try_create(dictionary).ok_or(LoadError::Corrupt)?;
+        Ok(Prepared { decompressor: OnceLock::new(), compressors: OnceLock::new() })
     }
 
-    /// Makes the tables for encoding at this level, if they are missing.
+    /// Makes the tables for decoding and for encoding at this level, if they are missing.
     pub fn prepare(&self, dictionary: &[u8], level: i32) {
         // Without memory for them the values are not encoded.
-        let _ = self.compressor(dictionary, level);
+        let _ = (self.decompressor(dictionary), self.compressor(dictionary, level));
     }
 
     /// Bytes of the tables that were made so far.
     pub fn memory(&self) -> usize {
-        let mut bytes = self.decompressor.sizeof();
+        let mut bytes = self.decompressor.get().map_or(0, DDict::sizeof);
         let mut slot = &self.compressors;
         while let Some(entry) = slot.get() {
             bytes += entry.compressor.sizeof();
@@ -211,8 +213,11 @@ impl Prepared {
         bytes
     }
 
-    fn decompressor(&self) -> &DDict<'static> {
-        &self.decompressor
+    fn decompressor(&self, dictionary: &[u8]) -> Option<&DDict<'static>> {
+        if self.decompressor.get().is_none() {
+            let _ = self.decompressor.set(DDict::try_create(dictionary)?);
+        }
+        self.decompressor.get()
     }
 
     fn compressor(&self, dictionary: &[u8], level: i32) -> Option<&CDict<'static>> {
