@@ -24,11 +24,12 @@ MB = 1 << 20
 pytestmark = pytest.mark.snugly_only
 
 
-def test_small_values_that_are_alike_shrink_by_themselves(start: Start) -> None:
-    with start("--dictionaries", "no").connect() as connection:
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_small_values_that_are_alike_shrink_by_themselves(start: Start, codec: str) -> None:
+    with start("--dictionaries", "no", "--compression", codec).connect() as connection:
         put_users(connection)
         before = info(connection, "memory", "used_memory_dataset")
-    with start("--dictionary-cpu-percent", "100").connect() as connection:
+    with start("--dictionary-cpu-percent", "100", "--compression", codec).connect() as connection:
         put_users(connection)
         waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS)
         after = info(connection, "memory", "used_memory_dataset") + dictionaries(connection, "dictionary_bytes")
@@ -36,7 +37,7 @@ def test_small_values_that_are_alike_shrink_by_themselves(start: Start) -> None:
         assert_users(connection)
         stored = connection.command("OBJECT", "COMPRESSION", "user:7")
         assert isinstance(stored, list)
-        assert stored[1] == b"zstd_dictionary"
+        assert stored[1] == f"{codec}_dictionary".encode()
         assert isinstance(stored[3], int)
         assert stored[3] < len(user(7)) / 2
         assert stored[5] == len(user(7))
@@ -102,8 +103,10 @@ def test_switched_off_nothing_is_learned(start: Start) -> None:
         assert [dictionaries(connection, field) for field in ("dictionaries_enabled", "dictionary_samples")] == [0, 0]
 
 
-def test_what_was_encoded_with_a_dictionary_is_there_after_a_kill(tmp_path: Path) -> None:
-    options = ["--storage", str(tmp_path), "--durability", "fsync", "--dictionary-cpu-percent", "100"]
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_what_was_encoded_with_a_dictionary_is_there_after_a_kill(tmp_path: Path, codec: str) -> None:
+    stored = ["--storage", str(tmp_path), "--durability", "fsync"]
+    options = [*stored, "--dictionary-cpu-percent", "100", "--compression", codec]
     with servers.snugly(*options) as server:
         with server.connect() as connection:
             put_users(connection)

@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView};
 use snugly_codec::envelope::{self, Decoded, ExistingEnvelopes, Fault, Options, Outcome};
-use snugly_codec::{Choice, DecodeError, Dictionary, Family, SelectError};
+use snugly_codec::{Choice, DecodeError, Dictionary, Family, Learned, SelectError};
 use snugly_learning::Decision;
 
 use crate::allowance::{Allowance, Budget};
@@ -331,7 +331,7 @@ impl Encoding {
     pub fn run(&self, value: &[u8], out: &mut Vec<u8>) -> Encoded {
         let operation = self.operation.begin();
         let Method { options, dictionary, watched } = &self.method;
-        let dictionary = options.choice.learned(dictionary.as_deref());
+        let dictionary = options.choice.learned(Learned::Envelopes, dictionary.as_deref());
         let outcome = envelope::encode_with(options, dictionary, value, out);
         if let Some(decision) = watched {
             let encoded = match outcome {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::codecs::{CODECS, Codec, CodecId};
+use crate::codecs::{CODECS, Codec, CodecId, Learned};
 
 /// Treatment of values by a writer. Readers never need it: records and envelopes say how they are encoded.
 #[derive(Clone, Copy, Debug)]
@@ -79,10 +79,10 @@ impl Choice {
         }
     }
 
-    /// The dictionary, which was learned, unless the codec
-    /// [uses no learned ones](Codec::uses_learned_dictionaries).
-    pub fn learned<D>(&self, dictionary: Option<D>) -> Option<D> {
-        dictionary.filter(|_| self.codec.uses_learned_dictionaries())
+    /// The dictionary, which was learned for these, unless the codec
+    /// [uses no learned ones there](Codec::uses_learned_dictionaries).
+    pub fn learned<D>(&self, learned: Learned, dictionary: Option<D>) -> Option<D> {
+        dictionary.filter(|_| self.codec.uses_learned_dictionaries(learned))
     }
 
     /// Whether values are compressed at all.

@@ -48,7 +48,7 @@ mod record;
 mod stopwatch;
 
 pub use choice::{Choice, LEAST_MIN_BYTES, SelectError};
-pub use codecs::{CODECS, Codec, CodecId};
+pub use codecs::{CODECS, Codec, CodecId, Learned};
 pub use counters::{Counters, DESCRIPTORS, Descriptor, Family, Snapshot};
 pub use decoder::{Decoder, Dictionaries};
 pub use dictionary::{Dictionary, LoadError, TrainError};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use snugly_codec::{Decoder, Dictionary, Encoder, Record, envelope};
+use snugly_codec::{Choice, Decoder, Dictionary, Encoder, Learned, Record, envelope};
 
 use crate::samples::Sample;
 use crate::study::{Footprint, Method};
@@ -21,8 +21,11 @@ pub(crate) trait Form {
     /// Number of the kept bytes that are the encoded value.
     fn encoded_len(&self, kept: &[u8]) -> usize;
 
-    /// Bytes that a dictionary takes where the values are kept that are encoded with it at this level.
-    fn dictionary_memory(&self, dictionary: &Dictionary, level: i32) -> usize;
+    /// For what dictionaries are learned.
+    fn learned(&self) -> Learned;
+
+    /// Bytes that a dictionary takes where the values are kept that are encoded with it so.
+    fn dictionary_memory(&self, dictionary: &Dictionary, choice: Choice) -> usize;
 }
 
 /// Encodes and decodes values.
@@ -58,14 +61,18 @@ impl Form for Records {
         Record::parse(kept).map_or(0, |record| record.payload().len())
     }
 
-    fn dictionary_memory(&self, dictionary: &Dictionary, level: i32) -> usize {
-        dictionary.memory(level)
+    fn learned(&self) -> Learned {
+        Learned::Values
+    }
+
+    fn dictionary_memory(&self, dictionary: &Dictionary, choice: Choice) -> usize {
+        dictionary.memory_for(choice)
     }
 }
 
 impl Coder for RecordCoder<'_> {
     fn encode(&mut self, sample: &Sample) -> Vec<u8> {
-        let dictionary = self.method.choice.learned(self.method.dictionary.as_deref());
+        let dictionary = self.method.choice.learned(Learned::Values, self.method.dictionary.as_deref());
         let dictionary = dictionary.map(|dictionary| (NUMBER, dictionary));
         let overhead = (self.footprint.overhead)(sample.key_len);
         let (choice, allocation) = (self.method.choice, self.footprint.allocation);
@@ -94,7 +101,10 @@ struct EnvelopeCoder<'m> {
 impl Form for Envelopes {
     fn coder<'m>(&self, method: &'m Method, _footprint: Footprint) -> Box<dyn Coder + 'm> {
         let options = envelope::Options { choice: method.choice, ..envelope::Options::default() };
-        Box::new(EnvelopeCoder { options, dictionary: method.choice.learned(method.dictionary.as_ref()) })
+        Box::new(EnvelopeCoder {
+            options,
+            dictionary: method.choice.learned(Learned::Envelopes, method.dictionary.as_ref()),
+        })
     }
 
     fn plain_len(&self, value: &[u8]) -> usize {
@@ -105,7 +115,11 @@ impl Form for Envelopes {
         kept.len()
     }
 
-    fn dictionary_memory(&self, dictionary: &Dictionary, _level: i32) -> usize {
+    fn learned(&self) -> Learned {
+        Learned::Envelopes
+    }
+
+    fn dictionary_memory(&self, dictionary: &Dictionary, _choice: Choice) -> usize {
         // The tables are in the memory of clients.
         dictionary.bytes().len()
     }

@@ -192,7 +192,7 @@ fn best(measured: &[Measured], goal: Goal, terms: &StudyParameters) -> usize {
 }
 
 /// The candidates for a goal.
-fn methods(goal: Goal, dictionary: Option<&Arc<Dictionary>>) -> Vec<Method> {
+fn methods(form: &dyn Form, goal: Goal, dictionary: Option<&Arc<Dictionary>>) -> Vec<Method> {
     let wanted = |level: &i32| *level < SLOW_LEVEL || goal == Goal::Memory;
     let at_levels = |codec: &'static Codec| {
         codec.candidates().iter().filter(move |level| wanted(level)).map(move |level| (codec.name(), *level))
@@ -203,7 +203,8 @@ fn methods(goal: Goal, dictionary: Option<&Arc<Dictionary>>) -> Vec<Method> {
         choices.filter_map(|(name, level)| Choice::new(name, Some(level), 0).ok()).collect();
     let with = |dictionary: &Arc<Dictionary>| {
         let dictionary = dictionary.clone();
-        let can_take_one = choices.iter().filter(|choice| choice.codec().uses_learned_dictionaries());
+        let uses_learned = |choice: &&Choice| choice.codec().uses_learned_dictionaries(form.learned());
+        let can_take_one = choices.iter().filter(uses_learned);
         can_take_one
             .map(move |&choice| Method { choice, dictionary: Some(dictionary.clone()) })
             .collect::<Vec<_>>()
@@ -230,7 +231,7 @@ impl Bench<'_> {
             None => samples.iter().take(MEASURED).collect(),
         };
         let others = match (terms.goal, &new) {
-            (Some(goal), _) => methods(goal, new.as_ref().or(terms.dictionary.as_ref())),
+            (Some(goal), _) => methods(self.form, goal, new.as_ref().or(terms.dictionary.as_ref())),
             (None, Some(dictionary)) => vec![self.with_dictionary(dictionary.clone())],
             (None, None) => Vec::new(),
         };
@@ -272,7 +273,8 @@ impl Bench<'_> {
     /// The encoding of values with a new dictionary.
     fn with_dictionary(&self, dictionary: Arc<Dictionary>) -> Method {
         let Method { choice, dictionary: current } = &self.terms.current;
-        let choice = match (choice.codec().uses_learned_dictionaries(), current) {
+        let uses_learned = choice.codec().uses_learned_dictionaries(self.form.learned());
+        let choice = match (uses_learned, current) {
             (true, None) if self.terms.goal.is_none() => with_dictionary(*choice),
             (true, _) => *choice,
             (false, _) => Choice::new(DICTIONARY_CODEC, None, 0).unwrap_or(*choice),
@@ -323,7 +325,6 @@ fn measure(
         decode = decode.min(now().saturating_sub(started));
     }
     let takes = |sample: &Sample, len| (footprint.allocation)((footprint.overhead)(sample.key_len) + len);
-    let level = method.choice.level();
     if !method.choice.compresses() {
         (encode, decode) = (Duration::ZERO, Duration::ZERO);
     }
@@ -335,7 +336,10 @@ fn measure(
         stored: samples.iter().zip(&kept).map(|(sample, bytes)| takes(sample, bytes.len())).sum(),
         encode,
         decode,
-        memory: method.dictionary.as_ref().map_or(0, |dictionary| form.dictionary_memory(dictionary, level)),
+        memory: method
+            .dictionary
+            .as_ref()
+            .map_or(0, |dictionary| form.dictionary_memory(dictionary, method.choice)),
         choice: method.choice,
         dictionary: method.dictionary.as_ref().map(|dictionary| dictionary.id()),
     }
@@ -499,28 +503,34 @@ mod tests {
     }
 
     #[test]
-    fn lz4_is_measured_without_the_dictionary_and_makes_way_for_one() {
+    fn lz4_gets_a_dictionary_where_records_are_learned_for_and_none_in_envelopes() {
         let lz4 = Choice::new("lz4", None, 64).expect("it is built in");
         let is_lz4 = |measured: &&Measured| measured.choice.codec().name() == "lz4";
         let choosing = StudyParameters {
             current: Method { choice: lz4, dictionary: None },
             ..terms(Some(Goal::Memory))
         };
-        let study_for_a_goal = study(&users(2_000), &choosing, &free);
-        assert!(study_for_a_goal.trained.is_some());
-        let mut with_lz4 = study_for_a_goal.measured.iter().filter(is_lz4);
-        assert!(with_lz4.all(|measured| measured.dictionary.is_none()));
-        let keeping = StudyParameters { goal: None, ..choosing };
-        assert_eq!(study(&users(2_000), &keeping, &free).best().choice.codec().name(), DICTIONARY_CODEC);
-        // A class that has a dictionary, and a codec that it is not for.
-        let dictionary = study_for_a_goal.trained;
-        let both = StudyParameters { current: Method { choice: lz4, dictionary }, goal: None, ..keeping };
-        let plain = study(&users(2_000), &StudyParameters { trains: false, ..both.clone() }, &free);
-        let none = study(
-            &users(2_000),
-            &StudyParameters { trains: false, current: Method { choice: lz4, dictionary: None }, ..both },
-            &free,
-        );
-        assert_eq!(plain.before().encoded, none.before().encoded);
+        let keeping = StudyParameters { goal: None, ..choosing.clone() };
+        let samples = users(2_000);
+        type Studied = fn(&[Sample], &StudyParameters, &dyn Fn() -> Duration) -> Study;
+        for (study, takes_one) in [(study as Studied, true), (study_envelopes, false)] {
+            let chosen = study(&samples, &choosing, &free);
+            assert!(chosen.trained.is_some());
+            let mut with_lz4 = chosen.measured.iter().filter(is_lz4);
+            assert_eq!(with_lz4.any(|measured| measured.dictionary.is_some()), takes_one);
+            let kept = study(&samples, &keeping, &free);
+            assert_eq!(kept.best().choice.codec().name(), if takes_one { "lz4" } else { DICTIONARY_CODEC });
+            assert!(kept.best().dictionary.is_some());
+        }
+    }
+
+    #[test]
+    fn a_dictionary_costs_lz4_less_memory_than_zstd() {
+        let memory = |codec| {
+            let choice = Choice::new(codec, None, 64).expect("it is built in");
+            let terms = StudyParameters { current: Method { choice, dictionary: None }, ..terms(None) };
+            study(&users(2_000), &terms, &free).best().memory
+        };
+        assert!(memory("lz4") * 3 < memory("zstd"));
     }
 }

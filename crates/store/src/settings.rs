@@ -2,7 +2,7 @@
 //!
 //! They are plain data with defaults; the modules that they are for know them, and they know none of these.
 
-use snugly_codec::Choice;
+use snugly_codec::{Choice, Learned};
 use snugly_learning::Goal;
 
 use crate::eviction::EvictionPolicy;
@@ -72,11 +72,11 @@ impl Settings {
 
     pub(crate) fn values_use_dictionaries(&self) -> bool {
         self.dictionaries.enabled
-            && (self.goal.is_some() || self.compression.codec().uses_learned_dictionaries())
+            && (self.goal.is_some() || self.compression.codec().uses_learned_dictionaries(Learned::Values))
     }
 
     pub(crate) fn lists_use_dictionaries(&self) -> bool {
-        let takes_one = |choice: Choice| choice.codec().uses_learned_dictionaries();
+        let takes_one = |choice: Choice| choice.codec().uses_learned_dictionaries(Learned::Nodes);
         self.dictionaries.enabled && self.lists.node_codec().is_some_and(takes_one)
     }
 

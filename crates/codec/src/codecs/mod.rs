@@ -99,8 +99,8 @@ pub struct Codec {
     role: Role,
     /// The codec of payloads that are encoded with a dictionary, if this one can take one.
     with_dictionary: Option<CodecId>,
-    /// Whether new values are encoded with dictionaries that were learned, and not only with one that somebody gave.
-    uses_learned: bool,
+    /// What is encoded with dictionaries that were learned, and not only with one that somebody gave.
+    learned_for: &'static [Learned],
     levels: RangeInclusive<i32>,
     default_level: i32,
     probe_level: i32,
@@ -113,6 +113,17 @@ pub struct Codec {
     pub(crate) extent: fn(Framing, &[u8]) -> Result<Extent, &'static str>,
     /// `None` where this build lacks the codec.
     pub(crate) functions: Option<Functions>,
+}
+
+/// New payloads for which dictionaries are learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Learned {
+    /// Values of a store.
+    Values,
+    /// Nodes of a store's lists.
+    Nodes,
+    /// Values that clients write into other servers.
+    Envelopes,
 }
 
 /// Settings that can name a codec.
@@ -137,7 +148,7 @@ const ROWS: &[Codec] = &[
         name: "none",
         role: Role::Values,
         with_dictionary: None,
-        uses_learned: false,
+        learned_for: &[],
         levels: 0..=0,
         default_level: 0,
         probe_level: 0,
@@ -152,7 +163,7 @@ const ROWS: &[Codec] = &[
         name: "lz4",
         role: Role::Values,
         with_dictionary: Some(CodecId::Lz4Dictionary),
-        uses_learned: false,
+        learned_for: &[Learned::Values],
         levels: -128..=12,
         default_level: 0,
         probe_level: 0,
@@ -167,7 +178,7 @@ const ROWS: &[Codec] = &[
         name: "zstd",
         role: Role::Values,
         with_dictionary: Some(CodecId::ZstdDictionary),
-        uses_learned: true,
+        learned_for: &[Learned::Values, Learned::Nodes, Learned::Envelopes],
         levels: -131_072..=22,
         default_level: 3,
         probe_level: 1,
@@ -182,7 +193,7 @@ const ROWS: &[Codec] = &[
         name: "zstd_dictionary",
         role: Role::WithDictionary { of: CodecId::Zstd },
         with_dictionary: None,
-        uses_learned: false,
+        learned_for: &[],
         levels: -131_072..=22,
         default_level: 3,
         probe_level: 1,
@@ -197,7 +208,7 @@ const ROWS: &[Codec] = &[
         name: "lzf",
         role: Role::Nodes,
         with_dictionary: None,
-        uses_learned: false,
+        learned_for: &[],
         levels: 0..=0,
         default_level: 0,
         probe_level: 0,
@@ -212,7 +223,7 @@ const ROWS: &[Codec] = &[
         name: "lz4_dictionary",
         role: Role::WithDictionary { of: CodecId::Lz4 },
         with_dictionary: None,
-        uses_learned: false,
+        learned_for: &[],
         levels: -128..=12,
         default_level: 0,
         probe_level: 0,
@@ -228,7 +239,7 @@ const ROWS: &[Codec] = &[
         name: "reversed",
         role: Role::Nodes,
         with_dictionary: None,
-        uses_learned: false,
+        learned_for: &[],
         levels: 0..=0,
         default_level: 0,
         probe_level: 0,
@@ -266,11 +277,11 @@ impl Codec {
         self.with_dictionary
     }
 
-    /// Whether new values are encoded with dictionaries that were learned: what a store and clients ask that make
-    /// dictionaries by themselves. Where it is false, only a caller that hands over a dictionary gets payloads that need
-    /// one, for what reads them is younger than what reads the codec's other payloads.
-    pub fn uses_learned_dictionaries(&self) -> bool {
-        self.uses_learned
+    /// Whether these are encoded with dictionaries that were learned: what stores and clients ask that make dictionaries by
+    /// themselves. Where it is false, only a caller that hands over a dictionary gets payloads that need one: what reads
+    /// them may be younger than what reads the codec's other payloads, or they were not found to be worth it.
+    pub fn uses_learned_dictionaries(&self, learned: Learned) -> bool {
+        self.learned_for.contains(&learned)
     }
 
     /// The levels that the codec accepts; below 0 is faster, above 0 is smaller.
@@ -424,7 +435,7 @@ mod tests {
                 assert_eq!((with.needs_dictionary(), with.without_dictionary()), (true, codec.id));
                 assert_eq!(with.codec().levels, codec.levels);
             }
-            assert!(codec.with_dictionary.is_some() || !codec.uses_learned, "{codec:?}");
+            assert!(codec.with_dictionary.is_some() || codec.learned_for.is_empty(), "{codec:?}");
         }
     }
 

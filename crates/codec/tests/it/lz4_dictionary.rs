@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::values::*;
 use snugly_codec::envelope::{self, Decoded, EnvelopeError, Fault, Outcome};
-use snugly_codec::{Choice, CodecId, DecodeError, Dictionary, Record};
+use snugly_codec::{Choice, CodecId, DecodeError, Dictionary, Learned, Record};
 
 /// Bytes in front of an envelope's block: its own header, the dictionary's ID, the raw length and the checksum.
 const BLOCK_AT: usize = 5 + 12;
@@ -311,11 +311,12 @@ fn threads_share_the_tables_and_a_dictionary_may_move_and_go() {
 }
 
 #[test]
-fn only_who_hands_over_a_dictionary_gets_payloads_that_need_one() {
+fn only_who_hands_over_a_dictionary_gets_envelopes_that_need_one() {
     let codec = at_level(0);
     assert_eq!(codec.codec().with_dictionary(), Some(CodecId::Lz4Dictionary));
-    assert_eq!(codec.learned(Some(1)), None);
-    assert_eq!(choice("zstd").learned(Some(1)), Some(1));
+    let kinds = [Learned::Values, Learned::Nodes, Learned::Envelopes];
+    assert_eq!(kinds.map(|kind| codec.learned(kind, Some(1))), [Some(1), None, None]);
+    assert_eq!(kinds.map(|kind| choice("zstd").learned(kind, Some(1))), [Some(1); 3]);
     assert!(Choice::new("lz4_dictionary", None, 64).is_err(), "no setting names it");
     // What nobody but snugly must read is encoded whatever was handed over.
     let counts = b"\0\x01\x02\0\x02\0\0\0\0";

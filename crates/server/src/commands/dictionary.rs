@@ -122,10 +122,9 @@ fn refuse_while_off(context: &Context<'_>) -> Result<(), Failure> {
         return Err(Failure::fixed("ERR dictionaries are fixed: CONFIG SET dictionaries yes"));
     }
     if !settings.uses_dictionaries() {
-        return Err(Failure::new(format!(
-            "ERR dictionaries need zstd, and values are compressed with {}: CONFIG SET compression zstd",
-            settings.compression.codec().name()
-        )));
+        return Err(Failure::fixed(
+            "ERR dictionaries need compression, and there is none: CONFIG SET compression zstd",
+        ));
     }
     Ok(())
 }

@@ -79,7 +79,7 @@ pub(crate) const DICTIONARY: &[Stat<DictionaryStats>] = &[
     stat("bytes", |d| d.bytes.into(),
         gauge("dictionary_content_bytes", "Content of the dictionary")),
     stat("memory", |d| d.memory.into(),
-        gauge("dictionary_memory_bytes", "Memory of the dictionary, with the tables of zstd")),
+        gauge("dictionary_memory_bytes", "Memory of the dictionary, with the tables of zstd and LZ4")),
     stat("samples", |d| d.samples.into(),
         gauge("dictionary_trained_samples", "Values that it was trained and measured with")),
     stat("ratio_before", |d| measured(d.ratio_before),

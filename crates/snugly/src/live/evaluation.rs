@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
-use snugly_codec::{CODECS, Choice, Dictionary};
+use snugly_codec::{CODECS, Choice, Dictionary, Learned};
 use snugly_learning::{
     DICTIONARY_SIZES, Footprint, Goal, Measured, Method, SAMPLES_FOR_EACH_BYTE, Sample, Study,
     StudyParameters, measure_envelopes, study_envelopes,
@@ -142,7 +142,7 @@ pub(crate) fn try_sizes(samples: &[Sample], size: Option<usize>) -> Result<Trial
         sizes.push((bytes / SAMPLES_FOR_EACH_BYTE).max(Dictionary::MIN_TRAINED_BYTES));
     }
     let with_dictionary: Vec<_> =
-        defaults().filter(|choice| choice.codec().uses_learned_dictionaries()).collect();
+        defaults().filter(|choice| choice.codec().uses_learned_dictionaries(Learned::Envelopes)).collect();
     let mut methods: Vec<Method> = defaults().map(|choice| Method { choice, dictionary: None }).collect();
     for size in sizes {
         let dictionary = Some(Arc::new(Dictionary::train(&values, size)?));
@@ -166,7 +166,8 @@ impl Trial {
 
     /// zstd alone.
     pub(crate) fn without(&self) -> Option<&Tried> {
-        let can_take_one = |tried: &Tried| tried.measured.choice.codec().uses_learned_dictionaries();
+        let can_take_one =
+            |tried: &Tried| tried.measured.choice.codec().uses_learned_dictionaries(Learned::Envelopes);
         self.tried.iter().find(|tried| can_take_one(tried) && tried.dictionary.is_none())
     }
 }

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use snugly_codec::{Choice, Learned};
 use snugly_learning::Band;
 
 use super::Dictionaries;
@@ -22,10 +23,11 @@ pub(super) fn band_of(pattern: &[u8], len: usize) -> Option<Band> {
     if pattern == LISTS { Some(BAND) } else { Band::of(len) }
 }
 
-/// Returns the level at which a class of this pattern is encoded.
-pub(super) fn level(pattern: &[u8], settings: &Settings) -> i32 {
-    let of_lists = settings.lists.compress_codec.filter(|choice| choice.codec().uses_learned_dictionaries());
-    of_lists.filter(|_| pattern == LISTS).unwrap_or(settings.compression).level()
+/// Returns the encoding of a class of this pattern, as far as the settings say it.
+pub(super) fn choice(pattern: &[u8], settings: &Settings) -> Choice {
+    let of_nodes = |choice: &Choice| choice.codec().uses_learned_dictionaries(Learned::Nodes);
+    let of_lists = settings.lists.compress_codec.filter(of_nodes);
+    of_lists.filter(|_| pattern == LISTS).unwrap_or(settings.compression)
 }
 
 impl Settings {

@@ -349,7 +349,7 @@ impl Dictionaries {
             return Err(DictionaryError::UnusablePattern);
         }
         let dictionary = Arc::new(Dictionary::load(content)?);
-        dictionary.memory(lists::level(pattern, settings));
+        dictionary.memory_for(lists::choice(pattern, settings));
         let version = Version {
             number: 0,
             dictionary,

@@ -67,7 +67,7 @@ impl Version {
     pub(super) fn of_row(row: DictionaryRow, settings: &Settings) -> Result<Version, LoadError> {
         let dictionary = Arc::new(Dictionary::load(row.content)?);
         // Prepared before the first writer needs it.
-        dictionary.memory(lists::level(&row.pattern, settings));
+        dictionary.memory_for(lists::choice(&row.pattern, settings));
         Ok(Version {
             number: row.number,
             dictionary,

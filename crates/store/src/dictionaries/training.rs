@@ -214,6 +214,8 @@ fn terms_of_values(known: &DictionarySet, ready: &Ready, context: &StudyContext<
 
 fn new_version(dictionary: &Arc<Dictionary>, ready: &Ready, study: &Study, now: u64) -> Version {
     let (before, after) = (study.before().ratio(), study.best().ratio());
+    // Prepared before the first writer needs it.
+    dictionary.memory_for(study.best().choice);
     Version {
         number: 0,
         dictionary: dictionary.clone(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use snugly_codec::{Choice, DecodeError, Dictionary, Record};
+use snugly_codec::{Choice, DecodeError, Dictionary, Learned, Record};
 use snugly_learning::{Decision, with_dictionary};
 
 use super::{Session, StoreError, Value};
@@ -97,7 +97,9 @@ impl Session {
     fn encode_entry(&mut self, key: &[u8], value: &[u8], properties: Properties, is_new: bool) -> Entry {
         let CodecChoice { choice, version, decision } =
             CodecChoice::of(&self.dictionaries, &self.settings, self.excluded.as_ref(), key, value.len());
-        let dictionary = choice.learned(version).map(|version| (version.number(), &**version.dictionary()));
+        let dictionary = choice
+            .learned(Learned::Values, version)
+            .map(|version| (version.number(), &**version.dictionary()));
         let overhead = entry::overhead(key.len(), properties.fields());
         let record = self.encoder.encode_with(choice, dictionary, value, overhead, entry_allocation_size);
         // A decision for values with a dictionary does not apply to those that are excluded from it.

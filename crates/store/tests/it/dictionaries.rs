@@ -46,21 +46,47 @@ fn values_that_are_alike_get_a_dictionary_and_take_much_less() {
 
 #[cfg(feature = "lz4")]
 #[test]
-fn lz4_is_given_no_dictionary_that_was_learned() {
+fn lz4_learns_dictionaries_of_its_own_which_take_less_memory_and_are_worth_it_sooner() {
+    let of = |codec: &str, users| {
+        let (store, mut maintenance, mut session) = maintained();
+        let choice = snugly_store::Choice::new(codec, None, 64).expect("it is built in");
+        store.change_settings(|settings| settings.compression = choice);
+        put_users(&mut session, 0..users);
+        maintain(&mut maintenance, NOW);
+        assert_users(&mut session, 0..users);
+        (store, session)
+    };
+    let [(lz4, mut session), (zstd, _)] = ["lz4", "zstd"].map(|codec| of(codec, USERS));
+    let [by_lz4, by_zstd] = [&lz4, &zstd].map(|store| active(store)[0].clone());
+    assert_eq!(by_lz4.records, USERS);
+    assert!(by_lz4.memory <= by_lz4.bytes + (17 << 10), "its content and one table: {by_lz4:?}");
+    assert!(by_lz4.memory * 3 < by_zstd.memory, "{by_lz4:?}, {by_zstd:?}");
+    let encoded = |store: &Store, codec| store.stats().codec.of(snugly_codec::Family::EncodedValues, codec);
+    put_users(&mut session, 0..100);
+    assert_eq!(encoded(&lz4, snugly_codec::CodecId::Lz4Dictionary), 100);
+    assert_eq!(encoded(&lz4, snugly_codec::CodecId::ZstdDictionary), 0);
+    let [few_lz4, few_zstd] = ["lz4", "zstd"].map(|codec| active(&of(codec, 400).0).len());
+    assert_eq!((few_lz4, few_zstd), (1, 0));
+}
+
+#[cfg(feature = "lz4")]
+#[test]
+fn what_was_learned_for_zstd_is_used_by_lz4_for_new_values_and_older_ones_stay() {
     let (store, mut maintenance, mut session) = maintained();
     put_users(&mut session, 0..USERS);
     maintain(&mut maintenance, NOW);
-    let records = store.dictionaries()[0].records;
     let lz4 = snugly_store::Choice::new("lz4", None, 64).expect("it is built in");
-    for goal in [None, Some(snugly_store::Goal::Memory)] {
-        store.change_settings(|settings| (settings.compression, settings.goal) = (lz4, goal));
-        put_users(&mut session, USERS..USERS + 100);
-        assert_eq!(store.dictionaries()[0].records, records, "{goal:?}");
-        assert_users(&mut session, USERS..USERS + 100);
-    }
-    let codec = snugly_codec::CodecId::Lz4Dictionary;
-    let encoded = store.stats().codec.of(snugly_codec::Family::EncodedValues, codec);
-    assert_eq!(encoded, 0);
+    store.change_settings(|settings| settings.compression = lz4);
+    put_users(&mut session, USERS..USERS + 100);
+    maintain(&mut maintenance, NOW);
+    assert_eq!(active(&store)[0].records, USERS + 100);
+    assert_users(&mut session, 0..USERS + 100);
+    let mut of = |number: u64| {
+        let value = session.peek(0, format!("user:{number}").as_bytes()).expect("undamaged");
+        value.expect("it is there").record().map(|record| record.codec())
+    };
+    assert_eq!(of(1), Some(snugly_codec::CodecId::ZstdDictionary));
+    assert_eq!(of(USERS + 1), Some(snugly_codec::CodecId::Lz4Dictionary));
 }
 
 #[test]
