@@ -16,6 +16,7 @@ from snugly_bench.servers.peers import (
     VALKEY,
     Server,
     dictionary_snugly_peer,
+    lz4_dictionary_snugly_peer,
     snugly_peer,
     start,
     valkey_peer,
@@ -37,7 +38,8 @@ def aims(workloads: tuple[str, ...]) -> tuple[Aim, ...]:
 def measure(program: str, splits: list[Split], keys: int, lessons: Lessons) -> Results:
     """Writes measured values under so many keys; those of a set begin again where there are fewer."""
     results = Results(PLAIN)
-    peers = [valkey_peer(), snugly_peer(program, "zstd"), dictionary_snugly_peer(program)]
+    learning = [dictionary_snugly_peer(program), lz4_dictionary_snugly_peer(program)]
+    peers = [valkey_peer(), snugly_peer(program, "zstd"), *learning]
     with Progress(len(splits) * len(peers)) as progress:
         for values, peer in product(splits, peers):
             with progress.step(1, f"memory: {values.name} in {peer.name}"), start(peer) as server:
@@ -78,6 +80,6 @@ def report(results: Results, keys: int) -> str:
 {table(header, rows, texts=(0, 1, 7))}
 
 Anonymous memory of the whole process, dictionaries and what was used to learn them included, in a server just started.
-Both snuglys were written what one of them learns from, and it was deleted again. When all values of a set were written,
+All snuglys were written what two of them learn from, and it was deleted again. When all values of a set were written,
 they begin again under other keys.
 """

@@ -16,6 +16,7 @@ from snugly_bench.servers.peers import (
     PLAIN,
     Server,
     dictionary_snugly_peer,
+    lz4_dictionary_snugly_peer,
     snugly_peer,
     valkey_peer,
 )
@@ -39,7 +40,8 @@ def aims(found: tuple[Load, ...]) -> tuple[Aim, ...]:
 
 def measure(program: str, splits: list[Split], rounds: int, quick: bool, lessons: Lessons) -> Results:
     results = Results(PLAIN)
-    peers = [valkey_peer(), snugly_peer(program, "zstd"), dictionary_snugly_peer(program)]
+    learning = [dictionary_snugly_peer(program), lz4_dictionary_snugly_peer(program)]
+    peers = [valkey_peer(), snugly_peer(program, "zstd"), *learning]
     for values in splits:
         with measured_file(values) as path:
             source = ("--data", str(path), "--key-prefix", key_prefix(values.name))

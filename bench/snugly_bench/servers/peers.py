@@ -16,7 +16,7 @@ from pathlib import Path
 
 CODECS = ("none", "lz4", "zstd")
 VALKEY, REDIS, MEMCACHED = "valkey", "redis", "memcached"
-PLAIN, LEARNING = "snugly zstd", "snugly zstd with dictionaries"
+PLAIN, LEARNING, LZ4_LEARNING = "snugly zstd", "snugly zstd with dictionaries", "snugly lz4 with dictionaries"
 BUILT_SNUGLY = str(Path(os.environ.get("CARGO_TARGET_DIR") or "target", "release", "snugly"))
 """The folder in which `make` and cargo build the program."""
 START_SECONDS = 10.0
@@ -117,6 +117,11 @@ def configured_snugly_peer(program: str, name: str, options: tuple[str, ...]) ->
 def dictionary_snugly_peer(program: str) -> Peer:
     """snugly with dictionaries."""
     return configured_snugly_peer(program, LEARNING, ("--compression", "zstd", "--dictionaries", "yes"))
+
+
+def lz4_dictionary_snugly_peer(program: str) -> Peer:
+    """The same with LZ4."""
+    return configured_snugly_peer(program, LZ4_LEARNING, ("--compression", "lz4", "--dictionaries", "yes"))
 
 
 def learning_snugly_peer(program: str) -> Peer:
