@@ -104,9 +104,7 @@ impl Late {
 #[derive(Default)]
 pub(crate) struct Outgoing {
     bytes: Vec<u8>,
-    /// Place of the first of these bytes among all, late ones not counted.
-    start: usize,
-    /// Place of the first byte that was not handed out.
+    /// Number of bytes handed out.
     taken: usize,
     late: VecDeque<Late>,
     /// Memory of a piece that was sent, for the next one.
@@ -276,14 +274,12 @@ impl Outgoing {
     ) -> Result<Option<Piece>, StoreError> {
         let mut piece = std::mem::take(&mut self.spare);
         while let Some(late) = self.late.pop_front() {
-            let before = self.taken - self.start..late.at - self.start;
-            if piece.is_empty() && before.start == 0 && before.end >= UNCOPIED {
-                (self.start, self.taken) = (late.at, late.at);
+            if piece.is_empty() && self.taken == 0 && late.at >= UNCOPIED {
+                let first = late.at;
                 self.late.push_front(late);
-                let rest = self.bytes.split_off(before.end);
-                return Ok(Some(Piece::Bytes(std::mem::replace(&mut self.bytes, rest))));
+                return Ok(Some(Piece::Bytes(self.split_off(first))));
             }
-            piece.extend_from_slice(&self.bytes[before]);
+            piece.extend_from_slice(&self.bytes[self.taken..late.at]);
             self.taken = late.at;
             match late.content {
                 Content::Value(value) if late.len < SHARED_FROM => session.read_kept(&value, &mut piece)?,
@@ -308,8 +304,7 @@ impl Outgoing {
             }
         }
         let mut rest = std::mem::take(&mut self.bytes);
-        rest.drain(..self.taken - self.start);
-        (self.start, self.taken) = (0, 0);
+        rest.drain(..std::mem::take(&mut self.taken));
         // Replies without late values are not copied.
         if piece.is_empty() {
             self.spare = piece;
@@ -317,6 +312,13 @@ impl Outgoing {
         }
         piece.append(&mut rest);
         Ok(Some(Piece::Bytes(piece)))
+    }
+
+    /// Takes off the first bytes, without a copy of them.
+    fn split_off(&mut self, first: usize) -> Vec<u8> {
+        self.late.iter_mut().for_each(|late| late.at -= first);
+        let rest = self.bytes.split_off(first);
+        std::mem::replace(&mut self.bytes, rest)
     }
 
     /// Takes the memory of a piece that was sent, for the next one.
