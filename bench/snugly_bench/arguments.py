@@ -1,10 +1,26 @@
-"""Arguments of benchmarks: kinds of them, for argparse's `type`. Knows no benchmark."""
+"""Arguments of benchmarks: those that many have, and kinds for argparse's `type`. Knows no benchmark."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
 from math import inf
+from pathlib import Path
+
+from snugly_bench.servers.peers import BUILT_SNUGLY
+
+
+def measuring(name: str, purpose: str | None, quick: str = "tiny numbers") -> argparse.ArgumentParser:
+    """A parser with the options of every benchmark that starts the program and writes its results into a folder."""
+    parser = argparse.ArgumentParser(
+        prog=f"snugly_bench {name}", description=purpose, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--program", default=BUILT_SNUGLY, help="program to run (default: %(default)s)")
+    parser.add_argument("--quick", action="store_true", help=f"{quick}, to see that everything runs")
+    parser.add_argument(
+        "--output", type=Path, default=Path("bench-results"), help="folder for the results (default: %(default)s)"
+    )
+    return parser
 
 
 def numbers(text: str) -> tuple[int, ...]:

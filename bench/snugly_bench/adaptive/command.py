@@ -14,7 +14,6 @@ import argparse
 import textwrap
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
 
 from snugly_bench.adaptive import verdict
 from snugly_bench.adaptive.choices import AUTO, BALANCED, NONE, peers
@@ -22,13 +21,13 @@ from snugly_bench.adaptive.driver import CONNECTIONS
 from snugly_bench.adaptive.measure import Subject, measure, running, warm_up
 from snugly_bench.adaptive.verdict import INCOMPRESSIBLE, MIXED
 from snugly_bench.adaptive.workload import IMAGES, PIPELINE, Batch, Pair, mixed, pairs, writing
-from snugly_bench.arguments import positive
+from snugly_bench.arguments import measuring, positive
 from snugly_bench.machine import machine
 from snugly_bench.progress import Progress
 from snugly_bench.results import Results, write_report
 from snugly_bench.servers.compare import check_cores
 from snugly_bench.servers.loads import LOAD_CORE, SERVER_CORE, WIDTH
-from snugly_bench.servers.peers import BUILT_SNUGLY, Peer, find_snugly, version_of
+from snugly_bench.servers.peers import Peer, find_snugly, version_of
 
 ORIENTATION = "zstd 3"
 """The other server that incompressible values are written to."""
@@ -63,19 +62,12 @@ def percent(text: str) -> int:
 
 
 def parse_arguments(words: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="snugly_bench adaptive", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--program", default=BUILT_SNUGLY, help="program to run (default: %(default)s)")
+    parser = measuring("adaptive", __doc__)
     parser.add_argument(
         "--write-percent", type=percent, default=50, help="share of writes in the mixed requests (default: %(default)s)"
     )
     parser.add_argument("--keys", type=positive, help=f"number of keys of all kinds (default: {FULL.keys})")
     parser.add_argument("--rounds", type=positive, help=f"rounds of mixed requests (default: {FULL.rounds})")
-    parser.add_argument("--quick", action="store_true", help="tiny numbers, to see that everything runs")
-    parser.add_argument(
-        "--output", type=Path, default=Path("bench-results"), help="folder for the results (default: %(default)s)"
-    )
     return parser.parse_args(words)
 
 

@@ -11,14 +11,14 @@ import argparse
 import os
 from pathlib import Path
 
-from snugly_bench.arguments import positive
+from snugly_bench.arguments import measuring, positive
 from snugly_bench.compile_cache.measure import MIB, measure
 from snugly_bench.compile_cache.objects import COMPRESSED, OBJECTS, Objects, find, generate
 from snugly_bench.compile_cache.verdict import method, report
 from snugly_bench.machine import machine
 from snugly_bench.results import write_report
 from snugly_bench.servers.compare import check_cores
-from snugly_bench.servers.peers import BUILT_SNUGLY, find_snugly, version_of
+from snugly_bench.servers.peers import find_snugly, version_of
 
 ROUNDS = 3
 MOST_MIB, QUICK_MIB = 300, 4
@@ -31,10 +31,7 @@ BUILT = Path(os.environ.get("CARGO_TARGET_DIR") or "target")
 
 
 def parse_arguments(words: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="snugly_bench compile-cache", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--program", default=BUILT_SNUGLY, help="program to run (default: %(default)s)")
+    parser = measuring("compile-cache", __doc__)
     parser.add_argument(
         "--data", type=Path, default=BUILT, help="folder with object files at any depth (default: %(default)s)"
     )
@@ -44,10 +41,6 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--only", choices=tuple(PARTS), help="part to run")
     parser.add_argument("--max-memory", default=MAX_MEMORY, help="memory of each server (default: %(default)s)")
     parser.add_argument("--rounds", type=positive, help=f"rounds (default: {ROUNDS}, or 1 with --quick)")
-    parser.add_argument("--quick", action="store_true", help="tiny numbers, to see that everything runs")
-    parser.add_argument(
-        "--output", type=Path, default=Path("bench-results"), help="folder for the results (default: %(default)s)"
-    )
     arguments = parser.parse_args(words)
     arguments.most = arguments.most or (QUICK_MIB if arguments.quick else MOST_MIB)
     arguments.rounds = arguments.rounds or (1 if arguments.quick else ROUNDS)

@@ -15,13 +15,13 @@ import argparse
 import os
 from pathlib import Path
 
-from snugly_bench.arguments import chosen_of, positive
+from snugly_bench.arguments import chosen_of, measuring, positive
 from snugly_bench.dictionaries import cold, data, memory, saved, speed
 from snugly_bench.dictionaries.lessons import Lessons
 from snugly_bench.machine import machine
 from snugly_bench.results import Results, write_report
 from snugly_bench.servers.compare import check_cores
-from snugly_bench.servers.peers import BUILT_SNUGLY, find_snugly, valkey_peer, version_of
+from snugly_bench.servers.peers import find_snugly, valkey_peer, version_of
 from snugly_bench.splits import Split
 
 PARTS = ("saved", "memory", "speed", "cold")
@@ -32,10 +32,7 @@ QUICK_VALUES = 3_000
 
 
 def parse_arguments(words: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="snugly_bench dictionaries", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--program", default=BUILT_SNUGLY, help="program to run (default: %(default)s)")
+    parser = measuring("dictionaries", __doc__, quick="one set and tiny numbers")
     parser.add_argument(
         "--data",
         type=Path,
@@ -46,10 +43,6 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--every", action="store_true", help="run speed and cold on all sets, not only on the largest")
     parser.add_argument("--keys", type=positive, help=f"keys of memory (default: {KEYS}, or {QUICK_KEYS} with --quick)")
     parser.add_argument("--rounds", type=positive, help=f"rounds of speed, cold (default: {ROUNDS}, or 1 with --quick)")
-    parser.add_argument("--quick", action="store_true", help="one set and tiny numbers, to see that everything runs")
-    parser.add_argument(
-        "--output", type=Path, default=Path("bench-results"), help="folder for the results (default: %(default)s)"
-    )
     arguments = parser.parse_args(words)
     arguments.rounds = arguments.rounds or (1 if arguments.quick else ROUNDS)
     arguments.keys = arguments.keys or (QUICK_KEYS if arguments.quick else KEYS)

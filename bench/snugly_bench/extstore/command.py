@@ -7,15 +7,14 @@ Values are generated JSON. Memcached is taken from the PATH, and left out where 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from snugly_bench.arguments import chosen_of, positive
+from snugly_bench.arguments import chosen_of, measuring, positive
 from snugly_bench.extstore.measure import Scale, made_up, measure, memory_mib, rivals
 from snugly_bench.extstore.verdict import method, report
 from snugly_bench.machine import machine
 from snugly_bench.results import write_report
 from snugly_bench.servers.compare import check_cores
-from snugly_bench.servers.peers import BUILT_SNUGLY, CODECS, find_snugly
+from snugly_bench.servers.peers import CODECS, find_snugly
 
 FULL = Scale(count=1_000_000, requests=1_000_000, rounds=3, pace=30_000)
 QUICK = Scale(count=20_000, requests=20_000, rounds=1, pace=30_000)
@@ -23,10 +22,7 @@ MEASURED = ("none", "zstd")
 
 
 def parse_arguments(words: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="snugly_bench extstore", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--program", default=BUILT_SNUGLY, help="program to run (default: %(default)s)")
+    parser = measuring("extstore", __doc__)
     parser.add_argument(
         "--codecs",
         type=chosen_of(CODECS),
@@ -40,10 +36,6 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--pace", type=positive, default=FULL.pace, help="sets a second, at most (default: %(default)s)"
-    )
-    parser.add_argument("--quick", action="store_true", help="tiny numbers, to see that everything runs")
-    parser.add_argument(
-        "--output", type=Path, default=Path("bench-results"), help="folder for the results (default: %(default)s)"
     )
     return parser.parse_args(words)
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 import argparse
 import textwrap
 from dataclasses import fields, replace
-from pathlib import Path
 
-from snugly_bench.arguments import chosen_of, positive
+from snugly_bench.arguments import chosen_of, measuring, positive
 from snugly_bench.lists.choices import DATA, DEPTH, peers
 from snugly_bench.lists.measure import Scale, measure
 from snugly_bench.lists.verdict import report
@@ -21,17 +20,14 @@ from snugly_bench.machine import machine
 from snugly_bench.results import write_report
 from snugly_bench.servers.compare import check_cores
 from snugly_bench.servers.loads import LOAD_CORE, SERVER_CORE, WIDTH
-from snugly_bench.servers.peers import BUILT_SNUGLY, Peer, find_snugly
+from snugly_bench.servers.peers import Peer, find_snugly
 
 FULL = Scale(lists=200, elements=2_000, element_size=512, requests=100_000, rounds=5)
 QUICK = Scale(lists=20, elements=200, element_size=512, requests=1_000, rounds=1)
 
 
 def parse_arguments(words: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="snugly_bench lists", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--program", default=BUILT_SNUGLY, help="program to run (default: %(default)s)")
+    parser = measuring("lists", __doc__)
     parser.add_argument(
         "--data",
         type=chosen_of(tuple(DATA)),
@@ -49,10 +45,6 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
         field = name.replace("-", "_")
         default = f"default: {getattr(FULL, field)}, or {getattr(QUICK, field)} with --quick"
         parser.add_argument(f"--{name}", type=positive, help=f"{purpose} ({default})")
-    parser.add_argument("--quick", action="store_true", help="tiny numbers, to see that everything runs")
-    parser.add_argument(
-        "--output", type=Path, default=Path("bench-results"), help="folder for the results (default: %(default)s)"
-    )
     return parser.parse_args(words)
 
 

@@ -7,9 +7,8 @@ Memcached is taken from the PATH.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from snugly_bench.arguments import chosen_of, positive
+from snugly_bench.arguments import chosen_of, measuring, positive
 from snugly_bench.dictionaries.lessons import Lessons
 from snugly_bench.machine import machine
 from snugly_bench.memcached.measure import all_peers, measure, measure_memory, small_values
@@ -17,7 +16,7 @@ from snugly_bench.memcached.verdict import report, report_memory
 from snugly_bench.results import Results, write_report
 from snugly_bench.servers.compare import check_cores
 from snugly_bench.servers.loads import QUICK_KEYS
-from snugly_bench.servers.peers import BUILT_SNUGLY, find_snugly, memcached_peer
+from snugly_bench.servers.peers import find_snugly, memcached_peer
 
 PARTS = ("memory", "throughput")
 ROUNDS = 3
@@ -25,16 +24,9 @@ KEYS = 100_000
 
 
 def parse_arguments(words: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="snugly_bench memcached", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--program", default=BUILT_SNUGLY, help="program to run (default: %(default)s)")
+    parser = measuring("memcached", __doc__)
     parser.add_argument("--only", type=chosen_of(PARTS), default=PARTS, help=f"parts to run, of {','.join(PARTS)}")
     parser.add_argument("--rounds", type=positive, help=f"rounds of throughput (default: {ROUNDS}, or 1 with --quick)")
-    parser.add_argument("--quick", action="store_true", help="tiny numbers, to see that everything runs")
-    parser.add_argument(
-        "--output", type=Path, default=Path("bench-results"), help="folder for the results (default: %(default)s)"
-    )
     arguments = parser.parse_args(words)
     arguments.rounds = arguments.rounds or (1 if arguments.quick else ROUNDS)
     return arguments

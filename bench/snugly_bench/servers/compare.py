@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 
-from snugly_bench.arguments import positive
+from snugly_bench.arguments import measuring, positive
 from snugly_bench.machine import machine
 from snugly_bench.results import write_report
 from snugly_bench.servers import changes, memory, persistence, throughput
 from snugly_bench.servers.loads import LOAD_CORE, SERVER_CORE
 from snugly_bench.servers.peers import (
-    BUILT_SNUGLY,
     CODECS,
     Peer,
     find_program,
@@ -34,17 +32,10 @@ QUICK_VALUES = 2_000
 
 
 def parse_arguments(words: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="snugly_bench servers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--program", default=BUILT_SNUGLY, help="program to run (default: %(default)s)")
+    parser = measuring("servers", __doc__)
     parser.add_argument("--only", choices=PARTS, help="part to run")
     parser.add_argument(
         "--rounds", type=positive, help=f"rounds of all but memory (default: {ROUNDS}, or 1 with --quick)"
-    )
-    parser.add_argument("--quick", action="store_true", help="tiny numbers, to see that everything runs")
-    parser.add_argument(
-        "--output", type=Path, default=Path("bench-results"), help="folder for the results (default: %(default)s)"
     )
     parser.add_argument(
         "--check-generator",
