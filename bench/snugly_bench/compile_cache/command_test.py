@@ -31,6 +31,7 @@ from snugly_bench.compile_cache.objects import COMPRESSED, LEAST_BYTES, MOST_BYT
 from snugly_bench.compile_cache.verdict import AIMS, method, report
 from snugly_bench.results import Results
 from snugly_bench.servers import disk
+from tables import line
 
 MADE_UP = 300 << 10
 
@@ -53,12 +54,6 @@ def recorded() -> Results:
         for codec in BARE:
             add_bare(results, kind, codec, {GIVEN: 10.0, SMALLER: 2.0, SET_CPU: 100.0, GET_CPU: 25.0})
     return results
-
-
-def line(text: str, *beginning: str) -> str:
-    """The row of a table that begins with these cells."""
-    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in text.splitlines() if row.startswith("|")]
-    return next(" | ".join(row) for row in rows if row[: len(beginning)] == list(beginning))
 
 
 def test_files_of_a_compiler_are_found_at_any_depth_each_once(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from snugly_bench.extstore.measure import (
 from snugly_bench.extstore.verdict import report
 from snugly_bench.results import Results
 from snugly_bench.servers.loads import CPU, RATE
+from tables import line
 
 TINY = Scale(count=500, requests=2_000, rounds=1, pace=30_000)
 
@@ -42,12 +43,6 @@ def recorded(names: tuple[str, ...]) -> Results:
             results.add(workload, name, metrics)
         results.add(KEPT, name, {GIVEN: 100.0, USED: 40.0, DISK: 50.0 * number, ANONYMOUS: 10.0})
     return results
-
-
-def line(text: str, *beginning: str) -> str:
-    """The row of a table that begins with these cells."""
-    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in text.splitlines() if row.startswith("|")]
-    return next(" | ".join(row) for row in rows if row[: len(beginning)] == list(beginning))
 
 
 def test_quick_is_less_of_everything_unless_it_is_given() -> None:

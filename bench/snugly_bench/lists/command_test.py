@@ -16,6 +16,7 @@ from snugly_bench.lists.verdict import aims, report
 from snugly_bench.results import Results
 from snugly_bench.servers.loads import CPU, RATE, SERVER_CORE
 from snugly_bench.servers.peers import VALKEY, start
+from tables import line
 
 TINY = Scale(lists=6, elements=120, element_size=512, requests=200, rounds=1)
 SPEED = {VALKEY: 100.0, LZF: 40.0, NONE: 110.0, LZ4: 80.0, ZSTD: 70.0, DICTIONARY: 70.0}
@@ -33,12 +34,6 @@ def recorded(data: str) -> Results:
         taken = {GIVEN: 950.0, USED: TAKEN[server], ANONYMOUS: TAKEN[server]}
         results.add(memory_workload(data), server, taken)
     return results
-
-
-def line(text: str, *beginning: str) -> str:
-    """The row of a table that begins with these cells."""
-    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in text.splitlines() if row.startswith("|")]
-    return next(" | ".join(row) for row in rows if row[: len(beginning)] == list(beginning))
 
 
 def test_quick_is_less_of_everything_unless_it_is_given() -> None:

@@ -14,6 +14,7 @@ from snugly_bench.memcached.verdict import NONE, report, report_memory, workload
 from snugly_bench.results import Results
 from snugly_bench.servers.loads import BUSY, CPU, RATE
 from snugly_bench.servers.peers import LEARNING, MEMCACHED, Peer
+from tables import line
 
 SPEED = {MEMCACHED: 100.0, NONE: 101.0, LEARNING: 89.0}
 """Requests a second of each server in whatever it does."""
@@ -26,12 +27,6 @@ def recorded() -> Results:
             for server, rate in SPEED.items():
                 results.add(workload, server, {RATE: rate, CPU: 1000 / rate, BUSY: 1.0})
     return results
-
-
-def line(text: str, *beginning: str) -> str:
-    """The row of a table that begins with these cells."""
-    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in text.splitlines() if row.startswith("|")]
-    return next(" | ".join(row) for row in rows if row[: len(beginning)] == list(beginning))
 
 
 def test_each_size_is_asked_by_one_key_and_by_many_and_written_once() -> None:
