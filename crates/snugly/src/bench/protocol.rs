@@ -4,6 +4,7 @@
 //! the right one.
 
 use std::fmt;
+use std::io::Write;
 
 use anyhow::Result;
 use snugly_memcached::MAX_KEY;
@@ -29,7 +30,7 @@ pub enum Part<'a> {
     Missing,
     /// No other key has a value.
     End,
-    /// What went wrong, in the server's words.
+    /// An error, in the server's words.
     Error(&'a [u8]),
     /// Something else, which is no reply to such a request.
     Other(&'a [u8]),
@@ -51,7 +52,7 @@ impl fmt::Display for Part<'_> {
 
 /// Keys with a prefix, in the protocol of a server.
 pub enum Keys {
-    /// What requests begin with, up to the key's number: of SET, of GET, and the key alone.
+    /// Beginnings of requests, up to the key's number: of SET, of GET, and the key alone.
     Resp {
         set: Vec<u8>,
         get: Vec<u8>,
@@ -113,7 +114,7 @@ impl Keys {
         match self {
             Self::Resp { get, .. } if more.is_empty() => append_numbered(get, number, out),
             Self::Resp { key, .. } => {
-                out.extend_from_slice(format!("*{}\r\n$4\r\nMGET\r\n", more.len() + 2).as_bytes());
+                let _ = write!(out, "*{}\r\n$4\r\nMGET\r\n", more.len() + 2);
                 append_numbered(key, number, out);
                 more.iter().for_each(|&number| append_numbered(key, number, out));
             }
