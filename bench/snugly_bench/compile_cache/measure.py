@@ -107,7 +107,7 @@ def asked(server: Server, client: valkey.Valkey, connection: TextConnection, rec
     stored = connection.set_all(records)
     wait_until_on_disk(client)
     set_wall = time.monotonic() - wall
-    # What the server still tidies up is part of the sets.
+    # Tidying up afterwards is part of the sets.
     disk = steady(lambda: used_bytes(client)) / MIB
     set_cpu = process_seconds(server.pid) - cpu
     cpu, wall = process_seconds(server.pid), time.monotonic()

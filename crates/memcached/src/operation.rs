@@ -154,7 +154,7 @@ pub struct Get<'a> {
 /// See [`Get::recache`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recache {
-    /// What is left must be less than this.
+    /// Least time left that is enough; with less the item is due.
     pub left: Exptime,
     /// Whether it is what is left after the `touch`, as R stands behind T; else before it.
     pub of_touched: bool,

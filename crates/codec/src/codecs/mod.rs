@@ -99,7 +99,7 @@ pub struct Codec {
     role: Role,
     /// The codec of payloads that are encoded with a dictionary, if this one can take one.
     with_dictionary: Option<CodecId>,
-    /// What is encoded with dictionaries that were learned, and not only with one that somebody gave.
+    /// New payloads that are encoded with dictionaries that were learned, and not only with one that somebody gave.
     learned_for: &'static [Learned],
     levels: RangeInclusive<i32>,
     default_level: i32,

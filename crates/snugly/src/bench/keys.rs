@@ -184,7 +184,7 @@ mod tests {
         reply.into_bytes()
     }
 
-    /// What is wrong with a reply that comes byte by byte: errors, misses, mismatches, and the first error.
+    /// Errors, misses and mismatches in a reply that comes byte by byte, and the first error.
     fn wrong(scheme: Scheme, read: bool, reply: &[u8]) -> (u64, u64, u64, Option<String>) {
         let dataset = dataset(scheme);
         let draw = Draw::new(Plan::Sweep { read }, KEYS, 1, 0, 1);

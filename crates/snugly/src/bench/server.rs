@@ -154,7 +154,7 @@ impl Options {
     }
 }
 
-/// What all tests of a run share.
+/// State that all tests of a run share.
 struct Bench<'a> {
     options: &'a Options,
     target: Target,

@@ -105,7 +105,7 @@ fn look(
         return Ok(Some((value, metadata, Claim::None)));
     }
     match alter(context, get, form, key) {
-        // Where nothing can be kept, what is there can be read: the token is good for no write.
+        // A value can be read where nothing can be kept beside it; its token is good for no write.
         Err(StoreError::OutOfMemory { .. } | StoreError::DiskFull { .. }) => {
             let version = context.session.new_version();
             Ok(Some((value, Metadata { version, ..metadata }, Claim::None)))
@@ -175,6 +175,7 @@ fn create(
     if !context.session.set_with(DATABASE, key, b"", kept, Condition::IfAbsent)?.written {
         return Ok(None);
     }
+    // Marks it as read.
     context.session.get(DATABASE, key)?;
     let ttl = seconds_left(end_of(expiry), context.session.now());
     Ok(Some(Item { cas: version, ttl, is_won: true, ..Item::default() }))
