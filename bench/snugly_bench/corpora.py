@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-KINDS = ("json", "html", "csv", "session", "random")
+KINDS = ("json", "html", "csv", "session", "tickets", "random")
 """Kinds that can be generated; all but the last by the snugly program."""
 
 
