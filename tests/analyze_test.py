@@ -285,7 +285,7 @@ def test_snugly_is_analyzed_and_explains_a_value_itself() -> None:
         assert found["compresses_itself"]
         assert found["advice"] is None
         text = live.tool("explain", url(server, scheme="snugly"), "page", "--rate", "100000")
-        assert "kept by snugly:\n  codec: zstd\n" in text
+        assert "kept by snugly:\n  codec: lz4\n" in text
         assert "explained by snugly:\n" in text
         assert "\n  reason: " in text
 

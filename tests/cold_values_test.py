@@ -18,7 +18,7 @@ from tested import Start
 pytestmark = pytest.mark.snugly_only
 
 PAGES = 2_000
-FAST = ("--dictionary-cpu-percent", "100", "--cold-after", "1")
+FAST = ("--background-cpu-percent", "100", "--cold-after", "1")
 WORDS = ["".join(random.Random(number).choices("abcdefghijklmnop", k=3 + number % 6)) for number in range(200)]
 
 
@@ -45,7 +45,7 @@ def recompression(connection: Connection, field: str) -> int:
 
 
 def test_what_nobody_uses_takes_less(start: Start) -> None:
-    server = start("--dictionary-cpu-percent", "100", "--cold-after", "0", "--dictionaries", "no")
+    server = start("--background-cpu-percent", "100", "--cold-after", "0", "--dictionaries", "no")
     with server.connect() as connection:
         put_pages(connection)
         before = info(connection, "memory", "used_memory_dataset")
@@ -69,7 +69,7 @@ def test_what_was_tried_once_is_not_tried_again(start: Start) -> None:
 
 
 def test_clients_are_not_told_of_it(start: Start) -> None:
-    server = start("--dictionary-cpu-percent", "100", "--cold-after", "0", "--dictionaries", "no")
+    server = start("--background-cpu-percent", "100", "--cold-after", "0", "--dictionaries", "no")
     with server.connect() as connection, server.connect() as other:
         put_pages(connection)
         connection.command("EXPIRE", "page:7", 1000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from typing import Any
 
 import pytest
@@ -47,18 +48,21 @@ def decisions(connection: Connection) -> dict[bytes, dict[str, Any]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", [2, 3])
 def test_each_kind_of_values_gets_what_suits_it_and_the_server_says_why(start: Start, protocol: int) -> None:
-    server = start("--compression", "auto", "--dictionary-cpu-percent", "100")
+    server = start("--compression", "auto", "--background-cpu-percent", "100")
     with server.connect(protocol) as connection:
         write(connection, 400)
         waiting.until(lambda: {b"user:*", b"image:*"} <= decisions(connection).keys())
         found = decisions(connection)
         chosen = found[b"user:*"]["codec"]
-        assert chosen in (b"lz4", b"zstd")
+        assert chosen == b"lz4"
+        assert re.fullmatch(rb"(lz4|zstd):\d+", found[b"user:*"]["unread"])
         assert found[b"image:*"]["codec"] == b"none"
         explained = as_dict(connection.command("COMPRESSION", "EXPLAIN", "user:1"))
         assert b"for balanced, a saved byte may cost 20 ns: " + chosen in explained["reason"]
         methods = [as_dict(method) for method in explained["methods"]]
         assert sum(method["chosen"] for method in methods) == 1
+        kept = b" ".join(method["kept"] for method in methods).split()
+        assert sorted(kept) == [b"constantly", b"often", b"seldom", b"unread"]
         assert {(bytes(method["codec"]), method["level"]) for method in methods} >= {
             (b"none", 0),
             (b"lz4", 0),
@@ -72,7 +76,7 @@ def test_each_kind_of_values_gets_what_suits_it_and_the_server_says_why(start: S
 
 
 def test_another_goal_is_decided_anew_and_without_auto_nothing_is(start: Start) -> None:
-    server = start("--compression", "auto", "--compression-goal", "memory", "--dictionary-cpu-percent", "100")
+    server = start("--compression", "auto", "--compression-goal", "memory", "--background-cpu-percent", "100")
     with server.connect() as connection:
         write(connection, 300)
         waiting.until(lambda: b"user:*" in decisions(connection))
@@ -89,12 +93,17 @@ def test_another_goal_is_decided_anew_and_without_auto_nothing_is(start: Start) 
         assert explained["stored_codec"] == b"lz4"
 
 
-def test_a_kind_of_which_little_is_known_is_encoded_with_the_default(start: Start) -> None:
-    with start("--compression", "auto").connect() as connection:
+@pytest.mark.parametrize(("goal", "codec"), [("memory", b"zstd"), ("balanced", b"lz4"), ("speed", b"lz4")])
+def test_a_kind_of_which_little_is_known_is_encoded_with_what_suits_the_goal(
+    start: Start, goal: str, codec: bytes
+) -> None:
+    with start(
+        "--compression", "auto", "--compression-goal", goal, "--compression-level", "20"
+    ).connect() as connection:
         connection.command("SET", "user:1", user(1) * 4)
         explained = as_dict(connection.command("COMPRESSION", "EXPLAIN", "user:1"))
         assert b"until enough of this kind were written" in explained["reason"]
-        assert explained["stored_codec"] == b"zstd"
+        assert explained["stored_codec"] == codec
 
 
 def test_what_is_no_goal_is_refused(start: Start) -> None:
@@ -103,7 +112,7 @@ def test_what_is_no_goal_is_refused(start: Start) -> None:
 
 
 def test_dictionaries_that_are_fixed_are_used_and_none_is_learned(start: Start) -> None:
-    server = start("--dictionary-cpu-percent", "100")
+    server = start("--compression", "lz4", "--background-cpu-percent", "100")
     with server.connect() as connection:
         learn_users(connection)
         assert dictionaries(connection, "dictionaries_active") == 1
@@ -113,6 +122,6 @@ def test_dictionaries_that_are_fixed_are_used_and_none_is_learned(start: Start) 
         for number in range(1_000):
             connection.command("SET", f"other:{number}", record(number))
         connection.command("SET", "user:new", record(7))
-        assert as_dict(connection.command("OBJECT", "COMPRESSION", "user:new"))["codec"] == b"zstd_dictionary"
+        assert as_dict(connection.command("OBJECT", "COMPRESSION", "user:new"))["codec"] == b"lz4_dictionary"
         assert dictionaries(connection, "dictionary_trainings") == trainings
         assert dictionaries(connection, "dictionary_samples") == 0

@@ -29,7 +29,7 @@ def test_small_values_that_are_alike_shrink_by_themselves(start: Start, codec: s
     with start("--dictionaries", "no", "--compression", codec).connect() as connection:
         put_users(connection)
         before = info(connection, "memory", "used_memory_dataset")
-    with start("--dictionary-cpu-percent", "100", "--compression", codec).connect() as connection:
+    with start("--background-cpu-percent", "100", "--compression", codec).connect() as connection:
         put_users(connection)
         waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS)
         after = info(connection, "memory", "used_memory_dataset") + dictionaries(connection, "dictionary_bytes")
@@ -53,7 +53,7 @@ def test_small_values_that_are_alike_shrink_by_themselves(start: Start, codec: s
 def test_learning_leaves_little_memory_behind(start: Start) -> None:
     def beyond_what_is_used(learns: str) -> tuple[int, int]:
         """At rest, and at most."""
-        server = start("--dictionary-cpu-percent", "100", "--dictionaries", learns, "--threads", "2")
+        server = start("--background-cpu-percent", "100", "--dictionaries", learns, "--threads", "2")
         most, done = [0], threading.Event()
 
         def excess(connection: Connection) -> int:
@@ -86,7 +86,7 @@ def test_learning_leaves_little_memory_behind(start: Start) -> None:
 
 def test_deleting_everything_ends_them(start: Start) -> None:
     # Most of the threads have nothing to do, and hold nothing up.
-    server = start("--dictionary-cpu-percent", "100", "--threads", "4")
+    server = start("--background-cpu-percent", "100", "--threads", "4")
     with server.connect() as connection:
         put_users(connection)
         waiting.until(lambda: dictionaries(connection, "dictionaries_active") == 1)
@@ -100,13 +100,13 @@ def test_switched_off_nothing_is_learned(start: Start) -> None:
     server = start("--dictionaries", "no")
     with server.connect() as connection:
         put_users(connection)
-        assert [dictionaries(connection, field) for field in ("dictionaries_enabled", "dictionary_samples")] == [0, 0]
+        assert [dictionaries(connection, field) for field in ("dictionaries_enabled", "dictionary_trainings")] == [0, 0]
 
 
 @pytest.mark.parametrize("codec", ["zstd", "lz4"])
 def test_what_was_encoded_with_a_dictionary_is_there_after_a_kill(tmp_path: Path, codec: str) -> None:
     stored = ["--storage", str(tmp_path), "--durability", "fsync"]
-    options = [*stored, "--dictionary-cpu-percent", "100", "--compression", codec]
+    options = [*stored, "--background-cpu-percent", "100", "--compression", codec]
     with servers.snugly(*options) as server:
         with server.connect() as connection:
             put_users(connection)
@@ -122,7 +122,7 @@ def test_what_was_encoded_with_a_dictionary_is_there_after_a_kill(tmp_path: Path
 @pytest.mark.parametrize("durability", ["fsync", "batched"])
 def test_a_kill_leaves_no_value_without_its_dictionary(tmp_path: Path, durability: str) -> None:
     folder, rng = tmp_path / "store", random.Random(durability)
-    options = ["--storage", str(folder), "--durability", durability, "--dictionary-cpu-percent", "100"]
+    options = ["--storage", str(folder), "--durability", durability, "--background-cpu-percent", "100"]
     options += ["--max-memory", "1mb"]
     seen = 0
     for kill in range(8):

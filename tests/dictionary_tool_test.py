@@ -24,7 +24,7 @@ pytestmark = pytest.mark.snugly_only
 @pytest.fixture(scope="module")
 def learned() -> Iterator[Server]:
     """A server whose dictionary 1 is for `user:*`."""
-    with servers.snugly("--dictionary-cpu-percent", "100") as server:
+    with servers.snugly("--background-cpu-percent", "100") as server:
         with server.connect() as connection:
             learn_users(connection)
         yield server

@@ -20,7 +20,7 @@ from tested import Start
 pytestmark = pytest.mark.snugly_only
 
 LISTS = b"*lists*"
-ZSTD = ("--list-compress-codec", "zstd", "--dictionary-cpu-percent", "100")
+ZSTD = ("--list-compress-codec", "zstd", "--background-cpu-percent", "100")
 ELEMENTS = 30_000
 BATCH = 100
 WORDS = ["".join(random.Random(number).choices("abcdefghijklmnopqrstuvwxyz", k=9)) for number in range(1_500)]

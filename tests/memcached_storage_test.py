@@ -150,7 +150,7 @@ def test_numbers_grow_across_an_end(tmp_path: Path) -> None:
 
 
 def test_recompression_leaves_number_flags_and_time(tmp_path: Path) -> None:
-    slow = ["--dictionary-cpu-percent", "100", "--cold-after", "0", "--dictionaries", "no"]
+    slow = ["--background-cpu-percent", "100", "--cold-after", "0", "--dictionaries", "no"]
     options = [*slow, *stored(tmp_path / "store", "batched")]
     with memcached.spoken_by_snugly(*options) as cache, cache.connect() as client, cache.server.connect() as connection:
         pages = [page(number) for number in range(PAGES)]

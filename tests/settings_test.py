@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import servers
+import waiting
 from resp import Failure, Reply, Simple
 from servers import Server
 from tested import Start
@@ -75,6 +76,21 @@ def test_what_would_promise_something_is_refused_with_the_reason(start: Start) -
             default = shown[1]
             assert isinstance(default, bytes)
             assert connection.command("CONFIG", "SET", name, default) == Simple(b"OK")
+
+
+def test_a_name_that_a_setting_had_before_is_taken_with_advice(start: Start) -> None:
+    advice = "the setting dictionary-cpu-percent is now called background-cpu-percent"
+    server = start("--dictionary-cpu-percent", "20")
+    assert server.says(advice)
+    with server.connect() as connection:
+        assert connection.command("CONFIG", "GET", "background-cpu-percent") == [b"background-cpu-percent", b"20"]
+        assert connection.command("CONFIG", "SET", "dictionary-cpu-percent", 30) == Simple(b"OK")
+        for name in (b"background-cpu-percent", b"dictionary-cpu-percent"):
+            assert connection.command("CONFIG", "GET", name) == [name, b"30"]
+    waiting.until(lambda: server.output().count(advice) == 2)
+    both = start("--background-cpu-percent", "40", "--dictionary-cpu-percent", "20")
+    with both.connect() as connection:
+        assert connection.command("CONFIG", "GET", "background-cpu-percent") == [b"background-cpu-percent", b"40"]
 
 
 def test_the_log_says_once_that_a_setting_has_no_effect(start: Start) -> None:

@@ -126,10 +126,10 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
 
 def test_a_store_of_another_version_is_refused_and_left_alone(store: Path) -> None:
     magic, data = b"snugly-store", store / "data.mdb"
-    content = data.read_bytes().replace(magic + b"\x04\0\0\0", magic + b"\x63\0\0\0")
+    content = data.read_bytes().replace(magic + b"\x05\0\0\0", magic + b"\x63\0\0\0")
     data.write_bytes(content)
     message = refused(store)
-    assert f"the store {store} has format version 99, and this program knows version 4" in message
+    assert f"the store {store} has format version 99, and this program knows version 5" in message
     assert "use the program that wrote it" in message
     assert data.read_bytes() == content
 

@@ -73,8 +73,8 @@ def test_servers_are_asked_in_turn_and_what_they_save_is_beside_no_compression()
     batches = mixed(PAIRS, 50, 100, seed=3)
     with Progress(4) as progress, running(peers) as subjects:
         assert all(warm_up(subject, PAIRS, batches, most_seconds=60) for subject in subjects)
-        assert [subject.client.config_get("dictionary-cpu-percent") for subject in subjects] == [
-            {"dictionary-cpu-percent": "10"}
+        assert [subject.client.config_get("background-cpu-percent") for subject in subjects] == [
+            {"background-cpu-percent": "10"}
         ] * 2
         measure(subjects, batches, 2, 2, MIXED, results, progress)
     assert results.samples[MIXED, "none", SAVED] == [0, 0]

@@ -159,7 +159,7 @@ def measure_memory(program: str, peers: Peers, small: Split, keys: int, lessons:
 
 def recompressing(peer: Peer) -> Peer:
     """A snugly that recompresses values as soon and as fast as it can."""
-    return replace(peer, command=(*peer.command, "--cold-after", "1", "--dictionary-cpu-percent", "100"))
+    return replace(peer, command=(*peer.command, "--cold-after", "1", "--background-cpu-percent", "100"))
 
 
 def wait_for_recompression(server: Server) -> None:

@@ -127,7 +127,7 @@ def lz4_dictionary_snugly_peer(program: str) -> Peer:
 def learning_snugly_peer(program: str) -> Peer:
     """The same, learned as fast as it can."""
     peer = dictionary_snugly_peer(program)
-    return replace(peer, command=(*peer.command, "--dictionary-cpu-percent", "100"))
+    return replace(peer, command=(*peer.command, "--background-cpu-percent", "100"))
 
 
 def keeping_snugly_peer(program: str, codec: str, durability: str) -> Peer:

@@ -125,7 +125,7 @@ impl Learner {
             decided_at: decision.decided_at as f64 / 1000.0,
             latest_ratio: decision.drift.latest(),
             measured: decision.measured.iter().map(|measured| Row::of(measured, decision)).collect(),
-            best: decision.best,
+            best: decision.stages.written,
         })
     }
 }

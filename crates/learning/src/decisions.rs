@@ -9,8 +9,10 @@ use crate::band::Band;
 use crate::class::{Class, Ready};
 use crate::drift::Drift;
 use crate::goal::Goal;
+use crate::measured::Measured;
 use crate::pattern::Pattern;
-use crate::study::{Measured, Study, StudyParameters};
+use crate::stages::{ReadRate, Stages};
+use crate::study::{Study, StudyParameters};
 
 /// The decision for a class.
 #[derive(Debug)]
@@ -29,10 +31,10 @@ pub struct Decision {
     pub population: u64,
     /// See `population`.
     pub reads: f64,
-    /// The measured encodings, and the place of the chosen one.
+    /// The measured encodings.
     pub measured: Vec<Measured>,
-    /// See `measured`.
-    pub best: usize,
+    /// The places of the chosen ones, for the stages of a value's life.
+    pub stages: Stages,
     /// Time of the decision, in Unix milliseconds.
     pub decided_at: u64,
     /// Drift of values since then.
@@ -64,15 +66,20 @@ impl Decision {
             population: terms.population,
             reads: terms.reads,
             measured: study.measured.clone(),
-            best: study.best,
+            stages: study.stages,
             decided_at: now,
             drift: Drift::new(Some(seen.unwrap_or_default().max(best.ratio()))),
         }
     }
 
-    /// The measurement of the chosen encoding.
+    /// The measurement of the encoding of new values.
     pub fn chosen(&self) -> &Measured {
-        &self.measured[self.best]
+        &self.measured[self.stages.written]
+    }
+
+    /// The measurement of the encoding for values that stay and are read so often.
+    pub fn kept(&self, rate: ReadRate) -> &Measured {
+        &self.measured[self.stages.kept[rate as usize]]
     }
 
     fn is_for(&self, pattern: &[u8], band: Band) -> bool {

@@ -24,6 +24,9 @@ pub(crate) trait Form {
     /// For what dictionaries are learned.
     fn learned(&self) -> Learned;
 
+    /// Whether values that stay are encoded again where they are kept.
+    fn has_stages(&self) -> bool;
+
     /// Bytes that a dictionary takes where the values are kept that are encoded with it so.
     fn dictionary_memory(&self, dictionary: &Dictionary, choice: Choice) -> usize;
 }
@@ -63,6 +66,10 @@ impl Form for Records {
 
     fn learned(&self) -> Learned {
         Learned::Values
+    }
+
+    fn has_stages(&self) -> bool {
+        true
     }
 
     fn dictionary_memory(&self, dictionary: &Dictionary, choice: Choice) -> usize {
@@ -117,6 +124,10 @@ impl Form for Envelopes {
 
     fn learned(&self) -> Learned {
         Learned::Envelopes
+    }
+
+    fn has_stages(&self) -> bool {
+        false
     }
 
     fn dictionary_memory(&self, dictionary: &Dictionary, _choice: Choice) -> usize {

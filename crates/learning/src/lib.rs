@@ -6,6 +6,7 @@
 //! - [`samples`]: random samples in bounded memory
 //! - [`study()`]: what is best for a class, measured on its samples
 //! - [`Goal`]: what a saved byte may cost
+//! - [`Stages`]: what is best for a value when it is written, and where it stays
 //! - [`Decisions`]: what new values of each class are encoded with, and why
 //! - [`Learner`]: all of it together, for those who keep no values themselves
 //! - [`Drift`]: whether values still take what they took when that was decided
@@ -22,8 +23,10 @@ mod drift;
 mod form;
 mod goal;
 mod learner;
+mod measured;
 pub mod pattern;
 pub mod samples;
+mod stages;
 mod study;
 
 pub use band::Band;
@@ -33,9 +36,11 @@ pub use decisions::{Decision, Decisions};
 pub use drift::Drift;
 pub use goal::Goal;
 pub use learner::{Learner, LearnerSettings, Lesson};
+pub use measured::Measured;
 pub use pattern::{Pattern, Patterns};
 pub use samples::Sample;
+pub use stages::{ReadRate, Stages};
 pub use study::{
-    DICTIONARY_SIZES, Footprint, Measured, Method, SAMPLES_FOR_EACH_BYTE, Study, StudyParameters,
-    measure_envelopes, study, study_envelopes, with_dictionary,
+    DICTIONARY_SIZES, Footprint, Method, SAMPLES_FOR_EACH_BYTE, Study, StudyParameters, measure_envelopes,
+    study, study_envelopes, with_dictionary,
 };

@@ -11,7 +11,9 @@ use snugly_codec::{CODECS, Choice, Codec, Dictionary};
 
 use crate::form::{Envelopes, Form, Records};
 use crate::goal::Goal;
+use crate::measured::Measured;
 use crate::samples::Sample;
+use crate::stages::{SLOW_LEVEL, Stages, best};
 
 /// The sizes of dictionaries that are tried, in bytes; most of the gain is there at 8 to 16 KiB.
 pub const DICTIONARY_SIZES: [usize; 5] = [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10];
@@ -23,10 +25,6 @@ const MOST_STORED: u64 = 90;
 const SHORTER: usize = 4;
 /// The codec that a new dictionary is tried with where the class has one that cannot take any.
 const DICTIONARY_CODEC: &str = "zstd";
-/// Levels from here on are for those who want the least memory.
-const SLOW_LEVEL: i32 = 6;
-/// Another method must be better than that in use by what this part of the saved bytes is worth.
-const LEAST_BETTER: f64 = 0.02;
 /// Number of values that are enough to measure with.
 const MEASURED: usize = 256;
 /// Number of rounds in which all of them are encoded and decoded; the fastest counts.
@@ -73,39 +71,13 @@ pub struct StudyParameters {
     pub footprint: Footprint,
 }
 
-/// The measurement of a method on samples.
-#[derive(Clone, Debug)]
-pub struct Measured {
-    /// Codec and level.
-    pub choice: Choice,
-    /// The ID of the dictionary.
-    pub dictionary: Option<u32>,
-    /// Number of values measured, and their bytes.
-    pub values: usize,
-    /// See `values`.
-    pub raw: usize,
-    /// Bytes of what they are encoded to.
-    pub encoded: usize,
-    /// Bytes that they take as they are.
-    pub plain: usize,
-    /// Bytes that they take encoded.
-    pub stored: usize,
-    /// Time that all of them take to encode; nothing if they are left alone. Without a goal it is measured once, and
-    /// decoding not at all.
-    pub encode: Duration,
-    /// And to decode.
-    pub decode: Duration,
-    /// Bytes that the dictionary takes where the values are kept.
-    pub memory: usize,
-}
-
 /// The result of a study.
 #[derive(Clone, Debug)]
 pub struct Study {
     /// The measurements; the first is that of the earlier method.
     pub measured: Vec<Measured>,
-    /// The place of the best one there.
-    pub best: usize,
+    /// The places of the best ones there, for the stages of a value's life.
+    pub stages: Stages,
     /// The best one's dictionary, if it was not in use before.
     pub new_dictionary: Option<Arc<Dictionary>>,
     /// The dictionary that was trained for the study, best or not.
@@ -113,48 +85,19 @@ pub struct Study {
 }
 
 impl Study {
-    /// The best measurement.
+    /// The best measurement, of a store for values as they are written.
     pub fn best(&self) -> &Measured {
-        &self.measured[self.best]
+        &self.measured[self.stages.written]
     }
 
     /// The place of the best one for another goal than that of the terms, of those that were measured.
     pub fn best_for(&self, goal: Goal, terms: &StudyParameters) -> usize {
-        best(&self.measured, goal, terms)
+        best(&self.measured, goal, terms.population, terms.reads, |_| true)
     }
 
     /// The measurement of the earlier method.
     pub fn before(&self) -> &Measured {
         &self.measured[0]
-    }
-}
-
-impl Measured {
-    /// Encoded bytes for each byte of a value.
-    pub fn ratio(&self) -> f64 {
-        self.encoded as f64 / self.raw.max(1) as f64
-    }
-
-    /// Bytes of `population` values, the dictionary included.
-    pub fn stored(&self, population: u64) -> u64 {
-        let values = u128::from(population) * self.stored as u128 / self.values.max(1) as u128;
-        values as u64 + self.memory as u64
-    }
-
-    /// Processor time of a value that is written once and read so often.
-    pub fn time(&self, reads: f64) -> Duration {
-        (self.encode + self.decode.mul_f64(reads)) / self.values.max(1) as u32
-    }
-
-    /// Bytes saved for a value on average, without the dictionary's part.
-    pub fn saved_each(&self) -> f64 {
-        (self.plain as f64 - self.stored as f64) / self.values.max(1) as f64
-    }
-
-    /// The worth of a value that is encoded so, in nanoseconds: the saving at the goal's price, less the time.
-    pub fn worth(&self, goal: Goal, population: u64, reads: f64) -> f64 {
-        let saved = self.saved_each() - self.memory as f64 / population.max(1) as f64;
-        saved * goal.price() - self.time(reads).as_nanos() as f64
     }
 }
 
@@ -182,18 +125,10 @@ pub fn measure_envelopes(
 ) -> Measured {
     measure(&Envelopes, method, samples, footprint, Some(clock))
 }
-/// The place of the method that is worth the most; the first, which is in use, unless another is clearly better.
-fn best(measured: &[Measured], goal: Goal, terms: &StudyParameters) -> usize {
-    let worth: Vec<f64> =
-        measured.iter().map(|measured| measured.worth(goal, terms.population, terms.reads)).collect();
-    let best = (0..worth.len()).max_by(|&a, &b| worth[a].total_cmp(&worth[b])).unwrap_or_default();
-    let saved = [0, best].map(|place| measured[place].saved_each()).into_iter().fold(0.0, f64::max);
-    if worth[best] > worth[0] + LEAST_BETTER * goal.price() * saved { best } else { 0 }
-}
 
 /// The candidates for a goal.
 fn methods(form: &dyn Form, goal: Goal, dictionary: Option<&Arc<Dictionary>>) -> Vec<Method> {
-    let wanted = |level: &i32| *level < SLOW_LEVEL || goal == Goal::Memory;
+    let wanted = |level: &i32| *level < SLOW_LEVEL || goal == Goal::Memory || form.has_stages();
     let at_levels = |codec: &'static Codec| {
         codec.candidates().iter().filter(move |level| wanted(level)).map(move |level| (codec.name(), *level))
     };
@@ -237,13 +172,17 @@ impl Bench<'_> {
         };
         let methods = std::iter::once(terms.current.clone()).chain(others);
         let measured: Vec<Measured> = methods.map(|method| self.measure(&method, &samples)).collect();
-        let best = match terms.goal {
-            Some(goal) => best(&measured, goal, terms),
-            None => measured.len() - 1,
+        let stages = match terms.goal {
+            Some(goal) if self.form.has_stages() => {
+                Stages::of(&measured, goal, terms.population, terms.reads)
+            }
+            Some(goal) => Stages::one(best(&measured, goal, terms.population, terms.reads, |_| true)),
+            None => Stages::one(measured.len() - 1),
         };
-        let is_best = |dictionary: &&Arc<Dictionary>| measured[best].dictionary == Some(dictionary.id());
+        let is_best =
+            |dictionary: &&Arc<Dictionary>| measured[stages.written].dictionary == Some(dictionary.id());
         let new_dictionary = new.as_ref().filter(is_best).cloned();
-        Study { measured, best, new_dictionary, trained: new }
+        Study { measured, stages, new_dictionary, trained: new }
     }
 
     /// The dictionary that saves the most of those of several sizes, of those that are worth having.
@@ -275,8 +214,10 @@ impl Bench<'_> {
         let Method { choice, dictionary: current } = &self.terms.current;
         let uses_learned = choice.codec().uses_learned_dictionaries(self.form.learned());
         let choice = match (uses_learned, current) {
-            (true, None) if self.terms.goal.is_none() => with_dictionary(*choice),
-            (true, _) => *choice,
+            // A goal's candidates have no threshold.
+            (true, _) if self.terms.goal.is_some() => choice.with_min_bytes(0),
+            (true, None) => with_dictionary(*choice),
+            (true, Some(_)) => *choice,
             (false, _) => Choice::new(DICTIONARY_CODEC, None, 0).unwrap_or(*choice),
         };
         Method { choice, dictionary: Some(dictionary) }
@@ -487,10 +428,18 @@ mod tests {
     }
 
     #[test]
+    fn with_a_goal_values_below_the_threshold_get_a_dictionary_at_the_first_study() {
+        let choice = Choice::new("lz4", None, 1_000).expect("it is built in");
+        let current = Method { choice, dictionary: None };
+        let study = study(&users(2_000), &StudyParameters { current, ..terms(Some(Goal::Balanced)) }, &free);
+        assert!(study.new_dictionary.is_some());
+    }
+
+    #[test]
     fn what_was_measured_once_tells_what_is_best_for_each_goal() {
         let terms = terms(Some(Goal::Memory));
         let study = study(&users(2_000), &terms, &ticking(Duration::from_micros(400)));
-        assert_eq!(study.best_for(Goal::Memory, &terms), study.best);
+        assert_eq!(study.best_for(Goal::Memory, &terms), study.stages.written);
         assert!(!study.measured[study.best_for(Goal::Speed, &terms)].choice.compresses());
     }
 

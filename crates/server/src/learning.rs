@@ -21,7 +21,7 @@ pub(crate) fn run(server: &Server) {
     let mut percent = None;
     let mut trainings = 0;
     while !is_stopping(server) {
-        let configured = server.configuration().dictionary_cpu_percent;
+        let configured = server.configuration().background_cpu_percent;
         if percent.replace(configured) != Some(configured) {
             yield_to_others(configured);
         }
@@ -42,7 +42,7 @@ pub(crate) fn run(server: &Server) {
 /// for the least time at least. Time in which others had the processor counts as rest.
 fn rest(server: &Server, begun: Instant, worked: Duration, least: Duration) {
     while !is_stopping(server) {
-        let time = time_for(worked, server.configuration().dictionary_cpu_percent).max(least);
+        let time = time_for(worked, server.configuration().background_cpu_percent).max(least);
         let left = time.saturating_sub(begun.elapsed());
         if left.is_zero() {
             return;

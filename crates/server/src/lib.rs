@@ -66,7 +66,7 @@ pub use info::learned_fields;
 pub use lifecycle::{Running, StartError};
 pub use metrics::{Described, metrics};
 pub use rdb::LoadError;
-pub use settings::{Configuration, LogSettings, SETTINGS, Setting};
+pub use settings::{Configuration, FORMER_NAMES, LogSettings, SETTINGS, Setting, advice_on, environment};
 pub use snugly_store::Durability;
 pub use state::Server;
 pub use threads::SystemError;

@@ -10,11 +10,15 @@ use std::thread;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::builder::{PossibleValue, TypedValueParser, UnknownArgumentValueParser};
+use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use snugly_codec::Choice;
-use snugly_server::{Configuration, Durability, LoadError, SETTINGS, Server, Setting, StartError};
+use snugly_server::{
+    Configuration, Durability, FORMER_NAMES, LoadError, SETTINGS, Server, Setting, StartError, advice_on,
+    environment,
+};
 use tracing::{info, warn};
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 
@@ -31,6 +35,7 @@ pub(crate) fn command(command: Command) -> Command {
              Every option can also be given in the environment; a flag beats the environment.",
         )
         .args(SETTINGS.iter().map(argument))
+        .args(FORMER_NAMES.iter().map(|&(name, of)| former_argument(name, of)))
         .args(VALKEY_NAMES.iter().map(|(name, hint)| foreign_argument(name, hint)))
 }
 
@@ -80,6 +85,18 @@ fn argument(setting: &'static Setting) -> Arg {
         .hide_possible_values(true)
 }
 
+/// A name that a setting had before.
+fn former_argument(name: &'static str, of: &str) -> Arg {
+    let setting = SETTINGS.iter().find(|setting| setting.name == of).expect("it is one of a setting");
+    Arg::new(name)
+        .long(name)
+        .env(environment(name))
+        .value_name(setting.value_name)
+        .hide(true)
+        .allow_hyphen_values(true)
+        .value_parser(ValueOf(setting))
+}
+
 /// Reads the value of a setting, and tells the shell which ones there are.
 #[derive(Clone, Copy)]
 struct ValueOf(&'static Setting);
@@ -106,8 +123,15 @@ impl TypedValueParser for ValueOf {
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let mut configuration = Configuration::default();
+    let mut advice = Vec::new();
     for setting in SETTINGS {
-        let value = matches.get_one::<String>(setting.name).expect("every setting has a default");
+        let mut value = matches.get_one::<String>(setting.name).expect("every setting has a default");
+        let is_default = matches.value_source(setting.name) == Some(ValueSource::DefaultValue);
+        for (former, _) in FORMER_NAMES.iter().filter(|(_, of)| *of == setting.name) {
+            let Some(given) = matches.get_one::<String>(former) else { continue };
+            value = if is_default { given } else { value };
+            advice.extend(advice_on(former));
+        }
         (setting.set)(&mut configuration, value).map_err(anyhow::Error::msg)?;
     }
     take_password(&mut configuration)?;
@@ -120,6 +144,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         .log_internal_errors(false)
         .init();
 
+    for advice in advice {
+        warn!("{advice}");
+    }
     start::check_environment(std::env::vars_os())?;
     start::check_storage(&configuration)?;
     allow_connections(configuration.max_clients);

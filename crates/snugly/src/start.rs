@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use anyhow::{Result, bail, ensure};
-use snugly_server::{Configuration, Durability, SETTINGS};
+use snugly_server::{Configuration, Durability, FORMER_NAMES, SETTINGS, Setting, environment};
 
 /// Variables with the prefix that are none of the server's: those of this project's tests and benchmarks, which start
 /// servers.
@@ -34,7 +34,8 @@ pub(crate) fn check_storage(configuration: &Configuration) -> Result<()> {
 
 /// Refuses variables that look like settings and are none: a misspelled limit is no limit.
 pub(crate) fn check_environment(variables: impl Iterator<Item = (OsString, OsString)>) -> Result<()> {
-    let known: Vec<String> = SETTINGS.iter().map(|setting| setting.environment()).collect();
+    let former = FORMER_NAMES.iter().map(|(name, _)| environment(name));
+    let known: Vec<String> = SETTINGS.iter().map(Setting::environment).chain(former).collect();
     for (name, _) in variables {
         let Some(name) = name.to_str().filter(|name| name.starts_with("SNUGLY_")) else { continue };
         let is_foreign =
@@ -67,7 +68,13 @@ mod tests {
     fn a_misspelled_variable_is_refused_and_the_nearest_one_named() {
         let told = checked("SNUGLY_MAXMEMORY").expect_err("there is no such setting");
         assert!(told.contains("did you mean SNUGLY_MAX_MEMORY?"), "{told}");
-        for name in ["SNUGLY_MAX_MEMORY", "SNUGLY_BIN", "SNUGLY_SERVICE_HOST", "HOME"] {
+        for name in [
+            "SNUGLY_MAX_MEMORY",
+            "SNUGLY_DICTIONARY_CPU_PERCENT",
+            "SNUGLY_BIN",
+            "SNUGLY_SERVICE_HOST",
+            "HOME",
+        ] {
             assert_eq!(checked(name), Ok(()));
         }
     }

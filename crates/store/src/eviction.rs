@@ -6,6 +6,8 @@
 //! caches; the small capped counter that the hand spends is that of S3-FIFO's main queue. There is no queue to keep,
 //! so a read writes at most one word of its own entry, and an entry costs no links.
 
+use crate::entry::Access;
+
 /// A rule for evicting entries when memory is full (`maxmemory-policy`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum EvictionPolicy {
@@ -58,7 +60,7 @@ struct Row {
 }
 
 const RECENCY: Victim = Victim::Hand { cap: 1 };
-const FREQUENCY: Victim = Victim::Hand { cap: 7 };
+const FREQUENCY: Victim = Victim::Hand { cap: Access::MAX_FREQUENCY };
 
 #[rustfmt::skip]
 const POLICIES: [Row; 8] = [

@@ -31,7 +31,7 @@
 //! - `memory`: entries in shards; `disk`: rows in a file
 //! - `dictionaries`: dictionaries for values that are alike; `maintenance`: background training, re-encoding
 //!   and recompression
-//! - `recompression`: state of the recompression of cold records at a stronger level
+//! - `recompression`: stages of records, and what is to be done with a record that has come to the next one
 //! - `values`: kinds of values, and collections: lists, in compressed nodes
 //! - `changes`: notification of changes; `versions`: numbers for states of keys
 //!
@@ -70,7 +70,7 @@ pub use disk::{
     compact, repair,
 };
 pub use drafts::DraftStats;
-pub use entry::{MAX_KEY_LEN, Metadata};
+pub use entry::{MAX_KEY_LEN, Metadata, Stage};
 pub use error::StoreError;
 pub use eviction::EvictionPolicy;
 pub use maintenance::StoreMaintenance;
@@ -86,7 +86,7 @@ pub use settings::{
 };
 pub use slab::{SlabStats, allocation_size, entry_allocation_size};
 pub use snugly_codec::{Choice, Counters, Record, Snapshot};
-pub use snugly_learning::{Band, Decision, Goal, Measured};
+pub use snugly_learning::{Band, Decision, Goal, Measured, ReadRate};
 pub use snugly_listpack::Element;
 pub use store::{Config, DEFAULT_DATABASES, DatabaseStats, Flushed, Stats, Store, Ticket};
 pub use values::Kind;

@@ -3,7 +3,7 @@
 //! They are plain data with defaults; the modules that they are for know them, and they know none of these.
 
 use snugly_codec::{Choice, Learned};
-use snugly_learning::Goal;
+use snugly_learning::{Goal, ReadRate};
 
 use crate::eviction::EvictionPolicy;
 use crate::values::quicklist::{Fill, Layout};
@@ -87,6 +87,24 @@ impl Settings {
         Choice::new(crate::recompression::CODEC.name(), Some(self.recompression.level), 0)
             .ok()
             .filter(|_| is_wanted)
+    }
+
+    /// Returns whether values that stay are encoded anew: where a goal says what is worth it.
+    pub(crate) fn settles(&self) -> bool {
+        self.goal.is_some()
+    }
+
+    /// Returns the encoding for values that stay and of whose class nothing is decided: `None` if they stay as they are.
+    pub(crate) fn keeps_with(&self, rate: ReadRate) -> Option<Choice> {
+        /// Level of LZ4 that makes values smaller which take as little time to read.
+        const DENSE: i32 = 9;
+        let (name, level) = match (self.goal?, rate) {
+            (_, ReadRate::Constantly) => ("none", None),
+            (Goal::Memory, _) | (Goal::Balanced, ReadRate::Unread) => ("zstd", None),
+            (Goal::Balanced, ReadRate::Seldom) => ("lz4", Some(DENSE)),
+            (Goal::Balanced, ReadRate::Often) | (Goal::Speed, _) => ("lz4", None),
+        };
+        Choice::new(name, level, 0).ok()
     }
 
     /// Returns whether values or nodes of lists are sampled.

@@ -12,35 +12,15 @@ use crate::error::StoreError;
 use crate::key::Key;
 use crate::memory::keyspace::Locked;
 use crate::memory::shard::{Look, Presence};
-use crate::recompression::is_recompressible;
+use crate::recompression::{Cold, Task};
 use crate::settings::Settings;
 use crate::store::{DatabaseStats, Store};
 use crate::values::collection::{NodeError, NodeKey};
 use crate::values::kind::UnknownKind;
 
-/// Idle time assumed for a key that was only on disk, in seconds, since the true one is not known.
-const LONG_AGO: u64 = 24 * 60 * 60;
-
 /// Times that a key is looked for on disk while others change its shard, before they are kept out of it: a large value
 /// takes longer to read than a busy shard stays as it is.
 const TRIES: usize = 3;
-
-/// Conditions for cold records: idle for this many seconds, and a stronger level still to be tried.
-#[derive(Clone, Copy)]
-pub(crate) struct Cold {
-    pub(crate) after: u32,
-    /// Whether keys that are only on disk are among them.
-    pub(crate) is_on_disk: bool,
-}
-
-impl Cold {
-    /// Returns whether this entry is one. What comes from disk has not been used for long.
-    pub(crate) fn has(self, entry: EntryRef<'_>, now: u64) -> bool {
-        !entry.is_recompressed()
-            && u64::from(entry.access().idle_seconds(now)) >= u64::from(self.after).min(LONG_AGO)
-            && entry.record_bytes().is_some_and(is_recompressible)
-    }
-}
 
 /// Under what terms a thread looks a key up.
 #[derive(Clone, Copy)]
@@ -116,7 +96,8 @@ impl Store {
             (Look::Live(entry), _) => Ok(Some((entry.to_owned(), version))),
             (Look::Unknown, Some(disk)) => {
                 drop(shard);
-                let loaded = disk.load(generation, key.hash.hash, key.bytes, Access::idle(now, LONG_AGO));
+                let loaded =
+                    disk.load(generation, key.hash.hash, key.bytes, Access::idle(now, Cold::LONG_AGO));
                 let entry = loaded.map_err(|error| unreadable(key.bytes, error))?;
                 Ok(entry.filter(|entry| !entry.borrow().is_expired(now)).map(|entry| (entry, version)))
             }
@@ -169,7 +150,7 @@ impl Store {
     /// whether that is done, which it is not while the entry is on its way to the disk.
     pub(crate) fn evict_clean(&self, database: usize, key: &[u8], now: u64) -> bool {
         let key = self.keyspace.key(database, key);
-        let is_unused = |access: Access| u64::from(access.idle_seconds(now)) >= LONG_AGO;
+        let is_unused = |access: Access| u64::from(access.idle_seconds(now)) >= Cold::LONG_AGO;
         self.keyspace.lock(key.shard()).evict_clean(key, is_unused)
     }
 
@@ -228,7 +209,7 @@ impl Store {
         };
         let scanned = match wanted {
             None => disk.scan(generation, from, |hash, key, expiry| find(hash, key, expiry, true)),
-            Some(_) => disk.scan_recompressible(generation, from, find),
+            Some(cold) => disk.scan_for_cold(cold, generation, from, find),
         };
         scanned.map_err(|error| StoreError::Disk { reason: error.to_string() })?;
         let masked: HashSet<&[u8]> = known.iter().map(|(_, key, _)| &key[..]).collect();
@@ -240,6 +221,24 @@ impl Store {
             .filter(|(.., is_wanted)| *is_wanted)
             .for_each(|(_, key, _)| show(key));
         Ok(if next == u64::MAX { 0 } else { next })
+    }
+
+    /// Visits live keys in memory from `cursor` on, about `count`, and shows those that recompression has work for, as far
+    /// as values that stay are concerned; returns the next cursor.
+    pub(crate) fn visit(
+        &self,
+        database: usize,
+        cursor: u64,
+        count: usize,
+        now: u64,
+        mut show: impl FnMut(&[u8], Task),
+    ) -> u64 {
+        self.keyspace.scan(database, cursor, count, |_, entry| {
+            let is_live = !entry.is_tombstone() && !entry.is_expired(now);
+            if let Some(task) = is_live.then(|| Task::of_visit(entry)).flatten() {
+                show(entry.key(), task);
+            }
+        })
     }
 
     /// Returns the size of a database.

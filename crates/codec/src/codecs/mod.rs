@@ -167,7 +167,7 @@ const ROWS: &[Codec] = &[
         levels: -128..=12,
         default_level: 0,
         probe_level: 0,
-        candidates: &[0],
+        candidates: &[0, 9],
         relative_speed: 8,
         envelope: Some(EnvelopeForm { backend: 0x02, lengths_first: false, claims: block::claims }),
         extent: block::extent,

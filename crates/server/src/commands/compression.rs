@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use snugly_protocol::resp::Args;
-use snugly_store::{Band, Decision, ListStats, Measured};
+use snugly_store::{Band, Decision, ListStats, Measured, ReadRate};
 
 use super::dictionary::reply_figures;
 use super::introspection::{UNCOMPRESSED, look_at};
@@ -38,6 +38,13 @@ impl Candidate {
         self.measured().worth(goal, population, reads)
     }
 
+    /// How often values are read that are encoded so where they stay, in words.
+    fn kept_if(&self) -> String {
+        let kept = self.decision.stages.kept;
+        let rates = ReadRate::ALL.into_iter().filter(|rate| kept[*rate as usize] == self.place);
+        rates.map(ReadRate::name).collect::<Vec<_>>().join(" ")
+    }
+
     /// The time of one value, of what is the time of all.
     fn each(&self, of: fn(&Measured) -> Duration) -> Value {
         let measured = self.measured();
@@ -55,7 +62,8 @@ const CANDIDATE: &[Stat<Candidate>] = &[
     plain("encode_nanoseconds", |c| c.each(|measured| measured.encode)),
     plain("decode_nanoseconds", |c| c.each(|measured| measured.decode)),
     plain("worth_nanoseconds", |c| Value::Difference(c.worth() as i64)),
-    plain("chosen", |c| (c.place == c.decision.best).into()),
+    plain("chosen", |c| (c.place == c.decision.stages.written).into()),
+    plain("kept", |c| Value::Text(c.kept_if())),
 ];
 
 /// Explains how a list is stored: it is compressed by the settings of lists, whatever is chosen for strings.
@@ -88,7 +96,7 @@ fn explain(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     };
     let decision = context.server.store().decision_for(&args[2], value.len());
     let fields = decision.as_ref().map_or(0, |_| DECISION.len() + 1);
-    context.replies.map(5 + fields);
+    context.replies.map(6 + fields);
     context.replies.bulk(b"stored_codec");
     context.replies.bulk(record.codec().name().as_bytes());
     context.replies.bulk(b"stored_dictionary");
@@ -100,6 +108,8 @@ fn explain(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     context.replies.integer(record.payload().len() as i64);
     context.replies.bulk(b"original_bytes");
     context.replies.integer(value.len() as i64);
+    context.replies.bulk(b"stage");
+    context.replies.bulk(value.stage().name().as_bytes());
     context.replies.bulk(b"reason");
     let reason = reason(context, decision.as_deref(), value.len());
     context.replies.bulk(reason.as_bytes());

@@ -47,7 +47,7 @@ fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         return Err(Failure::SYNTAX);
     }
     let changes = changes(context, args)?;
-    let mut told = Vec::new();
+    let (mut told, mut advice) = (Vec::new(), Vec::new());
     context.server.change_configuration(|configuration| {
         for &Change { name, target, value } in &changes {
             let text = String::from_utf8_lossy(value);
@@ -57,6 +57,7 @@ fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
                 }
                 Target::Setting(setting) => {
                     (setting.set)(configuration, &text).map_err(|why| refused(name, &why))?;
+                    advice.extend(settings::advice_on(name));
                 }
                 Target::WithoutEffect(row) => {
                     let value = row.read(&text).map_err(|why| refused(name, &why))?;
@@ -71,6 +72,9 @@ fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     })?;
     for name in told {
         warn!(setting = name, "CONFIG SET of a setting that has no effect here was accepted");
+    }
+    for advice in advice {
+        warn!("{advice}");
     }
     context.ok()
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use snugly_codec::Family::*;
 use snugly_codec::{CodecId, DESCRIPTORS, Snapshot};
-use snugly_store::{Decision, DraftStats, RecompressionStats};
+use snugly_store::{Decision, DraftStats, ReadRate, RecompressionStats};
 
 use super::{Fields, words};
 use crate::stat::{Group, Metric, Stat, Value, counter, gauge, only_metric, plain, stat};
@@ -81,13 +81,19 @@ pub(super) static RECOMPRESSION: Group<RecompressionStats> = Group {
 #[rustfmt::skip]
 const RECOMPRESSION_STATS: &[Stat<RecompressionStats>] = &[
     stat("recompression_tries", |p| p.tried.into(),
-        counter("recompression_tries", "Idle values that recompression at cold-compression-level was tried on")),
+        counter("recompression_tries", "Values that were encoded anew because they stayed, or because nobody used them")),
+    stat("recompression_tried_bytes", |p| p.tried_bytes.into(),
+        counter("recompression_tried_bytes", "Bytes of these values before encoding")),
     stat("recompressed_records", |p| p.recompressed.into(),
         counter("recompressed_records", "Values that became smaller by recompression")),
     stat("recompression_saved_bytes", |p| p.saved_bytes.into(),
         counter("recompression_saved_bytes", "Bytes of memory saved by recompression, or that would be saved in memory")),
+    stat("promoted_records", |p| p.promoted.into(),
+        counter("promoted_records", "Values that were encoded with what takes less time to read, because they are read often")),
+    stat("promotion_bytes", |p| p.promoted_bytes.into(),
+        counter("promotion_bytes", "Bytes of memory that these values take more than before")),
     stat("recompression_dictionary_bytes", |p| p.table_bytes.into(),
-        gauge("recompression_dictionary_bytes", "Memory of dictionaries prepared for cold-compression-level, during a recompression pass")),
+        gauge("recompression_dictionary_bytes", "Memory of dictionaries prepared for recompression, during a pass")),
     // Former names, for dashboards that have them.
     stat("packing_tries", |p| p.tried.into(),
         counter("packing_tries", "Former name of recompression_tries, until the next version")),
@@ -134,10 +140,20 @@ pub(crate) const DECISION: &[Stat<Arc<Decision>>] = &[
     plain("saved_bytes", |d| Value::Real(d.chosen().saved_each(), 1)),
     plain("nanoseconds", |d| Value::Count(d.chosen().time(d.reads).as_nanos() as u64)),
     plain("ratio", |d| Value::Real(d.chosen().ratio(), 3)),
+    plain("unread", |d| kept(d, ReadRate::Unread)),
+    plain("seldom", |d| kept(d, ReadRate::Seldom)),
+    plain("often", |d| kept(d, ReadRate::Often)),
+    plain("constantly", |d| kept(d, ReadRate::Constantly)),
     plain("ratio_now", |d| d.drift.latest().map_or(Value::Unknown, |ratio| Value::Real(ratio, 3))),
     plain("decided_at", |d| d.decided_at.into()),
     plain("pattern", |d| Value::Raw(d.pattern.text().to_vec())),
 ];
+
+/// Codec and level of values that stay and are read so often.
+fn kept(decision: &Decision, rate: ReadRate) -> Value {
+    let choice = decision.kept(rate).choice;
+    Value::Text(format!("{}:{}", choice.codec().name(), choice.level()))
+}
 
 /// The counters are shown under the names that they have everywhere, which those of metrics are not.
 pub(super) fn compression(server: &Server, fields: &mut Fields) {

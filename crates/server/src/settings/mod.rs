@@ -27,7 +27,7 @@ use crate::command_log::Kind;
 pub(crate) use access::{Allowed, denies};
 pub(crate) use client_limits::{ClientMemory, OutputLimit, OutputLimits, ReplyLimits};
 use table::ALIASES;
-pub use table::SETTINGS;
+pub use table::{FORMER_NAMES, SETTINGS};
 pub(crate) use without_effect::{Kept, WithoutEffect};
 
 /// The values of all settings.
@@ -80,7 +80,7 @@ pub struct Configuration {
     /// Bytes that samples and dictionaries may take in memory.
     pub dictionary_memory: usize,
     /// Share of a processor for learning and re-encoding, in percent.
-    pub dictionary_cpu_percent: u32,
+    pub background_cpu_percent: u32,
     /// Patterns of keys whose values have nothing to do with dictionaries, separated by spaces.
     pub dictionary_exclude: String,
     /// After how many seconds without use a value is compressed once more; 0 is never.
@@ -180,7 +180,7 @@ impl Setting {
 
     /// The environment variable.
     pub fn environment(&self) -> String {
-        format!("SNUGLY_{}", self.name.replace('-', "_").to_ascii_uppercase())
+        environment(self.name)
     }
 
     /// Returns whether changing it while the server runs takes `enable-protected-configs`: it says which file
@@ -200,17 +200,24 @@ impl Setting {
     }
 }
 
-/// The strongest codec of this build.
-const DEFAULT_CODEC: &str = if cfg!(feature = "zstd") {
-    "zstd"
-} else if cfg!(feature = "lz4") {
+/// The environment variable of a setting's name, present or former.
+pub fn environment(name: &str) -> String {
+    format!("SNUGLY_{}", name.replace('-', "_").to_ascii_uppercase())
+}
+
+/// The codec of this build that makes values the smallest, and the one that takes the least time.
+const DENSEST_CODEC: &str = if cfg!(feature = "zstd") { "zstd" } else { QUICKEST_CODEC };
+const QUICKEST_CODEC: &str = if cfg!(feature = "lz4") {
     "lz4"
+} else if cfg!(feature = "zstd") {
+    "zstd"
 } else {
     "none"
 };
 
 /// In place of a codec: what suits each kind of keys.
 const AUTO: &str = "auto";
+const DEFAULT_COMPRESSION: &str = if cfg!(any(feature = "zstd", feature = "lz4")) { AUTO } else { "none" };
 
 /// The setting that is named when codec, level and threshold do not go together.
 pub(crate) const COMPRESSION: &str = "compression";
@@ -241,7 +248,7 @@ impl Default for Configuration {
             compression_min_bytes: 0,
             dictionaries: DictionaryUse::Learned,
             dictionary_memory: 0,
-            dictionary_cpu_percent: 0,
+            background_cpu_percent: 0,
             dictionary_exclude: String::new(),
             cold_after: 0,
             cold_compression_level: 0,
@@ -286,8 +293,13 @@ impl Configuration {
     /// # Errors
     /// If the codec is unknown or not in this build, or the level is out of its range.
     pub fn compression(&self) -> Result<Choice, SelectError> {
-        let codec = if self.goal().is_some() { DEFAULT_CODEC } else { &self.compression };
-        Choice::new(codec, self.compression_level, self.compression_min_bytes)
+        let (codec, level) = match self.goal() {
+            None => (&*self.compression, self.compression_level),
+            // Until there is something to choose from.
+            Some(Goal::Memory) => (DENSEST_CODEC, None),
+            Some(Goal::Balanced | Goal::Speed) => (QUICKEST_CODEC, None),
+        };
+        Choice::new(codec, level, self.compression_min_bytes)
     }
 
     /// The goal of codec and level, if they are chosen.
@@ -373,7 +385,14 @@ pub(crate) fn config_names() -> impl Iterator<Item = (&'static str, &'static Set
         let setting = SETTINGS.iter().find(|setting| setting.name == of);
         (name, setting.expect("an alias is one of a setting"))
     };
-    SETTINGS.iter().map(|setting| (setting.config_name(), setting)).chain(ALIASES.iter().map(alias))
+    let names = SETTINGS.iter().map(|setting| (setting.config_name(), setting));
+    names.chain(ALIASES.iter().chain(FORMER_NAMES).map(alias))
+}
+
+/// Returns what to tell whoever uses a name that a setting had before.
+pub fn advice_on(name: &str) -> Option<String> {
+    let (former, present) = FORMER_NAMES.iter().find(|(former, _)| former.eq_ignore_ascii_case(name))?;
+    Some(format!("the setting {former} is now called {present}: its former name will be refused one day"))
 }
 
 /// The setting that CONFIG knows by this name, in any case.

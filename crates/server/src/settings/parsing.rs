@@ -275,7 +275,16 @@ pub(super) fn level(text: &str) -> Result<Option<i32>, String> {
     if text.eq_ignore_ascii_case("default") {
         return Ok(None);
     }
-    text.parse().map(Some).map_err(|_| "must be a number or `default`".to_owned())
+    let level: i32 = text.parse().map_err(|_| "must be a number or `default`".to_owned())?;
+    let levels = || codecs().filter(|codec| codec.is_for_values()).map(Codec::levels);
+    let (least, most) =
+        (levels().map(|levels| *levels.start()).min(), levels().map(|levels| *levels.end()).max());
+    match (least, most) {
+        (Some(least), Some(most)) if !(least..=most).contains(&level) => {
+            Err(format!("must be from {least} to {most}, or `default`"))
+        }
+        _ => Ok(Some(level)),
+    }
 }
 
 #[cfg(test)]

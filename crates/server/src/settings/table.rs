@@ -8,7 +8,7 @@ use super::parsing::{
     list_codec, list_codec_name, log_length, percentiles, policy, port_or_off, port_or_off_text, protocols,
     protocols_text, threshold, version_check, version_check_name, words, yes_or_no,
 };
-use super::{DEFAULT_CODEC, Setting};
+use super::{DEFAULT_COMPRESSION, Setting};
 use crate::command_log::Kind;
 
 /// All settings, in the order of the help text.
@@ -65,17 +65,17 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "dbfilename", valkey_name: None, value_name: "NAME", default: "dump.rdb", live: true,
         help: "Name of the RDB file that SAVE and BGSAVE write",
         set: |c, v| file_name(v).map(|name| c.dbfilename = name), get: |c| c.dbfilename.clone() },
-    Setting { name: "compression", valkey_name: None, value_name: "CODEC", default: DEFAULT_CODEC, live: true,
-        help: "Codec of new values: none, lz4, zstd, or auto to choose one for each kind of keys; values already stored stay as they are; all but none use dictionaries",
+    Setting { name: "compression", valkey_name: None, value_name: "CODEC", default: DEFAULT_COMPRESSION, live: true,
+        help: "Codec of values: auto, quick when they are written, and where they stay what suits their kind and their readers; lz4, zstd or none for new values, with those already stored as they are. All but none use dictionaries",
         set: |c, v| codec(v).map(|codec| c.compression = codec), get: |c| c.compression.clone() },
     Setting { name: "compression-goal", valkey_name: None, value_name: "GOAL", default: "balanced", live: true,
         help: "Goal of auto: memory, where a saved byte may cost 500 ns of processor time; balanced, 20 ns; speed, 5 ns",
         set: |c, v| v.parse().map(|goal| c.compression_goal = goal), get: |c| c.compression_goal.to_string() },
     Setting { name: "compression-level", valkey_name: None, value_name: "LEVEL", default: "default", live: true,
-        help: "Level of the codec: zstd -131072 to 22 (default 3), lz4 -128 to 12 (default 0); higher is smaller and slower",
+        help: "Level of lz4 (-128 to 12, default 0) or zstd (-131072 to 22, default 3), which auto chooses itself; higher is smaller and slower",
         set: |c, v| level(v).map(|l| c.compression_level = l), get: |c| c.compression_level.map_or("default".into(), |l| l.to_string()) },
     Setting { name: "compression-min-bytes", valkey_name: None, value_name: "BYTES", default: "256", live: true,
-        help: "Values shorter than this are stored as they are",
+        help: "Values shorter than this are stored as they are, or than a quarter of it where there is a dictionary for them; auto chooses itself for kinds that it knows",
         set: |c, v| bytes(v).map(|n| c.compression_min_bytes = n as usize), get: |c| c.compression_min_bytes.to_string() },
     Setting { name: "dictionaries", valkey_name: None, value_name: "USE", default: "yes", live: true,
         help: "Dictionaries for similar values: yes, learned and used for new values; fixed, existing ones are used and none is learned; no. They need compression",
@@ -83,14 +83,14 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "dictionary-memory", valkey_name: None, value_name: "BYTES", default: "32mb", live: true,
         help: "Memory for samples of values and for dictionaries, half of it each, beside max-memory",
         set: |c, v| bytes_in_range(v, 1 << 20..=1 << 30).map(|n| c.dictionary_memory = n), get: |c| c.dictionary_memory.to_string() },
-    Setting { name: "dictionary-cpu-percent", valkey_name: None, value_name: "N", default: "10", live: true,
-        help: "Average share of one processor for learning dictionaries and re-encoding older values",
-        set: |c, v| in_range(v, 1..=100).map(|n| c.dictionary_cpu_percent = n), get: |c| c.dictionary_cpu_percent.to_string() },
+    Setting { name: "background-cpu-percent", valkey_name: None, value_name: "N", default: "10", live: true,
+        help: "Average share of one processor for learning dictionaries and encoding older values anew",
+        set: |c, v| in_range(v, 1..=100).map(|n| c.background_cpu_percent = n), get: |c| c.background_cpu_percent.to_string() },
     Setting { name: "dictionary-exclude", valkey_name: None, value_name: "PATTERNS", default: "", live: true,
         help: "Keys whose values are never sampled nor encoded with a dictionary, such as session:*; patterns as in KEYS, separated by spaces",
         set: |c, v| { c.dictionary_exclude = v.to_owned(); Ok(()) }, get: |c| c.dictionary_exclude.clone() },
     Setting { name: "cold-after", valkey_name: None, value_name: "SECONDS", default: "600", live: true,
-        help: "Seconds a key must be idle before its value, if compressed with zstd, is recompressed at cold-compression-level, within dictionary-cpu-percent; 0 disables it",
+        help: "Seconds a key must be idle before its compressed value is recompressed at cold-compression-level, within background-cpu-percent, values of lz4 with compression auto only; 0 disables it",
         set: |c, v| in_range(v, 0..=MOST_COLD_AFTER).map(|n| c.cold_after = n), get: |c| c.cold_after.to_string() },
     Setting { name: "cold-compression-level", valkey_name: None, value_name: "LEVEL", default: "15", live: true,
         help: "Level of zstd for recompression, 1 to 22; values recompressed at another level before stay as they are",
@@ -207,3 +207,6 @@ pub(super) const ALIASES: &[(&str, &str)] = &[
     ("slowlog-max-len", "commandlog-slow-execution-max-len"),
     ("list-max-ziplist-size", "list-max-listpack-size"),
 ];
+
+/// Names that settings had before, which are still taken: with them, their present names.
+pub const FORMER_NAMES: &[(&str, &str)] = &[("dictionary-cpu-percent", "background-cpu-percent")];

@@ -103,7 +103,7 @@ impl Dictionaries {
         if let Some(goal) = terms.goal.filter(|_| adopted || study.new_dictionary.is_none()) {
             let before = known.decisions().of(&ready.pattern, ready.band);
             let decision = Decision::new(&ready, &terms, goal, &study, before, context.now);
-            debug!(pattern = %escaped(&ready.pattern), min_len = ready.band.start(), choice = ?decision.choice, "decided");
+            debug!(pattern = %escaped(&ready.pattern), min_len = ready.band.start(), codec = decision.choice.codec().name(), level = decision.choice.level(), "decided");
             let at_first = known.flushes();
             let mut known = self.set.write();
             if known.flushes() != at_first {

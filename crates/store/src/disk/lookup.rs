@@ -10,9 +10,9 @@ use super::change::Item;
 use super::engine::{Engine, EngineError, Read, Table};
 use super::row::{self, Body, Chunks, Damaged, Generation, Misread, Row, RowKey};
 use super::state::{Contents, LOAD_KEY, LoadMark, STATE_KEY, State};
-use crate::entry::{Access, Entry};
+use crate::entry::{Access, Entry, Stage};
 use crate::hash::hash;
-use crate::recompression;
+use crate::recompression::Cold;
 use crate::values::Kind;
 use crate::values::kind::UnknownKind;
 
@@ -208,7 +208,7 @@ fn entry_of_chunks(
 
 fn entry_of(key: &[u8], pieces: &[&[u8]], row: &Row<'_>, access: Access) -> Result<Entry, Misread> {
     let properties = row.properties(access);
-    let entry = Entry::of_pieces(row.kind?, key, pieces, properties, row.is_recompressed).ok_or(Damaged)?;
+    let entry = Entry::of_pieces(row.kind?, key, pieces, properties, row.stage).ok_or(Damaged)?;
     Ok(match row.directory(entry.borrow().record_bytes().unwrap_or_default())? {
         Some(directory) => Entry::of_collection(key, directory.collection(), row.expiry, access),
         None => entry,
@@ -252,17 +252,16 @@ pub(crate) fn scan(
     failure.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Returns whether a stronger level is still to be tried on a row's record. A record behind a key in chunks
-/// counts as tried.
-pub(crate) fn is_recompressible(reader: &impl Read, row: &Row<'_>) -> Result<bool, EngineError> {
-    if row.is_recompressed || row.key.is_none() || row.kind != Ok(Kind::String) {
+/// Returns whether a row's record is cold if nobody uses it. A record behind a key in chunks counts as tried.
+pub(crate) fn is_cold(reader: &impl Read, cold: Cold, row: &Row<'_>) -> Result<bool, EngineError> {
+    if row.stage == Stage::Cold || row.key.is_none() || row.kind != Ok(Kind::String) {
         return Ok(false);
     }
     match &row.body {
-        Body::Inline(record) => Ok(recompression::is_recompressible(record)),
+        Body::Inline(record) => Ok(cold.has_record(row.stage, record)),
         Body::Chunked(chunks) => {
             let start = reader.get(Table::Chunks, &row::chunk_key(chunks.id, 0))?;
-            Ok(start.is_some_and(recompression::is_recompressible))
+            Ok(start.is_some_and(|start| cold.has_record(row.stage, start)))
         }
     }
 }

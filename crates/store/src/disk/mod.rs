@@ -72,6 +72,7 @@ pub use storage::{Durability, MIN_MAX_DISK, Storage};
 use crate::clock::system_time;
 use crate::entry::{Access, Entry};
 use crate::eviction::EvictionPolicy;
+use crate::recompression::Cold;
 use crate::settings::Settings;
 use crate::versions::Versions;
 use dictionary::DictionaryRow;
@@ -273,10 +274,10 @@ impl Disk {
         })
     }
 
-    /// Like [`Disk::scan`], and passes for each key whether a stronger level is still to be tried on its
-    /// record.
-    pub(crate) fn scan_recompressible(
+    /// Like [`Disk::scan`], and passes for each key whether its record is cold if nobody uses it.
+    pub(crate) fn scan_for_cold(
         &self,
+        cold: Cold,
         generation: Generation,
         from: u64,
         mut show: impl FnMut(u64, &[u8], Option<u64>, bool) -> bool,
@@ -284,8 +285,8 @@ impl Disk {
         let snapshot = self.shared.engine.read()?;
         let mut failure = None;
         lookup::scan(&self.shared, &snapshot, generation, from, |row_key, key, row| {
-            match lookup::is_recompressible(&snapshot, row) {
-                Ok(is_recompressible) => show(row_key.hash(), key, row.expiry, is_recompressible),
+            match lookup::is_cold(&snapshot, cold, row) {
+                Ok(is_cold) => show(row_key.hash(), key, row.expiry, is_cold),
                 Err(error) => {
                     failure = Some(error);
                     false

@@ -303,7 +303,7 @@ impl<P: FnMut(u64)> Repair<'_, '_, P> {
             return Err(Loss::Dictionary(number));
         }
         let properties = row.properties(Access::written(system_time()));
-        let entry = Entry::of_pieces(row.kind?, &key, &[&record], properties, row.is_recompressed);
+        let entry = Entry::of_pieces(row.kind?, &key, &[&record], properties, row.stage);
         Ok(Content { entry: entry.ok_or(Damaged)?, directory })
     }
 }

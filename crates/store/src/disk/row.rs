@@ -6,7 +6,7 @@
 use snugly_codec::Record;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::entry::{Access, EntryRef, Metadata, Properties};
+use crate::entry::{Access, EntryRef, Metadata, Properties, Stage};
 use crate::values::Kind;
 use crate::values::collection::{Directory, Malformed};
 use crate::values::kind::UnknownKind;
@@ -35,8 +35,10 @@ const CHUNKED: u8 = 4;
 const KEY_CHUNKED: u8 = 8;
 /// Flag that is used with [`CHUNKED`] alone: a record in the row says itself which dictionary it needs.
 const NEEDS_DICTIONARY: u8 = 16;
-const RECOMPRESSED: u8 = 32;
-const KNOWN_FLAGS: u8 = EXPIRES | HAS_METADATA | CHUNKED | KEY_CHUNKED | NEEDS_DICTIONARY | RECOMPRESSED;
+/// Flags of stages, of which a row has one at most.
+const COLD: u8 = 32;
+const SETTLED: u8 = 64;
+const KNOWN_FLAGS: u8 = EXPIRES | HAS_METADATA | CHUNKED | KEY_CHUNKED | NEEDS_DICTIONARY | COLD | SETTLED;
 
 /// Bytes of metadata: `version u64 | client flags u32 | marks u8`.
 pub(crate) const METADATA_LEN: usize = 13;
@@ -179,8 +181,7 @@ pub(crate) struct Row<'a> {
     pub(crate) body: Body<'a>,
     /// Number of the dictionary that the record needs.
     pub(crate) dictionary: Option<u32>,
-    /// Whether a stronger level has been tried on the record.
-    pub(crate) is_recompressed: bool,
+    pub(crate) stage: Stage,
     pub(crate) kind: Result<Kind, UnknownKind>,
 }
 
@@ -190,24 +191,18 @@ pub(crate) struct Layout<'a> {
     key: &'a [u8],
     record: &'a [u8],
     metadata: Metadata,
-    is_recompressed: bool,
+    stage: Stage,
     key_is_chunked: bool,
     record_is_chunked: bool,
 }
 
 impl<'a> Layout<'a> {
-    /// Lays out a record; `is_recompressed` says whether a stronger level has been tried on it.
-    fn of(
-        kind: Kind,
-        key: &'a [u8],
-        record: &'a [u8],
-        metadata: Metadata,
-        is_recompressed: bool,
-    ) -> Layout<'a> {
+    /// Lays out a record.
+    fn of(kind: Kind, key: &'a [u8], record: &'a [u8], metadata: Metadata, stage: Stage) -> Layout<'a> {
         let key_is_chunked = key.len() > MAX_INLINE_KEY;
         const FIXED: usize = CHECKSUM_LEN + 2 + 4 + 8 + METADATA_LEN;
         let record_is_chunked = key_is_chunked || FIXED + key.len() + record.len() > MAX_ROW_BYTES;
-        Layout { kind, key, record, metadata, is_recompressed, key_is_chunked, record_is_chunked }
+        Layout { kind, key, record, metadata, stage, key_is_chunked, record_is_chunked }
     }
 
     /// Lays out an entry.
@@ -217,7 +212,7 @@ impl<'a> Layout<'a> {
             entry.key(),
             entry.record_bytes().unwrap_or_default(),
             entry.metadata(),
-            entry.is_recompressed(),
+            entry.stage(),
         )
     }
 
@@ -276,7 +271,8 @@ impl<'a> Layout<'a> {
             | flag(CHUNKED, self.record_is_chunked)
             | flag(KEY_CHUNKED, self.key_is_chunked)
             | flag(NEEDS_DICTIONARY, self.record_is_chunked && self.dictionary().is_some())
-            | flag(RECOMPRESSED, self.is_recompressed);
+            | flag(COLD, self.stage == Stage::Cold)
+            | flag(SETTLED, self.stage == Stage::Settled);
         out.extend_from_slice(&[self.kind.number(), flags]);
         out.extend_from_slice(&(self.key.len() as u32).to_le_bytes());
         out.extend(expiry.into_iter().flat_map(u64::to_le_bytes));
@@ -350,9 +346,14 @@ impl<'a> Row<'a> {
                 (Body::Chunked(chunks), dictionary)
             }
         };
-        let is_recompressed = flags & RECOMPRESSED != 0;
+        let stage = match flags & (COLD | SETTLED) {
+            0 => Stage::Written,
+            SETTLED => Stage::Settled,
+            COLD => Stage::Cold,
+            _ => return Err(Damaged),
+        };
         let kind = Kind::of_number(kind);
-        Ok(Row { len: bytes.len(), expiry, metadata, key_len, key, body, dictionary, is_recompressed, kind })
+        Ok(Row { len: bytes.len(), expiry, metadata, key_len, key, body, dictionary, stage, kind })
     }
 
     /// Returns what belongs to its entry beside key and value.
@@ -460,17 +461,11 @@ pub(super) mod tests {
     }
 
     fn write(key: &[u8], record: &[u8], expiry: Option<u64>) -> Written {
-        write_as(key, record, expiry, Metadata::default(), false)
+        write_as(key, record, expiry, Metadata::default(), Stage::Written)
     }
 
-    fn write_as(
-        key: &[u8],
-        record: &[u8],
-        expiry: Option<u64>,
-        metadata: Metadata,
-        is_recompressed: bool,
-    ) -> Written {
-        let layout = Layout::of(Kind::String, key, record, metadata, is_recompressed);
+    fn write_as(key: &[u8], record: &[u8], expiry: Option<u64>, metadata: Metadata, stage: Stage) -> Written {
+        let layout = Layout::of(Kind::String, key, record, metadata, stage);
         let mut written = Written { row: Vec::new(), chunks: Vec::new() };
         layout.encode(ROW_KEY, expiry, 7, &mut written.row);
         let collect = |number: u32, chunk: &[u8]| {
@@ -504,6 +499,15 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_row_of_two_stages_is_damaged() {
+        let mut row = write(b"key", &record(b"value"), None).row[CHECKSUM_LEN..].to_vec();
+        for (stages, is_whole) in [(COLD, true), (SETTLED, true), (COLD | SETTLED, false)] {
+            row[1] = stages;
+            assert_eq!(Row::parse(ROW_KEY, &with_checksum(ROW_KEY, &row)).is_ok(), is_whole);
+        }
+    }
+
+    #[test]
     fn what_fills_two_thirds_of_a_page_is_cut_in_halves_and_the_rest_into_pages() {
         let chunk_lens = |content_len: usize| {
             let chunks = write(b"key", &record(&vec![b'v'; content_len]), None).chunks;
@@ -523,14 +527,14 @@ pub(super) mod tests {
             content_len in lengths(),
             expiry: Option<u64>,
             metadata in any_metadata(),
-            is_recompressed: bool,
+            stage in prop::sample::select(&Stage::ALL[..]),
         ) {
             let (key, record) = (vec![b'k'; key_len], record(&vec![b'v'; content_len]));
-            let written = write_as(&key, &record, expiry, metadata, is_recompressed);
+            let written = write_as(&key, &record, expiry, metadata, stage);
             prop_assert!(written.row.len() <= MAX_ROW_BYTES);
             let row = Row::parse(ROW_KEY, &written.row).expect("it is whole");
             prop_assert_eq!((row.expiry, row.metadata, row.key_len), (expiry, metadata, key_len));
-            prop_assert_eq!(row.is_recompressed, is_recompressed);
+            prop_assert_eq!(row.stage, stage);
             match row.body {
                 Body::Inline(inline) => {
                     prop_assert_eq!((row.key, inline), (Some(&key[..]), &record[..]));

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::row::{Damaged, Generation, NODES};
 
 /// The version of the format that FORMAT.md specifies.
-pub(crate) const FORMAT_VERSION: u32 = 4;
+pub(crate) const FORMAT_VERSION: u32 = 5;
 /// First version, which has no dictionaries, no lists and no metadata; the second one has no lists and no metadata,
 /// and the third no metadata. Each version only adds
 /// tables and rows to the one before, so that opening a store upgrades it.

@@ -14,12 +14,13 @@
 //! its own.
 //!
 //! - [`draft`]: values that are changed in place; [`access`]: access statistics; [`metadata`]: what clients keep
-//!   beside a value; [`slot`]: a handle in a table
+//!   beside a value; [`slot`]: a handle in a table; [`stage`]: how far recompression has come with a record
 
 mod access;
 mod draft;
 mod metadata;
 mod slot;
+mod stage;
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -37,6 +38,7 @@ pub(crate) use access::Access;
 use draft::DRAFT_LEN;
 pub use metadata::Metadata;
 pub(crate) use slot::Slot;
+pub use stage::Stage;
 
 #[repr(C, align(8))]
 struct Header {
@@ -52,10 +54,10 @@ const EXPIRY_LEN: usize = size_of::<u64>();
 const METADATA_LEN: usize = size_of::<Metadata>();
 const HAS_EXPIRY_FIELD: u32 = 1;
 const HAS_METADATA: u32 = 2;
-/// Flag of a record that a stronger level has been tried on, and that is the smaller of both.
-const IS_RECOMPRESSED: u32 = 4;
-/// Bits that tell what stands in the place of the record, if it is not a record.
-const FORM: u32 = 8 | 16;
+/// Bits that tell the stage of a record, or what stands in its place.
+const FORM: u32 = 4 | 8 | 16;
+/// Forms of records, by the number of their stage.
+const RECORDS: [u32; Stage::ALL.len()] = [0, 4 | 8, 4];
 /// Form of an entry that stands for the absence of its key.
 const TOMBSTONE: u32 = 8;
 /// Form of a collection: the record is a pointer from `Arc::into_raw`. An entry of a collection's kind in another
@@ -152,26 +154,26 @@ impl Entry {
         Entry::build(key, record.encoded_len(), properties, 0, |target| record.write_to(target))
     }
 
-    /// Like [`Entry::new`], for a record that a stronger level has been tried on.
-    pub(crate) fn recompressed(key: &[u8], record: &Record<'_>, properties: Properties) -> Entry {
+    /// Like [`Entry::new`], for a record that recompression has brought to this stage.
+    pub(crate) fn at_stage(stage: Stage, key: &[u8], record: &Record<'_>, properties: Properties) -> Entry {
         let write = |target: &mut [MaybeUninit<u8>]| record.write_to(target);
-        Entry::build(key, record.encoded_len(), properties, IS_RECOMPRESSED, write)
+        Entry::build(key, record.encoded_len(), properties, RECORDS[stage as usize], write)
     }
 
-    /// Creates an entry from the pieces that a value of this kind has on disk: a record, recompressed or not,
-    /// or a directory. `None` if it is too long for an entry.
+    /// Creates an entry from the pieces that a value of this kind has on disk: a record of any stage, or a
+    /// directory. `None` if it is too long for an entry.
     pub(crate) fn of_pieces(
         kind: Kind,
         key: &[u8],
         pieces: &[&[u8]],
         properties: Properties,
-        is_recompressed: bool,
+        stage: Stage,
     ) -> Option<Entry> {
         let record_len = pieces.iter().map(|piece| piece.len()).sum();
         if record_len > MAX_RECORD_LEN || key.len() > MAX_KEY_LEN {
             return None;
         }
-        let flags = flags_of(kind) | if is_recompressed { IS_RECOMPRESSED } else { 0 };
+        let flags = flags_of(kind) | RECORDS[stage as usize];
         Some(Entry::build(key, record_len, properties, flags, |mut target| {
             for piece in pieces {
                 let (head, rest) = target.split_at_mut(piece.len());
@@ -340,9 +342,10 @@ impl<'a> EntryRef<'a> {
         self.form() == TOMBSTONE
     }
 
-    /// Returns whether a stronger level has been tried on its record.
-    pub(crate) fn is_recompressed(self) -> bool {
-        self.has(IS_RECOMPRESSED)
+    /// Returns the stage of its record, the first if it has none.
+    pub(crate) fn stage(self) -> Stage {
+        let place = RECORDS.iter().position(|form| *form == self.form());
+        place.map_or(Stage::Written, |place| Stage::ALL[place])
     }
 
     fn pointer(self) -> Option<*const Collection> {
@@ -373,20 +376,20 @@ impl<'a> EntryRef<'a> {
 
     /// Copies the record, or the handle of the collection, for another key or with other properties.
     pub(crate) fn copy(self, key: &[u8], properties: Properties) -> Entry {
-        self.copy_with(key, properties, self.header().key_len_and_flags & IS_RECOMPRESSED)
+        self.copy_with(key, properties, self.stage())
     }
 
-    /// Copies the entry, and marks that a stronger level has been tried on it.
-    pub(crate) fn copy_as_recompressed(self) -> Entry {
-        self.copy_with(self.key(), self.properties(), IS_RECOMPRESSED)
+    /// Copies the entry, whose record is as it was but at another stage.
+    pub(crate) fn copy_at_stage(self, stage: Stage) -> Entry {
+        self.copy_with(self.key(), self.properties(), stage)
     }
 
-    fn copy_with(self, key: &[u8], properties: Properties, flags: u32) -> Entry {
+    fn copy_with(self, key: &[u8], properties: Properties, stage: Stage) -> Entry {
         if let Some(collection) = self.collection_handle() {
             return Entry::of_collection(key, collection, properties.expiry, properties.access);
         }
         let record = self.record_bytes().unwrap_or_default();
-        Entry::build(key, record.len(), properties, flags, |target| {
+        Entry::build(key, record.len(), properties, RECORDS[stage as usize], |target| {
             target.write_copy_of_slice(record);
         })
     }

@@ -1,5 +1,5 @@
-//! The pass over all records that tries a stronger level on those that have been idle for a while, once on
-//! each.
+//! The pass over all records, in memory and on disk, that tries a stronger level on those that have been idle for a while,
+//! once on each.
 //!
 //! Most records were tried before or are in use, and of these only the entry or the row is read.
 
@@ -7,23 +7,19 @@ use std::mem;
 
 use tracing::debug;
 
+use super::attempts::Attempts;
 use super::reencoder::ScanPosition;
 use crate::error::StoreError;
-use crate::session::{Recompression, Recompressor, Session};
+use crate::recompression::{Cold, Task};
+use crate::session::Session;
 use crate::settings::Settings;
 use crate::store::Store;
-use crate::tiers::Cold;
 
 #[derive(Default)]
 pub(super) struct ColdPass {
     /// Position of the pass; `None` if it is not under way.
     place: Option<ScanPosition>,
-    /// Cold keys of a database still to be tried.
-    found: Vec<Vec<u8>>,
-    found_in: usize,
-    /// Keys that are in memory only until they are on disk again.
-    passing: Vec<(usize, Vec<u8>)>,
-    recompressor: Recompressor,
+    attempts: Attempts,
     /// Start of the first pass, in Unix milliseconds.
     since: Option<u64>,
     /// Time of the last end or interruption, in Unix milliseconds, and the rest after it, in milliseconds.
@@ -36,13 +32,8 @@ pub(super) struct ColdPass {
 
 /// Number of records looked at in one step.
 const STEP: usize = 256;
-/// Most values, and most bytes of them, that one step tries.
-const TRIED_AT_ONCE: usize = 16;
-const TRIED_BYTES: usize = 32 << 10;
 /// Most records looked at in a second where they are read from disk.
 const LOOKED_AT_A_SECOND: usize = 10_000;
-/// Most keys in memory on their way to the disk.
-const MOST_PASSING: usize = 256;
 /// Least and greatest rest between two passes, in milliseconds; between them it is half the time in which
 /// records become cold.
 const LEAST_REST: u64 = 1_000;
@@ -53,25 +44,23 @@ const REST_AFTER_FAILURE: u64 = 10_000;
 impl ColdPass {
     /// Looks at some records or tries some, if it is time; returns whether it did.
     pub(super) fn step(&mut self, store: &Store, session: &mut Session, now: u64) -> bool {
-        self.passing.retain(|(database, key)| !store.evict_clean(*database, key, now));
+        let has_room = self.attempts.let_pass(store, now);
         let settings = store.settings();
         if settings.recompresses_with().is_none() {
-            self.end(store, now, 0);
+            self.end(now, 0);
             return false;
         }
-        if now.abs_diff(self.stopped_at) < self.rest || self.passing.len() >= MOST_PASSING {
+        if now.abs_diff(self.stopped_at) < self.rest || !has_room {
             return false;
         }
         let cold = self.cold(&settings, now);
-        let done = match self.found.is_empty() {
+        let done = match self.attempts.is_empty() {
             true => self.look(cold, store, session, now),
-            false => self.try_some(cold, store, session).map(|()| true),
+            false => self.attempts.try_some(session).map(|()| true),
         };
         match done {
             Ok(false) => return false,
-            Ok(true) if self.place.is_none() && self.found.is_empty() => {
-                self.end(store, now, rest_after(cold))
-            }
+            Ok(true) if self.place.is_none() && self.attempts.is_empty() => self.end(now, rest_after(cold)),
             Ok(true) => {}
             Err(error) => {
                 // The disk is full, or fails, which its writer reports.
@@ -88,7 +77,8 @@ impl ColdPass {
     fn cold(&mut self, settings: &Settings, now: u64) -> Cold {
         let since = *self.since.get_or_insert(now);
         let after = settings.recompression.after;
-        Cold { after, is_on_disk: now.abs_diff(since) >= u64::from(after) * 1000 }
+        let is_on_disk = now.abs_diff(since) >= u64::from(after) * 1000;
+        Cold { after, is_on_disk, of_all_codecs: settings.settles() }
     }
 
     /// Looks at some records; returns whether it did.
@@ -109,47 +99,24 @@ impl ColdPass {
             self.looked_at += STEP;
         }
         let place = self.place.unwrap_or_default();
-        let found = &mut self.found;
-        let cursor =
-            session.scan_cold(cold, place.database, place.cursor, STEP, |key| found.push(key.to_vec()))?;
-        self.found_in = place.database;
+        let mut found = Vec::new();
+        let cursor = session.scan_cold(cold, place.database, place.cursor, STEP, |key| {
+            found.push((key.to_vec(), Task::Cool(cold)));
+        })?;
+        self.attempts.add(place.database, found);
         self.place = place.next(cursor, store.databases());
         Ok(true)
     }
 
-    /// Tries some of the cold keys.
-    fn try_some(&mut self, cold: Cold, store: &Store, session: &mut Session) -> Result<(), StoreError> {
-        let mut bytes = 0;
-        for _ in 0..TRIED_AT_ONCE {
-            let Some(key) = self.found.pop() else { break };
-            match session.recompress(cold, self.found_in, &key, &mut self.recompressor) {
-                Ok(Recompression::Tried { len, was_on_disk }) => {
-                    bytes += len;
-                    if was_on_disk {
-                        self.passing.push((self.found_in, key));
-                    }
-                }
-                Ok(Recompression::Left) => {}
-                // The value stays as it is; its readers get the error.
-                Err(error) if error.is_of_a_value() => {
-                    debug!(%error, "a value cannot be recompressed");
-                }
-                Err(error) => return Err(error),
-            }
-            if bytes >= TRIED_BYTES {
-                break;
-            }
-        }
-        store.recompression.set_table_bytes(self.recompressor.bytes());
-        Ok(())
+    /// Bytes that dictionaries take for it.
+    pub(super) fn table_bytes(&self) -> usize {
+        self.attempts.table_bytes()
     }
 
     /// Ends the pass, and frees its tables.
-    fn end(&mut self, store: &Store, now: u64, rest: u64) {
+    fn end(&mut self, now: u64, rest: u64) {
         self.place = None;
-        self.found = Vec::new();
-        self.recompressor.clear();
-        store.recompression.set_table_bytes(0);
+        self.attempts.end();
         (self.stopped_at, self.rest) = (now, rest);
     }
 }

@@ -1,13 +1,16 @@
 //! Background maintenance of a store: training dictionaries, from stored values on request ([`backfill`]),
-//! re-encoding records with the current dictionary ([`reencoder`]), recompressing idle ones at a stronger
-//! level ([`cold`]), and dropping dictionaries that no record needs any more.
+//! re-encoding records with the current dictionary ([`reencoder`]), encoding those that stay with what suits
+//! them ([`settling`]) and idle ones at a stronger level ([`cold`]), a few at a time ([`attempts`]), and
+//! dropping dictionaries that no record needs any more.
 //!
 //! It is done in steps, which the embedding program calls at a time and a pace that suit it. It knows the
 //! store and the operations of its sessions; it must not know how dictionaries are trained.
 
+mod attempts;
 mod backfill;
 mod cold;
 mod reencoder;
+mod settling;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -24,6 +27,7 @@ use crate::values::Kind;
 use backfill::Backfill;
 use cold::ColdPass;
 use reencoder::Reencoder;
+use settling::SettlingPass;
 
 /// Maintenance of a store's dictionaries, whose values are sampled while this lives, and recompression of
 /// idle records. One for each store is enough.
@@ -34,6 +38,7 @@ pub struct StoreMaintenance {
     clock: Clock,
     existing: Backfill,
     walk: Reencoder,
+    settling: SettlingPass,
     cold: ColdPass,
     /// Whether the last step studied a class; the next begins with the re-encoding pass.
     has_studied: bool,
@@ -93,6 +98,7 @@ impl StoreMaintenance {
             clock,
             existing: Backfill::default(),
             walk: Reencoder::default(),
+            settling: SettlingPass::default(),
             cold: ColdPass::default(),
             has_studied: false,
             looked_at: 0,
@@ -130,7 +136,15 @@ impl StoreMaintenance {
             false => self.study(now) || self.walk_on(now),
         };
         // Records that are to get another dictionary get that first.
-        has_worked || self.cold.step(&self.store, &mut self.session, now)
+        has_worked || self.recompress(now)
+    }
+
+    /// Encodes some records for the stage that they have come to; returns whether there were any.
+    fn recompress(&mut self, now: u64) -> bool {
+        let (store, session) = (&self.store, &mut self.session);
+        let has_worked = self.settling.step(store, session, now) || self.cold.step(store, session, now);
+        store.recompression.set_table_bytes(self.settling.table_bytes() + self.cold.table_bytes());
+        has_worked
     }
 
     /// Studies a class that has enough samples.

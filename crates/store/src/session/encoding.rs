@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use snugly_codec::{Choice, DecodeError, Dictionary, Learned, Record};
-use snugly_learning::{Decision, with_dictionary};
+use snugly_learning::{Decision, ReadRate, with_dictionary};
 
 use super::{Session, StoreError, Value};
 use crate::dictionaries::KeyPredicate;
@@ -54,10 +54,8 @@ impl<'k> CodecChoice<'k> {
         len: usize,
     ) -> CodecChoice<'k> {
         let decision = settings.goal.and_then(|_| known.decision_for(key, len));
-        let is_used = match decision {
-            Some(decision) => decision.uses_dictionary,
-            None => settings.values_use_dictionaries(),
-        };
+        let is_used =
+            settings.values_use_dictionaries() && decision.is_none_or(|decision| decision.uses_dictionary);
         let version = if is_used { known.active_for(key, len) } else { None };
         let version = version.filter(|_| excluded.is_none_or(|excluded| !excluded(key)));
         let choice = match (decision, version) {
@@ -66,6 +64,14 @@ impl<'k> CodecChoice<'k> {
             (None, None) => settings.compression,
         };
         CodecChoice { choice, version, decision }
+    }
+
+    /// Returns what a value that stays is encoded with, if anything else than this is considered for such values.
+    pub(super) fn kept(&self, settings: &Settings, rate: ReadRate) -> Option<Choice> {
+        match self.decision {
+            Some(decision) => decision.choice.compresses().then(|| decision.kept(rate).choice),
+            None => settings.keeps_with(rate),
+        }
     }
 }
 

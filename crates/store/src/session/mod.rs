@@ -8,7 +8,7 @@
 //! - `metadata`: writes with flags and versions
 //! - `encoding`: encoding and decoding of values, with the current dictionaries
 //! - `parts`: drafts, for values that are changed or read in parts
-//! - `recompression`: re-encoding of idle values at a stronger level
+//! - `recompression`: encoding of values that stay, for the stage that they have come to
 //! - `sampling`: samples of written and existing values, to train dictionaries from
 //! - `lists`: lists, a node at a time
 //! - `snapshot`: all keys as they are at one instant
@@ -447,7 +447,8 @@ impl Session {
 
     fn note_use(&self, entry: EntryRef<'_>, now: u64) {
         if self.touches {
-            entry.set_access(entry.access().used(now, self.settings.eviction.frequency_cap()));
+            let cap = self.settings.eviction.frequency_cap();
+            entry.set_access(entry.access().used(now, cap, || fastrand::u32(..)));
         }
     }
 

@@ -1,31 +1,29 @@
-//! Values that nobody uses, at a stronger level: to everybody but the disk, such a key has not changed.
+//! Values encoded anew for the stage that they have come to: to everybody but the disk, such a key has not changed.
 
 use std::collections::HashMap;
 
-use snugly_codec::Dictionary;
+use snugly_codec::{Choice, CodecId, Dictionary, Learned};
 
 use super::encoding::CodecChoice;
 use super::{Session, StoreError, Value};
 use crate::dictionaries::set::Version;
-use crate::entry::{self, Entry};
+use crate::entry::{self, Entry, EntryRef, Stage};
 use crate::memory::shard::Presence;
+use crate::recompression::{Cold, Task};
 use crate::slab::entry_allocation_size;
-use crate::tiers::Cold;
 
-/// Dictionaries with zstd's tables for the stronger level, which nobody else needs: copies, so that the tables can be let
-/// go when a pass is over.
+/// Dictionaries with tables that nobody else needs: copies, so that the tables can be let go when a pass is over.
 #[derive(Default)]
 pub(crate) struct Recompressor {
     dictionaries: HashMap<u32, Dictionary>,
-    bytes: usize,
 }
 
 /// Result of recompressing a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recompression {
-    /// The key is not eligible, must get another dictionary first, or has just been changed.
+    /// The key has what it would get, must get another dictionary first, or has just been changed.
     Left,
-    /// The stronger level was tried.
+    /// The value was encoded anew.
     Tried {
         /// Length of the value in bytes.
         len: usize,
@@ -35,29 +33,28 @@ pub(crate) enum Recompression {
 }
 
 impl Recompressor {
-    /// Returns the copy of a version with tables for this level. All copies together take no more than
+    /// Returns the copy of a version with tables for this choice. All copies together take no more than
     /// `limit` bytes, or there is only one.
-    fn dictionary(&mut self, version: &Version, level: i32, limit: usize) -> Option<&Dictionary> {
+    fn dictionary(&mut self, version: &Version, choice: Choice, limit: usize) -> Option<&Dictionary> {
         let number = version.number();
-        if !self.dictionaries.contains_key(&number) {
-            let dictionary = Dictionary::load(version.dictionary().bytes()).ok()?;
-            let bytes = dictionary.memory(level);
-            if self.bytes + bytes > limit {
-                self.clear();
-            }
-            self.bytes += bytes;
-            self.dictionaries.insert(number, dictionary);
+        let copy = match self.dictionaries.remove(&number) {
+            Some(copy) => copy,
+            None => Dictionary::load(version.dictionary().bytes()).ok()?,
+        };
+        let bytes = copy.memory_for(choice);
+        if self.bytes() + bytes > limit {
+            self.clear();
         }
-        self.dictionaries.get(&number)
+        Some(self.dictionaries.entry(number).or_insert(copy))
     }
 
     /// Bytes that the copies take.
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+        self.dictionaries.values().map(Dictionary::memory_taken).sum()
     }
 
     pub(crate) fn clear(&mut self) {
-        *self = Recompressor::default();
+        self.dictionaries.clear();
     }
 }
 
@@ -78,21 +75,21 @@ impl Session {
         self.store.scan_for(Some(cold), database, cursor, count, self.now(), show)
     }
 
-    /// Encodes a cold key's value at the stronger level and keeps the smaller record. Whatever the result, it
-    /// is not tried again until the value is written or re-encoded.
+    /// Encodes a key's value with what the task asks for, and keeps the smaller record, or the one that takes less time to
+    /// read if that is what it asks for. Whatever the result, this is not tried again until the value is written or
+    /// re-encoded.
     ///
     /// # Errors
     /// Errors of [`Session::get`] and [`Session::read`], and the disk's error when it takes no writes; the
     /// key is as before.
     pub(crate) fn recompress(
         &mut self,
-        cold: Cold,
+        task: Task,
         database: usize,
         key: &[u8],
         recompressor: &mut Recompressor,
     ) -> Result<Recompression, StoreError> {
         self.follow_settings();
-        let Some(choice) = self.settings.recompresses_with() else { return Ok(Recompression::Left) };
         self.wait_for_the_disk()?;
         self.refuse_if_disk_does()?;
         let key = self.key(database, key);
@@ -100,7 +97,8 @@ impl Session {
             return Ok(Recompression::Left);
         };
         let value = Value(found);
-        let current = value.record().and_then(|record| record.dictionary());
+        let Some(record) = value.record() else { return Ok(Recompression::Left) };
+        let current = record.dictionary();
         let is_outdated =
             current.is_some_and(|number| !self.dictionaries.is_active(number) || self.is_excluded(key.bytes));
         let usual = CodecChoice::of(
@@ -110,36 +108,87 @@ impl Session {
             key.bytes,
             value.len(),
         );
-        let is_strong_enough =
-            usual.choice.codec().id() == choice.codec().id() && usual.choice.level() >= choice.level();
-        if is_outdated || is_strong_enough || !cold.has(value.0.borrow(), self.now()) {
-            return Ok(Recompression::Left);
-        }
+        let old = value.0.borrow();
+        let choice = match is_outdated {
+            true => None,
+            false => self.choice_for(task, old, record.codec(), &usual),
+        };
+        let Some(choice) = choice else { return Ok(Recompression::Left) };
+        let is_promotion = task.stage() == Stage::Settled && is_quicker(choice, record.codec());
         let version = usual.version.or_else(|| self.dictionaries.version(current?)).cloned();
         let mut bytes = Vec::new();
         self.read(&value, &mut bytes)?;
         let limit = self.settings.dictionaries.dictionaries_limit();
-        let dictionary = match &version {
-            Some(version) => recompressor
-                .dictionary(version, choice.level(), limit)
-                .map(|dictionary| (version.number(), dictionary)),
-            None => None,
-        };
-        let old = value.0.borrow();
+        let version = choice.learned(Learned::Values, version.as_ref());
+        let dictionary = version.and_then(|version| {
+            let copy = recompressor.dictionary(version, choice, limit)?;
+            Some((version.number(), copy))
+        });
         let properties = old.properties();
         let overhead = entry::overhead(key.bytes.len(), properties.fields());
         let record = self.encoder.encode_with(choice, dictionary, &bytes, overhead, entry_allocation_size);
-        let recompressed = Entry::recompressed(key.bytes, &record, properties);
-        let saved = old.allocation_size().saturating_sub(recompressed.borrow().allocation_size());
-        let entry = if saved > 0 { recompressed } else { old.copy_as_recompressed() };
+        let is_compressed = record.codec() != CodecId::Identity;
+        let encoded = Entry::at_stage(task.stage(), key.bytes, &record, properties);
+        let (had, has) = (old.allocation_size(), encoded.borrow().allocation_size());
+        let is_as_asked = is_compressed == choice.compresses();
+        let is_kept = has < had || is_promotion && is_as_asked && self.has_free(has.saturating_sub(had));
+        let entry = match (is_kept, task) {
+            (true, _) => encoded,
+            // Its readers have to wait until there is room.
+            (false, Task::Promote(_)) => return Ok(Recompression::Left),
+            (false, Task::Settle(_) | Task::Cool(_)) => old.copy_at_stage(task.stage()),
+        };
         // A key that is on disk alone is in memory until it is there again.
         if self.store.disk().is_some() {
             self.has_room_for(entry.borrow().allocation_size() as u64)?;
         }
+        let has = entry.borrow().allocation_size();
         let Some(presence) = self.replace_encoding(key, &value, shard_version, entry) else {
             return Ok(Recompression::Left);
         };
-        self.store.recompression.tried(saved);
+        self.store.recompression.tried(bytes.len(), had, has, is_kept && is_promotion);
         Ok(Recompression::Tried { len: bytes.len(), was_on_disk: presence == Presence::Unknown })
     }
+
+    /// Returns what an entry is encoded with for a task; `None` if it is not for this one, or has it already.
+    fn choice_for(
+        &self,
+        task: Task,
+        entry: EntryRef<'_>,
+        codec: CodecId,
+        usual: &CodecChoice<'_>,
+    ) -> Option<Choice> {
+        let kept = |rate| usual.kept(&self.settings, rate);
+        match task {
+            Task::Cool(cold) => {
+                let choice = self.settings.recompresses_with()?;
+                let is_strong_enough = usual.choice.codec().id() == choice.codec().id()
+                    && usual.choice.level() >= choice.level();
+                (!is_strong_enough && cold.has(entry, self.now())).then_some(choice)
+            }
+            Task::Settle(rate) => {
+                let choice = kept(rate)?;
+                let is_as_new = codec.without_dictionary() == choice.codec().id()
+                    && (choice.codec().id(), choice.level())
+                        == (usual.choice.codec().id(), usual.choice.level());
+                let is_due = entry.stage() == Stage::Written || codec == CodecId::Identity;
+                (!is_as_new && is_due).then_some(choice)
+            }
+            Task::Promote(rate) => {
+                let choice = kept(rate)?;
+                is_quicker(choice, codec).then_some(choice)
+            }
+        }
+    }
+
+    /// Returns whether so many bytes more are within `max_memory` as it is.
+    fn has_free(&self, more: usize) -> bool {
+        let max_memory = self.settings.max_memory;
+        max_memory == 0 || self.store.used_memory() + more as u64 <= max_memory
+    }
+}
+
+/// Returns whether values encoded so take less time to read than those of this codec.
+fn is_quicker(choice: Choice, codec: CodecId) -> bool {
+    choice.codec().relative_speed() > codec.codec().relative_speed()
 }

@@ -6,7 +6,7 @@ use snugly_codec::{Dictionary, Record};
 
 use super::StoreError;
 use super::lists::ListStats;
-use crate::entry::{Entry, Metadata};
+use crate::entry::{Entry, Metadata, Stage};
 use crate::values::Kind;
 
 /// A value as it is stored. Holding it costs no copy, and it does not change, whatever happens to its key.
@@ -86,6 +86,11 @@ impl Value {
     /// Bytes that it takes in memory: key, record and overhead, as the allocator counts them.
     pub fn memory(&self) -> usize {
         self.0.borrow().allocation_size()
+    }
+
+    /// Returns how far recompression has come with it.
+    pub fn stage(&self) -> Stage {
+        self.0.borrow().stage()
     }
 
     /// Seconds since it was last used.

@@ -345,7 +345,7 @@ fn each_unusable_store_is_refused_by_its_own_error_and_left_as_it_is() {
         }
     }
     let error = try_with(&newer);
-    assert!(matches!(error, OpenError::Version { found: 99, known: 4, .. }), "{error}");
+    assert!(matches!(error, OpenError::Version { found: 99, known: 5, .. }), "{error}");
     fs::write(&data, &whole).expect("the file can be written");
     let store = open(path, 0);
     assert!(matches!(Store::open(config(0), storage(path)), Err(OpenError::InUse { .. })));

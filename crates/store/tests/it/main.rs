@@ -19,6 +19,7 @@ mod model;
 mod observer;
 mod recompression;
 mod scan;
+mod settling;
 mod snapshot;
 mod threads;
 

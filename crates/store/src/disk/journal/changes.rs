@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::change::{Change, Item};
 use super::super::row::{self, Damaged};
 use crate::clock::system_time;
-use crate::entry::{Access, Entry, MAX_KEY_LEN, Metadata, Properties};
+use crate::entry::{Access, Entry, MAX_KEY_LEN, Metadata, Properties, Stage};
 use crate::values::Kind;
 
 // Numbers of changes. Those that put a value without metadata are in `Put::numbers`.
@@ -20,54 +20,60 @@ const PUT_WITH_METADATA: u8 = 13;
 
 // Flags of a value with metadata.
 const EXPIRES: u8 = 1;
-const RECOMPRESSED: u8 = 2;
+const COLD: u8 = 2;
+const SETTLED: u8 = 4;
 
 /// A change that puts a value.
 #[derive(Clone, Copy)]
 struct Put {
     kind: Kind,
-    /// Whether a stronger level has been tried on the value.
-    is_recompressed: bool,
+    stage: Stage,
     expires: bool,
     has_metadata: bool,
 }
 
 impl Put {
     /// Returns the numbers of such changes: of a value that stays, and of one that expires.
-    const fn numbers(kind: Kind, is_recompressed: bool) -> [u8; 2] {
-        match (kind, is_recompressed) {
-            (Kind::String, false) => [0, 1],
-            (Kind::String, true) => [8, 9],
+    const fn numbers(kind: Kind, stage: Stage) -> [u8; 2] {
+        match (kind, stage) {
+            (Kind::String, Stage::Written) => [0, 1],
+            (Kind::String, Stage::Settled) => [14, 15],
+            (Kind::String, Stage::Cold) => [8, 9],
             (Kind::List, _) => [10, 11],
         }
     }
 
     fn encode(self, out: &mut Vec<u8>) {
         if !self.has_metadata {
-            return out.push(Put::numbers(self.kind, self.is_recompressed)[usize::from(self.expires)]);
+            return out.push(Put::numbers(self.kind, self.stage)[usize::from(self.expires)]);
         }
         let flag = |flag: u8, is_set: bool| if is_set { flag } else { 0 };
-        let flags = flag(EXPIRES, self.expires) | flag(RECOMPRESSED, self.is_recompressed);
+        let flags = flag(EXPIRES, self.expires)
+            | flag(COLD, self.stage == Stage::Cold)
+            | flag(SETTLED, self.stage == Stage::Settled);
         out.extend_from_slice(&[PUT_WITH_METADATA, self.kind.number(), flags]);
     }
 
     fn parse_with_metadata([kind, flags]: [u8; 2]) -> Result<Put, Damaged> {
-        if flags & !(EXPIRES | RECOMPRESSED) != 0 {
-            return Err(Damaged);
-        }
+        let stage = match flags & !EXPIRES {
+            0 => Stage::Written,
+            SETTLED => Stage::Settled,
+            COLD => Stage::Cold,
+            _ => return Err(Damaged),
+        };
         Ok(Put {
             kind: Kind::of_number(kind).map_err(|_| Damaged)?,
-            is_recompressed: flags & RECOMPRESSED != 0,
+            stage,
             expires: flags & EXPIRES != 0,
             has_metadata: true,
         })
     }
 
     fn of_number(number: u8) -> Option<Put> {
-        let kinds = Kind::ALL.into_iter().flat_map(|kind| [(kind, false), (kind, true)]);
-        kinds.into_iter().find_map(|(kind, is_recompressed)| {
-            let place = Put::numbers(kind, is_recompressed).iter().position(|other| *other == number)?;
-            Some(Put { kind, is_recompressed, expires: place == 1, has_metadata: false })
+        let kinds = Kind::ALL.into_iter().flat_map(|kind| Stage::ALL.map(|stage| (kind, stage)));
+        kinds.into_iter().find_map(|(kind, stage)| {
+            let place = Put::numbers(kind, stage).iter().position(|other| *other == number)?;
+            Some(Put { kind, stage, expires: place == 1, has_metadata: false })
         })
     }
 }
@@ -100,7 +106,7 @@ pub(super) fn encode(item: &Item, out: &mut Vec<u8>) {
             let (entry, metadata) = (entry.borrow(), entry.borrow().metadata());
             let put = Put {
                 kind: entry.kind(),
-                is_recompressed: entry.is_recompressed(),
+                stage: entry.stage(),
                 expires: expiry.is_some(),
                 has_metadata: !metadata.is_default(),
             };
@@ -182,14 +188,14 @@ pub(in crate::disk) fn decode(payload: &[u8]) -> Result<Vec<Item>, Undecodable> 
         let (entry, expiry) = match put {
             None if key.len() > MAX_KEY_LEN => return Err(Undecodable::Damaged),
             None => (Entry::tombstone(key), None),
-            Some(Put { kind, is_recompressed, expires, has_metadata }) => {
+            Some(Put { kind, stage, expires, has_metadata }) => {
                 let record = reader.part()?;
                 let expiry = if expires { Some(u64::from_le_bytes(reader.take()?)) } else { None };
                 let metadata =
                     if has_metadata { row::parse_metadata(reader.take()?)? } else { Metadata::default() };
                 kind.directory(record).map_err(Damaged::from)?;
                 let properties = Properties { expiry, access, metadata };
-                let entry = Entry::of_pieces(kind, key, &[record], properties, is_recompressed);
+                let entry = Entry::of_pieces(kind, key, &[record], properties, stage);
                 (entry.ok_or(Damaged)?, expiry)
             }
         };
@@ -225,19 +231,12 @@ pub(super) mod tests {
     use super::*;
 
     pub(in crate::disk) fn put(key: &[u8], value: &[u8], expiry: Option<u64>) -> Item {
-        put_as(key, value, expiry, Metadata::default(), false)
+        put_as(key, value, expiry, Metadata::default(), Stage::Written)
     }
 
-    fn put_as(
-        key: &[u8],
-        value: &[u8],
-        expiry: Option<u64>,
-        metadata: Metadata,
-        is_recompressed: bool,
-    ) -> Item {
-        let make = if is_recompressed { Entry::recompressed } else { Entry::new };
+    fn put_as(key: &[u8], value: &[u8], expiry: Option<u64>, metadata: Metadata, stage: Stage) -> Item {
         let properties = Properties { expiry, access: Access::written(0), metadata };
-        let entry = make(key, &Record::identity(value), properties);
+        let entry = Entry::at_stage(stage, key, &Record::identity(value), properties);
         Item::Change(Change { generation: 1, entry, expiry, in_group: false, _holds: None })
     }
 
@@ -257,12 +256,13 @@ pub(super) mod tests {
         bytes
     }
 
-    /// Key, value, expiry, metadata and `is_recompressed` of a put; without a value it is a deletion.
-    type Given = (Vec<u8>, Option<Vec<u8>>, Option<u64>, Metadata, bool);
+    /// Key, value, expiry, metadata and stage of a put; without a value it is a deletion.
+    type Given = (Vec<u8>, Option<Vec<u8>>, Option<u64>, Metadata, Stage);
 
     fn given() -> impl Strategy<Value = Given> {
         let bytes = |most| prop::collection::vec(any::<u8>(), 0..most);
-        (bytes(50), prop::option::of(bytes(5_000)), any::<Option<u64>>(), any_metadata(), any::<bool>())
+        let stage = prop::sample::select(&Stage::ALL[..]);
+        (bytes(50), prop::option::of(bytes(5_000)), any::<Option<u64>>(), any_metadata(), stage)
     }
 
     proptest! {
@@ -278,8 +278,8 @@ pub(super) mod tests {
                 vec![Item::Generations { generations: generations.into(), all_gone, in_group: false }];
             items.push(Item::ActiveDictionaries(active.into()));
             items.push(Item::Dictionary { number: dictionary.0, row: dictionary.1.map(Arc::from) });
-            items.extend(changes.iter().map(|(key, value, at, metadata, is_recompressed)| match value {
-                Some(value) => put_as(key, value, *at, *metadata, *is_recompressed),
+            items.extend(changes.iter().map(|(key, value, at, metadata, stage)| match value {
+                Some(value) => put_as(key, value, *at, *metadata, *stage),
                 None => delete(key),
             }));
             let bytes = encoded(&items);
@@ -289,7 +289,7 @@ pub(super) mod tests {
             for (item, given) in decoded[3..].iter().zip(&changes) {
                 let Item::Change(change) = item else { panic!("{} is no change", given.0.escape_ascii()) };
                 let (entry, is_put) = (change.entry.borrow(), given.1.is_some());
-                prop_assert_eq!(entry.is_recompressed(), is_put && given.4);
+                prop_assert_eq!(entry.stage(), if is_put { given.4 } else { Stage::Written });
                 prop_assert_eq!(entry.metadata(), if is_put { given.3 } else { Metadata::default() });
             }
         }
