@@ -11,14 +11,14 @@ import valkey
 import servers
 import waiting
 from snugly_bench.corpora import read_lines
-from snugly_bench.dictionaries import cold, data, memory, speed
+from snugly_bench.dictionaries import cold, data, memory, speed, stages
 from snugly_bench.dictionaries.cold import Moment, figures
 from snugly_bench.dictionaries.command import parse_arguments
 from snugly_bench.dictionaries.lessons import Lessons
 from snugly_bench.results import Results
 from snugly_bench.servers.info import info
 from snugly_bench.servers.learning import THREAD, key_prefix, write
-from snugly_bench.servers.peers import LEARNING, PLAIN, dictionary_snugly_peer, snugly_peer, start
+from snugly_bench.servers.peers import LEARNING, PLAIN, VALKEY, dictionary_snugly_peer, snugly_peer, start
 from snugly_bench.servers.process import thread_seconds
 from snugly_bench.splits import Split
 
@@ -92,6 +92,18 @@ def test_where_no_dictionary_came_the_report_says_so() -> None:
     results.add("x", LEARNING, found | {cold.SERVER_CPU: 2.0})
     results.add("x", PLAIN, {cold.SERVER_CPU: 1.0})
     assert "none" in cold.report(results, quick=True)
+
+
+def test_stages_are_told_beside_valkey_with_what_was_measured_of_each() -> None:
+    results = Results(VALKEY)
+    for server, each in ((VALKEY, 1000.0), ("snugly auto", 450.0)):
+        results.add("x, as written", server, {stages.EACH: each, stages.GET: 1.0, stages.SET: 2.0})
+        results.add("x, after the passes", server, {stages.EACH: each, stages.SECONDS: 20.0})
+    told = [line.split("|") for line in stages.report(results, 100, rounds=1).splitlines() if "snugly auto" in line]
+    assert [[cell.strip() for cell in line[1:-1]] for line in told] == [
+        ["x, as written", "snugly auto", "450.00", "0.45", "1.00", "1.00", "2.00", "1.00", "", ""],
+        ["x, after the passes", "snugly auto", "450.00", "0.45", "", "", "", "", "20", ""],
+    ]
 
 
 def test_a_server_is_taught_and_left_without_keys_whether_it_learns_or_not() -> None:

@@ -11,7 +11,7 @@ import valkey
 
 from snugly_bench.servers.info import info
 from snugly_bench.servers.learning import key_prefix, teach
-from snugly_bench.servers.peers import LEARNING, LZ4_LEARNING, VALKEY, Server
+from snugly_bench.servers.peers import AUTO_LEARNING, LEARNING, LZ4_LEARNING, VALKEY, Server
 from snugly_bench.splits import Split
 
 
@@ -37,7 +37,7 @@ class Lessons:
             yield
             return
         lesson = teach(server, key_prefix(values.name), values.training, population)
-        if server.peer.name in (LEARNING, LZ4_LEARNING):
+        if server.peer.name in (LEARNING, LZ4_LEARNING, AUTO_LEARNING):
             if not lesson.is_fixed:
                 self.warn(
                     "This snugly does not know `CONFIG SET dictionaries fixed`: it could learn from what was "

@@ -17,6 +17,7 @@ from pathlib import Path
 CODECS = ("none", "lz4", "zstd")
 VALKEY, REDIS, MEMCACHED = "valkey", "redis", "memcached"
 PLAIN, LEARNING, LZ4_LEARNING = "snugly zstd", "snugly zstd with dictionaries", "snugly lz4 with dictionaries"
+AUTO_LEARNING = "snugly auto"
 BUILT_SNUGLY = str(Path(os.environ.get("CARGO_TARGET_DIR") or "target", "release", "snugly"))
 """The folder in which `make` and cargo build the program."""
 START_SECONDS = 10.0
@@ -122,6 +123,11 @@ def dictionary_snugly_peer(program: str) -> Peer:
 def lz4_dictionary_snugly_peer(program: str) -> Peer:
     """The same with LZ4."""
     return configured_snugly_peer(program, LZ4_LEARNING, ("--compression", "lz4", "--dictionaries", "yes"))
+
+
+def auto_snugly_peer(program: str) -> Peer:
+    """The same with what the server chooses, for values as they are written and where they stay."""
+    return configured_snugly_peer(program, AUTO_LEARNING, ("--compression", "auto", "--dictionaries", "yes"))
 
 
 def learning_snugly_peer(program: str) -> Peer:
