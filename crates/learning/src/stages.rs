@@ -112,7 +112,9 @@ fn kept(measured: &[Measured], written: usize, goal: Goal, rate: ReadRate) -> us
         measured.decode_each().as_nanos() as f64 * rate.reads() - measured.saved_each() * goal.price()
     };
     let may_be = |other: &Measured| match other.choice.compresses() {
-        true => other.dictionary.is_some() == measured[written].dictionary.is_some(),
+        true => {
+            other.saved_each() > 0.0 && other.dictionary.is_some() == measured[written].dictionary.is_some()
+        }
         false => rate == ReadRate::Constantly,
     };
     let candidates = (0..measured.len()).filter(|&place| may_be(&measured[place]));
@@ -191,9 +193,12 @@ mod tests {
 
     #[test]
     fn what_no_quick_codec_makes_smaller_is_written_with_another() {
-        let hexadecimal =
-            [measured("none", 0, false, 0, 0, 0), measured("zstd", 3, false, 440, 3_000, 2_000)];
-        assert_eq!(chosen(&hexadecimal, Goal::Balanced)[..3], [("zstd", 3); 3]);
+        let hexadecimal = [
+            measured("none", 0, false, 0, 0, 0),
+            measured("zstd", 3, false, 440, 3_000, 2_000),
+            measured("lz4", 0, false, 0, 100, 10),
+        ];
+        assert_eq!(chosen(&hexadecimal, Goal::Balanced)[..4], [("zstd", 3); 4]);
         assert_eq!(chosen(&hexadecimal[..1], Goal::Balanced), [("none", 0); 5]);
     }
 }

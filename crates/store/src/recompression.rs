@@ -37,7 +37,7 @@ impl Task {
     /// Returns what is to be done with a record in memory that stays, and notes that it was visited: it has stayed if it was
     /// there at the last visit. What was stored as it is when it was written could not be compressed.
     pub(crate) fn of_visit(entry: EntryRef<'_>) -> Option<Task> {
-        let (stage, record) = (entry.stage(), of_moderate_len(entry.record_bytes()?)?);
+        let (stage, record) = (entry.stage(), no_longer_than(MOST_SETTLED, entry.record_bytes()?)?);
         let is_plain = record.codec() == CodecId::Identity;
         if is_plain && stage != Stage::Settled {
             return None;
@@ -76,7 +76,7 @@ impl Cold {
 
     /// Returns whether a record of this stage that begins like this is one if nobody uses it.
     pub(crate) fn has_record(self, stage: Stage, record: &[u8]) -> bool {
-        let Some(record) = of_moderate_len(record) else { return false };
+        let Some(record) = no_longer_than(MOST_COLD, record) else { return false };
         match stage {
             Stage::Cold => false,
             _ if is_of_codec(&record) => true,
@@ -86,11 +86,14 @@ impl Cold {
     }
 }
 
-/// Greatest length of a value, in bytes: a longer one alone would take longer than a step may.
-const MOST_LEN: usize = 128 << 10;
+/// Greatest lengths of values that settle and that become cold, in bytes: a longer one alone would take longer than a step
+/// may, and the codec of cold records is the slower one.
+const MOST_SETTLED: usize = 1 << 20;
+const MOST_COLD: usize = 128 << 10;
 
-fn of_moderate_len(record: &[u8]) -> Option<Record<'_>> {
-    Record::parse(record).ok().filter(|record| record.raw_len() <= MOST_LEN)
+/// Returns a record that begins like this, if its value is no longer than so many bytes.
+fn no_longer_than(most: usize, record: &[u8]) -> Option<Record<'_>> {
+    Record::parse(record).ok().filter(|record| record.raw_len() <= most)
 }
 
 fn is_of_codec(record: &Record<'_>) -> bool {

@@ -89,7 +89,7 @@ const RECOMPRESSION_STATS: &[Stat<RecompressionStats>] = &[
     stat("recompression_saved_bytes", |p| p.saved_bytes.into(),
         counter("recompression_saved_bytes", "Bytes of memory saved by recompression, or that would be saved in memory")),
     stat("promoted_records", |p| p.promoted.into(),
-        counter("promoted_records", "Values that were encoded with what takes less time to read, because they are read often")),
+        counter("promoted_records", "Values that were encoded with what takes less time to read")),
     stat("promotion_bytes", |p| p.promoted_bytes.into(),
         counter("promotion_bytes", "Bytes of memory that these values take more than before")),
     stat("recompression_dictionary_bytes", |p| p.table_bytes.into(),

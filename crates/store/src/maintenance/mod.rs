@@ -136,15 +136,16 @@ impl StoreMaintenance {
             false => self.study(now) || self.walk_on(now),
         };
         // Records that are to get another dictionary get that first.
-        has_worked || self.recompress(now)
+        let has_worked = has_worked || self.recompress(now);
+        let tables = [self.walk.table_bytes(), self.settling.table_bytes(), self.cold.table_bytes()];
+        self.store.recompression.set_table_bytes(tables.iter().sum());
+        has_worked
     }
 
     /// Encodes some records for the stage that they have come to; returns whether there were any.
     fn recompress(&mut self, now: u64) -> bool {
         let (store, session) = (&self.store, &mut self.session);
-        let has_worked = self.settling.step(store, session, now) || self.cold.step(store, session, now);
-        store.recompression.set_table_bytes(self.settling.table_bytes() + self.cold.table_bytes());
-        has_worked
+        self.settling.step(store, session, now) || self.cold.step(store, session, now)
     }
 
     /// Studies a class that has enough samples.

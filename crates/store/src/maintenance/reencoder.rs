@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use tracing::{debug, warn};
 
 use crate::error::StoreError;
-use crate::session::{ReencodeOutcome, Session};
+use crate::session::{Recompressor, ReencodeOutcome, Session};
 use crate::store::Store;
 use crate::values::quicklist::node::NodeId;
 
@@ -35,6 +35,7 @@ pub(super) struct Reencoder {
     /// Whether lack of memory was logged, and the missing dictionaries that were.
     has_told: bool,
     missing: HashSet<u32>,
+    recompressor: Recompressor,
 }
 
 /// Position of a pass over all keys.
@@ -90,6 +91,11 @@ impl Reencoder {
         }
     }
 
+    /// Bytes that dictionaries take for it.
+    pub(super) fn table_bytes(&self) -> usize {
+        self.recompressor.bytes()
+    }
+
     /// Requests another pass over all records, unless that has just been done.
     pub(super) fn once_more(&mut self, now: u64) {
         if self.place.is_none() && now.abs_diff(self.stopped_at) >= self.rest {
@@ -118,7 +124,7 @@ impl Reencoder {
 
     /// Re-encodes a key; returns whether that is enough for a step.
     fn look_at(&mut self, database: usize, key: &[u8], session: &mut Session) -> Result<bool, StoreError> {
-        match session.reencode(database, key, &mut self.part) {
+        match session.reencode(database, key, &mut self.part, &mut self.recompressor) {
             Ok(ReencodeOutcome::Encoded) => self.has_worked = true,
             Ok(ReencodeOutcome::EncodedNodes) => {
                 self.has_worked = true;
@@ -147,6 +153,7 @@ impl Reencoder {
     fn go_on(&mut self, place: ScanPosition, databases: usize, now: u64) -> bool {
         self.place = place.next(self.cursor, databases);
         if self.place.is_none() {
+            self.recompressor.clear();
             let is_in_vain = !std::mem::take(&mut self.has_worked);
             self.last_rest = if is_in_vain { 2 * self.last_rest } else { 0 }.clamp(LEAST_REST, MOST_REST);
             (self.stopped_at, self.rest, self.has_told) = (now, self.last_rest, false);

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use snugly_codec::{Choice, DecodeError, Dictionary, Learned, Record};
 use snugly_learning::{Decision, ReadRate, with_dictionary};
 
-use super::{Session, StoreError, Value};
+use super::{Recompressor, Session, StoreError, Value};
 use crate::dictionaries::KeyPredicate;
 use crate::dictionaries::set::{DictionarySet, Version};
-use crate::entry::{self, Entry, EntryRef, Properties};
+use crate::entry::{self, Entry, EntryRef, Properties, Stage};
 use crate::key::Key;
 use crate::memory::shard::Presence;
 use crate::settings::Settings;
@@ -161,6 +161,7 @@ impl Session {
         database: usize,
         key: &[u8],
         part: &mut Option<NodeId>,
+        recompressor: &mut Recompressor,
     ) -> Result<ReencodeOutcome, StoreError> {
         let key = self.key(database, key);
         for _ in 0..TRIES {
@@ -174,7 +175,7 @@ impl Session {
                 return self.reencode_nodes(key, collection, part);
             }
             *part = None;
-            match self.try_to_reencode(key, &Value(old), version)? {
+            match self.try_to_reencode(key, &Value(old), version, recompressor)? {
                 // In memory the key is not mistaken for changed when a key beside it is.
                 ReencodeOutcome::Missed => drop(self.peek_at(key)?),
                 outcome => return Ok(outcome),
@@ -188,9 +189,13 @@ impl Session {
         key: Key<'_>,
         value: &Value,
         version: u64,
+        recompressor: &mut Recompressor,
     ) -> Result<ReencodeOutcome, StoreError> {
-        // A draft is encoded when it has been idle for a while.
-        if value.0.borrow().is_draft() {
+        let old = value.0.borrow();
+        let is_plain = value.plain().is_some();
+        // A draft is encoded when it has been idle for a while, and a value that is kept as it is for its readers when
+        // these are gone.
+        if old.is_draft() || is_plain && old.stage() == Stage::Settled {
             return Ok(ReencodeOutcome::Same);
         }
         let current = value.record().and_then(|record| record.dictionary());
@@ -201,6 +206,12 @@ impl Session {
             key.bytes,
             value.len(),
         );
+        // A value that has stayed does not begin anew: it would take more until it has settled again.
+        let kept = match old.stage() {
+            Stage::Written => None,
+            Stage::Settled | Stage::Cold => wanted.kept(&self.settings, ReadRate::Unread),
+        };
+        let kept = kept.map(|choice| (choice, wanted.version.cloned()));
         let wanted = wanted.version.map(|version| version.number());
         let is_outdated =
             current.is_some_and(|number| !self.dictionaries.is_active(number) || self.is_excluded(key.bytes));
@@ -212,8 +223,13 @@ impl Session {
         }
         let mut bytes = Vec::new();
         self.read(value, &mut bytes)?;
-        let old = value.0.borrow();
-        let entry = self.encode_again(key.bytes, &bytes, old.properties());
+        let entry = match kept {
+            Some((choice, version)) => {
+                let method = (choice, version.as_deref());
+                self.encode_at(Stage::Settled, method, key.bytes, &bytes, old.properties(), recompressor)
+            }
+            None => self.encode_again(key.bytes, &bytes, old.properties()),
+        };
         let (need, had) = (entry.borrow().allocation_size(), old.allocation_size());
         if need >= had && !is_outdated {
             return Ok(ReencodeOutcome::Same);

@@ -7,7 +7,7 @@ use snugly_codec::{Choice, CodecId, Dictionary, Learned};
 use super::encoding::CodecChoice;
 use super::{Session, StoreError, Value};
 use crate::dictionaries::set::Version;
-use crate::entry::{self, Entry, EntryRef, Stage};
+use crate::entry::{self, Entry, EntryRef, Properties, Stage};
 use crate::memory::shard::Presence;
 use crate::recompression::{Cold, Task};
 use crate::slab::entry_allocation_size;
@@ -114,28 +114,28 @@ impl Session {
             false => self.choice_for(task, old, record.codec(), &usual),
         };
         let Some(choice) = choice else { return Ok(Recompression::Left) };
+        let had_codec = record.codec();
+        let grows_at_most = value.len().saturating_sub(record.payload().len());
+        if matches!(task, Task::Promote(_)) && !self.has_free(grows_at_most) {
+            // Its readers have to wait until there is room.
+            return Ok(Recompression::Left);
+        }
         let is_promotion = task.stage() == Stage::Settled && is_quicker(choice, record.codec());
         let version = usual.version.or_else(|| self.dictionaries.version(current?)).cloned();
         let mut bytes = Vec::new();
         self.read(&value, &mut bytes)?;
-        let limit = self.settings.dictionaries.dictionaries_limit();
-        let version = choice.learned(Learned::Values, version.as_ref());
-        let dictionary = version.and_then(|version| {
-            let copy = recompressor.dictionary(version, choice, limit)?;
-            Some((version.number(), copy))
-        });
-        let properties = old.properties();
-        let overhead = entry::overhead(key.bytes.len(), properties.fields());
-        let record = self.encoder.encode_with(choice, dictionary, &bytes, overhead, entry_allocation_size);
-        let is_compressed = record.codec() != CodecId::Identity;
-        let encoded = Entry::at_stage(task.stage(), key.bytes, &record, properties);
+        let method = (choice, version.as_deref());
+        let encoded = self.encode_at(task.stage(), method, key.bytes, &bytes, old.properties(), recompressor);
+        let is_compressed =
+            encoded.borrow().record().is_some_and(|record| record.codec() != CodecId::Identity);
         let (had, has) = (old.allocation_size(), encoded.borrow().allocation_size());
         let is_as_asked = is_compressed == choice.compresses();
         let is_kept = has < had || is_promotion && is_as_asked && self.has_free(has.saturating_sub(had));
         let entry = match (is_kept, task) {
             (true, _) => encoded,
-            // Its readers have to wait until there is room.
             (false, Task::Promote(_)) => return Ok(Recompression::Left),
+            // What no codec makes smaller is left alone from now on.
+            (false, Task::Settle(_)) if had_codec == CodecId::Identity => old.copy_at_stage(Stage::Cold),
             (false, Task::Settle(_) | Task::Cool(_)) => old.copy_at_stage(task.stage()),
         };
         // A key that is on disk alone is in memory until it is there again.
@@ -148,6 +148,26 @@ impl Session {
         };
         self.store.recompression.tried(bytes.len(), had, has, is_kept && is_promotion);
         Ok(Recompression::Tried { len: bytes.len(), was_on_disk: presence == Presence::Unknown })
+    }
+
+    /// Encodes a value for a stage, by the choice and with the dictionary of a method.
+    pub(super) fn encode_at(
+        &mut self,
+        stage: Stage,
+        (choice, version): (Choice, Option<&Version>),
+        key: &[u8],
+        value: &[u8],
+        properties: Properties,
+        recompressor: &mut Recompressor,
+    ) -> Entry {
+        let limit = self.settings.dictionaries.dictionaries_limit();
+        let dictionary = choice.learned(Learned::Values, version).and_then(|version| {
+            let copy = recompressor.dictionary(version, choice, limit)?;
+            Some((version.number(), copy))
+        });
+        let overhead = entry::overhead(key.len(), properties.fields());
+        let record = self.encoder.encode_with(choice, dictionary, value, overhead, entry_allocation_size);
+        Entry::at_stage(stage, key, &record, properties)
     }
 
     /// Returns what an entry is encoded with for a task; `None` if it is not for this one, or has it already.
@@ -171,7 +191,12 @@ impl Session {
                 let is_as_new = codec.without_dictionary() == choice.codec().id()
                     && (choice.codec().id(), choice.level())
                         == (usual.choice.codec().id(), usual.choice.level());
-                let is_due = entry.stage() == Stage::Written || codec == CodecId::Identity;
+                let is_due = match entry.stage() {
+                    // It may have been written since it was found.
+                    Stage::Written => codec != CodecId::Identity && entry.access().was_visited(),
+                    Stage::Settled => codec == CodecId::Identity,
+                    Stage::Cold => false,
+                };
                 (!is_as_new && is_due).then_some(choice)
             }
             Task::Promote(rate) => {

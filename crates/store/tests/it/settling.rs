@@ -236,6 +236,36 @@ fn values_with_a_dictionary_keep_it_in_all_stages() {
 }
 
 #[test]
+fn values_that_have_settled_stay_so_when_their_dictionary_is_replaced() {
+    let store = store_with(quick);
+    let mut maintenance = store.maintenance(|| Duration::ZERO);
+    let mut session = session_at(&store, NOW);
+    put_users(&mut session, 0..USERS);
+    maintain(&mut maintenance, NOW);
+    maintain(&mut maintenance, NOW + REST);
+    let old = active(&store)[0].number;
+    assert_eq!(stats(&store).tried, USERS);
+    store.forget_dictionary(old).expect("it is there");
+    for second in 1..=20 {
+        session.follow();
+        maintain(&mut maintenance, NOW + REST + second * 1_000);
+    }
+    assert!(store.dictionaries().iter().all(|dictionary| dictionary.number != old));
+    for number in [1, 7, 7_000] {
+        let key = format!("user:{number}");
+        let value = session.peek(0, key.as_bytes()).expect("undamaged").expect("it is there");
+        assert_eq!(value.stage(), Stage::Settled);
+    }
+    let written = store_with(quick);
+    put_users(&mut session_at(&written, NOW), 0..USERS);
+    assert!(
+        store.used_memory() < written.used_memory(),
+        "zstd without a dictionary is denser than LZ4 without one"
+    );
+    assert_users(&mut session, 0..USERS);
+}
+
+#[test]
 fn to_everybody_else_nothing_changes() {
     #[derive(Default)]
     struct Changes(AtomicU64);
