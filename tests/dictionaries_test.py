@@ -50,10 +50,12 @@ def test_small_values_that_are_alike_shrink_by_themselves(start: Start, codec: s
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
-def test_learning_leaves_little_memory_behind(start: Start) -> None:
+@pytest.mark.parametrize("codec", ["lz4", "zstd"])
+def test_learning_leaves_little_memory_behind(start: Start, codec: str) -> None:
     def beyond_what_is_used(learns: str) -> tuple[int, int]:
         """At rest, and at most."""
-        server = start("--background-cpu-percent", "100", "--dictionaries", learns, "--threads", "2")
+        options = ("--background-cpu-percent", "100", "--threads", "2", "--compression", codec)
+        server = start(*options, "--dictionaries", learns)
         most, done = [0], threading.Event()
 
         def excess(connection: Connection) -> int:
