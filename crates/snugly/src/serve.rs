@@ -252,9 +252,13 @@ fn addresses(addresses: &[SocketAddr]) -> String {
 /// The treatment of values, in words.
 fn banner(server: &Server, compression: Choice) -> String {
     let configuration = server.configuration();
-    let values = match compression.codec().name() {
-        "none" => "Values are stored as they are (--compression none).".to_owned(),
-        codec => format!(
+    let values = match (compression.codec().name(), configuration.goal()) {
+        ("none", _) => "Values are stored as they are (--compression none).".to_owned(),
+        (codec, Some(_)) => format!(
+            "Values are written with {codec} or what suits their kind, and encoded anew where they stay (--compression \
+             auto); those that would not become smaller are stored as they are."
+        ),
+        (codec, None) => format!(
             "Values of {} bytes and more are compressed with {codec} level {}; shorter ones, and those that would \
              not become smaller, are stored as they are.",
             compression.min_bytes(),
