@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
-import random
-import signal
 import time
 from pathlib import Path
 
 import pytest
 
-import servers
 import waiting
 from info import info
-from resp import Connection, encode
+from pages import assert_pages, page, put_pages, recompressed_through_kills
+from resp import Connection
 from tested import Start
 
 pytestmark = pytest.mark.snugly_only
 
 PAGES = 2_000
 FAST = ("--background-cpu-percent", "100", "--cold-after", "1")
-WORDS = ["".join(random.Random(number).choices("abcdefghijklmnop", k=3 + number % 6)) for number in range(200)]
-
-
-def page(number: int) -> bytes:
-    """A text of words that others have, too, in an order of its own."""
-    return f"<p>{' '.join(random.Random(number).choices(WORDS, k=150))}</p>".encode()
-
-
-def put_pages(connection: Connection) -> None:
-    connection.send(b"".join(encode("SET", f"page:{number}", page(number)) for number in range(PAGES)))
-    for _ in range(PAGES):
-        connection.read()
-
-
-def assert_pages(connection: Connection, may_be_missing: bool) -> None:
-    connection.send(b"".join(encode("GET", f"page:{number}") for number in range(PAGES)))
-    for number in range(PAGES):
-        reply = connection.read()
-        assert reply == page(number) or (may_be_missing and reply is None)
 
 
 def recompression(connection: Connection, field: str) -> int:
@@ -47,22 +26,22 @@ def recompression(connection: Connection, field: str) -> int:
 def test_what_nobody_uses_takes_less(start: Start) -> None:
     server = start("--background-cpu-percent", "100", "--cold-after", "0", "--dictionaries", "no")
     with server.connect() as connection:
-        put_pages(connection)
+        put_pages(connection, PAGES)
         before = info(connection, "memory", "used_memory_dataset")
         connection.command("CONFIG", "SET", "cold-after", "1")
         waiting.until(lambda: recompression(connection, "recompression_tries") == PAGES)
         assert recompression(connection, "recompressed_records") > PAGES / 2
         after = info(connection, "memory", "used_memory_dataset")
         assert before - after == recompression(connection, "recompression_saved_bytes") > 0
-        assert_pages(connection, may_be_missing=False)
+        assert_pages(connection, PAGES)
 
 
 @pytest.mark.slow
 def test_what_was_tried_once_is_not_tried_again(start: Start) -> None:
     with start(*FAST, "--dictionaries", "no").connect() as connection:
-        put_pages(connection)
+        put_pages(connection, PAGES)
         waiting.until(lambda: recompression(connection, "recompression_tries") >= PAGES)
-        assert_pages(connection, may_be_missing=False)
+        assert_pages(connection, PAGES)
         # Longer than a value takes to be cold again.
         time.sleep(2.5)
         assert recompression(connection, "recompression_tries") == PAGES, "a value is tried once"
@@ -71,7 +50,7 @@ def test_what_was_tried_once_is_not_tried_again(start: Start) -> None:
 def test_clients_are_not_told_of_it(start: Start) -> None:
     server = start("--background-cpu-percent", "100", "--cold-after", "0", "--dictionaries", "no")
     with server.connect() as connection, server.connect() as other:
-        put_pages(connection)
+        put_pages(connection, PAGES)
         connection.command("EXPIRE", "page:7", 1000)
         connection.command("HELLO", 3)
         connection.command("CLIENT", "TRACKING", "ON", "BCAST")
@@ -99,19 +78,5 @@ def test_clients_are_not_told_of_it(start: Start) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("durability", ["fsync", "batched"])
 def test_a_kill_leaves_every_value_whole(tmp_path: Path, durability: str) -> None:
-    folder, rng = tmp_path / "store", random.Random(durability)
-    options = [*FAST, "--storage", str(folder), "--durability", durability, "--max-memory", "1mb"]
-    seen = 0
-    for kill in range(8):
-        with servers.snugly(*options) as server:
-            with server.connect() as connection:
-                assert_pages(connection, may_be_missing=durability == "batched" or kill == 0)
-                if kill % 3 == 0:
-                    put_pages(connection)
-                # At any point of a pass.
-                time.sleep(rng.uniform(0.5, 3))
-                seen += recompression(connection, "recompression_tries")
-            server.process.send_signal(signal.SIGKILL)
-            server.process.wait()
-        servers.check(folder)
-    assert seen > 0
+    options = [*FAST, "--max-memory", "1mb"]
+    assert recompressed_through_kills(tmp_path / "store", options, durability, PAGES, kills=8, seconds=(0.5, 3)) > 0

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import memcached
-from cold_values_test import PAGES, page, recompression
+from cold_values_test import PAGES, recompression
 from memcached import Cache, Client
+from pages import page
 from servers import check
 from waiting import until
 

@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
-import random
-import signal
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import servers
 import waiting
 from info import info
-from resp import Connection, Map, encode
+from pages import page, put_pages, recompressed_through_kills
+from resp import Connection, Map
 from tested import Start
 
 pytestmark = pytest.mark.snugly_only
 
 PAGES = 400
 FAST = ("--compression", "auto", "--background-cpu-percent", "100")
-WORDS = ["".join(random.Random(number).choices("abcdefghijklmnop", k=3 + number % 6)) for number in range(200)]
 OFTEN = 150
 """Reads between two passes of a value that certainly counts as read often."""
-
-
-def page(number: int) -> bytes:
-    """A text of words that others have, too, in an order of its own."""
-    return f"<p>{' '.join(random.Random(number).choices(WORDS, k=300))}</p>".encode()
-
-
-def put_pages(connection: Connection) -> None:
-    connection.send(b"".join(encode("SET", f"page:{number}", page(number)) for number in range(PAGES)))
-    for _ in range(PAGES):
-        connection.read()
-
-
-def assert_pages(connection: Connection, may_be_missing: bool = False) -> None:
-    connection.send(b"".join(encode("GET", f"page:{number}") for number in range(PAGES)))
-    for number in range(PAGES):
-        reply = connection.read()
-        assert reply == page(number) or (may_be_missing and reply is None)
 
 
 def explained(connection: Connection, number: int) -> dict[bytes, Any]:
@@ -50,7 +28,7 @@ def explained(connection: Connection, number: int) -> dict[bytes, Any]:
 
 def test_a_value_that_was_just_written_says_so(start: Start) -> None:
     with start(*FAST).connect() as connection:
-        put_pages(connection)
+        put_pages(connection, PAGES)
         assert explained(connection, 1)[b"stage"] == b"written"
         assert explained(connection, 1)[b"stored_codec"] in (b"lz4", b"lz4_dictionary")
 
@@ -59,7 +37,7 @@ def test_a_value_that_was_just_written_says_so(start: Start) -> None:
 def test_what_stays_takes_less_and_clients_are_not_told(start: Start) -> None:
     server = start(*FAST)
     with server.connect() as connection, server.connect() as other:
-        put_pages(connection)
+        put_pages(connection, PAGES)
         connection.command("EXPIRE", "page:7", 1000)
         connection.command("HELLO", 3)
         connection.command("CLIENT", "TRACKING", "ON", "BCAST")
@@ -83,7 +61,7 @@ def test_what_stays_takes_less_and_clients_are_not_told(start: Start) -> None:
 @pytest.mark.slow
 def test_what_is_read_often_again_comes_back(start: Start) -> None:
     with start(*FAST).connect() as connection:
-        put_pages(connection)
+        put_pages(connection, PAGES)
         waiting.until(lambda: explained(connection, 7)[b"stage"] == b"settled")
         assert explained(connection, 7)[b"stored_codec"].startswith(b"zstd")
 
@@ -100,19 +78,5 @@ def test_what_is_read_often_again_comes_back(start: Start) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("durability", ["fsync", "batched"])
 def test_a_kill_leaves_every_value_whole(tmp_path: Path, durability: str) -> None:
-    folder, rng = tmp_path / "store", random.Random(durability)
-    options = [*FAST, "--storage", str(folder), "--durability", durability, "--max-memory", "4mb"]
-    seen = 0
-    for kill in range(3):
-        with servers.snugly(*options) as server:
-            with server.connect() as connection:
-                assert_pages(connection, may_be_missing=durability == "batched" or kill == 0)
-                if kill % 2 == 0:
-                    put_pages(connection)
-                # At any point of a pass.
-                time.sleep(rng.uniform(14, 22))
-                seen += info(connection, "compression", "recompression_tries")
-            server.process.send_signal(signal.SIGKILL)
-            server.process.wait()
-        servers.check(folder)
-    assert seen > 0
+    options = [*FAST, "--max-memory", "4mb"]
+    assert recompressed_through_kills(tmp_path / "store", options, durability, PAGES, kills=3, seconds=(14, 22)) > 0

@@ -3,14 +3,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::support::alike::*;
 use crate::support::*;
 use snugly_store::{
-    Choice, Condition, Durability, EvictionPolicy, ExpireConditions, Expiry, Goal, Metadata, Observer,
-    Session, Store, StoreMaintenance,
+    Choice, Condition, Durability, EvictionPolicy, ExpireConditions, Expiry, Goal, Metadata, Session, Store,
+    StoreMaintenance,
 };
 
 /// After so long a record is cold, in seconds.
@@ -162,14 +162,6 @@ fn copies_and_changes_of_the_expiry_are_not_tried_again() {
 
 #[test]
 fn to_everybody_else_nothing_changes() {
-    #[derive(Default)]
-    struct Changes(AtomicU64);
-    impl Observer for Changes {
-        fn changed(&self, _: usize, _: &[u8]) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-        fn flushed(&self, _: Option<usize>) {}
-    }
     let changes = Arc::new(Changes::default());
     let observer = changes.clone();
     let store = store_with(|config| config.observer = Some(observer));
@@ -185,10 +177,10 @@ fn to_everybody_else_nothing_changes() {
         };
         (0..FEW).map(look).collect()
     };
-    let before = (seen(&mut session), changes.0.load(Ordering::Relaxed), store.stats().hits);
+    let before = (seen(&mut session), changes.count(), store.stats().hits);
     maintain(&mut maintenance, COLD);
     assert_eq!(tried(&store), FEW);
-    assert_eq!((seen(&mut session), changes.0.load(Ordering::Relaxed), store.stats().hits), before);
+    assert_eq!((seen(&mut session), changes.count(), store.stats().hits), before);
 }
 
 #[test]

@@ -3,14 +3,14 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::support::alike::*;
 use crate::support::*;
 use snugly_store::{
-    Choice, Config, Durability, ExpireConditions, Expiry, Goal, Observer, RecompressionStats, Session, Stage,
-    Storage, Store, StoreMaintenance,
+    Choice, Config, Durability, ExpireConditions, Expiry, Goal, RecompressionStats, Session, Stage, Storage,
+    Store, StoreMaintenance,
 };
 
 /// Time after which another pass is due in any case.
@@ -267,14 +267,6 @@ fn values_that_have_settled_stay_so_when_their_dictionary_is_replaced() {
 
 #[test]
 fn to_everybody_else_nothing_changes() {
-    #[derive(Default)]
-    struct Changes(AtomicU64);
-    impl Observer for Changes {
-        fn changed(&self, _: usize, _: &[u8]) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-        fn flushed(&self, _: Option<usize>) {}
-    }
     let changes = Arc::new(Changes::default());
     let observer = changes.clone();
     let store = store_with(|config| {
@@ -294,11 +286,11 @@ fn to_everybody_else_nothing_changes() {
         };
         (0..FEW).map(of).collect()
     };
-    let before = (look(&mut session), changes.0.load(Ordering::Relaxed), store.stats().hits);
+    let before = (look(&mut session), changes.count(), store.stats().hits);
     let later = pass(&mut maintenance, &mut session, NOW);
     pass(&mut maintenance, &mut session, later);
     assert_eq!(stats(&store).tried, FEW);
-    assert_eq!((look(&mut session), changes.0.load(Ordering::Relaxed), store.stats().hits), before);
+    assert_eq!((look(&mut session), changes.count(), store.stats().hits), before);
 }
 
 #[test]

@@ -7,8 +7,9 @@ pub mod alike;
 pub mod events;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use snugly_store::{Choice, Condition, Config, EvictionPolicy, Expiry, Session, Store};
+use snugly_store::{Choice, Condition, Config, EvictionPolicy, Expiry, Observer, Session, Store};
 
 pub const NOW: u64 = 1_700_000_000_000;
 
@@ -53,4 +54,22 @@ pub fn random_bytes(len: usize, seed: u64) -> Vec<u8> {
     let mut bytes = vec![0; len];
     fastrand::Rng::with_seed(seed).fill(&mut bytes);
     bytes
+}
+
+/// An observer that counts the changes that it is told of.
+#[derive(Default)]
+pub struct Changes(AtomicU64);
+
+impl Changes {
+    pub fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Observer for Changes {
+    fn changed(&self, _: usize, _: &[u8]) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn flushed(&self, _: Option<usize>) {}
 }
