@@ -1,4 +1,4 @@
-//! What a method does to samples, in bytes and in time, and what that is worth.
+//! Measurements of methods on samples, in bytes and in time, and their worth.
 
 use std::time::Duration;
 

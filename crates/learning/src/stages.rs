@@ -1,5 +1,5 @@
-//! What the values of a class are encoded with in the course of their life: when they are written, on whose way a quick codec
-//! is worth more than a dense one, and where they stay, by how often they are read.
+//! Methods for the values of a class in the course of their life: when they are written, where a quick codec is worth more
+//! than a dense one, and where they stay, by how often they are read.
 //!
 //! Encoding values that stay is done in the background, which has a share of a processor of its own, so it has no price here;
 //! what they take and what reading them takes does.
@@ -41,9 +41,9 @@ impl ReadRate {
 /// Places of a study's measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stages {
-    /// That of values as they are written.
+    /// Place for values as they are written.
     pub written: usize,
-    /// Those of values that stay, by their rate.
+    /// Places for values that stay, by their rate.
     pub kept: [usize; ReadRate::ALL.len()],
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn best(
 /// The place of the method that costs the least for a value that stays, in bytes and in time of its readers. It has a
 /// dictionary if that of written values has one: the pass that re-encodes for dictionaries would undo anything else. The
 /// dictionary is there in any case then, and its tables for encoding only while the pass needs them, so it does not count.
-/// What is read constantly may be left as it is: that are few values, or reads would have to be many more.
+/// Values that are read constantly may be left as they are: they are few, since most reads are theirs.
 fn kept(measured: &[Measured], written: usize, goal: Goal, rate: ReadRate) -> usize {
     let cost = |measured: &Measured| {
         measured.decode_each().as_nanos() as f64 * rate.reads() - measured.saved_each() * goal.price()

@@ -11,11 +11,11 @@ use snugly_learning::ReadRate;
 
 use crate::entry::{EntryRef, Stage};
 
-/// Codec that encodes values which nobody uses, and that others take less time to read than.
+/// Codec of values that nobody uses; others take less time to read.
 pub(crate) const CODEC: CodecId = CodecId::Zstd;
 
 /// Work of recompression on a record.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Task {
     /// Encode a value that has stayed, and is read so often.
     Settle(ReadRate),
@@ -54,8 +54,8 @@ impl Task {
     }
 }
 
-/// Conditions for cold records: idle for this many seconds, and what cold records are encoded with still to be tried.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Conditions for cold records: idle for this many seconds, and their encoding still to be tried.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Cold {
     pub(crate) after: u32,
     /// Whether keys that are only on disk are among them.

@@ -4,12 +4,12 @@
 /// so that nothing is tried twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
-    /// As it was written.
+    /// Nothing was tried since it was written.
     #[default]
     Written,
-    /// What values that stay are encoded with was tried.
+    /// Recompression has tried the encoding for values that stay.
     Settled,
-    /// What values that nobody uses are encoded with was tried.
+    /// Recompression has tried the encoding for values that nobody uses.
     Cold,
 }
 

@@ -89,6 +89,11 @@ impl Session {
         self.excluded.as_ref().is_some_and(|excluded| excluded(key))
     }
 
+    /// Returns whether a key's record must not need this dictionary any more.
+    pub(super) fn is_outdated(&self, key: &[u8], dictionary: Option<u32>) -> bool {
+        dictionary.is_some_and(|number| !self.dictionaries.is_active(number) || self.is_excluded(key))
+    }
+
     /// Encodes a value that is written, with the dictionary that is for it if there is one.
     pub(super) fn encode(&mut self, key: &[u8], value: &[u8], properties: Properties) -> Entry {
         self.encode_entry(key, value, properties, true)
@@ -213,8 +218,7 @@ impl Session {
         };
         let kept = kept.map(|choice| (choice, wanted.version.cloned()));
         let wanted = wanted.version.map(|version| version.number());
-        let is_outdated =
-            current.is_some_and(|number| !self.dictionaries.is_active(number) || self.is_excluded(key.bytes));
+        let is_outdated = self.is_outdated(key.bytes, current);
         if current == wanted || wanted.is_none() && !is_outdated {
             return Ok(ReencodeOutcome::Same);
         }

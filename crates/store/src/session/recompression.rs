@@ -99,8 +99,6 @@ impl Session {
         let value = Value(found);
         let Some(record) = value.record() else { return Ok(Recompression::Left) };
         let current = record.dictionary();
-        let is_outdated =
-            current.is_some_and(|number| !self.dictionaries.is_active(number) || self.is_excluded(key.bytes));
         let usual = CodecChoice::of(
             &self.dictionaries,
             &self.settings,
@@ -109,11 +107,12 @@ impl Session {
             value.len(),
         );
         let old = value.0.borrow();
-        let choice = match is_outdated {
-            true => None,
-            false => self.choice_for(task, old, record.codec(), &usual),
+        if self.is_outdated(key.bytes, current) {
+            return Ok(Recompression::Left);
+        }
+        let Some(choice) = self.choice_for(task, old, record.codec(), &usual) else {
+            return Ok(Recompression::Left);
         };
-        let Some(choice) = choice else { return Ok(Recompression::Left) };
         let had_codec = record.codec();
         let grows_at_most = value.len().saturating_sub(record.payload().len());
         if matches!(task, Task::Promote(_)) && !self.has_free(grows_at_most) {
@@ -189,8 +188,7 @@ impl Session {
             Task::Settle(rate) => {
                 let choice = kept(rate)?;
                 let is_as_new = codec.without_dictionary() == choice.codec().id()
-                    && (choice.codec().id(), choice.level())
-                        == (usual.choice.codec().id(), usual.choice.level());
+                    && choice.with_min_bytes(usual.choice.min_bytes()) == usual.choice;
                 let is_due = match entry.stage() {
                     // It may have been written since it was found.
                     Stage::Written => codec != CodecId::Identity && entry.access().was_visited(),
