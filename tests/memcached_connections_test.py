@@ -75,11 +75,11 @@ def test_a_value_that_does_not_come_takes_no_room_and_one_that_comes_slowly_is_s
 
 
 def test_a_client_that_goes_in_the_middle_of_a_request_leaves_nothing(memcached_server: Cache) -> None:
-    for half in (b"get key", b"set key 0 0 100\r\nhalf", b"\x80\x01\x00", b"mg key v s t"):
+    for half in (b"get half", b"set half 0 0 100\r\nhalf", b"\x80\x01\x00", b"mg half v s t"):
         with memcached_server.connect() as client:
             client.send(half)
     with memcached_server.connect() as client, memcached_server.server.connect() as connection:
-        assert client.ask(b"get key\r\n") == b"END\r\n"
+        assert client.ask(b"get half\r\n") == b"END\r\n"
         # These two.
         until(lambda: int(info(connection, "clients", "connected_clients")) == 2)
 
