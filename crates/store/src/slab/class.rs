@@ -9,10 +9,10 @@ use super::page::{Page, State};
 use super::shape::Shape;
 
 /// Lists of pages that are neither full nor marked, each for an equal part of how full a page can be.
-const BINS: u32 = 16;
+const BINS: usize = 16;
 /// Number of the list of marked pages; the bins follow.
 const SPARSE: u8 = 0;
-const LISTS: usize = 1 + BINS as usize;
+const LISTS: usize = 1 + BINS;
 
 /// The pages of one size. Page states are reached only through a class, so that borrowing it borrows them.
 pub(super) struct Class {
@@ -41,7 +41,7 @@ impl Class {
 
     /// Returns the number of pages that would be empty if all slots in use stood closely.
     pub(super) fn spare_pages(&self, shape: &Shape) -> usize {
-        self.pages - self.used.div_ceil(shape.slots() as usize)
+        self.pages - self.used.div_ceil(shape.slots())
     }
 
     /// A slot for `size` bytes from the fullest page that has one.
@@ -82,7 +82,7 @@ impl Class {
         }
         self.enlist(page, None);
         self.pages -= 1;
-        Some(self.state(page).memory)
+        Some(page.memory(shape))
     }
 
     /// Marks as many of the sparsest pages as could be empty, so few that what is in them fits the others. Earlier
@@ -104,7 +104,7 @@ impl Class {
 
     /// Puts a page into the list where it belongs after a change.
     fn settle(&mut self, shape: &Shape, page: Page) {
-        let used = self.state(page).used;
+        let used = usize::from(self.state(page).used);
         let list = if used == shape.slots() {
             // An empty page is not sparse any more.
             page.set_sparse(false);
@@ -114,15 +114,15 @@ impl Class {
         } else {
             Some(SPARSE + 1 + (used * BINS / shape.slots()) as u8)
         };
-        if list != self.state(page).list {
+        if list != self.state(page).list() {
             self.enlist(page, list);
         }
     }
 
     /// Takes a page out of the list it is in, if it is in one, and puts it into another.
     fn enlist(&mut self, page: Page, list: Option<u8>) {
-        let State { next, previous, list: old, .. } = *self.state(page);
-        if let Some(old) = old {
+        let State { next, previous, .. } = *self.state(page);
+        if let Some(old) = self.state(page).list() {
             match previous {
                 Some(previous) => self.state(previous).next = next,
                 None => self.set_first(old, next),
@@ -136,7 +136,8 @@ impl Class {
             self.state(first).previous = Some(page);
         }
         let state = self.state(page);
-        (state.previous, state.next, state.list) = (None, first, list);
+        (state.previous, state.next) = (None, first);
+        state.set_list(list);
         if let Some(list) = list {
             self.set_first(list, Some(page));
         }

@@ -43,8 +43,8 @@ pub struct SlabStats {
 /// Length of a region of reserved address space, aligned to it, in bytes; memory follows page by page as it
 /// is touched.
 const REGION_BYTES: usize = 16 << 20;
-/// Bytes of a page's header. Those of a region's pages are at its start, in the place of the first page.
-const HEADER_BYTES: usize = 64;
+/// Bytes of a page's header. Those of a region's pages are at its start, in the place of the first pages.
+const HEADER_BYTES: usize = 32;
 
 /// Tolerated loss in sparse pages before they are emptied: this many bytes, and this fraction of the pages.
 pub(crate) struct Tolerance {

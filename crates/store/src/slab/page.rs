@@ -10,14 +10,14 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::poison;
-use super::shape::{ALIGNMENT, Shape};
+use super::shape::{ALIGNMENT, LARGEST_PAGE, Shape};
 use super::{HEADER_BYTES, REGION_BYTES};
 
 /// A page that a class uses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Page(NonNull<Header>);
 
-#[repr(C, align(64))]
+#[repr(C, align(32))]
 struct Header {
     sparse: AtomicBool,
     state: UnsafeCell<State>,
@@ -27,27 +27,44 @@ const _: () = assert!(size_of::<Header>() == HEADER_BYTES);
 
 /// State of a page that the lock of its class protects.
 pub(super) struct State {
-    /// Start of the page.
-    pub(super) memory: NonNull<u8>,
     /// Neighbours in the class's list of pages.
     pub(super) next: Option<Page>,
     pub(super) previous: Option<Page>,
-    /// Number of the list that the page is in, if it is in one.
-    pub(super) list: Option<u8>,
     /// Slots in use.
-    pub(super) used: u32,
+    pub(super) used: u16,
     /// Slots that were ever in use.
-    touched: u32,
+    touched: u16,
     /// Slot freed last, if it is still free.
-    freed: Option<NonNull<FreeSlot>>,
+    freed: Place,
+    /// Number of the list that the page is in, or [`NO_LIST`].
+    list: u8,
 }
 
-/// Contents of a free slot.
+/// Number of no list.
+const NO_LIST: u8 = u8::MAX;
+
+/// Place of a free slot: its offset in the page by [`ALIGNMENT`], or [`NOWHERE`].
+type Place = u16;
+const NOWHERE: Place = Place::MAX;
+const _: () = assert!(LARGEST_PAGE / ALIGNMENT <= NOWHERE as usize);
+
+/// Contents of a free slot: the place of the next one.
 struct FreeSlot {
-    next: Option<NonNull<FreeSlot>>,
+    next: Place,
 }
 
 const _: () = assert!(align_of::<FreeSlot>() <= ALIGNMENT);
+
+impl State {
+    /// Returns the number of the list that the page is in, if it is in one.
+    pub(super) fn list(&self) -> Option<u8> {
+        (self.list != NO_LIST).then_some(self.list)
+    }
+
+    pub(super) fn set_list(&mut self, list: Option<u8>) {
+        self.list = list.unwrap_or(NO_LIST);
+    }
+}
 
 impl Page {
     /// Makes an empty page.
@@ -55,8 +72,8 @@ impl Page {
     /// # Safety
     /// `memory` is a page of this shape in a region (see [`super::pool`]), and the caller's alone.
     pub(super) unsafe fn new(memory: NonNull<u8>, shape: &Shape) -> Page {
-        let state =
-            State { memory, next: None, previous: None, list: None, used: 0, touched: 0, freed: None };
+        let (next, previous) = (None, None);
+        let state = State { next, previous, used: 0, touched: 0, freed: NOWHERE, list: NO_LIST };
         // SAFETY: the caller's promise; the page has a header's place to itself.
         unsafe {
             let page = Page::of(memory, shape);
@@ -78,7 +95,17 @@ impl Page {
         Page(unsafe { NonNull::new_unchecked(header.cast()) })
     }
 
-    /// Returns whether the page was found to be sparse. NodeDictionaryRefs no lock.
+    /// Returns the start of the page's slots.
+    pub(super) fn memory(self, shape: &Shape) -> NonNull<u8> {
+        let start = self.0.as_ptr().cast::<u8>().map_addr(|header| {
+            let (region, offset) = (header - header % REGION_BYTES, header % REGION_BYTES);
+            region + offset / HEADER_BYTES * shape.page_bytes()
+        });
+        // SAFETY: it is in the header's region, which is not at the null page.
+        unsafe { NonNull::new_unchecked(start) }
+    }
+
+    /// Returns whether the page was found to be sparse. Needs no lock.
     pub(super) fn is_sparse(self) -> bool {
         self.header().sparse.load(Ordering::Relaxed)
     }
@@ -101,18 +128,17 @@ impl Page {
     pub(super) unsafe fn take_slot(self, shape: &Shape, size: usize) -> NonNull<u8> {
         // SAFETY: the caller's promise.
         let state = unsafe { self.state() };
-        let slot = match state.freed {
-            Some(slot) => {
-                // SAFETY: `put_slot` wrote it, and nobody uses a free slot.
-                state.freed = unsafe { slot.read() }.next;
-                slot.cast()
-            }
-            None => {
-                let offset = state.touched as usize * shape.slot_bytes();
-                state.touched += 1;
-                // SAFETY: the page is not full and no slot that was touched is free: there is one behind those.
-                unsafe { state.memory.add(offset) }
-            }
+        let slot = if state.freed == NOWHERE {
+            let offset = usize::from(state.touched) * shape.slot_bytes();
+            state.touched += 1;
+            // SAFETY: the page is not full and no slot that was touched is free: there is one behind those.
+            unsafe { self.memory(shape).add(offset) }
+        } else {
+            // SAFETY: `put_slot` noted the place of a slot of this page,
+            let slot = unsafe { self.memory(shape).add(usize::from(state.freed) * ALIGNMENT) };
+            // SAFETY: and wrote to it; nobody uses a free slot.
+            state.freed = unsafe { slot.cast::<FreeSlot>().read() }.next;
+            slot
         };
         state.used += 1;
         poison::allow(slot, size);
@@ -134,7 +160,8 @@ impl Page {
             free.add(1).cast()
         };
         poison::forbid(rest, shape.slot_bytes() - size_of::<FreeSlot>());
-        state.freed = Some(free);
+        // The slot is in the page, whose length a place covers.
+        state.freed = ((slot.addr().get() - self.memory(shape).addr().get()) / ALIGNMENT) as Place;
         state.used -= 1;
     }
 

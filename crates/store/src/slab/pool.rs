@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use super::REGION_BYTES;
+use super::{HEADER_BYTES, REGION_BYTES};
 
-/// Bytes of empty pages of each length that keep their memory.
-pub(super) const KEPT_BYTES: usize = 1 << 20;
+/// Bytes of empty pages of each length that keep their memory: one of the longest.
+pub(super) const KEPT_BYTES: usize = 256 << 10;
 
 /// Idle pages of one length.
 pub(super) struct Pool {
@@ -93,9 +93,11 @@ impl Idle {
         }
         if self.returned.is_empty() {
             let region = system::reserve(REGION_BYTES)?;
-            // SAFETY: each offset is inside the region. The first page is that of the headers; the others are given
-            // out from the first to the last.
-            let pages = (1..REGION_BYTES / page_bytes).rev().map(|n| unsafe { region.add(n * page_bytes) });
+            // Headers are in the place of the first pages; the others are given out from the first to the last.
+            let pages = REGION_BYTES / page_bytes;
+            let headers = (pages * HEADER_BYTES).div_ceil(page_bytes);
+            // SAFETY: each offset is inside the region.
+            let pages = (headers..pages).rev().map(|n| unsafe { region.add(n * page_bytes) });
             self.returned.extend(pages);
         }
         self.returned.pop()

@@ -1,38 +1,36 @@
 //! Sizes of slots.
 //!
-//! A page holds a whole number of slots of its size, so that it has no tail to waste. Neighbouring sizes are
-//! about a 100th apart (8 bytes where that is more, up to a 16th from 16 KiB on), and on average a request
-//! leaves half of that unused. More sizes would cost more than they save: each may have a page that is partly
-//! empty.
+//! A page holds a whole number of slots of its size, so that it has no tail to waste: of the lengths that pages can
+//! have, each size takes the least of which its slots leave no more than a 64th unused. Neighbouring sizes are about a
+//! 64th apart (8 bytes where that is more). Both come from what can be partly empty: one page of each size in use,
+//! which for a small store is more than what requests leave unused in their slots, and for a large one less.
 
-/// Pages of one length.
-struct PageKind {
-    page_bytes: usize,
-    /// Largest request that goes into these pages, in bytes.
-    up_to: usize,
-    /// Divisor of a size that gives the least difference to its neighbour.
-    parts: usize,
-}
+/// Difference between the lengths that pages can have, in bytes: a page of the system's.
+const PAGE_STEP: usize = 4 << 10;
+/// Least length of a page, in bytes. Its header is a 512th of that.
+const SMALLEST_PAGE: usize = 16 << 10;
+/// Most that a page is long, in bytes.
+pub(super) const LARGEST_PAGE: usize = 256 << 10;
 
-pub(super) const PAGE_KINDS: usize = 5;
-
-const KINDS: [PageKind; PAGE_KINDS] = [
-    PageKind { page_bytes: 64 << 10, up_to: 1 << 10, parts: 64 },
-    PageKind { page_bytes: 128 << 10, up_to: 2 << 10, parts: 128 },
-    PageKind { page_bytes: 256 << 10, up_to: 4 << 10, parts: 128 },
-    PageKind { page_bytes: 1 << 20, up_to: 16 << 10, parts: 128 },
-    PageKind { page_bytes: 1 << 20, up_to: 64 << 10, parts: 32 },
-];
+/// Number of lengths that pages can have; no slots need each of them.
+pub(super) const PAGE_KINDS: usize = (LARGEST_PAGE - SMALLEST_PAGE) / PAGE_STEP + 1;
 
 /// Returns the length of pages of a kind, in bytes.
 pub(super) const fn page_bytes(kind: usize) -> usize {
-    KINDS[kind].page_bytes
+    SMALLEST_PAGE + kind * PAGE_STEP
 }
+
+/// Divisor of a request that gives the most that its slot may be larger,
+const TAIL: usize = 64;
+/// and of a size that gives the least difference to its neighbour.
+const SPACING: usize = 64;
 
 /// Alignment of every slot's size and address.
 pub(super) const ALIGNMENT: usize = 8;
 /// No entry is smaller: a header and a record's first byte.
 const SMALLEST: usize = 24;
+/// Largest request that surely gets a slot, in bytes.
+const SERVED: usize = 64 << 10;
 
 /// Slots of one size and the pages that they are in.
 #[derive(Clone, Copy)]
@@ -40,7 +38,6 @@ pub(super) struct Shape {
     slot_bytes: u32,
     slots: u32,
     page_bytes: u32,
-    kind: u8,
 }
 
 /// Number of sizes.
@@ -65,32 +62,36 @@ static SHAPE_TABLE: [Shape; CLASSES] = SHAPES;
 
 /// Returns the first `ROOM` sizes, and the number of all.
 const fn shapes<const ROOM: usize>() -> ([Shape; ROOM], usize) {
-    let mut shapes = [Shape { slot_bytes: 0, slots: 0, page_bytes: 0, kind: 0 }; ROOM];
-    let (mut count, mut kind, mut request) = (0, 0, SMALLEST);
-    while kind < PAGE_KINDS {
-        let PageKind { page_bytes, up_to, parts } = KINDS[kind];
-        if request > up_to {
-            kind += 1;
-            continue;
-        }
-        let slots = page_bytes / request;
-        let slot_bytes = page_bytes / slots / ALIGNMENT * ALIGNMENT;
+    let mut shapes = [Shape { slot_bytes: 0, slots: 0, page_bytes: 0 }; ROOM];
+    let (mut count, mut request) = (0, SMALLEST);
+    while request <= SERVED {
+        let shape = Shape::closest(request);
         if count < ROOM {
-            shapes[count] = Shape {
-                slot_bytes: slot_bytes as u32,
-                slots: slots as u32,
-                page_bytes: page_bytes as u32,
-                kind: kind as u8,
-            };
+            shapes[count] = shape;
         }
         count += 1;
-        let spacing = slot_bytes / parts / ALIGNMENT * ALIGNMENT;
-        request = slot_bytes + if spacing < ALIGNMENT { ALIGNMENT } else { spacing };
+        let spacing = shape.slot_bytes() / SPACING / ALIGNMENT * ALIGNMENT;
+        request = shape.slot_bytes() + if spacing < ALIGNMENT { ALIGNMENT } else { spacing };
     }
     (shapes, count)
 }
 
 impl Shape {
+    /// Returns the slots for requests of this size in the shortest pages that they fill.
+    const fn closest(request: usize) -> Shape {
+        let mut kind = 0;
+        loop {
+            let page_bytes = page_bytes(kind);
+            let slots = page_bytes / request;
+            let is_filled = slots > 0 && page_bytes / slots - request < request / TAIL + ALIGNMENT;
+            if is_filled || kind + 1 == PAGE_KINDS {
+                let slot_bytes = (page_bytes / slots / ALIGNMENT * ALIGNMENT) as u32;
+                return Shape { slot_bytes, slots: slots as u32, page_bytes: page_bytes as u32 };
+            }
+            kind += 1;
+        }
+    }
+
     pub(super) fn all() -> &'static [Shape; CLASSES] {
         &SHAPE_TABLE
     }
@@ -106,8 +107,8 @@ impl Shape {
     }
 
     /// Returns the number of slots of a page.
-    pub(super) fn slots(&self) -> u32 {
-        self.slots
+    pub(super) fn slots(&self) -> usize {
+        self.slots as usize
     }
 
     /// Returns the length of a page in bytes.
@@ -117,7 +118,7 @@ impl Shape {
 
     /// Returns the number of the pages' kind.
     pub(super) fn kind(&self) -> usize {
-        usize::from(self.kind)
+        (self.page_bytes() - SMALLEST_PAGE) / PAGE_STEP
     }
 }
 
@@ -137,25 +138,22 @@ mod tests {
     #[test]
     fn slots_fill_their_page_and_are_no_fewer_than_fit() {
         for shape in Shape::all() {
-            let used = shape.slots() as usize * shape.slot_bytes();
+            let used = shape.slots() * shape.slot_bytes();
             assert!(used <= shape.page_bytes());
-            assert!(shape.page_bytes() - used < shape.slots() as usize * ALIGNMENT);
+            assert!(shape.page_bytes() - used < shape.slots() * ALIGNMENT);
         }
     }
 
     #[test]
-    fn a_hundredth_of_a_slot_is_left_unused_on_average_and_two_where_slots_are_large() {
+    fn an_80th_of_a_slot_is_left_unused_on_average() {
         let waste =
             |size: usize| 1.0 - size as f64 / Shape::number_for(size).expect("it fits").1.slot_bytes() as f64;
         for (from, to, bound) in [
             (128, 256, 0.02),
-            (256, 512, 0.01),
-            (512, 1024, 0.01),
-            (1024, 2048, 0.01),
-            (2048, 4096, 0.01),
-            (4096, 16_384, 0.01),
-            (16_384, 32_768, 0.0225),
-            (32_768, LARGEST, 0.025),
+            (256, 512, 0.013),
+            (512, 1024, 0.013),
+            (1024, 4096, 0.014),
+            (4096, 65_536, 0.015),
         ] {
             let average = (from..to).map(waste).sum::<f64>() / (to - from) as f64;
             assert!(average <= bound, "{average:.4} from {from} to {to} bytes");

@@ -200,7 +200,7 @@ fn threads_free_what_others_allocated() {
 fn a_full_page_is_dense_whatever_it_was_marked() {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let (number, shape) = Shape::number_for(1000).expect("there are such slots");
-    let slots = shape.slots() as usize;
+    let slots = shape.slots();
     let mut blocks: Vec<Block> = (0..2 * slots as u64).map(|seed| Block::new(1000, seed)).collect();
     // Half of each page is free: one of the two can be emptied.
     let mut index = 0;
