@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import valkey
@@ -15,10 +15,11 @@ from snugly_bench.results import Results, table
 from snugly_bench.servers.info import cpu_seconds, info
 from snugly_bench.servers.learning import THREAD, key_prefix, write
 from snugly_bench.servers.loads import WIDTH
-from snugly_bench.servers.peers import LEARNING, PLAIN, Server, dictionary_snugly_peer, snugly_peer, start
+from snugly_bench.servers.peers import AUTO_LEARNING, Server, auto_snugly_peer, snugly_peer, start
 from snugly_bench.servers.process import anonymous_bytes, thread_seconds
 from snugly_bench.splits import Split
 
+PLAIN = "snugly auto without dictionaries"
 WRITES_A_SECOND = 1_000
 TICK_SECONDS = 0.05
 SECONDS, QUICK_SECONDS = 30, 2
@@ -51,7 +52,7 @@ def measure(program: str, splits: list[Split], rounds: int, quick: bool) -> Resu
     """Writes to a fresh server that learns and to one that does not, in turn."""
     seconds = QUICK_SECONDS if quick else SECONDS
     results = Results(PLAIN)
-    peers = [snugly_peer(program, "zstd"), dictionary_snugly_peer(program)]
+    peers = [replace(snugly_peer(program, "auto"), name=PLAIN), auto_snugly_peer(program)]
     with Progress(len(splits) * rounds * len(peers) * seconds) as progress:
         for values, number in product(splits, range(rounds)):
             courses = {}
@@ -61,7 +62,7 @@ def measure(program: str, splits: list[Split], rounds: int, quick: bool) -> Resu
                     courses[peer.name] = observe(server, client, values, seconds)
                     cpu = cpu_seconds(client)
                 results.add(values.name, peer.name, {SERVER_CPU: cpu})
-            results.add(values.name, LEARNING, figures(courses[LEARNING], courses[PLAIN]))
+            results.add(values.name, AUTO_LEARNING, figures(courses[AUTO_LEARNING], courses[PLAIN]))
     return results
 
 
@@ -106,12 +107,12 @@ def report(results: Results, quick: bool) -> str:
     rows = []
     for data in dict.fromkeys(data for data, _ in results.rows()):
         cells = [
-            results.spread(data, LEARNING, metric).show(0 if metric in (WRITTEN, TRAININGS, GROWTH) else 2)
-            if results.has(data, LEARNING, metric)
+            results.spread(data, AUTO_LEARNING, metric).show(0 if metric in (WRITTEN, TRAININGS, GROWTH) else 2)
+            if results.has(data, AUTO_LEARNING, metric)
             else "none"
             for metric in shown
         ]
-        rows.append([data, *cells, results.ratio(data, LEARNING, SERVER_CPU, PLAIN).show()])
+        rows.append([data, *cells, results.ratio(data, AUTO_LEARNING, SERVER_CPU, PLAIN).show()])
     how = textwrap.fill(
         f"{WRITES_A_SECOND:,} writes a second for {QUICK_SECONDS if quick else SECONDS} seconds, under keys of one "
         "pattern, into a server just started, with the share of a processor that learning has by default; it is looked "

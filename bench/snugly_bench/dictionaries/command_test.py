@@ -18,7 +18,15 @@ from snugly_bench.dictionaries.lessons import Lessons
 from snugly_bench.results import Results
 from snugly_bench.servers.info import info
 from snugly_bench.servers.learning import THREAD, key_prefix, write
-from snugly_bench.servers.peers import LEARNING, PLAIN, VALKEY, dictionary_snugly_peer, snugly_peer, start
+from snugly_bench.servers.peers import (
+    AUTO_LEARNING,
+    LEARNING,
+    PLAIN,
+    VALKEY,
+    dictionary_snugly_peer,
+    snugly_peer,
+    start,
+)
 from snugly_bench.servers.process import thread_seconds
 from snugly_bench.splits import Split
 
@@ -89,8 +97,8 @@ def test_where_no_dictionary_came_the_report_says_so() -> None:
     results = Results(PLAIN)
     found = figures(course(9, [1, 2]), course(9, [1, 2]))
     assert cold.FIRST not in found
-    results.add("x", LEARNING, found | {cold.SERVER_CPU: 2.0})
-    results.add("x", PLAIN, {cold.SERVER_CPU: 1.0})
+    results.add("x", AUTO_LEARNING, found | {cold.SERVER_CPU: 2.0})
+    results.add("x", cold.PLAIN, {cold.SERVER_CPU: 1.0})
     assert "none" in cold.report(results, quick=True)
 
 
