@@ -142,6 +142,11 @@ impl StoreMaintenance {
         has_worked
     }
 
+    /// Returns whether the last step studied a class.
+    pub fn has_studied(&self) -> bool {
+        self.has_studied
+    }
+
     /// Encodes some records for the stage that they have come to; returns whether there were any.
     fn recompress(&mut self, now: u64) -> bool {
         let (store, session) = (&self.store, &mut self.session);
