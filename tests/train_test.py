@@ -235,9 +235,9 @@ def test_values_in_envelopes_are_decoded_before_they_are_learned_from(filled: Se
 def ratios(told: str) -> list[float]:
     """The figures of lz4, zstd and the best dictionary."""
     rows = [row.replace(" *", "  ").split() for row in told.splitlines()]
-    [lz4] = [float(row[1]) for row in rows if row[0] == "lz4"]
+    [lz4] = [float(row[1]) for row in rows if row[:1] == ["lz4"] and "+" not in row]
     [zstd] = [float(row[2]) for row in rows if row[:2] == ["zstd", "3"] and "+" not in row]
-    return [lz4, zstd, min(float(row[7]) for row in rows if "+" in row)]
+    return [lz4, zstd, min(float(row[row.index("+") + 5]) for row in rows if "+" in row)]
 
 
 def test_too_little_to_learn_from_is_said(filled: Server) -> None:
@@ -251,7 +251,7 @@ def test_noise_gets_no_dictionary_that_is_worth_it() -> None:
     with servers.valkey() as server, server.connect() as connection:
         live.write(connection, [("SET", f"noise:{number}", os.urandom(300)) for number in range(1000)])
         done = live.run("train", url(server), "--pattern", "noise:*", *FAST)
-        assert "saves no more than zstd alone" in done.stderr or "no dictionary" in done.stderr
+        assert "saves no more than" in done.stderr or "no dictionary" in done.stderr
 
 
 def test_publishing_without_permission_names_the_command(filled: Server) -> None:

@@ -40,14 +40,16 @@ pub(crate) struct Learner {
 
 #[pymethods]
 impl Learner {
-    /// Without a goal codec and level stay, and only dictionaries are learned. `level` and `min_compression_size` are what
-    /// values are written with while nothing is decided, `memory` is what samples may take, in bytes.
+    /// Without a goal codec and level stay, and only dictionaries are learned. `backend`, `level` and
+    /// `min_compression_size` are what values are written with while nothing is decided, `memory` is what samples may take,
+    /// in bytes.
     #[new]
-    #[pyo3(signature = (*, goal, trains, level, min_compression_size, memory, seed, dictionaries))]
+    #[pyo3(signature = (*, goal, trains, backend, level, min_compression_size, memory, seed, dictionaries))]
     #[allow(clippy::too_many_arguments, reason = "each is given by its name")]
     fn new(
         goal: Option<&str>,
         trains: bool,
+        backend: &str,
         level: Option<i32>,
         min_compression_size: usize,
         memory: usize,
@@ -55,7 +57,7 @@ impl Learner {
         dictionaries: Py<Dictionaries>,
     ) -> PyResult<Learner> {
         let goal = goal.map(str::parse::<Goal>).transpose().map_err(PyValueError::new_err)?;
-        let choice = chosen("zstd", level, min_compression_size)?;
+        let choice = chosen(backend, level, min_compression_size)?;
         let settings = LearnerSettings { choice, goal, trains, samples_limit: memory };
         let learner = snugly_learning::Learner::new(settings, seed);
         Ok(Learner {

@@ -20,7 +20,6 @@ WRONG = [
     ({"backend": "lz4", "compression_level": 13}, "compression_level is 13: for lz4 it is a number from -128 to 12"),
     ({"backend": "auto", "compression_level": 1}, "compression_level goes with a backend, and 'auto' chooses both"),
     ({"goal": "small"}, "goal is 'small': choose 'memory', 'balanced', 'speed'"),
-    ({"dictionary": "auto", "backend": "lz4"}, "dictionary goes with the backends 'zstd' and 'auto' only, and this is"),
     ({"dictionary_exclude": "session:*"}, "dictionary_exclude is 'session:*': give some patterns of keys, such as"),
     ({"dictionary_exclude": [7]}, "dictionary_exclude is [7]: give some patterns of keys, such as"),
     ({"dictionary_memory": 1000}, "dictionary_memory is 1000: it is a number from 1048576 to 1073741824"),

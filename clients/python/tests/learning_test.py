@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -70,12 +71,14 @@ def patterns(plain: Any) -> list[str]:
     return [row["pattern"] for row in catalogue(plain)["active"]]
 
 
-def used(client: Any, plain: Any, make: Callable[[int], bytes] = user) -> Callable[[], bool]:
-    """Returns whether values are written with a dictionary by now."""
+def used(
+    client: Any, plain: Any, make: Callable[[int], bytes] = user, start: bytes = WITH_DICTIONARY
+) -> Callable[[], bool]:
+    """Returns whether values are written with a dictionary by now, or as else they should start."""
 
     def is_so() -> bool:
         client.set("user:0", make(0))
-        return bytes(plain.get("user:0")).startswith(WITH_DICTIONARY)
+        return bytes(plain.get("user:0")).startswith(start)
 
     return is_so
 
@@ -132,6 +135,15 @@ def test_every_kind_of_client_trains_a_dictionary_and_uses_it(kind: Kind, connec
     assert snugly.statistics(writer.client)["dictionaries_published"] == 1
     reader = connect(READER)
     assert reader("get", "user:{a}0:0") == writer("get", "user:{a}0:0")
+
+
+def test_who_writes_lz4_trains_for_lz4() -> None:
+    lz4 = replace(TRAINER, backend=CompressionBackend.LZ4)
+    with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=lz4) as client:
+        write_until(writing(client), used(client, plain, start=WITH_DICTIONARY[:4] + b"\x82"))
+        (entry,) = catalogue(plain)["dictionaries"]
+        assert entry["ratio_after"] < 0.9 * entry["ratio_before"]
+        assert client.get("user:0") == user(0)
 
 
 @pytest.mark.slow

@@ -238,6 +238,7 @@ class Learner:
         *,
         goal: str | None,
         trains: bool,
+        backend: str,
         level: int | None,
         min_compression_size: int,
         memory: int,

@@ -80,9 +80,9 @@ class Codec:
             list(chosen_globs(chosen.dictionary_exclude)),
             waker,
         )
-        self.learner = self._learner() if chosen.learns else None
         # Default until there is a decision.
         backend = CompressionBackend.ZSTD if chosen.backend == CompressionBackend.AUTO else chosen.backend
+        self.learner = self._learner(backend) if chosen.learns else None
         if not chosen.enabled:
             backend = CompressionBackend.NONE
         self.native = _native.Codec(
@@ -97,11 +97,12 @@ class Codec:
             learner=self.learner,
         )
 
-    def _learner(self) -> _native.Learner:
+    def _learner(self, backend: CompressionBackend) -> _native.Learner:
         chosen = self.configuration
         return _native.Learner(
             goal=chosen.goal if chosen.backend == CompressionBackend.AUTO else None,
             trains=chosen.trains,
+            backend=backend,
             level=chosen.compression_level,
             min_compression_size=chosen.min_compression_size,
             memory=chosen.dictionary_memory,

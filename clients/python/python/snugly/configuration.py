@@ -98,7 +98,7 @@ class CompressionConfiguration:
     checksum                Whether zstd frames carry a checksum of the value, 4 bytes. Default False.
     on_undecodable          `OnUndecodable.RAISE` (default), `RAW` or `MISS`.
     value_types             Some of `ValueType`. Default: strings only.
-    dictionary              Dictionaries to write with, zstd only: "catalogue" for those beside the data, "auto"
+    dictionary              Dictionaries to write with: "catalogue" for those beside the data, "auto"
                             for the same and to train some from written values, a `Dictionary` or a path to one for
                             that one, whatever the key. Default None: no dictionary. Values that others wrote with
                             one are read in any case. With `NONE` it is for reading only.
@@ -156,11 +156,6 @@ class CompressionConfiguration:
             in_range("dictionary_database", self.dictionary_database, 0, MOST_DATABASES)
         object.__setattr__(self, "value_types", chosen_types(self.value_types))
         object.__setattr__(self, "dictionary", chosen_dictionary(self.dictionary))
-        if self.writes_dictionaries and self.backend not in (CompressionBackend.ZSTD, CompressionBackend.AUTO):
-            raise ConfigurationError(
-                f"dictionary goes with the backends 'zstd' and 'auto' only, and this is {str(self.backend)!r}: choose "
-                "one of them, or dictionary=None"
-            )
         if not isinstance(self.dictionary_prefix, str) or not self.dictionary_prefix:
             raise ConfigurationError(f"dictionary_prefix is {self.dictionary_prefix!r}: give some text")
         if not isinstance(self.dictionary_refresh, float):

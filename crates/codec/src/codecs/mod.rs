@@ -163,7 +163,7 @@ const ROWS: &[Codec] = &[
         name: "lz4",
         role: Role::Values,
         with_dictionary: Some(CodecId::Lz4Dictionary),
-        learned_for: &[Learned::Values],
+        learned_for: &[Learned::Values, Learned::Envelopes],
         levels: -128..=12,
         default_level: 0,
         probe_level: 0,

@@ -311,11 +311,11 @@ fn threads_share_the_tables_and_a_dictionary_may_move_and_go() {
 }
 
 #[test]
-fn only_who_hands_over_a_dictionary_gets_envelopes_that_need_one() {
+fn values_and_envelopes_take_learned_dictionaries_and_nodes_of_lists_do_not() {
     let codec = at_level(0);
     assert_eq!(codec.codec().with_dictionary(), Some(CodecId::Lz4Dictionary));
     let kinds = [Learned::Values, Learned::Nodes, Learned::Envelopes];
-    assert_eq!(kinds.map(|kind| codec.learned(kind, Some(1))), [Some(1), None, None]);
+    assert_eq!(kinds.map(|kind| codec.learned(kind, Some(1))), [Some(1), None, Some(1)]);
     assert_eq!(kinds.map(|kind| choice("zstd").learned(kind, Some(1))), [Some(1); 3]);
     assert!(Choice::new("lz4_dictionary", None, 64).is_err(), "no setting names it");
     // What nobody but snugly must read is encoded whatever was handed over.

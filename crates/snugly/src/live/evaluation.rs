@@ -164,11 +164,10 @@ impl Trial {
         with.max_by_key(|tried| tried.saved(population))
     }
 
-    /// zstd alone.
-    pub(crate) fn without(&self) -> Option<&Tried> {
-        let can_take_one =
-            |tried: &Tried| tried.measured.choice.codec().uses_learned_dictionaries(Learned::Envelopes);
-        self.tried.iter().find(|tried| can_take_one(tried) && tried.dictionary.is_none())
+    /// The codec of a way alone.
+    pub(crate) fn without(&self, way: &Tried) -> Option<&Tried> {
+        let is_alike = |tried: &Tried| tried.measured.choice == way.measured.choice;
+        self.tried.iter().find(|tried| is_alike(tried) && tried.dictionary.is_none())
     }
 }
 
@@ -265,7 +264,8 @@ mod tests {
         let samples = users(2_000);
         let trial = try_sizes(&samples, None).expect("there are enough");
         assert_eq!(trial.trained + trial.held_out, samples.len());
-        let (best, without) = (trial.best(1_000_000).unwrap(), trial.without().unwrap());
+        let best = trial.best(1_000_000).unwrap();
+        let without = trial.without(best).unwrap();
         assert!(best.way().ratio < 0.8 * without.way().ratio);
         let one = try_sizes(&samples, Some(1024)).expect("there are enough");
         assert!(one.best(1).unwrap().way().dictionary.is_some_and(|(_, len)| len <= 1024));

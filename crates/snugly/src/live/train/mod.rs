@@ -212,10 +212,11 @@ fn doubt(held_out: usize) -> Option<String> {
 
 fn tell_worth(trial: &Trial, best: &Tried, population: u64) -> bool {
     let is_worth_it =
-        trial.without().is_none_or(|without| best.saved(population) > without.saved(population));
+        trial.without(best).is_none_or(|without| best.saved(population) > without.saved(population));
     if !is_worth_it {
         eprintln!(
-            "the dictionary saves no more than zstd alone: these values have little in common, or are few"
+            "the dictionary saves no more than {} alone: these values have little in common, or are few",
+            best.measured.choice.codec().name()
         );
     }
     is_worth_it
@@ -243,7 +244,7 @@ fn keep(
     }
     let place = String::from_utf8_lossy(&keys.dictionary(dictionary.id())).into_owned();
     let size = units::bytes(dictionary.bytes().len() as u64);
-    let doubt = if is_worth_it { "" } else { ", although it saves no more than zstd alone" };
+    let doubt = if is_worth_it { "" } else { ", although it saves no more than the codec alone" };
     confirm(options, &format!("Publish it for {pattern} as {place} ({size}){doubt}?"))?;
     let entry = Entry {
         id: dictionary.id(),
@@ -251,7 +252,7 @@ fn keep(
         bytes: dictionary.bytes().len() as u64,
         trained_at: now(),
         samples: trial.trained as u64,
-        ratio_before: trial.without().map(|without| without.measured.ratio()),
+        ratio_before: trial.without(best).map(|without| without.measured.ratio()),
         ratio_after: Some(best.measured.ratio()),
         ..Entry::default()
     };
