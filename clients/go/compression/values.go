@@ -63,7 +63,7 @@ func (r *Reply) NeedsDictionary(stored string) bool {
 
 // missing is the ID of the dictionary that a value needs and that is not at hand; 0 for none.
 func (c *Compressor) missing(stored string) uint32 {
-	id := envelope.Needs(bytesOf(stored))
+	id := c.codec.Needs(bytesOf(stored))
 	if id != 0 && c.manager.AtHand(id) != nil {
 		return 0
 	}

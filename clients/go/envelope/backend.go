@@ -16,6 +16,10 @@ type backend struct {
 	leastLevel, mostLevel, defaultLevel int
 	// probeLevel finds out cheaply whether a value shrinks at all.
 	probeLevel int
+	// needsDictionary says that each payload names the dictionary that it needs.
+	needsDictionary bool
+	// lengthsFirst says that lengths stand in front of the payload, so that they are looked at before the dictionary.
+	lengthsFirst bool
 	// extent tells what a payload claims and can reach, or what is wrong with it.
 	extent func(payload []byte) (found extent, fault string)
 	// isStarted says whether a payload starts as it must; no value may be longer than the limit, in bytes.
@@ -43,9 +47,10 @@ type compressor interface {
 
 // The numbers of the backends.
 const (
-	numberZstd       = 0x01
-	numberLZ4        = 0x02
-	numberDictionary = 0x81
+	numberZstd           = 0x01
+	numberLZ4            = 0x02
+	numberZstdDictionary = 0x81
+	numberLZ4Dictionary  = 0x82
 )
 
 var backends = [...]backend{
@@ -58,8 +63,12 @@ var backends = [...]backend{
 		extent: blockExtent, isStarted: isBlock, newCompressor: newLZ4, decompress: decompressBlock,
 	},
 	{
-		number: numberDictionary, name: "zstd_dictionary",
+		number: numberZstdDictionary, name: "zstd_dictionary", needsDictionary: true,
 		extent: dictionaryFrameExtent, isStarted: isDictionaryFrame, decompress: decompressFrame,
+	},
+	{
+		number: numberLZ4Dictionary, name: "lz4_dictionary", needsDictionary: true, lengthsFirst: true,
+		extent: dictionaryBlockExtent, isStarted: isDictionaryBlock, decompress: decompressDictionaryBlock,
 	},
 }
 
@@ -99,7 +108,7 @@ func isWellFormed(stored []byte, limit int) bool {
 type Header struct {
 	// Backend is the backend's number.
 	Backend byte
-	// Name is zstd, lz4, zstd_dictionary, or empty for a backend that this version does not know.
+	// Name is zstd, lz4, zstd_dictionary, lz4_dictionary, or empty for a backend that this version does not know.
 	Name string
 	// Size is the length that is claimed for the value, in bytes, if HasSize: zstd frames need not claim one.
 	Size    uint64
@@ -120,13 +129,14 @@ func Inspect(stored []byte) (Header, bool) {
 	}
 	header.Name = row.name
 	payload := stored[HeaderLen:]
-	if row.number == numberLZ4 {
-		found, fault := blockExtent(payload)
-		header.Size, header.HasSize = found.claimed, fault == ""
-		return header, true
-	}
-	if frame, fault := parseFrameHeader(payload); fault == "" {
-		header.Size, header.HasSize, header.Dictionary = frame.contentSize, frame.hasSize, frame.dictionary
+	switch row.number {
+	case numberLZ4, numberLZ4Dictionary:
+		found, fault := row.extent(payload)
+		header.Size, header.HasSize, header.Dictionary = found.claimed, fault == "", found.dictionary
+	default:
+		if frame, fault := parseFrameHeader(payload); fault == "" {
+			header.Size, header.HasSize, header.Dictionary = frame.contentSize, frame.hasSize, frame.dictionary
+		}
 	}
 	return header, true
 }

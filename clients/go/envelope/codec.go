@@ -126,7 +126,7 @@ func (c *Codec) encode(dst []byte, key string, value []byte) (stored []byte, num
 		return dst, 0, &c.counted.SkippedLarge
 	}
 	writer := c.writerFor(key)
-	attempt, reason := c.policy.Consider(value, writer.number == numberDictionary)
+	attempt, reason := c.policy.Consider(value, writer.number == numberZstdDictionary)
 	switch reason {
 	case policy.Compressed:
 		return dst, 0, &c.counted.SkippedCompressed
@@ -135,7 +135,7 @@ func (c *Codec) encode(dst []byte, key string, value []byte) (stored []byte, num
 	}
 	// A dictionary has tables for each level: those for a fast one would cost time and memory.
 	first := writer
-	if attempt.IsDoubtful() && writer.number != numberDictionary && c.prober.compressor != nil {
+	if attempt.IsDoubtful() && writer.number != numberZstdDictionary && c.prober.compressor != nil {
 		first = c.prober
 	}
 	// The envelope is to be shorter than the value.
@@ -181,7 +181,7 @@ func (c *Codec) writerFor(key string) writer {
 	if err != nil {
 		return c.writer
 	}
-	return writer{numberDictionary, made}
+	return writer{numberZstdDictionary, made}
 }
 
 // append appends an envelope whose payload takes at most room bytes, or nothing if it would take more. It returns false if
@@ -261,19 +261,18 @@ func (c *Codec) decode(ctx context.Context, dst, stored []byte, most bound) ([]b
 		return dst, corrupt(row, payload, fault)
 	}
 	var dictionary *Dictionary
-	if row.number == numberDictionary {
-		var failure *UndecodableError
-		if dictionary, failure = c.dictionary(ctx, found.dictionary); failure != nil {
-			return dst, failure
-		}
+	var failure *UndecodableError
+	if row.lengthsFirst {
+		failure = checkClaim(row, payload, found, most)
 	}
-	if found.isClaimed {
-		switch {
-		case found.claimed > uint64(most.limit):
-			return dst, tooLarge(row, fmt.Sprintf("claims %d bytes", found.claimed), most)
-		case found.claimed > found.reach:
-			return dst, corrupt(row, payload, fmt.Sprintf("it claims %d bytes but can reach %d at most", found.claimed, found.reach))
-		}
+	if failure == nil && row.needsDictionary {
+		dictionary, failure = c.dictionary(ctx, found.dictionary)
+	}
+	if failure == nil && !row.lengthsFirst {
+		failure = checkClaim(row, payload, found, most)
+	}
+	if failure != nil {
+		return dst, failure
 	}
 	value, kind, fault := row.decompress(dst, payload, found, most.limit, dictionary)
 	switch kind {
@@ -283,6 +282,19 @@ func (c *Codec) decode(ctx context.Context, dst, stored []byte, most bound) ([]b
 		return dst, tooLarge(row, "holds more bytes than may be", most)
 	}
 	return dst, corrupt(row, payload, fault)
+}
+
+// checkClaim refuses a payload that claims more than may be, or more than it can reach.
+func checkClaim(row *backend, payload []byte, found extent, most bound) *UndecodableError {
+	switch {
+	case !found.isClaimed:
+		return nil
+	case found.claimed > uint64(most.limit):
+		return tooLarge(row, fmt.Sprintf("claims %d bytes", found.claimed), most)
+	case found.claimed > found.reach:
+		return corrupt(row, payload, fmt.Sprintf("it claims %d bytes but can reach %d at most", found.claimed, found.reach))
+	}
+	return nil
 }
 
 // dictionary gets the dictionary of an ID, at hand or not.
@@ -333,6 +345,8 @@ func (c *Codec) statisticsOf(number byte) *BackendStatistics {
 		return &c.counted.Zstd
 	case numberLZ4:
 		return &c.counted.LZ4
+	case numberZstdDictionary:
+		return &c.counted.ZstdDictionary
 	}
-	return &c.counted.ZstdDictionary
+	return &c.counted.LZ4Dictionary
 }

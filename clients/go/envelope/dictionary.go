@@ -62,13 +62,18 @@ func (d *Dictionary) ID() uint32 { return d.id }
 // Bytes is the dictionary as it is stored. It must not be changed.
 func (d *Dictionary) Bytes() []byte { return d.bytes }
 
-// Needs is the ID of the dictionary that an envelope is read with; 0 if it needs none, or is no envelope.
-func Needs(stored []byte) uint32 {
-	if !Is(stored) || stored[len(magic)] != numberDictionary {
+// Needs is the ID of the dictionary that an envelope is read with; 0 if it needs none, is no envelope, or is one that no
+// dictionary makes readable.
+func (c *Codec) Needs(stored []byte) uint32 {
+	if !Is(stored) {
 		return 0
 	}
-	header, _ := parseFrameHeader(stored[HeaderLen:])
-	return header.dictionary
+	row := backendNumbered(stored[len(magic)])
+	if row == nil || !row.needsDictionary || !row.isStarted(stored[HeaderLen:], c.options.MaxDecompressedSize) {
+		return 0
+	}
+	header, _ := Inspect(stored)
+	return header.Dictionary
 }
 
 // compressor gives what writes with this dictionary.

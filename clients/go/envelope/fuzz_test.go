@@ -3,6 +3,7 @@ package envelope_test
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"testing"
 
 	"snugly.dev/go/envelope"
@@ -12,15 +13,15 @@ import (
 const fuzzedLimit = 1 << 20
 
 func FuzzDecode(f *testing.F) {
-	read := readReaderVectors(f)
-	for _, each := range read.Cases {
+	read, blocks := readReaderVectors(f), readBlockVectors(f)
+	for _, each := range append(read.Cases, blocks.Cases...) {
 		if len(each.Envelope) < 4096 {
 			f.Add([]byte(each.Envelope))
 		}
 	}
-	tool := codec(f, envelope.Options{
-		MaxDecompressedSize: fuzzedLimit, Dictionaries: read.dictionaries(f, "profiles", "orders"),
-	})
+	known := read.dictionaries(f, "profiles", "orders")
+	maps.Copy(known, blocks.dictionaries(f, "long"))
+	tool := codec(f, envelope.Options{MaxDecompressedSize: fuzzedLimit, Dictionaries: known})
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		given := bytes.Clone(stored)
 		value, err := tool.Decode(nil, stored)

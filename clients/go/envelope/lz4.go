@@ -77,23 +77,30 @@ func isBlock(payload []byte, limit int) bool {
 }
 
 func decompressBlock(dst, payload []byte, found extent, _ int, _ *Dictionary) ([]byte, Kind, string) {
-	block := payload[lengthLen:]
-	switch {
-	case len(block) == 0:
-		return dst, Corrupt, "there is no block"
-	case found.claimed == 0 && (len(block) > 1 || block[0] != 0):
-		return dst, Corrupt, "the block is not that of nothing"
-	case found.claimed == 0:
-		return dst, "", ""
-	}
-	end := len(dst) + int(found.claimed)
-	value := slices.Grow(dst, int(found.claimed))[:end]
-	length, err := lz4.UncompressBlock(block, value[len(dst):])
-	switch {
-	case err != nil:
-		return dst, Corrupt, "the block is damaged"
-	case length != int(found.claimed):
-		return dst, Corrupt, "it decodes to fewer bytes than it claims"
+	value, fault := appendBlock(dst, payload[lengthLen:], int(found.claimed), nil)
+	if fault != "" {
+		return dst, Corrupt, fault
 	}
 	return value, "", ""
+}
+
+// appendBlock appends the value of a block, which claims its length, and stands right behind a window; nil for none.
+func appendBlock(dst, block []byte, claimed int, window []byte) (value []byte, fault string) {
+	switch {
+	case len(block) == 0:
+		return dst, "there is no block"
+	case claimed == 0 && (len(block) > 1 || block[0] != 0):
+		return dst, "the block is not that of nothing"
+	case claimed == 0:
+		return dst, ""
+	}
+	value = slices.Grow(dst, claimed)[:len(dst)+claimed]
+	length, err := lz4.UncompressBlockWithDict(block, value[len(dst):], window)
+	switch {
+	case err != nil:
+		return dst, "the block is damaged"
+	case length != claimed:
+		return dst, "it decodes to fewer bytes than it claims"
+	}
+	return value, ""
 }

@@ -16,7 +16,7 @@ type BackendStatistics struct {
 // in the server.
 type Statistics struct {
 	// None is for values that were sent, and stored, as they are.
-	None, LZ4, Zstd, ZstdDictionary BackendStatistics
+	None, LZ4, Zstd, ZstdDictionary, LZ4Dictionary BackendStatistics
 	// SkippedSmall counts values left alone because they are shorter than Options.MinCompressionSize.
 	SkippedSmall uint64
 	// SkippedLarge counts values left alone because they are longer than Options.MaxDecompressedSize.
@@ -59,8 +59,8 @@ type statisticsRow struct {
 
 func (s *Statistics) rows() []statisticsRow {
 	var rows []statisticsRow
-	for at, codec := range []*BackendStatistics{&s.None, &s.LZ4, &s.Zstd, &s.ZstdDictionary} {
-		name := [...]string{"none", "lz4", "zstd", "zstd_dictionary"}[at]
+	for at, codec := range []*BackendStatistics{&s.None, &s.LZ4, &s.Zstd, &s.ZstdDictionary, &s.LZ4Dictionary} {
+		name := [...]string{"none", "lz4", "zstd", "zstd_dictionary", "lz4_dictionary"}[at]
 		rows = append(rows,
 			statisticsRow{"encoded_values_" + name, &codec.EncodedValues},
 			statisticsRow{"encoded_bytes_in_" + name, &codec.EncodedBytesIn},
