@@ -23,7 +23,7 @@ func New(server catalogue.Server, options Options) (*Compressor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := options.checkDictionaries(); err != nil {
+	if err := options.checkDatabase(); err != nil {
 		return nil, err
 	}
 	budget, err := options.budget()

@@ -87,7 +87,6 @@ func TestOptionsThatCannotBeAreRefusedWithWhatIsAllowed(t *testing.T) {
 	for says, options := range map[string]compression.Options{
 		"CompressionLevel is 99: for zstd it is a number from -131072 to 22":          {CompressionLevel: 99},
 		`ValueTypes is [sets]: choose some of ["strings" "hashes" "lists" "streams"]`: {ValueTypes: []compression.ValueType{"sets"}},
-		`Backend is "lz4": dictionaries go with zstd only`:                            {Backend: envelope.LZ4, UseCatalogue: true},
 		"DictionaryRefresh is 1ns: it is a duration from 100ms to 24h0m0s":            {DictionaryRefresh: 1},
 		"MinCompressionSize is 5: it is a number of bytes from 6 to 4294967295":       {MinCompressionSize: 5},
 		`ExistingEnvelopes is "lose": choose one of ["keep" "wrap"]`:                  {ExistingEnvelopes: "lose"},

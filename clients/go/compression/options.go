@@ -61,11 +61,13 @@ type Options struct {
 	// ValueTypes are those whose values are compressed. Default: strings only.
 	ValueTypes []ValueType
 
-	// UseCatalogue writes values with the dictionaries that the catalogue beside the data has for their keys. It goes
-	// with zstd. What others wrote with dictionaries is read in any case. With None it is not looked at.
+	// UseCatalogue writes values with the dictionaries that the catalogue beside the data has for their keys. With LZ4 it
+	// says that all readers know backend 82. What others wrote with dictionaries is read in any case. With None it is not
+	// looked at.
 	UseCatalogue bool
 	// Dictionary is one that all values are written with, whatever their keys, instead. The client puts it beside the
-	// data, and writes with it while it is there. With None it is for reading only.
+	// data, and writes with it while it is there. With LZ4 it says that all readers know backend 82. With None it is for
+	// reading only.
 	Dictionary *envelope.Dictionary
 	// DictionaryPrefix is the beginning of the keys of dictionaries. Default "{snugly}".
 	DictionaryPrefix string
@@ -128,12 +130,8 @@ func (o *Options) valueTypes() ([]ValueType, error) {
 // Database is a number for Options.DictionaryDatabase.
 func Database(number int) *int { return &number }
 
-// checkDictionaries refuses dictionaries for a backend that has none. Who goes back to None changes nothing else.
-func (o *Options) checkDictionaries() error {
-	uses := o.UseCatalogue || o.Dictionary != nil
-	if uses && o.Backend == envelope.LZ4 {
-		return &envelope.OptionError{Option: "Backend", Value: fmt.Sprintf("%q", string(o.Backend)), Allowed: "dictionaries go with zstd only"}
-	}
+// checkDatabase refuses a number that no database has.
+func (o *Options) checkDatabase() error {
 	if o.DictionaryDatabase != nil && *o.DictionaryDatabase < 0 {
 		return &envelope.OptionError{Option: "DictionaryDatabase", Value: *o.DictionaryDatabase, Allowed: "it is the number of a database, from 0"}
 	}

@@ -13,9 +13,10 @@ import (
 func writers(t *testing.T) map[string]*envelope.Codec {
 	dictionary := load(t, readReaderVectors(t).Dictionaries["profiles"].Bytes)
 	return map[string]*envelope.Codec{
-		"zstd":       codec(t, envelope.Options{}),
-		"lz4":        codec(t, envelope.Options{Backend: envelope.LZ4}),
-		"dictionary": codec(t, envelope.Options{Dictionaries: envelope.Only(dictionary)}),
+		"zstd":                   codec(t, envelope.Options{}),
+		"lz4":                    codec(t, envelope.Options{Backend: envelope.LZ4}),
+		"zstd with a dictionary": codec(t, envelope.Options{Dictionaries: envelope.Only(dictionary)}),
+		"lz4 with a dictionary":  codec(t, envelope.Options{Backend: envelope.LZ4, Dictionaries: envelope.Only(dictionary)}),
 	}
 }
 

@@ -26,6 +26,8 @@ type backend struct {
 	isStarted func(payload []byte, limit int) bool
 	// newCompressor makes what writes payloads; nil for what is written only where another backend was chosen.
 	newCompressor func(effort) (compressor, error)
+	// withDictionary gives what writes payloads with a dictionary, of another backend; nil where there is none.
+	withDictionary func(*Dictionary, effort) (writer, error)
 	// decompress appends the value of a payload whose extent was found to be good. On a fault, dst is of no use.
 	decompress func(dst, payload []byte, found extent, limit int, dictionary *Dictionary) (value []byte, kind Kind, fault string)
 }
@@ -56,11 +58,11 @@ const (
 var backends = [...]backend{
 	{
 		number: numberZstd, name: string(Zstd), leastLevel: -131072, mostLevel: 22, defaultLevel: 3, probeLevel: 1,
-		extent: frameExtent, isStarted: isFrame, newCompressor: newZstd, decompress: decompressFrame,
+		extent: frameExtent, isStarted: isFrame, newCompressor: newZstd, withDictionary: frameWriter, decompress: decompressFrame,
 	},
 	{
 		number: numberLZ4, name: string(LZ4), leastLevel: -128, mostLevel: 12, defaultLevel: 0, probeLevel: 0,
-		extent: blockExtent, isStarted: isBlock, newCompressor: newLZ4, decompress: decompressBlock,
+		extent: blockExtent, isStarted: isBlock, newCompressor: newLZ4, withDictionary: blockWriter, decompress: decompressBlock,
 	},
 	{
 		number: numberZstdDictionary, name: "zstd_dictionary", needsDictionary: true,

@@ -35,7 +35,8 @@ func eachTool(b *testing.B, measure func(b *testing.B, tool *envelope.Codec)) {
 	}{
 		{"none", envelope.Options{Backend: envelope.None}}, {"lz4", envelope.Options{Backend: envelope.LZ4}},
 		{"zstd", envelope.Options{}}, {"zstd 4", envelope.Options{CompressionLevel: 4}},
-		{"dictionary", envelope.Options{Dictionaries: envelope.Only(dictionary)}},
+		{"zstd with a dictionary", envelope.Options{Dictionaries: envelope.Only(dictionary)}},
+		{"lz4 with a dictionary", envelope.Options{Backend: envelope.LZ4, Dictionaries: envelope.Only(dictionary)}},
 	} {
 		b.Run(each.name, func(b *testing.B) {
 			b.ReportAllocs()

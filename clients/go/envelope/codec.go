@@ -27,8 +27,9 @@ type Codec struct {
 
 // writer is a backend at a level.
 type writer struct {
-	number     byte
-	compressor compressor // nil for None.
+	number        byte
+	hasDictionary bool
+	compressor    compressor // nil for None.
 }
 
 // New makes a codec. It returns an *OptionError for an option that cannot be.
@@ -43,7 +44,7 @@ func New(options Options) (*Codec, error) {
 		if err != nil {
 			return nil, err
 		}
-		codec.writer = writer{chosen.number, made}
+		codec.writer = writer{number: chosen.number, compressor: made}
 		codec.fallbacks = append(codec.fallbacks, codec.writer)
 		if codec.prober, err = chosen.newProber(options.effort(), codec.writer); err != nil {
 			return nil, err
@@ -58,7 +59,7 @@ func New(options Options) (*Codec, error) {
 		if err != nil {
 			return nil, err
 		}
-		codec.fallbacks = append(codec.fallbacks, writer{other.number, made})
+		codec.fallbacks = append(codec.fallbacks, writer{number: other.number, compressor: made})
 	}
 	return codec, nil
 }
@@ -73,7 +74,7 @@ func (b *backend) newProber(use effort, usual writer) (writer, error) {
 	if err != nil || made == usual.compressor {
 		return writer{}, err
 	}
-	return writer{b.number, made}, nil
+	return writer{number: b.number, compressor: made}, nil
 }
 
 // Encode appends what is to be stored for a value whose key nobody knows: its envelope, or the value itself where that
@@ -126,7 +127,7 @@ func (c *Codec) encode(dst []byte, key string, value []byte) (stored []byte, num
 		return dst, 0, &c.counted.SkippedLarge
 	}
 	writer := c.writerFor(key)
-	attempt, reason := c.policy.Consider(value, writer.number == numberZstdDictionary)
+	attempt, reason := c.policy.Consider(value, writer.hasDictionary)
 	switch reason {
 	case policy.Compressed:
 		return dst, 0, &c.counted.SkippedCompressed
@@ -135,7 +136,7 @@ func (c *Codec) encode(dst []byte, key string, value []byte) (stored []byte, num
 	}
 	// A dictionary has tables for each level: those for a fast one would cost time and memory.
 	first := writer
-	if attempt.IsDoubtful() && writer.number != numberZstdDictionary && c.prober.compressor != nil {
+	if attempt.IsDoubtful() && !writer.hasDictionary && c.prober.compressor != nil {
 		first = c.prober
 	}
 	// The envelope is to be shorter than the value.
@@ -170,18 +171,18 @@ func (c *Codec) encodeInAnyCase(dst, value []byte) ([]byte, byte, *uint64) {
 
 // writerFor gives what values of a key are written with.
 func (c *Codec) writerFor(key string) writer {
-	if c.options.Dictionaries == nil || c.writer.number != numberZstd {
+	if c.options.Dictionaries == nil {
 		return c.writer
 	}
 	dictionary := c.options.Dictionaries.For(key)
 	if dictionary == nil {
 		return c.writer
 	}
-	made, err := dictionary.compressor(c.options.effort())
+	made, err := backendNumbered(c.writer.number).withDictionary(dictionary, c.options.effort())
 	if err != nil {
 		return c.writer
 	}
-	return writer{numberZstdDictionary, made}
+	return made
 }
 
 // append appends an envelope whose payload takes at most room bytes, or nothing if it would take more. It returns false if

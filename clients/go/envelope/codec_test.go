@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand"
 	"slices"
 	"strings"
@@ -78,7 +79,7 @@ func drawOptions(t *rapid.T) envelope.Options {
 func drawValue(t *rapid.T) []byte {
 	unit := rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "unit")
 	times := rapid.SampledFrom([]int{1, 1, 2, 10, 1000}).Draw(t, "times")
-	start := rapid.SampledFrom([]string{"", "", "\x00\x01\x02", "\x00\x01\x02\x00\x01", "\x00\x01\x02\x00\x02", "\x00\x01\x02\x00\x81", "\x00\x01\x02\x00\x1f"}).Draw(t, "start")
+	start := rapid.SampledFrom([]string{"", "", "\x00\x01\x02", "\x00\x01\x02\x00\x01", "\x00\x01\x02\x00\x02", "\x00\x01\x02\x00\x81", "\x00\x01\x02\x00\x82", "\x00\x01\x02\x00\x1f"}).Draw(t, "start")
 	return append([]byte(start), bytes.Repeat(unit, times)...)
 }
 
@@ -146,8 +147,9 @@ func TestWhatIsReadWithADictionaryIsWhatWasWritten(t *testing.T) {
 	dictionary := load(t, readReaderVectors(t).Dictionaries["profiles"].Bytes)
 	rapid.Check(t, func(t *rapid.T) {
 		options := drawOptions(t)
-		options.Backend, options.Dictionaries = envelope.Zstd, envelope.Only(dictionary)
-		options.CompressionLevel = rapid.SampledFrom([]int{1, 3, 6, 10}).Draw(t, "zstd level")
+		options.Backend = rapid.SampledFrom([]envelope.Backend{envelope.Zstd, envelope.LZ4}).Draw(t, "backend with a dictionary")
+		options.Dictionaries = envelope.Only(dictionary)
+		options.CompressionLevel = rapid.SampledFrom([]int{-7, 1, 3, 6, 10}).Draw(t, "level with a dictionary")
 		tool, err := envelope.New(options)
 		if err != nil {
 			t.Fatal(err)
@@ -167,13 +169,36 @@ func TestWhatIsReadWithADictionaryIsWhatWasWritten(t *testing.T) {
 func TestADictionarySavesWhereValuesAreShort(t *testing.T) {
 	dictionary := load(t, readReaderVectors(t).Dictionaries["profiles"].Bytes)
 	value := []byte(`{"name": "name-7", "email": "email-8", "city": "city-9", "country": "country-10", "status": "status-11"}`)
-	with := codec(t, envelope.Options{Dictionaries: envelope.Only(dictionary)}).Encode(nil, value)
-	without := codec(t, envelope.Options{}).Encode(nil, value)
-	if len(with) > len(without)*2/3 {
-		t.Errorf("%d bytes with a dictionary, %d without", len(with), len(without))
+	for backend, number := range map[envelope.Backend]byte{envelope.Zstd: 0x81, envelope.LZ4: 0x82} {
+		with := codec(t, envelope.Options{Backend: backend, Dictionaries: envelope.Only(dictionary)}).Encode(nil, value)
+		without := codec(t, envelope.Options{Backend: backend}).Encode(nil, value)
+		if len(with) > len(without)*2/3 || with[4] != number {
+			t.Errorf("%s: %d bytes with a dictionary, backend %x, and %d without", backend, len(with), with[4], len(without))
+		}
 	}
-	if other := codec(t, envelope.Options{Backend: envelope.LZ4, Dictionaries: envelope.Only(dictionary)}).Encode(nil, value); other[4] == 0x81 {
-		t.Error("LZ4 was written with a dictionary")
+}
+
+func TestWithADictionaryHigherLevelsOfLZ4AreSmaller(t *testing.T) {
+	long := load(t, readBlockVectors(t).Dictionaries["long"].Bytes)
+	value := bytes.Join(records(), nil)
+	before := math.MaxInt
+	for _, level := range []int{-20, 0, 1, 6} {
+		stored := codec(t, envelope.Options{Backend: envelope.LZ4, CompressionLevel: level, Dictionaries: envelope.Only(long)}).Encode(nil, value)
+		if len(stored) >= before {
+			t.Errorf("level %d takes %d bytes, and the one before %d", level, len(stored), before)
+		}
+		before = len(stored)
+	}
+}
+
+func TestAValueThatIsTakenForAnEnvelopeNeedsNoDictionary(t *testing.T) {
+	dictionary := load(t, readReaderVectors(t).Dictionaries["profiles"].Bytes)
+	value := append([]byte("\x00\x01\x02\x00\x82"), page...)
+	for _, backend := range []envelope.Backend{envelope.Zstd, envelope.LZ4} {
+		stored := codec(t, envelope.Options{Backend: backend, Dictionaries: envelope.Only(dictionary)}).Encode(nil, value[:60])
+		if read, err := codec(t, envelope.Options{}).Decode(nil, stored); err != nil || !bytes.Equal(read, value[:60]) {
+			t.Errorf("%s: got %d bytes and %v", backend, len(read), err)
+		}
 	}
 }
 
@@ -334,7 +359,11 @@ func TestEverythingIsCountedUnderItsName(t *testing.T) {
 
 func TestACodecIsForAnyNumberOfGoroutines(t *testing.T) {
 	dictionary := load(t, readReaderVectors(t).Dictionaries["profiles"].Bytes)
-	for _, options := range []envelope.Options{{}, {Backend: envelope.LZ4}, {Dictionaries: envelope.Only(dictionary)}} {
+	for _, options := range []envelope.Options{
+		{}, {Backend: envelope.LZ4}, {Dictionaries: envelope.Only(dictionary)},
+		{Backend: envelope.LZ4, Dictionaries: envelope.Only(dictionary)},
+		{Backend: envelope.LZ4, CompressionLevel: 9, Dictionaries: envelope.Only(dictionary)},
+	} {
 		tool := codec(t, options)
 		var all sync.WaitGroup
 		for worker := range 16 {
@@ -355,9 +384,18 @@ func TestACodecIsForAnyNumberOfGoroutines(t *testing.T) {
 }
 
 func TestAClaimReservesNothing(t *testing.T) {
-	// A frame that claims 400 MB, and cannot reach them.
-	stored := []byte("\x00\x01\x02\x00\x01\x28\xb5\x2f\xfd\xa0\x00\x84\xd7\x17\x01\x00\x00")
-	reader := codec(t, envelope.Options{})
+	dictionary := load(t, readReaderVectors(t).Dictionaries["profiles"].Bytes)
+	reader := codec(t, envelope.Options{Dictionaries: envelope.Only(dictionary)})
+	// Both claim 400 MB, and cannot reach them.
+	for name, stored := range map[string][]byte{
+		"frame": []byte("\x00\x01\x02\x00\x01\x28\xb5\x2f\xfd\xa0\x00\x84\xd7\x17\x01\x00\x00"),
+		"block": blockEnvelope(dictionary.ID(), 400_000_000, helloChecksum, hello...),
+	} {
+		expectLittleIsAllocated(t, name, reader, stored)
+	}
+}
+
+func expectLittleIsAllocated(t *testing.T, name string, reader *envelope.Codec, stored []byte) {
 	// Enough of them that what a pool makes anew does not count.
 	const times = 1000
 	taken := allocated(func() {
@@ -368,14 +406,17 @@ func TestAClaimReservesNothing(t *testing.T) {
 		}
 	})
 	if taken > 10_000*times {
-		t.Errorf("%d bytes were allocated for each", taken/times)
+		t.Errorf("%s: %d bytes were allocated for each", name, taken/times)
 	}
 }
 
 func TestNothingIsAllocatedBesideTheResult(t *testing.T) {
 	dictionary := load(t, readReaderVectors(t).Dictionaries["profiles"].Bytes)
 	for name, options := range map[string]envelope.Options{
-		"zstd": {}, "lz4": {Backend: envelope.LZ4}, "dictionary": {Dictionaries: envelope.Only(dictionary)},
+		"zstd": {}, "lz4": {Backend: envelope.LZ4}, "zstd with a dictionary": {Dictionaries: envelope.Only(dictionary)},
+		"lz4 with a dictionary":              {Backend: envelope.LZ4, Dictionaries: envelope.Only(dictionary)},
+		"lz4 with a dictionary, accelerated": {Backend: envelope.LZ4, CompressionLevel: -9, Dictionaries: envelope.Only(dictionary)},
+		"lz4 with a dictionary, level 9":     {Backend: envelope.LZ4, CompressionLevel: 9, Dictionaries: envelope.Only(dictionary)},
 	} {
 		tool := codec(t, options)
 		stored, value, noise := make([]byte, 0, 10_000), make([]byte, 0, 10_000), vectors.Noise(1, 5000)

@@ -28,6 +28,7 @@ type Dictionary struct {
 	id          uint32
 	decoders    *decoders
 	compressors zstdCompressors
+	blocks      *blockCompressors
 }
 
 // LoadDictionary loads a full zstd dictionary, of which it keeps a copy. It returns a *DictionaryError for what is none,
@@ -45,6 +46,7 @@ func LoadDictionary(content []byte) (*Dictionary, error) {
 	}
 	kept := bytes.Clone(content)
 	loaded := &Dictionary{bytes: kept, id: id, decoders: newDecoders(zstd.WithDecoderDicts(kept))}
+	loaded.blocks = newBlockCompressors(loaded.window())
 	if _, err := loaded.decoders.any(); err != nil {
 		return nil, &DictionaryError{"not_a_dictionary", fmt.Sprintf("a dictionary that cannot be loaded: %v", err)}
 	}
@@ -74,11 +76,6 @@ func (c *Codec) Needs(stored []byte) uint32 {
 	}
 	header, _ := Inspect(stored)
 	return header.Dictionary
-}
-
-// compressor gives what writes with this dictionary.
-func (d *Dictionary) compressor(use effort) (*zstdCompressor, error) {
-	return d.compressors.with(use, d.bytes)
 }
 
 // Dictionaries is the source of a codec's dictionaries. All methods are for any number of goroutines.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"snugly.dev/go/envelope"
+	"snugly.dev/go/internal/vectors"
 )
 
 // fuzzedLimit is small, so that a value that is too long is found.
@@ -46,6 +47,31 @@ func FuzzDecode(f *testing.F) {
 		again, err := tool.Decode(nil, tool.Encode(nil, value))
 		if err == nil && !envelope.Is(value) && !bytes.Equal(again, value) {
 			t.Fatal("the value was not read back")
+		}
+	})
+}
+
+func FuzzBlockWithDictionary(f *testing.F) {
+	read := readBlockVectors(f)
+	content := read.Dictionaries["profiles"].Bytes
+	for _, level := range []int{-128, 0, 1, 12} {
+		f.Add([]byte("what values share"), []byte("values share what values share, and more"), level)
+		f.Add(vectors.Noise(1, 100), vectors.Noise(1, 200), level)
+		f.Add([]byte{}, make([]byte, 300), level)
+		f.Add(bytes.Repeat(page, 40), page, level)
+	}
+	f.Fuzz(func(t *testing.T, end, value []byte, level int) {
+		dictionary, err := envelope.LoadDictionary(withEnd(content, end))
+		if err != nil {
+			return // It is too long.
+		}
+		tool := codec(t, envelope.Options{
+			Backend: envelope.LZ4, CompressionLevel: min(max(level, -128), 12), MinCompressionSize: 6,
+			ExistingEnvelopes: envelope.Wrap, Dictionaries: envelope.Only(dictionary),
+		})
+		read, err := tool.Decode(nil, tool.Encode(nil, value))
+		if err != nil || !bytes.Equal(read, value) {
+			t.Fatalf("%d bytes behind %d became %d: %v", len(value), len(dictionary.Bytes()), len(read), err)
 		}
 	})
 }

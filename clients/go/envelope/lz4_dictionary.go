@@ -3,10 +3,15 @@ package envelope
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/pierrec/lz4/v4"
 )
 
-// The payload of LZ4 with a dictionary: what stands in front of the block, and how it is read. A block says nothing of
-// its dictionary, and decodes with another one into other bytes; hence ID and checksum.
+// The payload of LZ4 with a dictionary: what stands in front of the block, and how it is read and written. A block says
+// nothing of its dictionary, and decodes with another one into other bytes; hence ID and checksum.
 
 const (
 	// blockHeaderLen is the length of what is in front of the block, in bytes: the dictionary's ID, the value's length and
@@ -62,3 +67,62 @@ func decompressDictionaryBlock(dst, payload []byte, found extent, _ int, diction
 
 // window is what LZ4 is given of a dictionary: the bytes that a value stands right behind.
 func (d *Dictionary) window() []byte { return d.bytes[max(0, len(d.bytes)-windowLen):] }
+
+// blockCompressors are those of one dictionary: one for each level. Its tables are made when they are needed first.
+type blockCompressors struct {
+	table  func() *windowTable  // For the levels up to 0.
+	chains func() *windowChains // For those from 1 on.
+	made   sync.Map             // From level to *dictionaryBlockCompressor.
+}
+
+func newBlockCompressors(window []byte) *blockCompressors {
+	return &blockCompressors{
+		table:  sync.OnceValue(func() *windowTable { return newWindowTable(window) }),
+		chains: sync.OnceValue(func() *windowChains { return newWindowChains(window) }),
+	}
+}
+
+type dictionaryBlockCompressor struct {
+	dictionary *Dictionary
+	level      int
+}
+
+// blockWriter writes blocks with a dictionary.
+func blockWriter(with *Dictionary, use effort) (writer, error) {
+	made, ok := with.blocks.made.Load(use.level)
+	if !ok {
+		made, _ = with.blocks.made.LoadOrStore(use.level, &dictionaryBlockCompressor{with, use.level})
+	}
+	return writer{numberLZ4Dictionary, true, made.(*dictionaryBlockCompressor)}, nil
+}
+
+func (c *dictionaryBlockCompressor) bound(length int) int {
+	return blockHeaderLen + lz4.CompressBlockBound(length)
+}
+
+func (c *dictionaryBlockCompressor) compress(dst, value []byte, room int) ([]byte, bool) {
+	if uint64(len(value)) > math.MaxUint32 {
+		return dst, false
+	}
+	if room <= blockHeaderLen {
+		return dst, true
+	}
+	compressed := slices.Grow(dst, room)
+	for _, field := range [...]uint32{c.dictionary.id, uint32(len(value)), xxh32(value)} {
+		compressed = binary.LittleEndian.AppendUint32(compressed, field)
+	}
+	start := len(compressed)
+	length := c.encode(compressed[start:len(dst)+room], value)
+	if length == 0 {
+		return dst, true
+	}
+	return compressed[:start+length], true
+}
+
+// encode writes a value's block, and returns its length; 0 if there is too little room.
+func (c *dictionaryBlockCompressor) encode(block, value []byte) int {
+	if c.level > 0 {
+		return c.dictionary.blocks.chains().encode(block, value, int(lz4Depths[c.level-1]))
+	}
+	return c.dictionary.blocks.table().encode(block, value, max(1, -c.level))
+}

@@ -25,6 +25,13 @@ func blockEnvelope(dictionary, length, checksum uint32, block ...byte) []byte {
 	return append(made, block...)
 }
 
+// withEnd is a dictionary that ends with more bytes than another one, under the ID of its content.
+func withEnd(content, end []byte) []byte {
+	made := append(bytes.Clone(content), end...)
+	binary.LittleEndian.PutUint32(made[4:], envelope.DictionaryID(made[8:]))
+	return made
+}
+
 // hello is five letters, and their checksum.
 var hello, helloChecksum = []byte("\x50hello"), uint32(0xfb0077f9)
 
@@ -275,4 +282,41 @@ func TestABlockGivesWhatTheFormatSaysOrAnError(t *testing.T) {
 	if good == 0 {
 		t.Error("no block was good")
 	}
+}
+
+func TestWhatIsReadWithAnyDictionaryIsWhatWasWritten(t *testing.T) {
+	content := readBlockVectors(t).Dictionaries["profiles"].Bytes
+	rapid.Check(t, func(t *rapid.T) {
+		part := rapid.SliceOfN(rapid.Byte(), 1, 100).Draw(t, "part")
+		length := rapid.SampledFrom([]int{0, 1, 100, 5000, windowLen, windowLen + 1, 200_000}).Draw(t, "length")
+		end := append(vectors.Noise(rapid.Uint64().Draw(t, "seed"), length), part...)
+		dictionary, err := envelope.LoadDictionary(withEnd(content, end))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool, err := envelope.New(envelope.Options{
+			Backend: envelope.LZ4, CompressionLevel: rapid.IntRange(-128, 12).Draw(t, "level"), ExistingEnvelopes: envelope.Wrap,
+			Dictionaries: envelope.Only(dictionary),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := rapid.IntRange(0, len(end)).Draw(t, "from")
+		value := slices.Concat(part, end[from:min(from+2000, len(end))], drawValue(t), part)
+		stored := tool.Encode([]byte("before"), value)[len("before"):]
+		if len(stored) > len(value) && !envelope.Is(value) {
+			t.Fatalf("%d bytes grew to %d", len(value), len(stored))
+		}
+		read, err := tool.Decode([]byte("before"), stored)
+		if err != nil || !bytes.Equal(read[len("before"):], value) {
+			t.Fatalf("%d bytes were stored as %d and not read back: %v", len(value), len(stored), err)
+		}
+		// Nobody takes one byte for another.
+		if envelope.Is(stored) && stored[4] == 0x82 {
+			stored[rapid.IntRange(9, len(stored)-1).Draw(t, "damaged")] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
+			if read, err := tool.Decode(nil, stored); err == nil && !bytes.Equal(read, value) {
+				t.Fatalf("damage became a value of %d bytes", len(read))
+			}
+		}
+	})
 }

@@ -83,7 +83,8 @@ type Options struct {
 	Checksum bool
 	// OnUndecodable says what becomes of envelopes that cannot be read: Raise (default), Raw or Miss.
 	OnUndecodable OnUndecodable
-	// Dictionaries has the dictionaries that values are written with, which needs Zstd, and read with. Default: none.
+	// Dictionaries has the dictionaries that values are written and read with. With LZ4 all readers must know backend 82.
+	// Default: none.
 	Dictionaries Dictionaries
 }
 

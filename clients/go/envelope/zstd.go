@@ -41,6 +41,12 @@ type zstdCompressor struct {
 
 func newZstd(use effort) (compressor, error) { return plainCompressors.with(use, nil) }
 
+// frameWriter writes frames with a dictionary.
+func frameWriter(with *Dictionary, use effort) (writer, error) {
+	made, err := with.compressors.with(use, with.bytes)
+	return writer{numberZstdDictionary, true, made}, err
+}
+
 func rowOf(level int) *zstdLevel {
 	return &zstdLevels[slices.IndexFunc(zstdLevels[:], func(row zstdLevel) bool { return level >= row.from })]
 }

@@ -98,6 +98,29 @@ func TestValuesAreWrittenWithTheDictionariesOfTheCatalogue(t *testing.T) {
 	})
 }
 
+func TestLZ4IsWrittenWithTheSameDictionaries(t *testing.T) {
+	profiles := dictionary(t, "profiles")
+	for name, options := range map[string]compression.Options{
+		"of the catalogue": {UseCatalogue: true}, "given": {Dictionary: profiles},
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := servers.Valkey(t)
+			options.Backend, options.DictionaryRefresh = envelope.LZ4, quick
+			writer := open(t, address, options)
+			if options.UseCatalogue {
+				publish(t, writer.plain, "user:*", profiles, "")
+			}
+			eventuallyWrites(t, writer.client, writer.plain, "user:1", profiles.ID())
+			header, _ := envelope.Inspect([]byte(writer.plain.Get(ctx, "user:1").Val()))
+			same(t, header.Name, "lz4_dictionary")
+			reader := open(t, address, compression.Options{Backend: envelope.None})
+			same(t, reader.client.Get(ctx, "user:1").Val(), profile(1))
+			counted := reader.compressor.Statistics()
+			same(t, []uint64{counted.DictionariesFetched, counted.LZ4Dictionary.DecodedValues}, []uint64{1, 1})
+		})
+	}
+}
+
 func TestWhoGoesBackToNoCompressionReadsWithDictionariesAndWritesWithout(t *testing.T) {
 	address := servers.Valkey(t)
 	profiles := dictionary(t, "profiles")

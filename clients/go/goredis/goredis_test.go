@@ -579,7 +579,7 @@ func TestAnotherKindOfClientIsRefused(t *testing.T) {
 	defer client.Close()
 	var refused *envelope.OptionError
 	for _, options := range []compression.Options{
-		{CompressionLevel: 99}, {ValueTypes: []compression.ValueType{"sets"}}, {Backend: envelope.LZ4, UseCatalogue: true},
+		{CompressionLevel: 99}, {ValueTypes: []compression.ValueType{"sets"}},
 		{DictionaryRefresh: time.Millisecond},
 	} {
 		if _, err := goredis.Compress(client, options); !errors.As(err, &refused) {

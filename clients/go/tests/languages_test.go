@@ -172,19 +172,21 @@ func TestDictionariesAreSharedWithOtherLanguages(t *testing.T) {
 			return value
 		}, profiles)
 	})
-	for _, level := range []int{0, 1, 6, 19} {
-		t.Run(fmt.Sprint("Go writes, level ", level), func(t *testing.T) {
-			address := servers.Valkey(t)
-			writer, plain := open(t, address, compression.Options{CompressionLevel: level, Dictionary: dictionary, DictionaryRefresh: 200 * time.Millisecond})
-			servers.Eventually(t, "Go does not write with the dictionary", func() bool {
-				for key, value := range profiles {
-					ok(t, writer.Set(ctx, key, value, 0).Err())
-				}
-				return usesDictionary(plain)
+	for backend, levels := range map[envelope.Backend][]int{envelope.Zstd: {0, 1, 6, 19}, envelope.LZ4: {0, -9, 1, 9, 12}} {
+		for _, level := range levels {
+			t.Run(fmt.Sprint("Go writes ", backend, ", level ", level), func(t *testing.T) {
+				address := servers.Valkey(t)
+				writer, plain := open(t, address, compression.Options{Backend: backend, CompressionLevel: level, Dictionary: dictionary, DictionaryRefresh: 200 * time.Millisecond})
+				servers.Eventually(t, "Go does not write with the dictionary", func() bool {
+					for key, value := range profiles {
+						ok(t, writer.Set(ctx, key, value, 0).Err())
+					}
+					return usesDictionary(plain)
+				})
+				got := peer(t, "read", "snugly", envelope.Zstd, address, profiles)
+				expectValues(t, func(key string) []byte { return got[key] }, profiles)
 			})
-			got := peer(t, "read", "snugly", envelope.Zstd, address, profiles)
-			expectValues(t, func(key string) []byte { return got[key] }, profiles)
-		})
+		}
 	}
 }
 
