@@ -4,13 +4,13 @@
 //
 //   - pages: a page of 1,000 records at one key of the cache, under each codec, beside what was published;
 //   - record: one record, marshaled and unmarshaled without a cache;
-//   - records: records one by one, with zstd and with a trained dictionary;
+//   - records: records one by one, with zstd, and with a trained dictionary under zstd and LZ4;
 //   - hook: SET and GET with a client of go-redis that has the hook, by those without it in the same run, and the processor
-//     time that the client takes for one.
+//     time that the client takes for one; with a dictionary, too, where snugly is there to train one.
 //
 // For example:
 //
-//	go run ./benchmark [-only pages,hook] [-rounds 7] [-seconds 1] [-records 1000] [-address localhost:6379]
+//	go run ./benchmark [-only pages,hook] [-rounds 7] [-seconds 1] [-records 1000] [-bytes 1440] [-address localhost:6379]
 //
 // Without an address it starts the valkey-server that SNUGLY_VALKEY_SERVER names.
 //
@@ -66,7 +66,7 @@ func allParts(records *int) (parts []part) {
 	}
 	return append(parts, part{"hook", func(settings comparison.Settings) error {
 		fmt.Println()
-		return comparison.Run(settings, comparison.GoRedis, comparison.OfBare)
+		return comparison.Run(settings, []comparison.Ratio{comparison.OfBare}, comparison.GoRedis, comparison.GoRedisWithDictionary)
 	}})
 }
 

@@ -38,17 +38,14 @@ func main() {
 	flags := comparison.NewFlags()
 	flag.Parse()
 	if err := flags.Run(func(settings comparison.Settings) error {
-		return comparison.Run(settings, open, comparison.OfBare, ofGLIDE)
+		return comparison.Run(settings, []comparison.Ratio{comparison.OfBare, ofGLIDE}, comparison.GoRedis, open)
 	}); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func open(address string) ([]comparison.Way, error) {
-	ways, err := comparison.GoRedis(address)
-	if err != nil {
-		return nil, err
-	}
+func open(settings comparison.Settings) ([]comparison.Way, error) {
+	var ways []comparison.Way
 	for _, row := range []struct {
 		name        string
 		compression *config.CompressionConfiguration
@@ -57,7 +54,7 @@ func open(address string) ([]comparison.Way, error) {
 		{"lz4", config.NewCompressionConfiguration().WithBackend(config.LZ4)},
 		{"zstd", config.NewCompressionConfiguration().WithBackend(config.ZSTD)},
 	} {
-		opened, err := connect(address, row.compression)
+		opened, err := connect(settings.Address, row.compression)
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"snugly.dev/go/benchmark/layout"
 	"snugly.dev/go/cache"
@@ -13,7 +14,8 @@ import (
 // firstTrained is the first of the records that dictionaries are trained from: others than those that are measured.
 const firstTrained = 2_000
 
-// records measures the same records one by one, each at a key of its own, with zstd and with a trained dictionary.
+// records measures the same records one by one, each at a key of its own, with zstd and with a trained dictionary, of which
+// LZ4 makes use, too.
 func records(how Settings) error {
 	table := newTable("The same records one by one, zstd at its fastest (level 1) where there is nothing else; times in ns for a record",
 		"", "bytes of "+count(how.Records), "of zstd's", "encode", "decode")
@@ -22,9 +24,11 @@ func records(how Settings) error {
 		if err != nil {
 			return err
 		}
-		rows := []recordsRow{{form.alone, fastest, nil}, {form.compressed, fastest, nil}}
+		rows := []recordsRow{{form.alone, envelope.Zstd, fastest, nil}, {form.compressed, envelope.Zstd, fastest, nil}}
 		if dictionary != nil {
-			rows = append(rows, recordsRow{form.compressed, fastest, dictionary}, recordsRow{form.compressed, stronger, dictionary})
+			rows = append(rows,
+				recordsRow{form.compressed, envelope.Zstd, fastest, dictionary}, recordsRow{form.compressed, envelope.Zstd, stronger, dictionary},
+				recordsRow{form.compressed, envelope.LZ4, 0, dictionary}, recordsRow{form.compressed, envelope.LZ4, stronger, dictionary})
 		}
 		if err := measureRecords(how, table, rows); err != nil {
 			return err
@@ -39,6 +43,7 @@ func records(how Settings) error {
 // recordsRow is how records are encoded.
 type recordsRow struct {
 	codec      cache.Codec
+	backend    envelope.Backend // Of the codecs that compress.
 	level      int
 	dictionary *envelope.Dictionary
 }
@@ -47,7 +52,8 @@ func (r recordsRow) name() string {
 	if r.dictionary == nil {
 		return r.codec.String()
 	}
-	return fmt.Sprintf("%v, level %d, dictionary of %s bytes", r.codec, r.level, count(len(r.dictionary.Bytes())))
+	name := strings.Replace(r.codec.String(), string(envelope.Zstd), string(r.backend), 1)
+	return fmt.Sprintf("%s, level %d, dictionary of %s bytes", name, r.level, count(len(r.dictionary.Bytes())))
 }
 
 // measureRecords adds rows to a table; the second one is that of zstd alone.
@@ -56,7 +62,7 @@ func measureRecords(how Settings, table table, rows []recordsRow) error {
 	sizes := make([]int, len(rows))
 	var encoders, decoders []func()
 	for at, row := range rows {
-		options := envelope.Options{CompressionLevel: row.level}
+		options := envelope.Options{Backend: row.backend, CompressionLevel: row.level}
 		if row.dictionary != nil {
 			options.Dictionaries = envelope.Only(row.dictionary)
 		}

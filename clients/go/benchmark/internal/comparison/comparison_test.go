@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"snugly.dev/go/envelope"
 	"snugly.dev/go/internal/servers"
+	"snugly.dev/go/internal/vectors"
 )
 
 // altered gives something else than what was stored.
@@ -19,17 +21,35 @@ func (a altered) Get(ctx context.Context, key string) (string, error) {
 	return strings.ToUpper(value), err
 }
 
-func open(t *testing.T) (*measurer, []Way) {
-	t.Helper()
-	address := servers.Valkey(t)
-	ways, err := GoRedis(address)
+// dictionary is one of the specification's.
+func dictionary(t *testing.T) *envelope.Dictionary {
+	var read struct {
+		Dictionaries map[string]struct{ Bytes vectors.Bytes }
+	}
+	vectors.Read(t, "vectors/envelopes.json", &read)
+	loaded, err := envelope.LoadDictionary(read.Dictionaries["profiles"].Bytes)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return loaded
+}
+
+func open(t *testing.T) (*measurer, []Way) {
+	t.Helper()
+	settings := Settings{Rounds: 2, Round: time.Millisecond, Address: servers.Valkey(t), ValueBytes: DefaultValueBytes}
+	ways, err := GoRedis(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	withDictionary, err := goRedisWith(settings.Address, dictionary(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ways = append(ways, withDictionary...)
 	for _, way := range ways {
 		t.Cleanup(way.Client.Close)
 	}
-	made := newMeasurer(address, 2, time.Millisecond)
+	made := newMeasurer(settings)
 	t.Cleanup(made.close)
 	return made, ways
 }
@@ -46,7 +66,7 @@ func TestEveryWayIsMeasuredInEveryRound(t *testing.T) {
 				t.Errorf("%v: %+v", ways[at], result)
 			}
 			isSmaller := result.stored < results[0].stored
-			if isCompressed := ways[at].Compression == "lz4" || ways[at].Compression == "zstd"; isSmaller != isCompressed {
+			if isCompressed := ways[at].Compression != Bare && ways[at].Compression != "off"; isSmaller != isCompressed {
 				t.Errorf("%v: %.0f bytes are stored, and %.0f without", ways[at], result.stored, results[0].stored)
 			}
 		}

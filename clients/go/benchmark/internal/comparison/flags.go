@@ -13,7 +13,7 @@ import (
 // Flags are those of a command that compares.
 type Flags struct {
 	address, way, profile *string
-	rounds                *int
+	rounds, bytes         *int
 	seconds               *float64
 }
 
@@ -24,6 +24,7 @@ func NewFlags() Flags {
 		way:     flag.String("way", "", `the one way that is measured, such as "go-redis lz4"`),
 		profile: flag.String("cpuprofile", "", "where a profile of the processor's time is written"),
 		rounds:  flag.Int("rounds", 7, "how many rounds there are"),
+		bytes:   flag.Int("bytes", DefaultValueBytes, "about how long a value is"),
 		seconds: flag.Float64("seconds", 1, "how long each way is measured in a round"),
 	}
 }
@@ -44,6 +45,6 @@ func (f Flags) Run(measure func(Settings) error) error {
 		defer pprof.StopCPUProfile()
 	}
 	return measure(Settings{
-		Rounds: *f.rounds, Round: time.Duration(*f.seconds * float64(time.Second)), Address: *f.address, Way: *f.way,
+		Rounds: *f.rounds, Round: time.Duration(*f.seconds * float64(time.Second)), Address: *f.address, ValueBytes: *f.bytes, Way: *f.way,
 	})
 }

@@ -16,8 +16,8 @@ import (
 const poolSize = 64
 
 // GoRedis has a client of go-redis without the hook, and one with it for each backend.
-func GoRedis(address string) ([]Way, error) {
-	ways := []Way{{Name{"go-redis", Bare}, goRedisClient{newGoRedis(address)}}}
+func GoRedis(settings Settings) ([]Way, error) {
+	ways := []Way{{Name{"go-redis", Bare}, goRedisClient{newGoRedis(settings.Address)}}}
 	for _, row := range []struct {
 		name    string
 		backend envelope.Backend
@@ -26,7 +26,7 @@ func GoRedis(address string) ([]Way, error) {
 		{"lz4", envelope.LZ4},
 		{"zstd", envelope.Zstd},
 	} {
-		client := newGoRedis(address)
+		client := newGoRedis(settings.Address)
 		if _, err := goredis.Compress(client, compression.Options{Backend: row.backend}); err != nil {
 			return nil, err
 		}

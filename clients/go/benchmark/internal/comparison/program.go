@@ -19,12 +19,14 @@ type Settings struct {
 	Round time.Duration
 	// Address is that of the server to measure with; empty for one that is started.
 	Address string
+	// ValueBytes is about the length of a value.
+	ValueBytes int
 	// Way is the name of the one that is measured; empty for all.
 	Way string
 }
 
-// Run compares the ways that open gives for the address of a server, and prints a table.
-func Run(settings Settings, open func(address string) ([]Way, error), ratios ...Ratio) error {
+// Run compares the ways that are opened for the address in the settings, and prints a table.
+func Run(settings Settings, ratios []Ratio, opened ...func(Settings) ([]Way, error)) error {
 	if settings.Address == "" {
 		started, stop, isHere := servers.ForExamples()
 		if !isHere {
@@ -33,12 +35,16 @@ func Run(settings Settings, open func(address string) ([]Way, error), ratios ...
 		defer stop()
 		settings.Address = started
 	}
-	ways, err := open(settings.Address)
-	if err != nil {
-		return err
-	}
-	for _, way := range ways {
-		defer way.Client.Close()
+	var ways []Way
+	for _, open := range opened {
+		more, err := open(settings)
+		if err != nil {
+			return err
+		}
+		for _, way := range more {
+			defer way.Client.Close()
+		}
+		ways = append(ways, more...)
 	}
 	if settings.Way != "" {
 		at := slices.IndexFunc(ways, func(way Way) bool { return way.String() == settings.Way })
@@ -47,7 +53,7 @@ func Run(settings Settings, open func(address string) ([]Way, error), ratios ...
 		}
 		ways = ways[at : at+1]
 	}
-	measurer := newMeasurer(settings.Address, settings.Rounds, settings.Round)
+	measurer := newMeasurer(settings)
 	defer measurer.close()
 	printHeading(ratios)
 	for _, operation := range operations {

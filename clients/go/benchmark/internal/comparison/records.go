@@ -12,8 +12,11 @@ import (
 // values is how many values and keys there are.
 const values = 256
 
-// valueBytes is about the length of a value.
-const valueBytes = 1440
+// DefaultValueBytes is that of Settings.ValueBytes.
+const DefaultValueBytes = 1440
+
+// itemBytes is about how long an item of a record is, with what follows the items.
+const itemBytes = 130
 
 var keys = sync.OnceValue(func() []string {
 	made := make([]string, values)
@@ -25,9 +28,10 @@ var keys = sync.OnceValue(func() []string {
 
 func key(number int) string { return keys()[number] }
 
-// records are JSON as applications cache it: the same fields in all of them, with other words and numbers.
-var records = sync.OnceValue(func() []string {
-	random := rand.New(rand.NewPCG(1, 2))
+// records are JSON as applications cache it: the same fields in all of them, with other words and numbers. Each is of about
+// as many bytes.
+func records(seed uint64, count, valueBytes int) []string {
+	random := rand.New(rand.NewPCG(seed, 2))
 	syllables := strings.Fields("an ber con del en fra gor hal in jo ka lum mar nor ost per qui ras sol ter un vel wi xa yon zel")
 	word := func() string {
 		made := ""
@@ -36,12 +40,12 @@ var records = sync.OnceValue(func() []string {
 		}
 		return made
 	}
-	made := make([]string, values)
+	made := make([]string, count)
 	for number := range made {
 		var record strings.Builder
 		fmt.Fprintf(&record, `{"id":%d,"created_at":"2026-%02d-%02dT%02d:%02d:00Z","customer":{"name":"%s %s","email":"%s@%s.example"},"items":[`,
 			random.IntN(1e9), 1+random.IntN(12), 1+random.IntN(28), random.IntN(24), random.IntN(60), word(), word(), word(), word())
-		for record.Len() < valueBytes-130 {
+		for record.Len() < valueBytes-itemBytes {
 			fmt.Fprintf(&record, `{"sku":"%08x","title":"%s %s %s","quantity":%d,"price":%d.%02d,"currency":"EUR"},`,
 				random.Uint32(), word(), word(), word(), 1+random.IntN(9), random.IntN(500), random.IntN(100))
 		}
@@ -49,4 +53,4 @@ var records = sync.OnceValue(func() []string {
 		made[number] = record.String()
 	}
 	return made
-})
+}

@@ -39,11 +39,17 @@ type result struct {
 type measurer struct {
 	rounds   int
 	duration time.Duration
+	values   []string
 	server   *redis.Client // Knows nothing of compression.
 }
 
-func newMeasurer(address string, rounds int, duration time.Duration) *measurer {
-	return &measurer{rounds, duration, newGoRedis(address)}
+// measuredSeed is that of the records that are measured.
+const measuredSeed = 1
+
+func newMeasurer(settings Settings) *measurer {
+	return &measurer{
+		settings.Rounds, settings.Round, records(measuredSeed, values, settings.ValueBytes), newGoRedis(settings.Address),
+	}
 }
 
 func (m *measurer) close() { _ = m.server.Close() }
@@ -77,7 +83,7 @@ func (m *measurer) run(ctx context.Context, client Client, operation operation, 
 		go func() {
 			defer all.Done()
 			for number, isOver := worker, false; !isOver; number++ {
-				errs[worker] = operation.do(ctx, client, key(number%values), records()[number%values])
+				errs[worker] = operation.do(ctx, client, key(number%values), m.values[number%values])
 				counts[worker]++
 				isOver = errs[worker] != nil || time.Since(started) >= m.duration
 			}
@@ -97,7 +103,7 @@ func (m *measurer) run(ctx context.Context, client Client, operation operation, 
 // prepare writes all values, compares what is read with them, and returns how long they are in the server, on average.
 func (m *measurer) prepare(ctx context.Context, client Client) (stored float64, err error) {
 	pipeline := m.server.Pipeline()
-	for at, record := range records() {
+	for at, record := range m.values {
 		if err := client.Set(ctx, key(at), record); err != nil {
 			return 0, err
 		}
