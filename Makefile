@@ -52,7 +52,7 @@ BENCH_JAVA = $(MAVEN) -Pbenchmark --projects benchmark --also-make -DskipTests p
 JAVA_FORMATTER := com.spotify.fmt:fmt-maven-plugin
 JAVADOC := org.apache.maven.plugins:maven-javadoc-plugin:javadoc
 JAVA_BENCHMARK = clients/java/benchmark/target/classes:$$(cat clients/java/benchmark/target/class-path)
-JAVA_FUZZED := EnvelopeFuzzTest CatalogueFuzzTest
+JAVA_FUZZED := EnvelopeFuzzTest Lz4DictionaryFuzzTest CatalogueFuzzTest
 VALKEY_PY := target/valkey-py-tests
 # How long each fuzz target runs, in seconds.
 FUZZ_SECONDS ?= 30

@@ -201,7 +201,7 @@ public final class Codec {
       encoding = dictionary == null ? plain : Encoding.ZSTD_DICTIONARY;
       length = encodeIfWorthIt(workspace, encoding, dictionary, value, target);
     } else if (configuration.existingEnvelopes() == ExistingEnvelopes.KEEP
-        && Envelope.isWellFormed(value, marked, configuration.maxDecompressedSize())) {
+        && Envelope.isWellFormed(value, marked, Limit.of(configuration, null))) {
       counters.increment(workspace, Counter.SKIPPED_COMPRESSED);
       length = -1;
     } else {
@@ -426,6 +426,16 @@ public final class Codec {
     }
   }
 
+  /**
+   * Returns the ID of the dictionary that is looked for to restore a value, unsigned; 0 if it needs
+   * none, or cannot be read with any.
+   *
+   * @param stored what a server has
+   */
+  public int dictionaryOf(byte[] stored) {
+    return Envelope.dictionaryOf(Bytes.of(stored, stored.length), Limit.of(configuration, null));
+  }
+
   private byte[] restored(Workspace workspace, Bytes bytes, Encoding encoding, Limit limit)
       throws Fault {
     int payload = bytes.start + Envelope.HEADER_BYTES;
@@ -435,19 +445,25 @@ public final class Codec {
     if (encoding == Encoding.LZ4) {
       return Lz4.decompress(bytes, payload, limit);
     }
+    if (encoding == Encoding.LZ4_DICTIONARY) {
+      Dictionary dictionary = atHand(Lz4Dictionary.check(bytes, payload, limit));
+      return Lz4Dictionary.decompress(bytes, payload, dictionary);
+    }
     ZstdFrame frame = ZstdFrame.header(bytes, payload);
     if (encoding == Encoding.ZSTD_DICTIONARY && frame.dictionary == 0) {
       throw Fault.corrupt("it does not say which dictionary it needs");
     }
     long reach = frame.reach(bytes);
-    Dictionary dictionary = null;
-    if (encoding == Encoding.ZSTD_DICTIONARY) {
-      dictionary = dictionaries.find(frame.dictionary);
-      if (dictionary == null) {
-        throw Fault.dictionaryMissing(frame.dictionary);
-      }
-    }
+    Dictionary dictionary = encoding == Encoding.ZSTD_DICTIONARY ? atHand(frame.dictionary) : null;
     return Zstd.decompress(workspace, bytes, payload, frame, reach, dictionary, limit);
+  }
+
+  private Dictionary atHand(int id) throws Fault {
+    Dictionary dictionary = dictionaries.find(id);
+    if (dictionary == null) {
+      throw Fault.dictionaryMissing(id);
+    }
+    return dictionary;
   }
 
   private void count(Workspace workspace, Counter counter, long started) {

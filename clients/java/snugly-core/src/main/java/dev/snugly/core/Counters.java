@@ -45,7 +45,7 @@ final class Counters {
   /** Counts a value that was read back. */
   void decoded(Workspace holder, Encoding encoding, int bytesIn, int bytesOut) {
     value(holder, Counter.DECODED_VALUES.cell(encoding), bytesIn, bytesOut);
-    if (encoding == Encoding.ZSTD_DICTIONARY) {
+    if (encoding.needsDictionary()) {
       increment(holder, Counter.DICTIONARY_HITS);
     }
   }

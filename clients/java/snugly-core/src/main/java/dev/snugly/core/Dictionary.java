@@ -31,7 +31,7 @@ public final class Dictionary {
   private static final int HEADER_BYTES = 8;
 
   /** Smaller IDs, and those from 2^31 on, are reserved (RFC 8878, section 5). */
-  private static final long FIRST_ID = 32_768;
+  static final long FIRST_ID = 32_768;
 
   private static final long END_OF_IDS = 1L << 31;
 
@@ -131,12 +131,17 @@ public final class Dictionary {
     return bytes.clone();
   }
 
-  /** The tables for reading. */
+  /** All of it, to be read only. */
+  byte[] content() {
+    return bytes;
+  }
+
+  /** The tables for reading zstd. */
   ZstdDictDecompress decompressing() {
     return decompressing;
   }
 
-  /** The tables for writing at this level, which are made when they are asked for first. */
+  /** The tables for writing zstd at this level, which are made when they are asked for first. */
   ZstdDictCompress compressing(int level) {
     return compressing.computeIfAbsent(level, each -> new ZstdDictCompress(bytes, each));
   }

@@ -11,7 +11,9 @@ public enum Encoding {
   /** An envelope of backend 01: a zstd frame. */
   ZSTD(0x01),
   /** An envelope of backend 81: a zstd frame that needs a dictionary. */
-  ZSTD_DICTIONARY(0x81);
+  ZSTD_DICTIONARY(0x81),
+  /** An envelope of backend 82: an LZ4 block that needs a dictionary. */
+  LZ4_DICTIONARY(0x82);
 
   private static final Encoding[] OF_BACKEND = new Encoding[256];
 
@@ -33,6 +35,11 @@ public enum Encoding {
   /** Returns the encoding of a backend's payload, or null for a backend that nobody knows. */
   static Encoding ofBackend(int backend) {
     return OF_BACKEND[backend];
+  }
+
+  /** Whether the payload needs a dictionary. */
+  boolean needsDictionary() {
+    return this == ZSTD_DICTIONARY || this == LZ4_DICTIONARY;
   }
 
   /** Returns the name in counters and metrics, such as {@code zstd_dictionary}. */

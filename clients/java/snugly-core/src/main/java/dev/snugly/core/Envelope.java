@@ -42,6 +42,10 @@ public record Envelope(
     try {
       if (encoding.isPresent() && encoding.get() == Encoding.LZ4) {
         size = OptionalLong.of(Lz4.claimedSize(bytes, HEADER_BYTES));
+      } else if (encoding.isPresent() && encoding.get() == Encoding.LZ4_DICTIONARY) {
+        int id = Lz4Dictionary.dictionary(bytes, HEADER_BYTES);
+        dictionary = OptionalLong.of(Integer.toUnsignedLong(id));
+        size = OptionalLong.of(Lz4Dictionary.claimedSize(bytes, HEADER_BYTES));
       } else if (encoding.isPresent()) {
         ZstdFrame frame = ZstdFrame.header(bytes, HEADER_BYTES);
         size = frame.claimsSize ? OptionalLong.of(frame.contentSize) : size;
@@ -56,18 +60,18 @@ public record Envelope(
     return Optional.of(new Envelope(backend, encoding, size, dictionary));
   }
 
-  /**
-   * Returns the ID of the dictionary that a value needs, unsigned; 0 if it needs none.
-   *
-   * @param stored what a server has
-   */
-  public static int dictionaryOf(byte[] stored) {
-    Bytes bytes = Bytes.of(stored, stored.length);
-    if (backendOf(bytes) != Encoding.ZSTD_DICTIONARY.backend) {
+  /** The ID of the dictionary that is looked for to read the envelope, unsigned; 0 for none. */
+  static int dictionaryOf(Bytes bytes, Limit limit) {
+    int backend = backendOf(bytes);
+    Encoding encoding = backend < 0 ? null : Encoding.ofBackend(backend);
+    if (encoding == null || !encoding.needsDictionary()) {
       return 0;
     }
+    int payload = bytes.start + HEADER_BYTES;
     try {
-      return ZstdFrame.header(bytes, HEADER_BYTES).dictionary;
+      return encoding == Encoding.LZ4_DICTIONARY
+          ? Lz4Dictionary.check(bytes, payload, limit)
+          : ZstdFrame.header(bytes, payload).dictionary;
     } catch (Fault damaged) {
       return 0;
     }
@@ -91,7 +95,7 @@ public record Envelope(
   /**
    * Whether an envelope of this backend starts as it must; the rest is seen only by decoding it.
    */
-  static boolean isWellFormed(Bytes value, int backend, int maxDecompressedSize) {
+  static boolean isWellFormed(Bytes value, int backend, Limit limit) {
     Encoding encoding = Encoding.ofBackend(backend);
     if (encoding == null) {
       return false;
@@ -99,8 +103,12 @@ public record Envelope(
     int payload = value.start + HEADER_BYTES;
     try {
       if (encoding == Encoding.LZ4) {
-        long claimed = Lz4.claimedSize(value, payload);
-        return claimed <= maxDecompressedSize && claimed <= Lz4.reach(value, payload);
+        Lz4.check(value, payload, limit);
+        return true;
+      }
+      if (encoding == Encoding.LZ4_DICTIONARY) {
+        Lz4Dictionary.check(value, payload, limit);
+        return true;
       }
       ZstdFrame frame = ZstdFrame.header(value, payload);
       return encoding == Encoding.ZSTD || frame.dictionary != 0;

@@ -7,6 +7,7 @@ package dev.snugly.core;
  * @param option what says so
  */
 record Limit(int bytes, String option) {
+  /** The limit on a value of a reply, or null for one that is on its own. */
   static Limit of(CompressionConfiguration configuration, Budget reply) {
     int most = configuration.maxDecompressedSize();
     long left = reply == null ? most : reply.left();

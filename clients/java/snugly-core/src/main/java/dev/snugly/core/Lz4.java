@@ -87,20 +87,30 @@ final class Lz4 {
     return Integer.toUnsignedLong(bytes.getInt(payload));
   }
 
-  /** The most that a payload can decode to, in bytes. */
-  static long reach(Bytes bytes, int payload) {
-    return MOST_OF_A_BYTE * (bytes.end - payload - LENGTH_BYTES);
+  /**
+   * Refuses a payload whose claim is over the limit or out of reach.
+   *
+   * @return the claim
+   */
+  static long check(Bytes bytes, int payload, Limit limit) throws Fault {
+    long claimed = claimedSize(bytes, payload);
+    check(claimed, bytes.end - payload - LENGTH_BYTES, limit);
+    return claimed;
+  }
+
+  /** Refuses a claim that is over the limit, or that a block of so many bytes cannot hold. */
+  static void check(long claimed, int block, Limit limit) throws Fault {
+    if (claimed > limit.bytes()) {
+      throw Fault.tooLarge("it claims " + claimed + " bytes", limit);
+    }
+    if (claimed > MOST_OF_A_BYTE * block) {
+      throw Fault.corrupt("it claims " + claimed + " bytes, which its block cannot hold");
+    }
   }
 
   /** The value in the payload between {@code payload} and the end. */
   static byte[] decompress(Bytes bytes, int payload, Limit limit) throws Fault {
-    long claimed = claimedSize(bytes, payload);
-    if (claimed > limit.bytes()) {
-      throw Fault.tooLarge("it claims " + claimed + " bytes", limit);
-    }
-    if (claimed > reach(bytes, payload)) {
-      throw Fault.corrupt("it claims " + claimed + " bytes, which its block cannot hold");
-    }
+    long claimed = check(bytes, payload, limit);
     byte[] value = Zstd.room(claimed);
     int size;
     try {

@@ -31,11 +31,14 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** The vectors of the specification hold for this library. */
 class VectorsTest {
   private static final JsonObject ENVELOPES = Vectors.read("envelopes.json");
+  private static final JsonObject LZ4_DICTIONARY = Vectors.read("lz4_dictionary.json");
   private static final JsonObject WRITERS = Vectors.read("writers.json");
   private static final JsonObject CATALOGUE = Vectors.read("catalogue.json");
+  private static final Map<String, Dictionary> DICTIONARIES =
+      dictionaries(ENVELOPES, LZ4_DICTIONARY);
 
   static Stream<Named<JsonObject>> envelopes() {
-    return named(ENVELOPES.get("cases"));
+    return Stream.concat(named(ENVELOPES.get("cases")), named(LZ4_DICTIONARY.get("cases")));
   }
 
   static Stream<Named<JsonObject>> writers() {
@@ -141,17 +144,20 @@ class VectorsTest {
       System.arraycopy(content, 0, bytes, 8, content.length);
       assertEquals(each.get("id").getAsInt(), Dictionary.idOf(bytes));
     }
-    JsonObject dictionaries = ENVELOPES.getAsJsonObject("dictionaries");
-    for (String name : dictionaries.keySet()) {
-      JsonObject each = dictionaries.getAsJsonObject(name);
-      assertEquals(each.get("id").getAsInt(), dictionary(name).id());
+    for (JsonObject file : List.of(ENVELOPES, LZ4_DICTIONARY)) {
+      JsonObject dictionaries = file.getAsJsonObject("dictionaries");
+      for (String name : dictionaries.keySet()) {
+        JsonObject each = dictionaries.getAsJsonObject(name);
+        assertEquals(each.get("id").getAsInt(), DICTIONARIES.get(name).id());
+      }
     }
   }
 
   @Test
   void theExamplesOfTheSpecificationHold() throws IOException {
     String text = Files.readString(Vectors.specification().resolve("envelope.md"));
-    Matcher example = Pattern.compile("```example\n(\\w+): (.*)\nenvelope: (.*)\n").matcher(text);
+    Matcher example =
+        Pattern.compile("```example(?:-82)?\n(\\w+): (.*)\nenvelope: (.*)\n").matcher(text);
     List<String> seen = new ArrayList<>();
     Codec codec = new Codec(CompressionConfiguration.defaults(), all());
     while (example.find()) {
@@ -168,7 +174,7 @@ class VectorsTest {
         assertArrayEquals(value, codec.decode(stored));
       }
     }
-    assertTrue(seen.size() >= 5, () -> "only " + seen);
+    assertTrue(seen.size() >= 9, () -> "only " + seen);
   }
 
   private static Codec writer(JsonObject vector) {
@@ -203,7 +209,7 @@ class VectorsTest {
     Map<Integer, Dictionary> dictionaries = new HashMap<>();
     if (vector.has("dictionaries")) {
       for (JsonElement name : vector.getAsJsonArray("dictionaries")) {
-        Dictionary each = dictionary(name.getAsString());
+        Dictionary each = DICTIONARIES.get(name.getAsString());
         dictionaries.put(each.id(), each);
       }
     }
@@ -212,15 +218,21 @@ class VectorsTest {
 
   private static Dictionaries all() {
     Map<Integer, Dictionary> dictionaries = new HashMap<>();
-    for (String name : ENVELOPES.getAsJsonObject("dictionaries").keySet()) {
-      Dictionary each = dictionary(name);
-      dictionaries.put(each.id(), each);
-    }
+    DICTIONARIES.values().forEach(each -> dictionaries.put(each.id(), each));
     return reading(dictionaries);
   }
 
-  private static Dictionary dictionary(String name) {
-    return Dictionary.of(Vectors.dictionary(name));
+  /** Those of the files, by name; a name that several of them have is the same dictionary. */
+  private static Map<String, Dictionary> dictionaries(JsonObject... files) {
+    Map<String, Dictionary> dictionaries = new HashMap<>();
+    for (JsonObject file : files) {
+      JsonObject each = file.getAsJsonObject("dictionaries");
+      for (String name : each.keySet()) {
+        byte[] bytes = Vectors.expand(each.getAsJsonObject(name).get("bytes"));
+        dictionaries.put(name, Dictionary.of(bytes));
+      }
+    }
+    return dictionaries;
   }
 
   private static Dictionaries reading(Map<Integer, Dictionary> dictionaries) {

@@ -12,7 +12,6 @@ import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.ConfigurationException;
 import dev.snugly.core.Counter;
 import dev.snugly.core.Dictionary;
-import dev.snugly.core.Envelope;
 import dev.snugly.testing.Connection;
 import dev.snugly.testing.Server;
 import dev.snugly.testing.Vectors;
@@ -107,7 +106,7 @@ class DictionariesTest {
         "the dictionary is used",
         () -> {
           writer.set(KEY, USER);
-          return Envelope.dictionaryOf(plain.bytes("GET", KEY)) == PROFILES.id();
+          return writer.codec().dictionaryOf(plain.bytes("GET", KEY)) == PROFILES.id();
         });
   }
 

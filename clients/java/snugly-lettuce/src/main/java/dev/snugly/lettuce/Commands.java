@@ -163,9 +163,10 @@ final class Commands {
       if (envelope.isPresent()) {
         long claimed = envelope.get().size().orElse(UNKNOWN);
         bytes += Long.compareUnsigned(claimed, UNKNOWN) < 0 ? claimed : UNKNOWN;
-        if (compressor.needsFetch(envelope.get())) {
+        int id = compressor.missingDictionary(stored);
+        if (id != 0) {
           missing = missing.isEmpty() ? new HashSet<>() : missing;
-          missing.add(envelope.get().dictionary().getAsLong());
+          missing.add(Integer.toUnsignedLong(id));
         }
       } else if (readGzip && Gzip.begins(stored)) {
         bytes += UNKNOWN;

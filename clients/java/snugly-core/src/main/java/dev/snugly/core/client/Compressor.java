@@ -4,7 +4,6 @@ import dev.snugly.core.Codec;
 import dev.snugly.core.CommandRefusedException;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Counter;
-import dev.snugly.core.Envelope;
 import dev.snugly.core.Statistics;
 import dev.snugly.core.catalogue.DictionaryServer;
 import dev.snugly.core.catalogue.ManagedDictionaries;
@@ -15,7 +14,6 @@ import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.BinaryOperator;
@@ -101,8 +99,8 @@ public final class Compressor implements AutoCloseable {
 
   private void collect(Object reply, Set<Integer> missing) {
     if (reply instanceof byte[] stored) {
-      int id = Envelope.dictionaryOf(stored);
-      if (id != 0 && dictionaries.find(id) == null) {
+      int id = missingDictionary(stored);
+      if (id != 0) {
         missing.add(id);
       }
     } else if (reply instanceof Collection<?> list) {
@@ -120,14 +118,13 @@ public final class Compressor implements AutoCloseable {
   }
 
   /**
-   * Returns whether restoring a value would wait for its dictionary.
+   * Returns the ID of the dictionary that restoring a value would wait for, unsigned; 0 for none.
    *
-   * @param envelope what the value is stored as
-   * @return true if it is written with a dictionary that is not at hand
+   * @param stored what the server has
    */
-  public boolean needsFetch(Envelope envelope) {
-    OptionalLong id = envelope.dictionary();
-    return id.isPresent() && dictionaries.find((int) id.getAsLong()) == null;
+  public int missingDictionary(byte[] stored) {
+    int id = codec.dictionaryOf(stored);
+    return id != 0 && dictionaries.find(id) == null ? id : 0;
   }
 
   /**
