@@ -198,7 +198,7 @@ public final class Codec {
     Encoding encoding = Encoding.IDENTITY;
     if (marked < 0) {
       Dictionary dictionary = dictionaryFor(workspace, size, key);
-      encoding = dictionary == null ? plain : Encoding.ZSTD_DICTIONARY;
+      encoding = dictionary == null ? plain : plain.withDictionary();
       length = encodeIfWorthIt(workspace, encoding, dictionary, value, target);
     } else if (configuration.existingEnvelopes() == ExistingEnvelopes.KEEP
         && Envelope.isWellFormed(value, marked, Limit.of(configuration, null))) {
@@ -217,7 +217,7 @@ public final class Codec {
   }
 
   private Dictionary dictionaryFor(Workspace workspace, int size, byte[] key) {
-    if (plain != Encoding.ZSTD || size < threshold) {
+    if (plain == Encoding.IDENTITY || size < threshold) {
       return null;
     }
     try {
@@ -296,10 +296,14 @@ public final class Codec {
       Envelope.putHeader(room, room.start, encoding);
       int payload = room.start + Envelope.HEADER_BYTES;
       return Envelope.HEADER_BYTES
-          + (encoding == Encoding.LZ4
-              ? Lz4.compress(workspace, level, value, room, payload)
-              : Zstd.compress(
-                  workspace, level, configuration.checksum(), dictionary, value, room, payload));
+          + switch (encoding) {
+            case LZ4 -> Lz4.compress(workspace, level, value, room, payload);
+            case LZ4_DICTIONARY ->
+                Lz4Dictionary.compress(workspace, level, dictionary, value, room, payload);
+            default ->
+                Zstd.compress(
+                    workspace, level, configuration.checksum(), dictionary, value, room, payload);
+          };
     } catch (RuntimeException | OutOfMemoryError | LinkageError error) {
       counters.increment(workspace, Counter.ENCODE_FAILURES);
       return -1;

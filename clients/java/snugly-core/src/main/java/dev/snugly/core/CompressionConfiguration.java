@@ -371,7 +371,8 @@ public final class CompressionConfiguration {
     }
 
     /**
-     * Sets one dictionary that all values are written with, whatever their keys: zstd only. Clients
+     * Sets one dictionary that all values are written with, whatever their keys: in envelopes of
+     * backend 81 or, with {@link CompressionBackend#LZ4}, 82, which all readers must know. Clients
      * put it beside the data. What others wrote with a dictionary is read in any case. With {@link
      * CompressionBackend#NONE} it is for reading only.
      *
@@ -384,7 +385,8 @@ public final class CompressionConfiguration {
     }
 
     /**
-     * Sets whether values are written with the dictionaries that lie beside the data: zstd only.
+     * Sets whether values are written with the dictionaries that lie beside the data: in envelopes
+     * of backend 81 or, with {@link CompressionBackend#LZ4}, 82, which all readers must know.
      * {@link CompressionBackend#NONE} has no use for it.
      *
      * @param catalogue default false
@@ -508,12 +510,6 @@ public final class CompressionConfiguration {
       if (dictionary != null && catalogue) {
         throw new ConfigurationException(
             "there is a dictionary, and the catalogue is to choose one: give one of both");
-      }
-      if ((dictionary != null || catalogue) && writes() && backend != CompressionBackend.ZSTD) {
-        throw new ConfigurationException(
-            "dictionaries go with the backend zstd only, and this is "
-                + backend
-                + ": choose zstd, or no dictionary");
       }
       if (dictionaryDatabase != null && dictionaryDatabase < 0) {
         throw new ConfigurationException(

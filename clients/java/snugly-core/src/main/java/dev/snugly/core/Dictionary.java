@@ -40,6 +40,8 @@ public final class Dictionary {
   private final ZstdDictDecompress decompressing;
   private final Map<Integer, ZstdDictCompress> compressing = new ConcurrentHashMap<>();
 
+  private volatile Lz4DictionaryTable lz4;
+
   private Dictionary(int id, byte[] bytes) {
     this.id = id;
     this.bytes = bytes;
@@ -144,6 +146,18 @@ public final class Dictionary {
   /** The tables for writing zstd at this level, which are made when they are asked for first. */
   ZstdDictCompress compressing(int level) {
     return compressing.computeIfAbsent(level, each -> new ZstdDictCompress(bytes, each));
+  }
+
+  /** The table for writing LZ4, which is made when it is asked for first. */
+  Lz4DictionaryTable lz4() {
+    Lz4DictionaryTable table = lz4;
+    if (table == null) {
+      synchronized (bytes) {
+        table = lz4 == null ? new Lz4DictionaryTable(bytes) : lz4;
+        lz4 = table;
+      }
+    }
+    return table;
   }
 
   /** Whether the other one is a dictionary of the same bytes. */

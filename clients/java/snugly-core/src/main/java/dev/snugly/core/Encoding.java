@@ -42,6 +42,11 @@ public enum Encoding {
     return this == ZSTD_DICTIONARY || this == LZ4_DICTIONARY;
   }
 
+  /** Returns the encoding of the same backend with a dictionary. */
+  Encoding withDictionary() {
+    return this == LZ4 ? LZ4_DICTIONARY : ZSTD_DICTIONARY;
+  }
+
   /** Returns the name in counters and metrics, such as {@code zstd_dictionary}. */
   @Override
   public String toString() {

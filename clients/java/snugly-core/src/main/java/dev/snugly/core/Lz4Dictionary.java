@@ -17,6 +17,33 @@ final class Lz4Dictionary {
 
   private Lz4Dictionary() {}
 
+  /**
+   * Compresses a value to a place in the target, and returns how many bytes it has become.
+   *
+   * @param level below 0 it is acceleration; those above 0 are as 0
+   */
+  static int compress(
+      Workspace workspace, int level, Dictionary dictionary, Bytes value, Bytes target, int at) {
+    int size = value.size();
+    byte[] from = value.array != null ? value.array : value.copy();
+    int start = value.array != null ? value.start : 0;
+    target.putInt(at, dictionary.id());
+    target.putInt(at + SIZE_AT, size);
+    target.putInt(at + CHECKSUM_AT, CHECKSUM.hash(from, start, size, 0));
+    int block = at + HEAD_BYTES;
+    Lz4DictionaryEncoder encoder = workspace.lz4Dictionary();
+    Lz4DictionaryTable table = dictionary.lz4();
+    int acceleration = Math.max(-level, 1);
+    if (target.array != null) {
+      int end = encoder.encode(table, acceleration, from, start, start + size, target.array, block);
+      return end - at;
+    }
+    byte[] draft = workspace.scratch(Codec.maxEncodedSize(size));
+    int length = encoder.encode(table, acceleration, from, start, start + size, draft, 0);
+    target.direct.put(block, draft, 0, length);
+    return HEAD_BYTES + length;
+  }
+
   /** The ID of the dictionary that the payload needs, unsigned. */
   static int dictionary(Bytes bytes, int payload) throws Fault {
     if (bytes.end - payload <= HEAD_BYTES) {

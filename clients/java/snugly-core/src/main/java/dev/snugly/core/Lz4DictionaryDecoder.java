@@ -34,10 +34,8 @@ final class Lz4DictionaryDecoder {
   private static final VarHandle SHORTS =
       MethodHandles.byteArrayViewVarHandle(short[].class, ByteOrder.LITTLE_ENDIAN);
 
-  /** Up to this length two or four copies of eight bytes are quicker than a call. */
-  private static final int SHORT_LITERALS = 16;
-
-  private static final int SHORT_MATCH = 32;
+  /** Lengths in a token alone are at most so many bytes, which are copied by three times eight. */
+  private static final int SHORT = 3 * Long.BYTES;
 
   private Lz4DictionaryDecoder() {}
 
@@ -108,11 +106,8 @@ final class Lz4DictionaryDecoder {
 
   private static void copyLiterals(
       byte[] block, int at, int length, byte[] value, int made, int end) {
-    if (length <= SHORT_LITERALS
-        && end - at >= SHORT_LITERALS
-        && value.length - made >= SHORT_LITERALS) {
-      copyLong(block, at, value, made);
-      copyLong(block, at + Long.BYTES, value, made + Long.BYTES);
+    if (length < SHORT && end - at >= SHORT && value.length - made >= SHORT) {
+      copyShort(block, at, value, made);
     } else {
       System.arraycopy(block, at, value, made, length);
     }
@@ -120,36 +115,37 @@ final class Lz4DictionaryDecoder {
 
   private static void copyMatch(
       byte[] dictionary, byte[] value, int made, int distance, int length) {
-    int end = made + length;
-    if (distance > made) {
-      int from = dictionary.length - (distance - made);
-      int ofDictionary = Math.min(length, distance - made);
-      boolean isShort =
-          ofDictionary <= SHORT_MATCH
-              && dictionary.length - from >= SHORT_MATCH
-              && value.length - made >= SHORT_MATCH;
-      if (isShort) {
-        for (int done = 0; done < ofDictionary; done += Long.BYTES) {
-          copyLong(dictionary, from + done, value, made + done);
-        }
+    boolean isShort = length <= SHORT && value.length - made >= SHORT;
+    int back = distance - made;
+    if (back <= 0) {
+      if (isShort && distance >= Long.BYTES) {
+        copyShort(value, made - distance, value, made);
       } else {
-        System.arraycopy(dictionary, from, value, made, ofDictionary);
+        copyRepeated(value, made, distance, made + length);
       }
-      made += ofDictionary;
-    }
-    int from = made - distance;
-    if (length <= SHORT_MATCH && distance >= Long.BYTES && value.length - end >= Long.BYTES) {
-      for (; made < end; made += Long.BYTES, from += Long.BYTES) {
-        copyLong(value, from, value, made);
-      }
+    } else if (isShort && back >= SHORT) {
+      copyShort(dictionary, dictionary.length - back, value, made);
     } else {
-      // What repeats itself doubles with each copy.
-      while (made < end) {
-        int part = Math.min(end - made, made - from);
-        System.arraycopy(value, from, value, made, part);
-        made += part;
-      }
+      int part = Math.min(length, back);
+      System.arraycopy(dictionary, dictionary.length - back, value, made, part);
+      copyRepeated(value, made + part, distance, made + length);
     }
+  }
+
+  /** What is to be repeated doubles with each copy. */
+  private static void copyRepeated(byte[] value, int made, int distance, int end) {
+    int from = made - distance;
+    while (made < end) {
+      int part = Math.min(end - made, made - from);
+      System.arraycopy(value, from, value, made, part);
+      made += part;
+    }
+  }
+
+  private static void copyShort(byte[] source, int from, byte[] target, int to) {
+    copyLong(source, from, target, to);
+    copyLong(source, from + Long.BYTES, target, to + Long.BYTES);
+    copyLong(source, from + 2 * Long.BYTES, target, to + 2 * Long.BYTES);
   }
 
   private static void copyLong(byte[] source, int from, byte[] target, int to) {

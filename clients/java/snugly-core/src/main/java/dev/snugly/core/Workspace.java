@@ -59,6 +59,7 @@ final class Workspace {
 
   private LZ4Compressor lz4;
   private int lz4Level;
+  private Lz4DictionaryEncoder lz4Dictionary;
 
   Workspace(int index) {
     this.index = index;
@@ -158,6 +159,14 @@ final class Workspace {
       lz4Level = level;
     }
     return lz4;
+  }
+
+  /** What encodes LZ4 with dictionaries. */
+  Lz4DictionaryEncoder lz4Dictionary() {
+    if (lz4Dictionary == null) {
+      lz4Dictionary = new Lz4DictionaryEncoder();
+    }
+    return lz4Dictionary;
   }
 
   private void closeLz4() {

@@ -18,6 +18,7 @@ import net.jqwik.api.Provide;
 /** Properties of every value and every configuration. */
 class CodecPropertiesTest {
   private static final int LIMIT = 1 << 20;
+  private static final Dictionary PROFILES = Dictionary.of(Vectors.dictionary("profiles"));
 
   @Property(tries = 500)
   void everyValueIsReadBackAsItWas(
@@ -86,11 +87,19 @@ class CodecPropertiesTest {
 
   @Property(tries = 1000)
   void damageIsNeverACrash(
-      @ForAll("values") byte[] value, @ForAll boolean isLz4, @ForAll int at, @ForAll byte with) {
+      @ForAll("values") byte[] value,
+      @ForAll boolean isLz4,
+      @ForAll boolean hasDictionary,
+      @ForAll int at,
+      @ForAll byte with) {
     CompressionBackend backend = isLz4 ? CompressionBackend.LZ4 : CompressionBackend.ZSTD;
     Codec writer =
         new Codec(
-            CompressionConfiguration.builder().backend(backend).minCompressionSize(6).build());
+            CompressionConfiguration.builder()
+                .backend(backend)
+                .minCompressionSize(6)
+                .dictionary(hasDictionary ? PROFILES : null)
+                .build());
     byte[] stored = writer.encode(value).clone();
     if (stored.length > Envelope.HEADER_BYTES) {
       int place = Math.floorMod(at, stored.length - Envelope.HEADER_BYTES);
@@ -128,15 +137,17 @@ class CodecPropertiesTest {
                         .between(Math.max(backend.lowestLevel(), -200), backend.highestLevel()),
                     Arbitraries.integers().between(6, 200),
                     Arbitraries.of(ExistingEnvelopes.values()),
+                    Arbitraries.of(true, false),
                     Arbitraries.of(true, false))
                 .as(
-                    (level, least, existing, checksum) ->
+                    (level, least, existing, checksum, hasDictionary) ->
                         CompressionConfiguration.builder()
                             .backend(backend)
                             .compressionLevel(level)
                             .minCompressionSize(least)
                             .existingEnvelopes(existing)
                             .checksum(checksum)
+                            .dictionary(hasDictionary ? PROFILES : null)
                             .build()));
   }
 
@@ -181,6 +192,7 @@ class CodecPropertiesTest {
   }
 
   private static Codec reader() {
-    return new Codec(CompressionConfiguration.builder().maxDecompressedSize(LIMIT).build());
+    return new Codec(
+        CompressionConfiguration.builder().dictionary(PROFILES).maxDecompressedSize(LIMIT).build());
   }
 }

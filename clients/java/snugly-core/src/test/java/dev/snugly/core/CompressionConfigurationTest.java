@@ -56,9 +56,6 @@ class CompressionConfigurationTest {
   @Test
   void whatDoesNotGoTogetherIsRefused() {
     assertEquals(
-        "dictionaries go with the backend zstd only, and this is lz4: choose zstd, or no dictionary",
-        refused(builder -> builder.backend(CompressionBackend.LZ4).catalogue(true)));
-    assertEquals(
         "valueTypes is empty: give some of ValueType, or enabled(false)",
         refused(builder -> builder.valueTypes(List.of())));
     assertEquals(

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -161,10 +162,44 @@ class Lz4DictionaryTest {
   }
 
   @Test
+  void aWriterWithADictionaryMakesSmallerValuesThanOneWithout() {
+    CompressionConfiguration.Builder settings =
+        CompressionConfiguration.builder().backend(CompressionBackend.LZ4);
+    byte[] value =
+        "{\"name\": \"name-62\", \"email\": \"email-63\", \"city\": \"city-64\", \"plan\": 1}"
+            .getBytes(UTF_8);
+    Codec without = new Codec(settings.build());
+    assertSame(value, without.encode(value));
+    Codec with = new Codec(settings.dictionary(PROFILES).build());
+    for (int level : new int[] {-128, -1, 0, 1, 12}) {
+      Codec writer = new Codec(settings.compressionLevel(level).build());
+      byte[] stored = writer.encode(value);
+      assertTrue(stored.length < value.length, () -> stored.length + " bytes");
+      assertEquals(0x82, Envelope.inspect(stored).orElseThrow().backend());
+      assertArrayEquals(value, with.decode(stored));
+      assertEquals(1, writer.statistics().of(Counter.ENCODED_VALUES, Encoding.LZ4_DICTIONARY));
+    }
+  }
+
+  @Test
+  void whatWouldBeMistakenIsWrittenWithoutADictionary() {
+    byte[] marked = {0, 1, 2, 0, (byte) 0x82, 1, 2, 3};
+    Codec codec =
+        new Codec(
+            CompressionConfiguration.builder()
+                .backend(CompressionBackend.LZ4)
+                .dictionary(PROFILES)
+                .build());
+    byte[] stored = codec.encode(marked);
+    assertEquals(0x02, Envelope.inspect(stored).orElseThrow().backend());
+    assertArrayEquals(marked, codec.decode(stored));
+  }
+
+  @Test
   void anEnvelopeThatIsWellFormedIsSentAsItIs() {
     Codec codec = new Codec(CompressionConfiguration.defaults());
     byte[] stored = hello();
-    assertEquals(stored, codec.encode(stored));
+    assertSame(stored, codec.encode(stored));
     byte[] beyond = envelope(PROFILES.id(), 65_536, 0, HELLO);
     byte[] wrapped = codec.encode(beyond);
     assertFalse(wrapped == beyond);

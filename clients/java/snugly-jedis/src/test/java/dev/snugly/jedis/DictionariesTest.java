@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.snugly.core.Codec;
+import dev.snugly.core.CompressionBackend;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.ConfigurationException;
 import dev.snugly.core.Counter;
@@ -27,6 +28,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import redis.clients.jedis.AbstractTransaction;
 import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
@@ -236,9 +239,12 @@ class DictionariesTest {
     assertEquals(1, reader.statistics().total(Counter.DICTIONARIES_FETCHED));
   }
 
-  @Test
-  void aGivenDictionaryIsUsedOnceItIsBesideTheData() {
-    writesWithTheDictionary(client(writing()));
+  @ParameterizedTest
+  @EnumSource(
+      value = CompressionBackend.class,
+      names = {"ZSTD", "LZ4"})
+  void aGivenDictionaryIsUsedOnceItIsBesideTheData(CompressionBackend backend) {
+    writesWithTheDictionary(client(writing().backend(backend)));
     assertArrayEquals(USER, client(reading()).get(KEY));
   }
 }

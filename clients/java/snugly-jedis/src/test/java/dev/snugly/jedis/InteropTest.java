@@ -6,9 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.snugly.core.CompressionBackend;
 import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.Dictionary;
 import dev.snugly.core.Envelope;
 import dev.snugly.testing.Connection;
 import dev.snugly.testing.Server;
+import dev.snugly.testing.Vectors;
+import dev.snugly.testing.Waiting;
 import glide.api.GlideClient;
 import glide.api.models.configuration.GlideClientConfiguration;
 import glide.api.models.configuration.NodeAddress;
@@ -21,6 +24,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -30,6 +34,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Tag("slow")
 class InteropTest {
   private static final String PAGE = "<p>h\u00e9llo</p>".repeat(100);
+
+  private static final String PROFILE =
+      "{\"name\": \"name-7\", \"email\": \"email-8\", \"city\": \"city-9\", \"plan\": \"plan-3\"}";
 
   /** Milliseconds for a request. GLIDE gives it 250, which a busy machine can miss. */
   private static final int PATIENCE = 60_000;
@@ -84,32 +91,59 @@ class InteropTest {
       names = {"ZSTD", "LZ4"})
   void pythonReadsWhatWeWriteAndWeReadWhatItWrites(CompressionBackend backend)
       throws IOException, InterruptedException {
-    String python = System.getenv("SNUGLY_PYTHON");
-    Assumptions.assumeTrue(
-        python != null, "no Python: set SNUGLY_PYTHON to one that has the package snugly");
     try (SnuglyRedisClient cache = client(backend);
         Connection plain = server.connect()) {
       cache.set("from-java", PAGE);
-      Process process =
-          new ProcessBuilder(
-                  List.of(
-                      python,
-                      "-c",
-                      READ_AND_WRITE,
-                      Integer.toString(server.port()),
-                      backend.toString()))
-              .redirectErrorStream(true)
-              .start();
-      String output = new String(process.getInputStream().readAllBytes(), UTF_8);
-      assertTrue(process.waitFor(30, TimeUnit.SECONDS));
-      assertEquals("", output);
+      readAndWriteInPython(backend);
       assertTrue(Envelope.inspect(plain.bytes("GET", "from-python")).isPresent());
       assertEquals(PAGE + "!", cache.get("from-python"));
     }
   }
 
+  @Test
+  void pythonReadsWhatWeWriteWithLz4AndADictionary() throws IOException, InterruptedException {
+    Dictionary profiles = Dictionary.of(Vectors.dictionary("profiles"));
+    CompressionConfiguration.Builder settings =
+        CompressionConfiguration.builder().backend(CompressionBackend.LZ4).dictionary(profiles);
+    try (SnuglyRedisClient cache = client(settings);
+        Connection plain = server.connect()) {
+      Waiting.until(
+          "the dictionary is used",
+          () -> {
+            cache.set("from-java", PROFILE);
+            return cache.codec().dictionaryOf(plain.bytes("GET", "from-java")) == profiles.id();
+          });
+      readAndWriteInPython(CompressionBackend.LZ4);
+      assertEquals(PROFILE + "!", cache.get("from-python"));
+    }
+  }
+
+  private static void readAndWriteInPython(CompressionBackend backend)
+      throws IOException, InterruptedException {
+    String python = System.getenv("SNUGLY_PYTHON");
+    Assumptions.assumeTrue(
+        python != null, "no Python: set SNUGLY_PYTHON to one that has the package snugly");
+    Process process =
+        new ProcessBuilder(
+                List.of(
+                    python,
+                    "-c",
+                    READ_AND_WRITE,
+                    Integer.toString(server.port()),
+                    backend.toString()))
+            .redirectErrorStream(true)
+            .start();
+    String output = new String(process.getInputStream().readAllBytes(), UTF_8);
+    assertTrue(process.waitFor(30, TimeUnit.SECONDS));
+    assertEquals("", output);
+  }
+
   private static SnuglyRedisClient client(CompressionBackend backend) {
-    return SnuglyRedisClient.builder(CompressionConfiguration.builder().backend(backend).build())
+    return client(CompressionConfiguration.builder().backend(backend));
+  }
+
+  private static SnuglyRedisClient client(CompressionConfiguration.Builder settings) {
+    return SnuglyRedisClient.builder(settings.build())
         .hostAndPort("127.0.0.1", server.port())
         .build();
   }

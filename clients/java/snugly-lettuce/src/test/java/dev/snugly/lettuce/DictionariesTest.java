@@ -49,6 +49,8 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Dictionaries that lie beside the data of real servers. */
 class DictionariesTest {
@@ -107,19 +109,21 @@ class DictionariesTest {
     return "{\"version\": 1, \"active\": [%s], \"dictionaries\": [%s]}".formatted(row, row);
   }
 
-  @Test
-  void valuesAreWrittenWithTheDictionaryOfTheirKeysAndReadByAnybody() {
+  @ParameterizedTest
+  @CsvSource({"ZSTD, ZSTD, ZSTD_DICTIONARY", "LZ4, LZ4, LZ4_DICTIONARY"})
+  void valuesAreWrittenWithTheDictionaryOfTheirKeysAndReadByAnybody(
+      CompressionBackend backend, Encoding without, Encoding with) {
     plain.command("SET", dictionaryKey(), PROFILES.bytes());
     plain.command("SET", "{snugly}:dicts", catalogue());
-    RedisCommands<String, String> commands = commands(settings().catalogue(true));
+    RedisCommands<String, String> commands = commands(settings().backend(backend).catalogue(true));
     Waiting.until(
         "the catalogue is followed",
         () -> {
           commands.set("user:1", USER);
-          return Values.encodingAt(plain, "user:1") == Encoding.ZSTD_DICTIONARY;
+          return Values.encodingAt(plain, "user:1") == with;
         });
     commands.set("page:1", Values.PAGE);
-    assertEquals(Encoding.ZSTD, Values.encodingAt(plain, "page:1"));
+    assertEquals(without, Values.encodingAt(plain, "page:1"));
     client.shutdown();
     assertEquals(USER, commands(settings()).get("user:1"));
     assertEquals(1, client.statistics().total(Counter.DICTIONARIES_FETCHED));

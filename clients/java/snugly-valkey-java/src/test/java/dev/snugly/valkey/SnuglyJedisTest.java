@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.snugly.core.Codec;
 import dev.snugly.core.CommandRefusedException;
+import dev.snugly.core.CompressionBackend;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Counter;
 import dev.snugly.core.Dictionary;
@@ -51,6 +52,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Clients of valkey-java: what they send, and what they give back. */
@@ -161,19 +163,21 @@ class SnuglyJedisTest {
     assertArrayEquals("broken".getBytes(UTF_8), error.undecodable().key().orElseThrow());
   }
 
-  @Test
-  void aGivenDictionaryIsUsedOnceItIsBesideTheData() {
+  @ParameterizedTest
+  @CsvSource({"ZSTD, 129", "LZ4, 130"})
+  void aGivenDictionaryIsUsedOnceItIsBesideTheData(CompressionBackend backend, int number) {
     SnuglyJedis writer =
         client(
             RedisProtocol.RESP3,
             CompressionConfiguration.builder()
+                .backend(backend)
                 .dictionary(profiles())
                 .dictionaryRefresh(Duration.ofMillis(600)));
     Waiting.until(
         "it is used",
         () -> {
           writer.set("user:1", USER);
-          return backendOf(plain.bytes("GET", "user:1")) == 0x81;
+          return backendOf(plain.bytes("GET", "user:1")) == number;
         });
     SnuglyJedis reader = client(RedisProtocol.RESP3, CompressionConfiguration.builder());
     assertEquals(USER, reader.get("user:1"));
