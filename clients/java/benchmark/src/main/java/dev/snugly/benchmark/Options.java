@@ -47,7 +47,9 @@ final class Options {
       names = "--backend",
       defaultValue = "zstd",
       description =
-          "What those who compress do it with, at its default level: zstd or lz4 (default: zstd).")
+          "What those who compress do it with, at its default level: zstd or lz4; zstd_dictionary or"
+              + " lz4_dictionary, which is with a dictionary for --data json, except for GLIDE"
+              + " (default: zstd).")
   private Backend backend;
 
   @Option(

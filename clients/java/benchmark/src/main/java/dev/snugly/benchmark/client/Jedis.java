@@ -26,8 +26,7 @@ record Jedis(UnifiedJedis client) implements Client {
 
   private static UnifiedJedis compressed(Endpoint endpoint, Backend backend)
       throws IOException, GeneralSecurityException {
-    CompressionConfiguration compression =
-        CompressionConfiguration.builder().backend(backend.snugly()).build();
+    CompressionConfiguration compression = backend.snugly();
     return endpoint.cluster()
         ? cluster(SnuglyRedisClusterClient.builder(compression), endpoint)
         : standalone(SnuglyRedisClient.builder(compression), endpoint);

@@ -1,6 +1,5 @@
 package dev.snugly.benchmark.client;
 
-import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.lettuce.LettuceCompression;
 import dev.snugly.lettuce.SnuglyRedisClient;
 import dev.snugly.lettuce.SnuglyRedisClusterClient;
@@ -35,8 +34,7 @@ record Lettuce(
   }
 
   private static Client compressed(Endpoint endpoint, Backend backend) {
-    LettuceCompression compression =
-        LettuceCompression.of(CompressionConfiguration.builder().backend(backend.snugly()).build());
+    LettuceCompression compression = LettuceCompression.of(backend.snugly());
     return endpoint.cluster()
         ? connected(
             SnuglyRedisClusterClient.create(List.of(address(endpoint)), compression), endpoint)

@@ -27,10 +27,10 @@ import org.openjdk.jmh.annotations.Warmup;
 @Measurement(iterations = 5, time = 1)
 public class CodecBenchmark {
   /** The way of encoding. */
-  @Param({"bare", "snugly", "gzip", "copy"})
+  @Param({"bare", "snugly", "dictionary", "gzip", "copy"})
   public String method;
 
-  /** The backend and the level of snugly and of the bare libraries. */
+  /** The backend and the level of snugly, with a dictionary too, and of the bare libraries. */
   @Param({"zstd:-1", "zstd:3", "lz4:0"})
   public String level;
 

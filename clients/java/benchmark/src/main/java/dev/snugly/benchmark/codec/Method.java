@@ -3,9 +3,11 @@ package dev.snugly.benchmark.codec;
 import com.github.luben.zstd.Zstd;
 import com.github.luben.zstd.ZstdCompressCtx;
 import com.github.luben.zstd.ZstdDecompressCtx;
+import dev.snugly.benchmark.data.Dictionaries;
 import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionBackend;
 import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.Dictionary;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -31,12 +33,13 @@ interface Method {
   /**
    * A way by its name.
    *
-   * @param name {@code snugly}, {@code bare}, {@code gzip} or {@code copy}
-   * @param backend zstd or lz4, for the first two
+   * @param name {@code snugly}, {@code dictionary}, {@code bare}, {@code gzip} or {@code copy}
+   * @param backend zstd or lz4, for the first three
    */
   static Method of(String name, CompressionBackend backend, int level) {
     return switch (name) {
-      case "snugly" -> new Snugly(backend, level);
+      case "snugly" -> new Snugly(backend, level, null);
+      case "dictionary" -> new Snugly(backend, level, Dictionaries.trained(Values.samples()));
       case "bare" -> backend == CompressionBackend.ZSTD ? new BareZstd(level) : new BareLz4(level);
       case "gzip" -> new Gzip();
       case "copy" -> new Copy();
@@ -44,14 +47,18 @@ interface Method {
     };
   }
 
-  /** The library. */
+  /** The library, with a dictionary or null. */
   final class Snugly implements Method {
     private final Codec codec;
 
-    Snugly(CompressionBackend backend, int level) {
+    Snugly(CompressionBackend backend, int level, Dictionary dictionary) {
       codec =
           new Codec(
-              CompressionConfiguration.builder().backend(backend).compressionLevel(level).build());
+              CompressionConfiguration.builder()
+                  .backend(backend)
+                  .compressionLevel(level)
+                  .dictionary(dictionary)
+                  .build());
     }
 
     @Override

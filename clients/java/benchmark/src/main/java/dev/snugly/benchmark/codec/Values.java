@@ -9,11 +9,15 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.stream.Stream;
 
 /** The values that are encoded. */
 final class Values {
   private static final List<String> WORDS =
       List.of("stockholm", "customer", "active", "invoice", "pending", "blue", "north", "harbour");
+
+  private static final int SAMPLES = 1_000;
+  private static final int SAMPLE_BYTES = 1_000;
 
   private Values() {}
 
@@ -36,6 +40,12 @@ final class Values {
       case "file" -> file(size);
       default -> throw new IllegalArgumentException("there are no values of the kind " + kind);
     };
+  }
+
+  /** Other values of the kind {@code json}, to train a dictionary from. */
+  static List<byte[]> samples() {
+    Random random = new Random(8);
+    return Stream.generate(() -> json(random, SAMPLE_BYTES)).limit(SAMPLES).toList();
   }
 
   private static byte[] json(Random random, int size) {

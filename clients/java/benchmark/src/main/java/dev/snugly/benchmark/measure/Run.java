@@ -55,6 +55,7 @@ public final class Run {
   private void fill(Keyspace keys, int dataSize, Housekeeping housekeeping) throws Exception {
     progress.accept("filling: %s, %d B".formatted(keys.client(), dataSize));
     housekeeping.add(keys.keys());
+    housekeeping.add(plan.backend().ownKeys());
     long stored = 0;
     try (Client client = keys.client().open(plan.endpoint(), plan.backend())) {
       for (int number = 0; number < keys.count(); number++) {
