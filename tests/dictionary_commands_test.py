@@ -212,8 +212,7 @@ def test_excluded_keys_are_left_alone_from_the_next_write_on(start: Start) -> No
 @pytest.mark.parametrize("codec", ["auto", "lz4"])
 def test_switching_off_ends_use_at_once_and_on_begins_it(start: Start, codec: str) -> None:
     with start(*FAST, "--compression", codec).connect() as connection:
-        put_users(connection)
-        waiting.until(lambda: dictionaries(connection, "dictionary_records") == USERS)
+        learn_users(connection)
         set_config(connection, "dictionaries", "no")
         connection.command("SET", "user:7", user(7))
         assert dictionaries(connection, "dictionary_records") == USERS - 1
