@@ -114,15 +114,15 @@ impl Class {
         } else {
             Some(SPARSE + 1 + (used * BINS / shape.slots()) as u8)
         };
-        if list != self.state(page).list() {
+        if list != self.state(page).list {
             self.enlist(page, list);
         }
     }
 
     /// Takes a page out of the list it is in, if it is in one, and puts it into another.
     fn enlist(&mut self, page: Page, list: Option<u8>) {
-        let State { next, previous, .. } = *self.state(page);
-        if let Some(old) = self.state(page).list() {
+        let State { next, previous, list: old, .. } = *self.state(page);
+        if let Some(old) = old {
             match previous {
                 Some(previous) => self.state(previous).next = next,
                 None => self.set_first(old, next),
@@ -136,8 +136,7 @@ impl Class {
             self.state(first).previous = Some(page);
         }
         let state = self.state(page);
-        (state.previous, state.next) = (None, first);
-        state.set_list(list);
+        (state.previous, state.next, state.list) = (None, first, list);
         if let Some(list) = list {
             self.set_first(list, Some(page));
         }

@@ -36,12 +36,9 @@ pub(super) struct State {
     touched: u16,
     /// Slot freed last, if it is still free.
     freed: Place,
-    /// Number of the list that the page is in, or [`NO_LIST`].
-    list: u8,
+    /// Number of the list that the page is in, if it is in one.
+    pub(super) list: Option<u8>,
 }
-
-/// Number of no list.
-const NO_LIST: u8 = u8::MAX;
 
 /// Place of a free slot: its offset in the page by [`ALIGNMENT`], or [`NOWHERE`].
 type Place = u16;
@@ -55,25 +52,13 @@ struct FreeSlot {
 
 const _: () = assert!(align_of::<FreeSlot>() <= ALIGNMENT);
 
-impl State {
-    /// Returns the number of the list that the page is in, if it is in one.
-    pub(super) fn list(&self) -> Option<u8> {
-        (self.list != NO_LIST).then_some(self.list)
-    }
-
-    pub(super) fn set_list(&mut self, list: Option<u8>) {
-        self.list = list.unwrap_or(NO_LIST);
-    }
-}
-
 impl Page {
     /// Makes an empty page.
     ///
     /// # Safety
     /// `memory` is a page of this shape in a region (see [`super::pool`]), and the caller's alone.
     pub(super) unsafe fn new(memory: NonNull<u8>, shape: &Shape) -> Page {
-        let (next, previous) = (None, None);
-        let state = State { next, previous, used: 0, touched: 0, freed: NOWHERE, list: NO_LIST };
+        let state = State { next: None, previous: None, used: 0, touched: 0, freed: NOWHERE, list: None };
         // SAFETY: the caller's promise; the page has a header's place to itself.
         unsafe {
             let page = Page::of(memory, shape);
