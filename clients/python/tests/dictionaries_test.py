@@ -26,14 +26,24 @@ import snugly.asyncio
 from kinds import KINDS, Connect, Driver, Kind, connected, gated
 from managing import CATALOGUE, PATIENT, READER, REFRESH, all_threads, own_server, write_until
 from nodes import ask
-from published import PAGES, STORED, USERS, WITH_DICTIONARY, dictionary_key, page, publish, sender, user
+from published import (
+    PAGES,
+    STORED,
+    USERS,
+    WITH_DICTIONARY,
+    WITH_LZ4_AND_DICTIONARY,
+    dictionary_key,
+    page,
+    publish,
+    sender,
+    user,
+)
 from servers import Server
 from snugly import CompressionBackend, CompressionConfiguration, Dictionary, OnUndecodable, ValueType, codec
 from threads import in_threads
 from waiting import until
 
 GIVEN = codec.Codec(CompressionConfiguration(dictionary=USERS))
-WITH_LZ4_AND_DICTIONARY = WITH_DICTIONARY[:4] + b"\x82"
 KIND = {kind.name: kind for kind in KINDS}
 
 

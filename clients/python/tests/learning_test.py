@@ -29,7 +29,18 @@ import snugly
 import snugly.asyncio
 from kinds import KINDS, Connect, Driver, Kind, connected, gated
 from managing import READER, REFRESH, all_threads, own_server
-from published import PAGES, PREFIX, USERS, WITH_DICTIONARY, dictionary_key, page, publish, sender, user
+from published import (
+    PAGES,
+    PREFIX,
+    USERS,
+    WITH_DICTIONARY,
+    WITH_LZ4_AND_DICTIONARY,
+    dictionary_key,
+    page,
+    publish,
+    sender,
+    user,
+)
 from servers import Server
 from snugly import CompressionBackend, CompressionConfiguration, Goal
 from snugly.dictionaries import learning as learning_module
@@ -140,7 +151,7 @@ def test_every_kind_of_client_trains_a_dictionary_and_uses_it(kind: Kind, connec
 def test_who_writes_lz4_trains_for_lz4() -> None:
     lz4 = replace(TRAINER, backend=CompressionBackend.LZ4)
     with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=lz4) as client:
-        write_until(writing(client), used(client, plain, start=WITH_DICTIONARY[:4] + b"\x82"))
+        write_until(writing(client), used(client, plain, start=WITH_LZ4_AND_DICTIONARY))
         (entry,) = catalogue(plain)["dictionaries"]
         assert entry["ratio_after"] < 0.9 * entry["ratio_before"]
         assert client.get("user:0") == user(0)

@@ -11,6 +11,7 @@ import snugly
 import snugly.codec
 
 WITH_DICTIONARY = b"\x00\x01\x02\x00\x81"
+WITH_LZ4_AND_DICTIONARY = WITH_DICTIONARY[:4] + b"\x82"
 PREFIX = "{snugly}"
 LONG_AGO = 3600.0
 
