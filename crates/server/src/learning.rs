@@ -12,8 +12,8 @@ use crate::state::Server;
 
 /// Pause when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(100);
-/// Time of which the share may be worked at once by a study, if it was left unused: a dictionary that comes late helps none
-/// of the values that were written before, so that studies are not spread over time as passes are.
+/// Time whose share a study may work at once, if it was left unused: a dictionary that comes late helps none of the values
+/// written before, so studies are not spread over time as passes are.
 const SAVED_TIME: Duration = Duration::from_secs(10);
 /// Busy threads on its processor beside which the thread still gets its share.
 const BUSY_THREADS: f64 = 4.0;

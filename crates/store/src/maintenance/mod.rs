@@ -128,6 +128,7 @@ impl StoreMaintenance {
             self.end_dead(now);
         }
         if self.store.settings().learns() && self.existing.step(&self.store, &mut self.session) {
+            self.has_studied = false;
             return true;
         }
         // In turns, so that many classes that become ready do not hold up the pass.

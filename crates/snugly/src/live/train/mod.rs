@@ -244,7 +244,8 @@ fn keep(
     }
     let place = String::from_utf8_lossy(&keys.dictionary(dictionary.id())).into_owned();
     let size = units::bytes(dictionary.bytes().len() as u64);
-    let doubt = if is_worth_it { "" } else { ", although it saves no more than the codec alone" };
+    let codec = best.measured.choice.codec().name();
+    let doubt = if is_worth_it { "" } else { &*format!(", although it saves no more than {codec} alone") };
     confirm(options, &format!("Publish it for {pattern} as {place} ({size}){doubt}?"))?;
     let entry = Entry {
         id: dictionary.id(),
