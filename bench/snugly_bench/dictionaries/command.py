@@ -5,9 +5,10 @@ from, and the others are used to measure, except values equal to one of the form
 `.jsonl` files (`--data`; one value a line, as JSON or as a JSON string that holds it), or are generated.
 
 saved: the bytes that lz4, zstd and zstd with dictionaries save. memory: memory of many keys in the server. speed:
-requests a second and processor time. stages: memory and processor time of values as they are written, and where they
-stay. cold: time until a fresh server has a dictionary. Everything is measured beside a
-peer in the same run, and also written to `dictionaries.md` and `dictionaries.csv` in a folder.
+requests a second and processor time. mixed: the same, p99 and memory, with reads and writes as an application makes
+them. stages: memory and processor time of values as they are written, and where they stay. cold: time until a fresh
+server has a dictionary. Everything is measured beside a peer in the same run, and also written to `dictionaries.md`
+and `dictionaries.csv` in a folder.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import os
 from pathlib import Path
 
 from snugly_bench.arguments import chosen_of, measuring, positive
-from snugly_bench.dictionaries import cold, data, memory, saved, speed, stages
+from snugly_bench.dictionaries import cold, data, memory, mixed, saved, speed, stages
 from snugly_bench.dictionaries.lessons import Lessons
 from snugly_bench.machine import machine
 from snugly_bench.results import Results, write_report
@@ -25,7 +26,7 @@ from snugly_bench.servers.compare import check_cores
 from snugly_bench.servers.peers import find_snugly, valkey_peer, version_of
 from snugly_bench.splits import Split
 
-PARTS = ("saved", "memory", "speed", "stages", "cold")
+PARTS = ("saved", "memory", "speed", "mixed", "stages", "cold")
 ROUNDS = 5
 KEYS = 100_000
 QUICK_KEYS = 10_000
@@ -42,11 +43,11 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--only", type=chosen_of(PARTS), default=PARTS, help=f"parts to run, of {','.join(PARTS)}")
     parser.add_argument(
-        "--every", action="store_true", help="run speed, stages and cold on all sets, not only on the largest"
+        "--every", action="store_true", help="run speed, mixed, stages and cold on all sets, not only on the largest"
     )
     parser.add_argument("--keys", type=positive, help=f"keys of memory (default: {KEYS}, or {QUICK_KEYS} with --quick)")
     parser.add_argument(
-        "--rounds", type=positive, help=f"rounds of speed, stages, cold (default: {ROUNDS}, or 1 with --quick)"
+        "--rounds", type=positive, help=f"rounds of speed, mixed, stages, cold (default: {ROUNDS}, or 1 with --quick)"
     )
     arguments = parser.parse_args(words)
     arguments.rounds = arguments.rounds or (1 if arguments.quick else ROUNDS)
@@ -57,7 +58,7 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
 def main(words: list[str]) -> None:
     arguments = parse_arguments(words)
     program = find_snugly(arguments.program)
-    if {"speed", "stages"} & set(arguments.only):
+    if {"speed", "mixed", "stages"} & set(arguments.only):
         check_cores()
     splits = data.read(arguments.data, program, QUICK_VALUES if arguments.quick else None)
     if arguments.quick:
@@ -84,6 +85,9 @@ def measure(
     if "speed" in arguments.only:
         found.append(speed.measure(program, timed, arguments.rounds, arguments.quick, lessons))
         reports.append(speed.report(found[-1], timed, arguments.rounds))
+    if "mixed" in arguments.only:
+        found.append(mixed.measure(program, timed, arguments.keys, arguments.rounds, arguments.quick, lessons))
+        reports.append(mixed.report(found[-1], arguments.keys, arguments.rounds))
     if "stages" in arguments.only:
         found.append(stages.measure(program, timed, arguments.keys, arguments.rounds, arguments.quick, lessons))
         reports.append(stages.report(found[-1], arguments.keys, arguments.rounds))

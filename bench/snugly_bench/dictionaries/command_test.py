@@ -11,13 +11,14 @@ import valkey
 import servers
 import waiting
 from snugly_bench.corpora import read_lines
-from snugly_bench.dictionaries import cold, data, memory, speed, stages
+from snugly_bench.dictionaries import cold, data, memory, mixed, speed, stages
 from snugly_bench.dictionaries.cold import Moment, figures
 from snugly_bench.dictionaries.command import parse_arguments
 from snugly_bench.dictionaries.lessons import Lessons
 from snugly_bench.results import Results
 from snugly_bench.servers.info import info
 from snugly_bench.servers.learning import THREAD, key_prefix, write
+from snugly_bench.servers.loads import CPU, RATE
 from snugly_bench.servers.peers import (
     AUTO_LEARNING,
     LEARNING,
@@ -100,6 +101,16 @@ def test_where_no_dictionary_came_the_report_says_so() -> None:
     results.add("x", AUTO_LEARNING, found | {cold.SERVER_CPU: 2.0})
     results.add("x", cold.PLAIN, {cold.SERVER_CPU: 1.0})
     assert "none" in cold.report(results, quick=True)
+
+
+def test_mixed_requests_are_told_with_the_bytes_that_a_microsecond_saves() -> None:
+    results = Results(VALKEY)
+    for server, cpu, each in ((VALKEY, 2.0, 1000.0), (AUTO_LEARNING, 4.0, 400.0)):
+        results.add("x, while passes run", server, {RATE: 10.0, mixed.P99: 50.0, CPU: cpu, mixed.EACH: each})
+    (told,) = (line for line in mixed.report(results, 100, rounds=1).splitlines() if AUTO_LEARNING in line)
+    assert [cell.strip() for cell in told.split("|")[1:-1]] == [
+        *("x, while passes run", AUTO_LEARNING, "10", "1.00", "50", "1.00", "4.00", "2.00", "400", "150")
+    ]
 
 
 def test_stages_are_told_beside_valkey_with_what_was_measured_of_each() -> None:

@@ -13,7 +13,7 @@ from snugly_bench.splits import Split, split
 
 SMALL_BYTES = 3000
 """Largest average size of the values of a set; dictionaries are for small ones."""
-GENERATED = {"json": 900, "html": 1250, "csv": 1300, "session": 500}
+GENERATED = {"json": 900, "html": 1250, "csv": 1300, "session": 500, "tickets": 1000}
 """Generated data without a folder: the kind of value, and the approximate bytes of each."""
 GENERATED_VALUES = 5_000
 MOST_VALUES = 100_000

@@ -15,6 +15,7 @@ from snugly_bench.servers.peers import (
     LEARNING,
     PLAIN,
     Server,
+    auto_snugly_peer,
     dictionary_snugly_peer,
     lz4_dictionary_snugly_peer,
     snugly_peer,
@@ -40,7 +41,7 @@ def aims(found: tuple[Load, ...]) -> tuple[Aim, ...]:
 
 def measure(program: str, splits: list[Split], rounds: int, quick: bool, lessons: Lessons) -> Results:
     results = Results(PLAIN)
-    learning = [dictionary_snugly_peer(program), lz4_dictionary_snugly_peer(program)]
+    learning = [dictionary_snugly_peer(program), lz4_dictionary_snugly_peer(program), auto_snugly_peer(program)]
     peers = [valkey_peer(), snugly_peer(program, "zstd"), *learning]
     for values in splits:
         with measured_file(values) as path:

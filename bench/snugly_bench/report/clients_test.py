@@ -15,7 +15,6 @@ from snugly_bench.clients.peers import base_of
 from snugly_bench.clients.plan import (
     BACKENDS,
     CPU,
-    DICTIONARY,
     MEMORY,
     NONE,
     OPERATIONS,
@@ -24,6 +23,7 @@ from snugly_bench.clients.plan import (
     SERVER_CPU,
     STORED,
     VALUE,
+    ZSTD_DICTIONARY,
     Cell,
     Contender,
     Workload,
@@ -119,7 +119,7 @@ def test_what_was_measured_is_found_by_what_it_is_of() -> None:
 
 @pytest.mark.slow
 def test_a_dictionary_is_drawn_beside_zstd_of_the_base_and_its_aims_are_told(tmp_path: Path) -> None:
-    found = [Contender("snugly", DICTIONARY), Contender("valkey-glide", "zstd")]
+    found = [Contender("snugly", ZSTD_DICTIONARY), Contender("valkey-glide", "zstd")]
     results = recorded(found, MANY)
     for number, contender in enumerate(found):
         sizes = {MEMORY: 500.0, STORED: 300.0 + 200 * number, VALUE: 874.0}

@@ -18,12 +18,12 @@ from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from snugly_bench.clients.plan import DICTIONARY, LZ4, NONE, ZSTD, Contender, named_version
+from snugly_bench.clients.plan import LZ4, LZ4_DICTIONARY, NONE, ZSTD, ZSTD_DICTIONARY, Contender, named_version
 from snugly_bench.results import Spread
 
 COLOURS = {"snugly": "#0a7d78", "valkey-glide": "#d1495b", "valkey-py": "#4b6cb7", "redis-py": "#b7791f"}
 OTHER_COLOUR = "#6b7280"
-TINTS = {NONE: 0.35, LZ4: 0.55, ZSTD: 0.8, DICTIONARY: 1.0}
+TINTS = {NONE: 0.35, LZ4: 0.55, LZ4_DICTIONARY: 0.7, ZSTD: 0.85, ZSTD_DICTIONARY: 1.0}
 """Share of its library's colour in a backend; the rest is paper."""
 OTHER_VERSION = 0.55
 """Share of its library's colour in a version beside the installed one; the rest is ink."""
