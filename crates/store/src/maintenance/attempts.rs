@@ -4,6 +4,7 @@ use std::mem;
 
 use tracing::debug;
 
+use super::slice::Slice;
 use crate::error::StoreError;
 use crate::recompression::Task;
 use crate::session::{Recompression, Recompressor, Session};
@@ -21,9 +22,8 @@ pub(super) struct Attempts {
     has_worked: bool,
 }
 
-/// Most values, and most bytes of them, that one step tries.
+/// Most values that one step tries.
 const TRIED_AT_ONCE: usize = 16;
-const TRIED_BYTES: usize = 32 << 10;
 /// Most keys in memory on their way to the disk.
 const MOST_PASSING: usize = 256;
 
@@ -43,15 +43,13 @@ impl Attempts {
         self.passing.len() < MOST_PASSING
     }
 
-    /// Tries some of the keys.
-    pub(super) fn try_some(&mut self, session: &mut Session) -> Result<(), StoreError> {
-        let mut bytes = 0;
+    /// Tries some of the keys, one at least.
+    pub(super) fn try_some(&mut self, session: &mut Session, slice: Slice<'_>) -> Result<(), StoreError> {
         for _ in 0..TRIED_AT_ONCE {
             let Some((key, task)) = self.found.pop() else { break };
             match session.recompress(task, self.database, &key, &mut self.recompressor) {
-                Ok(Recompression::Tried { len, was_on_disk }) => {
+                Ok(Recompression::Tried { was_on_disk }) => {
                     self.has_worked = true;
-                    bytes += len;
                     if was_on_disk {
                         self.passing.push((self.database, key));
                     }
@@ -63,7 +61,7 @@ impl Attempts {
                 }
                 Err(error) => return Err(error),
             }
-            if bytes >= TRIED_BYTES {
+            if slice.is_over() {
                 break;
             }
         }

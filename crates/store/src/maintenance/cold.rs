@@ -9,6 +9,7 @@ use tracing::debug;
 
 use super::attempts::Attempts;
 use super::reencoder::ScanPosition;
+use super::slice::Slice;
 use crate::error::StoreError;
 use crate::recompression::{Cold, Task};
 use crate::session::Session;
@@ -43,7 +44,7 @@ const REST_AFTER_FAILURE: u64 = 10_000;
 
 impl ColdPass {
     /// Looks at some records or tries some, if it is time; returns whether it did.
-    pub(super) fn step(&mut self, store: &Store, session: &mut Session, now: u64) -> bool {
+    pub(super) fn step(&mut self, store: &Store, session: &mut Session, slice: Slice<'_>, now: u64) -> bool {
         let has_room = self.attempts.let_pass(store, now);
         let settings = store.settings();
         if settings.recompresses_with().is_none() {
@@ -56,7 +57,7 @@ impl ColdPass {
         let cold = self.cold(&settings, now);
         let done = match self.attempts.is_empty() {
             true => self.look(cold, store, session, now),
-            false => self.attempts.try_some(session).map(|()| true),
+            false => self.attempts.try_some(session, slice).map(|()| true),
         };
         match done {
             Ok(false) => return false,

@@ -11,6 +11,7 @@ mod backfill;
 mod cold;
 mod reencoder;
 mod settling;
+mod slice;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use backfill::Backfill;
 use cold::ColdPass;
 use reencoder::Reencoder;
 use settling::SettlingPass;
+use slice::Slice;
 
 /// Maintenance of a store's dictionaries, whose values are sampled while this lives, and recompression of
 /// idle records. One for each store is enough.
@@ -108,7 +110,7 @@ impl StoreMaintenance {
         }
     }
 
-    /// Does the next work that is due at this time (Unix milliseconds), which takes some milliseconds, or for
+    /// Does the next work that is due at this time (Unix milliseconds), which takes some tenths of a millisecond, or for
     /// a training up to about a second; returns whether there was any. If not, the next one is due in about a
     /// second.
     pub fn step(&mut self, now: u64) -> bool {
@@ -151,7 +153,8 @@ impl StoreMaintenance {
     /// Encodes some records for the stage that they have come to; returns whether there were any.
     fn recompress(&mut self, now: u64) -> bool {
         let (store, session) = (&self.store, &mut self.session);
-        self.settling.step(store, session, now) || self.cold.step(store, session, now)
+        let slice = Slice::begin(&self.clock);
+        self.settling.step(store, session, slice, now) || self.cold.step(store, session, slice, now)
     }
 
     /// Studies a class that has enough samples.
@@ -179,7 +182,7 @@ impl StoreMaintenance {
 
     fn walk_on(&mut self, now: u64) -> bool {
         self.has_studied = false;
-        self.walk.step(&self.store, &mut self.session, now)
+        self.walk.step(&self.store, &mut self.session, Slice::begin(&self.clock), now)
     }
 
     /// Estimates the number of the store's keys that satisfy the predicate on key and length of the value.

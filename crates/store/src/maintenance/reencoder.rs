@@ -8,6 +8,7 @@ use std::collections::HashSet;
 
 use tracing::{debug, warn};
 
+use super::slice::Slice;
 use crate::error::StoreError;
 use crate::session::{Recompressor, ReencodeOutcome, Session};
 use crate::store::Store;
@@ -66,7 +67,7 @@ const REST_WITHOUT_ROOM: u64 = 10_000;
 
 impl Reencoder {
     /// Looks at some records, if there is a reason; returns whether it did.
-    pub(super) fn step(&mut self, store: &Store, session: &mut Session, now: u64) -> bool {
+    pub(super) fn step(&mut self, store: &Store, session: &mut Session, slice: Slice<'_>, now: u64) -> bool {
         let review = store.dictionaries.reviews();
         if self.review != review {
             *self = Reencoder {
@@ -81,7 +82,7 @@ impl Reencoder {
             return false;
         }
         self.rest = 0;
-        match self.look_from(place, session) {
+        match self.look_from(place, session, slice) {
             Ok(()) if self.left.is_empty() => self.go_on(place, store.databases(), now),
             Ok(()) => true,
             Err(error) => {
@@ -104,13 +105,18 @@ impl Reencoder {
     }
 
     /// Looks at the next keys, or at the remaining ones. Some nodes of a long list are enough for a step.
-    fn look_from(&mut self, place: ScanPosition, session: &mut Session) -> Result<(), StoreError> {
+    fn look_from(
+        &mut self,
+        place: ScanPosition,
+        session: &mut Session,
+        slice: Slice<'_>,
+    ) -> Result<(), StoreError> {
         if self.left.is_empty() {
             let left = &mut self.left;
             self.cursor = session.scan(place.database, place.cursor, STEP, |key| left.push(key.to_vec()))?;
         }
         while let Some(key) = self.left.pop() {
-            let looked = self.look_at(place.database, &key, session);
+            let looked = self.look_at(place.database, &key, session, slice);
             let is_done = looked.is_ok() && self.part.is_none();
             if !is_done {
                 self.left.push(key);
@@ -123,9 +129,18 @@ impl Reencoder {
     }
 
     /// Re-encodes a key; returns whether that is enough for a step.
-    fn look_at(&mut self, database: usize, key: &[u8], session: &mut Session) -> Result<bool, StoreError> {
+    fn look_at(
+        &mut self,
+        database: usize,
+        key: &[u8],
+        session: &mut Session,
+        slice: Slice<'_>,
+    ) -> Result<bool, StoreError> {
         match session.reencode(database, key, &mut self.part, &mut self.recompressor) {
-            Ok(ReencodeOutcome::Encoded) => self.has_worked = true,
+            Ok(ReencodeOutcome::Encoded) => {
+                self.has_worked = true;
+                return Ok(slice.is_over());
+            }
             Ok(ReencodeOutcome::EncodedNodes) => {
                 self.has_worked = true;
                 return Ok(true);

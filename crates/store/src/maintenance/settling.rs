@@ -8,6 +8,7 @@ use tracing::debug;
 
 use super::attempts::Attempts;
 use super::reencoder::ScanPosition;
+use super::slice::Slice;
 use crate::session::Session;
 use crate::store::Store;
 
@@ -31,7 +32,7 @@ const REST_AFTER_FAILURE: u64 = 10_000;
 
 impl SettlingPass {
     /// Looks at some records or encodes some, if it is time; returns whether it did.
-    pub(super) fn step(&mut self, store: &Store, session: &mut Session, now: u64) -> bool {
+    pub(super) fn step(&mut self, store: &Store, session: &mut Session, slice: Slice<'_>, now: u64) -> bool {
         let has_room = self.attempts.let_pass(store, now);
         if !store.settings().settles() {
             self.end(now, 0);
@@ -42,7 +43,7 @@ impl SettlingPass {
         }
         if self.attempts.is_empty() {
             self.look(store, now);
-        } else if let Err(error) = self.attempts.try_some(session) {
+        } else if let Err(error) = self.attempts.try_some(session, slice) {
             // The disk is full, or fails, which its writer reports.
             debug!(%error, "records that stay are not encoded anew for now");
             (self.stopped_at, self.rest) = (now, REST_AFTER_FAILURE);

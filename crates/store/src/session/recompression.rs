@@ -25,8 +25,6 @@ pub(crate) enum Recompression {
     Left,
     /// The value was encoded anew.
     Tried {
-        /// Length of the value in bytes.
-        len: usize,
         /// Whether the key is in memory only until it is on disk again.
         was_on_disk: bool,
     },
@@ -146,7 +144,7 @@ impl Session {
             return Ok(Recompression::Left);
         };
         self.store.recompression.tried(bytes.len(), had, has, is_kept && is_promotion);
-        Ok(Recompression::Tried { len: bytes.len(), was_on_disk: presence == Presence::Unknown })
+        Ok(Recompression::Tried { was_on_disk: presence == Presence::Unknown })
     }
 
     /// Encodes a value for a stage, by the choice and with the dictionary of a method.

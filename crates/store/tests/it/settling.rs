@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::support::alike::*;
@@ -99,6 +99,25 @@ fn a_value_that_stays_and_is_not_read_takes_as_little_as_it_can() {
     assert_eq!(after.tried_bytes, (0..FEW).map(|number| page(number).len() as u64).sum::<u64>());
     pass(&mut maintenance, &mut session, later);
     assert_eq!(stats(&store), after, "nothing is tried twice");
+    assert_pages(&mut session);
+}
+
+#[test]
+fn a_step_of_a_pass_ends_with_the_value_at_which_its_time_is_over() {
+    let store = store_with(quick);
+    let now = AtomicU64::new(0);
+    // Each look at the clock takes a millisecond, which is more than a step may take.
+    let mut maintenance =
+        store.maintenance(move || Duration::from_millis(now.fetch_add(1, Ordering::Relaxed)));
+    let mut session = session_at(&store, NOW);
+    put_pages(&mut session);
+    let later = pass(&mut maintenance, &mut session, NOW);
+    let mut tried = 0;
+    while maintenance.step(later) {
+        assert!(stats(&store).tried <= tried + 1, "one is tried at least, and no more");
+        tried = stats(&store).tried;
+    }
+    assert_eq!(tried, FEW);
     assert_pages(&mut session);
 }
 
