@@ -169,10 +169,11 @@ impl Reencoder {
         self.place = place.next(self.cursor, databases);
         if self.place.is_none() {
             self.recompressor.clear();
-            let is_in_vain = !std::mem::take(&mut self.has_worked);
-            self.last_rest = if is_in_vain { 2 * self.last_rest } else { 0 }.clamp(LEAST_REST, MOST_REST);
+            let has_worked = std::mem::take(&mut self.has_worked);
+            self.last_rest = if has_worked { 0 } else { 2 * self.last_rest }.clamp(LEAST_REST, MOST_REST);
             (self.stopped_at, self.rest, self.has_told) = (now, self.last_rest, false);
-            self.place = std::mem::take(&mut self.has_missed).then(ScanPosition::default);
+            let is_repeated = std::mem::take(&mut self.has_missed) || has_worked;
+            self.place = is_repeated.then(ScanPosition::default);
         }
         true
     }
