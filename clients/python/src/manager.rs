@@ -18,17 +18,20 @@ pub(crate) struct Manager(Arc<rules::Manager>);
 
 #[pymethods]
 impl Manager {
-    /// `waits` says whether unknown dictionaries are waited for, and `has_copies` whether copies are kept in a folder.
+    /// `waits` says whether unknown dictionaries are waited for, `has_copies` whether copies are kept in a folder, and
+    /// `read_timeout` how long the client waits for a reply, in seconds; None for any time.
     #[new]
-    #[pyo3(signature = (*, prefix, refresh, waits, has_copies, dictionaries))]
+    #[pyo3(signature = (*, prefix, refresh, waits, has_copies, read_timeout, dictionaries))]
     fn new(
         prefix: String,
         refresh: f64,
         waits: bool,
         has_copies: bool,
+        read_timeout: Option<f64>,
         dictionaries: &Dictionaries,
     ) -> Manager {
-        let settings = rules::Settings { prefix, refresh: seconds(refresh), waits, has_copies };
+        let read_timeout = read_timeout.map(seconds);
+        let settings = rules::Settings { prefix, refresh: seconds(refresh), waits, has_copies, read_timeout };
         Manager(Arc::new(rules::Manager::new(settings, dictionaries.cache().clone())))
     }
 

@@ -156,10 +156,17 @@ class Manager:
     """
 
     def __new__(
-        cls, *, prefix: str, refresh: float, waits: bool, has_copies: bool, dictionaries: Dictionaries
+        cls,
+        *,
+        prefix: str,
+        refresh: float,
+        waits: bool,
+        has_copies: bool,
+        read_timeout: float | None,
+        dictionaries: Dictionaries,
     ) -> Manager:
-        """`waits` says whether unknown dictionaries are waited for, and `has_copies` whether copies are kept in a
-        folder."""
+        """`waits` says whether unknown dictionaries are waited for, `has_copies` whether copies are kept in a folder,
+        and `read_timeout` how long the client waits for a reply, in seconds; None for any time."""
 
     @property
     def interval(self) -> float:

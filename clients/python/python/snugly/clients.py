@@ -264,7 +264,9 @@ def keep_dictionaries(client: Any, compressor: Compressor, library: str, is_clus
         )
     codec = compressor.codec
     denied = exceptions.NoPermissionError
-    tasks = DictionaryTasks(compressor.configuration, codec.native, codec.dictionaries, denied)
+    settings = (client.nodes_manager if is_cluster else client.connection_pool).connection_kwargs
+    timeout = settings.get("socket_timeout")
+    tasks = DictionaryTasks(compressor.configuration, codec.native, codec.dictionaries, denied, timeout)
     learning = None
     if codec.learner is not None:
         learning = Learning(tasks, codec.native, codec.learner, compressor.configuration.trains)

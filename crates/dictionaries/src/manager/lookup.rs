@@ -32,7 +32,7 @@ impl Manager {
     }
 
     async fn found(&self, driver: &Driver, wanted: &[u32]) -> Found {
-        let until = driver.now().monotonic + (self.interval() * PATIENCE_HALVES / 2).max(LEAST_PATIENCE);
+        let until = driver.now().monotonic + self.patience();
         let mut pause = FIRST_PAUSE;
         let mut found = Found::new();
         let mut looked_for = BTreeSet::new();
@@ -70,6 +70,12 @@ impl Manager {
             self.state().missing.note(*id, until);
         }
         found
+    }
+
+    /// Time for which readers wait for what is missing, all of it together.
+    fn patience(&self) -> Duration {
+        let patience = (self.interval() * PATIENCE_HALVES / 2).max(LEAST_PATIENCE);
+        self.settings.read_timeout.map_or(patience, |timeout| patience.min(timeout))
     }
 
     fn find_cached(&self, missing: &mut BTreeSet<u32>, found: &mut Found) {

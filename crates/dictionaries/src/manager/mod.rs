@@ -40,6 +40,8 @@ pub struct Settings {
     pub waits: bool,
     /// Whether copies are kept in a folder.
     pub has_copies: bool,
+    /// Time that the client lets the server take for a reply; `None` for any time.
+    pub read_timeout: Option<Duration>,
 }
 
 /// State of the server's dictionaries beside those in the cache.

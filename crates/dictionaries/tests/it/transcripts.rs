@@ -86,6 +86,7 @@ impl Player {
             refresh: Duration::from_secs_f64(client["refresh"].as_f64().unwrap_or(60.0)),
             waits: is("waits"),
             has_copies: is("has_copies"),
+            read_timeout: client["read_timeout"].as_f64().map(Duration::from_secs_f64),
         };
         let manager = Arc::new(Manager::new(settings, Arc::new(cache)));
         Player { dictionaries, manager, now: Duration::from_secs(7), events: Vec::new() }
@@ -311,6 +312,22 @@ fn a_forked_process_does_not_wait_for_look_ups_of_its_parent() {
     assert_eq!((look_up(), look_up()), (true, false), "one asks for all");
     player.manager.forget_tasks();
     assert!(look_up());
+}
+
+#[test]
+fn a_listed_dictionary_is_waited_for_no_longer_than_a_reply() {
+    let steps = json!([
+        {"do": "read", "catalogue": {"active": {"user:*": "profiles"}}},
+        {"do": "fetch", "ids": ["profiles"]},
+        {"ask": {"send": [["GET", {"key_of": "profiles"}]]}, "answer": {"replies": [null]}},
+        {"ask": {"sleep": 0.02}, "after": 0.09},
+        {"ask": {"send": [["GET", {"key_of": "profiles"}]]}, "answer": {"replies": [null]}},
+        {"ask": {"sleep": 0.04}},
+        {"ask": {"send": [["GET", {"key_of": "profiles"}]]}, "answer": {"replies": [null]}},
+        {"done": [], "missing": ["profiles"]}
+    ]);
+    let client = json!({"refresh": 12, "read_timeout": 0.1});
+    Player::new(&client).play(steps.as_array().unwrap());
 }
 
 #[test]

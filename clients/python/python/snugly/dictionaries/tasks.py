@@ -27,7 +27,8 @@ class DictionaryTasks:
     """The dictionaries of one client and its server, for any number of threads.
 
     `denied` is the error for a command that is not allowed. Any other is taken for one that passes: libraries raise all
-    kinds of them while a cluster changes.
+    kinds of them while a cluster changes. `read_timeout` is how long the client waits for a reply, in seconds; None for
+    any time.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class DictionaryTasks:
         codec: _native.Codec,
         cache: _native.Dictionaries,
         denied: type[Exception],
+        read_timeout: float | None,
     ) -> None:
         self.cache = cache
         self.refresh = configuration.dictionary_refresh
@@ -52,6 +54,7 @@ class DictionaryTasks:
             refresh=configuration.dictionary_refresh,
             waits=configuration.dictionary is not None,
             has_copies=self._folder is not None,
+            read_timeout=read_timeout,
             dictionaries=cache,
         )
         self.interval = self._rules.interval
