@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView};
 use snugly_codec::envelope::{self, Decoded, ExistingEnvelopes, Fault, Options, Outcome};
 use snugly_codec::{Choice, DecodeError, Dictionary, Family, Learned, SelectError};
+use snugly_glob::Pattern;
 use snugly_learning::Decision;
 
 use crate::allowance::{Allowance, Budget};
@@ -43,6 +44,8 @@ thread_local! {
 pub(crate) struct Codec {
     options: Options,
     dictionaries: Py<Dictionaries>,
+    /// Globs of keys whose values are sent as they are.
+    excluded: Vec<Pattern>,
     learner: Option<Py<Learner>>,
     statistics: Statistics,
     /// Most bytes of all restored values of one reply; 0 for no bound.
@@ -52,7 +55,7 @@ pub(crate) struct Codec {
 #[pymethods]
 impl Codec {
     #[new]
-    #[pyo3(signature = (*, backend, level, min_compression_size, max_decompressed_size, max_reply_bytes, wrap, checksum, dictionaries, learner))]
+    #[pyo3(signature = (*, backend, level, min_compression_size, max_decompressed_size, max_reply_bytes, wrap, checksum, exclude, dictionaries, learner))]
     #[allow(clippy::too_many_arguments, reason = "each is given by its name")]
     fn new(
         backend: &str,
@@ -63,12 +66,15 @@ impl Codec {
         wrap: bool,
         checksum: bool,
         dictionaries: Py<Dictionaries>,
+        exclude: Vec<Vec<u8>>,
         learner: Option<Py<Learner>>,
     ) -> PyResult<Codec> {
         let choice = chosen(backend, level, min_compression_size)?;
         let existing_envelopes = if wrap { ExistingEnvelopes::Wrap } else { ExistingEnvelopes::Keep };
         let options = Options { choice, existing_envelopes, checksum, max_decompressed_size };
-        Ok(Codec { options, dictionaries, learner, statistics: Statistics::default(), max_reply_bytes })
+        let excluded = exclude.iter().map(|glob| Pattern::new(glob, false)).collect();
+        let statistics = Statistics::default();
+        Ok(Codec { options, excluded, dictionaries, learner, statistics, max_reply_bytes })
     }
 
     /// The value's envelope, or the value itself where it is to be sent as it is. A dictionary is chosen by the key,
@@ -119,6 +125,11 @@ impl Codec {
     }
 
     /// Counts a value that was not read back for want of a dictionary, after all.
+    /// Returns whether values of this key are sent as they are.
+    fn excludes(&self, key: &[u8]) -> bool {
+        self.excluded.iter().any(|glob| glob.matches(key))
+    }
+
     fn count_unread(&self, py: Python<'_>) {
         self.statistics.add(py, |counters| counters.increment(Family::DecodeFailures));
     }
@@ -169,14 +180,21 @@ impl Codec {
         let mut method = Method { options: self.options, dictionary: None, watched: None };
         let dictionaries = self.dictionaries.get();
         let is_short = value.len() < self.options.choice.min_bytes();
-        if is_short || self.learner.is_none() && !dictionaries.cache().writes() {
+        let is_chosen_by_key = self.learner.is_some() || dictionaries.cache().writes();
+        if is_short || !is_chosen_by_key && self.excluded.is_empty() {
             return Ok(method);
         }
-        dictionaries.woken(py);
+        if is_chosen_by_key {
+            dictionaries.woken(py);
+        }
         let mut is_told = false;
         tell(&mut |key| {
             is_told = true;
             if dictionaries.cache().excludes(key) {
+            if self.excludes(key) {
+                method.options.choice = Choice::none();
+                return;
+            }
                 return;
             }
             let decision = self.learner.as_ref().and_then(|learner| learner.get().decide(key, value));

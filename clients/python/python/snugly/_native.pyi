@@ -18,6 +18,7 @@ class Codec:
         max_reply_bytes: int,
         wrap: bool,
         checksum: bool,
+        exclude: list[bytes],
         dictionaries: Dictionaries,
         learner: Learner | None,
     ) -> Codec: ...
@@ -40,6 +41,9 @@ class Codec:
 
     def budget(self) -> Budget:
         """Returns the budget of one more reply."""
+
+    def excludes(self, key: bytes) -> bool:
+        """Returns whether values of this key are sent as they are."""
 
     def count_unread(self) -> None:
         """Counts a value that was not read back for want of a dictionary, after all."""

@@ -49,8 +49,8 @@ class Codec:
     """Encodes and decodes values as `configuration` says (default: `CompressionConfiguration()`).
 
     `enabled=False` is the same as the backend `none`: nothing is compressed, everything is read. Of dictionaries it
-    knows the one that is given; raises ConfigurationError for `dictionary="catalogue"`, `"auto"` and for the backend
-    `auto`, which are for clients.
+    knows the one that is given; raises ConfigurationError for `dictionary="catalogue"`, `"auto"`, for the backend
+    `auto` and for `exclude`, which are for clients.
     """
 
     def __init__(self, configuration: CompressionConfiguration | None = None) -> None:
@@ -62,6 +62,8 @@ class Codec:
         if chosen.backend == CompressionBackend.AUTO:
             raise ConfigurationError("backend is 'auto', which is for clients, who know keys: choose 'zstd' or 'lz4'")
         self._make(chosen, None)
+        if chosen.exclude:
+            raise ConfigurationError("exclude has patterns of keys, which only clients know: leave it out")
 
     @classmethod
     def for_client(cls, configuration: CompressionConfiguration, waker: Waker) -> Codec:
@@ -77,7 +79,7 @@ class Codec:
         self.dictionaries = _native.Dictionaries(
             given.native if isinstance(given, Dictionary) else None,
             chosen.enabled and chosen.writes_dictionaries,
-            list(chosen_globs(chosen.dictionary_exclude)),
+            list(chosen_globs("dictionary_exclude", chosen.dictionary_exclude)),
             waker,
         )
         # Default until there is a decision.
@@ -95,6 +97,7 @@ class Codec:
             checksum=chosen.checksum,
             dictionaries=self.dictionaries,
             learner=self.learner,
+            exclude=list(chosen_globs("exclude", chosen.exclude)),
         )
 
     def _learner(self, backend: CompressionBackend) -> _native.Learner:

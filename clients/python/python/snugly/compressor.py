@@ -45,7 +45,7 @@ class Compressor:
         self._untouched = frozenset(self.interpreter.untouched())
         self._encode = self._encoded
         self._encode_bytes: Callable[[Any, bytes | None], bytes] = self.codec.native.encode
-        self._names_keys = configuration.writes_dictionaries or configuration.learns
+        self._names_keys = configuration.chooses_by_key
         self._decode_bytes = self.codec.native.decode
         self.decoded: Callable[..., Any] = self._decoded_text if text.decodes else self._decoded
 

@@ -98,6 +98,8 @@ class CompressionConfiguration:
     checksum                Whether zstd frames carry a checksum of the value, 4 bytes. Default False.
     on_undecodable          `OnUndecodable.RAISE` (default), `RAW` or `MISS`.
     value_types             Some of `ValueType`. Default: strings only.
+    exclude                 Globs of keys (as those of KEYS) whose values are sent as they are, for locks and tokens
+                            that scripts compare. Default: none.
     dictionary              Dictionaries to write with: "catalogue" for those beside the data, "auto"
                             for the same and to train some from written values, a `Dictionary` or a path to one for
                             that one, whatever the key. Default None: no dictionary. Values that others wrote with
@@ -125,6 +127,7 @@ class CompressionConfiguration:
     checksum: bool = False
     on_undecodable: OnUndecodable = OnUndecodable.RAISE
     value_types: Iterable[ValueType] = field(default=frozenset({ValueType.STRINGS}))
+    exclude: Iterable[str | bytes] = ()
     dictionary: Dictionary | str | os.PathLike[str] | None = None
     dictionary_prefix: str = DEFAULT_PREFIX
     dictionary_database: int | None = None
@@ -167,7 +170,8 @@ class CompressionConfiguration:
             )
         if not isinstance(self.dictionary_folder, str | os.PathLike | None):
             raise ConfigurationError(f"dictionary_folder is {self.dictionary_folder!r}: give a path, or None")
-        object.__setattr__(self, "dictionary_exclude", chosen_globs(self.dictionary_exclude))
+        for name in ("exclude", "dictionary_exclude"):
+            object.__setattr__(self, name, chosen_globs(name, getattr(self, name)))
         in_range("dictionary_memory", self.dictionary_memory, LEAST_MEMORY, MOST_MEMORY)
 
     @property
@@ -179,6 +183,11 @@ class CompressionConfiguration:
     def trains(self) -> bool:
         """Whether clients train dictionaries."""
         return self.writes_dictionaries and self.dictionary == AUTO
+
+    @property
+    def chooses_by_key(self) -> bool:
+        """Whether how a value is written depends on its key."""
+        return bool(self.exclude) or self.writes_dictionaries or self.learns
 
     @property
     def learns(self) -> bool:
@@ -212,12 +221,12 @@ def chosen_dictionary(value: object) -> Dictionary | str | None:
     )
 
 
-def chosen_globs(value: object) -> tuple[bytes, ...]:
+def chosen_globs(name: str, value: object) -> tuple[bytes, ...]:
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         globs = tuple(each.encode() if isinstance(each, str) else each for each in value)
         if all(isinstance(each, bytes) for each in globs):
             return globs
-    raise ConfigurationError(f"dictionary_exclude is {value!r}: give some patterns of keys, such as ('session:*',)")
+    raise ConfigurationError(f"{name} is {value!r}: give some patterns of keys, such as ('session:*',)")
 
 
 def one_of(kind: type[enum.StrEnum]) -> str:

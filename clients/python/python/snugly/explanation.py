@@ -74,6 +74,8 @@ def explain(client: object, key: str | bytes, value: str | bytes | None = None) 
         return plainly(
             "none", None, None, f"values shorter than {configuration.min_compression_size} bytes are left alone"
         )
+    if compressor.codec.native.excludes(name):
+        return plainly("none", None, None, "the configuration excludes such keys")
     learner = compressor.codec.learner
     if configuration.backend != CompressionBackend.AUTO or learner is None:
         dictionary = dictionary_for(compressor, name)
