@@ -27,6 +27,7 @@ from snugly.configuration import (
 from snugly.dictionaries.waker import Waker
 from snugly.dictionary import Dictionary
 from snugly.errors import ConfigurationError, UndecodableError
+from snugly.missed import MissLog
 
 __all__ = ["Codec", "Envelope", "decode", "encode", "inspect"]
 
@@ -61,9 +62,9 @@ class Codec:
             )
         if chosen.backend == CompressionBackend.AUTO:
             raise ConfigurationError("backend is 'auto', which is for clients, who know keys: choose 'zstd' or 'lz4'")
-        self._make(chosen, None)
         if chosen.exclude:
             raise ConfigurationError("exclude has patterns of keys, which only clients know: leave it out")
+        self._make(chosen, None)
 
     @classmethod
     def for_client(cls, configuration: CompressionConfiguration, waker: Waker) -> Codec:
@@ -75,6 +76,7 @@ class Codec:
     def _make(self, configuration: CompressionConfiguration, waker: Waker | None) -> None:
         self.configuration = chosen = configuration
         self._on_undecodable = chosen.on_undecodable
+        self._misses = MissLog()
         given = chosen.dictionary
         self.dictionaries = _native.Dictionaries(
             given.native if isinstance(given, Dictionary) else None,
@@ -95,9 +97,9 @@ class Codec:
             max_reply_bytes=chosen.max_reply_bytes,
             wrap=chosen.existing_envelopes == ExistingEnvelopes.WRAP,
             checksum=chosen.checksum,
+            exclude=list(chosen_globs("exclude", chosen.exclude)),
             dictionaries=self.dictionaries,
             learner=self.learner,
-            exclude=list(chosen_globs("exclude", chosen.exclude)),
         )
 
     def _learner(self, backend: CompressionBackend) -> _native.Learner:
@@ -130,9 +132,11 @@ class Codec:
                 self.native.count_unread()
             if self._on_undecodable == OnUndecodable.RAW:
                 return bytes(stored)
-            if self._on_undecodable == OnUndecodable.MISS:
-                return None
-            raise undecodable(UndecodableError, bytes(stored), key, error) from None
+            unread = undecodable(UndecodableError, bytes(stored), key, error)
+            if self._on_undecodable != OnUndecodable.MISS:
+                raise unread from None
+            self._misses.tell(unread)
+            return None
 
     def statistics(self) -> dict[str, int]:
         """Counters of this codec since it was made, by name."""

@@ -15,6 +15,7 @@ from snugly.configuration import CompressionConfiguration, OnUndecodable
 from snugly.deferred import NONE, Deferrals, Deferred
 from snugly.dictionaries.waker import Waker
 from snugly.errors import CommandRefusedError, UndecodableError
+from snugly.missed import MissLog
 from snugly.restoration import Restoration
 from snugly.text import ESCAPES, TextEncoding
 
@@ -40,6 +41,7 @@ class Compressor:
         self._text = text
         self._error = error
         self._on_undecodable = configuration.on_undecodable
+        self._misses = MissLog()
         self.interpreter = _native.Interpreter([str(each) for each in configuration.value_types], CommandRefusedError)
         # Most commands need not be looked at.
         self._untouched = frozenset(self.interpreter.untouched())
@@ -125,10 +127,9 @@ class Compressor:
             self.codec.native.count_unread()
         if self._on_undecodable == OnUndecodable.RAW:
             return stored
-        if self._on_undecodable == OnUndecodable.MISS:
-            return None
         why = self.manager.tasks.why_missing if missing and self.manager is not None else ""
-        raise undecodable(self._error, stored, self._key(key), error, why) from None
+        self._miss_or_raise(undecodable(self._error, stored, self._key(key), error, why))
+        return None
 
     def as_text(self, value: Any, stored: bytes, key: Any) -> Any:
         """A restored value, or what stands for it, as text. Raises UndecodableError, or returns what is stored, with
@@ -147,12 +148,16 @@ class Compressor:
     def _not_text(self, stored: bytes, key: Any, error: UnicodeDecodeError) -> str | None:
         if self._on_undecodable == OnUndecodable.RAW:
             return stored.decode(self._text.encoding, ESCAPES)
-        if self._on_undecodable == OnUndecodable.MISS:
-            return None
         name = self._key(key)
         at = f" at key {name!r}" if name is not None else ""
         message = f"the value{at} is no text, and decode_responses asks for text: {error}"
-        raise self._error(message, kind="not_text", key=name, backend=None, stored=stored) from None
+        self._miss_or_raise(self._error(message, kind="not_text", key=name, backend=None, stored=stored))
+        return None
+
+    def _miss_or_raise(self, error: UndecodableError) -> None:
+        if self._on_undecodable != OnUndecodable.MISS:
+            raise error from None
+        self._misses.tell(error)
 
     def _key(self, key: Any) -> bytes | None:
         if isinstance(key, str):
