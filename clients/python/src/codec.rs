@@ -16,6 +16,7 @@ use crate::allowance::{Allowance, Budget};
 use crate::dictionaries::{self, Dictionaries};
 use crate::learner::{Decided, Learner};
 use crate::leaving::inside;
+use crate::memory::copied;
 use crate::statistics::{Done, Operation, Own, Statistics};
 
 pyo3::create_exception!(
@@ -43,9 +44,9 @@ thread_local! {
 #[pyclass(frozen, module = "snugly._native")]
 pub(crate) struct Codec {
     options: Options,
-    dictionaries: Py<Dictionaries>,
     /// Globs of keys whose values are sent as they are.
     excluded: Vec<Pattern>,
+    dictionaries: Py<Dictionaries>,
     learner: Option<Py<Learner>>,
     statistics: Statistics,
     /// Most bytes of all restored values of one reply; 0 for no bound.
@@ -65,8 +66,8 @@ impl Codec {
         max_reply_bytes: u64,
         wrap: bool,
         checksum: bool,
-        dictionaries: Py<Dictionaries>,
         exclude: Vec<Vec<u8>>,
+        dictionaries: Py<Dictionaries>,
         learner: Option<Py<Learner>>,
     ) -> PyResult<Codec> {
         let choice = chosen(backend, level, min_compression_size)?;
@@ -96,10 +97,10 @@ impl Codec {
         })?;
         let mut out = SCRATCH.take();
         out.clear();
-        let encoded =
-            self.encode_into(py, value.as_bytes(), method, &mut out).then(|| PyBytes::new(py, &out));
+        let is_encoded = self.encode_into(py, value.as_bytes(), method, &mut out);
+        let envelope = is_encoded.then(|| copied(py, &out)).transpose();
         keep(&SCRATCH, out);
-        Ok(encoded.unwrap_or(value))
+        Ok(envelope?.unwrap_or(value))
     }
 
     /// The value in an envelope, or the value itself if it is none. `budget` is what its reply has left, and
@@ -124,12 +125,12 @@ impl Codec {
         Budget::new(self.max_reply_bytes)
     }
 
-    /// Counts a value that was not read back for want of a dictionary, after all.
     /// Returns whether values of this key are sent as they are.
     fn excludes(&self, key: &[u8]) -> bool {
         self.excluded.iter().any(|glob| glob.matches(key))
     }
 
+    /// Counts a value that was not read back for want of a dictionary, after all.
     fn count_unread(&self, py: Python<'_>) {
         self.statistics.add(py, |counters| counters.increment(Family::DecodeFailures));
     }
@@ -190,11 +191,11 @@ impl Codec {
         let mut is_told = false;
         tell(&mut |key| {
             is_told = true;
-            if dictionaries.cache().excludes(key) {
             if self.excludes(key) {
                 method.options.choice = Choice::none();
                 return;
             }
+            if dictionaries.cache().excludes(key) {
                 return;
             }
             let decision = self.learner.as_ref().and_then(|learner| learner.get().decide(key, value));
@@ -277,11 +278,7 @@ impl Codec {
         let restored = match result {
             Ok(Decoded::Restored { .. }) => {
                 allowance.take(out.len());
-                PyBytes::new_with(py, out.len(), |bytes| {
-                    bytes.copy_from_slice(&out);
-                    Ok(())
-                })
-                .map(Some)
+                copied(py, &out).map(Some)
             }
             Ok(Decoded::AsIs) => Ok(None),
             Err(error) => Err(self.error(&error, missing, options.max_decompressed_size < most)),

@@ -12,6 +12,7 @@ mod learner;
 mod leaving;
 mod link;
 mod manager;
+mod memory;
 mod names;
 mod replies;
 mod statistics;

@@ -21,6 +21,7 @@ use crate::allowance::Allowance;
 use crate::codec;
 use crate::exchange::Request;
 use crate::leaving::inside;
+use crate::memory::{copied, room_for};
 use crate::replies::{Expected, Inbox, unasked};
 use crate::wire::Wire;
 
@@ -190,7 +191,7 @@ impl Link {
 
     fn write(slf: &Bound<'_, Self>, bytes: &[u8]) -> PyResult<()> {
         if !bytes.is_empty() {
-            slf.call_method1(intern!(slf.py(), "write"), (PyBytes::new(slf.py(), bytes),))?;
+            slf.call_method1(intern!(slf.py(), "write"), (copied(slf.py(), bytes)?,))?;
         }
         Ok(())
     }
@@ -212,6 +213,7 @@ impl Link {
         let was_scheduled = {
             let mut state = link.state();
             let allowance = link.wire.get().replies().allowance();
+            room_for(&mut state.out, packed.len(), "requests")?;
             let waiter = Waiter { future: future.clone().unbind(), asked: Instant::now(), wants, allowance };
             state.waiters.push_back(waiter);
             state.out.extend_from_slice(&packed);

@@ -4,7 +4,7 @@
 
 use std::ffi::CString;
 
-use pyo3::exceptions::{PyException, PyMemoryError, PyUnicodeDecodeError};
+use pyo3::exceptions::{PyException, PyUnicodeDecodeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use snugly_commands::{Key, Shape};
@@ -13,10 +13,14 @@ use snugly_protocol::resp::{ProtocolError, ReplyLimits, ReplyScanner, Token, nex
 use crate::allowance::Allowance;
 use crate::codec::{Codec, EnvelopeError};
 use crate::commands::key_of;
+use crate::memory::{copied, room_for};
 
 /// No limits: nothing is reserved for claimed lengths, and only whole replies are read.
 pub(crate) const LIMITS: ReplyLimits =
     ReplyLimits { max_bulk: isize::MAX as usize, max_values: isize::MAX as usize, max_depth: 512 };
+
+/// What there is no memory for.
+const REPLY: &str = "a reply";
 
 /// Most bytes that an inbox keeps for the next reply.
 const MAX_KEPT: usize = 1 << 20;
@@ -399,14 +403,13 @@ impl Replies {
             Err(error) if !error.is_instance_of::<EnvelopeError>(py) => return Err(error),
             Err(error) => {
                 let left = reading.allowance.shared(py)?;
-                let value = self.unreadable.bind(py).call1((PyBytes::new(py, stored), key(), error, left))?;
+                let value = self.unreadable.bind(py).call1((copied(py, stored)?, key(), error, left))?;
                 match value.cast_into::<PyBytes>() {
                     Ok(value) => value,
                     // Stand-in for a value that is restored later.
                     Err(other) if self.decoding.is_none() => return Ok(other.into_inner()),
                     Err(other) => {
-                        let stored = PyBytes::new(py, stored);
-                        return self.as_text.bind(py).call1((other.into_inner(), stored, key()));
+                        return self.as_text.bind(py).call1((other.into_inner(), copied(py, stored)?, key()));
                     }
                 }
             }
@@ -414,7 +417,7 @@ impl Replies {
         let Some(decoding) = &self.decoding else { return Ok(value.into_any()) };
         decoding.text(py, value.as_bytes()).or_else(|error| {
             if error.is_instance_of::<PyUnicodeDecodeError>(py) {
-                return self.as_text.bind(py).call1((value, PyBytes::new(py, stored), key()));
+                return self.as_text.bind(py).call1((value, copied(py, stored)?, key()));
             }
             Err(error)
         })
@@ -429,14 +432,6 @@ fn plain<'py>(py: Python<'py>, bytes: &[u8], decoding: Option<&Decoding>) -> PyR
     }
 }
 
-/// Copies the bytes. Raises MemoryError.
-fn copied<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-    PyBytes::new_with(py, bytes.len(), |copy| {
-        copy.copy_from_slice(bytes);
-        Ok(())
-    })
-}
-
 impl Decoding {
     fn new(encoding: &str, errors: &str) -> PyResult<Decoding> {
         let normal = encoding.to_ascii_lowercase().replace(['-', '_'], "");
@@ -448,22 +443,16 @@ impl Decoding {
     }
 
     fn text<'py>(&self, py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-        if self.is_utf8
-            && let Ok(text) = std::str::from_utf8(bytes)
-        {
-            return Ok(PyString::new(py, text).into_any());
+        if self.is_utf8 {
+            match PyString::from_bytes(py, bytes) {
+                Err(error) if error.is_instance_of::<PyUnicodeDecodeError>(py) => {}
+                text => return text.map(Bound::into_any),
+            }
         }
-        let bytes = PyBytes::new(py, bytes);
+        let bytes = copied(py, bytes)?;
         let text = PyString::from_encoded_object(&bytes, Some(&self.encoding), Some(&self.errors))?;
         Ok(text.into_any())
     }
-}
-
-fn room_for(bytes: &mut Vec<u8>, more: usize) -> PyResult<()> {
-    let reserved = bytes.try_reserve(more);
-    reserved.map_err(|_| {
-        PyMemoryError::new_err(format!("there is no memory for a reply of {} bytes", bytes.len() + more))
-    })
 }
 
 /// Bytes as they arrive, of which whole replies are taken.
@@ -480,7 +469,7 @@ impl Inbox {
         let mut owned = std::mem::take(&mut self.begun);
         let begun = !owned.is_empty();
         if begun {
-            room_for(&mut owned, data.len())?;
+            room_for(&mut owned, data.len(), REPLY)?;
             owned.extend_from_slice(data);
         }
         let bytes = if begun { &owned[..] } else { data };
@@ -492,7 +481,7 @@ impl Inbox {
         if begun {
             owned.drain(..start);
         } else {
-            room_for(&mut owned, data.len() - start)?;
+            room_for(&mut owned, data.len() - start, REPLY)?;
             owned.extend_from_slice(&data[start..]);
         }
         self.begun = owned;

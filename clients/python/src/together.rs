@@ -21,7 +21,9 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn run(&self) {
-        let mut envelope = Vec::with_capacity(self.value.len());
+        let mut envelope = Vec::new();
+        // Where there is no memory, the value is sent as it is.
+        let _ = envelope.try_reserve(self.value.len());
         let encoded = self.encoding.run(self.value, &mut envelope);
         // Each job is run once.
         let _ = self.result.set((encoded, envelope));

@@ -16,12 +16,16 @@ use crate::codec::{self, Codec};
 use crate::commands::{Interpreter, split, with_found};
 use crate::exchange::Request;
 use crate::leaving::inside;
+use crate::memory::{copied, room_for};
 use crate::names::shared;
 use crate::replies::{Expected, Replies};
 use crate::together;
 
 /// The envelopes of the values that follow, if they have been encoded; None for one that is sent as it is.
 type Envelopes = std::vec::IntoIter<Option<Vec<u8>>>;
+
+/// Bytes that are sent before and behind an argument, at most.
+const MOST_FRAMING: usize = 32;
 
 thread_local! {
     static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
@@ -119,9 +123,10 @@ fn packed(
 ) -> PyResult<Option<Request>> {
     let mut out = SCRATCH.take();
     out.clear();
-    let request = pack(wire.get(), &mut out).map(|expected| {
-        let bytes = || PyBytes::new(wire.py(), &out).unbind();
-        expected.map(|expected| Request::new(wire.clone().unbind(), bytes(), expected))
+    let request = pack(wire.get(), &mut out).and_then(|expected| {
+        let Some(expected) = expected else { return Ok(None) };
+        let bytes = copied(wire.py(), &out)?.unbind();
+        Ok(Some(Request::new(wire.clone().unbind(), bytes, expected)))
     });
     codec::keep(&SCRATCH, out);
     request
@@ -230,7 +235,7 @@ impl Wire {
         };
         if let Some(value) = self.readily(argument)? {
             match envelopes.next() {
-                Some(envelope) => encode_bulk(envelope.as_deref().unwrap_or(value), out),
+                Some(envelope) => append_word(envelope.as_deref().unwrap_or(value), out)?,
                 None => self.append_encoded(codec, py, value, key, out)?,
             }
         } else if argument.is_instance_of::<PyByteArray>() || argument.is_instance_of::<PyMemoryView>() {
@@ -258,9 +263,9 @@ impl Wire {
         let mut envelope = ENVELOPE.take();
         envelope.clear();
         let encoded = codec.encode_into(py, value, method, &mut envelope);
-        encode_bulk(if encoded { &envelope } else { value }, out);
+        let appended = append_word(if encoded { &envelope } else { value }, out);
         codec::keep(&ENVELOPE, envelope);
-        Ok(())
+        appended
     }
 
     /// Returns the bytes of a key, as it is sent.
@@ -322,19 +327,23 @@ impl Wire {
 
     fn append_argument(&self, argument: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<()> {
         if let Some(bytes) = self.readily(argument)? {
-            encode_bulk(bytes, out);
-            return Ok(());
+            return append_word(bytes, out);
         }
         if let Ok(number) = argument.cast_exact::<PyInt>()
             && let Ok(number) = number.extract::<i64>()
         {
-            encode_bulk(itoa::Buffer::new().format(number).as_bytes(), out);
-            return Ok(());
+            return append_word(itoa::Buffer::new().format(number).as_bytes(), out);
         }
         let bytes = self.encode.bind(argument.py()).call1((argument,))?;
-        encode_bulk(codec::bytes(&bytes)?.as_bytes(), out);
-        Ok(())
+        append_word(codec::bytes(&bytes)?.as_bytes(), out)
     }
+}
+
+/// Appends an argument of any length. Raises MemoryError.
+fn append_word(word: &[u8], out: &mut Vec<u8>) -> PyResult<()> {
+    room_for(out, word.len() + MOST_FRAMING, "a request")?;
+    encode_bulk(word, out);
+    Ok(())
 }
 
 /// A command and its words; None if it is not for this transport.

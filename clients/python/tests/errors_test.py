@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ import redis
 import valkey
 
 import snugly
-from kinds import Connect, Driver, Kind
+from kinds import Connect, Driver, Kind, gated
 from servers import Server
 from snugly import CompressionConfiguration, OnUndecodable
 
@@ -71,24 +72,38 @@ def test_the_stored_bytes_can_be_asked_for_instead(connect: Connect, plain: Driv
 
 LIMITED = """
 import resource, sys
+import kinds
 import snugly
-client = snugly.Valkey(port=int(sys.argv[1]), compression=True)
-client.set("large", bytes(256 << 20))
-client.set("small", b"value" * 1000)
+import snugly.asyncio
+kind, port = sys.argv[1], int(sys.argv[2])
+value = b"value" * 1000
+make = snugly.asyncio.Valkey if kind == "asyncio" else snugly.Valkey
+client = kinds.Driver(lambda: make(port=port, compression=True, decode_responses=kind == "text"))
+client("set", "large", bytes(256 << 20))
+client("set", "small", value)
+large = bytes(96 << 20)
 taken = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (taken + (64 << 20),) * 2)
+asked = {
+    "pipeline": lambda: client.batch(("get", "large"), ("get", "small")),
+    "write": lambda: client("set", "other", large),
+}
 for _ in range(3):
     try:
-        client.get("large")
+        asked.get(kind, lambda: client("get", "large"))()
     except MemoryError as error:
-        print(error)
-    assert client.get("small") == b"value" * 1000
+        print(str(error)[:22])
+    read = client("get", "small")
+    assert (read.encode() if kind == "text" else read) == value
 """
 
 
+@pytest.mark.parametrize("kind", gated(("bytes", "text", "asyncio", "pipeline", "write"), {"bytes", "text"}))
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits a process")
-def test_a_value_that_there_is_no_memory_for_is_a_memory_error(valkey_server: Server) -> None:
-    command = [sys.executable, "-c", LIMITED, str(valkey_server.port)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+def test_what_there_is_no_memory_for_is_a_memory_error(kind: str, valkey_server: Server) -> None:
+    command = [sys.executable, "-c", LIMITED, kind, str(valkey_server.port)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == ["no memory for a value of 268435456 bytes"] * 3
+    said = "there is no memory for" if kind == "write" else "no memory for a value "
+    assert done.stdout.splitlines() == [said] * 3
