@@ -23,7 +23,8 @@ pub(crate) struct Inside(());
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        INSIDE.fetch_sub(1, Ordering::Relaxed);
+        // Whoever was in when the process was forked is counted no more.
+        INSIDE.store(INSIDE.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
     }
 }
 
@@ -47,6 +48,12 @@ thread_local! {
 
 fn is_ending_thread() -> bool {
     ENDS.get()
+}
+
+/// Function called after a fork: the threads of the parent are not in the child.
+#[pyfunction]
+pub(crate) fn forget_threads() {
+    INSIDE.store(0, Ordering::Relaxed);
 }
 
 /// Function called, last of all, before the interpreter ends.

@@ -38,7 +38,7 @@ mod native {
     #[pymodule_export]
     use crate::learner::{Explained, Learner, Lesson, Row};
     #[pymodule_export]
-    use crate::leaving::leave;
+    use crate::leaving::{forget_threads, leave};
     #[pymodule_export]
     use crate::link::Link;
     #[pymodule_export]

@@ -437,6 +437,9 @@ def counters() -> list[tuple[str, str, str | None, str]]:
 def command_name(name: Any) -> str | None:
     """The name of a command in capitals, by its name as a client writes it; None if the table has none."""
 
+def forget_threads() -> None:
+    """Counts nobody as inside this module: after a fork there is only the thread that forked."""
+
 def leave() -> None:
     """Keeps all other threads out of this module while the interpreter ends. Called by atexit, last of all."""
 

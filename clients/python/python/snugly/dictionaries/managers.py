@@ -476,6 +476,7 @@ def stop_all() -> None:
 
 
 os.register_at_fork(after_in_child=forget_all)
+os.register_at_fork(after_in_child=_native.forget_threads)
 # Threads that come later stay in the native module; so what is registered later is called before.
 atexit.register(_native.leave)
 atexit.register(stop_all)
