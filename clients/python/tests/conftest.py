@@ -54,9 +54,14 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 
 @pytest.fixture
-def port(kind: Kind, valkey_server: Server, request: pytest.FixtureRequest) -> int:
+def nodes(kind: Kind, valkey_server: Server, request: pytest.FixtureRequest) -> list[Server]:
+    """The servers of a client of this kind."""
+    return request.getfixturevalue("cluster") if kind.cluster else [valkey_server]
+
+
+@pytest.fixture
+def port(nodes: list[Server]) -> int:
     """Port that a client of this kind connects to; everything there is gone."""
-    nodes: list[Server] = request.getfixturevalue("cluster") if kind.cluster else [valkey_server]
     for node in nodes:
         with node.connect() as connection:
             connection.command("FLUSHALL")

@@ -8,14 +8,18 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+import redis
 import valkey
 
 import snugly
 import snugly.asyncio
 from kinds import Connect, Driver
 from managing import READER, REFRESH, own_server
+from nodes import ask
 from published import PREFIX, STORED, USERS, WITH_DICTIONARY, dictionary_key, publish, sender, user
+from servers import Server
 from snugly import CompressionConfiguration, OnUndecodable, codec
+from snugly.missed import MissLog
 from waiting import until
 
 SETTLED = CompressionConfiguration(dictionary="catalogue", dictionary_refresh=REFRESH)
@@ -130,6 +134,43 @@ def test_what_cannot_be_read_can_be_a_miss(text: bool, connect: Connect, plain: 
     assert missing.batch(("get", "{a}missing"), ("get", "{a}broken")) == [None, None]
 
 
+def test_a_miss_is_a_warning_at_most_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    misses = MissLog(lambda: now[0])
+    for second in range(130):
+        now[0] = float(second)
+        misses.tell(ValueError(f"number {second}"))
+    assert [record.getMessage() for record in caplog.records] == [
+        "a value counts as absent: number 0",
+        "a value counts as absent: number 60 (59 more since the last of these warnings)",
+        "a value counts as absent: number 120 (59 more since the last of these warnings)",
+    ]
+    assert {(record.name, record.levelname) for record in caplog.records} == {("snugly", "WARNING")}
+
+
+def test_a_miss_is_told_with_its_key_and_counted(
+    connect: Connect, plain: Driver, caplog: pytest.LogCaptureFixture
+) -> None:
+    plain("set", "{a}broken", codec.encode(b"x" * 500)[:-1])
+    missing = connect(CompressionConfiguration(on_undecodable=OnUndecodable.MISS))
+    assert missing("mget", ["{a}broken", "{a}broken"]) == [None, None]
+    (record,) = caplog.records
+    assert "at key b'{a}broken'" in record.getMessage()
+    assert snugly.statistics(missing.client)["decode_failures"] == 2
+
+
+def test_a_dictionary_is_waited_for_no_longer_than_for_a_reply() -> None:
+    with own_server() as (server, plain):
+        publish(sender(plain), ("user:*", USERS))
+        plain.set("user:1", STORED)
+        plain.delete(dictionary_key(USERS))
+        patient = CompressionConfiguration(dictionary_refresh=86_400.0)
+        # Without the bound it would be three hours.
+        reader = snugly.Valkey(port=server.port, compression=patient, socket_timeout=0.5)
+        with reader, pytest.raises(snugly.UndecodableError, match="dictionary"):
+            reader.get("user:1")
+
+
 def until_written_with(client: Any, plain: Any) -> None:
     until(lambda: (client.set("user:1", user(1)), bytes(plain.get("user:1")).startswith(WITH_DICTIONARY))[1])
 
@@ -173,35 +214,30 @@ def test_before_it_is_closed_a_writer_puts_back_what_is_gone() -> None:
         asyncio.run(main())
 
 
-@pytest.mark.slow
-def test_after_a_connection_was_lost_a_writer_looks() -> None:
-    with own_server() as (server, plain):
+def test_after_a_connection_was_lost_a_writer_looks(connect: Connect, plain: Driver, nodes: list[Server]) -> None:
+    def written() -> Any:
+        with suppress(valkey.ConnectionError, redis.ConnectionError, valkey.exceptions.ClusterDownError):
+            writer("set", "{snugly}:user", user(1))
+            return plain("get", "{snugly}:user")
 
-        async def main() -> None:
-            async with snugly.asyncio.Valkey(port=server.port, compression=SLOW) as writer:
-                while not bytes(plain.get("user:1") or b"").startswith(WITH_DICTIONARY):
-                    await writer.set("user:1", user(1))
-                    await asyncio.sleep(0.02)
-                plain.flushall()
-                plain.execute_command("CLIENT", "KILL", "SKIPME", "yes", "TYPE", "normal")
-                while plain.get(dictionary_key(USERS)) != USERS.bytes:
-                    with suppress(valkey.ConnectionError):
-                        await writer.set("user:1", user(1))
-                    await asyncio.sleep(0.02)
+    writer = connect(SLOW)
+    until(lambda: bytes(written() or b"").startswith(WITH_DICTIONARY))
+    for node in nodes:
+        ask(node, "FLUSHALL")
+        ask(node, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    # The next regular look is up to fifty seconds away.
+    until(lambda: bool(written() and plain("get", dictionary_key(USERS)) == USERS.bytes), seconds=30)
 
-        asyncio.run(asyncio.wait_for(main(), 50))
+
+def test_a_connection_that_was_lost_while_nobody_asked_is_noticed_as_well() -> None:
+    with own_server() as (server, plain), snugly.Valkey(port=server.port, compression=SLOW) as writer:
+        until_written_with(writer, plain)
         plain.flushall()
-        with snugly.Valkey(port=server.port, compression=SLOW) as writer:
-            until_written_with(writer, plain)
-            plain.flushall()
-            plain.execute_command("CLIENT", "KILL", "SKIPME", "yes", "TYPE", "normal")
-
-            def is_back() -> bool:
-                with suppress(valkey.ConnectionError):
-                    writer.set("user:1", user(1))
-                return bool(plain.get(dictionary_key(USERS)) == USERS.bytes)
-
-            until(is_back)
+        plain.execute_command("CLIENT", "KILL", "SKIPME", "yes", "TYPE", "normal")
+        time.sleep(0.1)
+        # The pool finds that its connection has ended, and makes another one without an error.
+        writer.set("user:1", user(1))
+        until(lambda: bool(plain.get(dictionary_key(USERS)) == USERS.bytes), seconds=30)
 
 
 def test_dictionaries_of_several_databases_are_in_the_one_that_is_named() -> None:

@@ -11,9 +11,11 @@ import threading
 import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
+import redis
 import valkey
 import valkey.asyncio
 from hypothesis import given
@@ -402,24 +404,47 @@ class Interrupted(Exception):
     """Exception of a signal handler."""
 
 
-@pytest.mark.parametrize("step", ["on_connect", "check_health"])
+def connected_before(**options: Any) -> Any:
+    """A client of valkey-py that has a connection before it compresses."""
+    client = valkey.Valkey(**options)
+    client.ping()
+    return snugly.compress(client)
+
+
+INTERRUPTED: dict[str, tuple[Callable[..., Any], type, str]] = {
+    "native": (partial(snugly.Valkey, compression=True), valkey.Connection, "on_connect"),
+    "not native": (partial(snugly.Valkey, compression=True, native=False), valkey.Connection, "on_connect"),
+    "valkey-py": (connected_before, valkey.Connection, "on_connect"),
+    "redis-py": (
+        lambda **options: snugly.compress(redis.Redis(**options)),
+        redis.Connection,
+        "on_connect_check_health",
+    ),
+}
+
+
+@pytest.mark.parametrize("is_new", [True, False], ids=["handshake", "health check"])
+@pytest.mark.parametrize("kind", INTERRUPTED)
 def test_whoever_is_interrupted_in_a_handshake_leaves_no_reply_to_others(
-    valkey_server: Server, monkeypatch: pytest.MonkeyPatch, step: str
+    valkey_server: Server, monkeypatch: pytest.MonkeyPatch, kind: str, is_new: bool
 ) -> None:
-    def interrupted(connection: valkey.Connection) -> None:
+    make, connection_class, on_connect = INTERRUPTED[kind]
+
+    def interrupted(connection: Any, **_: Any) -> None:
         assert connection._sock is not None
         connection._sock.sendall(b"DEBUG SLEEP 0.3\r\n")
         raise Interrupted
 
-    with snugly.Valkey(port=valkey_server.port, compression=True) as client:
-        client.set("key", PAGE)
-        if step == "on_connect":
-            client.connection_pool.disconnect()
-        with monkeypatch.context() as patch:
-            patch.setattr(valkey.Connection, step, interrupted)
-            with pytest.raises(Interrupted):
-                client.get("key")
-        assert client.get("key") == PAGE
+    client = make(port=valkey_server.port)
+    client.set("key", PAGE)
+    if is_new:
+        client.connection_pool.disconnect()
+    with monkeypatch.context() as patch:
+        patch.setattr(connection_class, on_connect if is_new else "check_health", interrupted)
+        with pytest.raises(Interrupted):
+            client.get("key")
+    assert client.get("key") == PAGE
+    client.close()
 
 
 def test_one_client_serves_one_loop_after_the_other(valkey_server: Server) -> None:

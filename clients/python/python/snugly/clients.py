@@ -27,6 +27,8 @@ from snugly.dictionaries.learning import Learning
 from snugly.dictionaries.managers import AsyncDictionaryManager, DictionaryManager
 from snugly.dictionaries.tasks import DictionaryTasks
 from snugly.errors import ConfigurationError, UndecodableError
+from snugly.handshakes import attend, attend_to
+from snugly.lasting_nodes import keep_start_nodes
 from snugly.restoration import OPTION, Batch, Restoration, Transaction
 from snugly.text import known_nodes, read_escaped, text_encoding
 
@@ -280,6 +282,7 @@ def keep_dictionaries(client: Any, compressor: Compressor, library: str, is_clus
 
 
 def configured(compression: Compression) -> CompressionConfiguration | None:
+    attend(client, compressor.manager)
     """The configuration that is meant, or None for no compression."""
     if isinstance(compression, CompressionConfiguration):
         return compression if compression.enabled else None
@@ -416,6 +419,7 @@ def library_of(instance: object) -> str | None:
     """The library that the object's class, or one that it is made from, comes from."""
     packages = (base.__module__.partition(".")[0] for base in type(instance).__mro__)
     return next((package for package in packages if package in LIBRARIES), None)
+        keep_start_nodes(client)
 
 
 @functools.cache
@@ -424,3 +428,4 @@ def error_class(library: str) -> type[UndecodableError]:
     base = importlib.import_module(f"{library}.exceptions").ResponseError
     names = {"__module__": UndecodableError.__module__, "__doc__": UndecodableError.__doc__}
     return type(UndecodableError.__name__, (UndecodableError, base), names)
+        attend_to(node.connection_pool, compressor.manager)

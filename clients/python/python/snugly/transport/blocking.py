@@ -19,6 +19,7 @@ from snugly import _native
 from snugly.clients import Transported, become
 from snugly.deferred import Deferrals, deferred_in, each_settled, settle
 from snugly.errors import UndecodableError
+from snugly.handshakes import attend
 from snugly.transport.pipelines import StagingPipeline, request_of, results_of, stage_again
 from snugly.transport.wire import FOREIGN_OPTIONS, WIRE, callback_finder, deferrals_of, suits, wire_for
 
@@ -31,32 +32,7 @@ SENT_BYTES = 16 << 10
 """Bytes that are sent at once then."""
 
 
-class Guarded:
-    """A connection that ends when its handshake is interrupted, by whatever a signal handler raises.
-
-    Otherwise the replies to the handshake would be taken for those to the next caller's command.
-    """
-
-    def connect(self) -> None:
-        self._guarded(super().connect)  # type: ignore[misc]
-
-    def check_health(self) -> None:
-        self._guarded(super().check_health)  # type: ignore[misc]
-
-    def _guarded(self, exchange: Callable[[], None]) -> None:
-        try:
-            exchange()
-        except BaseException:
-            self.disconnect()  # type: ignore[attr-defined]
-            raise
-
-
-GUARDED: dict[type, type] = {
-    plain: type(plain.__name__, (Guarded, plain), {})
-    for plain in (Connection, SSLConnection, UnixDomainSocketConnection)
-}
-"""Guarded classes by plain ones, whose names they keep: the representation of a client shows them."""
-CONNECTIONS = (*GUARDED, *GUARDED.values())
+CONNECTIONS = (Connection, SSLConnection, UnixDomainSocketConnection)
 
 
 class BlockingNode(Transported):
@@ -66,7 +42,7 @@ class BlockingNode(Transported):
     def adopt(cls, client: Any) -> None:
         pool = client.connection_pool
         if client.connection is None and suits(pool, CONNECTIONS):
-            pool.connection_class = GUARDED.get(pool.connection_class, pool.connection_class)
+            attend(client, None)
             client.__dict__[WIRE], client.__dict__[DEFERRALS] = wire_for(client), deferrals_of(client)
             become(client, cls)
 

@@ -12,11 +12,12 @@ import itertools
 from typing import Any
 
 from valkey.asyncio.cluster import ClusterNode, ClusterParser, NodesManager
-from valkey.cluster import get_node_name
 
 from snugly import _native
-from snugly.clients import Plain, Transported, become
+from snugly.clients import Compression, Plain, Transported, become
 from snugly.deferred import Deferrals
+from snugly.handshakes import plain_class
+from snugly.lasting_nodes import LastingNodes, keep_start_nodes
 from snugly.restoration import OPTION
 from snugly.text import known_nodes
 from snugly.transport.shared import CONNECTIONS, LEAST_CONNECTIONS, Shared
@@ -33,9 +34,14 @@ class SharedCluster(Transported):
     """For asyncio clients of clusters."""
 
     @classmethod
+    def finish(cls, client: Any, compression: Compression, native: bool) -> Any:
+        keep_start_nodes(client)
+        return super().finish(client, compression, native)
+
+    @classmethod
     def adopt(cls, client: Any) -> None:
         settings = client.connection_kwargs
-        plain = settings["connection_class"] in CONNECTIONS and settings["parser_class"] is ClusterParser
+        plain = plain_class(settings["connection_class"]) in CONNECTIONS and settings["parser_class"] is ClusterParser
         caches = settings["cache_enabled"] or settings["client_cache"]
         if plain and not caches and settings["max_connections"] >= LEAST_CONNECTIONS:
             wire = wire_for(client, ClusterParser.parse_error)
@@ -90,31 +96,22 @@ def is_ours(client: Any, wire: _native.Wire, args: tuple[Any, ...], options: dic
     return plain and wire.takes(args)
 
 
-class Nodes(NodesManager):
+class Nodes(LastingNodes):
     """The nodes of a client: whichever it hears of is one with a shared connection."""
 
-    __slots__ = ("_deferrals", "_given", "_wire")
+    __slots__ = ("_deferrals", "_wire")
 
     def __init__(self, manager: NodesManager, wire: _native.Wire, deferrals: Deferrals) -> None:
         """Takes the place of the manager that a client has."""
-        for name in NodesManager.__slots__:
-            setattr(self, name, getattr(manager, name))
+        super().__init__(manager)
         self._wire, self._deferrals = wire, deferrals
-        self._given = [(node.host, node.port) for node in self.startup_nodes.values()]
         for node in known_nodes(self):
             share(node, wire, deferrals)
 
-    async def initialize(self) -> None:
-        # A node that could not be reached is no start-up node any more, so that there may be none left.
-        for node in self.nodes_cache.values():
-            self.startup_nodes.setdefault(node.name, node)
-        for host, port in self._given:
-            name = get_node_name(host, port)
-            if name not in self.startup_nodes:
-                node = ClusterNode(host, port, **self.connection_kwargs)
-                share(node, self._wire, self._deferrals)
-                self.startup_nodes[name] = node
-        await super().initialize()
+    def made(self, host: str, port: int) -> ClusterNode:
+        node = super().made(host, port)
+        share(node, self._wire, self._deferrals)
+        return node
 
     def set_nodes(self, old: dict[str, ClusterNode], new: dict[str, ClusterNode], remove_old: bool = False) -> None:
         for node in new.values():

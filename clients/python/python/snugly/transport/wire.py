@@ -15,6 +15,7 @@ from snugly.callbacks import Callbacks
 from snugly.clients import COMPRESSOR
 from snugly.compressor import Compressor
 from snugly.deferred import NONE, Deferrals
+from snugly.handshakes import plain_class
 from snugly.restoration import OPTION
 from snugly.text import text_encoding
 
@@ -58,7 +59,7 @@ def deferrals_of(client: Any) -> Deferrals:
 
 def suits(pool: Any, connections: Collection[type]) -> bool:
     """Returns whether the connections of a pool can be used, of which classes are known."""
-    return pool.connection_class in connections and not any(
+    return plain_class(pool.connection_class) in connections and not any(
         pool.connection_kwargs.get(setting) for setting in FOREIGN_SETTINGS
     )
 
