@@ -103,3 +103,28 @@ def test_a_result_that_cannot_be_read_is_an_error_where_it_is_asked_for(valkey_s
 def test_a_wrong_setting_says_what_is_allowed(valkey_server: Server) -> None:
     with pytest.raises(snugly.ConfigurationError, match="backend is 'gzip': choose 'zstd'"):
         application(valkey_server, OURS, backend="gzip").backend.get_task_meta("any")
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_with_decode_responses_results_are_stored_as_text_and_a_warning_says_so(
+    valkey_server: Server, protocol: int
+) -> None:
+    place = f"{OURS}://127.0.0.1:{valkey_server.port}/0?decode_responses=true&protocol={protocol}"
+    app: Any = Celery("tests", backend=place, set_as_current=False)
+    with pytest.warns(UserWarning, match="stored without compression"):
+        app.backend.store_result("text", TEXT, "SUCCESS")
+    assert TEXT.encode() in stored(valkey_server, "celery-task-meta-text")
+    assert app.AsyncResult("text").result == TEXT
+
+
+def test_results_that_celery_has_compressed_are_read_also_where_both_compress(valkey_server: Server) -> None:
+    def compressing(results: str) -> Any:
+        app = application(valkey_server, results)
+        app.conf.result_compression = "gzip"
+        return app
+
+    compressing("redis").backend.store_result("theirs", TEXT, "SUCCESS")
+    both = compressing(OURS)
+    both.backend.store_result("both", TEXT, "SUCCESS")
+    for app in (both, application(valkey_server, OURS)):
+        assert [app.AsyncResult(name).result for name in ("theirs", "both")] == [TEXT, TEXT]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from celery import states
 from celery.backends import redis
 
 from snugly.codec import exact_codec
+from snugly.configuration import CompressionBackend
 
+PLAIN = "decode_responses is set, so that results can only be text: they are stored without compression, leave it out"
 OPTION = "snugly"
 """The transport option that says how results are compressed: a dictionary of options of `CompressionConfiguration`."""
 
@@ -20,12 +23,17 @@ class RedisBackend(redis.RedisBackend):  # type: ignore[misc]
 
     Results are compressed, where they are stored and where they are published to those who wait for them. What was
     stored before, without compression, is read as it is. `result_backend_transport_options={"snugly": {...}}` has
-    options of `CompressionConfiguration`; ConfigurationError says what is wrong with them.
+    options of `CompressionConfiguration`; ConfigurationError says what is wrong with them. With `decode_responses`
+    results are stored without compression, with a warning, as Celery does with its own `result_compression`.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._codec = exact_codec(**self.app.conf.result_backend_transport_options.get(OPTION, {}))
+        settings = self.app.conf.result_backend_transport_options.get(OPTION, {})
+        if self.connparams.get("decode_responses"):
+            warnings.warn(PLAIN, UserWarning, stacklevel=2)
+            settings = {**settings, "backend": CompressionBackend.NONE}
+        self._codec = exact_codec(**settings)
 
     def encode(self, data: Any) -> Any:
         payload = super().encode(data)
