@@ -72,9 +72,23 @@ def test_an_asyncio_client_made_by_a_sentinel_compresses(sentinel: Server) -> No
 def test_a_sentinel_can_make_clients_of_this_package(sentinel: Server) -> None:
     library: Any = valkey.sentinel
     finder: Any = library.Sentinel([("127.0.0.1", sentinel.port)])
-    client: Any = finder.master_for("pages", valkey_class=snugly.Valkey)
+    client: Any = finder.master_for("pages", valkey_class=snugly.Valkey, compression=True)
     assert issubclass(client.__class__, snugly.Valkey)
-    snugly.compress(client)
     client.set("k", PAGE)
     assert client.get("k") == PAGE
+    assert snugly.statistics(client)["encoded_values_zstd"] == 1
     client.close()
+
+
+def test_a_sentinel_can_make_asyncio_clients_of_this_package(sentinel: Server) -> None:
+    async def main() -> None:
+        finder: Any = asyncio_sentinel.Sentinel([("127.0.0.1", sentinel.port)])
+        client: Any = finder.master_for("pages", valkey_class=snugly.asyncio.Valkey, compression="lz4")
+        await client.set("k", PAGE)
+        assert await client.get("k") == PAGE
+        assert snugly.statistics(client)["encoded_values_lz4"] == 1
+        await client.aclose()
+        for one in finder.sentinels:
+            await one.aclose()
+
+    asyncio.run(main())

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from snugly import _native
 from snugly.callbacks import Callbacks
 from snugly.compressor import Compressor
-from snugly.configuration import CompressionConfiguration
+from snugly.configuration import CompressionBackend, CompressionConfiguration, one_of
 from snugly.deferred import are_pending, awaited, deferred_in, fulfilled
 from snugly.dictionaries.connections import (
     AsyncClusterConnection,
@@ -32,8 +32,9 @@ from snugly.lasting_nodes import keep_start_nodes
 from snugly.restoration import OPTION, Batch, Restoration, Transaction
 from snugly.text import known_nodes, read_escaped, text_encoding
 
-Compression: TypeAlias = CompressionConfiguration | bool | None
-"""Compression of a client: True for the defaults, False or None for not at all."""
+Compression: TypeAlias = CompressionConfiguration | bool | str | None
+"""Compression of a client: True for the defaults, a name for the defaults with this `CompressionBackend`, False or None
+for not at all. What URLs can say, "yes" and "no", is True and False."""
 
 Client = TypeVar("Client")
 
@@ -41,6 +42,7 @@ LIBRARIES = ("valkey", "redis")
 COMPRESSOR = "_snugly_compressor"
 BATCH = "_snugly_batch"
 QUEUED = "_snugly_queued"
+SAID = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 TRANSACTION = frozenset({"MULTI", "EXEC", "DISCARD", "RESET"})
 
 if TYPE_CHECKING:
@@ -223,7 +225,8 @@ def compress(client: Client, compression: Compression = True) -> Client:
     """Makes a client of valkey-py or redis-py compress, and returns it.
 
     The client is changed in place, so whoever holds it compresses from now on: with `True` as
-    `CompressionConfiguration()` says, with a configuration as that says, with False or None not at all. It may be
+    `CompressionConfiguration()` says, with a configuration as that says, with the name of a backend as
+    `CompressionConfiguration(backend=...)` says, with False or None not at all. It may be
     synchronous or asyncio, for one server, found by a sentinel, or for a cluster. Pipelines that were made before stay
     as they are.
 
@@ -279,16 +282,40 @@ def keep_dictionaries(client: Any, compressor: Compressor, library: str, is_clus
     else:
         connection = ClusterConnection(client, library) if is_cluster else NodeConnection(pool, database)
         compressor.keep_dictionaries(DictionaryManager(tasks, connection, learning))
+    attend(client, compressor.manager)
 
 
 def configured(compression: Compression) -> CompressionConfiguration | None:
-    attend(client, compressor.manager)
     """The configuration that is meant, or None for no compression."""
     if isinstance(compression, CompressionConfiguration):
         return compression if compression.enabled else None
+    if isinstance(compression, str):
+        compression = SAID.get(compression.lower(), compression)
     if compression is None or isinstance(compression, bool):
         return CompressionConfiguration() if compression else None
-    raise ConfigurationError(f"compression is {compression!r}: give True, False or a CompressionConfiguration")
+    if isinstance(compression, str) and compression in list(CompressionBackend):
+        return CompressionConfiguration(backend=CompressionBackend(compression))
+    raise ConfigurationError(
+        f"compression is {compression!r}: give True, False, {one_of(CompressionBackend)} or a CompressionConfiguration"
+    )
+
+
+def said_by(pool: Any, compression: Compression, native: bool) -> tuple[CompressionConfiguration | None, bool]:
+    """The configuration that is meant, and whether the transport is native, by what the pool says rather than by the
+    arguments: what is in a URL and what a sentinel is asked for comes that way. Connections know neither, so both are
+    taken out of their settings.
+    """
+    settings = {} if pool is None else pool.connection_kwargs
+    compression, said = settings.pop("compression", compression), settings.pop("native", native)
+    return configured(compression), SAID.get(said.lower(), native) if isinstance(said, str) else bool(said)
+
+
+def to_say(compression: Compression, native: bool) -> dict[str, Any]:
+    """The settings of a pool that say so, where it is not the default anyway."""
+    return {
+        **({} if compression is None else {"compression": compression}),
+        **({} if native else {"native": native}),
+    }
 
 
 def statistics(client: object = None) -> dict[str, int]:
@@ -392,6 +419,7 @@ def adopt_cluster(client: Any, compressor: Compressor) -> None:
             made_with["response_callbacks"] = callbacks
         for node in known_nodes(manager):
             node.response_callbacks = callbacks
+        keep_start_nodes(client)
         become_compressed(client, AsyncCluster, compressor)
         return
     become_compressed(client, Cluster, compressor)
@@ -405,6 +433,7 @@ def adopt_nodes(manager: Any, compressor: Compressor) -> None:
     @functools.wraps(create)
     def create_compressed(*args: Any, **options: Any) -> Any:
         node = create(*args, **options)
+        attend_to(node.connection_pool, compressor.manager)
         adopt_node(node, compressor)
         return node
 
@@ -419,7 +448,6 @@ def library_of(instance: object) -> str | None:
     """The library that the object's class, or one that it is made from, comes from."""
     packages = (base.__module__.partition(".")[0] for base in type(instance).__mro__)
     return next((package for package in packages if package in LIBRARIES), None)
-        keep_start_nodes(client)
 
 
 @functools.cache
@@ -428,4 +456,3 @@ def error_class(library: str) -> type[UndecodableError]:
     base = importlib.import_module(f"{library}.exceptions").ResponseError
     names = {"__module__": UndecodableError.__module__, "__doc__": UndecodableError.__doc__}
     return type(UndecodableError.__name__, (UndecodableError, base), names)
-        attend_to(node.connection_pool, compressor.manager)

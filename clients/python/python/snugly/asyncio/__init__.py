@@ -7,7 +7,7 @@ from typing import Any, Self, cast
 import valkey.asyncio
 from valkey.asyncio.connection import ConnectionPool
 
-from snugly.clients import Compression, configured
+from snugly.clients import Compression, said_by, to_say
 from snugly.transport.cluster import SharedCluster
 from snugly.transport.shared import SharedNode
 
@@ -16,12 +16,13 @@ class Valkey(valkey.asyncio.Valkey):
     """`valkey.asyncio.Valkey`, which compresses as `compression` says (default: not at all).
 
     `native` says whether commands travel by the native transport where it can be used (default: they do), or always by
-    valkey-py's own. All other arguments, all commands and `from_url` are those of valkey-py. Raises ConfigurationError
-    for a wrong `compression`, before there is a connection.
+    valkey-py's own. All other arguments, all commands and `from_url` are those of valkey-py. Sentinels make such
+    clients too: `sentinel.master_for(name, valkey_class=snugly.asyncio.Valkey, compression=True)`. Raises
+    ConfigurationError for a wrong `compression`, before there is a connection.
     """
 
     def __init__(self, *args: Any, compression: Compression = None, native: bool = True, **options: Any) -> None:
-        configuration = configured(compression)
+        configuration, native = said_by(options.get("connection_pool"), compression, native)
         super().__init__(*args, **options)
         SharedNode.finish(self, configuration, native)
 
@@ -29,19 +30,19 @@ class Valkey(valkey.asyncio.Valkey):
     def from_url(
         cls, url: str, *args: Any, compression: Compression = None, native: bool = True, **options: Any
     ) -> Self:
-        """Like valkey-py's, with `compression` and `native`."""
-        configuration = configured(compression)
+        """Like valkey-py's, with `compression` and `native`, which the URL may have as well: `?compression=lz4`."""
+        options.update(to_say(compression, native))
         client: Any = super().from_url(url, *args, **options)
-        return cast(Self, SharedNode.finish(client, configuration, native))
+        return cast(Self, client)
 
     @classmethod
     def from_pool(
         cls, connection_pool: ConnectionPool, *, compression: Compression = None, native: bool = True
     ) -> Self:
         """Like valkey-py's, with `compression` and `native`."""
-        configuration = configured(compression)
-        client: Any = super().from_pool(connection_pool)
-        return cast(Self, SharedNode.finish(client, configuration, native))
+        client = cls(connection_pool=connection_pool, compression=compression, native=native)
+        client.auto_close_connection_pool = True
+        return client
 
 
 class ValkeyCluster(valkey.asyncio.ValkeyCluster):
@@ -53,6 +54,6 @@ class ValkeyCluster(valkey.asyncio.ValkeyCluster):
     """
 
     def __init__(self, *args: Any, compression: Compression = None, native: bool = True, **options: Any) -> None:
-        configuration = configured(compression)
+        configuration, native = said_by(None, compression, native)
         super().__init__(*args, **options)
         SharedCluster.finish(self, configuration, native)
