@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help run demo set-up build package wheel gate test test-all test-long clean-gate \
 	test-rust test-clients test-python test-go test-java \
-	test-rust-slow test-minimal test-clients-slow test-python-slow test-parsers test-go-slow test-java-slow test-valkey-py \
+	test-rust-slow test-minimal test-clients-slow test-python-slow test-glide test-parsers test-go-slow test-java-slow test-valkey-py \
 	test-properties test-kills test-damages test-deps \
 	lint lint-rust lint-python lint-go lint-slow lint-minimal lint-doc lint-clients lint-java format deny package-java \
 	command-documentation key-positions fuzz fuzz-rust fuzz-go fuzz-java \
@@ -29,6 +29,8 @@ BENCH = PYTHONPATH=bench $(BIN)/python -m snugly_bench
 MATURIN = MAKEFLAGS= VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --locked --manifest-path clients/python/Cargo.toml
 # The oldest C library that wheels run with: glibc 2.28.
 MANYLINUX := manylinux_2_28
+# The machines that there are wheels for.
+WHEEL_MACHINES := x86_64 aarch64
 # Workers of a run of pytest: more than processors, since tests wait for servers most of the time.
 WORKERS := 3
 # Files in their order: by itself the plugin begins those of few tests last, which take longest here.
@@ -36,6 +38,8 @@ PYTEST := python -m pytest --quiet --numprocesses $(WORKERS) --dist loadfile --n
 # A build without codecs.
 MINIMAL := --no-default-features --package snugly-codec --package snugly-store --package snugly-server
 PARSERS := target/python-parsers
+# The oldest Valkey GLIDE that values are exchanged with, besides the one that is installed.
+OLD_GLIDE := target/valkey-glide/2.5.3
 # Tests of the Python package that take long, and are the same whatever parser there is.
 PARSERLESS := cluster_transport_test.py dictionaries_test.py managers_test.py learning_test.py transport_test.py
 # Tests that make up what a store is asked to do.
@@ -96,12 +100,18 @@ built: $(VENV)/installed
 	install -m 755 $(TARGET)/debug/libsnugly_native.so clients/python/python/snugly/_native.abi3.so
 	$(BIN)/python clients/python/install_here.py
 
-wheel: $(VENV)/installed ## build a wheel of the Python package for any Linux since 2018, in target/wheels, and try it in a venv of its own
-	$(BIN)/pip install --quiet ziglang
-	MAKEFLAGS= PATH=$(abspath $(BIN)):$$PATH $(BIN)/maturin build --quiet --release --locked --zig \
-		--compatibility $(MANYLINUX) --manifest-path clients/python/Cargo.toml --out target/wheels
+wheel: $(VENV)/installed ## build wheels of the Python package for any Linux since 2018, in target/wheels, and try the one for this machine
+	$(BIN)/pip install --quiet ziglang==0.15.2 auditwheel==6.8.2
+	rm -rf target/wheels
+	for machine in $(WHEEL_MACHINES); do \
+		rustup target add $$machine-unknown-linux-gnu && \
+		MAKEFLAGS= PATH=$(abspath $(BIN)):$$PATH $(BIN)/maturin build --quiet --release --locked --zig \
+			--target $$machine-unknown-linux-gnu --compatibility $(MANYLINUX) \
+			--manifest-path clients/python/Cargo.toml --out target/wheels && \
+		$(BIN)/auditwheel show target/wheels/snugly-*_$$machine.whl || exit 1; \
+	done
 	$(PYTHON) -m venv --clear target/wheel-venv
-	target/wheel-venv/bin/pip install --quiet --force-reinstall target/wheels/snugly-*-$(MANYLINUX)_*.whl
+	target/wheel-venv/bin/pip install --quiet --force-reinstall target/wheels/snugly-*_$$(uname -m).whl
 	target/wheel-venv/bin/python -c "import snugly; value = b'<p>hello</p>' * 500; \
 		assert snugly.codec.decode(snugly.codec.encode(value)) == value; print('snugly', snugly.__version__)"
 
@@ -142,6 +152,12 @@ test-python: build ## test the Python package with real clients, servers and a c
 
 test-python-slow: build ## test the Python package with every kind of client, changing clusters and GLIDE
 	cd clients/python && SNUGLY_BIN=$(TARGET)/debug/snugly $(abspath $(BIN))/$(PYTEST) -m slow $(ARGS)
+
+test-glide: build ## test that an older Valkey GLIDE reads and writes the same
+	$(BIN)/pip install --quiet --target $(OLD_GLIDE) --upgrade valkey-glide==$(notdir $(OLD_GLIDE)) \
+		valkey-glide-sync==$(notdir $(OLD_GLIDE))
+	cd clients/python && SNUGLY_BIN=$(TARGET)/debug/snugly PYTHONPATH=$(abspath $(OLD_GLIDE)) \
+		$(abspath $(BIN))/$(PYTEST) -m "" tests/glide_test.py $(ARGS)
 
 test-parsers: build ## test the Python package with the client libraries' parsers in C
 	$(BIN)/pip install --quiet --target $(PARSERS) --upgrade --requirement clients/python/tests/parsers.txt

@@ -73,6 +73,8 @@ SLOW = (
     Stage("test-minimal", needs=("build",)),
     Stage("test-clients-slow", needs=("build",)),
     Stage("test-python-slow", needs=("build",)),
+    Stage("test-glide", needs=("build",)),
+    Stage("wheel", needs=("set-up",)),
     Stage("test-parsers", needs=("build",)),
     Stage("test-go-slow", needs=("build",), programs=("go",)),
     Stage("test-java-slow", needs=("build",), programs=("mvn",)),

@@ -16,7 +16,7 @@ from pathlib import Path
 from snugly_bench.clients.peers import PEERS, Peer
 from snugly_bench.clients.plan import named_version
 
-BESIDE = ("valkey-glide==2.6.0",)
+BESIDE = ("valkey-glide==2.5.3",)
 """Versions that `clients` measures beside the installed ones by default."""
 VERSION = re.compile(r"[0-9][0-9A-Za-z.]*")
 

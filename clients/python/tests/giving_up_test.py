@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+import uvloop
 import valkey
 
 import snugly
@@ -94,7 +95,8 @@ def test_what_was_cancelled_before_it_was_sent_is_not_sent() -> None:
         asyncio.run(asyncio.wait_for(main(server, plain), 60))
 
 
-def test_lost_connections_leave_nothing_on_the_loop(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def test_lost_connections_leave_nothing_on_the_loop(caplog: pytest.LogCaptureFixture, loop_factory: Any) -> None:
     async def main(server: Server, plain: Any) -> None:
         complaints: list[Any] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
@@ -112,6 +114,7 @@ def test_lost_connections_leave_nothing_on_the_loop(caplog: pytest.LogCaptureFix
             await asyncio.gather(*writing)
         assert complaints == []
 
-    with own_server() as (server, plain), caplog.at_level(logging.WARNING, "asyncio"):
-        asyncio.run(asyncio.wait_for(main(server, plain), 60))
+    loop = asyncio.Runner(loop_factory=loop_factory)
+    with own_server() as (server, plain), caplog.at_level(logging.WARNING, "asyncio"), loop as runner:
+        runner.run(asyncio.wait_for(main(server, plain), 60))
     assert caplog.messages == []
