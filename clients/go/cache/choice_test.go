@@ -2,6 +2,7 @@ package cache
 
 import (
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -94,6 +95,29 @@ func TestAutoCompressesPagesOfRecordsForMemoryAndLeavesSmallValuesAlone(t *testi
 	}
 	if numbers.form.hasMsgp() || len(numbers.choice.candidates) != 2 {
 		t.Error("a type without generated code has a choice of JSON only")
+	}
+}
+
+func TestEntriesOfKeysThatTheEnvelopeExcludesAreNeitherCompressedNorMeasured(t *testing.T) {
+	codec, err := envelope.New(envelope.Options{Exclude: []string{"v2:lock:*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	coder := newTestCoder[layout.Layouts](t, Options{Envelope: codec})
+	coder.choice.price = float64(time.Hour) // So that no time matters.
+	records := layout.Records(50)
+	for key, isExcluded := range map[string]bool{"v2:lock:1": true, "v2:user:1": false} {
+		measured := coder.choice.written.Load()
+		stored, err := coder.encode(key, &records, false, 1)
+		if err != nil || envelope.Is(stored) == isExcluded {
+			t.Errorf("%s: %d bytes are stored: %v", key, len(stored), err)
+		}
+		if isLeft := coder.choice.written.Load() == measured; isLeft != isExcluded {
+			t.Errorf("%s: it is measured: %v", key, !isLeft)
+		}
+		if read := decoded(t, coder, stored); !reflect.DeepEqual(read, records) {
+			t.Errorf("%s: %v comes back", key, read)
+		}
 	}
 }
 

@@ -44,7 +44,8 @@ func (c *coder[T]) encode(at string, value *T, plainJSON bool, readsForEachWrite
 	if plainJSON {
 		return c.encodeAs(JSON, at, value)
 	}
-	if c.choice != nil && c.choice.isDue() {
+	// What compression would do to the value of a key without says nothing of the others.
+	if c.choice != nil && !c.envelope.Excludes(at) && c.choice.isDue() {
 		c.measure(at, value, readsForEachWrite)
 	}
 	return c.encodeAs(c.now(), at, value)

@@ -58,6 +58,9 @@ type Options struct {
 	// *envelope.UndecodableError, envelope.Raw the bytes as they are stored, envelope.Miss what the library gives for a
 	// value that is not there.
 	OnUndecodable envelope.OnUndecodable
+	// Exclude are globs of keys, as those of KEYS, whose values are sent as they are, unless they look like envelopes: for
+	// locks and tokens that scripts in the server compare. What was compressed before is still read. Default: none.
+	Exclude []string
 	// ValueTypes are those whose values are compressed. Default: strings only.
 	ValueTypes []ValueType
 
@@ -103,7 +106,7 @@ func (o *Options) forEnvelopes(dictionaries envelope.Dictionaries) envelope.Opti
 	return envelope.Options{
 		Backend: o.Backend, CompressionLevel: o.CompressionLevel, MinCompressionSize: o.MinCompressionSize,
 		MaxDecompressedSize: o.MaxDecompressedSize, ExistingEnvelopes: o.ExistingEnvelopes, Checksum: o.Checksum,
-		OnUndecodable: o.OnUndecodable, Dictionaries: dictionaries,
+		Exclude: o.Exclude, OnUndecodable: o.OnUndecodable, Dictionaries: dictionaries,
 	}
 }
 

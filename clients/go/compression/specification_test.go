@@ -21,6 +21,7 @@ type specified struct {
 	ExistingEnvelopes   choice                                    `json:"existing_envelopes"`
 	OnUndecodable       choice                                    `json:"on_undecodable"`
 	ValueTypes          struct{ Choices []compression.ValueType } `json:"value_types"`
+	Exclude             struct{ Default []string }                `json:"exclude"`
 	DictionaryPrefix    struct{ Default string }                  `json:"dictionary_prefix"`
 	DictionaryRefresh   number                                    `json:"dictionary_refresh"`
 }
@@ -79,6 +80,8 @@ func TestOptionsAreThoseOfTheSpecification(t *testing.T) {
 		expect(compression.Options{OnUndecodable: envelope.OnUndecodable(undecodable)}, true)
 	}
 	expect(compression.Options{ValueTypes: options.ValueTypes.Choices}, true)
+	// Every text is a pattern.
+	expect(compression.Options{Exclude: []string{"", "lock[", "\\", "\xff"}}, true)
 	refresh := options.DictionaryRefresh
 	expect(compression.Options{DictionaryRefresh: seconds(refresh.Least)}, true)
 	expect(compression.Options{DictionaryRefresh: seconds(refresh.Most)}, true)
@@ -96,6 +99,7 @@ func TestDefaultsAreThoseOfTheSpecification(t *testing.T) {
 		"MaxReplyBytes":       {compression.DefaultMaxReplyBytes, options.MaxReplyBytes.whole(options.MaxReplyBytes.Default)},
 		"ExistingEnvelopes":   {string(envelope.Keep), options.ExistingEnvelopes.Default},
 		"OnUndecodable":       {string(envelope.Raise), options.OnUndecodable.Default},
+		"Exclude":             {len(compression.Options{}.Exclude), len(options.Exclude.Default)},
 		"DictionaryPrefix":    {catalogue.DefaultPrefix, options.DictionaryPrefix.Default},
 		"DictionaryRefresh":   {catalogue.DefaultRefresh, seconds(options.DictionaryRefresh.Default)},
 	} {

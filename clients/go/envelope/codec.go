@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"snugly.dev/go/internal/globs"
 	"snugly.dev/go/internal/policy"
 )
 
@@ -119,7 +120,7 @@ func (c *Codec) encode(dst []byte, key string, value []byte) (stored []byte, num
 		return c.encodeInAnyCase(dst, value)
 	}
 	switch {
-	case c.writer.compressor == nil:
+	case c.writer.compressor == nil, c.Excludes(key):
 		return dst, 0, nil
 	case len(value) < c.options.MinCompressionSize:
 		return dst, 0, &c.counted.SkippedSmall
@@ -156,6 +157,9 @@ func (c *Codec) encode(dst []byte, key string, value []byte) (stored []byte, num
 	}
 	return stored, writer.number, nil
 }
+
+// Excludes tells whether Options.Exclude names a key.
+func (c *Codec) Excludes(key string) bool { return globs.MatchesAny(c.options.Exclude, key) }
 
 // encodeInAnyCase is for a value that would be taken for an envelope: it is encoded whatever its length and even if it
 // grows, with the chosen backend or, if that is none or fails, with any other that foreign readers know, too.

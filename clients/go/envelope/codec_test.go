@@ -202,6 +202,57 @@ func TestAValueThatIsTakenForAnEnvelopeNeedsNoDictionary(t *testing.T) {
 	}
 }
 
+func TestValuesOfExcludedKeysAreStoredAsTheyAreAndReadWhateverTheyAre(t *testing.T) {
+	patterns := []string{"lock:*", "token:[0-9"}
+	excluding := codec(t, envelope.Options{Exclude: patterns})
+	// The codec has them for itself.
+	patterns[0] = "*"
+	for key, isExcluded := range map[string]bool{"lock:1": true, "token:7": true, "token:x": false, "user:1": false, "": false} {
+		stored := excluding.EncodeFor(nil, key, page)
+		if envelope.Is(stored) == isExcluded || isExcluded && !bytes.Equal(stored, page) {
+			t.Errorf("%q: %d bytes are stored", key, len(stored))
+		}
+		before := codec(t, envelope.Options{}).Encode(nil, page)
+		if value, err := excluding.DecodeFor(context.Background(), nil, key, before); err != nil || !bytes.Equal(value, page) {
+			t.Errorf("%q: what was written before is not read: %v", key, err)
+		}
+	}
+	if counted := excluding.Statistics(); counted.None.EncodedValues != 2 || counted.SkippedSmall+counted.SkippedCompressed+counted.SkippedNoGain > 0 {
+		t.Errorf("counted %+v", counted)
+	}
+}
+
+func TestWhatLooksLikeAnEnvelopeIsOneForExcludedKeysToo(t *testing.T) {
+	whole := codec(t, envelope.Options{}).Encode(nil, page)
+	damaged := []byte("\x00\x01\x02\x00\x01damage")
+	for _, each := range []struct {
+		existing envelope.ExistingEnvelopes
+		value    []byte
+		isKept   bool
+	}{{envelope.Keep, whole, true}, {envelope.Keep, damaged, false}, {envelope.Wrap, whole, false}, {envelope.Wrap, damaged, false}} {
+		excluding := codec(t, envelope.Options{Exclude: []string{"*"}, ExistingEnvelopes: each.existing})
+		stored := excluding.EncodeFor(nil, "lock:1", each.value)
+		if bytes.Equal(stored, each.value) != each.isKept {
+			t.Errorf("%s: %d bytes become %d", each.existing, len(each.value), len(stored))
+		}
+		value, err := excluding.DecodeFor(context.Background(), nil, "lock:1", stored)
+		if wanted := each.value; err != nil || !each.isKept && !bytes.Equal(value, wanted) {
+			t.Errorf("%s: %q comes back: %v", each.existing, value, err)
+		}
+	}
+}
+
+func TestNothingIsLearnedFromValuesOfExcludedKeys(t *testing.T) {
+	excluding := codec(t, envelope.Options{Exclude: []string{"token:*"}})
+	shrinks := bytes.Repeat(vectors.Noise(1, 2000), 10)
+	for seed := range uint64(300) {
+		excluding.EncodeFor(nil, "token:1", vectors.Noise(seed, len(shrinks)))
+	}
+	if stored := excluding.EncodeFor(nil, "user:1", shrinks); !envelope.Is(stored) {
+		t.Error("a value that shrinks is not tried")
+	}
+}
+
 // fetching has a dictionary that must be fetched.
 type fetching struct {
 	atHand

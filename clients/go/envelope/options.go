@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // Backend is the compression of new values. Every codec reads all of them.
@@ -81,6 +82,9 @@ type Options struct {
 	Window int
 	// Checksum makes zstd frames carry a checksum of the value, 4 bytes.
 	Checksum bool
+	// Exclude are globs of keys, as those of KEYS, whose values are stored as they are, unless they look like envelopes.
+	// What was compressed before is still read. Default: none.
+	Exclude []string
 	// OnUndecodable says what becomes of envelopes that cannot be read: Raise (default), Raw or Miss.
 	OnUndecodable OnUndecodable
 	// Dictionaries has the dictionaries that values are written and read with. With LZ4 all readers must know backend 82.
@@ -125,6 +129,7 @@ func (o Options) withDefaults() (Options, *backend, error) {
 		return o, nil, &OptionError{"Window", o.Window, allowed}
 	}
 	o.MinCompressionSize = max(o.MinCompressionSize, leastCompressed)
+	o.Exclude = slices.Clone(o.Exclude)
 	return o, writer, nil
 }
 

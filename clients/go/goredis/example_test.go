@@ -52,6 +52,16 @@ func ExampleCompress_cluster() {
 	defer compressor.Close()
 }
 
+func ExampleCompress_exclude() {
+	client := redis.NewClient(&redis.Options{Addr: address})
+	defer client.Close()
+	compressor, err := goredis.Compress(client, compression.Options{Exclude: []string{"lock:*", "token:*"}})
+	if err != nil {
+		panic(err)
+	}
+	defer compressor.Close()
+}
+
 func ExampleCompress_readers() {
 	client := redis.NewClient(&redis.Options{Addr: address})
 	defer client.Close()

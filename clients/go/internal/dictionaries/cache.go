@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"snugly.dev/go/envelope"
+	"snugly.dev/go/internal/globs"
 )
 
 // mostHeld is the most dictionaries that are kept besides those that values are written with.
@@ -67,22 +68,18 @@ func newCache(settings *Settings) *DictionaryCache {
 // For is the dictionary that a value of a key is written with; nil for none.
 func (c *DictionaryCache) For(key string) *envelope.Dictionary {
 	now := c.current.Load()
-	if now.everything == nil && len(now.selection) == 0 || c.excludes(key) {
+	if now.everything == nil && len(now.selection) == 0 || globs.MatchesAny(c.settings.Exclude, key) {
 		return nil
 	}
 	if now.everything != nil {
 		return c.used(now.everything)
 	}
 	for at := range now.selection {
-		if matches(now.selection[at].pattern, key) {
+		if globs.Matches(now.selection[at].pattern, key) {
 			return c.used(now.selection[at].held)
 		}
 	}
 	return nil
-}
-
-func (c *DictionaryCache) excludes(key string) bool {
-	return slices.ContainsFunc(c.settings.Exclude, func(pattern string) bool { return matches(pattern, key) })
 }
 
 // AtHand is the dictionary of an ID, to read a value with; nil if it is not at hand.

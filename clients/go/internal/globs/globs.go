@@ -1,9 +1,17 @@
-package dictionaries
+// Package globs matches keys with patterns as KEYS and SCAN do. It knows bytes only.
+package globs
 
-// matches tells whether a key matches a pattern of KEYS and SCAN, as Valkey reads them: *, ?, [a-c], [^a], \x. On a
+import "slices"
+
+// MatchesAny tells whether a key matches one of some patterns.
+func MatchesAny(patterns []string, key string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return Matches(pattern, key) })
+}
+
+// Matches tells whether a key matches a pattern of KEYS and SCAN, as Valkey reads them: *, ?, [a-c], [^a], \x. On a
 // mismatch only the last * is reconsidered, since whatever an earlier one could match, the last one can as well; so it
 // takes time proportional to the product of the two lengths at worst.
-func matches(pattern, key string) bool {
+func Matches(pattern, key string) bool {
 	if key == "" {
 		// Only the pattern that stands for all keys matches the empty one, as in Valkey: ** does not.
 		return pattern == "" || pattern == "*"
