@@ -78,24 +78,30 @@ func (c *Cache[T]) Close() {
 // that it does not exist, and errors of the backend as they are. An entry that cannot be read is what
 // Options.OnUndecodable says.
 func (c *Cache[T]) Get(ctx context.Context, key string) (value T, err error) {
-	stored, err := c.backend.Get(ctx, c.Key(key))
+	found, err := foundOne(c.backend.Get(ctx, c.Key(key)))
 	if err != nil {
 		return value, err
 	}
-	return c.read(ctx, key, stored)
+	return c.read(ctx, key, found, c.budget())
+}
+
+// budget is the memory for what comes with one reply.
+func (c *Cache[T]) budget() *envelope.Budget {
+	budget := c.options.budget()
+	return &budget
 }
 
 // read counts what was found at a key and gives its value.
-func (c *Cache[T]) read(ctx context.Context, key string, stored []byte) (value T, err error) {
-	if stored == nil {
+func (c *Cache[T]) read(ctx context.Context, key string, found entry, of *envelope.Budget) (value T, err error) {
+	if found.stored == nil {
 		c.counted.misses.Add(1)
 		return value, ErrMiss
 	}
-	if isNotFound(stored) {
+	if isNotFound(found.stored) {
 		c.counted.negativeHits.Add(1)
 		return value, ErrNotFound
 	}
-	value, err = c.codec.decode(ctx, c.Key(key), stored)
+	value, err = c.codec.decodeFound(ctx, c.Key(key), found, of)
 	if err != nil {
 		c.counted.decodeFailures.Add(1)
 		if c.options.OnUndecodable == envelope.Miss {
@@ -110,16 +116,20 @@ func (c *Cache[T]) read(ctx context.Context, key string, stored []byte) (value T
 }
 
 // GetMany returns the values of those keys that have one, in one round trip to each server. Entries that cannot be read
-// are left out; with envelope.Raise the error then joins a *DecodeError for each. If the backend fails, the map is nil.
+// are left out, and so are those beyond Options.MaxReplyBytes; with envelope.Raise the error then joins a *DecodeError for
+// each. If the backend fails, the map is nil.
 func (c *Cache[T]) GetMany(ctx context.Context, keys ...string) (map[string]T, error) {
-	stored, err := c.backend.GetMany(ctx, c.withPrefix(keys))
+	prefixed := c.withPrefix(keys)
+	stored, err := c.backend.GetMany(ctx, prefixed)
+	found, err := foundMany(prefixed, stored, err)
 	if err != nil {
 		return nil, err
 	}
 	values := make(map[string]T, len(keys))
+	budget := c.budget()
 	var unreadable []error
 	for at, key := range keys {
-		value, err := c.read(ctx, key, stored[at])
+		value, err := c.read(ctx, key, found[at], budget)
 		if err == nil {
 			values[key] = value
 		} else if failure := (*DecodeError)(nil); errors.As(err, &failure) {

@@ -292,6 +292,7 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 		"LoadTimeout":      {TTL: NoExpiry, LoadTimeout: -1},
 		"BackendTimeout":   {TTL: NoExpiry, BackendTimeout: -1},
 		"RetryAfter":       {TTL: NoExpiry, RetryAfter: -1},
+		"MaxReplyBytes":    {TTL: NoExpiry, MaxReplyBytes: -2},
 		"MaxRevalidations": {TTL: NoExpiry, MaxRevalidations: -1},
 	} {
 		_, err := New[int](nil, options)

@@ -82,8 +82,17 @@ func encodeError(at string, err error) error {
 
 // decode gives the value that is stored at a key of the server, whatever has written it.
 func (c *coder[T]) decode(ctx context.Context, at string, stored []byte) (value T, err error) {
+	return c.decodeFound(ctx, at, entry{stored: stored}, nil)
+}
+
+// decodeFound is decode for what came with a reply, within the memory for that; nil for any.
+func (c *coder[T]) decodeFound(ctx context.Context, at string, found entry, of *envelope.Budget) (value T, err error) {
+	stored := found.stored
+	if found.tooLarge != nil {
+		return value, &DecodeError{at, stored, found.tooLarge}
+	}
 	// Not in a buffer of the pool: generated code may let fields share memory with what it reads (zerocopy).
-	plain, isRestored, err := c.envelope.AppendValue(ctx, nil, at, stored)
+	plain, isRestored, err := c.envelope.AppendValueOf(ctx, nil, at, stored, of)
 	if err == nil && !isRestored {
 		plain = stored
 	}
@@ -99,10 +108,7 @@ func (c *coder[T]) decode(ctx context.Context, at string, stored []byte) (value 
 
 // decodeCopy is decode for what others read, too: the value shares no memory with it.
 func (c *coder[T]) decodeCopy(ctx context.Context, at string, stored []byte) (value T, err error) {
-	if len(stored) > 0 && stored[0] >= leastMsgp {
-		stored = bytes.Clone(stored)
-	}
-	return c.decode(ctx, at, stored)
+	return c.decodeFound(ctx, at, entry{stored: stored}.own(), nil)
 }
 
 // measure encodes and decodes a value with every codec that Auto may choose.

@@ -46,7 +46,7 @@ func (c *Cache[T]) GetOrLoad(ctx context.Context, key string, load Loader[T]) (v
 	isEnough := func(found entry) bool { return found.stored != nil }
 	switch {
 	case err == nil:
-		value, err = c.read(ctx, key, found.stored)
+		value, err = c.read(ctx, key, found, c.budget())
 		if err == nil || errors.Is(err, ErrNotFound) {
 			if found.isStale {
 				c.counted.staleHits.Add(1)
@@ -101,22 +101,16 @@ func (c *Cache[T]) copied(ctx context.Context, at string, loaded outcome[T], loa
 	return own.value, own.err
 }
 
-// entry is the find at a key.
-type entry struct {
-	stored  []byte // nil for nothing.
-	isStale bool
-}
-
 // look asks the backend for an entry, and for its age where that matters.
 func (c *Cache[T]) look(ctx context.Context, at string) (found entry, err error) {
 	err = c.inTime(ctx, func(ctx context.Context) error {
 		if c.options.Stale == 0 {
-			found.stored, err = c.backend.Get(ctx, at)
+			found, err = foundOne(c.backend.Get(ctx, at))
 			return err
 		}
-		stored, ttl, err := c.backend.GetWithTTL(ctx, at)
-		isStale := ttl != NoExpiry && ttl <= c.options.Stale && !isNotFound(stored)
-		found = entry{stored, isStale && stored != nil}
+		stored, ttl, failure := c.backend.GetWithTTL(ctx, at)
+		found, err = foundOne(stored, failure)
+		found.isStale = ttl != NoExpiry && ttl <= c.options.Stale && found.isValue()
 		return err
 	})
 	return found, err
@@ -170,7 +164,7 @@ func (c *Cache[T]) take(ctx context.Context, key string, own *flight[T], found e
 		own.outcome = outcome[T]{err: ErrNotFound}
 		return true
 	}
-	value, err := c.codec.decodeCopy(ctx, c.Key(key), found.stored)
+	value, err := c.codec.decodeFound(ctx, c.Key(key), found.own(), c.budget())
 	if err == nil {
 		own.outcome = outcome[T]{value: value, stored: found.stored}
 	}

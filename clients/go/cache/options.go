@@ -25,6 +25,10 @@ const (
 var prices = map[Goal]float64{Memory: 500, Balanced: 20, Speed: 5}
 
 const (
+	// DefaultMaxReplyBytes is that of Options.MaxReplyBytes.
+	DefaultMaxReplyBytes = 1 << 30
+	// Unlimited is for entries that may be restored to any number of bytes.
+	Unlimited = -1
 	// DefaultJitter is that of Options.Jitter.
 	DefaultJitter = 0.1
 	// NoJitter is for entries that live exactly as long as Options.TTL says.
@@ -65,6 +69,11 @@ type Options struct {
 	// while OnError is told why, or envelope.Raise, a *DecodeError.
 	OnUndecodable envelope.OnUndecodable
 
+	// MaxReplyBytes is the most that the entries of one GetMany are restored to together, in bytes, and an entry that is
+	// read alone. What goes beyond cannot be read. A client that restores entries itself has a limit of its own. Default
+	// DefaultMaxReplyBytes, or Unlimited.
+	MaxReplyBytes int
+
 	// TTL is the time for which an entry is fresh, at least a millisecond, or NoExpiry.
 	TTL time.Duration
 	// Jitter is the share of TTL by which each entry lives shorter, at random up to it, so that what was stored
@@ -100,6 +109,7 @@ type Options struct {
 func (o Options) withDefaults() (Options, error) {
 	o.Goal = cmp.Or(o.Goal, Balanced)
 	o.OnUndecodable = cmp.Or(o.OnUndecodable, envelope.Miss)
+	o.MaxReplyBytes = cmp.Or(o.MaxReplyBytes, DefaultMaxReplyBytes)
 	o.Jitter = cmp.Or(o.Jitter, DefaultJitter)
 	o.LoadTimeout = cmp.Or(o.LoadTimeout, DefaultLoadTimeout)
 	o.BackendTimeout = cmp.Or(o.BackendTimeout, DefaultBackendTimeout)
@@ -127,6 +137,7 @@ func (o Options) withDefaults() (Options, error) {
 			"OnUndecodable", fmt.Sprintf("%q", o.OnUndecodable), o.OnUndecodable == envelope.Miss || o.OnUndecodable == envelope.Raise,
 			"choose miss or raise",
 		},
+		{"MaxReplyBytes", o.MaxReplyBytes, o.MaxReplyBytes > 0 || o.MaxReplyBytes == Unlimited, "it is a number of bytes from 1, or Unlimited"},
 		{"TTL", o.TTL, isTTL(o.TTL), ttlAllowed},
 		{"Jitter", o.Jitter, o.Jitter >= 0 && o.Jitter <= 1, "it is a share from 0 to 1, or NoJitter"},
 		{"Stale", o.Stale, o.Stale >= 0, "it is not negative"},
@@ -149,6 +160,14 @@ func (o Options) withDefaults() (Options, error) {
 		o.Envelope = standard
 	}
 	return o, nil
+}
+
+// budget is the memory for what comes with one reply.
+func (o *Options) budget() envelope.Budget {
+	if o.MaxReplyBytes == Unlimited {
+		return envelope.Unlimited()
+	}
+	return envelope.Budget{Left: o.MaxReplyBytes}
 }
 
 const ttlAllowed = "it is at least a millisecond, or NoExpiry"

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"snugly.dev/go/cache"
 	"snugly.dev/go/catalogue"
 	"snugly.dev/go/compression"
 	"snugly.dev/go/envelope"
@@ -96,6 +97,7 @@ func TestDefaultsAreThoseOfTheSpecification(t *testing.T) {
 		"Backend":             {string(envelope.Zstd), options.Backend.Default},
 		"MinCompressionSize":  {envelope.DefaultMinCompressionSize, options.MinCompressionSize.whole(options.MinCompressionSize.Default)},
 		"MaxDecompressedSize": {envelope.DefaultMaxDecompressedSize, options.MaxDecompressedSize.whole(options.MaxDecompressedSize.Default)},
+		"cache.MaxReplyBytes": {cache.DefaultMaxReplyBytes, options.MaxReplyBytes.whole(options.MaxReplyBytes.Default)},
 		"MaxReplyBytes":       {compression.DefaultMaxReplyBytes, options.MaxReplyBytes.whole(options.MaxReplyBytes.Default)},
 		"ExistingEnvelopes":   {string(envelope.Keep), options.ExistingEnvelopes.Default},
 		"OnUndecodable":       {string(envelope.Raise), options.OnUndecodable.Default},

@@ -15,7 +15,7 @@ type CacheBackend struct{ client redis.UniversalClient }
 
 // Backend makes a client of one server, a cluster or a ring, made by a sentinel or not, the backend of a cache. It does
 // not need the hook; with it, too, entries are compressed once. What the hook cannot restore is given as it is stored, for
-// the cache to say so.
+// the cache to say so, unless it is too large.
 func Backend(client redis.UniversalClient) CacheBackend { return CacheBackend{client} }
 
 // Get returns what is stored under a key, nil if nothing is.
@@ -40,7 +40,7 @@ func (b CacheBackend) GetWithTTL(ctx context.Context, key string) ([]byte, time.
 	return value, pttl.Val(), pttl.Err()
 }
 
-// GetMany returns what is stored under each key, in the order of the keys.
+// GetMany returns what is stored under each key, in the order of the keys, and the errors of what is too large, joined.
 func (b CacheBackend) GetMany(ctx context.Context, keys []string) ([][]byte, error) {
 	gets := make([]*redis.StringCmd, len(keys))
 	err := b.pipelined(ctx, func(pipeline redis.Pipeliner) {
@@ -52,12 +52,17 @@ func (b CacheBackend) GetMany(ctx context.Context, keys []string) ([][]byte, err
 		return nil, err
 	}
 	values := make([][]byte, len(keys))
+	var tooLarge []error
 	for at, get := range gets {
-		if values[at], err = stored(get); err != nil {
+		values[at], err = stored(get)
+		switch {
+		case err != nil && !isAboutOneEntry(err):
 			return nil, err
+		case err != nil:
+			tooLarge = append(tooLarge, err)
 		}
 	}
-	return values, nil
+	return values, errors.Join(tooLarge...)
 }
 
 // Set stores a value for a time, -1 for ever.
@@ -101,7 +106,7 @@ func (b CacheBackend) pipelined(ctx context.Context, commands func(redis.Pipelin
 	return nil
 }
 
-// isAboutOneEntry is for what stored makes no error.
+// isAboutOneEntry is for what says nothing of other entries.
 func isAboutOneEntry(err error) bool {
 	undecodable := (*envelope.UndecodableError)(nil)
 	return err == nil || errors.Is(err, redis.Nil) || errors.As(err, &undecodable)
@@ -113,12 +118,14 @@ func stored(get *redis.StringCmd) ([]byte, error) {
 	switch {
 	case errors.Is(err, redis.Nil):
 		return nil, nil
-	case errors.As(err, &undecodable):
+	case errors.As(err, &undecodable) && undecodable.Kind != envelope.TooLarge:
 		return undecodable.Stored, nil
-	case err == nil && value == nil:
+	case err != nil:
+		return nil, err
+	case value == nil:
 		return []byte{}, nil
 	}
-	return value, err
+	return value, nil
 }
 
 // expiry is a time to live for go-redis, to which 0 is for ever and -1 something else.

@@ -1,6 +1,7 @@
 package goredis_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -86,16 +87,20 @@ func TestWhatOneReplyIsRestoredToIsBounded(t *testing.T) {
 	}
 	same(t, made.client.MGet(ctx, "1", "2").Val(), []any{long, long})
 	isTooLarge("MGET", made.client.MGet(ctx, "1", "2", "3").Err())
-	var gets []*redis.StringCmd
-	_, err := made.client.Pipelined(ctx, func(pipeline redis.Pipeliner) error {
-		for _, key := range []string{"1", "2", "3"} {
-			gets = append(gets, pipeline.Get(ctx, key))
-		}
-		return nil
-	})
-	isTooLarge("a pipeline", err)
-	isTooLarge("its third", gets[2].Err())
-	same(t, gets[1].Val(), long)
+	for name, pipelined := range map[string]func(context.Context, func(redis.Pipeliner) error) ([]redis.Cmder, error){
+		"a pipeline": made.client.Pipelined, "a transaction": made.client.TxPipelined,
+	} {
+		var gets []*redis.StringCmd
+		_, err := pipelined(ctx, func(pipeline redis.Pipeliner) error {
+			for _, key := range []string{"1", "2", "3"} {
+				gets = append(gets, pipeline.Get(ctx, key))
+			}
+			return nil
+		})
+		isTooLarge(name, err)
+		isTooLarge("the third of "+name, gets[2].Err())
+		same(t, gets[1].Val(), long)
+	}
 	t.Run("and each reply is one of its own", func(t *testing.T) {
 		for range 5 {
 			same(t, made.client.Get(ctx, "1").Val(), long)

@@ -15,7 +15,7 @@ type CacheBackend struct{ client valkey.Client }
 
 // Backend makes a client, of one server or a cluster, the backend of a cache. It may be one that compresses or not: its
 // entries are compressed once. What a client that compresses cannot restore is given as it is stored, for the cache to say
-// so.
+// so, unless it is too large.
 func Backend(client valkey.Client) CacheBackend { return CacheBackend{client} }
 
 // Get returns what is stored under a key, nil if nothing is.
@@ -37,20 +37,26 @@ func (b CacheBackend) GetWithTTL(ctx context.Context, key string) ([]byte, time.
 	return value, time.Duration(ttl) * time.Millisecond, err
 }
 
-// GetMany returns what is stored under each key, in the order of the keys.
+// GetMany returns what is stored under each key, in the order of the keys, and the errors of what is too large, joined.
 func (b CacheBackend) GetMany(ctx context.Context, keys []string) ([][]byte, error) {
 	commands := make(valkey.Commands, len(keys))
 	for at, key := range keys {
 		commands[at] = b.client.B().Get().Key(key).Build()
 	}
 	values := make([][]byte, len(keys))
+	var tooLarge []error
 	for at, reply := range b.client.DoMulti(ctx, commands...) {
 		var err error
-		if values[at], err = stored(reply); err != nil {
+		values[at], err = stored(reply)
+		undecodable := (*envelope.UndecodableError)(nil)
+		switch {
+		case errors.As(err, &undecodable):
+			tooLarge = append(tooLarge, err)
+		case err != nil:
 			return nil, err
 		}
 	}
-	return values, nil
+	return values, errors.Join(tooLarge...)
 }
 
 // Set stores a value for a time, -1 for ever.
@@ -90,12 +96,14 @@ func stored(reply valkey.ValkeyResult) ([]byte, error) {
 	switch {
 	case valkey.IsValkeyNil(err):
 		return nil, nil
-	case errors.As(err, &undecodable):
+	case errors.As(err, &undecodable) && undecodable.Kind != envelope.TooLarge:
 		return undecodable.Stored, nil
-	case err == nil && value == nil:
+	case err != nil:
+		return nil, err
+	case value == nil:
 		return []byte{}, nil
 	}
-	return value, err
+	return value, nil
 }
 
 func firstError(replies []valkey.ValkeyResult) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/valkey-io/valkey-go"
 
@@ -69,7 +70,15 @@ func TestWhatOneReplyIsRestoredToIsBounded(t *testing.T) {
 	}
 	is(t, []string{long, long})(client.Do(ctx, b().Mget().Key("1", "2").Build()).AsStrSlice())
 	isTooLarge(client.Do(ctx, b().Mget().Key("1", "2", "3").Build()).Error())
-	results := client.DoMulti(ctx, b().Get().Key("1").Build(), b().Get().Key("2").Build(), b().Get().Key("3").Build())
-	is(t, long)(results[1].ToString())
-	isTooLarge(results[2].Error())
+	cached := func(key string) valkey.CacheableTTL { return valkey.CT(b().Get().Key(key).Cache(), time.Minute) }
+	for name, results := range map[string][]valkey.ValkeyResult{
+		"several commands":            client.DoMulti(ctx, b().Get().Key("1").Build(), b().Get().Key("2").Build(), b().Get().Key("3").Build()),
+		"several that are cached":     client.DoMultiCache(ctx, cached("1"), cached("2"), cached("3")),
+		"what the client has by then": client.DoMultiCache(ctx, cached("1"), cached("2"), cached("3")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			is(t, long)(results[1].ToString())
+			isTooLarge(results[2].Error())
+		})
+	}
 }
