@@ -13,7 +13,7 @@ type Compressor struct {
 	codec   *envelope.Codec
 	manager *catalogue.DictionaryManager
 	budget  envelope.Budget // Of each reply.
-	hasMiss bool
+	missed  *missedLog      // nil where the application sees the errors.
 }
 
 // New makes the compressor of a client whose dictionaries are in a server. It returns an *envelope.OptionError for an
@@ -38,7 +38,11 @@ func New(server catalogue.Server, options Options) (*Compressor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Compressor{types, codec, manager, budget, options.OnUndecodable == envelope.Miss}, nil
+	made := &Compressor{types: types, codec: codec, manager: manager, budget: budget}
+	if options.OnUndecodable == envelope.Miss {
+		made.missed = newMissedLog(options.Logger)
+	}
+	return made, nil
 }
 
 // Codec encodes and decodes values as the client does.

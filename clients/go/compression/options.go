@@ -85,7 +85,8 @@ type Options struct {
 	// DictionaryExclude are globs of keys, as those of KEYS, whose values are written without a dictionary.
 	DictionaryExclude []string
 
-	// Logger gets warnings about dictionaries, each once. Default slog.Default().
+	// Logger gets warnings: about dictionaries, each once, and about values that OnUndecodable makes a miss, at most one a
+	// minute. Default slog.Default().
 	Logger *slog.Logger
 }
 

@@ -46,7 +46,8 @@ func (c *Compressor) Reply(ctx context.Context) Reply { return Reply{c, ctx, c.b
 func (r *Reply) Restore(key, stored string) (string, error) {
 	// The codec changes nothing in what it is given.
 	value, isRestored, err := r.compressor.codec.AppendValueOf(r.ctx, nil, key, bytesOf(stored), &r.budget)
-	if err != nil && r.compressor.hasMiss && r.ctx.Err() == nil {
+	if err != nil && r.compressor.missed != nil && r.ctx.Err() == nil {
+		r.compressor.missed.note(err)
 		return "", ErrMiss
 	}
 	if err != nil || !isRestored {

@@ -3,6 +3,7 @@ package goredis_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -70,6 +71,39 @@ func TestInAPipelineOnlyWhatCannotBeReadIsMissed(t *testing.T) {
 		if !errors.Is(err, redis.Nil) || !errors.Is(bad.Err(), redis.Nil) || fine.Val() != "one" || fine.Err() != nil {
 			t.Errorf("%s: %v, %v, %v", name, err, bad, fine)
 		}
+	}
+}
+
+func TestAValueWhoseDictionaryIsNotThereIsMissed(t *testing.T) {
+	made := open(t, servers.Valkey(t), missing())
+	store(t, made.plain, "bad", 1, unpublished(t, 1))
+	store(t, made.plain, "worse", 2, unpublished(t, 2))
+	ok(t, made.plain.Set(ctx, "good", "one", 0).Err())
+	if err := made.client.Get(ctx, "bad").Err(); !errors.Is(err, redis.Nil) {
+		t.Errorf("got %v", err)
+	}
+	same(t, made.client.MGet(ctx, "bad", "good", "worse").Val(), []any{nil, "one", nil})
+	counted := made.compressor.Statistics()
+	same(t, []uint64{counted.DecodeFailures, counted.DictionaryMisses}, []uint64{3, 3})
+}
+
+func TestMissesAreCountedAndOneIsLogged(t *testing.T) {
+	var logged lockedBuffer
+	options := missing()
+	options.Logger = slog.New(slog.NewTextHandler(&logged, nil))
+	made := open(t, servers.Valkey(t), options)
+	ok(t, made.plain.MSet(ctx, "good", "one", "bad", damaged, "worse", damaged).Err())
+	ok(t, made.client.Get(ctx, "bad").Err(), redis.Nil)
+	same(t, made.client.MGet(ctx, "good", "worse").Val(), []any{"one", nil})
+	_, err := made.client.Pipelined(ctx, func(pipeline redis.Pipeliner) error {
+		pipeline.Get(ctx, "worse")
+		pipeline.Get(ctx, "bad")
+		return nil
+	})
+	ok(t, err, redis.Nil)
+	same(t, made.compressor.Statistics().DecodeFailures, uint64(4))
+	if text := logged.String(); strings.Count(text, "level=WARN") != 1 || !strings.Contains(text, `at key \"bad\"`) {
+		t.Errorf("%q was logged", text)
 	}
 }
 

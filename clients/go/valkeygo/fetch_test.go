@@ -32,8 +32,22 @@ func another(t testing.TB, number uint32) *envelope.Dictionary {
 	return made
 }
 
+// storeWith puts a value at a key that is written with a dictionary.
+func storeWith(t testing.TB, plain valkey.Client, dictionary *envelope.Dictionary, key string) {
+	t.Helper()
+	codec, err := envelope.New(envelope.Options{Dictionaries: envelope.Only(dictionary)})
+	ok(t, err)
+	ok(t, plain.Do(ctx, plain.B().Set().Key(key).Value(string(codec.Encode(nil, []byte(profile)))).Build()).Error())
+}
+
+// nameInCatalogue has the catalogue name a dictionary, which is not there.
+func nameInCatalogue(t testing.TB, plain valkey.Client, missing *envelope.Dictionary) {
+	t.Helper()
+	named := fmt.Sprintf(`{"version": 1, "dictionaries": [{"id": %d, "pattern": "*"}]}`, missing.ID())
+	ok(t, plain.Do(ctx, plain.B().Set().Key("{snugly}:dicts").Value(named).Build()).Error())
+}
+
 func TestTheDictionariesThatOneReplyNeedsAreFetchedTogether(t *testing.T) {
-	const value = `{"name": "name-1", "email": "email-2", "city": "city-3", "country": "country-4"}`
 	settings := valkey.ClientOption{InitAddress: []string{servers.Valkey(t)}}
 	// Each way of reading two keys.
 	ways := map[string]func(ctx context.Context, client *valkeygo.Client, first, second string){
@@ -57,15 +71,10 @@ func TestTheDictionariesThatOneReplyNeedsAreFetchedTogether(t *testing.T) {
 			client, plain := open(t, compression.Options{DictionaryRefresh: time.Hour}, settings)
 			never, published := another(t, number), another(t, number+1)
 			number += 2
-			for key, dictionary := range map[string]*envelope.Dictionary{"never": never, "published": published} {
-				codec, err := envelope.New(envelope.Options{Dictionaries: envelope.Only(dictionary)})
-				ok(t, err)
-				ok(t, plain.Do(ctx, plain.B().Set().Key(key).Value(string(codec.Encode(nil, []byte(value)))).Build()).Error())
-			}
-			named := fmt.Sprintf(`{"version": 1, "dictionaries": [{"id": %d, "pattern": "*"}]}`, never.ID())
-			ok(t, plain.Do(ctx, plain.B().Set().Key("{snugly}:dicts").Value(named).Build()).Error())
-			key := fmt.Sprintf("{snugly}:dict:%d", published.ID())
-			ok(t, plain.Do(ctx, plain.B().Set().Key(key).Value(string(published.Bytes())).Build()).Error())
+			storeWith(t, plain, never, "never")
+			storeWith(t, plain, published, "published")
+			nameInCatalogue(t, plain, never)
+			ok(t, plain.Do(ctx, plain.B().Set().Key(keyOf(published)).Value(string(published.Bytes())).Build()).Error())
 			waiting, leave := context.WithCancel(ctx)
 			left := make(chan struct{})
 			go func() { read(waiting, client, "never", "published"); close(left) }()
@@ -74,7 +83,7 @@ func TestTheDictionariesThatOneReplyNeedsAreFetchedTogether(t *testing.T) {
 			})
 			leave()
 			<-left
-			is(t, value)(client.Do(ctx, client.B().Get().Key("published").Build()).ToString())
+			is(t, profile)(client.Do(ctx, client.B().Get().Key("published").Build()).ToString())
 		})
 	}
 }

@@ -1,7 +1,9 @@
 package valkeygo_test
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +56,38 @@ func TestWhatCannotBeReadIsMissedAsWhatIsNotThere(t *testing.T) {
 			t.Errorf("HGETALL: %v, %v", fields, err)
 		}
 	})
+}
+
+func TestAValueWhoseDictionaryIsNotThereIsMissed(t *testing.T) {
+	client, plain := open(t, compression.Options{OnUndecodable: envelope.Miss}, valkey.ClientOption{InitAddress: []string{servers.Valkey(t)}})
+	b := client.B
+	storeWith(t, plain, another(t, 1), "bad")
+	storeWith(t, plain, another(t, 2), "worse")
+	ok(t, plain.Do(ctx, plain.B().Set().Key("good").Value("one").Build()).Error())
+	if err := client.Do(ctx, b().Get().Key("bad").Build()).Error(); !valkey.IsValkeyNil(err) {
+		t.Errorf("got %v", err)
+	}
+	is(t, []string{"", "one", ""})(client.Do(ctx, b().Mget().Key("bad", "good", "worse").Build()).AsStrSlice())
+	counted := client.Compressor().Statistics()
+	same(t, []uint64{counted.DecodeFailures, counted.DictionaryMisses}, []uint64{3, 3})
+}
+
+func TestMissesAreCountedAndOneIsLogged(t *testing.T) {
+	var logged bytes.Buffer
+	options := compression.Options{OnUndecodable: envelope.Miss, Logger: slog.New(slog.NewTextHandler(&logged, nil))}
+	client, plain := open(t, options, valkey.ClientOption{InitAddress: []string{servers.Valkey(t)}})
+	b := client.B
+	ok(t, plain.Do(ctx, plain.B().Mset().KeyValue().KeyValue("good", "one").KeyValue("bad", damaged).Build()).Error())
+	for range 2 {
+		if err := client.Do(ctx, b().Get().Key("bad").Build()).Error(); !valkey.IsValkeyNil(err) {
+			t.Errorf("got %v", err)
+		}
+	}
+	is(t, []string{"one", ""})(client.Do(ctx, b().Mget().Key("good", "bad").Build()).AsStrSlice())
+	same(t, client.Compressor().Statistics().DecodeFailures, uint64(3))
+	if text := logged.String(); strings.Count(text, "level=WARN") != 1 || !strings.Contains(text, `at key \"bad\"`) {
+		t.Errorf("%q was logged", text)
+	}
 }
 
 func TestWhatOneReplyIsRestoredToIsBounded(t *testing.T) {
