@@ -17,11 +17,12 @@ type fetch struct {
 }
 
 // Fetch gets a dictionary from the server, once for all who wait for it. One that the catalogue names is waited for for up
-// to one and a half rounds, or as long as ctx allows; for others there is one look-up a second. The error is that of ctx,
-// or says where the dictionary should have been.
+// to one and a half rounds, or as long as ctx or the ReplyTimeout of the server allows; for others there is one look-up a
+// second. The error says where the dictionary should have been, and wraps the cause of the end of ctx, if that was the
+// reason.
 func (m *DictionaryManager) Fetch(ctx context.Context, id uint32) (*envelope.Dictionary, error) {
 	if err := m.FetchAll(ctx, id); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("nothing was fetched from the key %q: %w", m.rules.Settings().DictionaryKey(id), err)
 	}
 	found := m.AtHand(id)
 	switch {
@@ -34,8 +35,12 @@ func (m *DictionaryManager) Fetch(ctx context.Context, id uint32) (*envelope.Dic
 }
 
 // FetchAll is Fetch for several at a time, so that those which are not there take no longer than one does. They are at
-// hand then, or known not to be there. The error is that of ctx.
+// hand then, or known not to be there. The error is the cause of the end of ctx.
 func (m *DictionaryManager) FetchAll(ctx context.Context, ids ...uint32) error {
+	if ctx.Err() != nil {
+		// Nobody is to begin what nobody waits for.
+		return context.Cause(ctx)
+	}
 	joined := m.join(ids)
 	defer m.leave(joined)
 	for each := range joined {
@@ -43,7 +48,7 @@ func (m *DictionaryManager) FetchAll(ctx context.Context, ids ...uint32) error {
 		case <-each.done:
 		case <-m.ctx.Done():
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 	return nil

@@ -49,7 +49,7 @@ func NewDictionaryManager(server Server, options Options) (*DictionaryManager, e
 	}
 	rules := dictionaries.NewManager(dictionaries.Settings{
 		Given: options.Given, UsesCatalogue: options.IsUsed, Exclude: options.Exclude, Prefix: options.Prefix,
-		Refresh: options.Refresh, Waits: options.Given != nil, HasCopies: options.Folder != "",
+		Refresh: options.Refresh, Waits: options.Given != nil, LongestWait: ReplyTimeout(server), HasCopies: options.Folder != "",
 	})
 	ctx, end := context.WithCancel(context.Background())
 	return &DictionaryManager{

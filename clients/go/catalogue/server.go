@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"snugly.dev/go/internal/dictionaries"
 )
@@ -18,6 +19,20 @@ type Server interface {
 	// Aside returns another connection that waits for nothing which those who use the client may hold, such as the only
 	// connection of its pool, and what closes it, which may be called twice, and while a command waits.
 	Aside() (server Server, end func())
+}
+
+// Timed is a Server whose client waits for a reply only so long.
+type Timed interface {
+	// ReplyTimeout is the longest time that the client lets a server take for a reply; 0 for any.
+	ReplyTimeout() time.Duration
+}
+
+// ReplyTimeout is that of a server; 0 where there is none.
+func ReplyTimeout(server Server) time.Duration {
+	if timed, isTimed := server.(Timed); isTimed {
+		return timed.ReplyTimeout()
+	}
+	return 0
 }
 
 // ReplyError is an error that the server replied.

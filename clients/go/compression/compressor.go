@@ -1,7 +1,9 @@
 package compression
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	"snugly.dev/go/catalogue"
 	"snugly.dev/go/envelope"
@@ -14,6 +16,9 @@ type Compressor struct {
 	manager *catalogue.DictionaryManager
 	budget  envelope.Budget // Of each reply.
 	missed  *missedLog      // nil where the application sees the errors.
+	// longestWait is the time that the dictionaries of one reply are waited for; 0 where the manager alone says that.
+	longestWait time.Duration
+	tooLate     error // The reason when it is over.
 }
 
 // New makes the compressor of a client whose dictionaries are in a server. It returns an *envelope.OptionError for an
@@ -38,7 +43,8 @@ func New(server catalogue.Server, options Options) (*Compressor, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &Compressor{types: types, codec: codec, manager: manager, budget: budget}
+	made := &Compressor{types: types, codec: codec, manager: manager, budget: budget, longestWait: catalogue.ReplyTimeout(server)}
+	made.tooLate = fmt.Errorf("the %v are over in which the client wants a reply", made.longestWait)
 	if options.OnUndecodable == envelope.Miss {
 		made.missed = newMissedLog(options.Logger)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"sync"
+	"time"
 	"unsafe"
 
 	"snugly.dev/go/envelope"
@@ -36,16 +37,34 @@ type Reply struct {
 	compressor *Compressor
 	ctx        context.Context
 	budget     envelope.Budget
+	until      time.Time // The end of waiting for dictionaries; zero until somebody waits.
 }
 
-// Reply begins to restore a reply. Dictionaries are waited for as long as ctx allows.
-func (c *Compressor) Reply(ctx context.Context) Reply { return Reply{c, ctx, c.budget} }
+// Reply begins to restore a reply. Dictionaries are waited for as long as ctx allows, and all together no longer than the
+// client lets the server take for a reply.
+func (c *Compressor) Reply(ctx context.Context) Reply {
+	return Reply{compressor: c, ctx: ctx, budget: c.budget}
+}
 
 // Restore returns the value of what was stored at a key: the same text if it is no envelope. For an envelope that cannot be
 // read it returns an *envelope.UndecodableError, or ErrMiss where the application is to see no value.
 func (r *Reply) Restore(key, stored string) (string, error) {
+	if !r.NeedsDictionary(stored) {
+		return r.RestoreAtHand(key, stored)
+	}
+	waiting, end := r.waiting()
+	defer end()
+	return r.restore(waiting, key, stored)
+}
+
+// RestoreAtHand is Restore for what is known to need no dictionary that is not at hand.
+func (r *Reply) RestoreAtHand(key, stored string) (string, error) {
+	return r.restore(r.ctx, key, stored)
+}
+
+func (r *Reply) restore(ctx context.Context, key, stored string) (string, error) {
 	// The codec changes nothing in what it is given.
-	value, isRestored, err := r.compressor.codec.AppendValueOf(r.ctx, nil, key, bytesOf(stored), &r.budget)
+	value, isRestored, err := r.compressor.codec.AppendValueOf(ctx, nil, key, bytesOf(stored), &r.budget)
 	if err != nil && r.compressor.missed != nil && r.ctx.Err() == nil {
 		r.compressor.missed.note(err)
 		return "", ErrMiss
@@ -55,6 +74,17 @@ func (r *Reply) Restore(key, stored string) (string, error) {
 	}
 	// Nobody else has these bytes.
 	return unsafe.String(unsafe.SliceData(value), len(value)), nil
+}
+
+// waiting is the context of whoever waits for dictionaries, until what is returned with it is called.
+func (r *Reply) waiting() (context.Context, context.CancelFunc) {
+	if r.compressor.longestWait <= 0 {
+		return r.ctx, func() {}
+	}
+	if r.until.IsZero() {
+		r.until = time.Now().Add(r.compressor.longestWait)
+	}
+	return context.WithDeadlineCause(r.ctx, r.until, r.compressor.tooLate)
 }
 
 // NeedsDictionary tells whether a value that was stored needs a dictionary that is not at hand.
@@ -72,7 +102,7 @@ func (c *Compressor) missing(stored string) uint32 {
 }
 
 // Gather fetches the dictionaries that some values of one reply need and that are not at hand, all at once: restored one
-// after another, the values would wait for each dictionary in turn. It takes as long as the context allows at most.
+// after another, the values would wait for each dictionary in turn.
 func (r *Reply) Gather(stored iter.Seq[string]) {
 	// A reply that the iteration had would be allocated for each command.
 	compressor := r.compressor
@@ -84,7 +114,9 @@ func (r *Reply) Gather(stored iter.Seq[string]) {
 	}
 	// Restoring does the same for one, and has the error.
 	if len(missing) > 1 {
-		_ = compressor.manager.FetchAll(r.ctx, missing...)
+		waiting, end := r.waiting()
+		defer end()
+		_ = compressor.manager.FetchAll(waiting, missing...)
 	}
 }
 

@@ -79,7 +79,7 @@ func kindOf(client redis.UniversalClient) (kind, error) {
 	case *redis.ClusterClient:
 		return kind{clusterServer{client}, nil, client.Options().AutoPipelineOptions, func(hook redis.Hook) { addToNodes(client, hook) }}, nil
 	case *redis.Ring:
-		return kind{server{client}, nil, nil, func(hook redis.Hook) { addToNodes(client, hook) }}, nil
+		return kind{newRingServer(client), nil, nil, func(hook redis.Hook) { addToNodes(client, hook) }}, nil
 	}
 	return kind{}, fmt.Errorf("goredis: a %T cannot be compressed: give a *redis.Client, *redis.ClusterClient or *redis.Ring", client)
 }

@@ -195,7 +195,10 @@ func restoring(ctx context.Context, compressor *compression.Compressor, see func
 	isGathered := false
 	reply := compressor.Reply(ctx)
 	return func(stored, key string) (string, error) {
-		if !isGathered && reply.NeedsDictionary(stored) {
+		if !reply.NeedsDictionary(stored) {
+			return reply.RestoreAtHand(key, stored)
+		}
+		if !isGathered {
 			isGathered = true
 			reply.Gather(func(yield func(stored string) bool) {
 				see(func(stored, _ string) (string, error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -21,7 +23,13 @@ type processor interface {
 }
 
 // server is the way to dictionaries by a client.
-type server struct{ client processor }
+type server struct {
+	client      processor
+	readTimeout time.Duration // Of the client; 0 or less for none.
+}
+
+// ReplyTimeout is the client's ReadTimeout.
+func (s server) ReplyTimeout() time.Duration { return max(s.readTimeout, 0) }
 
 // Send sends one command as such, so that it is sent again as any other of the client's.
 func (s server) Send(ctx context.Context, commands [][]string) ([]any, error) {
@@ -65,6 +73,19 @@ func repliesTo(batch []*redis.Cmd) ([]any, error) {
 	return replies, nil
 }
 
+// newRingServer makes that of a Ring, whose nodes have the timeout: its own options may leave it out.
+func newRingServer(client *redis.Ring) server {
+	var mutex sync.Mutex
+	made := server{client: client}
+	_ = client.ForEachShard(context.Background(), func(_ context.Context, node *redis.Client) error {
+		mutex.Lock()
+		defer mutex.Unlock()
+		made.readTimeout = node.Options().ReadTimeout
+		return nil
+	})
+	return made
+}
+
 // Aside is the same way: there is no telling which node a client would have to be made for.
 func (s server) Aside() (catalogue.Server, func()) { return s, func() {} }
 
@@ -84,14 +105,14 @@ func newNodeServer(client *redis.Client) *nodeServer {
 	options.ClientSideCacheConfig, options.ClientSideCache = nil, nil
 	options.PushNotificationProcessor = nil
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return &nodeServer{server{client}, options}
+	return &nodeServer{server{client, options.ReadTimeout}, options}
 }
 
 // Aside has a connection of its own.
 func (s *nodeServer) Aside() (catalogue.Server, func()) {
 	options := s.options
 	own := redis.NewClient(&options)
-	return server{own}, func() { _ = own.Close() }
+	return server{own, s.readTimeout}, func() { _ = own.Close() }
 }
 
 // databaseServer is that of a client of one server whose dictionaries are in another database: a client of that one, which
@@ -106,7 +127,7 @@ func newDatabaseServer(client *redis.Client, number int) databaseServer {
 	node.options.DB = number
 	options := node.options
 	own := redis.NewClient(&options)
-	node.server = server{own}
+	node.server.client = own
 	return databaseServer{node, own}
 }
 
@@ -115,6 +136,9 @@ func (s databaseServer) Close() error { return s.own.Close() }
 
 // clusterServer is that of a client of a cluster: the primaries that it knows.
 type clusterServer struct{ client *redis.ClusterClient }
+
+// ReplyTimeout is the client's ReadTimeout.
+func (s clusterServer) ReplyTimeout() time.Duration { return max(s.client.Options().ReadTimeout, 0) }
 
 // mostRedirections is the most times that nodes are asked, in a cluster that changes.
 const mostRedirections = 3
@@ -154,7 +178,7 @@ func (s clusterServer) sendOnce(ctx context.Context, commands [][]string, places
 		for at, place := range places {
 			batch[at] = commands[place]
 		}
-		answered, err := server{node}.Send(ctx, batch)
+		answered, err := server{client: node}.Send(ctx, batch)
 		if err != nil {
 			return nil, err
 		}

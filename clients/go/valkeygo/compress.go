@@ -67,11 +67,11 @@ func Compress(client valkey.Client, options compression.Options) (*Client, error
 func wayTo(client valkey.Client, database *int) (catalogue.Server, error) {
 	switch {
 	case database == nil || client == nil:
-		return server{client}, nil
+		return server{client, replyTimeout(client)}, nil
 	case client.Mode() == valkey.ClientModeCluster:
 		return nil, &envelope.OptionError{Option: "DictionaryDatabase", Value: *database, Allowed: "leave it out for a cluster"}
 	}
-	return server{&databaseConnection{client: client, number: *database}}, nil
+	return server{&databaseConnection{client: client, number: *database}, replyTimeout(client)}, nil
 }
 
 // Compressor counts what passed, and has the client's dictionaries.

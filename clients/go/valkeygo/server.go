@@ -3,6 +3,7 @@ package valkeygo
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/valkey-io/valkey-go"
 
@@ -17,7 +18,13 @@ type sender interface {
 
 // server is the way to dictionaries: the client that does not compress, which shares its connection, or a connection to
 // their database.
-type server struct{ client sender }
+type server struct {
+	client       sender
+	replyTimeout time.Duration // Of the client; 0 for none that is known.
+}
+
+// ReplyTimeout is that of the client.
+func (s server) ReplyTimeout() time.Duration { return s.replyTimeout }
 
 // Close closes what is the server's own.
 func (s server) Close() error {

@@ -11,7 +11,7 @@ import (
 
 const (
 	// patience is the time that a missing dictionary is waited for, in rounds: within one its holders put it back. It is at
-	// least leastPatience, which is long enough for two look-ups for unknown ones.
+	// least leastPatience, which is long enough for two look-ups for unknown ones, unless Settings.LongestWait is less.
 	patience      = 1.5
 	leastPatience = 1500 * time.Millisecond
 	// firstPause is the time between two look-ups, which doubles up to longestPause.
@@ -135,7 +135,7 @@ func (l *lookup) noteMissing(until time.Time) {
 func (m *Manager) waitsUntil(ids []uint32, now time.Time) time.Time {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	longest := now.Add(max(time.Duration(patience*float64(m.settings.Round())), leastPatience))
+	longest := now.Add(m.settings.patience())
 	until := now
 	for _, id := range ids {
 		left := m.state.missing.leftUntil(id)

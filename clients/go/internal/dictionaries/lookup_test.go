@@ -114,6 +114,28 @@ func TestReadersWhoLeaveWaitNoLongerTogetherThanOne(t *testing.T) {
 	}
 }
 
+func TestAMissingOneIsWaitedForNoLongerThanTheClientWaitsForAReply(t *testing.T) {
+	for longest, waits := range map[time.Duration]time.Duration{
+		0: 1500 * time.Millisecond, 700 * time.Millisecond: 700 * time.Millisecond, time.Minute: 1500 * time.Millisecond,
+	} {
+		l := &look{t, NewManager(Settings{Prefix: "{snugly}", Refresh: 12 * time.Second, LongestWait: longest}), began}
+		l.cache.list(document{dictionaries: []entry{{active{"*", 1}, -1}}}, l.now)
+		task := run(l.Fetch([]uint32{1}), l.now)
+		l.expect(task, l.gets(false, 1))
+		l.now = began.Add(waits)
+		l.reply(task, nil)
+		l.expect(task, Sleep{firstPause})
+		task.answer(Answer{Now: l.now})
+		l.expect(task, l.gets(false, 1))
+		l.now = l.now.Add(1)
+		l.reply(task, nil)
+		l.expect(task, nil)
+		if !l.IsMissing(1, l.now) {
+			t.Errorf("%v: the next one waits, too", longest)
+		}
+	}
+}
+
 func TestATaskThatIsBrokenOffAsksForNothingMore(t *testing.T) {
 	l := newLook(t)
 	l.cache.hold(readDictionaries(t)["profiles"], l.now)

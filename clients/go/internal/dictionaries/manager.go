@@ -30,6 +30,8 @@ type Settings struct {
 	Refresh time.Duration
 	// Waits says that unknown dictionaries are waited for: the client has one of its own.
 	Waits bool
+	// LongestWait is the longest time that a missing dictionary is waited for; 0 where only rounds say that.
+	LongestWait time.Duration
 	// HasCopies says that copies are kept in a folder.
 	HasCopies bool
 }
@@ -39,6 +41,15 @@ func (s *Settings) Writes() bool { return s.UsesCatalogue || s.Given != nil }
 
 // Round is the time between two rounds of maintenance.
 func (s *Settings) Round() time.Duration { return s.Refresh / roundsPerRefresh }
+
+// patience is the time that a missing dictionary is waited for.
+func (s *Settings) patience() time.Duration {
+	longest := max(time.Duration(patience*float64(s.Round())), leastPatience)
+	if s.LongestWait > 0 {
+		return min(longest, s.LongestWait)
+	}
+	return longest
+}
 
 // CatalogueKey is the key of the catalogue.
 func (s *Settings) CatalogueKey() string { return s.Prefix + ":dicts" }
