@@ -43,6 +43,17 @@ func (c compressing) saw(result valkey.ValkeyResult) {
 	}
 }
 
+// sawAll is saw for what came together, maybe from several servers.
+func (c compressing) sawAll(results []valkey.ValkeyResult) {
+	for _, result := range results {
+		if result.NonValkeyError() != nil {
+			c.saw(result)
+			return
+		}
+	}
+	c.saw(results[0])
+}
+
 // Compress makes a client that compresses from one that does not, of one server, a Sentinel or a cluster. It returns an
 // *envelope.OptionError for an option that cannot be, and an error if there is no client.
 func Compress(client valkey.Client, options compression.Options) (*Client, error) {
@@ -134,6 +145,7 @@ func (c *Client) DoMultiCache(ctx context.Context, multi ...valkey.CacheableTTL)
 		return results
 	}
 	received := c.Client.DoMultiCache(ctx, sent...)
+	c.compressor.sawAll(received)
 	reply := c.compressor.Reply(ctx)
 	gather(&reply, messagesOf(received), restorations)
 	for at, result := range received {
@@ -235,7 +247,7 @@ func doMulti(ctx context.Context, compressor compressing, client core, multi []v
 		return results
 	}
 	received := client.DoMulti(ctx, sent...)
-	compressor.saw(received[0])
+	compressor.sawAll(received)
 	reply := compressor.Reply(ctx)
 	gather(&reply, messagesOf(received), restorations)
 	for at, result := range received {

@@ -36,6 +36,7 @@ func (d *dedicated) Do(ctx context.Context, command valkey.Completed) valkey.Val
 		}
 	}
 	result := d.DedicatedClient.Do(ctx, sent)
+	d.compressor.saw(result)
 	reply := d.compressor.Reply(ctx)
 	restoration.gather(&reply, result)
 	d.mutex.Lock()

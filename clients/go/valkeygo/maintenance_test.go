@@ -2,6 +2,7 @@ package valkeygo_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -76,6 +77,43 @@ func TestAWriterLooksForItsDictionaryWhenItHasConnectedAnew(t *testing.T) {
 		_ = client.Do(ctx, client.B().Set().Key("key").Value(profile).Build()).Error()
 		return isThere(t, plain, keyOf(dictionary))
 	})
+}
+
+func TestAWriterLooksForItsDictionaryWhateverItWasThatLostAConnection(t *testing.T) {
+	// Each way of reading a key.
+	ways := map[string]func(client *valkeygo.Client, key string) error{
+		"a dedicated client": func(client *valkeygo.Client, key string) (err error) {
+			_ = client.Dedicated(func(own valkey.DedicatedClient) error {
+				err = own.Do(ctx, own.B().Get().Key(key).Build()).NonValkeyError()
+				return nil
+			})
+			return err
+		},
+		"several that are cached": func(client *valkeygo.Client, key string) error {
+			get := func(key string) valkey.CacheableTTL { return valkey.CT(client.B().Get().Key(key).Cache(), time.Minute) }
+			results := client.DoMultiCache(ctx, get(key), get(key+":other"))
+			return errors.Join(results[0].NonValkeyError(), results[1].NonValkeyError())
+		},
+	}
+	address, number := servers.Valkey(t), uint32(0)
+	for name, read := range ways {
+		t.Run(name, func(t *testing.T) {
+			number++
+			dial, dictionary := losing{key: "lost"}, another(t, number)
+			client, plain := open(t, compression.Options{Dictionary: dictionary, DictionaryRefresh: 24 * time.Hour}, valkey.ClientOption{
+				InitAddress: []string{address}, DialCtxFn: dial.dial, DisableRetry: true,
+			})
+			eventuallyWrites(t, client, plain, dictionary)
+			ok(t, plain.Do(ctx, plain.B().Flushall().Build()).Error())
+			if read(client, dial.key) == nil {
+				t.Fatal("the connection was not lost")
+			}
+			servers.Eventually(t, "it was not put back", func() bool {
+				_ = read(client, "another")
+				return isThere(t, plain, keyOf(dictionary))
+			})
+		})
+	}
 }
 
 func TestDictionariesMayLiveInAnotherDatabase(t *testing.T) {
