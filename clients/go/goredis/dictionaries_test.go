@@ -211,6 +211,31 @@ func TestWithoutPermissionDictionariesAreOff(t *testing.T) {
 	eventuallyWrites(t, made.client, plain, "user:1", profiles.ID())
 }
 
+func TestAReaderWithoutPermissionIsToldSoAndReadsAgainWithIt(t *testing.T) {
+	profiles := dictionary(t, "profiles")
+	plain := open(t, servers.Valkey(t), compression.Options{}).plain
+	publish(t, plain, "*", profiles, "")
+	store(t, plain, "user:1", 1, profiles)
+	store(t, plain, "user:2", 2, unpublished(t, 1))
+	ok(t, plain.Do(ctx, "acl", "setuser", "limited", "on", ">secret", "~user:*", "+@all").Err())
+	reader := open(t, plain.Options().Addr, compression.Options{DictionaryRefresh: time.Second}, func(settings *redis.Options) {
+		settings.Username, settings.Password = "limited", "secret"
+	})
+	_, err := reader.client.Pipelined(ctx, func(pipeline redis.Pipeliner) error {
+		pipeline.Get(ctx, "user:1")
+		pipeline.Get(ctx, "user:2")
+		return nil
+	})
+	undecodable := (*envelope.UndecodableError)(nil)
+	if !errors.As(err, &undecodable) || undecodable.Kind != envelope.DictionaryMissing || undecodable.Key != "user:1" ||
+		!strings.Contains(err.Error(), "dictionaries are off, since the keys {snugly}:* may not be read: allow GET for them") {
+		t.Errorf("got %v", err)
+	}
+	ok(t, plain.Do(ctx, "acl", "setuser", "limited", "~*").Err())
+	servers.Eventually(t, "it is not read again", func() bool { return reader.client.Get(ctx, "user:1").Err() == nil })
+	same(t, reader.client.Get(ctx, "user:1").Val(), profile(1))
+}
+
 // lockedBuffer is what a logger writes to while a test reads.
 type lockedBuffer struct {
 	mutex   sync.Mutex

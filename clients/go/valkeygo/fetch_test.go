@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +47,27 @@ func nameInCatalogue(t testing.TB, plain valkey.Client, missing *envelope.Dictio
 	t.Helper()
 	named := fmt.Sprintf(`{"version": 1, "dictionaries": [{"id": %d, "pattern": "*"}]}`, missing.ID())
 	ok(t, plain.Do(ctx, plain.B().Set().Key("{snugly}:dicts").Value(named).Build()).Error())
+}
+
+func TestAReaderWithoutPermissionIsToldSoAndReadsAgainWithIt(t *testing.T) {
+	settings := valkey.ClientOption{InitAddress: []string{servers.Valkey(t)}}
+	_, plain := open(t, compression.Options{}, settings)
+	dictionary := another(t, 1)
+	storeWith(t, plain, dictionary, "user:1")
+	ok(t, plain.Do(ctx, plain.B().Set().Key(keyOf(dictionary)).Value(string(dictionary.Bytes())).Build()).Error())
+	ok(t, plain.Do(ctx, plain.B().Arbitrary("ACL", "SETUSER", "limited", "on", ">secret", "~user:*", "+@all").Build()).Error())
+	settings.Username, settings.Password = "limited", "secret"
+	reader, _ := open(t, compression.Options{DictionaryRefresh: time.Second}, settings)
+	read := func() (string, error) { return reader.Do(ctx, reader.B().Get().Key("user:1").Build()).ToString() }
+	_, err := read()
+	undecodable := (*envelope.UndecodableError)(nil)
+	if !errors.As(err, &undecodable) || undecodable.Kind != envelope.DictionaryMissing ||
+		!strings.Contains(err.Error(), "dictionaries are off, since the keys {snugly}:* may not be read: allow GET for them") {
+		t.Errorf("got %v", err)
+	}
+	ok(t, plain.Do(ctx, plain.B().Arbitrary("ACL", "SETUSER", "limited", "~*").Build()).Error())
+	servers.Eventually(t, "it is not read again", func() bool { _, err := read(); return err == nil })
+	is(t, profile)(read())
 }
 
 func TestTheDictionariesThatOneReplyNeedsAreFetchedTogether(t *testing.T) {

@@ -135,3 +135,10 @@ func TestDictionariesMayLiveInAnotherDatabase(t *testing.T) {
 		}
 	})
 }
+
+func TestAClusterHasNoOtherDatabaseForDictionaries(t *testing.T) {
+	_, err := valkeygo.Compress(foreign{}, compression.Options{DictionaryDatabase: compression.Database(0)})
+	if refused := (*envelope.OptionError)(nil); !errors.As(err, &refused) || refused.Option != "DictionaryDatabase" {
+		t.Errorf("got %v", err)
+	}
+}

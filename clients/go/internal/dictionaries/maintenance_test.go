@@ -5,6 +5,34 @@ import (
 	"time"
 )
 
+func TestWhateverElseLiesInThePlaceOfADictionaryIsOverwritten(t *testing.T) {
+	own := readDictionaries(t)["profiles"]
+	for name, other := range map[string]any{
+		"another dictionary": string(readDictionaries(t)["orders"].Bytes()), "other text": "hello", "nothing": "",
+		"more": string(own.Bytes()) + "!", "another type": &Failure{Refused, "WRONGTYPE Operation against a key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLook(t)
+			l.cache.hold(own, l.now)
+			task := run(l.Keep(), l.now)
+			for _, touched := range []string{l.settings.DictionaryKey(own.ID()), l.settings.CatalogueKey()} {
+				l.expect(task, Send{[]Command{{"TOUCH", touched}}})
+				l.reply(task, int64(1))
+			}
+			l.expect(task, l.gets(false, own.ID()))
+			l.reply(task, other)
+			l.expect(task, l.gets(true))
+			l.reply(task, nil)
+			l.expect(task, Send{[]Command{{"SET", l.settings.DictionaryKey(own.ID()), string(own.Bytes())}}})
+			l.reply(task, "OK")
+			l.expect(task, nil)
+			if events := task.events(); len(events) != 1 || events[0].Kind != Mended {
+				t.Errorf("%v was told", events)
+			}
+		})
+	}
+}
+
 func TestAGivenDictionaryThatIsForgottenIsNotWrittenWithThoughItIsThere(t *testing.T) {
 	given := readDictionaries(t)["profiles"]
 	l := &look{t, NewManager(Settings{Given: given, Prefix: "{snugly}", Refresh: time.Minute}), began}
