@@ -3,7 +3,7 @@ module snugly.dev/go/benchmark/glide
 go 1.26.0
 
 require (
-	github.com/valkey-io/valkey-glide/go/v2 v2.5.3
+	github.com/valkey-io/valkey-glide/go/v2 v2.5.3 // The newest that proxy.golang.org lists, as of November 2026.
 	snugly.dev/go v0.0.0
 )
 
