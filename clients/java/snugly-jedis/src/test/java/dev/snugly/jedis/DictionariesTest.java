@@ -10,7 +10,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionBackend;
 import dev.snugly.core.CompressionConfiguration;
-import dev.snugly.core.ConfigurationException;
 import dev.snugly.core.Counter;
 import dev.snugly.core.Dictionary;
 import dev.snugly.testing.Connection;
@@ -83,12 +82,7 @@ class DictionariesTest {
       CompressionConfiguration.Builder settings,
       JedisClientConfig config,
       ConnectionPoolConfig pool) {
-    SnuglyRedisClient client =
-        SnuglyRedisClient.builder(settings.build())
-            .hostAndPort("127.0.0.1", server.port())
-            .clientConfig(config)
-            .poolConfig(pool)
-            .build();
+    SnuglyRedisClient client = Clients.of(server, settings, config, pool);
     clients.add(client);
     return client;
   }
@@ -202,11 +196,6 @@ class DictionariesTest {
     assertNull(plain.command("GET", DICTIONARY_KEY));
     plain.command("SELECT", "0");
     assertArrayEquals(PROFILES.bytes(), plain.bytes("GET", DICTIONARY_KEY));
-    assertThrows(
-        ConfigurationException.class,
-        () ->
-            SnuglyRedisClusterClient.builder(
-                CompressionConfiguration.builder().dictionaryDatabase(1).build()));
   }
 
   @Test

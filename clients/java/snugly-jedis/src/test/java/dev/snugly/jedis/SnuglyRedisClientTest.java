@@ -37,7 +37,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import redis.clients.jedis.AbstractTransaction;
@@ -318,61 +317,6 @@ class SnuglyRedisClientTest {
     SnuglyRedisClient raw =
         client(CompressionConfiguration.builder().onUndecodable(OnUndecodable.RAW).build());
     assertArrayEquals(BROKEN, raw.get("broken".getBytes(UTF_8)));
-  }
-
-  @ParameterizedTest
-  @EnumSource(RedisProtocol.class)
-  void whatCannotBeRestoredCanBeMissed(RedisProtocol protocol) {
-    plain.command("MSET", "broken", BROKEN, "good", "one");
-    plain.command("HSET", "hash", "broken", BROKEN, "good", "one");
-    plain.command("RPUSH", "list", "one", BROKEN);
-    SnuglyRedisClient cache =
-        client(
-            CompressionConfiguration.builder()
-                .onUndecodable(OnUndecodable.MISS)
-                .valueTypes(EnumSet.allOf(ValueType.class))
-                .build(),
-            protocol);
-    assertNull(cache.get("broken"));
-    assertNull(cache.hget("hash", "broken"));
-    assertEquals(Arrays.asList("one", null), cache.mget("good", "broken"));
-    assertEquals(Arrays.asList("one", null), cache.hmget("hash", "good", "broken"));
-    assertEquals(Arrays.asList("one", null), cache.lrange("list", 0, -1));
-    assertEquals("one", cache.hgetAll("hash").get("good"));
-    assertNull(cache.hgetAll("hash").get("broken"));
-    try (AbstractTransaction transaction = cache.multi()) {
-      Response<String> broken = transaction.get("broken");
-      transaction.get("good");
-      assertEquals(Arrays.asList(null, "one"), transaction.exec());
-      assertNull(broken.get());
-    }
-  }
-
-  @Test
-  void whatOneReplyIsRestoredToIsBounded() {
-    String page = "a".repeat(10_000);
-    SnuglyRedisClient cache =
-        client(CompressionConfiguration.builder().maxReplyBytes(25_000).build());
-    cache.mset("1", page, "2", page, "3", page);
-    assertEquals(List.of(page, page), cache.mget("1", "2"));
-    isTooLarge(() -> cache.mget("1", "2", "3"));
-    try (CompressingPipeline pipeline = cache.pipelined()) {
-      pipeline.get("1");
-      Response<String> second = pipeline.get("2");
-      Response<String> third = pipeline.get("3");
-      pipeline.syncAndReturnAll();
-      assertEquals(page, second.get());
-      isTooLarge(third::get);
-      Response<String> next = pipeline.get("3");
-      pipeline.sync();
-      assertEquals(page, next.get(), "what is asked for later is another one");
-    }
-  }
-
-  private static void isTooLarge(Executable read) {
-    UndecodableException error = assertThrows(UndecodableReplyException.class, read).undecodable();
-    assertEquals(UndecodableException.Kind.TOO_LARGE, error.kind());
-    assertTrue(error.getMessage().contains("maxReplyBytes"), error.getMessage());
   }
 
   @Test

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.snugly.core.Codec;
 import dev.snugly.core.CommandRefusedException;
 import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.ConfigurationException;
 import dev.snugly.core.Dictionary;
 import dev.snugly.core.Envelope;
 import dev.snugly.core.ValueType;
@@ -101,6 +102,13 @@ class SnuglyRedisClusterClientTest {
     assertEquals(3, cache.touch("a", "b", "c"));
     assertEquals(1, cache.unlink("c"));
     assertEquals(2, cache.del("a", "b", "c"));
+  }
+
+  @Test
+  void aClusterHasOneDatabase() {
+    CompressionConfiguration other =
+        CompressionConfiguration.builder().dictionaryDatabase(1).build();
+    assertThrows(ConfigurationException.class, () -> SnuglyRedisClusterClient.builder(other));
   }
 
   @Test

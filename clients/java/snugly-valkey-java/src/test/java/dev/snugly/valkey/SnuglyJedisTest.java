@@ -9,10 +9,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.snugly.core.Codec;
 import dev.snugly.core.CommandRefusedException;
-import dev.snugly.core.CompressionBackend;
 import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.ConfigurationException;
 import dev.snugly.core.Counter;
-import dev.snugly.core.Dictionary;
 import dev.snugly.core.Encoding;
 import dev.snugly.core.Envelope;
 import dev.snugly.core.UndecodableException;
@@ -21,8 +20,6 @@ import dev.snugly.testing.Cluster;
 import dev.snugly.testing.Connection;
 import dev.snugly.testing.GzipFile;
 import dev.snugly.testing.Server;
-import dev.snugly.testing.Vectors;
-import dev.snugly.testing.Waiting;
 import io.valkey.AbstractTransaction;
 import io.valkey.DefaultJedisClientConfig;
 import io.valkey.HostAndPort;
@@ -52,7 +49,6 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Clients of valkey-java: what they send, and what they give back. */
@@ -60,8 +56,6 @@ class SnuglyJedisTest {
   private static final String PAGE = "<p>h\u00e9llo</p>".repeat(100);
   private static final String OTHER = "<li>other</li>".repeat(100);
   private static final byte[] BROKEN = {0, 1, 2, 0, 1, 7, 7, 7};
-  private static final String USER =
-      "{\"name\": \"name-7\", \"email\": \"email-8\", \"city\": \"city-9\", \"plan\": \"plan-3\"}";
   private static final JedisClientConfig CONFIG = DefaultJedisClientConfig.builder().build();
 
   private static Server server;
@@ -164,26 +158,6 @@ class SnuglyJedisTest {
   }
 
   @ParameterizedTest
-  @CsvSource({"ZSTD, 129", "LZ4, 130"})
-  void aGivenDictionaryIsUsedOnceItIsBesideTheData(CompressionBackend backend, int number) {
-    SnuglyJedis writer =
-        client(
-            RedisProtocol.RESP3,
-            CompressionConfiguration.builder()
-                .backend(backend)
-                .dictionary(profiles())
-                .dictionaryRefresh(Duration.ofMillis(600)));
-    Waiting.until(
-        "it is used",
-        () -> {
-          writer.set("user:1", USER);
-          return backendOf(plain.bytes("GET", "user:1")) == number;
-        });
-    SnuglyJedis reader = client(RedisProtocol.RESP3, CompressionConfiguration.builder());
-    assertEquals(USER, reader.get("user:1"));
-  }
-
-  @ParameterizedTest
   @EnumSource(RedisProtocol.class)
   void gzipFilesAreReadWhereThatIsChosen(RedisProtocol protocol) {
     byte[] file = GzipFile.of(PAGE);
@@ -260,6 +234,13 @@ class SnuglyJedisTest {
   }
 
   @Test
+  void aClusterHasOneDatabase() {
+    CompressionConfiguration other =
+        CompressionConfiguration.builder().dictionaryDatabase(1).build();
+    assertThrows(ConfigurationException.class, () -> SnuglyJedis.cluster(Set.of(), CONFIG, other));
+  }
+
+  @Test
   void aSentinelSaysWhereTheServerIs() {
     try (Server sentinel = Server.sentinel(server);
         SnuglyJedis cache =
@@ -290,14 +271,6 @@ class SnuglyJedisTest {
   }
 
   private static boolean isEnvelope(byte[] stored) {
-    return backendOf(stored) != 0;
-  }
-
-  private static int backendOf(byte[] stored) {
-    return Envelope.inspect(stored).map(Envelope::backend).orElse(0);
-  }
-
-  private static Dictionary profiles() {
-    return Dictionary.of(Vectors.dictionary("profiles"));
+    return Envelope.inspect(stored).isPresent();
   }
 }

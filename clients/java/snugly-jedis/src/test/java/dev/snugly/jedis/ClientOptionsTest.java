@@ -1,0 +1,148 @@
+package dev.snugly.jedis;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.OnUndecodable;
+import dev.snugly.core.UndecodableException;
+import dev.snugly.core.ValueType;
+import dev.snugly.testing.Connection;
+import dev.snugly.testing.Server;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.List;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import redis.clients.jedis.AbstractTransaction;
+import redis.clients.jedis.DefaultJedisClientConfig;
+import redis.clients.jedis.RedisProtocol;
+import redis.clients.jedis.Response;
+import redis.clients.jedis.exceptions.JedisDataException;
+
+/** Options of a client of one server: what becomes of the values in replies. */
+class ClientOptionsTest {
+  private static final byte[] BROKEN = {0, 1, 2, 0, 1, 7, 7, 7};
+  private static final String PAGE = "a".repeat(10_000);
+
+  private static Server server;
+
+  private final List<SnuglyRedisClient> clients = new ArrayList<>();
+  private Connection plain;
+
+  @BeforeAll
+  static void start() {
+    server = Server.valkey();
+  }
+
+  @AfterAll
+  static void stop() {
+    if (server != null) {
+      server.close();
+    }
+  }
+
+  @BeforeEach
+  void empty() {
+    plain = server.connect();
+    plain.command("FLUSHALL");
+  }
+
+  @AfterEach
+  void close() {
+    clients.forEach(SnuglyRedisClient::close);
+    plain.close();
+  }
+
+  private SnuglyRedisClient client(CompressionConfiguration.Builder settings) {
+    return client(settings, RedisProtocol.RESP3);
+  }
+
+  private SnuglyRedisClient client(
+      CompressionConfiguration.Builder settings, RedisProtocol protocol) {
+    SnuglyRedisClient client =
+        Clients.of(server, settings, DefaultJedisClientConfig.builder().protocol(protocol).build());
+    clients.add(client);
+    return client;
+  }
+
+  private static CompressionConfiguration.Builder missing() {
+    return CompressionConfiguration.builder()
+        .onUndecodable(OnUndecodable.MISS)
+        .valueTypes(EnumSet.allOf(ValueType.class));
+  }
+
+  @ParameterizedTest
+  @EnumSource(RedisProtocol.class)
+  void whatCannotBeRestoredCanBeMissed(RedisProtocol protocol) {
+    plain.command("MSET", "broken", BROKEN, "good", "one");
+    plain.command("HSET", "hash", "broken", BROKEN, "good", "one");
+    plain.command("RPUSH", "list", "one", BROKEN);
+    SnuglyRedisClient cache = client(missing(), protocol);
+    assertNull(cache.get("broken"));
+    assertNull(cache.hget("hash", "broken"));
+    assertEquals(Arrays.asList("one", null), cache.mget("good", "broken"));
+    assertEquals(Arrays.asList("one", null), cache.hmget("hash", "good", "broken"));
+    assertEquals(Arrays.asList("one", null), cache.lrange("list", 0, -1));
+    assertEquals("one", cache.hgetAll("hash").get("good"));
+    assertNull(cache.hgetAll("hash").get("broken"));
+    try (AbstractTransaction transaction = cache.multi()) {
+      Response<String> broken = transaction.get("broken");
+      transaction.get("good");
+      assertEquals(Arrays.asList(null, "one"), transaction.exec());
+      assertNull(broken.get());
+    }
+  }
+
+  @Test
+  void whatOneReplyIsRestoredToIsBounded() {
+    SnuglyRedisClient cache = client(CompressionConfiguration.builder().maxReplyBytes(25_000));
+    cache.mset("1", PAGE, "2", PAGE, "3", PAGE);
+    assertEquals(List.of(PAGE, PAGE), cache.mget("1", "2"));
+    isTooLarge(assertThrows(JedisDataException.class, () -> cache.mget("1", "2", "3")));
+    try (CompressingPipeline pipeline = cache.pipelined()) {
+      pipeline.get("1");
+      Response<String> second = pipeline.get("2");
+      Response<String> third = pipeline.get("3");
+      pipeline.syncAndReturnAll();
+      assertEquals(PAGE, second.get());
+      isTooLarge(assertThrows(JedisDataException.class, third::get));
+      Response<String> next = pipeline.get("3");
+      pipeline.sync();
+      assertEquals(PAGE, next.get(), "what is asked for later is another one");
+    }
+  }
+
+  @Test
+  void whatATransactionIsRestoredToIsBounded() {
+    SnuglyRedisClient cache = client(CompressionConfiguration.builder().maxReplyBytes(25_000));
+    cache.mset("1", PAGE, "2", PAGE, "3", PAGE);
+    try (AbstractTransaction transaction = cache.transaction(false)) {
+      for (int round = 0; round < 2; round++) {
+        transaction.multi();
+        transaction.get("1");
+        transaction.mget("2");
+        transaction.get("3");
+        List<Object> results = transaction.exec();
+        assertEquals(List.of(PAGE, List.of(PAGE)), results.subList(0, 2));
+        isTooLarge(results.get(2));
+      }
+    }
+  }
+
+  private static void isTooLarge(Object result) {
+    UndecodableException error =
+        assertInstanceOf(UndecodableReplyException.class, result).undecodable();
+    assertEquals(UndecodableException.Kind.TOO_LARGE, error.kind());
+    assertTrue(error.getMessage().contains("maxReplyBytes"), error.getMessage());
+  }
+}
