@@ -5,6 +5,7 @@ import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
 import java.nio.ReadOnlyBufferException;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Objects;
 
 /**
@@ -29,6 +30,9 @@ public final class Codec {
 
   private final CompressionConfiguration configuration;
   private final int threshold;
+
+  /** Keys whose values are sent as they are. */
+  private final List<Glob> excluded;
 
   /** Encoding of new values that are written without a dictionary. */
   private final Encoding plain;
@@ -65,6 +69,7 @@ public final class Codec {
   public Codec(CompressionConfiguration configuration, Dictionaries dictionaries) {
     this.configuration = configuration;
     this.dictionaries = dictionaries;
+    excluded = Glob.all(configuration.exclude());
     threshold = Math.max(configuration.minCompressionSize(), LEAST_COMPRESSED);
     plain = configuration.enabled() ? plain(configuration.backend()) : Encoding.IDENTITY;
     level =
@@ -88,6 +93,23 @@ public final class Codec {
           "the configuration has catalogue(true), which only clients can read: give a dictionary");
     }
     return configuration.dictionary().map(Dictionaries::of).orElse(Dictionaries.NONE);
+  }
+
+  /**
+   * Returns this codec, for those who do not know the keys of values.
+   *
+   * @param who those who do not, for the message
+   * @return this
+   * @throws ConfigurationException if the configuration has an {@code exclude}, which needs keys
+   */
+  public Codec forValuesWithoutKeys(String who) {
+    if (!excluded.isEmpty()) {
+      throw new ConfigurationException(
+          "exclude is %s, but %s does not know the keys of values: leave it out, or give it to a"
+                  .formatted(configuration.exclude(), who)
+              + " client");
+    }
+    return this;
   }
 
   /** Returns how this codec encodes and decodes. */
@@ -142,7 +164,7 @@ public final class Codec {
    * Encodes a value. Never fails: what cannot be compressed is returned as it is, and counted.
    *
    * @param value any bytes
-   * @param key the value's key, which decides about dictionaries, or null
+   * @param key the value's key, which decides about dictionaries and {@code exclude}, or null
    * @return the bytes to store: an envelope, or {@code value} itself where that gains nothing
    */
   public byte[] encode(byte[] value, byte[] key) {
@@ -160,7 +182,7 @@ public final class Codec {
    * compressed is copied as it is, and counted.
    *
    * @param value any bytes, from its position to its limit, to which the position moves
-   * @param key the value's key, which decides about dictionaries, or null
+   * @param key the value's key, which decides about dictionaries and {@code exclude}, or null
    * @param target where the bytes to store are put; its position moves behind them
    * @throws BufferOverflowException if the target has less room than {@link #maxEncodedSize} says
    * @throws ReadOnlyBufferException if the target cannot be written to
@@ -196,7 +218,9 @@ public final class Codec {
     int marked = Envelope.backendOf(value);
     int length;
     Encoding encoding = Encoding.IDENTITY;
-    if (marked < 0) {
+    if (marked < 0 && isExcluded(key)) {
+      length = -1;
+    } else if (marked < 0) {
       Dictionary dictionary = dictionaryFor(workspace, size, key);
       encoding = dictionary == null ? plain : plain.withDictionary();
       length = encodeIfWorthIt(workspace, encoding, dictionary, value, target);
@@ -214,6 +238,10 @@ public final class Codec {
       count(workspace, Counter.ENCODE_NANOSECONDS, started);
     }
     return length;
+  }
+
+  private boolean isExcluded(byte[] key) {
+    return key != null && Glob.anyMatches(excluded, key);
   }
 
   private Dictionary dictionaryFor(Workspace workspace, int size, byte[] key) {

@@ -53,6 +53,7 @@ public final class CompressionConfiguration {
           new Setting("onUndecodable", it -> it.onUndecodable),
           new Setting("readGzip", it -> it.readGzip),
           new Setting("valueTypes", it -> it.valueTypes),
+          new Setting("exclude", it -> it.exclude),
           new Setting("dictionary", it -> it.dictionary().map(Dictionary::id).orElse(null)),
           new Setting("catalogue", it -> it.catalogue),
           new Setting("dictionaryPrefix", it -> it.dictionaryPrefix),
@@ -74,6 +75,7 @@ public final class CompressionConfiguration {
   private final OnUndecodable onUndecodable;
   private final boolean readGzip;
   private final Set<ValueType> valueTypes;
+  private final List<String> exclude;
   private final Dictionary dictionary;
   private final boolean catalogue;
   private final String dictionaryPrefix;
@@ -99,6 +101,7 @@ public final class CompressionConfiguration {
     Set<ValueType> types = EnumSet.noneOf(ValueType.class);
     types.addAll(builder.valueTypes);
     valueTypes = Collections.unmodifiableSet(types);
+    exclude = List.copyOf(builder.exclude);
     dictionary = builder.dictionary;
     catalogue = builder.catalogue && builder.writes();
     dictionaryPrefix = builder.dictionaryPrefix;
@@ -173,6 +176,11 @@ public final class CompressionConfiguration {
     return valueTypes;
   }
 
+  /** Returns globs of keys whose values are sent as they are. */
+  public List<String> exclude() {
+    return exclude;
+  }
+
   /** Returns the dictionary that values are written and read with, if one was given. */
   public Optional<Dictionary> dictionary() {
     return Optional.ofNullable(dictionary);
@@ -233,6 +241,7 @@ public final class CompressionConfiguration {
     private OnUndecodable onUndecodable = OnUndecodable.RAISE;
     private boolean readGzip;
     private Collection<ValueType> valueTypes = Set.of(ValueType.STRINGS);
+    private List<String> exclude = List.of();
     private Dictionary dictionary;
     private boolean catalogue;
     private String dictionaryPrefix = DEFAULT_DICTIONARY_PREFIX;
@@ -371,6 +380,19 @@ public final class CompressionConfiguration {
     }
 
     /**
+     * Sets globs of keys, as those of KEYS on bytes, whose values are sent as they are: locks and
+     * tokens that scripts compare. What looks like an envelope is encoded there, too, and reading
+     * has no exception.
+     *
+     * @param globs default none
+     * @return this
+     */
+    public Builder exclude(List<String> globs) {
+      this.exclude = globs;
+      return this;
+    }
+
+    /**
      * Sets one dictionary that all values are written with, whatever their keys: in envelopes of
      * backend 81 or, with {@link CompressionBackend#LZ4}, 82, which all readers must know. Clients
      * put it beside the data. What others wrote with a dictionary is read in any case. With {@link
@@ -467,6 +489,7 @@ public final class CompressionConfiguration {
       given("dictionaryPrefix", dictionaryPrefix);
       given("dictionaryRefresh", dictionaryRefresh);
       given("valueTypes", valueTypes);
+      given("exclude", exclude);
       given("dictionaryExclude", dictionaryExclude);
       if (hasLevel()) {
         inRange(
@@ -491,6 +514,8 @@ public final class CompressionConfiguration {
         throw new ConfigurationException(
             "valueTypes is empty: give some of ValueType, or enabled(false)");
       }
+      checkGlobs("exclude", exclude);
+      checkGlobs("dictionaryExclude", dictionaryExclude);
       checkDictionaries();
       return new CompressionConfiguration(this);
     }
@@ -530,9 +555,12 @@ public final class CompressionConfiguration {
                 + " to "
                 + MOST_REFRESH);
       }
-      for (String glob : dictionaryExclude) {
+    }
+
+    private static void checkGlobs(String name, List<String> globs) {
+      for (String glob : globs) {
         if (!StandardCharsets.UTF_8.newEncoder().canEncode(glob)) {
-          throw new ConfigurationException("dictionaryExclude has a glob that is no text: " + glob);
+          throw new ConfigurationException(name + " has a glob that is no text: " + glob);
         }
       }
     }

@@ -239,6 +239,55 @@ class CodecTest {
   }
 
   @Test
+  void valuesOfExcludedKeysAreSentAsTheyAre() {
+    Codec codec =
+        new Codec(
+            CompressionConfiguration.builder()
+                .dictionary(profiles())
+                .exclude(List.of("lock:*", "token:\u00e9?"))
+                .build());
+    byte[] page = PAGE.clone();
+    assertSame(page, codec.encode(page, "lock:1".getBytes(UTF_8)));
+    assertSame(page, codec.encode(page, "token:\u00e9x".getBytes(UTF_8)));
+    assertTrue(codec.encode(page, "token:x".getBytes(UTF_8)).length < page.length);
+    assertTrue(codec.encode(page, null).length < page.length);
+    ByteBuffer target = ByteBuffer.allocate(Codec.maxEncodedSize(page.length));
+    codec.encode(ByteBuffer.wrap(page), "lock:1".getBytes(UTF_8), target);
+    assertEquals(ByteBuffer.wrap(page), target.flip());
+    assertEquals(3, codec.statistics().of(Counter.ENCODED_VALUES, Encoding.IDENTITY));
+    assertEquals(0, codec.statistics().total(Counter.SKIPPED_NO_GAIN));
+  }
+
+  @Test
+  void whatCountsAsAnEnvelopeIsKeptOrWrappedWhateverItsKey() {
+    byte[] lock = "lock:1".getBytes(UTF_8);
+    byte[] forged = {0, 1, 2, 0, 3, 7};
+    CompressionConfiguration.Builder settings =
+        CompressionConfiguration.builder().exclude(List.of("lock:*"));
+    Codec keeping = new Codec(settings.build());
+    byte[] stored = keeping.encode(PAGE);
+    assertSame(stored, keeping.encode(stored, lock));
+    assertArrayEquals(forged, keeping.decode(keeping.encode(forged, lock), lock));
+    Codec wrapping = new Codec(settings.existingEnvelopes(ExistingEnvelopes.WRAP).build());
+    assertArrayEquals(stored, wrapping.decode(wrapping.encode(stored, lock), lock));
+    assertArrayEquals(PAGE, wrapping.decode(stored, lock), "reading has no exception");
+  }
+
+  @Test
+  void whoDoesNotKnowKeysTakesNothingThatNeedsThem() {
+    Codec codec = new Codec(CompressionConfiguration.builder().exclude(List.of("lock:*")).build());
+    ConfigurationException error =
+        assertThrows(
+            ConfigurationException.class, () -> codec.forValuesWithoutKeys("a serializer"));
+    assertEquals(
+        "exclude is [lock:*], but a serializer does not know the keys of values: leave it out, or"
+            + " give it to a client",
+        error.getMessage());
+    Codec other = new Codec(CompressionConfiguration.defaults());
+    assertSame(other, other.forValuesWithoutKeys("a serializer"));
+  }
+
+  @Test
   void valuesOverTheLimitAreSentAsTheyAre() {
     Codec codec = new Codec(CompressionConfiguration.builder().maxDecompressedSize(100).build());
     assertSame(PAGE, codec.encode(PAGE));

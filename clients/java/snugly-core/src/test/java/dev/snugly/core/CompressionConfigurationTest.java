@@ -61,6 +61,9 @@ class CompressionConfigurationTest {
     assertEquals(
         "dictionaryPrefix is empty: give some text",
         refused(builder -> builder.dictionaryPrefix("")));
+    assertTrue(
+        refused(builder -> builder.exclude(List.of("lock:*", "\ud800")))
+            .startsWith("exclude has a glob that is no text"));
   }
 
   @Test
@@ -70,6 +73,8 @@ class CompressionConfigurationTest {
     assertEquals(
         "valueTypes is null: leave it out for the default",
         refused(builder -> builder.valueTypes(null)));
+    assertEquals(
+        "exclude is null: leave it out for the default", refused(builder -> builder.exclude(null)));
     assertEquals(
         "dictionaryExclude is null: leave it out for the default",
         refused(builder -> builder.dictionaryExclude(null)));
@@ -117,7 +122,7 @@ class CompressionConfigurationTest {
     assertEquals(
         "CompressionConfiguration[enabled=false, compressionLevel=9, minCompressionSize=256,"
             + " maxDecompressedSize=1000, existingEnvelopes=WRAP, checksum=true, onUndecodable=RAW,"
-            + " readGzip=true, valueTypes=[STRINGS, LISTS], dictionary="
+            + " readGzip=true, valueTypes=[STRINGS, LISTS], exclude=[lock:*], dictionary="
             + profiles.id()
             + ", dictionaryPrefix={shop}, dictionaryRefresh=PT5S, dictionaryFolder=copies,"
             + " dictionaryExclude=[session:*]]",
@@ -131,6 +136,7 @@ class CompressionConfigurationTest {
             .onUndecodable(OnUndecodable.RAW)
             .readGzip(true)
             .valueTypes(Set.of(ValueType.LISTS, ValueType.STRINGS))
+            .exclude(List.of("lock:*"))
             .dictionary(profiles)
             .dictionaryPrefix("{shop}")
             .dictionaryRefresh(Duration.ofSeconds(5))

@@ -32,6 +32,7 @@ class SpecifiedOptionsTest {
     assertEquals(
         strings(option("value_types").get("default")),
         defaults.valueTypes().stream().map(SpecifiedOptionsTest::name).toList());
+    assertEquals(strings(option("exclude").get("default")), defaults.exclude());
     assertEquals(text("dictionary_prefix"), defaults.dictionaryPrefix());
     assertEquals(seconds("dictionary_refresh", "default"), defaults.dictionaryRefresh());
   }

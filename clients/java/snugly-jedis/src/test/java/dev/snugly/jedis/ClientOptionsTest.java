@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.Envelope;
 import dev.snugly.core.OnUndecodable;
 import dev.snugly.core.UndecodableException;
 import dev.snugly.core.ValueType;
@@ -16,6 +17,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -29,10 +31,16 @@ import redis.clients.jedis.RedisProtocol;
 import redis.clients.jedis.Response;
 import redis.clients.jedis.exceptions.JedisDataException;
 
-/** Options of a client of one server: what becomes of the values in replies. */
+/** Options of a client of one server: what becomes of values by their keys, and in replies. */
 class ClientOptionsTest {
   private static final byte[] BROKEN = {0, 1, 2, 0, 1, 7, 7, 7};
+  private static final String TOKEN = "owner-1 ".repeat(20);
   private static final String PAGE = "a".repeat(10_000);
+
+  /** Releases a lock, if it is still that of whoever asks. */
+  private static final String RELEASE =
+      "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end"
+          + " return 0";
 
   private static Server server;
 
@@ -75,10 +83,58 @@ class ClientOptionsTest {
     return client;
   }
 
+  private static CompressionConfiguration.Builder excluding() {
+    return CompressionConfiguration.builder()
+        .exclude(List.of("lock:*", "token:?"))
+        .valueTypes(EnumSet.allOf(ValueType.class));
+  }
+
   private static CompressionConfiguration.Builder missing() {
     return CompressionConfiguration.builder()
         .onUndecodable(OnUndecodable.MISS)
         .valueTypes(EnumSet.allOf(ValueType.class));
+  }
+
+  private boolean isCompressed(String... command) {
+    return Envelope.inspect(plain.bytes((Object[]) command)).isPresent();
+  }
+
+  @Test
+  void aScriptComparesALockThatIsExcluded() {
+    SnuglyRedisClient cache = client(excluding());
+    cache.set("lock:1", TOKEN);
+    cache.set("other:1", TOKEN);
+    assertEquals(1L, cache.eval(RELEASE, List.of("lock:1"), List.of(TOKEN)));
+    assertEquals(0L, cache.eval(RELEASE, List.of("other:1"), List.of(TOKEN)));
+  }
+
+  @Test
+  void eachValueGoesByItsOwnKey() {
+    SnuglyRedisClient cache = client(excluding());
+    cache.mset("lock:1", PAGE, "page:1", PAGE, "token:1", PAGE, "token:12", PAGE);
+    cache.hset("lock:hash", Map.of("page:1", PAGE));
+    cache.rpush("page:list", PAGE);
+    try (AbstractTransaction transaction = cache.multi()) {
+      transaction.set("lock:2", PAGE);
+      transaction.set("page:2", PAGE);
+      transaction.exec();
+    }
+    for (String key : List.of("lock:1", "token:1", "lock:2")) {
+      assertEquals(PAGE, plain.text("GET", key), key);
+    }
+    assertEquals(PAGE, plain.text("HGET", "lock:hash", "page:1"));
+    for (String key : List.of("page:1", "token:12", "page:2")) {
+      assertTrue(isCompressed("GET", key), key);
+    }
+    assertTrue(isCompressed("LINDEX", "page:list", "0"));
+    assertEquals(List.of(PAGE, PAGE), cache.mget("lock:1", "page:1"));
+  }
+
+  @Test
+  void whatWasCompressedBeforeItsKeyWasExcludedIsRead() {
+    client(CompressionConfiguration.builder()).set("lock:1", PAGE);
+    assertTrue(isCompressed("GET", "lock:1"));
+    assertEquals(PAGE, client(excluding()).get("lock:1"));
   }
 
   @ParameterizedTest

@@ -12,6 +12,7 @@ import org.junit.jupiter.api.io.TempDir;
 class DocumentationTest {
   @Test
   void theExamplesCompile(@TempDir Path folder) {
-    assertEquals(List.of("WithJedis"), Documentation.compile("dev.snugly.jedis.", folder));
+    assertEquals(
+        List.of("WithJedis", "WithLocks"), Documentation.compile("dev.snugly.jedis.", folder));
   }
 }

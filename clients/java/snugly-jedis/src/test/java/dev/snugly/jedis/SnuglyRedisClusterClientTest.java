@@ -2,6 +2,7 @@ package dev.snugly.jedis;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -102,6 +103,18 @@ class SnuglyRedisClusterClientTest {
     assertEquals(3, cache.touch("a", "b", "c"));
     assertEquals(1, cache.unlink("c"));
     assertEquals(2, cache.del("a", "b", "c"));
+  }
+
+  @Test
+  void eachValueOfACommandOverSeveralSlotsGoesByItsOwnKey() {
+    CompressionConfiguration excluding =
+        CompressionConfiguration.builder().exclude(List.of("lock:*")).build();
+    try (SnuglyRedisClusterClient client = client(excluding)) {
+      client.mset("lock:1", PAGE, "page:1", PAGE);
+      assertFalse(isEnvelope("lock:1"));
+      assertTrue(isEnvelope("page:1"));
+      assertEquals(List.of(PAGE, PAGE), client.mget("lock:1", "page:1"));
+    }
   }
 
   @Test

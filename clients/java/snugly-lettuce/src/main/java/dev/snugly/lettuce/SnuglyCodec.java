@@ -31,11 +31,13 @@ public final class SnuglyCodec<K, V> implements RedisCodec<K, V>, ToByteBufEncod
    * @param inner makes bytes of keys and values
    * @param configuration how to compress
    * @throws dev.snugly.core.ConfigurationException for {@code catalogue(true)}, which only clients
-   *     can read
+   *     can read, and for an {@code exclude}, since a codec does not see whose value it encodes
    */
   public SnuglyCodec(RedisCodec<K, V> inner, CompressionConfiguration configuration) {
     this.inner = Objects.requireNonNull(inner, "inner");
-    codec = new Codec(Objects.requireNonNull(configuration, "configuration"));
+    codec =
+        new Codec(Objects.requireNonNull(configuration, "configuration"))
+            .forValuesWithoutKeys("a codec of Lettuce");
   }
 
   /** Returns what this codec has counted. */

@@ -23,6 +23,7 @@ import io.lettuce.core.codec.StringCodec;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.nio.ByteBuffer;
+import java.util.List;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
@@ -58,6 +59,16 @@ class SnuglyCodecTest {
     CompressionConfiguration catalogue = CompressionConfiguration.builder().catalogue(true).build();
     assertThrows(
         ConfigurationException.class, () -> new SnuglyCodec<>(StringCodec.UTF8, catalogue));
+  }
+
+  @Test
+  void keysAreNotKnownSoNoneCanBeExcluded() {
+    CompressionConfiguration excluding =
+        CompressionConfiguration.builder().exclude(List.of("lock:*")).build();
+    ConfigurationException error =
+        assertThrows(
+            ConfigurationException.class, () -> new SnuglyCodec<>(StringCodec.UTF8, excluding));
+    assertTrue(error.getMessage().contains("does not know the keys"), error.getMessage());
   }
 
   @Property(tries = 300)

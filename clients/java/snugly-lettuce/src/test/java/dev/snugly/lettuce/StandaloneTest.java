@@ -310,6 +310,27 @@ class StandaloneTest {
   }
 
   @Test
+  void valuesOfExcludedKeysAreSentAsTheyAreAndScriptsCompareThem() {
+    RedisCommands<String, String> commands =
+        client(CompressionConfiguration.builder().exclude(List.of("lock:*")).build())
+            .connect()
+            .sync();
+    commands.mset(Map.of("lock:1", PAGE, "page:1", PAGE));
+    commands.set("lock:2", PAGE);
+    assertEquals(PAGE, plain.text("GET", "lock:1"));
+    assertEquals(Encoding.ZSTD, encodingAt(plain, "page:1"));
+    String release =
+        "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end"
+            + " return 0";
+    for (String key : List.of("lock:1", "lock:2")) {
+      Long released = commands.eval(release, ScriptOutputType.INTEGER, new String[] {key}, PAGE);
+      assertEquals(1L, released);
+    }
+    plain.command("SET", "lock:1", plain.bytes("GET", "page:1"));
+    assertEquals(PAGE, commands.get("lock:1"));
+  }
+
+  @Test
   void aValueThatCannotBeReadCanBeMissed() {
     plain.command("MSET", "damaged", DAMAGED, "good", "one");
     plain.command("HSET", "hash", "damaged", DAMAGED, "good", "one");

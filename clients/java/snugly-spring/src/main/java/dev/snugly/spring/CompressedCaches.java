@@ -20,8 +20,12 @@ import org.springframework.data.redis.util.ByteUtils;
 final class CompressedCaches implements RedisCacheManagerBuilderCustomizer {
   private final Codec codec;
 
+  /**
+   * @param codec compresses them
+   * @throws dev.snugly.core.ConfigurationException for an {@code exclude}
+   */
   CompressedCaches(Codec codec) {
-    this.codec = codec;
+    this.codec = codec.forValuesWithoutKeys("a cache without snugly.connections=true");
   }
 
   @Override

@@ -6,6 +6,7 @@ import dev.snugly.core.ConfigurationException;
 import dev.snugly.core.ExistingEnvelopes;
 import dev.snugly.core.OnUndecodable;
 import dev.snugly.core.ValueType;
+import java.util.List;
 import java.util.Set;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.PropertyMapper;
@@ -34,6 +35,8 @@ import org.springframework.util.unit.DataSize;
  *     miss.
  * @param readGzip Whether values that are GZIP files are restored, too. Default false.
  * @param valueTypes Whose values connections compress. Default strings.
+ * @param exclude Globs of keys, as those of KEYS, whose values connections send as they are.
+ *     Default none.
  * @param catalogue Whether connections write with the dictionaries that lie beside the data.
  *     Default false.
  * @param dictionaryDatabase The database that dictionaries live in. Default the connections' own.
@@ -53,6 +56,7 @@ public record SnuglyProperties(
     OnUndecodable onUndecodable,
     Boolean readGzip,
     Set<ValueType> valueTypes,
+    List<String> exclude,
     Boolean catalogue,
     Integer dictionaryDatabase) {
   /** The configuration that these say. */
@@ -77,6 +81,7 @@ public record SnuglyProperties(
     map.from(onUndecodable).to(builder::onUndecodable);
     map.from(readGzip).to(builder::readGzip);
     map.from(valueTypes).to(builder::valueTypes);
+    map.from(exclude).to(builder::exclude);
     map.from(catalogue).to(builder::catalogue);
     map.from(dictionaryDatabase).to(builder::dictionaryDatabase);
     return builder.build();

@@ -30,10 +30,12 @@ public final class SnuglyRedisSerializer<T> implements RedisSerializer<T> {
    *
    * @param inner makes bytes of values
    * @param codec compresses them; it may be shared, and counts what it does
+   * @throws dev.snugly.core.ConfigurationException for an {@code exclude}, since a serializer does
+   *     not know keys
    */
   public SnuglyRedisSerializer(RedisSerializer<T> inner, Codec codec) {
     this.inner = Objects.requireNonNull(inner, "inner");
-    this.codec = Objects.requireNonNull(codec, "codec");
+    this.codec = Objects.requireNonNull(codec, "codec").forValuesWithoutKeys("a serializer");
   }
 
   /**
@@ -42,7 +44,7 @@ public final class SnuglyRedisSerializer<T> implements RedisSerializer<T> {
    * @param inner makes bytes of values
    * @param configuration how to compress
    * @throws dev.snugly.core.ConfigurationException for {@code catalogue(true)}, which only clients
-   *     can read
+   *     can read, and for an {@code exclude}
    */
   public SnuglyRedisSerializer(RedisSerializer<T> inner, CompressionConfiguration configuration) {
     this(inner, new Codec(configuration));

@@ -231,6 +231,24 @@ class AutoConfigurationTest {
   }
 
   @Test
+  void connectionsLeaveValuesOfExcludedKeysAlone() {
+    StringRedisTemplate template =
+        run("snugly.connections=true", "snugly.exclude=lock:*,token:?")
+            .getBean(StringRedisTemplate.class);
+    template.opsForValue().multiSet(Map.of("lock:1", PAGE, "token:1", PAGE, "page", PAGE));
+    assertEquals(PAGE, plain.text("GET", "lock:1"));
+    assertEquals(PAGE, plain.text("GET", "token:1"));
+    assertEquals(Encoding.ZSTD, encodingAt("page"));
+  }
+
+  @Test
+  void keysAreExcludedWhereConnectionsCompress() {
+    Applications.assertFails(
+        "exclude is [lock:*], but a cache without snugly.connections=true does not know the keys",
+        () -> run("snugly.exclude=lock:*"));
+  }
+
+  @Test
   void aNullThatIsCachedIsReadAsNull() {
     Pages pages = run().getBean(Pages.class);
     assertNull(pages.none("x"));

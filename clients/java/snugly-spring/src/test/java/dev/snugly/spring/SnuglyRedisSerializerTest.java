@@ -10,9 +10,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.ConfigurationException;
 import dev.snugly.core.Counter;
 import dev.snugly.core.UndecodableException;
 import dev.snugly.testing.GzipFile;
+import java.util.List;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.StringLength;
@@ -41,6 +43,15 @@ class SnuglyRedisSerializerTest {
     assertTrue(stored.length < plain.length / 10);
     assertEquals(PAGE, text.deserialize(plain));
     assertEquals(1, codec.statistics().total(Counter.ENCODED_VALUES));
+  }
+
+  @Test
+  void keysAreNotKnownSoNoneCanBeExcluded() {
+    CompressionConfiguration excluding =
+        CompressionConfiguration.builder().exclude(List.of("lock:*")).build();
+    assertThrows(
+        ConfigurationException.class,
+        () -> new SnuglyRedisSerializer<>(RedisSerializer.string(), excluding));
   }
 
   @Test

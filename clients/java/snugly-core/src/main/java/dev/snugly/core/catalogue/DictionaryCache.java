@@ -2,6 +2,7 @@ package dev.snugly.core.catalogue;
 
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Dictionary;
+import dev.snugly.core.Glob;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -24,7 +25,7 @@ final class DictionaryCache {
   /** The most that are kept besides those that the client writes with. */
   static final int MOST_HELD = 128;
 
-  private final List<Glob> excluded = new ArrayList<>();
+  private final List<Glob> excluded;
   private final Held given;
   private final boolean writes;
   private final Duration refresh;
@@ -99,7 +100,7 @@ final class DictionaryCache {
     this.given = given == null ? null : new Held(given, 0);
     this.writes = writes;
     this.refresh = refresh;
-    excluded.forEach(glob -> this.excluded.add(new Glob(glob)));
+    this.excluded = Glob.all(excluded);
     // One that is given is used when it is beside the data.
     isAllowed = given == null;
     snapshot =
@@ -131,7 +132,7 @@ final class DictionaryCache {
     if (current.everything == null && current.selection.isEmpty()) {
       return null;
     }
-    if (key != null && isExcluded(key)) {
+    if (key != null && Glob.anyMatches(excluded, key)) {
       return null;
     }
     if (current.everything != null) {
@@ -146,15 +147,6 @@ final class DictionaryCache {
       }
     }
     return null;
-  }
-
-  private boolean isExcluded(byte[] key) {
-    for (Glob glob : excluded) {
-      if (glob.matches(key)) {
-        return true;
-      }
-    }
-    return false;
   }
 
   /** The dictionary of this ID to read a value with, or null. */

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
+import dev.snugly.core.Glob;
 import dev.snugly.testing.Vectors;
 import java.time.Duration;
 import java.util.ArrayList;

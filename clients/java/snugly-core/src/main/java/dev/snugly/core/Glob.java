@@ -1,20 +1,52 @@
-package dev.snugly.core.catalogue;
+package dev.snugly.core;
 
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 
 /** A pattern of KEYS and SCAN, on bytes, as Valkey reads it: {@code * ? [a-c] [^a] \x}. */
-final class Glob {
+public final class Glob {
   private final byte[] pattern;
 
-  Glob(String pattern) {
+  /**
+   * A pattern of keys.
+   *
+   * @param pattern text, whose bytes in UTF-8 are compared
+   */
+  public Glob(String pattern) {
     this.pattern = pattern.getBytes(StandardCharsets.UTF_8);
+  }
+
+  /**
+   * Makes several patterns.
+   *
+   * @param patterns the text of each
+   */
+  public static List<Glob> all(List<String> patterns) {
+    return patterns.stream().map(Glob::new).toList();
+  }
+
+  /**
+   * Whether one of some patterns matches a key.
+   *
+   * @param globs the patterns
+   * @param key any bytes
+   */
+  public static boolean anyMatches(List<Glob> globs, byte[] key) {
+    for (Glob glob : globs) {
+      if (glob.matches(key)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /**
    * Whether a key matches. Takes time proportional to the product of the two lengths at worst: on a
    * mismatch only the last star is reconsidered, since that can match whatever an earlier one can.
+   *
+   * @param key any bytes
    */
-  boolean matches(byte[] key) {
+  public boolean matches(byte[] key) {
     if (key.length == 0) {
       // Only the pattern that stands for all keys matches the empty one, as in Valkey: ** does not.
       return pattern.length == 0 || (pattern.length == 1 && pattern[0] == '*');
