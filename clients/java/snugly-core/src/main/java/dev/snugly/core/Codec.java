@@ -1,6 +1,7 @@
 package dev.snugly.core;
 
 import dev.snugly.core.UndecodableException.Kind;
+import java.lang.System.Logger.Level;
 import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
 import java.nio.ReadOnlyBufferException;
@@ -25,6 +26,8 @@ public final class Codec {
   /** A payload with any backend is at most this longer than the value, and a 255th of it. */
   private static final int MOST_OVERHEAD = 64 + Envelope.HEADER_BYTES;
 
+  private static final System.Logger LOGGER = System.getLogger("dev.snugly");
+
   /** Stands for a value that cannot be read and is to be missed. */
   private static final byte[] MISSED = new byte[0];
 
@@ -43,6 +46,7 @@ public final class Codec {
   private final int probeLevel;
 
   private final Dictionaries dictionaries;
+  private final Misses misses;
   private final Counters counters = new Counters();
 
   /** Memory of what was worth an attempt: whoever holds a {@link Workspace} has one to itself. */
@@ -67,8 +71,17 @@ public final class Codec {
    * @param dictionaries what is at hand
    */
   public Codec(CompressionConfiguration configuration, Dictionaries dictionaries) {
+    this(
+        configuration,
+        dictionaries,
+        new Misses(System::nanoTime, text -> LOGGER.log(Level.WARNING, text)));
+  }
+
+  /** The same, which tells of misses by another clock or elsewhere. */
+  Codec(CompressionConfiguration configuration, Dictionaries dictionaries, Misses misses) {
     this.configuration = configuration;
     this.dictionaries = dictionaries;
+    this.misses = misses;
     excluded = Glob.all(configuration.exclude());
     threshold = Math.max(configuration.minCompressionSize(), LEAST_COMPRESSED);
     plain = configuration.enabled() ? plain(configuration.backend()) : Encoding.IDENTITY;
@@ -424,11 +437,20 @@ public final class Codec {
           fault.kind == Kind.OUT_OF_MEMORY ? OnUndecodable.RAISE : configuration.onUndecodable();
       return switch (asked) {
         case RAW -> null;
-        case MISS -> MISSED;
-        case RAISE ->
-            throw new UndecodableException(fault, key, stored != null ? stored : bytes.copy());
+        case MISS -> missed(fault, key, stored, bytes);
+        case RAISE -> throw new UndecodableException(fault, key, whole(stored, bytes));
       };
     }
+  }
+
+  private byte[] missed(Fault fault, byte[] key, byte[] stored, Bytes bytes) {
+    misses.note(() -> UndecodableException.message(fault, key, whole(stored, bytes)));
+    return MISSED;
+  }
+
+  /** What is stored, which is copied where it is in a buffer. */
+  private static byte[] whole(byte[] stored, Bytes bytes) {
+    return stored != null ? stored : bytes.copy();
   }
 
   private byte[] attempt(Bytes bytes, Budget reply) throws Fault {

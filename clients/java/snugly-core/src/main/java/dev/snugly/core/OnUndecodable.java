@@ -6,6 +6,9 @@ public enum OnUndecodable {
   RAISE,
   /** The bytes as they are stored. */
   RAW,
-  /** The library's result for a value that is not there: null. For caches. */
+  /**
+   * The library's result for a value that is not there: null. For caches. A warning tells of one a
+   * minute.
+   */
   MISS,
 }

@@ -45,7 +45,8 @@ public final class UndecodableException extends SnuglyException {
     this.dictionary = fault.dictionary;
   }
 
-  private static String message(Fault fault, byte[] key, byte[] stored) {
+  /** The text of an error. */
+  static String message(Fault fault, byte[] key, byte[] stored) {
     return String.format(
         Locale.ROOT,
         "cannot decode %s of %d bytes%s%s: %s",

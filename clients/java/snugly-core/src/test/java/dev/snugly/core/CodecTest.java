@@ -24,6 +24,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
@@ -236,6 +237,50 @@ class CodecTest {
     assertNull(codec.decode(ByteBuffer.wrap(stored), null));
     assertEquals(2, codec.statistics().total(Counter.DECODE_FAILURES));
     assertSame(PAGE, codec.decode(PAGE));
+  }
+
+  @Test
+  void aWarningTellsOfOneMissedValueAMinuteAndOfTheNumberOfOthers() {
+    AtomicLong seconds = new AtomicLong(-30);
+    List<String> warnings = new ArrayList<>();
+    Codec codec =
+        new Codec(
+            CompressionConfiguration.builder().onUndecodable(OnUndecodable.MISS).build(),
+            Dictionaries.NONE,
+            new Misses(() -> seconds.get() * 1_000_000_000, warnings::add));
+    byte[] stored = {0, 1, 2, 0, 3};
+    for (int second = 0; second < 130; second++) {
+      codec.decode(stored, ("page:" + second).getBytes(UTF_8));
+      seconds.incrementAndGet();
+    }
+    codec.decode(PAGE);
+    assertEquals(List.of(told("page:0", 0), told("page:60", 59), told("page:120", 59)), warnings);
+    assertEquals(130, codec.statistics().total(Counter.DECODE_FAILURES));
+  }
+
+  private static String told(String key, int others) {
+    return "a value counts as missing: cannot decode an envelope of 5 bytes, backend 03, at key \""
+        + key
+        + "\": its backend is unknown: a newer client may have written it ("
+        + others
+        + " others since the last of these warnings)";
+  }
+
+  @Test
+  void onlyWhatIsMissedIsWarnedOf() {
+    byte[] stored = {0, 1, 2, 0, 3};
+    Misses silent =
+        new Misses(
+            () -> 0,
+            text -> {
+              throw new AssertionError(text);
+            });
+    CompressionConfiguration.Builder settings = CompressionConfiguration.builder();
+    Codec raising = new Codec(settings.build(), Dictionaries.NONE, silent);
+    assertThrows(UndecodableException.class, () -> raising.decode(stored));
+    Codec raw =
+        new Codec(settings.onUndecodable(OnUndecodable.RAW).build(), Dictionaries.NONE, silent);
+    assertSame(stored, raw.decode(stored));
   }
 
   @Test

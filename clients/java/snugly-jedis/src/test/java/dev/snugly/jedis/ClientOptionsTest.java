@@ -1,18 +1,24 @@
 package dev.snugly.jedis;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
+import dev.snugly.core.Counter;
+import dev.snugly.core.Dictionary;
 import dev.snugly.core.Envelope;
 import dev.snugly.core.OnUndecodable;
 import dev.snugly.core.UndecodableException;
 import dev.snugly.core.ValueType;
 import dev.snugly.testing.Connection;
 import dev.snugly.testing.Server;
+import dev.snugly.testing.Vectors;
+import dev.snugly.testing.Warnings;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
@@ -157,6 +163,27 @@ class ClientOptionsTest {
       assertEquals(Arrays.asList(null, "one"), transaction.exec());
       assertNull(broken.get());
     }
+  }
+
+  @Test
+  void aValueWhoseDictionaryIsMissingCanBeMissedAndAWarningTellsOfIt() {
+    Dictionary profiles = Dictionary.of(Vectors.dictionary("profiles"));
+    Codec writer = new Codec(CompressionConfiguration.builder().dictionary(profiles).build());
+    byte[] user =
+        "{\"name\": \"name-7\", \"email\": \"email-8\", \"city\": \"city-9\", \"plan\": \"plan-3\"}"
+            .getBytes(UTF_8);
+    plain.command("MSET", "user:1", writer.encode(user), "good", "one");
+    SnuglyRedisClient cache = client(missing());
+    try (Warnings warnings = new Warnings()) {
+      assertNull(cache.get("user:1"));
+      assertEquals(Arrays.asList("one", null), cache.mget("good", "user:1"));
+      List<String> ours =
+          warnings.messages().stream().filter(each -> each.startsWith("dev.snugly: ")).toList();
+      assertEquals(1, ours.size(), ours::toString);
+      assertTrue(ours.get(0).contains("at key \"user:1\""), ours::toString);
+      assertTrue(ours.get(0).contains(Integer.toString(profiles.id())), ours::toString);
+    }
+    assertEquals(2, cache.statistics().total(Counter.DECODE_FAILURES));
   }
 
   @Test

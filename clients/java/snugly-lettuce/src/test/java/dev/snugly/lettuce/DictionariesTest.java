@@ -24,6 +24,7 @@ import dev.snugly.testing.Connection;
 import dev.snugly.testing.Server;
 import dev.snugly.testing.Vectors;
 import dev.snugly.testing.Waiting;
+import dev.snugly.testing.Warnings;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.RedisFuture;
 import io.lettuce.core.RedisURI;

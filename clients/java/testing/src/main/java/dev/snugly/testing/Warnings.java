@@ -1,4 +1,4 @@
-package dev.snugly.lettuce;
+package dev.snugly.testing;
 
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -8,14 +8,16 @@ import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 
 /** Messages that anybody logs, as a warning or worse, while this is open. */
-final class Warnings extends Handler implements AutoCloseable {
+public final class Warnings extends Handler implements AutoCloseable {
   private final List<String> messages = new CopyOnWriteArrayList<>();
 
-  Warnings() {
+  /** Begins to listen. */
+  public Warnings() {
     Logger.getLogger("").addHandler(this);
   }
 
-  List<String> messages() {
+  /** Returns them in their order, each behind the name of its logger and a colon. */
+  public List<String> messages() {
     return messages;
   }
 
