@@ -426,7 +426,9 @@ public final class Codec {
         }
         counters.increment(Counter.DICTIONARY_MISSES);
         if (!dictionaries.fetch(fault.dictionary)) {
-          throw dictionaries.isAllowed() ? fault : Fault.dictionaryDenied(fault.dictionary);
+          throw dictionaries.isAllowed()
+              ? fault
+              : Fault.dictionaryDenied(fault.dictionary, configuration.dictionaryPrefix());
         }
         return attempt(bytes, reply);
       }

@@ -50,12 +50,15 @@ final class Fault extends Exception {
         null);
   }
 
-  static Fault dictionaryDenied(int id) {
+  /** The same where its key may not be read, as no key that begins with the prefix. */
+  static Fault dictionaryDenied(int id, String prefix) {
     return new Fault(
         Kind.DICTIONARY_MISSING,
         "it needs the dictionary "
             + Integer.toUnsignedString(id)
-            + ", and the keys of dictionaries may not be read: allow GET for them",
+            + ", and the keys "
+            + prefix
+            + ":* may not be read: allow GET for them",
         id,
         null);
   }

@@ -445,6 +445,36 @@ class CodecTest {
   }
 
   @Test
+  void anErrorSaysWhichKeysMayNotBeRead() {
+    Dictionaries denied =
+        new Dictionaries() {
+          @Override
+          public Dictionary forKey(byte[] key) {
+            return null;
+          }
+
+          @Override
+          public Dictionary find(int id) {
+            return null;
+          }
+
+          @Override
+          public boolean isAllowed() {
+            return false;
+          }
+        };
+    byte[] stored =
+        new Codec(CompressionConfiguration.builder().dictionary(profiles()).build()).encode(PAGE);
+    Codec reader =
+        new Codec(CompressionConfiguration.builder().dictionaryPrefix("{shop}").build(), denied);
+    UndecodableException error =
+        assertThrows(UndecodableException.class, () -> reader.decode(stored));
+    assertEquals(UndecodableException.Kind.DICTIONARY_MISSING, error.kind());
+    String why = profiles().id() + ", and the keys {shop}:* may not be read: allow GET for them";
+    assertTrue(error.getMessage().endsWith(why), error.getMessage());
+  }
+
+  @Test
   void inspectSaysWhatTheFirstBytesSay() {
     byte[] stored = new Codec(CompressionConfiguration.defaults()).encode(PAGE);
     assertEquals(

@@ -210,7 +210,8 @@ class DictionariesTest {
             new ConnectionPoolConfig());
     UndecodableReplyException error =
         assertThrows(UndecodableReplyException.class, () -> reader.get(KEY));
-    assertTrue(error.getMessage().contains("may not be read"), error.getMessage());
+    assertTrue(
+        error.getMessage().contains("the keys {snugly}:* may not be read"), error.getMessage());
   }
 
   @Test

@@ -25,6 +25,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -111,14 +112,28 @@ class ManagedDictionariesTest {
   }
 
   @Test
-  void withoutPermissionDictionariesAreOffAndNothingElseFails() {
+  void withoutPermissionDictionariesAreOffUntilItIsBackAndNothingElseFails() {
     publish(Map.entry("*", PROFILES));
     plain.command("ACL", "SETUSER", "limited", "on", ">secret", "~user:*", "+@all");
-    Codec limited = codec(settings().catalogue(true), "limited");
+    Codec reader = codec(settings(), "limited");
+    Codec writer = codec(settings().catalogue(true), "limited");
     UndecodableException error =
-        assertThrows(UndecodableException.class, () -> limited.decode(STORED));
-    assertTrue(error.getMessage().contains("may not be read"), error.getMessage());
-    assertEquals(1, Envelope.inspect(limited.encode(USER, KEY)).orElseThrow().backend());
+        assertThrows(UndecodableException.class, () -> reader.decode(STORED));
+    assertTrue(
+        error.getMessage().contains("the keys {snugly}:* may not be read"), error.getMessage());
+    assertThrows(UndecodableException.class, () -> writer.decode(STORED));
+    assertEquals(1, Envelope.inspect(writer.encode(USER, KEY)).orElseThrow().backend());
+    plain.command("ACL", "SETUSER", "limited", "~{snugly}:*");
+    Waiting.until("it reads again", () -> reads(reader));
+    writesWith(writer, KEY, PROFILES);
+  }
+
+  private static boolean reads(Codec reader) {
+    try {
+      return Arrays.equals(USER, reader.decode(STORED));
+    } catch (UndecodableException error) {
+      return false;
+    }
   }
 
   @Test
