@@ -309,8 +309,8 @@ public final class CompressionConfiguration {
     }
 
     /**
-     * Sets what the values of one reply may be restored to together: of a command, and in Jedis and
-     * valkey-java of all that came with one pipeline or transaction. What goes beyond cannot be
+     * Sets what the values of one reply may be restored to together: of a command or a transaction,
+     * and in Jedis and valkey-java of all that came with one pipeline. What goes beyond cannot be
      * read: {@link UndecodableException.Kind#TOO_LARGE}.
      *
      * @param bytes 0 for any number; default 1 GiB

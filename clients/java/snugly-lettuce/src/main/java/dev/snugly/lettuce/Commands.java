@@ -5,6 +5,7 @@ import dev.snugly.core.Envelope;
 import dev.snugly.core.Gzip;
 import dev.snugly.core.Statistics;
 import dev.snugly.core.client.Compressor;
+import dev.snugly.core.client.Reply;
 import dev.snugly.core.commands.Request;
 import dev.snugly.core.commands.Row;
 import io.lettuce.core.RedisChannelHandler;
@@ -27,7 +28,6 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Supplier;
-import java.util.function.UnaryOperator;
 
 /**
  * The commands of one client as they are sent, and the values in their replies as the application
@@ -95,14 +95,19 @@ final class Commands {
    * Returns the command to send: the given one if nothing in it is encoded or restored.
    *
    * @param ofConnection the codec of its connection
-   * @param isQueued whether the reply comes with that of EXEC
+   * @param transaction restores all that comes with the reply of EXEC, or null outside of a
+   *     transaction
    * @throws dev.snugly.core.CommandRefusedException if the command must not be sent
    */
   <K, V, T> RedisCommand<K, V, T> prepared(
-      RedisCommand<K, V, T> command, RedisCodec<K, V> ofConnection, boolean isQueued) {
+      RedisCommand<K, V, T> command, RedisCodec<K, V> ofConnection, Reply transaction) {
     if (isExec(command)) {
       // Its reply is restored by the commands that were queued.
-      return recorded(command, null, ofConnection, UnaryOperator.identity(), false);
+      return new CompressedCommand<>(
+          command,
+          null,
+          new ReplyRecorder<>(
+              command, ofConnection, this, (stored, reply) -> stored, transaction, false));
     }
     Row row = row(command.getType());
     if (row == null) {
@@ -111,28 +116,26 @@ final class Commands {
     Words words = Words.of(command);
     Request request = compressor.request(row, words);
     ByteBuf encoded = request.isEncoded() ? Words.encoded(request.words()) : words.encoded();
-    return request.isRestored()
-        ? recorded(
-            command,
-            encoded,
-            ofConnection,
-            reply -> request.restore(reply, compressor.reply()::value),
-            isQueued)
-        : new CompressedCommand<>(command, encoded, null);
+    ReplyRecorder<K, V, T> recorder =
+        request.isRestored()
+            ? new ReplyRecorder<>(
+                command,
+                ofConnection,
+                this,
+                (stored, reply) -> request.restore(stored, reply::value),
+                transaction,
+                transaction != null)
+            : null;
+    return new CompressedCommand<>(command, encoded, recorder);
+  }
+
+  /** Begins to restore a reply, or all that comes with the reply of EXEC. */
+  Reply reply() {
+    return compressor.reply();
   }
 
   private Row row(ProtocolKeyword type) {
     return type instanceof CommandType one ? known.get(one) : compressor.row(type.getBytes());
-  }
-
-  private <K, V, T> RedisCommand<K, V, T> recorded(
-      RedisCommand<K, V, T> command,
-      ByteBuf encoded,
-      RedisCodec<K, V> ofConnection,
-      UnaryOperator<Object> restoring,
-      boolean isQueued) {
-    return new CompressedCommand<>(
-        command, encoded, new ReplyRecorder<>(command, ofConnection, this, restoring, isQueued));
   }
 
   static boolean isExec(RedisCommand<?, ?, ?> command) {

@@ -1,5 +1,6 @@
 package dev.snugly.lettuce;
 
+import dev.snugly.core.client.Reply;
 import io.lettuce.core.RedisCommandExecutionException;
 import io.lettuce.core.codec.RedisCodec;
 import io.lettuce.core.output.StatusOutput;
@@ -33,6 +34,9 @@ final class Dispatcher<K, V> {
 
   /** Refusal since MULTI, or null. */
   private volatile RuntimeException refused;
+
+  /** Restores the replies to all commands since MULTI; null outside of a transaction. */
+  private volatile Reply transaction;
 
   Dispatcher(Commands commands, RedisCodec<K, V> codec, BooleanSupplier isMulti) {
     this.commands = commands;
@@ -73,13 +77,27 @@ final class Dispatcher<K, V> {
       refused = null;
     }
     try {
-      return commands.prepared(command, codec, isQueued);
+      return commands.prepared(command, codec, transactionOf(command, isQueued));
     } catch (RuntimeException error) {
       if (isMulti.getAsBoolean()) {
         refused = error;
       }
       throw error;
     }
+  }
+
+  /** What restores the reply of a command of a transaction, which begins with its first one. */
+  private Reply transactionOf(RedisCommand<K, V, ?> command, boolean isQueued) {
+    Reply current = transaction;
+    if (!isQueued) {
+      if (current != null) {
+        transaction = null;
+      }
+      return null;
+    }
+    current = current == null ? commands.reply() : current;
+    transaction = ENDS.contains(command.getType().toString()) ? null : current;
+    return current;
   }
 
   /** Command in place of EXEC, which fails when that has come back. */

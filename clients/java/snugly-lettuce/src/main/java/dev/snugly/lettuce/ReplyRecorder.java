@@ -1,5 +1,6 @@
 package dev.snugly.lettuce;
 
+import dev.snugly.core.client.Reply;
 import io.lettuce.core.codec.ByteArrayCodec;
 import io.lettuce.core.codec.RedisCodec;
 import io.lettuce.core.output.CommandOutput;
@@ -9,7 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Executor;
-import java.util.function.UnaryOperator;
+import java.util.function.BiFunction;
 
 /**
  * Takes a reply as it comes over the wire, so that its values can be restored at another time and
@@ -41,8 +42,12 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
 
   private final RedisCommand<K, V, T> command;
   private final Commands commands;
-  private final UnaryOperator<Object> restoring;
+  private final BiFunction<Object, Reply, Object> restoring;
+  private final Reply transaction;
   private final boolean isQueued;
+
+  /** Restores this reply, or all of the transaction. */
+  private Reply within;
 
   /** The array that the next item belongs to, or null. */
   private Aggregate open;
@@ -61,18 +66,22 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
   /**
    * @param command whose output gets the reply
    * @param restoring makes of a reply one with its values: strings are {@code byte[]}, arrays lists
+   * @param transaction restores all that comes with the reply of EXEC, or null outside of a
+   *     transaction
    * @param isQueued whether the reply is a part of that of EXEC
    */
   ReplyRecorder(
       RedisCommand<K, V, T> command,
       RedisCodec<K, V> codec,
       Commands commands,
-      UnaryOperator<Object> restoring,
+      BiFunction<Object, Reply, Object> restoring,
+      Reply transaction,
       boolean isQueued) {
     super(codec, null);
     this.command = command;
     this.commands = commands;
     this.restoring = restoring;
+    this.transaction = transaction;
     this.isQueued = isQueued;
   }
 
@@ -95,8 +104,16 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
       return;
     }
     Object stored = reply;
+    Reply restorer = within();
     forget();
-    tell(stored, restoring.apply(stored), 0);
+    tell(stored, restoring.apply(stored, restorer), 0);
+  }
+
+  private Reply within() {
+    if (within == null) {
+      within = transaction == null ? commands.reply() : transaction;
+    }
+    return within;
   }
 
   /**
@@ -106,6 +123,7 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
   void forget() {
     open = null;
     work = null;
+    within = null;
     reply = null;
     hasReply = false;
     isPassing = false;

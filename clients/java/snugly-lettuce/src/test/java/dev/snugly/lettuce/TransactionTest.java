@@ -28,6 +28,7 @@ import io.lettuce.core.api.sync.RedisCommands;
 import io.lettuce.core.codec.StringCodec;
 import io.lettuce.core.output.CommandOutput;
 import io.lettuce.core.output.IntegerOutput;
+import io.lettuce.core.output.KeyValueListOutput;
 import io.lettuce.core.output.MultiOutput;
 import io.lettuce.core.output.StatusOutput;
 import io.lettuce.core.output.ValueOutput;
@@ -247,6 +248,49 @@ class TransactionTest {
     commands.multi();
     commands.get("page");
     assertEquals(1, commands.exec().size());
+  }
+
+  @Test
+  void whatATransactionIsRestoredToIsBounded() throws Exception {
+    String page = "a".repeat(10_000);
+    client.shutdown();
+    client =
+        SnuglyRedisClient.create(
+            "redis://127.0.0.1:" + server.port(),
+            CompressionConfiguration.builder().maxReplyBytes(25_000).build());
+    connection = client.connect();
+    RedisCommands<String, String> commands = connection.sync();
+    commands.mset(Map.of("1", page, "2", page, "3", page));
+    for (int round = 0; round < 2; round++) {
+      commands.multi();
+      commands.get("1");
+      commands.mget("2");
+      commands.get("3");
+      hasTooLargeAThird(commands.exec(), page);
+    }
+    AsyncCommand<String, String, TransactionResult> exec =
+        command(CommandType.EXEC, new MultiOutput<>(StringCodec.UTF8));
+    AsyncCommand<String, String, String> after =
+        command(CommandType.GET, new ValueOutput<>(StringCodec.UTF8), "3");
+    connection.dispatch(
+        List.of(
+            command(CommandType.MULTI, new StatusOutput<>(StringCodec.UTF8)),
+            command(CommandType.GET, new ValueOutput<>(StringCodec.UTF8), "1"),
+            command(
+                CommandType.MGET, new KeyValueListOutput<>(StringCodec.UTF8, List.of("2")), "2"),
+            command(CommandType.GET, new ValueOutput<>(StringCodec.UTF8), "3"),
+            exec,
+            after));
+    hasTooLargeAThird(exec.get(60, TimeUnit.SECONDS), page);
+    assertEquals(page, after.get(60, TimeUnit.SECONDS));
+  }
+
+  private static void hasTooLargeAThird(TransactionResult result, String page) {
+    assertEquals(page, result.get(0));
+    assertEquals(List.of(KeyValue.just("2", page)), result.get(1));
+    RedisCommandExecutionException error =
+        assertInstanceOf(RedisCommandExecutionException.class, result.get(2));
+    assertTrue(error.getMessage().contains("maxReplyBytes"), error.getMessage());
   }
 
   @Test
