@@ -425,7 +425,8 @@ public final class Codec {
           throw fault;
         }
         counters.increment(Counter.DICTIONARY_MISSES);
-        if (!dictionaries.fetch(fault.dictionary)) {
+        Budget waiting = reply == null ? new Budget(configuration) : reply;
+        if (!dictionaries.fetch(fault.dictionary, waiting)) {
           throw dictionaries.isAllowed()
               ? fault
               : Fault.dictionaryDenied(fault.dictionary, configuration.dictionaryPrefix());

@@ -39,9 +39,10 @@ public interface Dictionaries {
    * Gets a dictionary that is not at hand, and waits for it.
    *
    * @param id the ID in a value's envelope, unsigned
+   * @param reply whose value it is, which has the time that others have waited
    * @return whether it is at hand now
    */
-  default boolean fetch(int id) {
+  default boolean fetch(int id, Budget reply) {
     return false;
   }
 

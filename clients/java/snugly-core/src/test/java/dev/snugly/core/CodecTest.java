@@ -426,7 +426,7 @@ class CodecTest {
           }
 
           @Override
-          public boolean fetch(int id) {
+          public boolean fetch(int id, Budget reply) {
             atHand.set(dictionary);
             return id == dictionary.id();
           }

@@ -128,7 +128,7 @@ class Lz4DictionaryTest {
           }
 
           @Override
-          public boolean fetch(int id) {
+          public boolean fetch(int id, Budget reply) {
             fetched.incrementAndGet();
             return false;
           }

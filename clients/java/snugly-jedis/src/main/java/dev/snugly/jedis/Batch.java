@@ -46,7 +46,7 @@ final class Batch {
         // It has no values.
       }
     }
-    commands.gather(replies);
+    reply.gather(replies);
   }
 
   /** All results, each an error if that is what it is. */

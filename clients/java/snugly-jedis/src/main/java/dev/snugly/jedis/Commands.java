@@ -9,6 +9,7 @@ import dev.snugly.core.client.Reply;
 import dev.snugly.core.commands.Request;
 import dev.snugly.core.commands.Restorer;
 import dev.snugly.core.commands.Row;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
@@ -67,11 +68,17 @@ final class Commands implements AutoCloseable {
   /**
    * @param plain the client's own executor
    * @param provider where its connections come from
+   * @param readTimeout how long they wait for a reply, zero for any time
    */
   Commands(
-      CompressionConfiguration configuration, CommandExecutor plain, ConnectionProvider provider) {
+      CompressionConfiguration configuration,
+      CommandExecutor plain,
+      ConnectionProvider provider,
+      Duration readTimeout) {
     isEnabled = configuration.enabled();
-    compressor = new Compressor(configuration, ClientServer.of(plain, provider, configuration));
+    compressor =
+        new Compressor(
+            configuration, ClientServer.of(plain, provider, configuration), () -> readTimeout);
     connections =
         provider instanceof PooledConnectionProvider pooled
             ? pooled.getPool()::getCreatedCount
@@ -108,10 +115,11 @@ final class Commands implements AutoCloseable {
 
   /** The reply to a command with its values. */
   Object restored(Request request, Object reply) {
+    Reply within = reply();
     if (!(reply instanceof byte[])) {
-      gather(reply);
+      within.gather(reply);
     }
-    return restored(request, reply, reply());
+    return restored(request, reply, within);
   }
 
   /** The reply to a command with its values, which came together with others. */
@@ -122,11 +130,6 @@ final class Commands implements AutoCloseable {
   /** Begins to restore what came together. */
   Reply reply() {
     return compressor.reply();
-  }
-
-  /** Gets the dictionaries that replies need, all at once. */
-  void gather(Object replies) {
-    compressor.gather(replies);
   }
 
   /** Executes what asks the server, and sees whether that may be another one than before. */

@@ -4,6 +4,7 @@ import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Statistics;
 import java.net.URI;
+import java.time.Duration;
 import redis.clients.jedis.AbstractTransaction;
 import redis.clients.jedis.Connection;
 import redis.clients.jedis.DefaultJedisClientConfig;
@@ -110,7 +111,9 @@ public final class SnuglyRedisClient extends UnifiedJedis {
 
     @Override
     protected SnuglyRedisClient createClient() {
-      Commands commands = new Commands(configuration, commandExecutor, connectionProvider);
+      Duration readTimeout = Duration.ofMillis(clientConfig.getSocketTimeoutMillis());
+      Commands commands =
+          new Commands(configuration, commandExecutor, connectionProvider, readTimeout);
       return new SnuglyRedisClient(
           commands,
           new CompressingExecutor(commands, commandExecutor),

@@ -5,6 +5,7 @@ import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Statistics;
 import dev.snugly.core.commands.Request;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -317,7 +318,9 @@ public final class SnuglyRedisClusterClient extends UnifiedJedis {
 
     @Override
     protected SnuglyRedisClusterClient createClient() {
-      Commands commands = new Commands(configuration, commandExecutor, connectionProvider);
+      Duration readTimeout = Duration.ofMillis(clientConfig.getSocketTimeoutMillis());
+      Commands commands =
+          new Commands(configuration, commandExecutor, connectionProvider, readTimeout);
       RedisClusterClient plain =
           RedisClusterClient.builder()
               .nodes(nodes)

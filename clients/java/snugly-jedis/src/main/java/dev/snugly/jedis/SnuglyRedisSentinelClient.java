@@ -3,6 +3,7 @@ package dev.snugly.jedis;
 import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Statistics;
+import java.time.Duration;
 import java.util.Map;
 import redis.clients.jedis.AbstractTransaction;
 import redis.clients.jedis.Connection;
@@ -86,7 +87,9 @@ public final class SnuglyRedisSentinelClient extends UnifiedJedis {
 
     @Override
     protected SnuglyRedisSentinelClient createClient() {
-      Commands commands = new Commands(configuration, commandExecutor, connectionProvider);
+      Duration readTimeout = Duration.ofMillis(clientConfig.getSocketTimeoutMillis());
+      Commands commands =
+          new Commands(configuration, commandExecutor, connectionProvider, readTimeout);
       return new SnuglyRedisSentinelClient(
           commands,
           new CompressingExecutor(commands, commandExecutor),

@@ -3,6 +3,7 @@ package dev.snugly.jedis;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -12,6 +13,7 @@ import dev.snugly.core.CompressionBackend;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Counter;
 import dev.snugly.core.Dictionary;
+import dev.snugly.core.UndecodableException;
 import dev.snugly.testing.Connection;
 import dev.snugly.testing.Server;
 import dev.snugly.testing.Vectors;
@@ -20,6 +22,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterAll;
@@ -212,6 +217,26 @@ class DictionariesTest {
         assertThrows(UndecodableReplyException.class, () -> reader.get(KEY));
     assertTrue(
         error.getMessage().contains("the keys {snugly}:* may not be read"), error.getMessage());
+  }
+
+  @Test
+  void aDictionaryIsWaitedForNoLongerThanForAReply() {
+    plain.command("SET", KEY, with(PROFILES).encode(USER));
+    String row = "{\"pattern\": \"*\", \"id\": %d}".formatted(PROFILES.id());
+    plain.command("SET", "{snugly}:dicts", "{\"version\": 1, \"dictionaries\": [" + row + "]}");
+    // It would be looked for for hours; Jedis waits for two seconds.
+    SnuglyRedisClient reader = client(reading().dictionaryRefresh(Duration.ofHours(24)));
+    CompletableFuture<byte[]> read = CompletableFuture.supplyAsync(() -> reader.get(KEY));
+    ExecutionException failed =
+        assertThrows(ExecutionException.class, () -> read.get(1, TimeUnit.MINUTES));
+    UndecodableException error =
+        assertInstanceOf(UndecodableReplyException.class, failed.getCause()).undecodable();
+    assertEquals(UndecodableException.Kind.DICTIONARY_MISSING, error.kind());
+    plain.command("SET", DICTIONARY_KEY, PROFILES.bytes());
+    Waiting.until(
+        "those who come later find it",
+        () -> reader.statistics().total(Counter.DICTIONARIES_FETCHED) == 1);
+    assertArrayEquals(USER, reader.get(KEY));
   }
 
   @Test

@@ -18,6 +18,7 @@ import io.lettuce.core.protocol.RedisCommand;
 import io.netty.buffer.ByteBuf;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.EnumMap;
 import java.util.HashSet;
 import java.util.Map;
@@ -50,13 +51,18 @@ final class Commands {
 
   /**
    * @param connect opens a connection whose values are left alone
+   * @param timeout how long a synchronous command waits for its reply, zero for any time
    */
-  Commands(LettuceCompression settings, Supplier<DictionaryConnection.Opened> connect) {
+  Commands(
+      LettuceCompression settings,
+      Supplier<DictionaryConnection.Opened> connect,
+      Supplier<Duration> timeout) {
     this.settings = Objects.requireNonNull(settings, "compression");
     dictionaries = new DictionaryConnection(connect);
     compressor =
-        new Compressor(settings.configuration(), () -> new LettuceDictionaryServer(dictionaries));
-    threads = new Threads(settings, compressor::look);
+        new Compressor(
+            settings.configuration(), () -> new LettuceDictionaryServer(dictionaries), timeout);
+    threads = new Threads(settings);
     readGzip = settings.configuration().readGzip();
     for (CommandType type : CommandType.values()) {
       known.put(type, compressor.row(type.getBytes()));
@@ -155,10 +161,18 @@ final class Commands {
 
   /** Work to be done for a reply before the application gets it. */
   final class Work {
+    private final Reply within;
     private long bytes;
 
     /** The IDs of dictionaries that are not at hand. */
     private Set<Long> missing = Set.of();
+
+    /**
+     * @param within restores the reply
+     */
+    Work(Reply within) {
+      this.within = within;
+    }
 
     /** Adds a string of the reply. */
     void add(byte[] stored) {
@@ -179,7 +193,7 @@ final class Commands {
     /** Executor that is to do it, or empty for the event loop itself. */
     Optional<Executor> elsewhere() {
       if (!missing.isEmpty()) {
-        return Optional.of(threads.fetching(missing));
+        return Optional.of(threads.after(within.look(missing)));
       }
       return bytes > settings.eventLoopBytes() ? Optional.of(threads.decoding()) : Optional.empty();
     }

@@ -195,7 +195,7 @@ final class ReplyRecorder<K, V, T> extends CommandOutput<K, V, T> {
     }
     byte[] stored = ByteArrayCodec.INSTANCE.decodeValue(bytes);
     if (work == null) {
-      work = commands.new Work();
+      work = commands.new Work(within());
     }
     work.add(stored);
     record(stored);

@@ -55,7 +55,7 @@ public class SnuglyRedisClient extends RedisClient {
   protected SnuglyRedisClient(
       ClientResources resources, RedisURI uri, LettuceCompression compression) {
     super(resources, uri);
-    commands = new Commands(compression, SnuglyRedisClient.this::plain);
+    commands = new Commands(compression, SnuglyRedisClient.this::plain, uri::getTimeout);
     addListener(commands.connections());
   }
 

@@ -42,7 +42,11 @@ public class SnuglyRedisClusterClient extends RedisClusterClient {
   protected SnuglyRedisClusterClient(
       ClientResources resources, Iterable<RedisURI> uris, LettuceCompression compression) {
     super(resources, uris);
-    commands = new Commands(ofOneDatabase(compression), SnuglyRedisClusterClient.this::plain);
+    commands =
+        new Commands(
+            ofOneDatabase(compression),
+            SnuglyRedisClusterClient.this::plain,
+            () -> getFirstUri().getTimeout());
     addListener(commands.connections());
   }
 

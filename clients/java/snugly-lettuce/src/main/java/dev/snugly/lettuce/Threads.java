@@ -1,7 +1,5 @@
 package dev.snugly.lettuce;
 
-import java.util.Collection;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
@@ -9,7 +7,6 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Function;
 
 /**
  * The threads of one client that do what the event loop must not. They end when there is nothing to
@@ -25,13 +22,7 @@ final class Threads {
   /** Substitute for what an application's executor does not take. */
   private final ExecutorService substitute = pool("snugly-decoding", 1);
 
-  private final Function<Collection<Long>, CompletableFuture<Void>> look;
-
-  /**
-   * @param look gets the dictionaries of some IDs
-   */
-  Threads(LettuceCompression settings, Function<Collection<Long>, CompletableFuture<Void>> look) {
-    this.look = look;
+  Threads(LettuceCompression settings) {
     decoding =
         settings
             .decodeExecutor()
@@ -63,12 +54,12 @@ final class Threads {
   /**
    * Runs what needs dictionaries, as {@link #decoding()} does, when they have been looked for.
    *
-   * @param missing their IDs
+   * @param looked ends then, and never fails
    */
-  Executor fetching(Set<Long> missing) {
+  Executor after(CompletableFuture<Void> looked) {
     return delivery -> {
       // It cannot fail: what comes of the delivery is told to whoever waits for the command.
-      CompletableFuture<Void> unused = look.apply(missing).thenRun(() -> decode(delivery));
+      CompletableFuture<Void> unused = looked.thenRun(() -> decode(delivery));
     };
   }
 

@@ -28,6 +28,7 @@ import dev.snugly.testing.Warnings;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.RedisFuture;
 import io.lettuce.core.RedisURI;
+import io.lettuce.core.TimeoutOptions;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.api.async.RedisAsyncCommands;
 import io.lettuce.core.api.sync.RedisCommands;
@@ -256,6 +257,35 @@ class DictionariesTest {
     released.countDown();
     assertTrue(slow.get(60, TimeUnit.SECONDS));
     assertEquals(1, client.statistics().total(Counter.DICTIONARIES_FETCHED));
+  }
+
+  @Test
+  void aDictionaryIsWaitedForNoLongerThanForAReply() {
+    plain.command("SET", "user:1", stored());
+    plain.command("SET", "{snugly}:dicts", catalogue());
+    client =
+        SnuglyRedisClient.create(
+            RedisURI.builder()
+                .withHost("127.0.0.1")
+                .withPort(server.port())
+                .withTimeout(Duration.ofSeconds(2))
+                .build(),
+            // It would be looked for for hours.
+            LettuceCompression.of(settings().dictionaryRefresh(Duration.ofHours(24)).build()));
+    // Lettuce's own would end the command at about the same time.
+    TimeoutOptions none = TimeoutOptions.builder().timeoutCommands(false).build();
+    client.setOptions(ClientOptions.builder().timeoutOptions(none).build());
+    RedisAsyncCommands<String, String> commands = client.connect().async();
+    RedisFuture<String> user = commands.get("user:1");
+    ExecutionException failed =
+        assertThrows(ExecutionException.class, () -> user.get(60, TimeUnit.SECONDS));
+    UndecodableException error = assertInstanceOf(UndecodableException.class, failed.getCause());
+    assertEquals(UndecodableException.Kind.DICTIONARY_MISSING, error.kind());
+    plain.command("SET", dictionaryKey(), PROFILES.bytes());
+    Waiting.until(
+        "those who come later find it",
+        () -> client.statistics().total(Counter.DICTIONARIES_FETCHED) == 1);
+    assertEquals(USER, readAnew("user:1"));
   }
 
   @Test

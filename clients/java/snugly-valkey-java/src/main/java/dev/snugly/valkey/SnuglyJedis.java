@@ -7,11 +7,13 @@ import io.valkey.AbstractTransaction;
 import io.valkey.ClusterCommandObjects;
 import io.valkey.ClusterPipeline;
 import io.valkey.CommandObjects;
+import io.valkey.Connection;
 import io.valkey.HostAndPort;
 import io.valkey.JedisClientConfig;
 import io.valkey.JedisCluster;
 import io.valkey.Pipeline;
 import io.valkey.UnifiedJedis;
+import io.valkey.exceptions.JedisException;
 import io.valkey.executors.ClusterCommandExecutor;
 import io.valkey.executors.CommandExecutor;
 import io.valkey.executors.DefaultCommandExecutor;
@@ -62,7 +64,8 @@ public final class SnuglyJedis extends UnifiedJedis {
    */
   public static SnuglyJedis pooled(
       HostAndPort server, JedisClientConfig config, CompressionConfiguration configuration) {
-    return of(new PooledConnectionProvider(server, config), configuration);
+    ConnectionProvider provider = new PooledConnectionProvider(server, config);
+    return over(new DefaultCommandExecutor(provider), provider, readTimeout(config), configuration);
   }
 
   /**
@@ -78,10 +81,12 @@ public final class SnuglyJedis extends UnifiedJedis {
       Set<HostAndPort> nodes, JedisClientConfig config, CompressionConfiguration configuration) {
     ClientServer.checkForCluster(configuration);
     int attempts = JedisCluster.DEFAULT_MAX_ATTEMPTS;
-    return of(
-        new ClusterConnectionProvider(nodes, config),
-        attempts,
-        Duration.ofMillis((long) attempts * config.getSocketTimeoutMillis()),
+    Duration readTimeout = readTimeout(config);
+    ClusterConnectionProvider provider = new ClusterConnectionProvider(nodes, config);
+    return over(
+        new ClusterCommandExecutor(provider, attempts, readTimeout.multipliedBy(attempts)),
+        provider,
+        readTimeout,
         configuration);
   }
 
@@ -101,13 +106,14 @@ public final class SnuglyJedis extends UnifiedJedis {
       Set<HostAndPort> sentinels,
       JedisClientConfig sentinelConfig,
       CompressionConfiguration configuration) {
-    return of(
-        new SentineledConnectionProvider(primary, config, sentinels, sentinelConfig),
-        configuration);
+    ConnectionProvider provider =
+        new SentineledConnectionProvider(primary, config, sentinels, sentinelConfig);
+    return over(new DefaultCommandExecutor(provider), provider, readTimeout(config), configuration);
   }
 
   /**
-   * Returns a client whose connections somebody else provides. It closes them.
+   * Returns a client whose connections somebody else provides. It closes them. It gets one now, to
+   * see how long that waits for a reply, which is how long values wait for dictionaries at most.
    *
    * @param provider of one server, or of one that sentinels name; or, for a cluster, a {@link
    *     ClusterConnectionProvider}
@@ -117,7 +123,8 @@ public final class SnuglyJedis extends UnifiedJedis {
       ConnectionProvider provider, CompressionConfiguration configuration) {
     return provider instanceof ClusterConnectionProvider
         ? of(provider, JedisCluster.DEFAULT_MAX_ATTEMPTS, CLUSTER_PATIENCE, configuration)
-        : over(new DefaultCommandExecutor(provider), provider, configuration);
+        : over(
+            new DefaultCommandExecutor(provider), provider, readTimeout(provider), configuration);
   }
 
   /**
@@ -138,13 +145,29 @@ public final class SnuglyJedis extends UnifiedJedis {
         provider instanceof ClusterConnectionProvider cluster
             ? new ClusterCommandExecutor(cluster, maxAttempts, maxTotalRetriesDuration)
             : new RetryableCommandExecutor(provider, maxAttempts, maxTotalRetriesDuration);
-    return over(plain, provider, configuration);
+    return over(plain, provider, readTimeout(provider), configuration);
+  }
+
+  private static Duration readTimeout(JedisClientConfig config) {
+    return Duration.ofMillis(config.getSocketTimeoutMillis());
+  }
+
+  /** That of a connection, which the library opens now to learn its protocol, too. */
+  private static Duration readTimeout(ConnectionProvider provider) {
+    try (Connection connection = provider.getConnection()) {
+      return Duration.ofMillis(connection.getSoTimeout());
+    } catch (JedisException unreachable) {
+      return Duration.ZERO;
+    }
   }
 
   private static SnuglyJedis over(
-      CommandExecutor plain, ConnectionProvider provider, CompressionConfiguration configuration) {
+      CommandExecutor plain,
+      ConnectionProvider provider,
+      Duration readTimeout,
+      CompressionConfiguration configuration) {
     return new SnuglyJedis(
-        new Commands(configuration, plain, provider),
+        new Commands(configuration, plain, provider, readTimeout),
         plain,
         provider,
         provider instanceof ClusterConnectionProvider

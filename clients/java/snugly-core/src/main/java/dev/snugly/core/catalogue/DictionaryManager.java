@@ -37,6 +37,11 @@ final class DictionaryManager {
     return settings.interval();
   }
 
+  /** Longest time that the missing dictionaries of a reply are looked for. */
+  Duration patience() {
+    return settings.patience();
+  }
+
   DictionaryCache cache() {
     return cache;
   }

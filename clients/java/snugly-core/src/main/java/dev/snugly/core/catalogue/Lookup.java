@@ -14,11 +14,6 @@ import java.util.TreeSet;
  * spec/dictionaries.md}, Reading).
  */
 final class Lookup {
-  /** Time that missing dictionaries are waited for, in halves of a round: one more than a round. */
-  private static final int PATIENCE_HALVES = 3;
-
-  private static final Duration LEAST_PATIENCE = Duration.ofMillis(1500);
-
   /** Time in which a dictionary that was not found is not looked for again, in rounds. */
   private static final int MISSING_ROUNDS = 2;
 
@@ -69,8 +64,7 @@ final class Lookup {
 
   /** Begins, and ends with the IDs of those that there are. */
   Step<Set<Integer>> start(Moment now) {
-    Duration patience = settings.interval().multipliedBy(PATIENCE_HALVES).dividedBy(2);
-    until = now.monotonic().plus(longer(patience, LEAST_PATIENCE));
+    until = now.monotonic().plus(settings.patience());
     joined = wanted.stream().filter(id -> !cache.lists(id)).toList();
     unknown.join(joined);
     return look(now);

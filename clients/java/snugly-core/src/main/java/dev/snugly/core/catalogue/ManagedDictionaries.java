@@ -1,5 +1,6 @@
 package dev.snugly.core.catalogue;
 
+import dev.snugly.core.Budget;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Counter;
 import dev.snugly.core.Dictionaries;
@@ -10,6 +11,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 
@@ -30,6 +32,7 @@ public final class ManagedDictionaries implements Dictionaries, AutoCloseable {
   private final DictionaryManager manager;
   private final Copies copies;
   private final Supplier<? extends DictionaryServer> servers;
+  private final Supplier<Duration> readTimeout;
   private final FetchLoop fetching;
   private final RefreshLoop.Signals signals = new RefreshLoop.Signals();
   private volatile boolean isMaintained;
@@ -43,13 +46,17 @@ public final class ManagedDictionaries implements Dictionaries, AutoCloseable {
    * @param configuration which dictionaries are used, and where they are
    * @param servers makes connections to the server, not open yet; each is used by one thread and
    *     closed by it
+   * @param readTimeout how long the client waits for a reply, zero for any time: dictionaries are
+   *     waited for no longer
    * @param counted is told what is counted, as {@link Counter#DICTIONARIES_FETCHED}
    */
   public ManagedDictionaries(
       CompressionConfiguration configuration,
       Supplier<? extends DictionaryServer> servers,
+      Supplier<Duration> readTimeout,
       Consumer<Counter> counted) {
     this.servers = servers;
+    this.readTimeout = readTimeout;
     cache = DictionaryCache.of(configuration);
     copies = configuration.dictionaryFolder().map(Copies::new).orElse(null);
     manager =
@@ -119,12 +126,13 @@ public final class ManagedDictionaries implements Dictionaries, AutoCloseable {
    * Gets a dictionary, once for all who wait for it.
    *
    * @param id its ID, unsigned
+   * @param reply whose value it is
    * @return whether it is at hand. One that the catalogue names is waited for for up to one and a
-   *     half rounds; for others there is one look-up a second
+   *     half rounds, and no longer than for a reply; for others there is one look-up a second
    */
   @Override
-  public boolean fetch(int id) {
-    fetchAll(List.of(id));
+  public boolean fetch(int id, Budget reply) {
+    fetchAll(List.of(id), reply);
     return cache.find(id) != null;
   }
 
@@ -133,11 +141,12 @@ public final class ManagedDictionaries implements Dictionaries, AutoCloseable {
    * than one does.
    *
    * @param ids their IDs, unsigned. They are at hand then or known not to be there, unless the
-   *     thread was interrupted
+   *     thread was interrupted or has waited for long enough
+   * @param reply whose values need them
    */
-  public void fetchAll(Collection<Integer> ids) {
+  public void fetchAll(Collection<Integer> ids, Budget reply) {
     try {
-      look(ids).get();
+      look(ids, reply).get();
     } catch (InterruptedException error) {
       Thread.currentThread().interrupt();
     } catch (ExecutionException error) {
@@ -149,10 +158,28 @@ public final class ManagedDictionaries implements Dictionaries, AutoCloseable {
    * The same without waiting.
    *
    * @param ids their IDs, unsigned
-   * @return ends, and never fails, when they are at hand or known not to be there
+   * @param reply whose values need them: together they wait no longer than for a reply
+   * @return ends, and never fails, when they are at hand or known not to be there, or have been
+   *     waited for for long enough
    */
-  public CompletableFuture<Void> look(Collection<Integer> ids) {
-    return fetching.look(ids);
+  public CompletableFuture<Void> look(Collection<Integer> ids, Budget reply) {
+    Duration timeout = readTimeout.get();
+    Duration waited = reply.waited();
+    if (waited.compareTo(longestWait(timeout)) >= 0) {
+      return CompletableFuture.completedFuture(null);
+    }
+    Duration begun = TaskDriver.now().monotonic();
+    CompletableFuture<Void> end = fetching.look(ids);
+    if (!timeout.isZero()) {
+      // The thread goes on, for those who come later.
+      end = end.completeOnTimeout(null, timeout.minus(waited).toNanos(), TimeUnit.NANOSECONDS);
+    }
+    return end.thenRun(() -> reply.addWait(TaskDriver.now().monotonic().minus(begun)));
+  }
+
+  private Duration longestWait(Duration timeout) {
+    Duration patience = manager.patience();
+    return timeout.isZero() || timeout.compareTo(patience) > 0 ? patience : timeout;
   }
 
   @Override

@@ -14,6 +14,11 @@ import java.time.Duration;
 record ManagerSettings(String prefix, Duration refresh, boolean waits, boolean hasCopies) {
   private static final int ROUNDS_PER_REFRESH = 12;
 
+  /** Time that missing dictionaries are waited for, in halves of a round: one more than a round. */
+  private static final int PATIENCE_HALVES = 3;
+
+  private static final Duration LEAST_PATIENCE = Duration.ofMillis(1500);
+
   static ManagerSettings of(CompressionConfiguration configuration) {
     return new ManagerSettings(
         configuration.dictionaryPrefix(),
@@ -25,5 +30,11 @@ record ManagerSettings(String prefix, Duration refresh, boolean waits, boolean h
   /** Time between two rounds. */
   Duration interval() {
     return refresh.dividedBy(ROUNDS_PER_REFRESH);
+  }
+
+  /** Longest time that the missing dictionaries of a reply are looked for. */
+  Duration patience() {
+    Duration patience = interval().multipliedBy(PATIENCE_HALVES).dividedBy(2);
+    return patience.compareTo(LEAST_PATIENCE) > 0 ? patience : LEAST_PATIENCE;
   }
 }

@@ -3,19 +3,14 @@ package dev.snugly.core.client;
 import dev.snugly.core.Codec;
 import dev.snugly.core.CommandRefusedException;
 import dev.snugly.core.CompressionConfiguration;
-import dev.snugly.core.Counter;
 import dev.snugly.core.Statistics;
 import dev.snugly.core.catalogue.DictionaryServer;
 import dev.snugly.core.catalogue.ManagedDictionaries;
 import dev.snugly.core.commands.CommandTable;
 import dev.snugly.core.commands.Request;
 import dev.snugly.core.commands.Row;
-import java.util.Collection;
-import java.util.HashSet;
+import java.time.Duration;
 import java.util.List;
-import java.util.Map;
-import java.util.Set;
-import java.util.concurrent.CompletableFuture;
 import java.util.function.BinaryOperator;
 import java.util.function.Supplier;
 
@@ -34,11 +29,16 @@ public final class Compressor implements AutoCloseable {
    *
    * @param configuration how to compress
    * @param servers makes connections to the server that the client's values come from
+   * @param readTimeout how long the client waits for a reply, zero for any time: dictionaries are
+   *     waited for no longer
    */
   public Compressor(
-      CompressionConfiguration configuration, Supplier<? extends DictionaryServer> servers) {
+      CompressionConfiguration configuration,
+      Supplier<? extends DictionaryServer> servers,
+      Supplier<Duration> readTimeout) {
     dictionaries =
-        new ManagedDictionaries(configuration, servers, counter -> codec().count(counter));
+        new ManagedDictionaries(
+            configuration, servers, readTimeout, counter -> codec().count(counter));
     codec = new Codec(configuration, dictionaries);
     encode = codec::encode;
     table = CommandTable.of(configuration.valueTypes(), configuration.readGzip());
@@ -47,6 +47,10 @@ public final class Compressor implements AutoCloseable {
   /** Returns what encodes and decodes. */
   public Codec codec() {
     return codec;
+  }
+
+  ManagedDictionaries dictionaries() {
+    return dictionaries;
   }
 
   /** Returns what this client has counted. */
@@ -78,38 +82,7 @@ public final class Compressor implements AutoCloseable {
 
   /** Begins to restore a reply, or all that came together. */
   public Reply reply() {
-    return new Reply(codec);
-  }
-
-  /**
-   * Gets the dictionaries that some replies need and that are not at hand, all at once: restored
-   * one after another, the values would wait for each dictionary in turn.
-   *
-   * @param replies as they came: bulk strings are {@code byte[]}, arrays lists, maps maps or lists
-   *     of entries
-   */
-  public void gather(Object replies) {
-    Set<Integer> missing = new HashSet<>();
-    collect(replies, missing);
-    // Restoring does the same for one, and has the error.
-    if (missing.size() > 1) {
-      dictionaries.fetchAll(missing);
-    }
-  }
-
-  private void collect(Object reply, Set<Integer> missing) {
-    if (reply instanceof byte[] stored) {
-      int id = missingDictionary(stored);
-      if (id != 0) {
-        missing.add(id);
-      }
-    } else if (reply instanceof Collection<?> list) {
-      list.forEach(each -> collect(each, missing));
-    } else if (reply instanceof Map<?, ?> map) {
-      map.values().forEach(each -> collect(each, missing));
-    } else if (reply instanceof Map.Entry<?, ?> entry) {
-      collect(entry.getValue(), missing);
-    }
+    return new Reply(this);
   }
 
   /** Notes that the client has connected again, to a server that may have lost dictionaries. */
@@ -125,25 +98,6 @@ public final class Compressor implements AutoCloseable {
   public int missingDictionary(byte[] stored) {
     int id = codec.dictionaryOf(stored);
     return id != 0 && dictionaries.find(id) == null ? id : 0;
-  }
-
-  /**
-   * Gets dictionaries that are not at hand. After one that is not found, restoring a value with it
-   * fails at once.
-   *
-   * @param ids their IDs
-   * @return ends, and never fails, when they have been looked for
-   */
-  public CompletableFuture<Void> look(Collection<Long> ids) {
-    List<Integer> all = ids.stream().map(Long::intValue).toList();
-    return dictionaries.look(all).thenRun(() -> all.forEach(this::countFound));
-  }
-
-  /** One that is not found is counted by whoever restores a value with it. */
-  private void countFound(int id) {
-    if (dictionaries.find(id) != null) {
-      codec.count(Counter.DICTIONARY_MISSES);
-    }
   }
 
   /** Ends the thread that maintains dictionaries, if there is one. */

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.snugly.core.Budget;
 import dev.snugly.core.Codec;
 import dev.snugly.core.CompressionConfiguration;
 import dev.snugly.core.Counter;
@@ -32,14 +33,18 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
@@ -47,6 +52,7 @@ import org.junit.jupiter.api.io.TempDir;
  */
 class ManagedDictionariesTest {
   private static final Duration REFRESH = Duration.ofMillis(600);
+  private static final Duration SHORT = Duration.ofMillis(20);
   private static final Dictionary PROFILES = dictionary("profiles");
   private static final Dictionary ORDERS = dictionary("orders");
   private static final byte[] USER =
@@ -134,6 +140,69 @@ class ManagedDictionariesTest {
     } catch (UndecodableException error) {
       return false;
     }
+  }
+
+  @Test
+  void theValuesOfAReplyWaitTogetherForNoLongerThanForAReply() {
+    listWithout(PROFILES);
+    ManagedDictionaries dictionaries =
+        dictionaries(forHours().build(), () -> new PlainServer(null, asked), SHORT);
+    Codec reader = new Codec(forHours().build(), dictionaries);
+    Budget reply = budget();
+    assertIsMissing(() -> reader.decode(STORED, KEY, reply));
+    Duration waited = reply.waited();
+    assertTrue(waited.compareTo(SHORT) >= 0, waited::toString);
+    assertIsMissing(() -> reader.decode(STORED, KEY, reply));
+    assertEquals(waited, reply.waited(), "one after the first does not wait");
+    putBeside(PROFILES);
+    Waiting.until("those who come later find it", () -> dictionaries.find(PROFILES.id()) != null);
+    assertArrayEquals(USER, reader.decode(STORED, KEY, reply));
+  }
+
+  @Test
+  void aServerThatDoesNotAnswerHoldsNobodyUpForLongerThanForAReply() {
+    CountDownLatch ended = new CountDownLatch(1);
+    AtomicInteger questions = new AtomicInteger();
+    DictionaryServer silent =
+        new DictionaryServer() {
+          @Override
+          public List<DictionaryReply> send(List<DictionaryCommand> commands) {
+            questions.incrementAndGet();
+            try {
+              ended.await();
+            } catch (InterruptedException error) {
+              Thread.currentThread().interrupt();
+            }
+            throw new IllegalStateException("the connection is lost");
+          }
+
+          @Override
+          public void close() {}
+        };
+    Codec reader =
+        new Codec(forHours().build(), dictionaries(forHours().build(), () -> silent, SHORT));
+    Budget reply = budget();
+    try {
+      assertIsMissing(() -> reader.decode(STORED, KEY, reply));
+      Duration waited = reply.waited();
+      for (int value = 1; value < 100; value++) {
+        assertIsMissing(() -> reader.decode(STORED, KEY, reply));
+      }
+      assertEquals(waited, reply.waited());
+      assertTrue(questions.get() <= 1, questions::toString);
+    } finally {
+      ended.countDown();
+    }
+  }
+
+  private static void assertIsMissing(Executable read) {
+    UndecodableException error = assertThrows(UndecodableException.class, read);
+    assertEquals(UndecodableException.Kind.DICTIONARY_MISSING, error.kind());
+  }
+
+  /** Looks for dictionaries longer than any test takes. */
+  private static CompressionConfiguration.Builder forHours() {
+    return CompressionConfiguration.builder().dictionaryRefresh(Duration.ofHours(24));
   }
 
   @Test
@@ -288,6 +357,7 @@ class ManagedDictionariesTest {
             () -> {
               throw new IllegalStateException("there is no connection to be had");
             },
+            () -> Duration.ZERO,
             counter -> {});
     assertEquals(PROFILES, dictionaries.find(PROFILES.id()));
     assertNull(dictionaries.forKey(KEY));
@@ -299,7 +369,7 @@ class ManagedDictionariesTest {
     assertTrue(isMaintained());
     closeClients();
     publish(Map.entry("*", PROFILES));
-    assertFalse(clients.get(0).fetch(PROFILES.id()), "who is closed asks nobody");
+    assertFalse(clients.get(0).fetch(PROFILES.id(), budget()), "who is closed asks nobody");
   }
 
   @Test
@@ -318,7 +388,9 @@ class ManagedDictionariesTest {
   private void useOnce() {
     Compressor compressor =
         new Compressor(
-            settings().catalogue(true).build(), () -> new PlainServer(null, new HashSet<>()));
+            settings().catalogue(true).build(),
+            () -> new PlainServer(null, new HashSet<>()),
+            () -> Duration.ZERO);
     compressor.codec().encode(USER, KEY);
     assertTrue(isMaintained());
   }
@@ -342,6 +414,10 @@ class ManagedDictionariesTest {
     return CompressionConfiguration.builder().dictionaryRefresh(Duration.ofMinutes(10));
   }
 
+  private static Budget budget() {
+    return new Budget(CompressionConfiguration.defaults());
+  }
+
   private Codec codec(CompressionConfiguration.Builder settings) {
     return codec(settings, null);
   }
@@ -352,10 +428,18 @@ class ManagedDictionariesTest {
   }
 
   private ManagedDictionaries dictionaries(CompressionConfiguration configuration, String user) {
+    return dictionaries(configuration, () -> new PlainServer(user, asked), Duration.ZERO);
+  }
+
+  private ManagedDictionaries dictionaries(
+      CompressionConfiguration configuration,
+      Supplier<DictionaryServer> servers,
+      Duration readTimeout) {
     ManagedDictionaries dictionaries =
         new ManagedDictionaries(
             configuration,
-            () -> new PlainServer(user, asked),
+            servers,
+            () -> readTimeout,
             counter -> counted.merge(counter, 1, Integer::sum));
     clients.add(dictionaries);
     return dictionaries;
