@@ -26,6 +26,7 @@ import dev.snugly.testing.Vectors;
 import dev.snugly.testing.Waiting;
 import dev.snugly.testing.Warnings;
 import io.lettuce.core.ClientOptions;
+import io.lettuce.core.KeyValue;
 import io.lettuce.core.RedisFuture;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.TimeoutOptions;
@@ -40,11 +41,14 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -260,6 +264,47 @@ class DictionariesTest {
   }
 
   @Test
+  void theDictionariesOfAReplyAreFetchedTogether() throws Exception {
+    String[] keys = new String[12];
+    for (int number = 0; number < keys.length; number++) {
+      Dictionary other = Dictionary.of(Vectors.otherDictionary(number));
+      keys[number] = "user:" + number;
+      plain.command("SET", keys[number], stored(other));
+      plain.command("SET", "{snugly}:dict:" + other.id(), other.bytes());
+    }
+    List<Consumer<RedisCommands<String, String>>> reads =
+        List.of(
+            commands ->
+                assertEquals(
+                    Arrays.stream(keys).map(key -> KeyValue.just(key, USER)).toList(),
+                    commands.mget(keys)),
+            commands -> {
+              commands.multi();
+              Arrays.stream(keys).forEach(commands::get);
+              assertEquals(
+                  Collections.nCopies(keys.length, USER), commands.exec().stream().toList());
+            });
+    for (Consumer<RedisCommands<String, String>> read : reads) {
+      plain.command("CONFIG", "RESETSTAT");
+      // No round of it asks anything else while this lasts.
+      read.accept(commands(settings().dictionaryRefresh(Duration.ofHours(24))));
+      client.shutdown();
+      assertEquals(keys.length, client.statistics().total(Counter.DICTIONARIES_FETCHED));
+      assertEquals(2, info("stats", "total_connections_received:"), "its own, and one to fetch");
+      assertEquals(keys.length, client.statistics().total(Counter.DICTIONARY_MISSES));
+    }
+  }
+
+  private long info(String section, String field) {
+    return plain
+        .text("INFO", section)
+        .lines()
+        .filter(line -> line.startsWith(field))
+        .mapToLong(line -> Long.parseLong(line.substring(field.length())))
+        .sum();
+  }
+
+  @Test
   void aDictionaryIsWaitedForNoLongerThanForAReply() {
     plain.command("SET", "user:1", stored());
     plain.command("SET", "{snugly}:dicts", catalogue());
@@ -409,7 +454,11 @@ class DictionariesTest {
   }
 
   private static byte[] stored() {
-    return new Codec(CompressionConfiguration.builder().dictionary(PROFILES).build())
+    return stored(PROFILES);
+  }
+
+  private static byte[] stored(Dictionary dictionary) {
+    return new Codec(CompressionConfiguration.builder().dictionary(dictionary).build())
         .encode(USER.getBytes(UTF_8));
   }
 
