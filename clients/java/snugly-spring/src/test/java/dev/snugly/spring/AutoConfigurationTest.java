@@ -60,6 +60,10 @@ class AutoConfigurationTest {
   private static final String USER =
       "{\"name\": \"name-7\", \"email\": \"email-8\", \"city\": \"city-9\", \"status\": \"status-3\"}";
 
+  /** A text that would be read as another one. */
+  private static final String ENVELOPE =
+      new String(new byte[] {0, 1, 2, 0, 2, 1, 0, 0, 0, 16, 'a'}, UTF_8);
+
   private static Server server;
 
   private final List<ConfigurableApplicationContext> applications = new ArrayList<>();
@@ -89,6 +93,12 @@ class AutoConfigurationTest {
     public String synced(int number) {
       made.incrementAndGet();
       return number + PAGE;
+    }
+
+    @Cacheable("texts")
+    public String strange(String name) {
+      made.incrementAndGet();
+      return ENVELOPE;
     }
 
     @Cacheable("texts")
@@ -225,9 +235,18 @@ class AutoConfigurationTest {
   void whatStrangersHaveMadeIsWrapped() {
     ConfigurableApplicationContext application = run("snugly.connections=true");
     StringRedisTemplate template = application.getBean(StringRedisTemplate.class);
-    String envelope = new String(new byte[] {0, 1, 2, 0, 2, 1, 0, 0, 0, 16, 'a'}, UTF_8);
-    template.opsForValue().set("text", envelope);
-    assertEquals(envelope, template.opsForValue().get("text"));
+    template.opsForValue().set("text", ENVELOPE);
+    assertEquals(ENVELOPE, template.opsForValue().get("text"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"snugly.connections=false", "snugly.connections=true"})
+  void aTextThatIsAnEnvelopeComesBackFromACacheAsItWas(String connections) {
+    Pages pages = run(connections).getBean(Pages.class);
+    assertEquals(ENVELOPE, pages.strange("x"));
+    assertEquals(Encoding.ZSTD, encodingAt("texts::x"));
+    assertEquals(ENVELOPE, pages.strange("x"));
+    assertEquals(1, pages.made());
   }
 
   @Test
