@@ -204,6 +204,19 @@ class DictionariesTest {
   }
 
   @Test
+  void aValueThatIsCopiedToAnotherDatabaseIsReadOnceItsDictionaryIsThere() {
+    plain.command("SET", KEY, with(PROFILES).encode(USER));
+    plain.command("SET", DICTIONARY_KEY, PROFILES.bytes());
+    plain.command("COPY", KEY, KEY, "DB", 3);
+    JedisClientConfig third = DefaultJedisClientConfig.builder().database(3).build();
+    SnuglyRedisClient before = client(reading(), third, new ConnectionPoolConfig());
+    assertThrows(UndecodableReplyException.class, () -> before.get(KEY));
+    plain.command("COPY", DICTIONARY_KEY, DICTIONARY_KEY, "DB", 3);
+    SnuglyRedisClient after = client(reading(), third, new ConnectionPoolConfig());
+    assertArrayEquals(USER, after.get(KEY));
+  }
+
+  @Test
   void whoMaySelectNoDatabaseHasNoDictionaries() {
     plain.command("ACL", "SETUSER", "narrow", "on", ">secret", "~*", "+@all", "-select");
     plain.command("SET", KEY, with(PROFILES).encode(USER));
