@@ -56,6 +56,7 @@ BENCH_JAVA = $(MAVEN) -Pbenchmark --projects benchmark --also-make -DskipTests p
 JAVA_FORMATTER := com.spotify.fmt:fmt-maven-plugin
 JAVADOC := org.apache.maven.plugins:maven-javadoc-plugin:javadoc
 JAVA_BENCHMARK = clients/java/benchmark/target/classes:$$(cat clients/java/benchmark/target/class-path)
+JAVA_PUBLISHED := snugly-core snugly-jedis snugly-valkey-java snugly-lettuce snugly-spring
 JAVA_FUZZED := EnvelopeFuzzTest Lz4DictionaryFuzzTest CatalogueFuzzTest
 VALKEY_PY := target/valkey-py-tests
 # How long each fuzz target runs, in seconds.
@@ -226,12 +227,9 @@ lint-doc:
 lint-clients:
 	$(MAKE) --no-print-directory -C tests/clients lint
 
-package-java: ## build the jars of the Java library, with sources and documentation; needs Maven
+package-java: ## build the jars of the Java library, with sources and documentation, and check them; needs Maven
 	$(MAVEN) -Prelease -Dmaven.test.skip=true package
-	@for module in core jedis valkey-java lettuce spring; do for kind in "" -sources -javadoc; do \
-		jar=$$(ls clients/java/snugly-$$module/target/snugly-$$module-[0-9]*[0-9]$$kind.jar) || exit 1; \
-		test "$$kind" = -javadoc || unzip -l $$jar | grep -q " META-INF/LICENSE$$" || { echo "$$jar has no licence" >&2; exit 1; }; \
-	done; done
+	$(PYTHON) clients/java/packages.py $(JAVA_PUBLISHED)
 
 format: $(VENV)/installed ## format everything
 	$(CARGO) fmt --all

@@ -82,6 +82,8 @@ SLOW = (
     Stage("fuzz-rust", needs=("build",)),
     Stage("fuzz-go", programs=("go",)),
     Stage("fuzz-java", needs=("test-java-slow",), programs=("mvn",)),
+    # In the same folders as what it needs.
+    Stage("package-java", needs=("fuzz-java",), programs=("mvn",)),
     Stage("bench-smoke", needs=("build",), alone=True),
 )
 RUNS = {"gate": (*TESTS, *LINTS), "test": TESTS, "all": SLOW}
