@@ -115,17 +115,19 @@ func (l *lookup) isWorthWaiting(id uint32) bool {
 }
 
 // noteMissing remembers what was not found. If the reader has left, it is missing from the time on until which it waited.
+// What is listed is not, where its holders had less than a round to put it back: it may be there in a moment.
 func (l *lookup) noteMissing(until time.Time) {
 	m := l.manager
 	from := l.exchange.now
 	if l.exchange.isBroken {
 		from = until
 	}
+	isCut := m.settings.patience() < m.settings.Round()
 	noted := absence{from, from.Add(max(missingRounds*m.settings.Round(), leastMissing))}
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	for _, id := range l.wanted {
-		if l.asked[id] && l.found[id] == nil {
+		if l.asked[id] && l.found[id] == nil && !(isCut && m.cache.isListed(id)) {
 			m.state.missing.note(id, noted)
 		}
 	}

@@ -130,8 +130,9 @@ func TestAMissingOneIsWaitedForNoLongerThanTheClientWaitsForAReply(t *testing.T)
 		l.now = l.now.Add(1)
 		l.reply(task, nil)
 		l.expect(task, nil)
-		if !l.IsMissing(1, l.now) {
-			t.Errorf("%v: the next one waits, too", longest)
+		// Within a round of a second its holders may put it back.
+		if missing := l.IsMissing(1, l.now); missing != (waits >= time.Second) {
+			t.Errorf("%v: it is missing: %v", longest, missing)
 		}
 	}
 }

@@ -66,7 +66,12 @@ impl Manager {
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
         let until = driver.now().monotonic + (self.interval() * MISSING_ROUNDS).max(LEAST_MISSING);
-        for id in wanted.iter().filter(|id| looked_for.contains(id) && !found.contains_key(id)) {
+        let is_in_vain = |id: &u32| {
+            // One that its holders have not had the time to put back may be there in a moment.
+            let is_given_up = self.cache.lists(*id) && self.patience() < self.interval();
+            looked_for.contains(id) && !found.contains_key(id) && !is_given_up
+        };
+        for id in wanted.iter().filter(|id| is_in_vain(id)) {
             self.state().missing.note(*id, until);
         }
         found
