@@ -5,11 +5,9 @@ Every value that may be compressed is: also the shortest, and those that are env
 
 from __future__ import annotations
 
-import inspect
 import os
 from typing import Any
 
-import pytest
 import valkey
 import valkey.asyncio
 import valkey.asyncio.client
@@ -26,27 +24,16 @@ CONFIGURATION = snugly.CompressionConfiguration(
 
 # By suite: the module and the class.
 CLASSES = {"server": ("client", "Valkey"), "cluster": ("cluster", "ValkeyCluster")}
+# Tests of clusters put mocks in the place of nodes, which the native transport does not ask: what is only to be seen
+# by a mock (CLUSTER DELSLOTS) would reach the cluster.
+NATIVE = {"server": True, "cluster": False}
 
 
-class Transport:
-    """The transport of clients that are made from now on."""
-
-    native = True
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Leaves the native transport out where mocks are put in the place of nodes, which it does not ask: what is only to
-    be seen by a mock (CLUSTER DELSLOTS) would reach the cluster. Such tests are known by their source."""
-    source = inspect.getsource(item.function) if isinstance(item, pytest.Function) else ""
-    Transport.native = os.environ["SUITE"] != "cluster" or not ("mock" in source or "patch" in source)
-
-
-def compressing(plain: Any) -> Any:
+def compressing(plain: Any, native: bool) -> Any:
     """The class with compression by default, under its own name."""
 
     def __init__(self: Any, *args: Any, **options: Any) -> None:
-        plain.__init__(self, *args, **{"compression": CONFIGURATION, "native": Transport.native, **options})
+        plain.__init__(self, *args, **{"compression": CONFIGURATION, "native": native, **options})
 
     return type(plain.__name__, (plain,), {"__init__": __init__})
 
@@ -61,6 +48,6 @@ def pytest_configure() -> None:
     suite = os.environ["SUITE"]
     module, name = CLASSES[suite]
     for package, ours in ((library, snugly), (library.asyncio, snugly.asyncio)):
-        client = compressing(getattr(ours, name))
+        client = compressing(getattr(ours, name), NATIVE[suite])
         setattr(getattr(package, module), name, client)
         setattr(package, name, client)
