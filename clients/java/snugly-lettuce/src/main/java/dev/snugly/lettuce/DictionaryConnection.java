@@ -127,11 +127,13 @@ final class DictionaryConnection {
   /** Has a connection that is lost opened anew when it is needed, whatever its options are. */
   void forgetIfLost() {
     CompletableFuture<Opened> last = opening.get();
-    if (last == null || !last.isDone() || last.isCompletedExceptionally() || isClosed.get()) {
+    if (last == null || !last.isDone() || last.isCompletedExceptionally()) {
       return;
     }
     Opened opened = last.join();
-    if (!opened.connection().isOpen() && opening.compareAndSet(last, null)) {
+    boolean isLost = !opened.connection().isOpen();
+    // Only then: a client that is shut down by now may have closed it itself a moment ago.
+    if (isLost && !isClosed.get() && opening.compareAndSet(last, null)) {
       opened.connection().close();
     }
   }
