@@ -4,21 +4,18 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
+use snugly_client::WakeTimer;
 use snugly_dictionaries::{DictionaryCache, Keys};
 
 use crate::leaving::inside;
 
 /// The longest time that settings and clocks are taken for, in seconds.
 const LONGEST: f64 = 1e12;
-/// Interval at which the dictionary manager is woken while dictionaries are used, in milliseconds: it may
-/// have ended unnoticed.
-const WAKE_EVERY: u64 = 1000;
 
 /// A loaded dictionary.
 #[pyclass(frozen, module = "snugly._native")]
@@ -62,9 +59,7 @@ impl Dictionary {
 pub(crate) struct Dictionaries {
     cache: Arc<DictionaryCache>,
     wake: Option<Py<PyAny>>,
-    made: Instant,
-    /// Time from which the next use wakes, in milliseconds since `made`.
-    wake_from: AtomicU64,
+    timer: WakeTimer,
 }
 
 #[pymethods]
@@ -85,8 +80,7 @@ impl Dictionaries {
         Dictionaries {
             cache: Arc::new(DictionaryCache::new(given, writes, is_allowed, excluded)),
             wake,
-            made: Instant::now(),
-            wake_from: AtomicU64::new(0),
+            timer: WakeTimer::new(),
         }
     }
 
@@ -97,7 +91,7 @@ impl Dictionaries {
 
     /// Requests a call of `wake` at the next use.
     fn sleep(&self) {
-        self.wake_from.store(0, Ordering::Relaxed);
+        self.timer.reset();
     }
 
     /// The IDs of those that are at hand.
@@ -141,10 +135,7 @@ impl Dictionaries {
     /// Wakes who wants to know that dictionaries are used.
     pub fn woken(&self, py: Python<'_>) {
         let Some(wake) = &self.wake else { return };
-        let now = self.made.elapsed().as_millis() as u64;
-        // One of the threads that find that it is time wakes.
-        let next = |from| (now >= from).then_some(now + WAKE_EVERY);
-        if self.wake_from.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+        if self.timer.is_due()
             && let Err(error) = wake.bind(py).call0()
         {
             error.write_unraisable(py, Some(wake.bind(py)));
@@ -158,7 +149,7 @@ pub(crate) fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds.clamp(0.0, LONGEST).max(0.0))
 }
 
-fn refused(error: impl std::fmt::Display) -> PyErr {
+pub(crate) fn refused(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 

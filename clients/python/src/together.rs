@@ -6,8 +6,9 @@ use std::{process, thread};
 
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use snugly_client::{Encoded, Encoding, Method};
 
-use crate::codec::{Codec, Encoded, Encoding, Method, TOGETHER_FROM};
+use crate::codec::{Codec, TOGETHER_FROM};
 
 /// The threads of this process, and its ID: a child inherits none of its parent's.
 static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);

@@ -164,6 +164,13 @@ impl Counters {
         self.add(DecodedBytesOut, codec, bytes_out as u64);
     }
 
+    /// Counts values that were read and had been stored as they are.
+    pub fn decoded_as_they_are(&self, values: u64, bytes: u64) {
+        self.add(DecodedValues, CodecId::Identity, values);
+        self.add(DecodedBytesIn, CodecId::Identity, bytes);
+        self.add(DecodedBytesOut, CodecId::Identity, bytes);
+    }
+
     /// Adds one to a family that has one counter.
     pub fn increment(&self, family: Family) {
         self.add(family, CodecId::Identity, 1);

@@ -93,8 +93,9 @@ impl Interpreter {
         commands().iter().filter(|command| self.is_untouched(command))
     }
 
+    /// Returns whether a command passes as it is, whatever its arguments, as does its reply, except EXEC's.
     #[inline]
-    fn is_untouched(&self, command: &Command) -> bool {
+    pub fn is_untouched(&self, command: &Command) -> bool {
         let may_be_refused = command.row.rules.iter().any(|rule| self.types.meets(rule.types));
         !self.carries_values(command) && !may_be_refused
     }
@@ -138,6 +139,16 @@ mod tests {
         for value_type in ValueType::ALL {
             let interpreter = Interpreter::new([value_type]);
             for command in commands() {
+                let constant = command.is_only_read() && interpreter.carries_values(command);
+                if constant {
+                    let meaning = interpreter.read(&[command.name()][..], &mut found);
+                    assert_eq!(
+                        meaning,
+                        Ok(Meaning::Touched { reply: command.reply() }),
+                        "{}",
+                        command.name()
+                    );
+                }
                 let is_untouched = interpreter.untouched().any(|each| each.number() == command.number());
                 let is_refused = command.rules().iter().any(|rule| rule.types().contains(value_type));
                 assert_eq!(is_untouched, command.value_type() != Some(value_type) && !is_refused);

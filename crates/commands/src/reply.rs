@@ -73,6 +73,16 @@ pub enum Key<N> {
 }
 
 impl Shape {
+    /// Returns the shape of its parts, if it has some.
+    pub fn inner(&self) -> Option<&'static Shape> {
+        match self {
+            Shape::Value | Shape::Transaction => None,
+            Shape::Each { inner, .. } | Shape::Element { inner, .. } | Shape::Pairs { inner, .. } => {
+                Some(inner)
+            }
+        }
+    }
+
     /// Calls `visit` for each value in a reply, from left to right. A part that does not have the shape is
     /// left alone, and so is a transaction: its parts have the shapes of their own commands.
     ///

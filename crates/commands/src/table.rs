@@ -191,6 +191,18 @@ impl Command {
         self.row.reply.as_ref().is_some_and(|rule| rule.with == 0)
     }
 
+    /// Returns the shape of its reply, if that may have values.
+    pub fn reply(&self) -> Option<&'static Shape> {
+        self.row.reply.as_ref().map(|rule| rule.shape)
+    }
+
+    /// Returns whether nothing but its reply has values, and that whatever its arguments are: it need not be
+    /// interpreted again.
+    pub fn is_only_read(&self) -> bool {
+        let is_constant = |rule: &ReplyRule| rule.with == 0 && rule.without == 0;
+        !self.row.has_values && self.row.rules.is_empty() && self.row.reply.as_ref().is_some_and(is_constant)
+    }
+
     /// Returns the rules by which it is refused; an argument that would be compared with stored values is not
     /// among them.
     pub fn rules(&self) -> &'static [Rule] {
