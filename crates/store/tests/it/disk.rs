@@ -462,7 +462,7 @@ proptest! {
                         1 => (Condition::IfAbsent, !model.contains_key(&key)),
                         _ => (Condition::IfPresent, model.contains_key(&key)),
                     };
-                    let expiry = ttl.map_or(Expiry::Never, |ttl| Expiry::At(system_time() + 10_000 + u64::from(ttl)));
+                    let expiry = ttl.map_or(Expiry::Never, |ttl| Expiry::At(system_time() + 3_600_000 + u64::from(ttl)));
                     let written = session.set(0, &[key], &value(len), expiry, condition).expect("there is room");
                     prop_assert_eq!(written, allowed);
                     if written {
