@@ -158,8 +158,8 @@ export class Returned {
   /** Puts envelopes into the places of their arguments. */
   putInto(args: unknown[], count: number): void {
     for (let place = 0; place < PLACE * count; place += PLACE) {
-      const [at = 0, start = 0, end = 0] = this.#numbers.subarray(place, place + PLACE);
-      args[at] = this.copy(start, end);
+      const at = this.#numbers[place] ?? 0;
+      args[at] = this.copy(this.#numbers[place + 1] ?? 0, this.#numbers[place + 2] ?? 0);
     }
   }
 }
