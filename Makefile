@@ -6,7 +6,7 @@
 	test-rust test-clients test-python test-go test-java test-node node-packages \
 	test-rust-slow test-minimal test-clients-slow test-python-slow test-glide test-parsers test-go-slow test-java-slow test-node-slow test-valkey-py \
 	test-properties test-kills test-damages test-deps \
-	lint lint-rust lint-python lint-go lint-node lint-slow lint-minimal lint-doc lint-clients lint-java format deny package-java \
+	lint lint-rust lint-python lint-go lint-node lint-slow lint-minimal lint-doc lint-clients lint-java format deny package-java package-node \
 	command-documentation key-positions fuzz fuzz-rust fuzz-go fuzz-java \
 	bench bench-clients bench-go bench-glide bench-sizes bench-smoke bench-mixed \
 	bench-dictionaries bench-adaptive bench-lists bench-compile-cache bench-memcached bench-extstore \
@@ -369,6 +369,11 @@ bench-commands: ## measure reading a command by the command table
 
 bench-protocol: ## measure parsing and replying
 	$(CARGO) bench --locked --package snugly-protocol
+
+package-node: $(NODE_READY) ## make what is published of the Node.js package, and one for this machine's platform, and try them
+	$(CARGO) build $(BUILD) --locked --package snugly-node
+	$(NPM) run build && SNUGLY_ADDON=$(TARGET)/$(if $(BUILD),release,debug)/libsnugly_node.so $(NPM) run addon
+	$(NPM) run package
 
 bench-node: $(VENV)/installed $(NODE_READY) ## measure clients for Node.js beside GLIDE, with and without compression; half an hour; ARGS="--help" has options
 	$(CARGO) build $(BUILD) --locked --package snugly-node

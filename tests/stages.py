@@ -82,6 +82,8 @@ SLOW = (
     Stage("test-go-slow", needs=("build",), programs=("go",)),
     Stage("test-java-slow", needs=("build",), programs=("mvn",)),
     Stage("test-node-slow", needs=("build", "node-packages"), programs=("npm",)),
+    # In the same folders.
+    Stage("package-node", needs=("test-node-slow",), programs=("npm",)),
     Stage("test-valkey-py", needs=("build",), alone=True),
     Stage("fuzz-rust", needs=("build",)),
     Stage("fuzz-go", programs=("go",)),

@@ -3,7 +3,7 @@ import tseslint from "typescript-eslint";
 const fromRunner = ["describe", "it", "before", "after"].map((name) => ({ from: "package", name, package: "node:test" }));
 
 export default tseslint.config(
-  { ignores: ["dist/", "dist-tests/", "node_modules/"] },
+  { ignores: ["dist/", "dist-tests/", "node_modules/", "packages/"] },
   ...tseslint.configs.strictTypeChecked,
   ...tseslint.configs.stylisticTypeChecked,
   {
