@@ -11,6 +11,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const VALKEY = process.env.SNUGLY_VALKEY_SERVER ?? "valkey-server";
 const SNUGLY = process.env.SNUGLY_BIN ?? "snugly";
+/** Whether tests run that take long: those that the gate leaves out. */
+export const slow = process.env.SNUGLY_SLOW !== undefined;
 /** Time that anything may take before a test fails, in milliseconds. */
 const PATIENCE = 60_000;
 
