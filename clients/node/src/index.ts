@@ -20,6 +20,7 @@ export type {
   ValueType,
 } from "./configuration";
 export { Dictionary } from "./dictionary";
+export { explain, type Explanation, type Measured } from "./explanation";
 export {
   CommandRefusedError,
   ConfigurationError,
