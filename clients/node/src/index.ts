@@ -1,7 +1,7 @@
 /**
  * Transparent compression for the Node.js clients of Valkey and Redis.
  *
- *     import Redis from "ioredis";
+ *     import { Redis } from "ioredis";
  *     import { compress } from "snugly";
  *
  *     const cache = compress(new Redis(), { backend: "zstd" });
