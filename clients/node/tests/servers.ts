@@ -16,6 +16,12 @@ export const slow = process.env.SNUGLY_SLOW !== undefined;
 /** Time that anything may take before a test fails, in milliseconds. */
 const PATIENCE = 60_000;
 
+/** Ports that servers listen on: the lowest, and their number. */
+const LOWEST_PORT = 15_000;
+const PORTS = 17_000;
+/** Ports that are tried for a server. */
+const ATTEMPTS = 5;
+
 const running: { child: ChildProcess; folder: string }[] = [];
 
 after(async () => {
@@ -94,27 +100,44 @@ export async function command(port: number, ...args: string[]): Promise<string> 
   }
 }
 
-/** Returns a port that nobody listens on. */
+/**
+ * Returns a port that nobody listens on. It is none of those that systems give to the ends of connections, which could take
+ * it before a server does.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
+  for (;;) {
+    const port = LOWEST_PORT + Math.floor(Math.random() * PORTS);
+    const server = createServer().listen(port, "127.0.0.1");
+    const isFree = await Promise.race([
+      once(server, "listening").then(() => true),
+      once(server, "error").then(() => false),
+    ]).catch(() => false);
+    if (isFree) {
+      server.close();
+      await once(server, "close");
+      return port;
+    }
+  }
 }
 
+/** Starts a program on a free port, and on another one if somebody else has taken that meanwhile. */
 async function started(program: (port: number, folder: string) => [string, string[]]): Promise<Server> {
-  const port = await freePort();
-  const folder = mkdtempSync(join(tmpdir(), "snugly-node-"));
-  const [name, args] = program(port, folder);
-  const child = spawn(name, args, { stdio: "ignore" });
-  running.push({ child, folder });
-  await until(() => {
-    if (child.exitCode !== null) {
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort();
+    const folder = mkdtempSync(join(tmpdir(), "snugly-node-"));
+    const [name, args] = program(port, folder);
+    const child = spawn(name, args, { stdio: "ignore" });
+    running.push({ child, folder });
+    const answers = (): Promise<boolean> =>
+      command(port, "PING")
+        .then((reply) => reply.startsWith("+PONG"))
+        .catch(() => false);
+    await until(async () => child.exitCode !== null || (await answers()), `${name} on port ${port}`);
+    if (child.exitCode === null) {
+      return { port, process: child };
+    }
+    if (attempt === ATTEMPTS) {
       throw new Error(`${name} has ended with ${child.exitCode}`);
     }
-    return command(port, "PING").then((reply) => reply.startsWith("+PONG")).catch(() => false);
-  }, `${name} on port ${port}`);
-  return { port, process: child };
+  }
 }
