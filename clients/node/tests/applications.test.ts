@@ -3,14 +3,14 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
-import { Queue, QueueEvents, Worker, type ConnectionOptions } from "bullmq";
+import { Queue, Worker, type ConnectionOptions } from "bullmq";
 import { RedisStore } from "connect-redis";
 import type { SessionData } from "express-session";
 import IORedis from "ioredis";
 import { createClient } from "redis";
 
 import { compress, statistics } from "../src";
-import { slow, valkey } from "./servers";
+import { slow, until, valkey } from "./servers";
 
 describe("applications", { skip: !slow }, () => {
   let port: number;
@@ -39,22 +39,21 @@ describe("applications", { skip: !slow }, () => {
 
   it("run jobs of BullMQ, whose scripts see what they are given", async () => {
     const open = () => compress(new IORedis(port, { maxRetriesPerRequest: null }));
-    const clients = [open(), open(), open()] as const;
+    const clients = [open(), open()] as const;
     // BullMQ has types of an older ioredis of its own.
-    const [forQueue, forWorker, forEvents] = clients as unknown as [ConnectionOptions, ConnectionOptions, ConnectionOptions];
-    const queue = new Queue("pages", { connection: forQueue });
-    const events = new QueueEvents("pages", { connection: forEvents });
+    const [forQueue, forWorker] = clients as unknown as [ConnectionOptions, ConnectionOptions];
+    const queue = new Queue<{ text: string }, number>("pages", { connection: forQueue });
     const worker = new Worker<{ text: string }, number>("pages", ({ data }) => Promise.resolve(data.text.length), {
       connection: forWorker,
     });
-    await events.waitUntilReady();
-    const jobs = await Promise.all(
-      Array.from({ length: 20 }, (_, at) => queue.add("page", { text: "<p>hello</p>".repeat(100 + at) })),
-    );
-    const results = await Promise.all(jobs.map((job) => job.waitUntilFinished(events)));
-    assert.deepEqual(results, jobs.map((_, at) => 12 * (100 + at)));
+    const texts = Array.from({ length: 20 }, (_, at) => "<p>hello</p>".repeat(100 + at));
+    await Promise.all(texts.map((text) => queue.add("page", { text })));
+    // Its events are lost at times, without compression, too.
+    await until(async () => (await queue.getCompletedCount()) === texts.length);
+    const results = (await queue.getCompleted()).map(({ data, returnvalue }) => [data.text, returnvalue] as const);
+    assert.deepEqual(new Map(results), new Map(texts.map((text) => [text, text.length])));
     await worker.close();
-    await Promise.all([queue.close(), events.close()]);
+    await queue.close();
     for (const client of clients) {
       client.disconnect();
     }
