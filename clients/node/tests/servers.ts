@@ -13,6 +13,8 @@ const VALKEY = process.env.SNUGLY_VALKEY_SERVER ?? "valkey-server";
 const SNUGLY = process.env.SNUGLY_BIN ?? "snugly";
 /** Whether tests run that take long: those that the gate leaves out. */
 export const slow = process.env.SNUGLY_SLOW !== undefined;
+/** What servers are started with: snugly takes variables with its name for settings. */
+const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("SNUGLY_")));
 /** Time that anything may take before a test fails, in milliseconds. */
 const PATIENCE = 60_000;
 
@@ -126,7 +128,7 @@ async function started(program: (port: number, folder: string) => [string, strin
     const port = await freePort();
     const folder = mkdtempSync(join(tmpdir(), "snugly-node-"));
     const [name, args] = program(port, folder);
-    const child = spawn(name, args, { stdio: "ignore" });
+    const child = spawn(name, args, { stdio: "ignore", env: ENVIRONMENT });
     running.push({ child, folder });
     const answers = (): Promise<boolean> =>
       command(port, "PING")
