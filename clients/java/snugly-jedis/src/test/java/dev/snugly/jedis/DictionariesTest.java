@@ -236,16 +236,19 @@ class DictionariesTest {
   void aDictionaryIsWaitedForNoLongerThanForAReply() {
     plain.command("SET", KEY, with(PROFILES).encode(USER));
     String row = "{\"pattern\": \"*\", \"id\": %d}".formatted(PROFILES.id());
-    plain.command("SET", "{snugly}:dicts", "{\"version\": 1, \"dictionaries\": [" + row + "]}");
+    // A client that is closed puts its own dictionary back, but not there.
+    String prefix = "{waiting}";
+    plain.command("SET", prefix + ":dicts", "{\"version\": 1, \"dictionaries\": [" + row + "]}");
     // It would be looked for for hours; Jedis waits for two seconds.
-    SnuglyRedisClient reader = client(reading().dictionaryRefresh(Duration.ofHours(24)));
+    SnuglyRedisClient reader =
+        client(reading().dictionaryPrefix(prefix).dictionaryRefresh(Duration.ofHours(24)));
     CompletableFuture<byte[]> read = CompletableFuture.supplyAsync(() -> reader.get(KEY));
     ExecutionException failed =
         assertThrows(ExecutionException.class, () -> read.get(1, TimeUnit.MINUTES));
     UndecodableException error =
         assertInstanceOf(UndecodableReplyException.class, failed.getCause()).undecodable();
     assertEquals(UndecodableException.Kind.DICTIONARY_MISSING, error.kind());
-    plain.command("SET", DICTIONARY_KEY, PROFILES.bytes());
+    plain.command("SET", prefix + ":dict:" + PROFILES.id(), PROFILES.bytes());
     Waiting.until(
         "those who come later find it",
         () -> reader.statistics().total(Counter.DICTIONARIES_FETCHED) == 1);
