@@ -18,6 +18,8 @@ const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name
 /** Time that anything may take before a test fails, in milliseconds. */
 const PATIENCE = 60_000;
 
+/** Time that a server may take for an answer, in milliseconds. */
+const SILENCE = 10_000;
 /** Ports that servers listen on: the lowest, and their number. */
 const LOWEST_PORT = 15_000;
 const PORTS = 17_000;
@@ -92,6 +94,8 @@ export async function until(holds: () => Promise<boolean> | boolean, what = "a c
 /** Sends one command, and returns the reply as it comes over the wire. */
 export async function command(port: number, ...args: string[]): Promise<string> {
   const socket = connect(port, "127.0.0.1");
+  // Whoever listens there need not be the server that is meant, nor answer.
+  socket.setTimeout(SILENCE, () => socket.destroy(new Error(`port ${port} does not answer`)));
   try {
     await once(socket, "connect");
     socket.write(`*${args.length}\r\n${args.map((arg) => `$${Buffer.byteLength(arg)}\r\n${arg}\r\n`).join("")}`);
@@ -109,7 +113,8 @@ export async function command(port: number, ...args: string[]): Promise<string> 
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = LOWEST_PORT + Math.floor(Math.random() * PORTS);
-    const server = createServer().listen(port, "127.0.0.1");
+    // Somebody may still look for a server that was there before.
+    const server = createServer((socket) => socket.destroy()).listen(port, "127.0.0.1");
     const isFree = await Promise.race([
       once(server, "listening").then(() => true),
       once(server, "error").then(() => false),
