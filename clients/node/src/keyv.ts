@@ -1,75 +1,116 @@
 /**
- * Compression for Keyv, and so for cache-manager, whatever the store is.
+ * For Keyv: an adapter for its option `compression`.
  *
- *     import { Keyv } from "keyv";
  *     import { compression } from "snugly/keyv";
  *
- *     const cache = new Keyv({ store, compression: compression({ backend: "lz4" }) });
+ *     const cache = new Keyv({ store, compression: compression() });
  *
- * Keyv makes text of what it stores, in which bytes take a third more. A store on node-redis is better given a client that
- * compresses. It knows Keyv's `compression` option, and no store.
+ * It knows what Keyv 5 and 6 hand over and take back, which is JSON and text, and imports nothing of Keyv. Stores need
+ * not take bytes, so an envelope travels as base64.
  */
 
-import { Codec } from "./codec";
-import type { CompressionOptions } from "./configuration";
+import { Codec, inspect } from "./codec";
+import { Configuration, type CompressionOptions } from "./configuration";
 
-/** What Keyv's option `compression` is. */
+/** Start of a text that this adapter has made; the next letter says of what. */
+const PREFIX = "snugly:";
+/** Kinds of texts: an envelope of a text, an envelope of JSON, and a text that starts like one of these. */
+const TEXT = "t";
+const JSON_TEXT = "j";
+const AS_IT_IS = "=";
+/** Start of bytes in JSON, and of texts that start like it, in the way of Keyv's own serializer. */
+const BYTES = ":base64:";
+const ESCAPE = ":";
+
+/** Adapter for the option `compression` of Keyv. */
 export interface KeyvCompression {
-  compress(value: unknown): Promise<Buffer>;
-  decompress(stored: unknown): Promise<unknown>;
+  /** Returns the value, or a text that stands for it and is shorter. */
+  compress(value: unknown): Promise<string>;
+  /**
+   * Returns the value. One that is not compressed is returned as it is, and undefined, which is a miss, stands for one
+   * that cannot be read.
+   */
+  decompress(stored: unknown): Promise<string>;
 }
 
-/** Kinds of values, in the byte in front of each. */
-const TEXT = 0;
-const BYTES = 1;
-const JSON_TEXT = 2;
-
 /**
- * Returns what compresses the values of a Keyv.
+ * Creates an adapter for the option `compression` of Keyv 5 and 6.
  *
- * Strings and Buffers come back as they were, and other values as JSON has them; what cannot be read is undefined, as for a
- * key that is not there. Values from `workerPoolFrom` bytes on (default: 64 KiB) are compressed on the worker pool.
+ * Throws ConfigurationError for settings that only clients have: the backend `auto`, `exclude`, and a dictionary other
+ * than a given one.
  *
- * Throws ConfigurationError.
- *
- * @param options Settings of `Codec`; by default envelopes are wrapped, and what cannot be read is a miss.
+ * @param options Settings of a Codec, but `existingEnvelopes` is `wrap` by default and `onUndecodable` is `miss`: each
+ *   value is to come back as it was, and a cache can do without one.
  */
 export function compression(options: CompressionOptions = {}): KeyvCompression {
-  const codec = new Codec({ existingEnvelopes: "wrap", onUndecodable: "miss", ...options });
-  const largeFrom = options.workerPoolFrom ?? 64 << 10;
+  const settings: CompressionOptions = { existingEnvelopes: "wrap", onUndecodable: "miss", ...options };
+  const codec = new Codec(settings);
+  const { workerPoolFrom } = new Configuration(settings);
   return {
-    async compress(value) {
-      const plain = marked(value);
-      return plain.length < largeFrom ? codec.encode(plain) : codec.encodeOnWorker(plain);
-    },
-    async decompress(stored) {
-      if (!Buffer.isBuffer(stored)) {
-        // It was written before, by a Keyv without compression.
-        return stored;
-      }
-      const plain = stored.length < largeFrom ? codec.decode(stored) : await codec.decodeOnWorker(stored);
-      return plain === null ? undefined : unmarked(plain);
-    },
+    // Keyv 6 declares texts. Keyv 5 hands over any value, and puts into JSON whatever it is given.
+    compress: (value) => compressed(codec, workerPoolFrom, value) as Promise<string>,
+    decompress: (stored) => decompressed(codec, workerPoolFrom, stored) as Promise<string>,
   };
 }
 
-function marked(value: unknown): Buffer {
-  if (typeof value === "string") {
-    return Buffer.concat([Buffer.of(TEXT), Buffer.from(value)]);
+async function compressed(codec: Codec, workerPoolFrom: number, value: unknown): Promise<unknown> {
+  // UTF-8 has no half of a surrogate pair, but JSON has.
+  const isText = typeof value === "string" && !/\p{Surrogate}/u.test(value);
+  const text = isText ? value : toJson(value);
+  if (text === undefined) {
+    return value;
   }
-  return Buffer.isBuffer(value)
-    ? Buffer.concat([Buffer.of(BYTES), value])
-    : Buffer.concat([Buffer.of(JSON_TEXT), Buffer.from(JSON.stringify(value ?? null))]);
+  const bytes = Buffer.from(text);
+  const encoded = bytes.length < workerPoolFrom ? codec.encode(bytes) : await codec.encodeOnWorker(bytes);
+  if (encoded !== bytes) {
+    const made = PREFIX + (isText ? TEXT : JSON_TEXT) + encoded.toString("base64");
+    if (made.length < bytes.length) {
+      return made;
+    }
+  }
+  return typeof value === "string" && value.startsWith(PREFIX) ? PREFIX + AS_IT_IS + value : value;
 }
 
-function unmarked(plain: Buffer): unknown {
-  const value = plain.subarray(1);
-  switch (plain[0]) {
-    case TEXT:
-      return value.toString();
-    case BYTES:
-      return value;
-    default:
-      return JSON.parse(value.toString());
+async function decompressed(codec: Codec, workerPoolFrom: number, stored: unknown): Promise<unknown> {
+  if (typeof stored !== "string" || !stored.startsWith(PREFIX)) {
+    return stored;
   }
+  const kind = stored.charAt(PREFIX.length);
+  const rest = stored.slice(PREFIX.length + 1);
+  if (kind === AS_IT_IS) {
+    return rest;
+  }
+  const bytes = Buffer.from(rest, "base64");
+  const envelope = inspect(bytes);
+  if (envelope === undefined || (kind !== TEXT && kind !== JSON_TEXT)) {
+    return stored;
+  }
+  const isLarge = (envelope.size ?? bytes.length) >= workerPoolFrom;
+  const decoded = isLarge ? await codec.decodeOnWorker(bytes) : codec.decode(bytes);
+  if (decoded === bytes) {
+    return stored;
+  }
+  const text = decoded?.toString();
+  return text === undefined || kind === TEXT ? text : fromJson(text);
+}
+
+/** Returns a value as JSON; undefined for one that JSON has not. */
+function toJson(value: unknown): string | undefined {
+  return JSON.stringify(value, function (this: Record<string, unknown>, name: string, part: unknown) {
+    // A Buffer has been made something else by its toJSON.
+    const original = this[name];
+    if (Buffer.isBuffer(original)) {
+      return BYTES + original.toString("base64");
+    }
+    return typeof part === "string" && part.startsWith(ESCAPE) ? ESCAPE + part : part;
+  });
+}
+
+function fromJson(text: string): unknown {
+  return JSON.parse(text, (_, part: unknown) => {
+    if (typeof part !== "string" || !part.startsWith(ESCAPE)) {
+      return part;
+    }
+    return part.startsWith(BYTES) ? Buffer.from(part.slice(BYTES.length), "base64") : part.slice(ESCAPE.length);
+  });
 }
