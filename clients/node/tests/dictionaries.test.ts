@@ -10,15 +10,10 @@ import IORedis, { Cluster } from "ioredis";
 
 import { Codec, compress, Dictionary, inspect, statistics, UndecodableError, type CompressionOptions } from "../src";
 import { cluster, command, until, valkey, type Server } from "./servers";
+import { SAMPLES, user, USERS } from "./users";
 
 /** Refresh of the tests: what has been published is used after this many seconds. */
 const REFRESH = 0.2;
-
-function user(number: number): string {
-  return JSON.stringify({ id: number, name: `user number ${number}`, roles: ["reader", "writer"], active: true });
-}
-
-const USERS = Array.from({ length: 2000 }, (_, number) => user(number));
 
 describe("dictionaries", () => {
   let server: Server;
@@ -38,7 +33,7 @@ describe("dictionaries", () => {
 
   before(async () => {
     server = await valkey();
-    dictionary = await Dictionary.train(USERS.map((each) => Buffer.from(each)));
+    dictionary = await Dictionary.train(SAMPLES);
     folder = mkdtempSync(join(tmpdir(), "snugly-node-"));
   });
 

@@ -12,12 +12,9 @@ import IORedis from "ioredis";
 
 import { compress, Dictionary, inspect, type CompressionOptions } from "../src";
 import { slow, until, valkey } from "./servers";
+import { SAMPLES, user } from "./users";
 
 const SIZES = [1, 63, 64, 100, 1000, 10_000, 100_000, 1_000_000];
-
-function user(number: number): string {
-  return JSON.stringify({ id: number, name: `user number ${number}`, roles: ["reader", "writer"], active: true });
-}
 
 /** Returns values of several sizes, of text that repeats and of bytes that do not. */
 function values(): Map<string, Buffer> {
@@ -75,9 +72,8 @@ describe("values of other clients", { skip: !slow }, () => {
   for (const backend of ["zstd", "lz4", "zstd+dictionary", "lz4+dictionary"]) {
     it(`are exchanged with the Python package in ${backend}`, async () => {
       const folder = mkdtempSync(join(tmpdir(), "snugly-node-"));
-      const samples = Array.from({ length: 1000 }, (_, at) => Buffer.from(user(at)));
       const [codec, hasDictionary] = backend.split("+");
-      const dictionary = await Dictionary.train(samples);
+      const dictionary = await Dictionary.train(SAMPLES);
       writeFileSync(join(folder, "dictionary"), dictionary.bytes);
       const cache = open({
         backend: codec as "zstd" | "lz4",

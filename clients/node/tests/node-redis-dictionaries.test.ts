@@ -7,12 +7,7 @@ import { createClient, createClientPool, createCluster, RESP_TYPES } from "redis
 
 import { compress, Dictionary, inspect, statistics, type CompressionOptions } from "../src";
 import { cluster, until, valkey } from "./servers";
-
-function user(number: number): string {
-  return JSON.stringify({ id: number, name: `user number ${number}`, roles: ["reader", "writer"], active: true });
-}
-
-const USERS = Array.from({ length: 1000 }, (_, number) => user(number));
+import { SAMPLES, user, USERS } from "./users";
 
 describe("dictionaries of node-redis", () => {
   let port: number;
@@ -30,7 +25,7 @@ describe("dictionaries of node-redis", () => {
 
   before(async () => {
     ({ port } = await valkey());
-    dictionary = await Dictionary.train(USERS.map((each) => Buffer.from(each)));
+    dictionary = await Dictionary.train(SAMPLES);
   });
 
   after(async () => {
