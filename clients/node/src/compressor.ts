@@ -4,32 +4,27 @@
  * It joins the command table and the codec, and knows no client: arguments and replies are given as arrays and Buffers.
  */
 
-import { mayBeEnvelope, undecodable, valueCodec, type Returned } from "./codec";
 import type { Configuration } from "./configuration";
 import { CommandRefusedError } from "./errors";
-import { Fallback, FallbackTable } from "./fallback";
-import { MissLog } from "./missed";
+import { FallbackTable } from "./fallback";
 import {
   LARGE,
   loaded,
   NO_REPLY,
-  SHAPES,
   UNTOUCHED,
   type CommandRow,
   type CommandTable,
-  type Dictionaries,
   type Dictionary,
   type Failure,
-  type Learner,
   type ShapeRow,
-  type ValueCodec,
 } from "./native";
 import { replaced, type KeyOfValue, type Shape } from "./shapes";
+import { mayBeEnvelope, Values } from "./values";
 
 /** Most spellings of names of commands that are kept: strangers may choose them. */
 const MOST_NAMES = 2000;
 
-/** What compression does to a command that it touches. */
+/** Effect of compression on a command that it touches. */
 export interface Treatment {
   /** Shape of the reply, if that may have values. */
   readonly shape: Shape | undefined;
@@ -61,7 +56,16 @@ interface Sent {
   readonly from: number;
 }
 
-/** What a table says of a spelling of a name. */
+/** A value of a reply that is to be restored. */
+interface Stored {
+  readonly bytes: Buffer;
+  readonly key: KeyOfValue;
+  readonly asText: boolean;
+  readonly sent: Sent;
+  readonly budget: Budget;
+}
+
+/** Meaning of a spelling of a name in the table. */
 type Known =
   | { readonly treatment: "untouched" }
   | { readonly treatment: "asked"; readonly command: number }
@@ -72,39 +76,29 @@ const NO_REPLY_TREATMENT: Treatment = { shape: undefined, ready: undefined };
 
 /** One client's compression. */
 export class Compressor {
-  readonly dictionaries: Dictionaries | undefined;
-  readonly learner: Learner | undefined;
+  readonly values: Values;
   /** Source of dictionaries, once there is one. */
   source: DictionarySource | undefined;
-  readonly codec: ValueCodec;
-  readonly #returned: Returned | undefined;
   readonly #table: CommandTable;
   readonly #shapes: readonly Shape[];
   readonly #treatments: readonly Treatment[];
   readonly #commands: ReadonlyMap<string, Known>;
   readonly #names = new Map<string, Known>();
-  readonly #misses: MissLog;
   readonly #largeFrom: number;
   readonly #usesDictionaries: boolean;
   #plainValues = 0;
   #plainBytes = 0;
 
   constructor(readonly configuration: Configuration) {
+    this.values = new Values(configuration, true);
     if ("addon" in loaded) {
-      const { codec, dictionaries, learner, returned } = valueCodec(loaded.addon, configuration, true);
-      this.codec = codec;
-      this.#returned = returned;
-      this.dictionaries = dictionaries;
-      this.learner = learner;
       this.#table = new loaded.addon.CommandTable([...configuration.valueTypes]);
     } else {
       configuration.onWarning(`nothing is compressed: ${loaded.reason}`);
-      this.codec = new Fallback(loaded.reason, configuration.maxDecompressedSize);
       this.#table = new FallbackTable(configuration.valueTypes);
     }
     this.#largeFrom = configuration.workerPoolFrom;
     this.#usesDictionaries = configuration.writesDictionaries || configuration.learns;
-    this.#misses = new MissLog(configuration.onWarning);
     this.#shapes = shapes(this.#table.shapes());
     this.#treatments = this.#shapes.map((shape) => ({ shape, ready: undefined }));
     this.#commands = new Map(this.#table.commands().map((row) => [row.name, this.#known(row)]));
@@ -123,15 +117,11 @@ export class Compressor {
     if (known.treatment !== "asked") {
       return known.treatment === "read" ? known.done : undefined;
     }
-    let encoded: number;
+    let shape: number;
     try {
-      encoded = this.#table.encode(this.codec, known.command, args, from, this.#largeFrom);
+      shape = this.values.encodeIn(this.#table, known.command, args, from, this.#largeFrom);
     } catch (error) {
       throw refusal(name, error);
-    }
-    const shape = (encoded % SHAPES) + LARGE;
-    if (encoded >= SHAPES) {
-      this.#returned?.putInto(args, Math.floor(encoded / SHAPES));
     }
     if (this.#usesDictionaries) {
       this.source?.start();
@@ -155,21 +145,21 @@ export class Compressor {
    * @returns The reply, or a promise of it. Throws, or rejects with, UndecodableError.
    */
   restore(shape: Shape, reply: unknown, asText: boolean, sent: Sent, budget: Budget): unknown {
-    return replaced(shape, reply, (stored, key) =>
-      mayBeEnvelope(stored) ? this.#restored(stored, key, asText, sent, budget) : this.#plain(stored),
+    return replaced(shape, reply, (bytes, key) =>
+      mayBeEnvelope(bytes) ? this.#restored({ bytes, key, asText, sent, budget }) : this.#plain(bytes),
     );
   }
 
   /** Returns the counters, by name. */
   statistics(): Record<string, number> {
     this.#countPlain();
-    return this.codec.statistics();
+    return this.values.codec.statistics();
   }
 
   /** Returns the number of reads for each written value. */
   reads(): number {
     this.#countPlain();
-    return this.codec.reads();
+    return this.values.codec.reads();
   }
 
   #known(row: CommandRow): Known {
@@ -194,12 +184,13 @@ export class Compressor {
 
   #requestOnWorker(name: string, args: unknown[], from: number): Treatment {
     const { shape, values } = this.#table.read(name, args, from);
+    const { codec } = this.values;
     const encoded = values.map(async ({ at, key }) => {
       try {
-        const envelope = await this.codec.encodeOnWorker(args[at] as string | Buffer, args[key] as string | Buffer);
+        const envelope = await codec.encodeOnWorker(args[at] as string | Buffer, args[key] as string | Buffer);
         args[at] = envelope ?? args[at];
       } catch {
-        // What cannot be encoded is sent as it is.
+        // A value that cannot be encoded is sent as it is.
       }
     });
     return { shape: this.#treatment(shape).shape, ready: Promise.all(encoded).then(() => undefined) };
@@ -212,88 +203,56 @@ export class Compressor {
   }
 
   #countPlain(): void {
-    this.codec.countPlain(this.#plainValues, this.#plainBytes);
+    this.values.codec.countPlain(this.#plainValues, this.#plainBytes);
     this.#plainValues = this.#plainBytes = 0;
   }
 
-  #restored(stored: Buffer, key: KeyOfValue, asText: boolean, sent: Sent, budget: Budget): unknown {
-    const read = this.codec.decode(stored, asText, budget.left, this.#largeFrom);
-    if (read === null) {
-      return this.#restoredOnWorker(stored, key, asText, sent, budget);
-    }
-    const value = typeof read === "number" ? this.#returned?.copy(0, read) : read;
-    return this.#outcome(value, stored, key, asText, sent, budget);
+  #restored(stored: Stored): unknown {
+    const { bytes, asText, budget } = stored;
+    const read = this.values.decode(bytes, asText, budget.left, this.#largeFrom);
+    return read === null ? this.#restoredOnWorker(stored) : this.#outcome(stored, read);
   }
 
-  async #restoredOnWorker(
-    stored: Buffer,
-    key: KeyOfValue,
-    asText: boolean,
-    sent: Sent,
-    budget: Budget,
-    dictionary?: Dictionary,
-  ): Promise<unknown> {
-    const read = await this.codec.decodeOnWorker(stored, budget.left, dictionary);
+  async #restoredOnWorker(stored: Stored, dictionary?: Dictionary): Promise<unknown> {
+    const { bytes, asText, budget } = stored;
+    const read = await this.values.codec.decodeOnWorker(bytes, budget.left, dictionary);
     const value = Buffer.isBuffer(read) && asText ? read.toString() : read;
-    return this.#outcome(value ?? undefined, stored, key, asText, sent, budget, dictionary !== undefined);
+    return this.#outcome(stored, value ?? undefined, dictionary !== undefined);
   }
 
-  #outcome(
-    read: Buffer | string | Failure | undefined,
-    stored: Buffer,
-    key: KeyOfValue,
-    asText: boolean,
-    sent: Sent,
-    budget: Budget,
-    isLast = false,
-  ): unknown {
+  #outcome(stored: Stored, read: Buffer | string | Failure | undefined, isLast = false): unknown {
     if (read === undefined) {
-      return stored;
+      return stored.bytes;
     }
     if (typeof read === "string" || Buffer.isBuffer(read)) {
-      budget.left -= read.length;
+      stored.budget.left -= read.length;
       return read;
     }
     const id = read.missingDictionary;
     if (!isLast && id !== undefined && this.source?.isMissing(id) === false) {
-      return this.#restoredLater(this.source, id, read, stored, key, asText, sent, budget);
+      return this.#restoredLater(stored, read, this.source.fetch(id));
     }
-    return this.#unread(read, stored, key, sent);
+    return this.#unread(stored, read);
   }
 
   /** Restores a value once its dictionary has been looked for. */
   async #restoredLater(
-    source: DictionarySource,
-    id: number,
+    stored: Stored,
     failure: Failure,
-    stored: Buffer,
-    key: KeyOfValue,
-    asText: boolean,
-    sent: Sent,
-    budget: Budget,
+    fetched: Promise<Dictionary | undefined>,
   ): Promise<unknown> {
-    const dictionary = await source.fetch(id);
-    return dictionary === undefined
-      ? this.#unread(failure, stored, key, sent)
-      : this.#restoredOnWorker(stored, key, asText, sent, budget, dictionary);
+    const dictionary = await fetched;
+    return dictionary === undefined ? this.#unread(stored, failure) : this.#restoredOnWorker(stored, dictionary);
   }
 
   /** Returns what stands for a value that cannot be read, or throws UndecodableError. */
-  #unread(failure: Failure, stored: Buffer, key: KeyOfValue, sent: Sent): Buffer | null {
-    const isMissing = failure.missingDictionary !== undefined;
-    if (isMissing) {
-      this.codec.countUnread();
-    }
-    if (this.configuration.onUndecodable === "raw") {
-      return stored;
-    }
-    const besides = isMissing ? (this.source?.whyMissing() ?? "") : "";
-    const error = undecodable(stored, this.#key(key, sent), failure, besides);
-    if (this.configuration.onUndecodable === "raise") {
-      throw error;
-    }
-    this.#misses.tell(error);
-    return null;
+  #unread({ bytes, key, sent }: Stored, failure: Failure): Buffer | null {
+    return this.values.unread(
+      failure,
+      bytes,
+      () => this.#key(key, sent),
+      () => this.source?.whyMissing() ?? "",
+    );
   }
 
   #key(key: KeyOfValue, sent: Sent): Buffer | undefined {

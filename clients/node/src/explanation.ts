@@ -55,7 +55,8 @@ export interface Explanation {
  */
 export function explain(client: object, key: string | Buffer, value?: string | Buffer): Explanation {
   const compressor = compressorOf(client);
-  const { configuration, learner, dictionaries } = compressor;
+  const { configuration, values } = compressor;
+  const { learner, dictionaries } = values;
   const name = Buffer.from(key);
   const length = value === undefined ? undefined : Buffer.byteLength(value);
   const least = configuration.minCompressionSize;
@@ -65,12 +66,16 @@ export function explain(client: object, key: string | Buffer, value?: string | B
   if (!("addon" in loaded)) {
     return plainly("none", undefined, undefined, loaded.reason);
   }
-  if (compressor.codec.excludes(name)) {
+  if (compressor.values.codec.excludes(name)) {
     return plainly("none", undefined, undefined, "the configuration excludes such keys");
   }
   const dictionary = dictionaryFor(compressor, name);
   if (configuration.backend !== "auto" || learner === undefined || dictionaries === undefined) {
     return plainly(configuration.backend, configuration.compressionLevel, dictionary, "the configuration says so");
+  }
+  if (dictionaries.excludes(name)) {
+    const why = "the configuration excludes such keys, so their values are not looked at";
+    return plainly("zstd", undefined, undefined, why);
   }
   const explained = learner.explain(name, length);
   if (explained === null) {
@@ -140,5 +145,5 @@ function microseconds(seconds: number): string {
 
 /** Returns the ID of the dictionary that values of a key may be written with now. */
 function dictionaryFor(compressor: Compressor, key: Buffer): number | undefined {
-  return compressor.dictionaries?.chosenFor(key) ?? undefined;
+  return compressor.values.dictionaries?.chosenFor(key) ?? undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * What is left where the addon is not there: values are written plain, and plain values and those of lz4 are read.
+ * Reading without the addon: plain values and those of lz4 are read, and values are written plain.
  *
  * The command table is the specification's, of which this follows replies and refusals, and no arguments: there is
  * nothing to encode. A rule that holds only with some option does not hold here.
@@ -7,7 +7,6 @@
 
 import { decompressBlock, Lz4Error } from "./lz4";
 import {
-  LARGE,
   NO_REPLY,
   UNTOUCHED,
   type CommandRow,
@@ -91,7 +90,7 @@ export class Fallback implements ValueCodec {
   }
 
   countPlain(): void {
-    // Nobody asks for these.
+    // No statistics without the addon have these.
   }
 
   countUnread(): void {
@@ -193,7 +192,7 @@ export class FallbackTable implements CommandTable {
   }
 
   encode(_: ValueCodec, command: number): number {
-    return this.read(this.#names[command] ?? "").shape - LARGE;
+    return this.read(this.#names[command] ?? "").shape;
   }
 
   /** Returns the first argument; all of them, if each value in the reply belongs to one. */

@@ -20,7 +20,7 @@ export interface Failure {
 export interface CommandRow {
   name: string;
   number: number;
-  /** What becomes of it: nothing, whatever its arguments; a reply of its shape, whatever they are; or both by them. */
+  /** Treatment: nothing, or a reply of its shape, whatever the arguments are; or what these decide. */
   treatment: "untouched" | "read" | "asked";
   shape: number;
 }
@@ -44,16 +44,12 @@ export const NO_REPLY = -1;
 export const UNTOUCHED = -2;
 /** Number of a shape that says that a value is to be encoded on the worker pool. */
 export const LARGE = -3;
-/** More than there are shapes. */
-export const SHAPES = 1000;
-/** Numbers that say where one envelope is that a codec returns: the index of its argument, its beginning and its end. */
-export const PLACE = 3;
 
 export interface CommandTable {
   commands(): CommandRow[];
   shapes(): ShapeRow[];
   read(name: string, args: unknown[], from: number): { shape: number; values: ValuePlace[] };
-  /** Returns the shape, less LARGE, and SHAPES times the number of envelopes that the codec returns. */
+  /** Returns the shape of the reply; the codec returns the envelopes. */
   encode(codec: ValueCodec, command: number, args: unknown[], from: number, largeFrom: number): number;
   keys(name: string, args: unknown[], from: number): number[];
 }
@@ -95,10 +91,9 @@ export interface Dictionary {
 
 export interface Dictionaries {
   areWrittenWith(): boolean;
-  held(): number[];
   get(id: number): Dictionary | null;
   chosenFor(key: Buffer): number | null;
-  choices(): { pattern: string; dictionary?: number }[];
+  excludes(key: Buffer): boolean;
 }
 
 export interface LearningSettings {
@@ -233,7 +228,6 @@ export interface Addon {
     stored: Buffer,
   ): { backend: number; name?: string; size?: number; dictionary?: number } | null;
   levels(backend: string): { lowest: number; highest: number; usual: number } | null;
-  commandName(name: string): string | null;
   dictionaryKeys(prefix: string): { catalogue: Buffer; lock: Buffer };
   dictionaryKey(prefix: string, id: number): Buffer;
   processStatistics(): Record<string, number>;

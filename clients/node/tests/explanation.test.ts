@@ -51,6 +51,11 @@ describe("an explanation", () => {
     assert.match(why, /^zstd at level .* values of "page:\*", each takes \d+% of its size/);
   });
 
+  it("says that values of excluded keys are not looked at", () => {
+    const client = open({ backend: "auto", dictionary: "auto", dictionaryExclude: ["token:*"] });
+    assert.match(explain(client, "token:1").why, /^zstd: the configuration excludes such keys/);
+  });
+
   it("is refused for a client that does not compress", () => {
     const client = new IORedis(port, { lazyConnect: true });
     assert.throws(() => explain(client, "key"), ConfigurationError);

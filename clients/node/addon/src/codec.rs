@@ -67,12 +67,14 @@ impl From<Unread> for Failure {
 /// Memory of JavaScript for results of one call: making a Buffer costs more than copying a small value there.
 struct Returned {
     bytes: Buffer,
-    /// Triples of 32-bit numbers: the index of an argument, and where its envelope begins and ends in the bytes.
+    /// 32-bit numbers: the number of envelopes, and for each the index of its argument, its beginning and its end in the
+    /// bytes.
     places: Buffer,
 }
 
-/// Bytes of one entry of [`Returned::places`].
-const PLACE_BYTES: usize = 12;
+/// Bytes of a number in [`Returned::places`], and numbers of an envelope there.
+const NUMBER_BYTES: usize = 4;
+const PLACE: usize = 3;
 
 /// Encodes and decodes values of one client.
 #[napi]
@@ -133,8 +135,9 @@ impl ValueCodec {
     }
 
     /// Returns the value in an envelope, as text if that is asked for, or its length if there is room for it;
-    /// `undefined` if it is no envelope, `null` if it claims `large_from` bytes or more, a `Failure` if it cannot be read. `left` is the most bytes that its
-    /// reply may still have; `dictionary` need not be at hand.
+    /// `undefined` if it is no envelope, `null` if it claims `large_from` bytes or more, a `Failure` if it
+    /// cannot be read. `left` is the most bytes that its reply may still have; `dictionary` need not be at
+    /// hand.
     #[napi(ts_return_type = "Buffer | string | number | Failure | null | undefined")]
     pub fn decode<'env>(
         &self,
@@ -224,20 +227,19 @@ impl ValueCodec {
 
 impl ValueCodec {
     /// Encodes values, at pairs of an index and the index of their key. Envelopes are returned as far as there is room,
-    /// others replace their values. `None` if a value has `large_from` bytes or more, and then nothing is done; else
-    /// the number of places.
+    /// others replace their values. `false` if a value has `large_from` bytes or more, and then nothing is done.
     pub fn encode_in(
         &self,
         env: &Env,
         args: &mut Array<'_>,
         values: &[(u32, u32)],
         large_from: usize,
-    ) -> napi::Result<Option<u32>> {
+    ) -> napi::Result<bool> {
         for &(at, _) in values {
             if let Some(value) = args.get::<Unknown>(at)?
                 && rough_len(&value)? >= large_from
             {
-                return Ok(None);
+                return Ok(false);
             }
         }
         let names_keys = self.values.chooses_by_key();
@@ -258,7 +260,8 @@ impl ValueCodec {
                 args.set(at, &BufferSlice::copy_from(env, out)?)
             })?;
         }
-        Ok(Some(count as u32))
+        returned.write(0, [count as u32]);
+        Ok(true)
     }
 
     fn is_encoded(&self, value: &Unknown<'_>, key: Option<&[u8]>, out: &mut Vec<u8>) -> napi::Result<bool> {
@@ -274,10 +277,17 @@ impl Returned {
     /// Puts an envelope at the place of a number, from `start` on; `false` if there is no room.
     fn put(&mut self, number: usize, at: u32, start: usize, envelope: &[u8]) -> bool {
         let end = start + envelope.len();
-        let place = self.places.get_mut(number * PLACE_BYTES..(number + 1) * PLACE_BYTES);
-        let (Some(place), Some(room)) = (place, self.bytes.get_mut(start..end)) else { return false };
+        let Some(room) = self.bytes.get_mut(start..end) else { return false };
         room.copy_from_slice(envelope);
-        for (bytes, number) in place.chunks_exact_mut(4).zip([at, start as u32, end as u32]) {
+        self.write(1 + PLACE * number, [at, start as u32, end as u32])
+    }
+
+    /// Writes numbers from an index on; `false` if there is no room.
+    fn write<const N: usize>(&mut self, index: usize, numbers: [u32; N]) -> bool {
+        let Some(room) = self.places.get_mut(index * NUMBER_BYTES..(index + N) * NUMBER_BYTES) else {
+            return false;
+        };
+        for (bytes, number) in room.chunks_exact_mut(NUMBER_BYTES).zip(numbers) {
             bytes.copy_from_slice(&number.to_ne_bytes());
         }
         true

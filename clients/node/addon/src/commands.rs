@@ -6,23 +6,17 @@ use napi::Env;
 use napi::bindgen_prelude::{Array, Error};
 use napi_derive::napi;
 use smallvec::SmallVec;
-use snugly_commands::{
-    Command, Found, Interpreter, Meaning, Refused, Shape, ValueType, command, commands, keys,
-};
+use snugly_commands::{Command, Found, Interpreter, Meaning, Refused, Shape, ValueType, commands, keys};
 
 use crate::codec::ValueCodec;
 use crate::words::Words;
 
-/// A command that is none of our business.
-const UNTOUCHED: i32 = -2;
 /// A command whose reply has no values.
 const NO_REPLY: i32 = -1;
-
+/// A command that is none of our business.
+const UNTOUCHED: i32 = -2;
 /// A command with values that are to be encoded on the worker pool.
 const LARGE: i32 = -3;
-
-/// More than there are shapes.
-const SHAPES: u32 = 1000;
 
 thread_local! {
     static FOUND: Cell<Found> = const { Cell::new(Found::new()) };
@@ -35,8 +29,8 @@ pub struct CommandRow {
     pub name: String,
     /// Number.
     pub number: u32,
-    /// What becomes of it: `untouched`, whatever its arguments; `read`, whose reply has its shape whatever
-    /// they are; `asked`, by its arguments.
+    /// Treatment: `untouched` or `read`, where the reply has its shape, whatever the arguments are; `asked`, where
+    /// they decide.
     pub treatment: String,
     /// Number of the shape of its reply, or -1.
     pub shape: i32,
@@ -146,8 +140,8 @@ impl CommandTable {
     }
 
     /// Encodes the values of the command of a number, which the codec returns, and returns the shape of the reply as
-    /// [`read`](Self::read) does, and with it the number of envelopes: shape + 3 + 1000 x envelopes. 0 is -3: a value has
-    /// `large_from` bytes or more, and then nothing is encoded. Throws `CommandRefused`.
+    /// [`read`](Self::read) does; -3 if a value has `large_from` bytes or more, and then nothing is encoded. Throws
+    /// `CommandRefused`.
     #[napi]
     pub fn encode(
         &self,
@@ -157,8 +151,8 @@ impl CommandTable {
         mut args: Array<'_>,
         from: u32,
         large_from: f64,
-    ) -> napi::Result<u32, String> {
-        let Some(command) = commands().get(number as usize) else { return Ok(answer(UNTOUCHED, 0)) };
+    ) -> napi::Result<i32, String> {
+        let Some(command) = commands().get(number as usize) else { return Ok(UNTOUCHED) };
         let mut found = FOUND.take();
         let words = Words::new(command.name(), &args, from as usize);
         let meaning = self.interpreter.read_as(command, &words, &mut found).map_err(refusal);
@@ -167,10 +161,10 @@ impl CommandTable {
         FOUND.set(found);
         let reply = match meaning? {
             Meaning::Touched { reply } => reply,
-            Meaning::Untouched | Meaning::Unknown => return Ok(answer(UNTOUCHED, 0)),
+            Meaning::Untouched | Meaning::Unknown => return Ok(UNTOUCHED),
         };
-        let encoded = codec.encode_in(env, &mut args, &values, large_from as usize).map_err(failure)?;
-        Ok(encoded.map_or(answer(LARGE, 0), |count| answer(self.number(reply), count)))
+        let is_encoded = codec.encode_in(env, &mut args, &values, large_from as usize).map_err(failure)?;
+        Ok(if is_encoded { self.number(reply) } else { LARGE })
     }
 
     /// Returns the indices of the keys in the arguments of a command.
@@ -216,21 +210,10 @@ impl CommandTable {
     }
 }
 
-/// Puts a number of a shape and a count into one number, which costs a call less than two.
-fn answer(shape: i32, count: u32) -> u32 {
-    (shape - LARGE) as u32 + SHAPES * count
-}
-
 fn refusal(refused: Refused) -> Error<String> {
     Error::new("CommandRefused".to_owned(), refused.to_string())
 }
 
 fn failure(error: Error) -> Error<String> {
     Error::new(error.status.to_string(), error.reason.clone())
-}
-
-/// Returns the name of a command in capitals; `null` if the table has none.
-#[napi]
-pub fn command_name(name: String) -> Option<String> {
-    command(name.as_bytes()).map(|command| command.name().to_owned())
 }

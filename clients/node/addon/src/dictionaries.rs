@@ -63,15 +63,6 @@ impl Task for Train {
     }
 }
 
-/// Dictionary of a pattern of keys.
-#[napi(object, object_from_js = false)]
-pub struct PatternChoice {
-    /// Glob of the keys.
-    pub pattern: String,
-    /// ID of the dictionary that is written with, if it may be yet.
-    pub dictionary: Option<u32>,
-}
-
 /// All dictionaries of one client.
 #[napi]
 pub struct Dictionaries {
@@ -100,12 +91,6 @@ impl Dictionaries {
         self.cache.is_written_with()
     }
 
-    /// Returns the IDs of those that are at hand.
-    #[napi]
-    pub fn held(&self) -> Vec<u32> {
-        self.cache.ids()
-    }
-
     /// Returns one that is at hand.
     #[napi]
     pub fn get(&self, id: u32) -> Option<Dictionary> {
@@ -120,11 +105,10 @@ impl Dictionaries {
         dictionary.map(|dictionary| dictionary.id())
     }
 
-    /// Returns for each active pattern of the catalogue the dictionary that is written with.
+    /// Returns whether values of this key are neither sampled nor written with a dictionary.
     #[napi]
-    pub fn choices(&self) -> Vec<PatternChoice> {
-        let choice = |(pattern, dictionary)| PatternChoice { pattern, dictionary };
-        self.cache.choices().into_iter().map(choice).collect()
+    pub fn excludes(&self, key: Buffer) -> bool {
+        self.cache.excludes(&key)
     }
 }
 

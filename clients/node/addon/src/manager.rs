@@ -136,7 +136,7 @@ pub struct EventRow {
     pub text: String,
 }
 
-/// What is to be done next: exactly one of its fields besides the events is there.
+/// Next step of a task: exactly one of its fields besides the events is there.
 #[napi(object, object_from_js = false)]
 #[derive(Default)]
 pub struct Step {

@@ -162,7 +162,7 @@ export class Learning {
     if (isListed) {
       this.#unpublished.delete(lesson.pattern);
       this.manager.hasPublished(dictionary, ...now());
-      this.compressor.codec.count("published");
+      this.compressor.values.codec.count("published");
       return;
     }
     await changed(sender, this.keys.catalogue, (current) => (lesson.isListedIn(current) ? undefined : ["DEL", key]));

@@ -10,7 +10,7 @@ import type { DictionaryAccess, DictionaryConnection } from "./connection";
 import { Learning } from "./learning";
 import { carriedOut, Copies, now, type Listener } from "./steps";
 
-/** What a library of clients gives for keeping the dictionaries of one client. */
+/** Means of a library of clients to keep the dictionaries of one client. */
 export interface Keeping {
   readonly access: DictionaryAccess;
   /** Tells a manager of the client's reconnections and its end. */
@@ -37,7 +37,10 @@ export class DictionaryManager implements DictionarySource, Listener {
     addon: Addon,
     access: DictionaryAccess,
   ) {
-    const { configuration, dictionaries, learner } = compressor;
+    const {
+      configuration,
+      values: { dictionaries, learner },
+    } = compressor;
     if (dictionaries === undefined) {
       throw new TypeError("dictionaries need the addon");
     }
@@ -92,7 +95,7 @@ export class DictionaryManager implements DictionarySource, Listener {
       clearTimeout(this.#timer);
       this.#timer = undefined;
       await this.#round;
-      if (this.compressor.dictionaries?.areWrittenWith() === true) {
+      if (this.compressor.values.dictionaries?.areWrittenWith() === true) {
         await this.#carriedOut(this.#manager.keep());
       }
     }
@@ -117,7 +120,7 @@ export class DictionaryManager implements DictionarySource, Listener {
 
   /** Looks for dictionaries together with all that are missed in the same turn of the loop, each once for all waiters. */
   fetch(id: number): Promise<Dictionary | undefined> {
-    const held = this.compressor.dictionaries?.get(id) ?? undefined;
+    const held = this.compressor.values.dictionaries?.get(id) ?? undefined;
     if (held !== undefined) {
       return Promise.resolve(held);
     }
@@ -138,7 +141,7 @@ export class DictionaryManager implements DictionarySource, Listener {
     } else if (kind === "catalogue_lost") {
       this.#learning?.forget();
     } else {
-      this.compressor.codec.count(kind);
+      this.compressor.values.codec.count(kind);
     }
   }
 
