@@ -103,7 +103,7 @@ export function compressIoredis(
     }
     const batch = command[BATCH];
     const isOwn = HANDSHAKE.has(command.name) && !(isOpen && client.status === "ready");
-    // What is sent again has had its turn.
+    // A command that is sent again has had its turn.
     if (batch?.isSent === true || isOwn) {
       return original.sendCommand.call(client, command, stream, ...rest);
     }

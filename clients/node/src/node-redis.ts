@@ -49,7 +49,7 @@ interface Node {
   client?: object | undefined;
 }
 
-/** Whoever sends by clients: a pool, a cluster or a sentinel. */
+/** Owner of clients that send for it: a pool, a cluster or a sentinel. */
 interface Owner {
   readonly _self: object;
 }
@@ -67,7 +67,7 @@ interface Prepared {
   readonly ready: Promise<void> | undefined;
 }
 
-/** What a caller wants replies to be made of. */
+/** Types that a caller wants replies to be made of. */
 interface Wanted {
   /** Strings, not Buffers. */
   readonly text: boolean;
@@ -75,7 +75,7 @@ interface Wanted {
   readonly objects: object | null | undefined;
 }
 
-/** What differs between versions of the library, and no caller can see. */
+/** Differences between versions of the library that no caller can see. */
 interface Version {
   /** Prototype of the objects that it makes of maps. */
   readonly prototype: object | null;

@@ -27,9 +27,9 @@ export class OrderedSender {
 
   async #drain(waiting: Waiting[]): Promise<void> {
     let awaited: Promise<void> | undefined;
-    // Those that come meanwhile are appended.
+    // Commands that come meanwhile are appended.
     for (const { ready, send } of waiting) {
-      // Those that wait for the same are sent at once, and nothing happens between them.
+      // Commands that wait for the same are sent at once, and nothing happens between them.
       if (ready !== undefined && ready !== awaited) {
         await ready;
         awaited = ready;

@@ -1,4 +1,4 @@
-/** What is read without the addon, against the vectors of the specification and against the addon. */
+/** Reading without the addon, against the vectors of the specification and against the addon. */
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

@@ -22,7 +22,7 @@ type Client = ReturnType<typeof redis6.createClient>;
 const LIBRARIES: Record<string, Library> = { "6.3": redis6, "5.0": redis5 as unknown as Library };
 const { BLOB_STRING, MAP } = redis6.RESP_TYPES;
 const TYPES = ["strings", "hashes", "lists", "streams"] as const;
-/** What callers ask for, by a name. */
+/** Types that callers ask for, by a name. */
 const MAPPINGS = {
   "no mapping": {},
   Buffers: { [BLOB_STRING]: Buffer },

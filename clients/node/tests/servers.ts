@@ -13,7 +13,7 @@ const VALKEY = process.env.SNUGLY_VALKEY_SERVER ?? "valkey-server";
 const SNUGLY = process.env.SNUGLY_BIN ?? "snugly";
 /** Whether tests run that take long: those that the gate leaves out. */
 export const slow = process.env.SNUGLY_SLOW !== undefined;
-/** What servers are started with: snugly takes variables with its name for settings. */
+/** Variables of servers: snugly takes those with its name for settings. */
 const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("SNUGLY_")));
 /** Time that anything may take before a test fails, in milliseconds. */
 const PATIENCE = 60_000;
@@ -94,7 +94,7 @@ export async function until(holds: () => Promise<boolean> | boolean, what = "a c
 /** Sends one command, and returns the reply as it comes over the wire. */
 export async function command(port: number, ...args: string[]): Promise<string> {
   const socket = connect(port, "127.0.0.1");
-  // Whoever listens there need not be the server that is meant, nor answer.
+  // A listener there need not be the server that is meant, nor answer.
   socket.setTimeout(SILENCE, () => socket.destroy(new Error(`port ${port} does not answer`)));
   try {
     await once(socket, "connect");

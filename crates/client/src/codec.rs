@@ -267,7 +267,7 @@ impl Reading<'_> {
     }
 }
 
-/// What a stored value was.
+/// Kind of a stored value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
     /// No envelope: it is the value.

@@ -1,4 +1,4 @@
-//! What a client library does to values, for libraries of languages that call Rust.
+//! Treatment of values by a client library, for languages that call Rust.
 //!
 //! - [`ValueCodec`]: values to envelopes and back under one configuration, with the dictionary and the method
 //!   that a key's class has

@@ -1,6 +1,6 @@
 //! The counters of one client's codec, and those of all codecs of the process.
 //!
-//! What is timed may run on any thread; it is counted afterwards, by whoever may wait for a short lock. A library whose
+//! Timed work may run on any thread; it is counted afterwards, by whoever may wait for a short lock. A library whose
 //! process may fork must not count where another thread can be in the middle of it: in Python, that is without the
 //! interpreter's lock.
 
