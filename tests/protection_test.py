@@ -144,9 +144,9 @@ def test_probes_of_http_are_told_once_and_take_no_place(start: Start) -> None:
     assert server.output().count("speak HTTP") == 1
 
 
-def test_a_hang_up_is_told_and_otherwise_ignored(start: Start) -> None:
+def test_a_hang_up_ends_nothing(start: Start) -> None:
     server = start()
     with server.connect() as connection:
         os.kill(server.process.pid, signal.SIGHUP)
-        until(lambda: server.says("SIGHUP is ignored"))
+        until(lambda: server.says("SIGHUP: nothing to apply has changed"))
         assert connection.command("PING") == Simple(b"PONG")

@@ -66,7 +66,10 @@ pub use info::learned_fields;
 pub use lifecycle::{Running, StartError};
 pub use metrics::{Described, metrics};
 pub use rdb::LoadError;
-pub use settings::{Configuration, FORMER_NAMES, LogSettings, SETTINGS, Setting, advice_on, environment};
+pub use settings::{
+    Configuration, FORMER_NAMES, Given, LogSettings, Origin, Reload, SETTINGS, SecretError, Setting,
+    SettingsError, Sources, advice_on, environment, file_line, nearest, read_secret,
+};
 pub use snugly_store::Durability;
 pub use state::Server;
 pub use threads::SystemError;

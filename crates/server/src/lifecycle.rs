@@ -30,7 +30,7 @@ use crate::key_watch::KeyWatch;
 use crate::latency::Event;
 use crate::learning;
 use crate::rdb::{self, LoadError};
-use crate::settings::{Configuration, denies};
+use crate::settings::{Configuration, Sources, denies};
 use crate::state::Server;
 use crate::threads::{self, SystemError};
 
@@ -80,17 +80,18 @@ impl Server {
     /// # Errors
     /// [`StartError`], before anything was started.
     pub fn start(
-        configuration: Configuration,
+        sources: Sources,
         allocator: Allocator,
         stopping: &AtomicBool,
     ) -> Result<Running, StartError> {
+        let configuration = sources.configuration();
         let settings = configuration.store_settings()?;
-        let listeners = listen(&configuration, configuration.port, "--port")?;
+        let listeners = listen(configuration, configuration.port, "--port")?;
         let memcached_listeners = match configuration.memcached_port {
-            Some(port) => listen(&configuration, port, "--memcached-port")?,
+            Some(port) => listen(configuration, port, "--memcached-port")?,
             None => Vec::new(),
         };
-        let admin_listeners = listen_for_admin(&configuration)?;
+        let admin_listeners = listen_for_admin(configuration)?;
         let key_watch = Arc::<KeyWatch>::default();
         let observer = Some(key_watch.clone() as Arc<dyn Observer>);
         let config = Config { databases: configuration.databases, shards: None, observer, settings };
@@ -108,7 +109,7 @@ impl Server {
         };
         let server = Server::new(
             store,
-            configuration,
+            sources,
             key_watch,
             allocator,
             local_addresses(&listeners),

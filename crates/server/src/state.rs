@@ -3,6 +3,7 @@
 //! It starts and stops nothing: that is for `lifecycle`.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -28,14 +29,18 @@ use crate::pause::Pause;
 use crate::replies::DecodedValues;
 use crate::samples::{Samples, Totals};
 use crate::saves::Saves;
-use crate::settings::{Configuration, LogSettings, ReplyLimits};
+use crate::settings::{
+    Configuration, LogSettings, Reload, ReplyLimits, RewriteError, SettingsError, Sources,
+};
 
 /// A server, and what its threads share.
 pub struct Server {
     store: Arc<Store>,
     configuration: RwLock<Arc<Configuration>>,
     /// Held from where a change to the configuration reads it until all follow the change.
-    changes_configuration: Mutex<()>,
+    sources: Mutex<Sources>,
+    /// That of the sources, which may be held while a slow disk is waited for.
+    configuration_file: Option<PathBuf>,
     clients: Clients,
     slots: Slots,
     key_watch: Arc<KeyWatch>,
@@ -80,7 +85,7 @@ impl Server {
     /// A server with this store, whose threads are yet to be started.
     pub(crate) fn new(
         store: Arc<Store>,
-        configuration: Configuration,
+        sources: Sources,
         key_watch: Arc<KeyWatch>,
         allocator: Allocator,
         addresses: Vec<SocketAddr>,
@@ -89,8 +94,9 @@ impl Server {
     ) -> Arc<Server> {
         let server = Arc::new(Server {
             store,
-            configuration: RwLock::new(Arc::new(configuration)),
-            changes_configuration: Mutex::default(),
+            configuration: RwLock::new(Arc::new(sources.configuration().clone())),
+            configuration_file: sources.file().map(Path::to_owned),
+            sources: Mutex::new(sources),
             clients: Clients::default(),
             slots: Slots::default(),
             key_watch,
@@ -177,9 +183,35 @@ impl Server {
         &self,
         change: impl FnOnce(&mut Configuration) -> Result<Settings, E>,
     ) -> Result<(), E> {
-        let _alone = self.changes_configuration.lock();
+        let _alone = self.sources.lock();
         let mut changed = Configuration::clone(&self.configuration());
         let settings = change(&mut changed)?;
+        self.follow(changed, settings);
+        Ok(())
+    }
+
+    /// Reads the configuration file and the password's file again, and applies what has changed in them and may change
+    /// while the server runs. A setting that CONFIG SET has changed stays until its source changes.
+    ///
+    /// # Errors
+    /// What is wrong with the sources; then nothing has changed.
+    pub fn reload(&self) -> Result<Reload, SettingsError> {
+        let mut sources = self.sources.lock();
+        let mut changed = Configuration::clone(&self.configuration());
+        let outcome = sources.reload(&mut changed)?;
+        let settings = changed.store_settings()?;
+        self.follow(changed, settings);
+        Ok(outcome)
+    }
+
+    /// Writes into the configuration file what CONFIG SET has changed; returns the settings whose value a flag or the
+    /// environment will beat at the next start.
+    pub(crate) fn rewrite_configuration(&self) -> Result<Vec<&'static str>, RewriteError> {
+        self.sources.lock().rewrite(&self.configuration())
+    }
+
+    /// Brings settings into force. It is for the holder of `sources`.
+    fn follow(&self, changed: Configuration, settings: Settings) {
         self.apply(&changed);
         let changed = Arc::new(changed);
         let before = std::mem::replace(&mut *self.configuration.write(), changed.clone());
@@ -187,7 +219,11 @@ impl Server {
         if changed.dictionary_exclude != before.dictionary_exclude {
             self.store.exclude_from_dictionaries(changed.excluded_keys());
         }
-        Ok(())
+    }
+
+    /// The configuration file.
+    pub fn configuration_file(&self) -> Option<&Path> {
+        self.configuration_file.as_deref()
     }
 
     pub(crate) fn clients(&self) -> &Clients {

@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
     use crate::lifecycle::Running;
-    use crate::{Allocator, AllocatorStats, Configuration};
+    use crate::{Allocator, AllocatorStats, Configuration, Sources};
 
     /// The way in which the process that [`a_process`] starts loses a thread.
     const LOSS: &str = "LOSS_OF_A_THREAD";
@@ -98,7 +98,7 @@ mod tests {
         let none =
             Allocator { name: "none", stats: AllocatorStats::default, report: String::new, purge: || {} };
         let configuration = Configuration { port: 0, threads: 1, ..Configuration::default() };
-        Server::start(configuration, none, &AtomicBool::new(false)).expect("it starts")
+        Server::start(Sources::fixed(configuration), none, &AtomicBool::new(false)).expect("it starts")
     }
 
     /// Runs this test alone in a process of its own, where it loses a thread; its log can be written or not.

@@ -1,16 +1,19 @@
 //! docs/reference.md says what the program does: its tables have a row for everything that there is, and for nothing
-//! else.
+//! else. With WRITE_REFERENCE=1 in the environment the tables of settings and metrics are written instead.
 
 // The reference describes a build with every codec; another build has another default.
 #![cfg(all(feature = "zstd", feature = "lz4"))]
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::sync::Mutex;
 
 use snugly_codec::DESCRIPTORS;
 use snugly_server::{Described, SETTINGS, Setting, command_names, learned_fields, metrics};
 use snugly_store::EvictionPolicy;
 
 const REFERENCE: &str = include_str!("../../../docs/reference.md");
+const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference.md");
 
 #[test]
 fn every_setting_has_its_row() {
@@ -83,5 +86,19 @@ fn rows(heading: &str) -> Vec<&'static str> {
 
 fn assert_rows(heading: &str, expected: impl Iterator<Item = String>) {
     let expected: Vec<String> = expected.collect();
+    if std::env::var_os("WRITE_REFERENCE").is_some() {
+        return write_rows(heading, &expected);
+    }
     assert!(rows(heading) == expected, "the table of {heading} must be\n{}", expected.join("\n"));
+}
+
+/// Writes these rows in place of those behind a heading.
+fn write_rows(heading: &str, expected: &[String]) {
+    // Tests run beside each other, and each writes its own table.
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock();
+    let text = fs::read_to_string(PATH).expect("the reference");
+    let before = rows(heading).join("\n");
+    assert!(text.contains(&before), "the table of {heading} was changed meanwhile");
+    fs::write(PATH, text.replace(&before, &expected.join("\n"))).expect("it can be written");
 }

@@ -15,6 +15,7 @@ pub(crate) struct Job {
 
 pub(crate) const JOBS: &[Job] = &[
     Job { name: "serve", command: serve::command, run: serve::run },
+    Job { name: "settings", command: generate::settings_command, run: generate::settings },
     Job { name: "decode", command: decode::command, run: decode::run },
     Job { name: "dictionaries", command: dictionaries::command, run: dictionaries::run },
     Job { name: "analyze", command: analyze::command, run: analyze::run },

@@ -4,6 +4,7 @@ mod allocator;
 mod bench;
 mod cli;
 mod client;
+mod configuration;
 mod corpus;
 mod decode;
 mod dictionaries;

@@ -1,69 +1,34 @@
-//! `snugly serve`: settings from flags and environment, a banner, and the server until a signal ends it.
+//! `snugly serve`: settings from their sources, a banner, and the server until a signal ends it.
 
-use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use anyhow::{Context as _, Result, ensure};
-use clap::builder::{PossibleValue, TypedValueParser, UnknownArgumentValueParser};
-use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Command};
+use anyhow::{Context as _, Result};
+use clap::{ArgMatches, Command};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use snugly_codec::Choice;
-use snugly_server::{
-    Configuration, Durability, FORMER_NAMES, LoadError, SETTINGS, Server, Setting, StartError, advice_on,
-    environment,
-};
-use tracing::{info, warn};
+use snugly_server::{Configuration, Durability, LoadError, Server, StartError};
+use tracing::{error, info, warn};
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 
 use crate::allocator::JEMALLOC;
+use crate::configuration;
 use crate::open_files;
-use crate::password;
 use crate::start;
 
 pub(crate) fn command(command: Command) -> Command {
-    command
+    let command = command
         .about("Runs the cache server")
         .after_help(
             "Any Redis or Valkey client can connect, for example: redis-cli -p 7684\n\
-             Every option can also be given in the environment; a flag beats the environment.",
-        )
-        .args(SETTINGS.iter().map(argument))
-        .args(FORMER_NAMES.iter().map(|&(name, of)| former_argument(name, of)))
-        .args(VALKEY_NAMES.iter().map(|(name, hint)| foreign_argument(name, hint)))
-}
-
-/// Options of valkey-server that are called something else here, or that there are none of.
-const VALKEY_NAMES: &[(&str, &str)] = &[
-    ("appendonly", "to keep everything on disk, use --storage FOLDER"),
-    ("appendfsync", "to answer writes once they are on disk, use --durability fsync"),
-    ("daemonize", "snugly stays in the foreground: let a service manager run it"),
-    ("logfile", "the log goes to standard error: redirect that"),
-    ("maxclients", "use --max-clients N"),
-    ("maxmemory", "use --max-memory BYTES"),
-    ("maxmemory-clients", "use --max-memory-clients BYTES"),
-    ("maxmemory-policy", "use --max-memory-policy POLICY"),
-    (
-        "requirepass",
-        "use --password-file FILE, or --password PASSWORD, which everybody sees in the list of processes",
-    ),
-    (
-        "save",
-        "snugly saves nothing by itself: to keep everything on disk use --storage FOLDER, or ask for SAVE",
-    ),
-    ("unixsocket", "snugly listens on TCP only: use --bind ADDRESS and --port PORT"),
-];
-
-fn foreign_argument(name: &'static str, hint: &'static str) -> Arg {
-    let parser = UnknownArgumentValueParser::suggest(hint);
-    let argument = Arg::new(name).long(name).value_name("VALUE").hide(true);
-    argument.num_args(0..=1).allow_hyphen_values(true).value_parser(parser)
+             Every option can also be given in the environment and in a configuration file, which SIGHUP and CONFIG RELOAD \
+             read again; a flag beats the environment, which beats the file.",
+        );
+    configuration::add_arguments(command)
 }
 
 /// Whether the environment asks for a log without colours (https://no-color.org).
@@ -71,70 +36,9 @@ fn asks_for_no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-fn argument(setting: &'static Setting) -> Arg {
-    Arg::new(setting.name)
-        .long(setting.name)
-        .env(setting.environment())
-        .hide_env_values(setting.is_secret())
-        .hide_default_value(setting.default.is_empty())
-        .value_name(setting.value_name)
-        .default_value(setting.default)
-        .help(setting.help)
-        .allow_hyphen_values(true)
-        .value_parser(ValueOf(setting))
-        .hide_possible_values(true)
-}
-
-/// A name that a setting had before.
-fn former_argument(name: &'static str, of: &str) -> Arg {
-    let setting = SETTINGS.iter().find(|setting| setting.name == of).expect("it is one of a setting");
-    Arg::new(name)
-        .long(name)
-        .env(environment(name))
-        .value_name(setting.value_name)
-        .hide(true)
-        .allow_hyphen_values(true)
-        .value_parser(ValueOf(setting))
-}
-
-/// Reads the value of a setting, and tells the shell which ones there are.
-#[derive(Clone, Copy)]
-struct ValueOf(&'static Setting);
-
-impl TypedValueParser for ValueOf {
-    type Value = String;
-
-    fn parse_ref(
-        &self,
-        command: &Command,
-        argument: Option<&Arg>,
-        value: &OsStr,
-    ) -> Result<String, clap::Error> {
-        let check = |text: &str| (self.0.set)(&mut Configuration::default(), text).map(|()| text.to_owned());
-        check.parse_ref(command, argument, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let values = self.0.choices();
-        (!values.is_empty())
-            .then(|| Box::new(values.into_iter().map(PossibleValue::new)) as Box<dyn Iterator<Item = _>>)
-    }
-}
-
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
-    let mut configuration = Configuration::default();
-    let mut advice = Vec::new();
-    for setting in SETTINGS {
-        let mut value = matches.get_one::<String>(setting.name).expect("every setting has a default");
-        let is_default = matches.value_source(setting.name) == Some(ValueSource::DefaultValue);
-        for (former, _) in FORMER_NAMES.iter().filter(|(_, of)| *of == setting.name) {
-            let Some(given) = matches.get_one::<String>(former) else { continue };
-            value = if is_default { given } else { value };
-            advice.extend(advice_on(former));
-        }
-        (setting.set)(&mut configuration, value).map_err(anyhow::Error::msg)?;
-    }
-    take_password(&mut configuration)?;
+    let (sources, advice) = configuration::sources(matches)?;
+    let configuration = sources.configuration();
     let (mut log, _written_at_the_end) = log();
     tracing_subscriber::fmt()
         .with_max_level(configuration.log_level)
@@ -148,30 +52,31 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         warn!("{advice}");
     }
     start::check_environment(std::env::vars_os())?;
-    start::check_storage(&configuration)?;
+    start::check_storage(configuration)?;
     allow_connections(configuration.max_clients);
-    warn_if_open(&configuration);
+    warn_if_open(configuration);
     let compression = configuration.compression()?;
+    let origins = configuration::origins(&sources);
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     let stopping = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGINT] {
         signal_hook::flag::register(signal, stopping.clone())?;
     }
-    let running = match Server::start(configuration, JEMALLOC, &stopping) {
+    let running = match Server::start(sources, JEMALLOC, &stopping) {
         Err(StartError::Load(stopped @ LoadError::Stopped { .. })) => {
             info!("{stopped}");
             return Ok(());
         }
         started => started?,
     };
-    let _ = log.write_all(banner(running.server(), compression).as_bytes());
+    let _ = log.write_all(banner(running.server(), compression, &origins).as_bytes());
 
     let server = running.server().clone();
     let follow_signals = move || {
         let mut is_stopping = false;
         for signal in signals.forever() {
             match signal {
-                SIGHUP => info!("SIGHUP is ignored: there is nothing to reload"),
+                SIGHUP => reload(&server),
                 _ if is_stopping => std::process::exit(1),
                 _ => {
                     is_stopping = true;
@@ -187,6 +92,15 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
+/// Follows the configuration file as it is now, as far as a running server can.
+fn reload(server: &Server) {
+    match server.reload() {
+        Ok(outcome) if outcome.refused.is_empty() => info!("SIGHUP: {outcome}"),
+        Ok(outcome) => warn!("SIGHUP: {outcome}"),
+        Err(error) => error!("SIGHUP changed nothing: {error}"),
+    }
+}
+
 /// Lines of the log that wait for a reader; further ones are dropped.
 const MOST_LOG_LINES: usize = 4096;
 
@@ -195,19 +109,6 @@ const MOST_LOG_LINES: usize = 4096;
 fn log() -> (NonBlocking, WorkerGuard) {
     let builder = NonBlockingBuilder::default().thread_name("log").buffered_lines_limit(MOST_LOG_LINES);
     builder.lossy(true).finish(std::io::stderr())
-}
-
-/// Takes the password from its file, if it is in one.
-fn take_password(configuration: &mut Configuration) -> Result<()> {
-    if configuration.password_file.is_empty() {
-        return Ok(());
-    }
-    ensure!(
-        configuration.password.is_empty(),
-        "--password and --password-file are two passwords: give one of them"
-    );
-    configuration.password = password::read(Path::new(&configuration.password_file))?;
-    Ok(())
 }
 
 /// Files that are open beside connections, at most: listeners, the store, what waits for events.
@@ -250,7 +151,7 @@ fn addresses(addresses: &[SocketAddr]) -> String {
 }
 
 /// The treatment of values, in words.
-fn banner(server: &Server, compression: Choice) -> String {
+fn banner(server: &Server, compression: Choice, origins: &str) -> String {
     let configuration = server.configuration();
     let values = match (compression.codec().name(), configuration.goal()) {
         ("none", _) => "Values are stored as they are (--compression none).".to_owned(),
@@ -304,7 +205,7 @@ fn banner(server: &Server, compression: Choice) -> String {
     };
     let port = server.addresses().first().map_or(0, |address| address.port());
     format!(
-        "snugly {} listens on {} (process {})\n  {values}\n  {memory}\n  {disk}\n{memcached}{admin}  To try it: redis-cli -p \
+        "snugly {} listens on {} (process {})\n  {values}\n  {memory}\n  {disk}\n{memcached}{admin}{origins}  To try it: redis-cli -p \
          {port}\n",
         env!("CARGO_PKG_VERSION"),
         addresses(server.addresses()),

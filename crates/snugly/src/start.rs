@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 
 use anyhow::{Result, bail, ensure};
-use snugly_server::{Configuration, Durability, FORMER_NAMES, SETTINGS, Setting, environment};
+use snugly_server::{Configuration, Durability, FORMER_NAMES, SETTINGS, Setting, environment, nearest};
+
+use crate::configuration;
 
 /// Variables with the prefix that are none of the server's: those of this project's tests and benchmarks, which start
 /// servers.
@@ -35,7 +37,8 @@ pub(crate) fn check_storage(configuration: &Configuration) -> Result<()> {
 /// Refuses variables that look like settings and are none: a misspelled limit is no limit.
 pub(crate) fn check_environment(variables: impl Iterator<Item = (OsString, OsString)>) -> Result<()> {
     let former = FORMER_NAMES.iter().map(|(name, _)| environment(name));
-    let known: Vec<String> = SETTINGS.iter().map(Setting::environment).chain(former).collect();
+    let file = environment(configuration::FILE);
+    let known: Vec<String> = SETTINGS.iter().map(Setting::environment).chain(former).chain([file]).collect();
     for (name, _) in variables {
         let Some(name) = name.to_str().filter(|name| name.starts_with("SNUGLY_")) else { continue };
         let is_foreign =
@@ -43,17 +46,12 @@ pub(crate) fn check_environment(variables: impl Iterator<Item = (OsString, OsStr
         if is_foreign || known.iter().any(|known| known == name) {
             continue;
         }
-        let nearest = known.iter().max_by(|a, b| likeness(a, name).total_cmp(&likeness(b, name)));
-        let nearest = nearest.map_or("", String::as_str);
+        let nearest = nearest(name, known.iter().map(String::as_str));
         bail!(
             "{name} in the environment is no setting: did you mean {nearest}? snugly serve --help lists all"
         );
     }
     Ok(())
-}
-
-fn likeness(known: &str, name: &str) -> f64 {
-    strsim::normalized_damerau_levenshtein(known, name)
 }
 
 #[cfg(test)]
@@ -71,6 +69,7 @@ mod tests {
         for name in [
             "SNUGLY_MAX_MEMORY",
             "SNUGLY_DICTIONARY_CPU_PERCENT",
+            "SNUGLY_CONFIG",
             "SNUGLY_BIN",
             "SNUGLY_SERVICE_HOST",
             "HOME",

@@ -1,7 +1,7 @@
 //! CONFIG: the settings, while the server runs.
 
 use snugly_protocol::resp::Args;
-use tracing::warn;
+use tracing::{info, warn};
 
 use super::registry::reply_help;
 use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Reply, command, container};
@@ -12,6 +12,7 @@ pub(super) const COMMANDS: &[Command] = &[
     container("config", &[
         command("get", -3, Flags::ADMINISTRATION, NO_KEYS, get),
         command("help", 2, Flags::ANY_TIME, NO_KEYS, help),
+        command("reload", 2, Flags::ADMINISTRATION, NO_KEYS, reload),
         command("resetstat", 2, Flags::ADMINISTRATION, NO_KEYS, resetstat),
         command("rewrite", 2, Flags::ADMINISTRATION, NO_KEYS, rewrite),
         command("set", -4, Flags::ADMINISTRATION, NO_KEYS, set),
@@ -149,8 +150,26 @@ fn resetstat(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     context.ok()
 }
 
-fn rewrite(_context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
-    Err(Failure::fixed("ERR The server is running without a config file"))
+fn rewrite(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
+    let beaten =
+        context.server.rewrite_configuration().map_err(|error| Failure::new(format!("ERR {error}")))?;
+    for setting in beaten {
+        warn!(setting, "a flag or the environment gives this setting, and beats the rewritten file");
+    }
+    context.ok()
+}
+
+/// Fails if only a restart can apply something, after all else was applied.
+fn reload(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
+    let outcome = context.server.reload();
+    let outcome =
+        outcome.map_err(|error| Failure::new(format!("ERR CONFIG RELOAD changed nothing - {error}")))?;
+    info!("CONFIG RELOAD {outcome}");
+    if outcome.refused.is_empty() {
+        context.ok()
+    } else {
+        Err(Failure::new(format!("ERR CONFIG RELOAD {outcome}")))
+    }
 }
 
 fn help(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {

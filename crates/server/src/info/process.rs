@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -55,7 +56,8 @@ pub(super) fn server(server: &Server, fields: &mut Fields) {
     if let Ok(program) = std::env::current_exe() {
         fields.add("executable", program.display());
     }
-    fields.add("config_file", "");
+    let file = server.configuration_file().map(Path::to_string_lossy);
+    fields.add("config_file", file.unwrap_or_default());
     fields.add("io_threads", server.worker_stats().len());
     for (number, address) in server.addresses().iter().enumerate() {
         fields.add(

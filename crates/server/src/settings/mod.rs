@@ -1,13 +1,17 @@
-//! The settings, one row each: command-line flags, environment variables, CONFIG GET and SET, help and the start-up
-//! banner are all made from this table.
+//! The settings, one row each: command-line flags, environment variables, the configuration file, CONFIG, help and the
+//! start-up banner are all made from this table.
 //!
 //! - `table`: the rows
 //! - `parsing`: values, read and written
+//! - `sources`: which value wins, at the start and when the file is read again; `file`, `secret`: files that have values
 //! - `access`: who may use what is protected; `client_limits`: what connections may hold
 
 mod access;
 mod client_limits;
+mod file;
 mod parsing;
+mod secret;
+mod sources;
 mod table;
 pub(crate) mod without_effect;
 
@@ -26,6 +30,10 @@ use tracing::level_filters::LevelFilter;
 use crate::command_log::Kind;
 pub(crate) use access::{Allowed, denies};
 pub(crate) use client_limits::{ClientMemory, OutputLimit, OutputLimits, ReplyLimits};
+pub use file::{FileError, file_line};
+pub use secret::{SecretError, read_secret};
+pub(crate) use sources::RewriteError;
+pub use sources::{Given, Origin, Reload, SettingsError, Sources};
 use table::ALIASES;
 pub use table::{FORMER_NAMES, SETTINGS};
 pub(crate) use without_effect::{Kept, WithoutEffect};
@@ -117,7 +125,7 @@ pub struct Configuration {
     pub tracking_table_max_keys: usize,
     /// The password that clients must send with AUTH; empty is none.
     pub password: String,
-    /// The file that the program has taken `password` from; empty is none.
+    /// The file that `password` was taken from; empty is none.
     pub password_file: String,
     /// Whether only clients on the same machine are served as long as there is no password.
     pub protected_mode: bool,
@@ -153,6 +161,7 @@ pub struct LogSettings {
 }
 
 /// One setting.
+#[derive(Debug)]
 pub struct Setting {
     /// Its name as a flag (`--max-memory`), in the environment (`SNUGLY_MAX_MEMORY`) and for CONFIG.
     pub name: &'static str,
@@ -387,6 +396,12 @@ pub(crate) fn config_names() -> impl Iterator<Item = (&'static str, &'static Set
     };
     let names = SETTINGS.iter().map(|setting| (setting.config_name(), setting));
     names.chain(ALIASES.iter().chain(FORMER_NAMES).map(alias))
+}
+
+/// The name that is the most like one that does not exist.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> &'a str {
+    let likeness = |known: &&str| strsim::normalized_damerau_levenshtein(known, name);
+    known.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or_default()
 }
 
 /// Returns what to tell whoever uses a name that a setting had before.

@@ -141,7 +141,7 @@ pub const SETTINGS: &[Setting] = &[
         help: "Password that clients must send with AUTH; empty requires none",
         set: |c, v| { c.password = v.to_owned(); Ok(()) }, get: |c| c.password.clone() },
     Setting { name: "password-file", valkey_name: None, value_name: "FILE", default: "", live: false,
-        help: "File that contains the password and nothing else, instead of --password; it is read once",
+        help: "File that contains the password and nothing else, instead of --password; read at the start and again on SIGHUP and CONFIG RELOAD",
         set: |c, v| { c.password_file = v.to_owned(); Ok(()) }, get: |c| c.password_file.clone() },
     Setting { name: "protected-mode", valkey_name: None, value_name: "YESNO", default: "yes", live: true,
         help: "Serve only clients on the same machine as long as there is no password",
