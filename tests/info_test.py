@@ -73,6 +73,7 @@ def test_the_fields_that_tools_read_are_numbers(connection: Connection) -> None:
 def test_there_is_no_field_that_valkey_does_not_have_but_snuglys_own(server: Server, peer: Server) -> None:
     own = {
         "snugly_version",
+        "refused_tls_handshakes",
         "redis_mode",
         "io_threads",
         "slab_slot_bytes",

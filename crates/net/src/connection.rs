@@ -23,10 +23,9 @@ use tracing::debug;
 
 use crate::outbox::Outbox;
 use crate::service::{Next, Service};
-use crate::socket::Socket;
+use crate::socket::{READ_BUFFER, Socket};
+use crate::transport::Transport;
 
-/// Bytes that a read takes at most; requests that are longer continue in a buffer of their connection's own.
-pub const READ_BUFFER: usize = 64 << 10;
 /// The shared output buffer is given back if replies made it longer than this.
 const KEPT_OUTPUT: usize = 1 << 20;
 
@@ -46,7 +45,7 @@ impl<S: Service> Shared<S> {
 pub struct Connection<S: Service> {
     /// State of the client in the service.
     pub client: S::Client,
-    socket: Arc<Socket>,
+    transport: Transport,
     shared: Rc<RefCell<Shared<S>>>,
     input: Input,
     /// Whether the client has ended its side: what it has sent is still answered.
@@ -96,15 +95,19 @@ enum Turn<L> {
 }
 
 impl<S: Service> Connection<S> {
-    pub(crate) fn open(socket: Arc<Socket>, shared: Rc<RefCell<Shared<S>>>) -> io::Result<Connection<S>> {
-        let client = shared.borrow_mut().service.open(&socket)?;
-        Ok(Connection { client, socket, shared, input: Input::default(), ended: false, task: None })
+    pub(crate) fn open(transport: Transport, shared: Rc<RefCell<Shared<S>>>) -> io::Result<Connection<S>> {
+        let client = shared.borrow_mut().service.open(transport.socket())?;
+        Ok(Connection { client, transport, shared, input: Input::default(), ended: false, task: None })
     }
 
-    /// Serves the client until either side ends the connection; returns whether it was the service, once what it answered
-    /// was sent. If anything panics, the connection ends, and its bytes with
+    fn socket(&self) -> &Arc<Socket> {
+        self.transport.socket()
+    }
+
+    /// Serves the client until either side ends the connection; gives back the transport if it was the service, once what it
+    /// answered was sent. If anything panics, the connection ends, and its bytes with
     /// it: the thread's connections share buffers, and nothing of it may reach another one.
-    pub(crate) async fn serve(mut self) -> bool {
+    pub(crate) async fn serve(mut self) -> Option<Transport> {
         let ended = {
             let mut serving = pin!(self.serve_unguarded());
             poll_fn(|context| {
@@ -114,11 +117,12 @@ impl<S: Service> Connection<S> {
             .await
         };
         match ended {
-            Ok(Ok(())) => return S::is_closing(&self.client),
-            Ok(Err(error)) => debug!(client = %self.socket.address(), %error, "connection lost"),
+            Ok(Ok(())) if S::is_closing(&self.client) => return Some(self.transport),
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => debug!(client = %self.socket().address(), %error, "connection lost"),
             Err(_) => self.service().recover(&self.client),
         }
-        false
+        None
     }
 
     async fn serve_unguarded(&mut self) -> io::Result<()> {
@@ -155,20 +159,20 @@ impl<S: Service> Connection<S> {
     }
 
     fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Event>> {
-        let outbox = &self.socket.outbox;
-        attach(outbox, &mut self.task, context.waker());
-        match self.socket.poll_readable(context) {
+        attach(&self.transport.socket().outbox, &mut self.task, context.waker());
+        match self.transport.poll_readable(context) {
             Poll::Ready(ready) => Poll::Ready(ready.map(|()| Event::Input)),
-            Poll::Pending if !outbox.is_empty() => Poll::Ready(Ok(Event::Messages)),
+            Poll::Pending if !self.socket().outbox.is_empty() => Poll::Ready(Ok(Event::Messages)),
             Poll::Pending => Poll::Pending,
         }
     }
 
     /// Sends the messages that wait.
     fn deliver(&mut self) -> io::Result<Turn<S::Later>> {
-        let service = &mut *self.service();
-        self.socket.outbox.drain_into(service.output());
-        let unsent = send_now(&self.socket, service, &self.client)?;
+        let shared = self.shared.clone();
+        let service = &mut shared.borrow_mut().service;
+        self.socket().outbox.drain_into(service.output());
+        let unsent = send_now(&mut self.transport, service, &self.client)?;
         Ok(unsent.map_or(Turn::Done, |unsent| Turn::Unfinished(unsent, None)))
     }
 
@@ -180,10 +184,10 @@ impl<S: Service> Connection<S> {
         let mut received = 0;
         if read {
             let outcome = if is_shared {
-                self.socket.receive(buffer)
+                self.transport.receive(buffer)
             } else {
                 own.bytes.reserve(S::wanted(&self.client));
-                self.socket.receive_more(&mut own.bytes)
+                self.transport.receive_more(&mut own.bytes)
             };
             received = match outcome {
                 Ok(0) => return Ok(Turn::Closed),
@@ -197,7 +201,7 @@ impl<S: Service> Connection<S> {
             service.received(&self.client, received);
         }
         // The client hears of what others did before it sent these requests, and then the answers.
-        self.socket.outbox.drain_into(service.output());
+        self.socket().outbox.drain_into(service.output());
         service.begin_turn(&mut self.client);
         let input = if is_shared { &buffer[..received] } else { own.waiting() };
         let mut taken = 0;
@@ -213,7 +217,7 @@ impl<S: Service> Connection<S> {
                     return Ok(Turn::Closed);
                 }
             };
-            let unsent = send_now(&self.socket, service, &self.client)?;
+            let unsent = send_now(&mut self.transport, service, &self.client)?;
             if !goes_on || unsent.is_some() {
                 break (unsent, later);
             }
@@ -276,13 +280,14 @@ impl<S: Service> Connection<S> {
 
     /// Takes some of what the client sends, if it `reads`, or waits for the end of the connection.
     async fn receive_or_end(&mut self, reads: bool) -> io::Result<()> {
-        let (socket, task) = (&self.socket, &mut self.task);
+        let (transport, task) = (&mut self.transport, &mut self.task);
         poll_fn(|context| {
-            attach(&socket.outbox, task, context.waker());
-            if socket.outbox.is_closed() {
+            let outbox = &transport.socket().outbox;
+            attach(outbox, task, context.waker());
+            if outbox.is_closed() {
                 Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()))
             } else if reads {
-                socket.poll_readable(context)
+                transport.poll_readable(context)
             } else {
                 Poll::Pending
             }
@@ -296,7 +301,7 @@ impl<S: Service> Connection<S> {
     fn read_ahead(&mut self) -> io::Result<()> {
         self.service().read_ahead(&self.client, self.input.waiting().len())?;
         self.input.bytes.reserve(READ_BUFFER);
-        match self.socket.receive_more(&mut self.input.bytes) {
+        match self.transport.receive_more(&mut self.input.bytes) {
             Ok(0) => self.ended = true,
             Ok(received) => {
                 self.service().received(&self.client, received);
@@ -321,25 +326,25 @@ impl<S: Service> Connection<S> {
     /// # Errors
     /// If the connection ends, or the client takes nothing for as long as it may be idle.
     pub async fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            let sent = self.socket.send(bytes)?;
+        loop {
+            let sent = self.transport.send(bytes)?;
             self.service().sent(&self.client, sent);
             bytes = &bytes[sent..];
-            if !bytes.is_empty() {
-                let idle_timeout = self.service().idle_timeout();
-                within(idle_timeout, self.wait_for_room()).await?;
+            if bytes.is_empty() && self.transport.is_flushed() {
+                return Ok(());
             }
+            let idle_timeout = self.service().idle_timeout();
+            within(idle_timeout, self.wait_for_room()).await?;
         }
-        Ok(())
     }
 
     /// Waits until the socket takes more, and takes input meanwhile.
     async fn wait_for_room(&mut self) -> io::Result<()> {
         loop {
-            let is_input = poll_fn(|context| match self.socket.poll_writable(context) {
+            let is_input = poll_fn(|context| match self.transport.poll_writable(context) {
                 Poll::Ready(ready) => Poll::Ready(ready.map(|()| false)),
                 Poll::Pending if self.ended => Poll::Pending,
-                Poll::Pending => self.socket.poll_readable(context).map_ok(|()| true),
+                Poll::Pending => self.transport.poll_readable(context).map_ok(|()| true),
             });
             if !is_input.await? {
                 return Ok(());
@@ -366,11 +371,15 @@ fn attach(outbox: &Outbox, task: &mut Option<Waker>, running: &Waker) {
 }
 
 /// Sends what the socket takes of the output at once; gives back the rest, if there is one.
-fn send_now<S: Service>(socket: &Socket, service: &mut S, client: &S::Client) -> io::Result<Option<Vec<u8>>> {
+fn send_now<S: Service>(
+    transport: &mut Transport,
+    service: &mut S,
+    client: &S::Client,
+) -> io::Result<Option<Vec<u8>>> {
     let output = service.output();
-    let outcome = socket.send(output);
+    let outcome = transport.send(output);
     let unsent = match outcome {
-        Ok(sent) if sent < output.len() => Some(output[sent..].to_vec()),
+        Ok(sent) if sent < output.len() || !transport.is_flushed() => Some(output[sent..].to_vec()),
         _ => None,
     };
     empty(output);

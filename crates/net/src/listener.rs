@@ -1,16 +1,21 @@
 //! Listening for connections, and handing them to the threads that serve them.
 
-use std::io;
 use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fs, io};
 
-use socket2::{Domain, Protocol, Socket, Type};
-use tokio::net::{TcpListener, TcpStream};
+use parking_lot::RwLock;
+use rustls::ServerConfig;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use tracing::warn;
 
 use crate::slots::Slot;
-use crate::worker::WorkerHandle;
+use crate::stream::{Address, Listener, Listening};
+use crate::worker::{Accepted, WorkerHandle};
 
 /// Connections that the system keeps until they are accepted.
 const BACKLOG: i32 = 1024;
@@ -21,7 +26,7 @@ const AGAIN_AFTER: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// The system's error.
-pub fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+pub fn listen(address: SocketAddr) -> io::Result<Listening> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
     if address.is_ipv6() {
@@ -30,20 +35,85 @@ pub fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
-    Ok(socket.into())
+    Ok(Listening::Tcp(socket.into()))
+}
+
+/// Listens at a path, in place of a server that has ended and left its socket there. `mode` has the permissions of the
+/// socket, those of who may connect; without it the process's mask decides.
+///
+/// # Errors
+/// The system's error; `AddrInUse` if a server listens there, and `AlreadyExists` if something else than a socket is there.
+pub fn listen_at_path(path: &Path, mode: Option<u32>) -> io::Result<Listening> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => return Err(io::ErrorKind::AlreadyExists.into()),
+        Ok(_) if UnixStream::connect(path).is_ok() => return Err(io::ErrorKind::AddrInUse.into()),
+        Ok(_) => fs::remove_file(path)?,
+        Err(_) => {}
+    }
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    if let Some(mode) = mode {
+        // Before it listens, so that nobody connects who may not.
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    }
+    socket.listen(BACKLOG)?;
+    Ok(Listening::Unix(socket.into(), path.into()))
+}
+
+/// TLS for the connections that are accepted from now on.
+pub struct TlsSettings(RwLock<Arc<ServerConfig>>);
+
+impl TlsSettings {
+    /// These settings until they are replaced.
+    pub fn new(config: Arc<ServerConfig>) -> TlsSettings {
+        TlsSettings(RwLock::new(config))
+    }
+
+    /// Uses other certificates, keys and rules for connections that are accepted from now on.
+    pub fn replace(&self, config: Arc<ServerConfig>) {
+        *self.0.write() = config;
+    }
+
+    fn current(&self) -> Arc<ServerConfig> {
+        self.0.read().clone()
+    }
+}
+
+/// A listening socket, and what is to become of its connections.
+pub struct Endpoint {
+    /// Number that a connection's [`Socket`](crate::Socket) tells the service.
+    pub number: usize,
+    /// The socket.
+    pub listening: Listening,
+    /// Encryption of its connections.
+    pub tls: Option<Arc<TlsSettings>>,
 }
 
 /// Accepts connections for ever, each for the worker that has the fewest. `admit` gives a connection from an address its
-/// place, or says what it is sent before it is closed.
+/// place, or says what it is sent before it is closed; with TLS it is just closed.
+///
+/// # Panics
+/// If the event loop cannot watch the socket.
 pub async fn accept(
-    listener: TcpListener,
+    endpoint: Endpoint,
     workers: Arc<Vec<WorkerHandle>>,
-    admit: impl Fn(SocketAddr) -> Result<Slot, &'static [u8]>,
+    admit: impl Fn(&Address) -> Result<Slot, &'static [u8]>,
 ) {
+    let Endpoint { number, listening, tls } = endpoint;
+    let listener = Listener::new(listening).expect("a listening socket can be watched");
     loop {
         match listener.accept().await {
-            Ok((stream, address)) => match admit(address) {
-                Ok(slot) => assign(stream, slot, &workers),
+            Ok((stream, address)) => match admit(&address) {
+                Ok(slot) => {
+                    // The socket moves from the listener's event loop to its worker's.
+                    let idlest = workers.iter().min_by_key(|worker| worker.connections());
+                    if let (Ok(stream), Some(worker)) = (stream.unwatch(), idlest) {
+                        let tls = tls.as_ref().map(|tls| tls.current());
+                        worker.serve(Accepted { stream, address, listener: number, tls }, slot);
+                    }
+                }
+                Err(_) if tls.is_some() => {}
                 Err(refusal) => {
                     // The refusal is a courtesy; a client that is gone already misses nothing.
                     let _ = stream.try_write(refusal);
@@ -54,14 +124,5 @@ pub async fn accept(
                 tokio::time::sleep(AGAIN_AFTER).await;
             }
         }
-    }
-}
-
-fn assign(stream: TcpStream, slot: Slot, workers: &[WorkerHandle]) {
-    // The socket moves from the listener's event loop to its worker's.
-    let stream = stream.into_std();
-    let idlest = workers.iter().min_by_key(|worker| worker.connections());
-    if let (Ok(stream), Some(worker)) = (stream, idlest) {
-        worker.serve(stream, slot);
     }
 }

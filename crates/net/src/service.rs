@@ -4,8 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::connection::{Connection, READ_BUFFER};
-use crate::socket::Socket;
+use crate::connection::Connection;
+use crate::socket::{READ_BUFFER, Socket};
 
 /// A protocol and what stands behind it, as one thread runs it for its connections.
 ///
@@ -23,6 +23,9 @@ pub trait Service: Sized + 'static {
     /// # Errors
     /// If the connection is to end, or has ended.
     fn open(&mut self, socket: &Arc<Socket>) -> io::Result<Self::Client>;
+
+    /// Notes that a client was not taken in, since it did not agree with the server on TLS, or not in time.
+    fn refused_handshake(&mut self, _socket: &Socket, _error: &io::Error) {}
 
     /// Prepares for the requests of one read, for which [`run`](Self::run) is called next.
     fn begin_turn(&mut self, _client: &mut Self::Client) {}

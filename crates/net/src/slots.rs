@@ -7,15 +7,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Clone, Default)]
 pub struct Slots(Arc<AtomicUsize>);
 
-/// A place that is taken until this is dropped.
-pub struct Slot(Slots);
+/// A place that is taken until this is dropped, and maybe another one with it.
+pub struct Slot {
+    of: Slots,
+    other: Option<Box<Slot>>,
+}
 
 impl Slots {
     /// Takes a place if fewer than `most` are taken.
     pub fn take(&self, most: usize) -> Option<Slot> {
         let more = |taken: usize| (taken < most).then_some(taken + 1);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
-        Some(Slot(self.clone()))
+        Some(Slot { of: self.clone(), other: None })
     }
 
     /// Number of places taken at this moment.
@@ -24,9 +27,18 @@ impl Slots {
     }
 }
 
+impl Slot {
+    /// Holds another place as long as this one.
+    #[must_use]
+    pub fn and(mut self, other: Slot) -> Slot {
+        self.other = Some(Box::new(other));
+        self
+    }
+}
+
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
+        self.of.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

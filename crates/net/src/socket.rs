@@ -1,54 +1,70 @@
 //! A connection's socket, and the messages that it is to be sent, as any thread may use them.
 
 use std::io;
-use std::net::{Shutdown, SocketAddr};
+use std::net::Shutdown;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use socket2::{SockRef, TcpKeepalive};
-use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 use crate::outbox::Outbox;
+use crate::stream::{Address, Stream};
+
+/// Bytes that a read takes at most; requests that are longer continue in a buffer of their connection's own.
+pub const READ_BUFFER: usize = 64 << 10;
 
 /// A connection's socket. Only the connection's own thread reads and writes; others send messages, and end it.
 pub struct Socket {
-    stream: TcpStream,
-    address: SocketAddr,
-    local_address: SocketAddr,
+    stream: Stream,
+    address: Address,
+    local_address: Address,
+    listener: usize,
     /// Messages that answer none of the client's requests.
     pub outbox: Outbox,
 }
 
 impl Socket {
-    /// A connected socket.
+    /// A connected socket that no listener of a server has accepted.
     ///
     /// # Errors
     /// If the connection has ended already.
     pub fn new(stream: TcpStream) -> io::Result<Socket> {
-        let (address, local_address) = (stream.peer_addr()?, stream.local_addr()?);
-        stream.set_nodelay(true)?;
-        Ok(Socket { stream, address, local_address, outbox: Outbox::default() })
+        let address = stream.peer_addr()?;
+        Socket::accepted(Stream::Tcp(stream), Address::Tcp(address), 0)
+    }
+
+    /// A connected socket, with the address of its client and the number of the listener that has accepted it.
+    ///
+    /// # Errors
+    /// If the connection has ended already.
+    pub(crate) fn accepted(stream: Stream, address: Address, listener: usize) -> io::Result<Socket> {
+        let local_address = stream.local_address()?.map_or_else(|| address.clone(), Address::Tcp);
+        stream.set_nodelay()?;
+        Ok(Socket { stream, address, local_address, listener, outbox: Outbox::default() })
     }
 
     /// Address of the client.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    pub fn address(&self) -> &Address {
+        &self.address
     }
 
     /// Address that the client has connected to.
-    pub fn local_address(&self) -> SocketAddr {
-        self.local_address
+    pub fn local_address(&self) -> &Address {
+        &self.local_address
+    }
+
+    /// Number of the listener that has accepted the connection.
+    pub fn listener(&self) -> usize {
+        self.listener
     }
 
     /// Makes the system check after `period`, and then three times as often, whether the client is still
-    /// there.
+    /// there. Does nothing for clients on the same machine that use a path.
     ///
     /// # Errors
     /// Errors of the system if the connection has ended already.
     pub fn keep_alive(&self, period: Duration) -> io::Result<()> {
-        let keepalive = TcpKeepalive::new().with_time(period).with_interval(period / 3);
-        SockRef::from(&self.stream).set_tcp_keepalive(&keepalive)
+        self.stream.keep_alive(period)
     }
 
     /// Ends the connection: its thread sees the end of the input, and sends nothing more.
@@ -69,14 +85,14 @@ impl Socket {
 
     fn shut_down(&self, how: Shutdown) {
         // An error means that it has ended already.
-        let _ = SockRef::from(&self.stream).shutdown(how);
+        let _ = self.stream.shut_down(how);
     }
 
     /// Reads into a buffer; 0 is the end of the input.
     pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let received = self.stream.try_read(buffer)?;
         if received < buffer.len() {
-            self.mark_drained();
+            self.stream.mark_drained();
         }
         Ok(received)
     }
@@ -85,22 +101,16 @@ impl Socket {
     pub(crate) fn receive_more(&self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         let received = self.stream.try_read_buf(buffer)?;
         if buffer.len() < buffer.capacity() {
-            self.mark_drained();
+            self.stream.mark_drained();
         }
         Ok(received)
-    }
-
-    /// Tells the event loop that a read which filled less than its buffer has emptied the socket, so that the
-    /// next turn saves a system call that would only find it empty.
-    fn mark_drained(&self) {
-        let _ = self.stream.try_io(Interest::READABLE, || Err::<(), _>(io::ErrorKind::WouldBlock.into()));
     }
 
     /// Sends what the socket takes at once; returns the number of bytes.
     pub(crate) fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut sent = 0;
         while sent < bytes.len() {
-            match self.stream.try_write(&bytes[sent..]) {
+            match self.write(&bytes[sent..]) {
                 Ok(more) => sent += more,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
@@ -109,11 +119,21 @@ impl Socket {
         Ok(sent)
     }
 
+    /// Sends in one go what the socket takes at once; `WouldBlock` is nothing.
+    pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.try_write(bytes)
+    }
+
+    /// As [`Socket::write`], of bytes in several places.
+    pub(crate) fn write_vectored(&self, parts: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        self.stream.try_write_vectored(parts)
+    }
+
     pub(crate) fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream.poll_read_ready(context)
+        self.stream.poll_readable(context)
     }
 
     pub(crate) fn poll_writable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream.poll_write_ready(context)
+        self.stream.poll_writable(context)
     }
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpStream;
+use rustls::ServerConfig;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::LocalSet;
@@ -20,12 +20,16 @@ use crate::connection::{Connection, Shared};
 use crate::service::Service;
 use crate::slots::{Slot, Slots};
 use crate::socket::Socket;
+use crate::stream::{Address, Unwatched};
+use crate::transport::Transport;
 
 /// Interval of a service's housekeeping if there are no new connections.
 const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(1);
 /// Time that clients may take for their last replies when the thread is to end.
 const LAST_REPLIES_WITHIN: Duration = Duration::from_secs(5);
 
+/// Time that a client may take to agree on keys.
+const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 /// Time in which a client may take the last reply of a connection that the service ends.
 const LAST_REPLY_WITHIN: Duration = Duration::from_secs(1);
 
@@ -36,9 +40,19 @@ pub struct WorkerHandle {
     connections: Slots,
 }
 
+/// A connection that was accepted.
+pub(crate) struct Accepted {
+    pub(crate) stream: Unwatched,
+    /// Address of the client.
+    pub(crate) address: Address,
+    /// Number of the listener.
+    pub(crate) listener: usize,
+    pub(crate) tls: Option<Arc<ServerConfig>>,
+}
+
 /// A connection that a worker is to serve, and the places that it takes up as long as it lives.
 struct Assigned {
-    stream: std::net::TcpStream,
+    accepted: Accepted,
     _among_all: Slot,
     _at_worker: Option<Slot>,
 }
@@ -49,10 +63,10 @@ impl WorkerHandle {
         self.connections.taken()
     }
 
-    pub(crate) fn serve(&self, stream: std::net::TcpStream, slot: Slot) {
+    pub(crate) fn serve(&self, accepted: Accepted, slot: Slot) {
         let at_worker = self.connections.take(usize::MAX);
         // Fails only once the worker has ended, in a shutdown; the connection is then dropped.
-        let _ = self.assigned.send(Assigned { stream, _among_all: slot, _at_worker: at_worker });
+        let _ = self.assigned.send(Assigned { accepted, _among_all: slot, _at_worker: at_worker });
     }
 }
 
@@ -142,26 +156,47 @@ pub fn run<S: Service>(service: S, runtime: &Runtime, mut assignments: Assignmen
 }
 
 async fn serve<S: Service>(assigned: Assigned, shared: Rc<RefCell<Shared<S>>>, sockets: Rc<Sockets>) {
-    let Assigned { stream, _among_all, _at_worker } = assigned;
+    let Assigned { accepted, _among_all, _at_worker } = assigned;
+    let Accepted { stream, address, listener, tls } = accepted;
     // A connection that cannot be opened has ended already.
-    let Ok(socket) = TcpStream::from_std(stream).and_then(Socket::new).map(Arc::new) else { return };
+    let Ok(socket) = stream.watch().and_then(|stream| Socket::accepted(stream, address, listener)) else {
+        return;
+    };
+    let socket = Arc::new(socket);
     let _entry = sockets.enter(&socket);
-    if let Ok(connection) = Connection::open(socket.clone(), shared)
-        && connection.serve().await
+    let Some(transport) = open_transport(&socket, tls, &shared).await else { return };
+    if let Ok(connection) = Connection::open(transport, shared)
+        && let Some(transport) = connection.serve().await
     {
         // Its end means that the client has closed as well, and the time that it is not waited for.
-        let _ = timeout(LAST_REPLY_WITHIN, drop_input(&socket)).await;
+        let _ = timeout(LAST_REPLY_WITHIN, drop_input(transport)).await;
     }
+}
+
+/// The transport of a connection, once its client has agreed on keys where there are some.
+async fn open_transport<S: Service>(
+    socket: &Arc<Socket>,
+    tls: Option<Arc<ServerConfig>>,
+    shared: &RefCell<Shared<S>>,
+) -> Option<Transport> {
+    let opened = async {
+        let mut transport = Transport::new(socket.clone(), tls)?;
+        transport.shake_hands().await?;
+        Ok(transport)
+    };
+    let opened = timeout(HANDSHAKE_WITHIN, opened).await.unwrap_or_else(|elapsed| Err(elapsed.into()));
+    let refused = |error: &io::Error| shared.borrow_mut().service.refused_handshake(socket, error);
+    opened.inspect_err(refused).ok()
 }
 
 /// Sends no more, and drops what the client still sends until it closes: a socket that is closed with bytes unread resets the
 /// connection, and the client may lose the reply that tells why it ends.
-async fn drop_input(socket: &Socket) -> io::Result<()> {
-    socket.stop_writing();
+async fn drop_input(mut transport: Transport) -> io::Result<()> {
+    transport.stop_writing();
     let mut dropped = [0; 4096];
     loop {
-        poll_fn(|context| socket.poll_readable(context)).await?;
-        match socket.receive(&mut dropped) {
+        poll_fn(|context| transport.poll_readable(context)).await?;
+        match transport.receive(&mut dropped) {
             Ok(0) => return Ok(()),
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
             _ => {}

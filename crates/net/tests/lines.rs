@@ -7,8 +7,12 @@ use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use snugly_net::{Connection, Next, READ_BUFFER, Service, Slots, Socket, Step, accept, channel, listen, run};
-use tokio::net::TcpListener;
+use rustls::pki_types::{PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, StreamOwned};
+use snugly_net::{
+    Address, Connection, Endpoint, Next, READ_BUFFER, Service, Slots, Socket, Step, TlsSettings, accept,
+    channel, listen, run,
+};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
@@ -41,6 +45,7 @@ struct Seen {
     recovered: AtomicUsize,
     most_output: AtomicUsize,
     ended: AtomicUsize,
+    refused_handshakes: AtomicUsize,
 }
 
 struct Client {
@@ -86,6 +91,10 @@ impl Service for Lines {
     fn open(&mut self, socket: &Arc<Socket>) -> io::Result<Client> {
         self.seen.sockets.lock().expect("no test panics").push(Arc::downgrade(socket));
         Ok(Client { is_closing: false, seen: self.seen.clone() })
+    }
+
+    fn refused_handshake(&mut self, _socket: &Socket, _error: &io::Error) {
+        self.seen.refused_handshakes.fetch_add(1, Ordering::SeqCst);
     }
 
     fn run(&mut self, client: &mut Client, input: &[u8]) -> Step<Later> {
@@ -155,8 +164,16 @@ struct Server {
 
 impl Server {
     fn start(idle_timeout: Option<Duration>, most_clients: usize) -> Server {
-        let listener = listen("127.0.0.1:0".parse().expect("an address")).expect("a free port");
-        let address = listener.local_addr().expect("it listens");
+        Server::start_with(idle_timeout, most_clients, None)
+    }
+
+    fn start_with(
+        idle_timeout: Option<Duration>,
+        most_clients: usize,
+        tls: Option<Arc<TlsSettings>>,
+    ) -> Server {
+        let listening = listen("127.0.0.1:0".parse().expect("an address")).expect("a free port");
+        let Ok(Address::Tcp(address)) = listening.address() else { panic!("it listens") };
         let seen = Arc::<Seen>::default();
         let (handle, assignments) = channel();
         let service = Lines { output: Vec::new(), idle_timeout, seen: seen.clone() };
@@ -165,10 +182,10 @@ impl Server {
         let accepting = thread::spawn(move || {
             let slots = Slots::default();
             event_loop().block_on(async {
-                let listener = TcpListener::from_std(listener).expect("a listening socket can be watched");
-                let admit = |_| slots.take(most_clients).ok_or(&b"full\n"[..]);
+                let endpoint = Endpoint { number: 0, listening, tls };
+                let admit = |_: &Address| slots.take(most_clients).ok_or(&b"full\n"[..]);
                 tokio::select! {
-                    () = accept(listener, Arc::new(vec![handle]), admit) => {}
+                    () = accept(endpoint, Arc::new(vec![handle]), admit) => {}
                     _ = stopped => {}
                 }
             });
@@ -194,12 +211,12 @@ fn event_loop() -> Runtime {
     Builder::new_current_thread().enable_all().build().expect("an event loop")
 }
 
-fn ask(stream: &mut TcpStream, line: &str) -> String {
+fn ask(stream: &mut (impl Read + Write), line: &str) -> String {
     stream.write_all(line.as_bytes()).expect("the connection is open");
     expect_line(stream)
 }
 
-fn expect_line(stream: &mut TcpStream) -> String {
+fn expect_line(stream: &mut impl Read) -> String {
     let mut line = Vec::new();
     while !line.ends_with(b"\n") {
         let mut byte = [0];
@@ -388,5 +405,103 @@ fn connections_end_when_they_say_so_are_too_many_or_do_nothing() {
 
     let server = Server::start(Some(Duration::from_millis(50)), 1);
     expect_end(server.connect());
+    server.stop();
+}
+
+/// A server's certificate, and a client that trusts it.
+struct Certified {
+    server: Arc<ServerConfig>,
+    client: Arc<ClientConfig>,
+}
+
+impl Certified {
+    fn new() -> Certified {
+        let rcgen::CertifiedKey { cert, signing_key } =
+            rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+        let key = PrivateKeyDer::Pkcs8(signing_key.serialize_der().into());
+        let server = ServerConfig::builder().with_no_client_auth();
+        let server = server.with_single_cert(vec![cert.der().clone()], key).expect("they belong together");
+        let mut roots = RootCertStore::empty();
+        roots.add(cert.der().clone()).expect("a certificate");
+        let client = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+        Certified { server: Arc::new(server), client: Arc::new(client) }
+    }
+
+    fn serve(&self) -> (Server, Arc<TlsSettings>) {
+        let tls = Arc::new(TlsSettings::new(self.server.clone()));
+        (Server::start_with(None, 10, Some(tls.clone())), tls)
+    }
+
+    fn connect(&self, server: &Server) -> StreamOwned<ClientConnection, TcpStream> {
+        let name = ServerName::try_from("localhost").expect("a name");
+        let session = ClientConnection::new(self.client.clone(), name).expect("a session");
+        StreamOwned::new(session, server.connect())
+    }
+}
+
+#[test]
+fn what_is_said_inside_tls_arrives_whole_in_both_directions() {
+    let certified = Certified::new();
+    let (server, _tls) = certified.serve();
+    let mut stream = certified.connect(&server);
+    for len in [1, 100, 16 << 10, READ_BUFFER - 1, READ_BUFFER, 300_000] {
+        let line = format!("{}\n", "x".repeat(len));
+        assert!(ask(&mut stream, &line) == line, "{len}");
+    }
+    assert_eq!(ask(&mut stream, "wait 1\n"), "done\n");
+    server.stop();
+}
+
+#[test]
+fn lines_that_arrive_together_inside_tls_are_answered_without_more_input() {
+    let certified = Certified::new();
+    let (server, _tls) = certified.serve();
+    let mut stream = certified.connect(&server);
+    let lines: String = (0..20_000).map(|number| format!("line {number}\n")).collect();
+    stream.write_all(lines.as_bytes()).expect("the connection is open");
+    let mut answers = vec![0; lines.len()];
+    stream.read_exact(&mut answers).expect("all answers");
+    assert!(answers == lines.as_bytes());
+    server.stop();
+}
+
+#[test]
+fn a_client_that_reads_late_gets_everything_and_is_told_the_end_inside_tls() {
+    let certified = Certified::new();
+    let (server, _tls) = certified.serve();
+    let mut stream = certified.connect(&server);
+    stream.write_all(b"zeros 30000000\nbye\n").expect("the connection is open");
+    // Enough for the server to find that the socket takes no more.
+    thread::sleep(Duration::from_millis(100));
+    let mut answers = Vec::new();
+    stream.read_to_end(&mut answers).expect("an end that TLS has told");
+    assert_eq!(answers.len(), 30_000_000 + "zeros 30000000\nbye\n".len());
+    server.stop();
+}
+
+#[test]
+fn a_client_that_does_not_speak_tls_is_refused_and_counted() {
+    let certified = Certified::new();
+    let (server, _tls) = certified.serve();
+    let mut stranger = server.connect();
+    stranger.write_all(b"hello\n").expect("it listens");
+    let mut alert = Vec::new();
+    stranger.read_to_end(&mut alert).expect("an end");
+    assert_eq!(alert.first(), Some(&21), "an alert of TLS: {alert:?}");
+    assert_eq!(ask(&mut certified.connect(&server), "a\n"), "a\n");
+    let seen = server.stop();
+    assert_eq!(seen.refused_handshakes.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn certificates_that_are_replaced_are_those_of_new_connections() {
+    let (before, after) = (Certified::new(), Certified::new());
+    let (server, tls) = before.serve();
+    let mut old = before.connect(&server);
+    assert_eq!(ask(&mut old, "a\n"), "a\n");
+    tls.replace(after.server.clone());
+    assert_eq!(ask(&mut after.connect(&server), "b\n"), "b\n");
+    assert_eq!(ask(&mut old, "c\n"), "c\n");
+    assert!(before.connect(&server).write_all(b"d\n").is_err(), "the old certificate is gone");
     server.stop();
 }

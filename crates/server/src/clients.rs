@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use snugly_net::Socket;
+use snugly_net::{Address, Socket};
 use snugly_protocol::resp::Protocol;
 use snugly_store::system_time;
 use tracing::warn;
@@ -17,8 +16,8 @@ use crate::counters::Counter;
 /// One connection, as the others may see it.
 pub(crate) struct ClientInfo {
     pub(crate) id: u64,
-    pub(crate) address: SocketAddr,
-    pub(crate) local_address: SocketAddr,
+    pub(crate) address: Address,
+    pub(crate) local_address: Address,
     connected_at: u64,
     pub(crate) labels: Mutex<Labels>,
     pub(crate) database: AtomicUsize,
@@ -281,8 +280,8 @@ impl Clients {
         let now = system_time();
         let info = Arc::new(ClientInfo {
             id: self.last_id.fetch_add(1, Ordering::Relaxed) + 1,
-            address: socket.address(),
-            local_address: socket.local_address(),
+            address: socket.address().clone(),
+            local_address: socket.local_address().clone(),
             connected_at: now,
             labels: Mutex::default(),
             database: AtomicUsize::new(0),

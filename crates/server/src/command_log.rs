@@ -4,10 +4,10 @@
 //! that is off costs one comparison a command.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
+use snugly_net::Address;
 use snugly_store::system_time;
 
 /// The log entry of a command, as in Valkey.
@@ -66,7 +66,7 @@ pub(crate) struct Entry {
     /// In the unit of the log's kind.
     pub(crate) value: u64,
     pub(crate) args: Vec<Vec<u8>>,
-    pub(crate) address: SocketAddr,
+    pub(crate) address: Address,
     pub(crate) client_name: Vec<u8>,
 }
 
@@ -105,7 +105,7 @@ impl CommandLog {
         kind: Kind,
         value: u64,
         args: impl ExactSizeIterator<Item = &'a [u8]>,
-        address: SocketAddr,
+        address: Address,
         client_name: Vec<u8>,
     ) {
         let log = self.log(kind);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     fn add(log: &CommandLog, value: u64, args: &[&[u8]]) {
-        let address = SocketAddr::from(([127, 0, 0, 1], 1));
+        let address = Address::Tcp(([127, 0, 0, 1], 1).into());
         log.add(Kind::Slow, value, args.iter().copied(), address, Vec::new());
     }
 

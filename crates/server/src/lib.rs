@@ -14,6 +14,7 @@
 //! The parts of the state do not know their users:
 //!
 //! - `settings`: one table of settings behind flags, environment, CONFIG and the banner
+//! - `tls`: certificates and keys for clients; `listeners`, `places`: where they connect, and how many may
 //! - `clients`: who is connected
 //! - `replies`: what is on its way to a client
 //! - `key_watch`: who is to hear of changed keys; `pause`: whether requests have to wait
@@ -45,12 +46,14 @@ mod key_watch;
 mod latency;
 mod learning;
 mod lifecycle;
+mod listeners;
 mod log_limit;
 mod long_double;
 mod memory;
 mod metrics;
 mod monitors;
 mod pause;
+mod places;
 mod rdb;
 mod replies;
 mod samples;
@@ -59,17 +62,21 @@ pub mod settings;
 mod stat;
 mod state;
 mod threads;
+mod tls;
 
 pub use allocator::{Allocator, AllocatorStats};
 pub use commands::command_names;
 pub use info::learned_fields;
 pub use lifecycle::{Running, StartError};
+pub use listeners::{Listener, Protocol};
 pub use metrics::{Described, metrics};
 pub use rdb::LoadError;
 pub use settings::{
     Configuration, FORMER_NAMES, Given, LogSettings, Origin, Reload, SETTINGS, SecretError, Setting,
     SettingsError, Sources, advice_on, environment, file_line, nearest, read_secret,
 };
+pub use snugly_net::Address;
 pub use snugly_store::Durability;
-pub use state::Server;
+pub use state::{ChangeError, Server};
 pub use threads::SystemError;
+pub use tls::TlsError;

@@ -1,9 +1,10 @@
 //! The server's life: listen, start the threads, hand connections to the workers, do the regular work, stop.
 
 use std::convert::Infallible;
+use std::fs;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,10 +14,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use snugly_codec::SelectError;
-use snugly_net::{Slot, WorkerHandle};
+use snugly_net::{Address, Endpoint, Listening, Slot, TlsSettings, WorkerHandle};
 use snugly_store::{Config, Observer, OpenError, Store, StoreError, system_time};
 use thiserror::Error;
-use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -25,14 +25,16 @@ use tracing::{info, warn};
 use crate::admin;
 use crate::allocator::Allocator;
 use crate::counters::count;
-use crate::dialects::{Dialects, Protocol};
+use crate::dialects::{Dialects, denied, too_many_clients};
 use crate::key_watch::KeyWatch;
 use crate::latency::Event;
 use crate::learning;
+use crate::listeners::{Listener, Protocol};
 use crate::rdb::{self, LoadError};
 use crate::settings::{Configuration, Sources, denies};
 use crate::state::Server;
 use crate::threads::{self, SystemError};
+use crate::tls::{self, TlsError};
 
 /// Reason why the server could not start.
 #[derive(Debug, Error)]
@@ -56,6 +58,12 @@ pub enum StartError {
         /// Advice on the remedy.
         hint: String,
     },
+    /// Connections cannot be encrypted.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// Clients have nowhere to connect to.
+    #[error("nothing is listened on: give a --port, a --tls-port or a --unix-socket")]
+    NoListener,
     /// The system does not give what the server needs.
     #[error(transparent)]
     System(#[from] SystemError),
@@ -86,11 +94,11 @@ impl Server {
     ) -> Result<Running, StartError> {
         let configuration = sources.configuration();
         let settings = configuration.store_settings()?;
-        let listeners = listen(configuration, configuration.port, "--port")?;
-        let memcached_listeners = match configuration.memcached_port {
-            Some(port) => listen(configuration, port, "--memcached-port")?,
-            None => Vec::new(),
+        let tls = match configuration.tls_port {
+            Some(_) => Some(Arc::new(TlsSettings::new(tls::server_config(configuration)?))),
+            None => None,
         };
+        let (listeners, endpoints) = listen_for_clients(configuration, tls.as_ref())?;
         let admin_listeners = listen_for_admin(configuration)?;
         let key_watch = Arc::<KeyWatch>::default();
         let observer = Some(key_watch.clone() as Arc<dyn Observer>);
@@ -112,24 +120,21 @@ impl Server {
             sources,
             key_watch,
             allocator,
-            local_addresses(&listeners),
-            local_addresses(&memcached_listeners),
-            local_addresses(&admin_listeners),
+            listeners,
+            admin_listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect(),
+            tls,
         );
-        let started = server
-            .start_threads(threads, listeners, memcached_listeners, admin_listeners)
-            .inspect_err(|_| {
-                // Threads that were started already end, which is then no accident.
-                server.stopping.store(true, Ordering::SeqCst);
-            })?;
+        let started = server.start_threads(threads, endpoints, admin_listeners).inspect_err(|_| {
+            // Threads that were started already end, which is then no accident.
+            server.stopping.store(true, Ordering::SeqCst);
+        })?;
         Ok(Running { server, threads: started })
     }
 
     fn start_threads(
         self: &Arc<Server>,
         workers: usize,
-        listeners: Vec<std::net::TcpListener>,
-        memcached_listeners: Vec<std::net::TcpListener>,
+        endpoints: Vec<Endpoint>,
         admin_listeners: Vec<std::net::TcpListener>,
     ) -> Result<Vec<JoinHandle<()>>, SystemError> {
         // Fallible steps come first: a thread that has begun must not end before the server stops.
@@ -160,11 +165,7 @@ impl Server {
             started.push(threads::start(self, "admin", run)?);
         }
         let server = self.clone();
-        let of = |protocol| move |listener| (listener, protocol);
-        let listeners = listeners.into_iter().map(of(Protocol::Resp));
-        let listeners = listeners.chain(memcached_listeners.into_iter().map(of(Protocol::Memcached)));
-        let listeners = listeners.collect();
-        let run = move || accept_until_stopped(&server, &accepting, listeners, handles);
+        let run = move || accept_until_stopped(&server, &accepting, endpoints, handles);
         started.push(threads::start(self, "listener", run)?);
         Ok(started)
     }
@@ -186,16 +187,83 @@ impl Running {
                 warn!("a thread of the server has panicked");
             }
         }
+        for listener in self.server.listeners() {
+            if let Address::Unix(path) = &listener.address {
+                // It may be gone already.
+                let _ = fs::remove_file(path);
+            }
+        }
         self.server.store().close()
     }
 }
 
-/// Listens on a port, which `flag` gives, of all addresses.
-fn listen(
+/// A port that clients connect to.
+struct Port {
+    /// The flag that gives it.
+    flag: &'static str,
+    protocol: Protocol,
+    is_tls: bool,
+    number: Option<u16>,
+}
+
+/// Listens on everything that the settings say.
+fn listen_for_clients(
     configuration: &Configuration,
-    port: u16,
-    flag: &str,
-) -> Result<Vec<std::net::TcpListener>, StartError> {
+    tls: Option<&Arc<TlsSettings>>,
+) -> Result<(Vec<Listener>, Vec<Endpoint>), StartError> {
+    let Configuration { port, tls_port, memcached_port, .. } = *configuration;
+    let ports = [
+        Port { flag: "--port", protocol: Protocol::Resp, is_tls: false, number: port },
+        Port { flag: "--tls-port", protocol: Protocol::Resp, is_tls: true, number: tls_port },
+        Port {
+            flag: "--memcached-port",
+            protocol: Protocol::Memcached,
+            is_tls: false,
+            number: memcached_port,
+        },
+    ];
+    let mut sockets = Vec::new();
+    for Port { flag, protocol, is_tls, number } in ports {
+        let Some(number) = number else { continue };
+        for listening in listen(configuration, number, flag)? {
+            sockets.push((listening, protocol, is_tls));
+        }
+    }
+    if !configuration.unix_socket.is_empty() {
+        let path = Path::new(&configuration.unix_socket);
+        let listening = snugly_net::listen_at_path(path, configuration.unix_socket_permissions)
+            .map_err(|reason| refused_path(path, reason))?;
+        sockets.push((listening, Protocol::Resp, false));
+    }
+    if sockets.is_empty() {
+        return Err(StartError::NoListener);
+    }
+    let (mut listeners, mut endpoints) = (Vec::new(), Vec::new());
+    for (number, (listening, protocol, is_tls)) in sockets.into_iter().enumerate() {
+        let address = listening.address().map_err(|reason| StartError::Listen {
+            address: String::new(),
+            reason,
+            hint: String::new(),
+        })?;
+        listeners.push(Listener { protocol, is_tls, address });
+        endpoints.push(Endpoint { number, listening, tls: tls.filter(|_| is_tls).cloned() });
+    }
+    Ok((listeners, endpoints))
+}
+
+fn refused_path(path: &Path, reason: io::Error) -> StartError {
+    let hint = match reason.kind() {
+        io::ErrorKind::AddrInUse => {
+            "; is another server running there? Choose another path with --unix-socket"
+        }
+        io::ErrorKind::AlreadyExists => "; something that is no socket is there: choose another path",
+        _ => "",
+    };
+    StartError::Listen { address: path.display().to_string(), reason, hint: hint.to_owned() }
+}
+
+/// Listens on a port, which `flag` gives, of all addresses.
+fn listen(configuration: &Configuration, port: u16, flag: &str) -> Result<Vec<Listening>, StartError> {
     let mut listeners = Vec::new();
     for host in configuration.bind.split([' ', ',']).filter(|host| !host.is_empty()) {
         let found = (host, port).to_socket_addrs();
@@ -207,7 +275,10 @@ fn listen(
 fn listen_for_admin(configuration: &Configuration) -> Result<Vec<std::net::TcpListener>, StartError> {
     match configuration.admin_address.as_str() {
         "" => Ok(Vec::new()),
-        address => listen_on_all(address, address.to_socket_addrs(), "--admin-address"),
+        address => {
+            let listening = listen_on_all(address, address.to_socket_addrs(), "--admin-address")?;
+            Ok(listening.into_iter().filter_map(Listening::over_tcp).collect())
+        }
     }
 }
 
@@ -216,7 +287,7 @@ fn listen_on_all(
     address: &str,
     found: io::Result<impl Iterator<Item = SocketAddr>>,
     flag: &str,
-) -> Result<Vec<std::net::TcpListener>, StartError> {
+) -> Result<Vec<Listening>, StartError> {
     let listeners = found.and_then(|found| found.map(snugly_net::listen).collect());
     listeners.map_err(|reason| StartError::Listen {
         hint: match reason.kind() {
@@ -233,25 +304,20 @@ fn listen_on_all(
     })
 }
 
-fn local_addresses(listeners: &[std::net::TcpListener]) -> Vec<SocketAddr> {
-    listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
-}
-
 /// The listener's thread: accepts connections and does the store's regular work.
 fn accept_until_stopped(
     server: &Arc<Server>,
     runtime: &Runtime,
-    listeners: Vec<(std::net::TcpListener, Protocol)>,
+    endpoints: Vec<Endpoint>,
     workers: Vec<WorkerHandle>,
 ) {
     runtime.block_on(async {
         let workers = Arc::new(workers);
         let mut tasks = JoinSet::new();
-        for (listener, protocol) in listeners {
-            let listener = TcpListener::from_std(listener).expect("a listening socket can be watched");
-            let server = server.clone();
-            let admit = move |address: SocketAddr| admit(&server, protocol, address.ip());
-            tasks.spawn(snugly_net::accept(listener, workers.clone(), admit));
+        for endpoint in endpoints {
+            let (server, protocol) = (server.clone(), server.listeners()[endpoint.number].protocol);
+            let admit = move |address: &Address| admit(&server, protocol, address);
+            tasks.spawn(snugly_net::accept(endpoint, workers.clone(), admit));
         }
         tasks.spawn(housekeeping(server.clone()));
         let mut stopped = pin!(server.stopped());
@@ -271,12 +337,14 @@ fn accept_until_stopped(
 }
 
 /// Admits a connection to a slot, or returns the reason why there is none.
-fn admit(server: &Server, protocol: Protocol, address: IpAddr) -> Result<Slot, &'static [u8]> {
+fn admit(server: &Server, protocol: Protocol, address: &Address) -> Result<Slot, &'static [u8]> {
     let configuration = server.configuration();
     let slot = if denies(&configuration, address) {
-        Err(protocol.denied())
+        Err(denied(protocol))
     } else {
-        server.slots().take(configuration.max_clients).ok_or(protocol.too_many_clients())
+        let most_of_address = configuration.max_clients_per_address;
+        let slot = server.places().take(configuration.max_clients, address.ip(), most_of_address);
+        slot.ok_or(too_many_clients(protocol))
     };
     let counters = &server.connections;
     count(if slot.is_ok() { &counters.accepted } else { &counters.refused });

@@ -4,12 +4,12 @@
 //! It knows lines and their receivers. Without any, a command costs one look at a number.
 
 use std::fmt::Write as _;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::RwLock;
+use snugly_net::Address;
 
 use crate::clients::{ClientInfo, State};
 
@@ -54,7 +54,7 @@ impl Monitors {
     pub(crate) fn show<'a>(
         &self,
         database: usize,
-        address: SocketAddr,
+        address: &Address,
         args: impl ExactSizeIterator<Item = &'a [u8]>,
     ) {
         let line = line(SystemTime::now(), database, address, args, LONGEST_LINE);
@@ -66,11 +66,15 @@ impl Monitors {
 fn line<'a>(
     now: SystemTime,
     database: usize,
-    address: SocketAddr,
+    address: &Address,
     args: impl ExactSizeIterator<Item = &'a [u8]>,
     longest: usize,
 ) -> String {
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let address = match address {
+        Address::Tcp(address) => address.to_string(),
+        Address::Unix(path) => format!("unix:{}", path.display()),
+    };
     let mut line = format!("+{}.{:06} [{database} {address}]", now.as_secs(), now.subsec_micros());
     let count = args.len();
     for (number, arg) in args.enumerate() {
@@ -118,7 +122,7 @@ mod tests {
 
     fn written(args: &[&[u8]], longest: usize) -> String {
         let now = UNIX_EPOCH + Duration::from_micros(1_339_518_083_007_412);
-        line(now, 3, SocketAddr::from(([127, 0, 0, 1], 60866)), args.iter().copied(), longest)
+        line(now, 3, &Address::Tcp(([127, 0, 0, 1], 60866).into()), args.iter().copied(), longest)
     }
 
     #[test]

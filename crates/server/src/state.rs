@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
-use snugly_net::Slots;
+use snugly_net::TlsSettings;
 use snugly_protocol::resp::Limits;
 use snugly_store::{Durability, Settings, Stats, Store, system_time};
+use thiserror::Error;
 use tokio::sync::Notify;
 
 use crate::allocator::Allocator;
@@ -22,16 +23,30 @@ use crate::delayed_flush::DelayedFlush;
 use crate::freeing::Freeing;
 use crate::key_watch::KeyWatch;
 use crate::latency::LatencyMonitor;
+use crate::listeners::{Listener, Protocol};
 use crate::log_limit::LogLimit;
 use crate::memory::Memory;
 use crate::monitors::Monitors;
 use crate::pause::Pause;
+use crate::places::Places;
 use crate::replies::DecodedValues;
 use crate::samples::{Samples, Totals};
 use crate::saves::Saves;
 use crate::settings::{
     Configuration, LogSettings, Reload, ReplyLimits, RewriteError, SettingsError, Sources,
 };
+use crate::tls::{self, TlsError};
+
+/// Reason why no setting was changed.
+#[derive(Debug, Error)]
+pub enum ChangeError {
+    /// A source of settings is wrong.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// Certificates or keys cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+}
 
 /// A server, and what its threads share.
 pub struct Server {
@@ -42,13 +57,13 @@ pub struct Server {
     /// That of the sources, which may be held while a slow disk is waited for.
     configuration_file: Option<PathBuf>,
     clients: Clients,
-    slots: Slots,
+    places: Places,
     key_watch: Arc<KeyWatch>,
     pause: Pause,
     workers: Mutex<Vec<Arc<WorkerStats>>>,
-    addresses: Vec<SocketAddr>,
-    memcached_addresses: Vec<SocketAddr>,
+    listeners: Vec<Listener>,
     admin_addresses: Vec<SocketAddr>,
+    tls: Option<Arc<TlsSettings>>,
     allocator: Allocator,
     monitors: Monitors,
     command_log: CommandLog,
@@ -72,6 +87,7 @@ pub struct Server {
     pub(crate) freeing: Arc<Freeing>,
     pub(crate) delayed_flush: DelayedFlush,
     pub(crate) failed_logins_log: LogLimit,
+    pub(crate) refused_handshakes_log: LogLimit,
     pub(crate) http_probes: LogLimit,
     pub(crate) heavy_clients_log: LogLimit,
     pub(crate) decoded: DecodedValues,
@@ -88,9 +104,9 @@ impl Server {
         sources: Sources,
         key_watch: Arc<KeyWatch>,
         allocator: Allocator,
-        addresses: Vec<SocketAddr>,
-        memcached_addresses: Vec<SocketAddr>,
+        listeners: Vec<Listener>,
         admin_addresses: Vec<SocketAddr>,
+        tls: Option<Arc<TlsSettings>>,
     ) -> Arc<Server> {
         let server = Arc::new(Server {
             store,
@@ -98,13 +114,13 @@ impl Server {
             configuration_file: sources.file().map(Path::to_owned),
             sources: Mutex::new(sources),
             clients: Clients::default(),
-            slots: Slots::default(),
+            places: Places::default(),
             key_watch,
             pause: Pause::default(),
             workers: Mutex::default(),
-            addresses,
-            memcached_addresses,
+            listeners,
             admin_addresses,
+            tls,
             allocator,
             monitors: Monitors::default(),
             command_log: CommandLog::default(),
@@ -124,6 +140,7 @@ impl Server {
             freeing: Arc::default(),
             delayed_flush: DelayedFlush::default(),
             failed_logins_log: LogLimit::default(),
+            refused_handshakes_log: LogLimit::default(),
             http_probes: LogLimit::default(),
             heavy_clients_log: LogLimit::default(),
             decoded: DecodedValues::default(),
@@ -142,19 +159,15 @@ impl Server {
         &self.store
     }
 
-    /// The addresses it listens on.
-    pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+    /// The sockets that it listens on for clients. A connection knows the number of its own.
+    pub fn listeners(&self) -> &[Listener] {
+        &self.listeners
     }
 
     /// The ports at which it speaks memcached's protocols.
     pub(crate) fn memcached_ports(&self) -> Vec<u16> {
-        self.memcached_addresses.iter().map(SocketAddr::port).collect()
-    }
-
-    /// The addresses at which it speaks memcached's protocols.
-    pub fn memcached_addresses(&self) -> &[SocketAddr] {
-        &self.memcached_addresses
+        let memcached = self.listeners.iter().filter(|listener| listener.protocol == Protocol::Memcached);
+        memcached.filter_map(Listener::port).collect()
     }
 
     /// The address that answers HTTP for monitoring.
@@ -179,29 +192,41 @@ impl Server {
 
     /// Changes settings, while nobody else does. `change` gives what the store is to follow; if it fails, nothing is
     /// changed.
-    pub(crate) fn change_configuration<E>(
+    pub(crate) fn change_configuration<E: From<TlsError>>(
         &self,
         change: impl FnOnce(&mut Configuration) -> Result<Settings, E>,
     ) -> Result<(), E> {
         let _alone = self.sources.lock();
         let mut changed = Configuration::clone(&self.configuration());
         let settings = change(&mut changed)?;
+        if changed.tls_settings() != self.configuration().tls_settings() {
+            self.read_certificates(&changed)?;
+        }
         self.follow(changed, settings);
         Ok(())
     }
 
-    /// Reads the configuration file and the password's file again, and applies what has changed in them and may change
+    /// Reads the configuration file, the password's file, certificates and keys again, and applies what has changed in them and may change
     /// while the server runs. A setting that CONFIG SET has changed stays until its source changes.
     ///
     /// # Errors
     /// What is wrong with the sources; then nothing has changed.
-    pub fn reload(&self) -> Result<Reload, SettingsError> {
+    pub fn reload(&self) -> Result<Reload, ChangeError> {
         let mut sources = self.sources.lock();
         let mut changed = Configuration::clone(&self.configuration());
-        let outcome = sources.reload(&mut changed)?;
-        let settings = changed.store_settings()?;
+        let outcome = sources
+            .reload(&mut changed, |changed| self.read_certificates(changed).map_err(ChangeError::from))?;
+        let settings = changed.store_settings().map_err(SettingsError::from)?;
         self.follow(changed, settings);
         Ok(outcome)
+    }
+
+    /// Uses the certificates and keys as they are now for new connections.
+    fn read_certificates(&self, configuration: &Configuration) -> Result<(), TlsError> {
+        if let Some(tls) = &self.tls {
+            tls.replace(tls::server_config(configuration)?);
+        }
+        Ok(())
     }
 
     /// Writes into the configuration file what CONFIG SET has changed; returns the settings whose value a flag or the
@@ -231,8 +256,8 @@ impl Server {
     }
 
     /// Places for connections, of which `max-clients` may be taken.
-    pub(crate) fn slots(&self) -> &Slots {
-        &self.slots
+    pub(crate) fn places(&self) -> &Places {
+        &self.places
     }
 
     pub(crate) fn key_watch(&self) -> &KeyWatch {

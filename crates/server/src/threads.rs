@@ -97,7 +97,7 @@ mod tests {
     fn running() -> Running {
         let none =
             Allocator { name: "none", stats: AllocatorStats::default, report: String::new, purge: || {} };
-        let configuration = Configuration { port: 0, threads: 1, ..Configuration::default() };
+        let configuration = Configuration { port: Some(0), threads: 1, ..Configuration::default() };
         Server::start(Sources::fixed(configuration), none, &AtomicBool::new(false)).expect("it starts")
     }
 

@@ -37,7 +37,8 @@ const VALKEY_NAMES: &[(&str, &str)] = &[
         "save",
         "snugly saves nothing by itself: to keep everything on disk use --storage FOLDER, or ask for SAVE",
     ),
-    ("unixsocket", "snugly listens on TCP only: use --bind ADDRESS and --port PORT"),
+    ("unixsocket", "use --unix-socket PATH"),
+    ("unixsocketperm", "use --unix-socket-permissions OCTAL"),
 ];
 
 /// Adds an argument for each setting, and for names that they had or have elsewhere.

@@ -1,7 +1,6 @@
 //! `snugly serve`: settings from their sources, a banner, and the server until a signal ends it.
 
 use std::io::{IsTerminal, Write};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -11,7 +10,7 @@ use clap::{ArgMatches, Command};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use snugly_codec::Choice;
-use snugly_server::{Configuration, Durability, LoadError, Server, StartError};
+use snugly_server::{Address, Configuration, Durability, Listener, LoadError, Protocol, Server, StartError};
 use tracing::{error, info, warn};
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 
@@ -146,8 +145,24 @@ fn warn_if_open(configuration: &Configuration) {
     }
 }
 
-fn addresses(addresses: &[SocketAddr]) -> String {
-    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+fn addresses<'a>(listeners: impl Iterator<Item = &'a Listener>) -> String {
+    let address = |listener: &Listener| match &listener.address {
+        Address::Tcp(address) => address.to_string(),
+        Address::Unix(path) => path.display().to_string(),
+    };
+    listeners.map(address).collect::<Vec<_>>().join(", ")
+}
+
+/// Arguments with which redis-cli connects to the first of the listeners.
+fn arguments_to_try(server: &Server) -> String {
+    match server.listeners() {
+        [Listener { address: Address::Tcp(address), is_tls: false, .. }, ..] => {
+            format!("-p {}", address.port())
+        }
+        [Listener { address: Address::Tcp(address), .. }, ..] => format!("--tls -p {}", address.port()),
+        [Listener { address: Address::Unix(path), .. }, ..] => format!("-s {}", path.display()),
+        [] => String::new(),
+    }
 }
 
 /// The treatment of values, in words.
@@ -199,16 +214,21 @@ fn banner(server: &Server, compression: Choice, origins: &str) -> String {
         .iter()
         .map(|address| format!("  Metrics for Prometheus: http://{address}/metrics\n"))
         .collect();
-    let memcached = match server.memcached_addresses() {
-        [] => String::new(),
-        memcached => format!("  memcached's protocols: {}\n", addresses(memcached)),
+    let of = |protocol, is_tls| {
+        let listeners = server.listeners().iter();
+        listeners.filter(move |listener| (listener.protocol, listener.is_tls) == (protocol, is_tls))
     };
-    let port = server.addresses().first().map_or(0, |address| address.port());
+    let line = |name: &str, protocol, is_tls| match &*addresses(of(protocol, is_tls)) {
+        "" => String::new(),
+        addresses => format!("  {name}: {addresses}\n"),
+    };
+    let tls = line("With TLS", Protocol::Resp, true);
+    let memcached = line("memcached's protocols", Protocol::Memcached, false);
     format!(
-        "snugly {} listens on {} (process {})\n  {values}\n  {memory}\n  {disk}\n{memcached}{admin}{origins}  To try it: redis-cli -p \
-         {port}\n",
+        "snugly {} listens on {} (process {})\n  {values}\n  {memory}\n  {disk}\n{tls}{memcached}{admin}{origins}  To try it: redis-cli {}\n",
         env!("CARGO_PKG_VERSION"),
-        addresses(server.addresses()),
+        addresses(of(Protocol::Resp, false).chain(of(Protocol::Resp, true))),
         std::process::id(),
+        arguments_to_try(server),
     )
 }

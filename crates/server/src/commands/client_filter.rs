@@ -151,7 +151,9 @@ impl Condition<'_> {
             Condition::Kind(kind) => *kind == Kind::of(client),
             Condition::Address(wanted) => *wanted == client.address.to_string().as_bytes(),
             Condition::LocalAddress(wanted) => *wanted == client.local_address.to_string().as_bytes(),
-            Condition::Ip(wanted) => *wanted == client.address.ip().to_string().as_bytes(),
+            Condition::Ip(wanted) => {
+                client.address.ip().is_some_and(|ip| *wanted == ip.to_string().as_bytes())
+            }
             Condition::User => true,
             Condition::Name(wanted) => said(wanted, &client.labels.lock().name),
             Condition::LibName(wanted) => said(wanted, &client.labels.lock().lib_name),

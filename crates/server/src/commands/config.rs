@@ -6,6 +6,7 @@ use tracing::{info, warn};
 use super::registry::reply_help;
 use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Reply, command, container};
 use crate::settings::{self, Setting, WithoutEffect, without_effect};
+use crate::tls::TlsError;
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
@@ -99,7 +100,7 @@ enum Target {
 /// setting that cannot change may be set to its present value.
 fn changes<'a>(context: &Context<'_>, args: Args<'a>) -> Result<Vec<Change<'a>>, Failure> {
     let current = context.server.configuration();
-    let may_change_protected = current.enable_protected_configs.to(context.client.info.address.ip());
+    let may_change_protected = current.enable_protected_configs.to(&context.client.info.address);
     let mut changes: Vec<Change> = Vec::new();
     let mut pairs = args.from(2).iter();
     while let (Some(asked), Some(value)) = (pairs.next(), pairs.next()) {
@@ -139,6 +140,13 @@ fn add<'a>(changes: &mut Vec<Change<'a>>, asked: &[u8], change: Change<'a>) -> R
 fn about_compression(changes: &[Change<'_>]) -> &'static str {
     let related = |name: &&str| name.starts_with(settings::COMPRESSION);
     changes.iter().rev().map(|change| change.name).find(related).unwrap_or(settings::COMPRESSION)
+}
+
+/// Valkey's words for certificates and keys that cannot be used, with the reason.
+impl From<TlsError> for Failure {
+    fn from(error: TlsError) -> Failure {
+        refused("tls-cert-file", &error.to_string())
+    }
 }
 
 fn refused(name: &str, why: &str) -> Failure {

@@ -123,7 +123,7 @@ fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admi
 }
 
 fn may_debug(context: &Context<'_>) -> bool {
-    context.server.configuration().enable_debug_command.to(context.client.info.address.ip())
+    context.server.configuration().enable_debug_command.to(&context.client.info.address)
 }
 
 /// Runs a command that may run, and writes its reply, if it has one yet.

@@ -31,7 +31,7 @@ pub(super) fn command(context: &Context<'_>, place: usize, args: Args<'_>, run: 
     }
     let row = &REGISTRY.rows()[place];
     if server.monitors().any() && !row.command.flags.has(Flags::ADMIN) {
-        server.monitors().show(client.database, client.info.address, shown(&row.full_name, args));
+        server.monitors().show(client.database, &client.info.address, shown(&row.full_name, args));
     }
 }
 
@@ -69,7 +69,8 @@ pub(super) fn error(context: &Context<'_>, failure: &Failure) {
 fn log_if_remarkable(server: &Server, client: &ClientInfo, row: &'static Row, args: Args<'_>, run: &Run) {
     let log = server.command_log();
     let keep = |kind, value| {
-        log.add(kind, value, shown(&row.full_name, args), client.address, client.labels.lock().name.clone());
+        let name = client.labels.lock().name.clone();
+        log.add(kind, value, shown(&row.full_name, args), client.address.clone(), name);
     };
     let microseconds = run.elapsed.as_micros() as u64;
     if log.takes(Kind::Slow, microseconds) {

@@ -10,6 +10,8 @@ pub(crate) struct Counted<N> {
     pub(crate) refused: N,
     /// Closed because a command of theirs panicked.
     pub(crate) broken: N,
+    /// Closed because client and server did not agree on TLS.
+    pub(crate) refused_handshakes: N,
     /// Wrong passwords.
     pub(crate) failed_logins: N,
     /// Closed because they sent more than `client-query-buffer-limit`.
@@ -37,6 +39,7 @@ impl ConnectionCounters {
             accepted: show(&self.accepted),
             refused: show(&self.refused),
             broken: show(&self.broken),
+            refused_handshakes: show(&self.refused_handshakes),
             failed_logins: show(&self.failed_logins),
             over_input_limit: show(&self.over_input_limit),
             over_output_limit: show(&self.over_output_limit),

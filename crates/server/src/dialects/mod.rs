@@ -12,7 +12,7 @@ mod resp;
 mod service;
 
 pub(crate) use later::{Later, Unsent};
-pub(crate) use service::{Dialects, Protocol};
+pub(crate) use service::{Dialects, denied, too_many_clients};
 
 use crate::commands::Wait;
 

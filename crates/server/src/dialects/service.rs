@@ -11,7 +11,7 @@ use std::time::Duration;
 use snugly_net::{Connection, Next, Service, Socket, Step};
 use snugly_protocol::resp::RequestParser;
 use snugly_store::{Session, StoreError, system_time};
-use tracing::error;
+use tracing::{error, warn};
 
 use super::memcached::Conversation;
 use super::resp::Pipeline;
@@ -20,6 +20,7 @@ use crate::clients::ClientInfo;
 use crate::commands::{self, Client, Context, REGISTRY};
 use crate::counters::{WorkerStats, count};
 use crate::key_watch;
+use crate::listeners::Protocol;
 use crate::replies::{Outgoing, Replies};
 use crate::state::Server;
 
@@ -49,37 +50,19 @@ pub(super) enum Dialect {
     Memcached(Conversation),
 }
 
-/// The protocols of a listener.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Protocol {
-    /// RESP, and memcached's binary protocol where the settings say so.
-    Resp,
-    /// Memcached's protocols.
-    Memcached,
+/// The reply to a connection from elsewhere in protected mode.
+pub(crate) fn denied(protocol: Protocol) -> &'static [u8] {
+    match protocol {
+        Protocol::Resp => resp::DENIED,
+        Protocol::Memcached => memcached::DENIED,
+    }
 }
 
-impl Protocol {
-    /// The protocol of the listener that has accepted a connection.
-    fn of(server: &Server, socket: &Socket) -> Protocol {
-        let port = socket.local_address().port();
-        let is_memcached = server.memcached_ports().contains(&port);
-        if is_memcached { Protocol::Memcached } else { Protocol::Resp }
-    }
-
-    /// The reply to a connection from elsewhere in protected mode.
-    pub(crate) fn denied(self) -> &'static [u8] {
-        match self {
-            Protocol::Resp => resp::DENIED,
-            Protocol::Memcached => memcached::DENIED,
-        }
-    }
-
-    /// The reply to a connection for which there is no place.
-    pub(crate) fn too_many_clients(self) -> &'static [u8] {
-        match self {
-            Protocol::Resp => resp::TOO_MANY_CLIENTS,
-            Protocol::Memcached => memcached::TOO_MANY_CLIENTS,
-        }
+/// The reply to a connection for which there is no place.
+pub(crate) fn too_many_clients(protocol: Protocol) -> &'static [u8] {
+    match protocol {
+        Protocol::Resp => resp::TOO_MANY_CLIENTS,
+        Protocol::Memcached => memcached::TOO_MANY_CLIENTS,
     }
 }
 
@@ -155,13 +138,20 @@ impl Service for Dialects {
         if configuration.tcp_keepalive > 0 {
             socket.keep_alive(Duration::from_secs(configuration.tcp_keepalive))?;
         }
-        let dialect = match Protocol::of(&self.server, socket) {
+        let dialect = match self.server.listeners()[socket.listener()].protocol {
             Protocol::Resp => Dialect::Resp(RequestParser::default()),
             Protocol::Memcached => Dialect::Memcached(Conversation::default()),
         };
         let info = self.server.clients().enter(socket.clone());
         let client = Client::new(info, configuration.password.is_empty());
         Ok(Served { server: self.server.clone(), client, dialect, fetched: false })
+    }
+
+    fn refused_handshake(&mut self, socket: &Socket, error: &io::Error) {
+        count(&self.server.connections.refused_handshakes);
+        if let Some(count) = self.server.refused_handshakes_log.note(system_time()) {
+            warn!(address = %socket.address(), %error, count, "clients did not agree with the server on TLS");
+        }
     }
 
     fn begin_turn(&mut self, client: &mut Served) {

@@ -60,6 +60,8 @@ const STATS_STATS: &[Stat<Done>] = &[
         counter("rejected_connections", "Connections over max-clients, which were closed")),
     stat("acl_access_denied_auth", |d| d.connections.failed_logins.into(),
         counter("failed_logins", "Wrong passwords, which were refused")),
+    stat("refused_tls_handshakes", |d| d.connections.refused_handshakes.into(),
+        counter("refused_tls_handshakes", "Connections that were closed because client and server did not agree on TLS")),
     stat("broken_connections", |d| d.connections.broken.into(),
         counter("broken_connections", "Connections that were closed because a command panicked, which is a bug")),
     nothing("sync_full"),

@@ -6,9 +6,12 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use snugly_net::Address;
+
 use super::Fields;
 use crate::clients::State;
 use crate::key_watch::TrackingStats;
+use crate::listeners::{Listener, Protocol, first_port};
 use crate::memory::{Cost, Memory};
 use crate::pause::{Paused, Scope};
 use crate::samples::Samples;
@@ -50,7 +53,8 @@ pub(super) fn server(server: &Server, fields: &mut Fields) {
     fields.add("process_id", std::process::id());
     fields.add("process_supervised", "no");
     fields.add("run_id", &server.run_id);
-    fields.add("tcp_port", server.addresses().first().map_or(0, |address| address.port()));
+    let resp = |listener: &Listener| listener.protocol == Protocol::Resp && !listener.is_tls;
+    fields.add("tcp_port", first_port(server.listeners(), resp).unwrap_or(0));
     fields.add("server_time_usec", now.as_micros());
     fields.lines(&UPTIME, server);
     if let Ok(program) = std::env::current_exe() {
@@ -59,11 +63,16 @@ pub(super) fn server(server: &Server, fields: &mut Fields) {
     let file = server.configuration_file().map(Path::to_string_lossy);
     fields.add("config_file", file.unwrap_or_default());
     fields.add("io_threads", server.worker_stats().len());
-    for (number, address) in server.addresses().iter().enumerate() {
-        fields.add(
-            &format!("listener{number}"),
-            format_args!("name=tcp,bind={},port={}", address.ip(), address.port()),
-        );
+    let resp = server.listeners().iter().filter(|listener| listener.protocol == Protocol::Resp);
+    for (number, Listener { is_tls, address, .. }) in resp.enumerate() {
+        let listener = match address {
+            Address::Tcp(address) => {
+                let name = if *is_tls { "tls" } else { "tcp" };
+                format!("name={name},bind={},port={}", address.ip(), address.port())
+            }
+            Address::Unix(path) => format!("name=unix,bind={}", path.display()),
+        };
+        fields.add(&format!("listener{number}"), listener);
     }
 }
 

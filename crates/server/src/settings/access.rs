@@ -2,7 +2,7 @@
 //! elsewhere to a server without a password. Follows Valkey's `enable-debug-command`, `enable-protected-configs` and
 //! `protected-mode`.
 
-use std::net::IpAddr;
+use snugly_net::Address;
 
 use super::Configuration;
 
@@ -24,49 +24,51 @@ impl Allowed {
         &[(Allowed::No, "no"), (Allowed::Local, "local"), (Allowed::Yes, "yes")];
 
     /// Returns whether a client at this address may.
-    pub(crate) fn to(self, address: IpAddr) -> bool {
+    pub(crate) fn to(self, address: &Address) -> bool {
         match self {
             Allowed::No => false,
-            Allowed::Local => is_local(address),
+            Allowed::Local => address.is_local(),
             Allowed::Yes => true,
         }
     }
 }
 
 /// Returns whether protected mode keeps out a client at this address.
-pub(crate) fn denies(configuration: &Configuration, address: IpAddr) -> bool {
-    configuration.protected_mode && configuration.password.is_empty() && !is_local(address)
-}
-
-fn is_local(address: IpAddr) -> bool {
-    address.to_canonical().is_loopback()
+pub(crate) fn denies(configuration: &Configuration, address: &Address) -> bool {
+    configuration.protected_mode && configuration.password.is_empty() && !address.is_local()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+
+    fn tcp(text: &str) -> Address {
+        Address::Tcp(text.parse().expect("an address"))
+    }
 
     #[test]
     fn what_is_protected_is_for_nobody_for_the_same_machine_or_for_all() {
-        let [here, mapped, there]: [IpAddr; 3] =
-            ["127.0.0.1", "::ffff:127.0.0.1", "192.0.2.1"].map(|text| text.parse().expect("an address"));
-        let may = |allowed: Allowed| [here, mapped, there].map(|address| allowed.to(address));
-        assert_eq!(may(Allowed::No), [false, false, false]);
-        assert_eq!(may(Allowed::Local), [true, true, false]);
-        assert_eq!(may(Allowed::Yes), [true, true, true]);
+        let path = Address::Unix(Path::new("/run/snugly").into());
+        let [here, mapped, there] = ["127.0.0.1:1", "[::ffff:127.0.0.1]:1", "192.0.2.1:1"].map(tcp);
+        let may = |allowed: Allowed| [&path, &here, &mapped, &there].map(|address| allowed.to(address));
+        assert_eq!(may(Allowed::No), [false; 4]);
+        assert_eq!(may(Allowed::Local), [true, true, true, false]);
+        assert_eq!(may(Allowed::Yes), [true; 4]);
     }
 
     #[test]
     fn protected_mode_keeps_others_out_where_there_is_no_password() {
-        let there: IpAddr = "192.0.2.1".parse().expect("an address");
+        let there = tcp("192.0.2.1:1");
         let denied = |change: fn(&mut Configuration)| {
             let mut configuration = Configuration::default();
             change(&mut configuration);
-            denies(&configuration, there)
+            denies(&configuration, &there)
         };
         assert!(denied(|_| {}));
         assert!(!denied(|configuration| configuration.password = "secret".to_owned()));
         assert!(!denied(|configuration| configuration.protected_mode = false));
-        assert!(!denies(&Configuration::default(), "::1".parse().expect("an address")));
+        assert!(!denies(&Configuration::default(), &tcp("[::1]:1")));
     }
 }

@@ -43,8 +43,24 @@ pub(crate) use without_effect::{Kept, WithoutEffect};
 pub struct Configuration {
     /// Addresses to listen on, separated by spaces or commas.
     pub bind: String,
-    /// TCP port; 0 lets the system choose a free one.
-    pub port: u16,
+    /// TCP port without TLS; 0 lets the system choose a free one.
+    pub port: Option<u16>,
+    /// TCP port with TLS; 0 lets the system choose a free one.
+    pub tls_port: Option<u16>,
+    /// The file with the server's certificate, and those of the authorities between it and the client's.
+    pub tls_cert_file: String,
+    /// The file with its private key.
+    pub tls_key_file: String,
+    /// The file with certificates of authorities, by which those of clients are verified.
+    pub tls_ca_cert_file: String,
+    /// Whether clients need a certificate.
+    pub tls_auth_clients: TlsClients,
+    /// Versions of TLS that are spoken.
+    pub tls_protocols: TlsProtocols,
+    /// Path of a socket to listen on; empty is none.
+    pub unix_socket: String,
+    /// Permissions of that socket; `None` leaves them to the process's mask.
+    pub unix_socket_permissions: Option<u32>,
     /// Protocols that the port serves.
     pub protocols: Protocols,
     /// TCP port for memcached's protocols; 0 lets the system choose a free one.
@@ -107,6 +123,8 @@ pub struct Configuration {
     pub databases: usize,
     /// Limit of clients connected at once.
     pub max_clients: usize,
+    /// Limit of clients connected at once from one address; 0 is no limit.
+    pub max_clients_per_address: usize,
     /// The longest key, in bytes.
     pub max_key_bytes: usize,
     /// The longest value, and the longest argument of a request, in bytes.
@@ -235,7 +253,15 @@ impl Default for Configuration {
     fn default() -> Configuration {
         let mut configuration = Configuration {
             bind: String::new(),
-            port: 0,
+            port: None,
+            tls_port: None,
+            tls_cert_file: String::new(),
+            tls_key_file: String::new(),
+            tls_ca_cert_file: String::new(),
+            tls_auth_clients: TlsClients::Required,
+            tls_protocols: TlsProtocols::Both,
+            unix_socket: String::new(),
+            unix_socket_permissions: None,
             protocols: Protocols::default(),
             memcached_port: None,
             admin_address: String::new(),
@@ -267,6 +293,7 @@ impl Default for Configuration {
             list_cache_memory: 0,
             databases: DEFAULT_DATABASES,
             max_clients: 0,
+            max_clients_per_address: 0,
             max_key_bytes: 0,
             max_value_bytes: DEFAULT_MAX_VALUE_LEN,
             max_request_bytes: 0,
@@ -358,6 +385,12 @@ impl Configuration {
         })
     }
 
+    /// The settings that TLS is made from.
+    pub(crate) fn tls_settings(&self) -> ([&str; 3], TlsClients, TlsProtocols) {
+        let files = [&*self.tls_cert_file, &*self.tls_key_file, &*self.tls_ca_cert_file];
+        (files, self.tls_auth_clients, self.tls_protocols)
+    }
+
     /// The store's folder on disk, if it has one.
     pub fn disk(&self) -> Option<Storage> {
         (!self.storage.is_empty()).then(|| Storage {
@@ -375,6 +408,28 @@ impl Configuration {
 pub struct Protocols {
     /// Whether connections that begin with memcached's binary protocol are served.
     pub binary: bool,
+}
+
+/// Whether clients of the port with TLS need a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsClients {
+    /// They do.
+    Required,
+    /// One that they show is verified.
+    Optional,
+    /// None is asked for.
+    Unverified,
+}
+
+/// Versions of TLS that are spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsProtocols {
+    /// 1.2 and 1.3.
+    Both,
+    /// 1.2 only.
+    Tls12,
+    /// 1.3 only.
+    Tls13,
 }
 
 /// Use of dictionaries for new values.

@@ -10,12 +10,13 @@ use snugly_protocol::rdb::VersionCheck;
 use snugly_protocol::resp::parse_integer;
 use snugly_store::{Durability, EvictionPolicy, Goal};
 
-use super::{AUTO, Allowed, ClientMemory, DictionaryUse, Protocols};
+use super::{AUTO, Allowed, ClientMemory, DictionaryUse, Protocols, TlsClients, TlsProtocols};
 
 type Words = fn() -> Vec<&'static str>;
 
 /// The settings whose values are few words, and which these are, for shells to complete.
 pub(super) const CHOICES: &[(&str, Words)] = &[
+    ("tls-auth-clients", || TLS_CLIENTS.map(|row| row.0).to_vec()),
     ("protocols", || PROTOCOLS.map(|row| row.0).to_vec()),
     ("max-memory-policy", || EvictionPolicy::names().collect()),
     ("durability", || DURABILITIES.map(|row| row.0).to_vec()),
@@ -129,6 +130,48 @@ pub(super) fn dictionary_use(text: &str) -> Result<DictionaryUse, String> {
 
 pub(super) fn dictionary_use_name(used: DictionaryUse) -> &'static str {
     name_of(&DICTIONARY_USES, used)
+}
+
+/// The rules for certificates of clients, by their names.
+const TLS_CLIENTS: [(&str, TlsClients); 3] =
+    [("yes", TlsClients::Required), ("optional", TlsClients::Optional), ("no", TlsClients::Unverified)];
+
+pub(super) fn tls_clients(text: &str) -> Result<TlsClients, String> {
+    named(&TLS_CLIENTS, text)
+}
+
+pub(super) fn tls_clients_name(clients: TlsClients) -> &'static str {
+    name_of(&TLS_CLIENTS, clients)
+}
+
+/// The versions of TLS, by their names in either order.
+const TLS_PROTOCOLS: [(&str, TlsProtocols); 4] = [
+    ("TLSv1.2 TLSv1.3", TlsProtocols::Both),
+    ("TLSv1.3 TLSv1.2", TlsProtocols::Both),
+    ("TLSv1.2", TlsProtocols::Tls12),
+    ("TLSv1.3", TlsProtocols::Tls13),
+];
+
+pub(super) fn tls_protocols(text: &str) -> Result<TlsProtocols, String> {
+    named(&TLS_PROTOCOLS, text)
+        .map_err(|_| "must be TLSv1.2, TLSv1.3 or both, separated by a space".to_owned())
+}
+
+pub(super) fn tls_protocols_name(protocols: TlsProtocols) -> &'static str {
+    name_of(&TLS_PROTOCOLS, protocols)
+}
+
+/// Permissions of a file in octal digits; 0 leaves them to the system, as in Valkey.
+pub(super) fn permissions(text: &str) -> Result<Option<u32>, String> {
+    match u32::from_str_radix(text, 8) {
+        Ok(0) => Ok(None),
+        Ok(mode) if mode <= 0o777 => Ok(Some(mode)),
+        _ => Err("must be permissions in octal digits, such as 770".to_owned()),
+    }
+}
+
+pub(super) fn permissions_text(mode: Option<u32>) -> String {
+    format!("{:o}", mode.unwrap_or(0))
 }
 
 /// The kinds of durability, by their names.

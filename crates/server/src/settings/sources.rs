@@ -92,6 +92,14 @@ pub struct Sources {
     loaded: Configuration,
 }
 
+/// Sources that were read again, before they apply.
+struct Next {
+    in_force: Configuration,
+    loaded: Configuration,
+    entries: Vec<Entry>,
+    outcome: Reload,
+}
+
 impl Sources {
     /// Reads the file if there is one, and the password's file.
     ///
@@ -134,11 +142,24 @@ impl Sources {
     }
 
     /// Reads the sources again, and applies to the settings in force what has changed in them and may. A setting that CONFIG
-    /// SET has changed stays until its source changes.
+    /// SET has changed stays until its source changes. `check` is what else has to succeed with the changed settings.
     ///
     /// # Errors
-    /// [`SettingsError`]; then nothing has changed.
-    pub(crate) fn reload(&mut self, in_force: &mut Configuration) -> Result<Reload, SettingsError> {
+    /// [`SettingsError`], and those of `check`; then nothing has changed.
+    pub(crate) fn reload<E: From<SettingsError>>(
+        &mut self,
+        in_force: &mut Configuration,
+        check: impl FnOnce(&Configuration) -> Result<(), E>,
+    ) -> Result<Reload, E> {
+        let next = self.read_again(in_force)?;
+        check(&next.in_force)?;
+        *in_force = next.in_force;
+        (self.loaded, self.entries) = (next.loaded, next.entries);
+        Ok(next.outcome)
+    }
+
+    /// Reads the sources, and finds what becomes of the differences.
+    fn read_again(&self, in_force: &Configuration) -> Result<Next, SettingsError> {
         let entries = read(self.file.as_deref())?;
         let mut loaded = merge(&entries, &self.given)?;
         let mut changed = in_force.clone();
@@ -161,8 +182,7 @@ impl Sources {
             }
         }
         changed.compression()?;
-        (*in_force, self.loaded, self.entries) = (changed, loaded, entries);
-        Ok(outcome)
+        Ok(Next { in_force: changed, loaded, entries, outcome })
     }
 
     /// Writes into the file what CONFIG SET has changed; returns the names of settings whose value a flag or the
@@ -297,7 +317,7 @@ mod tests {
             ],
         );
         let configuration = case.sources.configuration();
-        assert_eq!((configuration.port, configuration.max_memory, configuration.timeout), (3, 2, 1));
+        assert_eq!((configuration.port, configuration.max_memory, configuration.timeout), (Some(3), 2, 1));
         let origins: Vec<_> =
             case.sources.origins().map(|(setting, origin)| (setting.name, origin)).collect();
         let expected =
@@ -312,13 +332,16 @@ mod tests {
         in_force.max_clients = 7;
         case.write("port = 2\nmax-memory = 2\ntimeout = 5\n");
         for applied in [vec!["max-memory"], vec![]] {
-            let outcome = case.sources.reload(&mut in_force).unwrap();
+            let outcome = case.sources.reload(&mut in_force, |_| Ok::<_, SettingsError>(())).unwrap();
             assert_eq!(outcome, Reload { applied, refused: vec![("port", "it takes a restart")] });
-            assert_eq!((in_force.port, in_force.max_memory, in_force.timeout), (1, 2, 9));
+            assert_eq!((in_force.port, in_force.max_memory, in_force.timeout), (Some(1), 2, 9));
             assert_eq!(in_force.max_clients, 7, "CONFIG SET holds");
         }
         case.write("port = 1\n");
-        assert_eq!(case.sources.reload(&mut in_force).unwrap().to_string(), "applied: max-memory");
+        assert_eq!(
+            case.sources.reload(&mut in_force, |_| Ok::<_, SettingsError>(())).unwrap().to_string(),
+            "applied: max-memory"
+        );
         assert_eq!(in_force.max_memory, 0);
     }
 
@@ -328,7 +351,7 @@ mod tests {
         let mut in_force = case.sources.configuration().clone();
         for wrong in ["max-memory = 2\ntimeout = -1\n", "max-memory = 2\ncompression-level = 99\n", "x"] {
             case.write(wrong);
-            assert!(case.sources.reload(&mut in_force).is_err(), "{wrong}");
+            assert!(case.sources.reload(&mut in_force, |_| Ok::<_, SettingsError>(())).is_err(), "{wrong}");
             assert_eq!((in_force.max_memory, case.sources.configuration().max_memory), (1, 1));
         }
     }
@@ -343,12 +366,19 @@ mod tests {
         let mut in_force = case.sources.configuration().clone();
         assert_eq!(in_force.password, "one");
         fs::write(&file, "two\n").unwrap();
-        assert_eq!(case.sources.reload(&mut in_force).unwrap().applied, ["password"]);
+        assert_eq!(
+            case.sources.reload(&mut in_force, |_| Ok::<_, SettingsError>(())).unwrap().applied,
+            ["password"]
+        );
         assert_eq!(in_force.password, "two");
         fs::write(&file, "").unwrap();
-        assert!(matches!(case.sources.reload(&mut in_force), Err(SettingsError::Secret(_))));
+        assert!(matches!(
+            case.sources.reload(&mut in_force, |_| Ok::<_, SettingsError>(())),
+            Err(SettingsError::Secret(_))
+        ));
         case.write("");
-        let refused: Vec<_> = case.sources.reload(&mut in_force).unwrap().refused;
+        let refused: Vec<_> =
+            case.sources.reload(&mut in_force, |_| Ok::<_, SettingsError>(())).unwrap().refused;
         assert_eq!(refused.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["password", "password-file"]);
         assert_eq!(in_force.password, "two");
     }
@@ -375,7 +405,10 @@ mod tests {
         (in_force.max_memory, in_force.timeout) = (5, 3);
         assert_eq!(case.sources.rewrite(&in_force).unwrap(), ["timeout"]);
         assert_eq!(case.text(), "port = 1 # here\nmax-memory = 5\ntimeout = 3\n");
-        assert_eq!(case.sources.reload(&mut in_force).unwrap(), Reload::default());
+        assert_eq!(
+            case.sources.reload(&mut in_force, |_| Ok::<_, SettingsError>(())).unwrap(),
+            Reload::default()
+        );
         assert_eq!((in_force.max_memory, in_force.timeout), (5, 3));
     }
 

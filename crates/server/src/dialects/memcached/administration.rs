@@ -11,7 +11,8 @@ use super::{DATABASE, MEMCACHED_VERSION, fail, login};
 use crate::commands::Context;
 use crate::counters::MemcachedEvent;
 use crate::info;
-use crate::state::Server;
+use crate::settings::SettingsError;
+use crate::state::{ChangeError, Server};
 
 pub(super) fn execute(
     context: &mut Context<'_>,
@@ -53,7 +54,7 @@ fn flush(context: &mut Context<'_>) {
 fn limit_memory(context: &mut Context<'_>, megabytes: u32, form: &ReplyForm<'_>) {
     let limited = context.server.change_configuration(|configuration| {
         configuration.max_memory = u64::from(megabytes) << 20;
-        configuration.store_settings()
+        configuration.store_settings().map_err(|error| ChangeError::from(SettingsError::from(error)))
     });
     let out = context.replies.as_mut_vec();
     match limited {
