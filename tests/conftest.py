@@ -78,6 +78,13 @@ def start() -> Iterator[Start]:
         yield begin
 
 
+@pytest.fixture
+def admin() -> Iterator[int]:
+    """A port for the admin endpoint of a server."""
+    with servers.reserved_port() as port:
+        yield port
+
+
 @pytest.fixture(scope="session")
 def peer() -> Iterator[Server]:
     """A real valkey-server to compare with."""

@@ -3,70 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import random
 import re
 import socket
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import xxhash
 import zstandard
-from prometheus_client import Metric
-from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import servers
 import waiting
+from admin import Series, begin, parse, request, scrape, value
 from resp import Connection, Failure, encode
-from servers import Server
 from tested import Start
 from threads import in_threads
 
 pytestmark = pytest.mark.snugly_only
 REFERENCE = servers.ROOT / "docs" / "reference.md"
-# A sample's name and its labels.
-Series = tuple[str, frozenset[tuple[str, str]]]
-
-
-@pytest.fixture
-def admin() -> Iterator[int]:
-    with servers.reserved_port() as port:
-        yield port
-
-
-def begin(start: Start, admin: int, *options: str) -> Server:
-    return start("--admin-address", f"127.0.0.1:{admin}", *options)
-
-
-def request(admin: int, method: str, path: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", admin, timeout=60)
-    with contextlib.closing(connection):
-        connection.request(method, path)
-        response = connection.getresponse()
-        return response.status, response.read().decode()
-
-
-def parse(text: str) -> list[Metric]:
-    # The library says of nothing but this function what types it has.
-    return list(text_string_to_metric_families(text))  # type: ignore[no-untyped-call]
-
-
-def scrape(admin: int) -> dict[Series, float]:
-    status, text = request(admin, "GET", "/metrics")
-    assert status == 200
-    found: dict[Series, float] = {}
-    for family in parse(text):
-        for sample in family.samples:
-            series = (sample.name, frozenset(sample.labels.items()))
-            assert series not in found
-            found[series] = sample.value
-    return found
-
-
-def value(found: dict[Series, float], name: str, **labels: str) -> float:
-    return found[(f"snugly_{name}", frozenset(labels.items()))]
 
 
 def documented() -> list[str]:
@@ -298,11 +253,11 @@ def test_what_is_no_request_is_refused(start: Start, admin: int, garbage: bytes)
     assert "panicked" not in server.output()
 
 
-def test_there_are_two_pages_to_read(start: Start, admin: int) -> None:
+def test_other_paths_and_methods_are_refused(start: Start, admin: int) -> None:
     begin(start, admin)
     assert request(admin, "GET", "/health") == (200, "ok")
     assert request(admin, "HEAD", "/health") == (200, "")
-    for path in ("/", "/metrics/", "/Metrics", "/healthz", "/../metrics", "//metrics"):
+    for path in ("/metrics/", "/Metrics", "/healthy", "/../metrics", "//metrics"):
         assert request(admin, "GET", path)[0] == 404
     for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "NOSUCH"):
         assert request(admin, method, "/metrics")[0] == 405
@@ -320,6 +275,8 @@ def test_a_server_that_stops_is_not_healthy(start: Start, admin: int) -> None:
             waiting.until(lambda: re.search(rb" obl=[1-9]", clients(other, "get")) is not None)
         server.process.terminate()
         waiting.until(lambda: request(admin, "GET", "/health") == (503, "stopping"))
+        assert request(admin, "GET", "/readyz") == (503, "stopping")
+        assert request(admin, "GET", "/healthz") == (200, "ok")
         assert server.process.wait(60) == 0
     assert "closing connections that did not take their last replies" in server.output()
     with pytest.raises(ConnectionRefusedError):

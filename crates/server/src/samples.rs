@@ -3,7 +3,7 @@
 //! The listener's thread takes a sample ten times a second, of totals that others count.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::counters::WorkerStats;
 use crate::memory::Memory;
@@ -80,6 +80,11 @@ impl Samples {
         *self = Samples { memory_at_start, memory_peak, ..Samples::default() };
     }
 
+    /// Time since the last sample; `None` if there has been none since the start or the last reset.
+    pub(crate) fn age(&self) -> Option<Duration> {
+        self.last.map(|(at, _)| at.elapsed())
+    }
+
     pub(crate) fn commands_per_second(&self) -> u64 {
         self.commands.average() as u64
     }
@@ -108,8 +113,6 @@ impl Rate {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -130,6 +133,16 @@ mod tests {
         samples.take(start, Totals { commands: 1000, ..Totals::default() }, Memory::default());
         samples.take(start + Duration::from_secs(1), Totals::default(), Memory::default());
         assert_eq!(samples.commands_per_second(), 0);
+    }
+
+    #[test]
+    fn age_is_known_once_there_was_a_sample() {
+        let mut samples = Samples::default();
+        assert_eq!(samples.age(), None);
+        samples.take(Instant::now(), Totals::default(), Memory::default());
+        assert!(samples.age().is_some());
+        samples.reset();
+        assert_eq!(samples.age(), None);
     }
 
     #[test]

@@ -2,22 +2,23 @@
 //!
 //! It has a thread of its own, so that its requests never make clients wait. They are trusted no more than requests of
 //! clients: connections, the size of a request and its time are bounded.
+//!
+//! - `pages`: what can be asked for
+//! - `health`: whether the server is well
+
+mod health;
+mod pages;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::{Future as _, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
-use http_body_util::Full;
-use hyper::body::Bytes;
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
@@ -26,7 +27,6 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
-use crate::metrics;
 use crate::state::Server;
 
 /// Connections to one address at once; one more ends the oldest, so that those who ask nothing keep nobody out.
@@ -37,31 +37,6 @@ const WITHIN: Duration = Duration::from_secs(10);
 const HEAD_BYTES: usize = 8 << 10;
 /// Pause before another attempt if no connection can be accepted.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
-
-const TEXT: &str = "text/plain; charset=utf-8";
-
-/// Something to ask for.
-struct Page {
-    path: &'static str,
-    content_type: &'static str,
-    write: fn(&Server) -> (StatusCode, String),
-}
-
-const PAGES: &[Page] = &[
-    Page {
-        path: "/metrics",
-        content_type: metrics::CONTENT_TYPE,
-        write: |server| (StatusCode::OK, metrics::openmetrics(server)),
-    },
-    Page { path: "/health", content_type: TEXT, write: health },
-];
-
-fn health(server: &Server) -> (StatusCode, String) {
-    if server.stopping.load(Ordering::Relaxed) {
-        return (StatusCode::SERVICE_UNAVAILABLE, "stopping".to_owned());
-    }
-    (StatusCode::OK, "ok".to_owned())
-}
 
 /// Answers on the calling thread until the other end of `served` is gone.
 pub(crate) fn run(
@@ -110,7 +85,7 @@ async fn accept(server: Arc<Server>, listener: TcpListener) {
 
 async fn serve(server: Arc<Server>, stream: TcpStream) {
     let service = service_fn(|request| {
-        let response = respond(&server, request.method(), request.uri().path());
+        let response = pages::respond(&server, request.method(), request.uri().path());
         async { Ok::<_, Infallible>(response) }
     });
     let connection = http1::Builder::new()
@@ -119,25 +94,4 @@ async fn serve(server: Arc<Server>, stream: TcpStream) {
         .serve_connection(TokioIo::new(stream), service);
     // An error between here and the one who asks concerns nobody else.
     let _ = timeout(WITHIN, connection).await;
-}
-
-fn respond(server: &Server, method: &Method, path: &str) -> Response<Full<Bytes>> {
-    let Some(page) = PAGES.iter().find(|page| page.path == path) else {
-        let paths: Vec<_> = PAGES.iter().map(|page| page.path).collect();
-        return answer(StatusCode::NOT_FOUND, TEXT, format!("there is only {}\n", paths.join(" and ")));
-    };
-    if ![Method::GET, Method::HEAD].contains(method) {
-        let mut refused = answer(StatusCode::METHOD_NOT_ALLOWED, TEXT, "only GET and HEAD\n".to_owned());
-        refused.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-        return refused;
-    }
-    let (status, text) = (page.write)(server);
-    answer(status, page.content_type, text)
-}
-
-fn answer(status: StatusCode, content_type: &'static str, text: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(text)));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
 }
