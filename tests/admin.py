@@ -20,12 +20,21 @@ def begin(start: Start, admin: int, *options: str) -> Server:
     return start("--admin-address", f"127.0.0.1:{admin}", *options)
 
 
-def request(admin: int, method: str, path: str) -> tuple[int, str]:
+def request(admin: int, method: str, path: str, authorization: str | None = None) -> tuple[int, str]:
+    """Status and text of the answer to a request, which has this header if it is given."""
+    status, _, text = answer(admin, method, path, authorization)
+    return status, text
+
+
+def answer(
+    admin: int, method: str, path: str, authorization: str | None = None
+) -> tuple[int, http.client.HTTPMessage, str]:
+    """Status, headers and text of the answer to a request."""
     connection = http.client.HTTPConnection("127.0.0.1", admin, timeout=60)
     with contextlib.closing(connection):
-        connection.request(method, path)
+        connection.request(method, path, headers={} if authorization is None else {"Authorization": authorization})
         response = connection.getresponse()
-        return response.status, response.read().decode()
+        return response.status, response.headers, response.read().decode()
 
 
 def parse(text: str) -> list[Metric]:

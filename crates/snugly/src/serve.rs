@@ -126,9 +126,14 @@ fn allow_connections(max_clients: usize) {
     }
 }
 
-/// Says what protected mode means for a server that listens for others without a password.
+/// Says what protected mode means for a server that listens for others without a password, and whom the admin endpoint
+/// serves without a token.
 fn warn_if_open(configuration: &Configuration) {
     let is_local = |host: &str| host == "localhost" || host.starts_with("127.") || host == "::1";
+    let admin = configuration.admin_address.rsplit_once(':').map(|(host, _)| host.trim_matches(['[', ']']));
+    if configuration.admin_token.is_empty() && admin.is_some_and(|host| !is_local(host)) {
+        warn!("whoever reaches {} can read the metrics: set --admin-token-file", configuration.admin_address);
+    }
     let mut hosts = configuration.bind.split([' ', ',']).filter(|host| !host.is_empty());
     if configuration.password.is_empty() && hosts.any(|host| !is_local(host)) {
         match configuration.protected_mode {

@@ -3,15 +3,18 @@
 //! It has a thread of its own, so that its requests never make clients wait. They are trusted no more than requests of
 //! clients: connections, the size of a request and its time are bounded.
 //!
-//! - `pages`: what can be asked for
+//! - `pages`: what can be asked for, and by whom
 //! - `health`: whether the server is well
+//! - `token`: the token that pages with data take, if one is set
 
 mod health;
 mod pages;
+mod token;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::{Future as _, poll_fn};
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -66,14 +69,14 @@ async fn accept(server: Arc<Server>, listener: TcpListener) {
     let mut connections: VecDeque<AbortHandle> = VecDeque::new();
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, address)) => {
                 connections.retain(|connection| !connection.is_finished());
                 if connections.len() == CONNECTIONS
                     && let Some(oldest) = connections.pop_front()
                 {
                     oldest.abort();
                 }
-                connections.push_back(tokio::spawn(serve(server.clone(), stream)).abort_handle());
+                connections.push_back(tokio::spawn(serve(server.clone(), stream, address)).abort_handle());
             }
             Err(error) => {
                 warn!(%error, "the admin endpoint cannot accept a connection");
@@ -83,9 +86,9 @@ async fn accept(server: Arc<Server>, listener: TcpListener) {
     }
 }
 
-async fn serve(server: Arc<Server>, stream: TcpStream) {
+async fn serve(server: Arc<Server>, stream: TcpStream, address: SocketAddr) {
     let service = service_fn(|request| {
-        let response = pages::respond(&server, request.method(), request.uri().path());
+        let response = pages::respond(&server, &request, address);
         async { Ok::<_, Infallible>(response) }
     });
     let connection = http1::Builder::new()

@@ -67,6 +67,10 @@ pub struct Configuration {
     pub memcached_port: Option<u16>,
     /// Host and port of the admin endpoint; empty is none.
     pub admin_address: String,
+    /// The token that the admin endpoint asks for; empty is none. It was taken from `admin_token_file`.
+    pub admin_token: String,
+    /// The file of that token; empty is none.
+    pub admin_token_file: String,
     /// Threads that serve connections; 0 is one for each processor.
     pub threads: usize,
     /// Bytes that keys, values and their overhead may take in memory; 0 is no limit.
@@ -265,6 +269,8 @@ impl Default for Configuration {
             protocols: Protocols::default(),
             memcached_port: None,
             admin_address: String::new(),
+            admin_token: String::new(),
+            admin_token_file: String::new(),
             threads: 0,
             max_memory: 0,
             max_memory_policy: EvictionPolicy::NoEviction,

@@ -7,8 +7,9 @@ use thiserror::Error;
 
 /// Reason why there is no secret in a file.
 #[derive(Debug, Error)]
-#[error("cannot take the password from {path}: {why}")]
+#[error("cannot take the {what} from {path}: {why}")]
 pub struct SecretError {
+    what: &'static str,
     path: PathBuf,
     why: Why,
 }
@@ -21,6 +22,8 @@ enum Why {
     Empty,
     #[error("it must be the only line of the file")]
     SeveralLines,
+    #[error("it must be letters, digits and punctuation of ASCII, without spaces")]
+    NotForAHeader,
 }
 
 /// The password of a file, which has nothing else; one line end after it does not count.
@@ -28,7 +31,18 @@ enum Why {
 /// # Errors
 /// A file that cannot be read, is empty, is not UTF-8 or has several lines.
 pub fn read_secret(path: &Path) -> Result<String, SecretError> {
-    only_line(path).map_err(|why| SecretError { path: path.to_owned(), why })
+    only_line(path).map_err(|why| SecretError { what: "password", path: path.to_owned(), why })
+}
+
+/// The token of a file, as [`read_secret`].
+///
+/// # Errors
+/// Also characters that a header of HTTP has no place for.
+pub(super) fn read_token(path: &Path) -> Result<String, SecretError> {
+    let is_for_a_header = |token: &String| token.bytes().all(|byte| byte.is_ascii_graphic());
+    let token = only_line(path)
+        .and_then(|token| if is_for_a_header(&token) { Ok(token) } else { Err(Why::NotForAHeader) });
+    token.map_err(|why| SecretError { what: "token", path: path.to_owned(), why })
 }
 
 fn only_line(path: &Path) -> Result<String, Why> {
@@ -59,6 +73,19 @@ mod tests {
             assert_eq!(read_back(content.as_bytes()).unwrap(), "p w");
         }
         assert_eq!(read_back(b" x \n").unwrap(), " x ");
+    }
+
+    #[test]
+    fn token_is_what_a_header_can_hold() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        fs::write(&path, "a-Token_1/+=\n").unwrap();
+        assert_eq!(read_token(&path).unwrap(), "a-Token_1/+=");
+        for content in ["a token", "tökén", "a\ttoken", " token", ""] {
+            fs::write(&path, content).unwrap();
+            let error = read_token(&path).unwrap_err().to_string();
+            assert!(error.contains("cannot take the token from"), "{error}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use snugly_codec::SelectError;
 use thiserror::Error;
 
 use super::file::{self, Entry, FileError};
-use super::secret::{SecretError, read_secret};
+use super::secret::{SecretError, read_secret, read_token};
 use super::{Configuration, SETTINGS, Setting, advice_on};
 
 /// A place that has values of settings; a later one beats an earlier one.
@@ -49,7 +49,7 @@ pub enum SettingsError {
         /// What is wrong with it.
         why: String,
     },
-    /// The password's file is wrong.
+    /// The file of the password or of the token is wrong.
     #[error(transparent)]
     Secret(#[from] SecretError),
     /// Two passwords from the same place.
@@ -181,6 +181,10 @@ impl Sources {
                 }
             }
         }
+        if loaded.admin_token_file == self.loaded.admin_token_file && loaded.admin_token != changed.admin_token {
+            changed.admin_token.clone_from(&loaded.admin_token);
+            outcome.applied.push("admin-token-file");
+        }
         changed.compression()?;
         Ok(Next { in_force: changed, loaded, entries, outcome })
     }
@@ -232,6 +236,9 @@ fn merge(entries: &[Entry], given: &[Given]) -> Result<Configuration, SettingsEr
             return Err(SettingsError::TwoPasswords);
         }
         configuration.password = read_secret(Path::new(&configuration.password_file))?;
+    }
+    if !configuration.admin_token_file.is_empty() {
+        configuration.admin_token = read_token(Path::new(&configuration.admin_token_file))?;
     }
     configuration.compression()?;
     Ok(configuration)
