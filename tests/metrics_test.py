@@ -64,10 +64,10 @@ def test_all_that_is_documented_is_there_under_a_name_of_its_own(start: Start, a
     assert status == 200
     named = []
     for family in parse(text):
-        suffix = {"counter": "_total", "gauge": ""}[family.type]
+        suffixes = {"counter": ["_total"], "gauge": [""], "histogram": ["_bucket", "_sum", "_count"]}[family.type]
         assert family.documentation
-        assert {sample.name for sample in family.samples} <= {family.name + suffix}
-        named.append(family.name + suffix)
+        assert {sample.name for sample in family.samples} <= {family.name + suffix for suffix in suffixes}
+        named.append(family.name + ("_total" if family.type == "counter" else ""))
     assert named == documented()
     assert len(set(named)) == len(named) > 70
 
@@ -141,6 +141,35 @@ def test_the_numbers_are_those_of_info(start: Start, admin: int, tmp_path: Path)
         assert value(found, "volatile_keys", database=database) == word(told[f"db{database}"], "expires")
     assert value(found, "keys", database="1") == 0
     assert value(found, "build_info", version=told["snugly_version"]) == 1
+
+
+def test_latencies_of_a_family_are_those_of_its_commands(start: Start, admin: int) -> None:
+    with begin(start, admin).connect() as connection:
+        work(connection)
+        connection.command("RPUSH", "list", *"abc")
+        connection.command("MULTI")
+        connection.command("EXEC")
+        found = scrape(admin)
+        calls = {"read": ["get", "getrange"], "write": ["set"], "list": ["rpush"], "transaction": ["multi", "exec"]}
+        name = "command_duration_seconds"
+        for family, commands in calls.items():
+            counted = sum(value(found, "command_calls_total", command=command) for command in commands)
+            assert value(found, f"{name}_count", family=family) == counted > 0
+            assert value(found, f"{name}_sum", family=family) > 0
+            assert value(found, f"{name}_bucket", family=family, le="+Inf") == counted
+        families = {dict(labels)["family"] for series, labels in found if series == f"snugly_{name}_count"}
+        assert families == {*calls, "admin", "connection"}
+        for family in families:
+            at = {
+                float(dict(labels)["le"]): number
+                for (series, labels), number in found.items()
+                if series == f"snugly_{name}_bucket" and dict(labels)["family"] == family
+            }
+            counts = [at[bound] for bound in sorted(at)]
+            assert counts == sorted(counts), "a bucket has all that is in those below it"
+        connection.command("CONFIG", "SET", "latency-tracking", "no")
+        connection.command("GET", "lz4")
+        assert value(scrape(admin), f"{name}_count", family="read") == value(found, f"{name}_count", family="read")
 
 
 def test_counters_only_go_up(start: Start, admin: int) -> None:

@@ -11,7 +11,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
 use crate::info::SOURCES;
-use crate::stat::{Kind, Labels, Metric};
+use crate::stat::{Kind, Labels, Measurement, Metric};
 use crate::state::Server;
 
 /// The content type of [`openmetrics`], for HTTP.
@@ -23,8 +23,8 @@ const PREFIX: &str = "snugly";
 pub struct Described {
     /// Its name, as those who collect it know it.
     pub name: String,
-    /// Whether it only goes up.
-    pub is_counter: bool,
+    /// Its type: counter, gauge or histogram.
+    pub kind: &'static str,
     /// The labels that tell its series apart.
     pub labels: Vec<&'static str>,
     /// The help text.
@@ -37,8 +37,7 @@ pub fn metrics() -> Vec<Described> {
     for (metric, labels) in SOURCES.iter().flat_map(|source| source.metrics()) {
         let name = full_name(&metric);
         if described.iter().all(|known| known.name != name) {
-            let is_counter = metric.kind == Kind::Counter;
-            described.push(Described { name, is_counter, labels, help: metric.help });
+            described.push(Described { name, kind: metric.kind.name(), labels, help: metric.help });
         }
     }
     described
@@ -71,7 +70,7 @@ struct Family {
 #[derive(Debug)]
 struct Series {
     labels: Labels,
-    value: f64,
+    measured: Measurement,
 }
 
 impl Families {
@@ -81,8 +80,8 @@ impl Families {
             for (metric, _) in source.metrics() {
                 families.entry(metric.name).or_insert(Family { metric, series: Vec::new() });
             }
-            source.measure(server, &mut |metric, labels, value| {
-                families[metric.name].series.push(Series { labels, value });
+            source.measure(server, &mut |metric, labels, measured| {
+                families[metric.name].series.push(Series { labels, measured });
             });
         }
         Families(families)
@@ -95,13 +94,14 @@ impl Collector for Families {
             let kind = match metric.kind {
                 Kind::Counter => MetricType::Counter,
                 Kind::Gauge => MetricType::Gauge,
+                Kind::Histogram => MetricType::Histogram,
             };
             let mut encoder = encoder.encode_descriptor(name, metric.help, None, kind)?;
-            for Series { labels, value } in series {
+            for Series { labels, measured } in series {
                 if labels.is_empty() {
-                    encode(metric.kind, *value, &mut encoder)?;
+                    encode(metric.kind, measured, &mut encoder)?;
                 } else {
-                    encode(metric.kind, *value, &mut encoder.encode_family(labels)?)?;
+                    encode(metric.kind, measured, &mut encoder.encode_family(labels)?)?;
                 }
             }
         }
@@ -109,16 +109,30 @@ impl Collector for Families {
     }
 }
 
-fn encode(kind: Kind, value: f64, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
-    match kind {
-        Kind::Counter => encoder.encode_counter::<NoLabelSet, f64, f64>(&value, None),
-        Kind::Gauge => encoder.encode_gauge(&value),
+fn encode(kind: Kind, measured: &Measurement, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+    match measured {
+        Measurement::Number(number) if kind == Kind::Counter => {
+            encoder.encode_counter::<NoLabelSet, f64, f64>(number, None)
+        }
+        Measurement::Number(number) => encoder.encode_gauge(number),
+        Measurement::Times(times) => {
+            encoder.encode_histogram::<NoLabelSet>(times.sum, times.count(), &times.buckets, None)
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stat::Distribution;
+
+    fn encoded(family: Family) -> String {
+        let mut registry = Registry::with_prefix(PREFIX);
+        registry.register_collector(Box::new(Families(IndexMap::from([(family.metric.name, family)]))));
+        let mut shown = String::new();
+        text::encode(&mut shown, &registry).expect("a String can be written to");
+        shown
+    }
 
     #[test]
     fn names_follow_the_conventions_and_never_clash() {
@@ -145,16 +159,28 @@ mod tests {
     }
 
     #[test]
+    fn buckets_of_a_histogram_count_everything_below_their_bound() {
+        let metric = crate::stat::histogram("odd_seconds", "Something odd");
+        let times = Distribution { buckets: vec![(0.001, 2), (0.5, 0), (f64::INFINITY, 1)], sum: 0.75 };
+        let labels = vec![("family", "read".to_owned())];
+        let family = Family { metric, series: vec![Series { labels, measured: Measurement::Times(times) }] };
+        assert_eq!(
+            encoded(family),
+            "# HELP snugly_odd_seconds Something odd\n# TYPE snugly_odd_seconds histogram\n\
+             snugly_odd_seconds_sum{family=\"read\"} 0.75\nsnugly_odd_seconds_count{family=\"read\"} 3\n\
+             snugly_odd_seconds_bucket{le=\"0.001\",family=\"read\"} 2\n\
+             snugly_odd_seconds_bucket{le=\"0.5\",family=\"read\"} 2\n\
+             snugly_odd_seconds_bucket{le=\"+Inf\",family=\"read\"} 3\n# EOF\n"
+        );
+    }
+
+    #[test]
     fn any_value_of_a_label_stays_one_line() {
         let metric = crate::stat::gauge("odd", "Something odd");
         let labels = vec![("pattern", "a\"b\\c\nd".to_owned()), ("number", "1".to_owned())];
-        let family = Family { metric, series: vec![Series { labels, value: 0.5 }] };
-        let mut registry = Registry::with_prefix(PREFIX);
-        registry.register_collector(Box::new(Families(IndexMap::from([("odd", family)]))));
-        let mut shown = String::new();
-        text::encode(&mut shown, &registry).expect("a String can be written to");
+        let family = Family { metric, series: vec![Series { labels, measured: Measurement::Number(0.5) }] };
         assert_eq!(
-            shown,
+            encoded(family),
             "# HELP snugly_odd Something odd\n# TYPE snugly_odd gauge\n\
              snugly_odd{pattern=\"a\\\"b\\\\c\\nd\",number=\"1\"} 0.5\n# EOF\n"
         );

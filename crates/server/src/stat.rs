@@ -21,18 +21,44 @@ pub(crate) enum Value {
     Text(String),
     /// A text that need not be one, such as a pattern of keys.
     Raw(Vec<u8>),
+    /// How many events took how long, of which INFO shows how many there were.
+    Times(Distribution),
     /// Not known: left out, or a dash among others.
     Unknown,
 }
 
+/// Durations in seconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Distribution {
+    /// Upper bounds, the last one infinite, and how many durations are above the bound before and not above this one.
+    pub(crate) buckets: Vec<(f64, u64)>,
+    pub(crate) sum: f64,
+}
+
+impl Distribution {
+    pub(crate) fn count(&self) -> u64 {
+        self.buckets.iter().map(|(_, count)| count).sum()
+    }
+}
+
+/// What a metric is given of a value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Measurement {
+    Number(f64),
+    Times(Distribution),
+}
+
 impl Value {
-    fn number(&self) -> Option<f64> {
-        match self {
-            Value::Count(number) | Value::Bytes(number) => Some(*number as f64),
-            Value::Difference(number) => Some(*number as f64),
-            Value::Real(number, _) => Some(*number),
-            Value::Text(_) | Value::Raw(_) | Value::Unknown => None,
-        }
+    /// The value in base units, of which its own unit is a part.
+    fn measurement(&self, divisor: f64) -> Option<Measurement> {
+        let number = match self {
+            Value::Count(number) | Value::Bytes(number) => *number as f64,
+            Value::Difference(number) => *number as f64,
+            Value::Real(number, _) => *number,
+            Value::Times(times) => return Some(Measurement::Times(times.clone())),
+            Value::Text(_) | Value::Raw(_) | Value::Unknown => return None,
+        };
+        Some(Measurement::Number(number / divisor))
     }
 }
 
@@ -44,6 +70,7 @@ impl fmt::Display for Value {
             Value::Real(number, digits) => write!(f, "{number:.digits$}"),
             Value::Text(text) => f.write_str(text),
             Value::Raw(bytes) => f.write_str(&escape(bytes)),
+            Value::Times(times) => write!(f, "{}", times.count()),
             Value::Unknown => f.write_str("-"),
         }
     }
@@ -73,11 +100,25 @@ impl From<String> for Value {
     }
 }
 
-/// Whether a metric only goes up.
+/// How a metric behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// It only goes up.
     Counter,
     Gauge,
+    /// Counts by duration, which only go up.
+    Histogram,
+}
+
+impl Kind {
+    /// Its name in the format of OpenMetrics.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+        }
+    }
 }
 
 /// The metric of a stat.
@@ -101,6 +142,11 @@ pub(crate) const fn counter(name: &'static str, help: &'static str) -> Metric {
 
 pub(crate) const fn gauge(name: &'static str, help: &'static str) -> Metric {
     Metric { name, kind: Kind::Gauge, help, label: None, divisor: 1.0 }
+}
+
+/// A metric of [`Value::Times`].
+pub(crate) const fn histogram(name: &'static str, help: &'static str) -> Metric {
+    Metric { name, kind: Kind::Histogram, help, label: None, divisor: 1.0 }
 }
 
 impl Metric {
@@ -158,15 +204,15 @@ pub(crate) struct Group<T: 'static> {
 /// Labels and their values.
 pub(crate) type Labels = Vec<(&'static str, String)>;
 
-/// Takes a number in base units, what it is, and its labels.
-pub(crate) type Seen<'a> = dyn FnMut(&Metric, Labels, f64) + 'a;
+/// Takes what was measured, what it is, and its labels.
+pub(crate) type Seen<'a> = dyn FnMut(&Metric, Labels, Measurement) + 'a;
 
 /// A group, whatever its things are.
 pub(crate) trait Source: Sync {
     /// Its metrics, and the labels that each of them has.
     fn metrics(&self) -> Vec<(Metric, Vec<&'static str>)>;
 
-    /// Shows each of its numbers, in base units, with its labels.
+    /// Shows each of its measurements with its labels.
     fn measure(&self, server: &Server, seen: &mut Seen<'_>);
 }
 
@@ -185,12 +231,12 @@ impl<T> Source for Group<T> {
         (self.each)(server, &mut |values, thing| {
             for stat in self.stats {
                 if let Some(metric) = &stat.metric
-                    && let Some(number) = (stat.value)(thing).number()
+                    && let Some(measured) = (stat.value)(thing).measurement(metric.divisor)
                 {
                     let keys = self.labels.iter().copied();
                     let labels = keys.zip(values.iter().copied()).chain(metric.label);
                     let labels = labels.map(|(key, value)| (key, value.to_owned())).collect();
-                    seen(metric, labels, number / metric.divisor);
+                    seen(metric, labels, measured);
                 }
             }
         });

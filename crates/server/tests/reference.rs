@@ -53,8 +53,7 @@ fn every_counter_has_its_row() {
 
 #[test]
 fn every_metric_has_its_row() {
-    let row = |Described { name, is_counter, labels, help }: Described| {
-        let kind = if is_counter { "counter" } else { "gauge" };
+    let row = |Described { name, kind, labels, help }: Described| {
         let labels: Vec<_> = labels.iter().map(|label| format!("`{label}`")).collect();
         format!("| `{name}` | {kind} | {} | {help} |", labels.join(", ")).replace("|  |", "| |")
     };

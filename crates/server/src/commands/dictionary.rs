@@ -54,6 +54,7 @@ pub(super) fn reply_figures<T>(context: &mut Context<'_>, stats: &[Stat<T>], of:
             Value::Real(number, _) => context.replies.double(number),
             Value::Text(text) => context.replies.bulk(text.as_bytes()),
             Value::Raw(bytes) => context.replies.bulk(&bytes),
+            Value::Times(times) => context.replies.integer(times.count() as i64),
             Value::Unknown => context.replies.null(),
         }
     }

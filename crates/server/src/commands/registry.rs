@@ -20,6 +20,8 @@ pub(crate) struct Row {
     /// `get`, or `config|get` for a subcommand.
     pub(crate) full_name: String,
     pub(crate) reach: Reach,
+    /// Commands whose latencies are shown together.
+    pub(crate) family: &'static str,
 }
 
 /// The keys that a command can touch.
@@ -34,6 +36,23 @@ pub(crate) enum Reach {
 
 /// The groups whose commands touch no keys but those among their arguments.
 const WITHOUT_KEYS: [&str; 3] = ["connection", "pubsub", "transactions"];
+
+/// The families of groups whose commands are alike, whether they read or write.
+const FAMILIES: [(&str, &str); 5] = [
+    ("connection", "connection"),
+    ("list", "list"),
+    ("pubsub", "connection"),
+    ("server", "admin"),
+    ("transactions", "transaction"),
+];
+
+fn family(group: &Group, command: &Command) -> &'static str {
+    match FAMILIES.iter().find(|(name, _)| *name == group.name) {
+        Some((_, family)) => family,
+        None if command.flags.has(Flags::WRITE) => "write",
+        None => "read",
+    }
+}
 
 #[derive(Clone, Copy)]
 struct Found {
@@ -85,7 +104,7 @@ impl Registry {
             keys if command.flags.has(Flags::MOVABLE_KEYS) && !keys.are_counted() => Reach::Everything,
             _ => Reach::Keys,
         };
-        self.rows.push(Row { command, handler, full_name, reach });
+        self.rows.push(Row { command, handler, full_name, reach, family: family(group, command) });
         self.rows.len() - 1
     }
 

@@ -13,4 +13,4 @@ mod worker;
 pub(crate) use connections::{ConnectionCounters, ConnectionTotals, count};
 pub(crate) use counter::Counter;
 pub(crate) use memcached::{EVENTS, MemcachedCounters, MemcachedEvent};
-pub(crate) use worker::{CommandStats, WorkerStats, command_names, errors, latencies};
+pub(crate) use worker::{CommandStats, WorkerStats, command_names, errors, family_latencies, latencies};

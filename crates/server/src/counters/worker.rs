@@ -23,6 +23,8 @@ pub(crate) struct WorkerStats {
 /// Totals of the calls of one command.
 pub(crate) struct CommandStats {
     pub(crate) name: &'static str,
+    /// What it is counted with where not every command is worth numbers of its own.
+    pub(crate) family: &'static str,
     pub(crate) calls: Counter,
     pub(crate) nanoseconds: Counter,
     pub(crate) rejected: Counter,
@@ -37,9 +39,10 @@ const LONGEST_LATENCY: u64 = 1_000_000_000;
 const LATENCY_PRECISION: u8 = 2;
 
 impl CommandStats {
-    fn new(name: &'static str) -> CommandStats {
+    fn new((name, family): (&'static str, &'static str)) -> CommandStats {
         CommandStats {
             name,
+            family,
             calls: Counter::default(),
             nanoseconds: Counter::default(),
             rejected: Counter::default(),
@@ -79,13 +82,26 @@ pub(crate) fn latencies(workers: &[Arc<WorkerStats>], place: usize) -> Option<Hi
     all
 }
 
+/// Durations of the calls of each family's commands on all threads, in nanoseconds; none before a thread has begun to count.
+pub(crate) fn family_latencies(workers: &[Arc<WorkerStats>]) -> BTreeMap<&'static str, Histogram<u64>> {
+    let mut all = BTreeMap::new();
+    let families = workers.iter().take(1).flat_map(|worker| &worker.commands).map(|command| command.family);
+    for (place, family) in families.enumerate() {
+        let sum = all.entry(family).or_insert_with(new_histogram);
+        if let Some(part) = latencies(workers, place) {
+            sum.add(part).expect("histograms of one precision can be added");
+        }
+    }
+    all
+}
+
 fn new_histogram() -> Histogram<u64> {
     Histogram::new(LATENCY_PRECISION).expect("the precision is one that there is")
 }
 
 impl WorkerStats {
-    /// Counters for commands of these names, in the order of their registry.
-    pub(crate) fn new(commands: impl Iterator<Item = &'static str>) -> WorkerStats {
+    /// Counters for commands of these names and families, in the order of their registry.
+    pub(crate) fn new(commands: impl Iterator<Item = (&'static str, &'static str)>) -> WorkerStats {
         let commands = commands.map(CommandStats::new).collect();
         WorkerStats {
             bytes_in: Counter::default(),

@@ -79,7 +79,8 @@ impl Dialect {
 impl Dialects {
     /// The service of one more thread of a server.
     pub(crate) fn new(server: Arc<Server>) -> Dialects {
-        let stats = Arc::new(WorkerStats::new(REGISTRY.rows().iter().map(|row| &row.full_name[..])));
+        let stats =
+            Arc::new(WorkerStats::new(REGISTRY.rows().iter().map(|row| (&row.full_name[..], row.family))));
         server.register(stats.clone());
         Dialects {
             session: server.store().session(),

@@ -7,11 +7,15 @@ use hdrhistogram::Histogram;
 use snugly_store::{DatabaseStats, Stats};
 
 use super::{Fields, words};
-use crate::counters::{CommandStats, ConnectionTotals, Counter, command_names, errors, latencies};
+use crate::counters::{
+    CommandStats, ConnectionTotals, Counter, command_names, errors, family_latencies, latencies,
+};
 use crate::key_watch::TrackingStats;
 use crate::memory::ratio;
 use crate::samples::{Samples, Totals};
-use crate::stat::{Group, Stat, Value, counter, gauge, nothing, plain, stat};
+use crate::stat::{
+    Distribution, Group, Stat, Value, counter, gauge, histogram, nothing, only_metric, plain, stat,
+};
 use crate::state::Server;
 
 /// Totals.
@@ -157,6 +161,61 @@ pub(super) fn commandstats(server: &Server, fields: &mut Fields) {
     });
 }
 
+pub(super) static LATENCIES: Group<Histogram<u64>> = Group {
+    labels: &["family"],
+    stats: LATENCY_STATS,
+    each: |server, show| {
+        for (family, latencies) in family_latencies(&server.worker_stats()) {
+            show(&[family], &latencies);
+        }
+    },
+};
+
+const LATENCY_STATS: &[Stat<Histogram<u64>>] = &[only_metric(
+    |latencies| Value::Times(distribution(latencies)),
+    histogram(
+        "command_duration_seconds",
+        "Time that calls of commands of a family took, with latency-tracking",
+    ),
+)];
+
+/// Upper bounds of the buckets, in nanoseconds. From a second on durations are not told apart.
+const BOUNDS: [u64; 18] = [
+    1_000,
+    2_500,
+    5_000,
+    10_000,
+    25_000,
+    50_000,
+    100_000,
+    250_000,
+    500_000,
+    1_000_000,
+    2_500_000,
+    5_000_000,
+    10_000_000,
+    25_000_000,
+    50_000_000,
+    100_000_000,
+    250_000_000,
+    500_000_000,
+];
+
+/// Counts by duration. The sum is that of the counted durations, each rounded as the histogram does.
+fn distribution(latencies: &Histogram<u64>) -> Distribution {
+    let mut buckets: Vec<(f64, u64)> = BOUNDS.iter().map(|&bound| (bound as f64 / 1e9, 0)).collect();
+    buckets.push((f64::INFINITY, 0));
+    let mut sum = 0.0;
+    for step in latencies.iter_recorded() {
+        let nanoseconds = latencies.median_equivalent(step.value_iterated_to());
+        let count = step.count_at_value();
+        let bucket = BOUNDS.partition_point(|&bound| bound < nanoseconds);
+        buckets[bucket].1 += count;
+        sum += nanoseconds as f64 / 1e9 * count as f64;
+    }
+    Distribution { buckets, sum }
+}
+
 pub(super) static ERRORS: Group<u64> = Group {
     labels: &["code"],
     stats: ERROR_STATS,
@@ -235,6 +294,20 @@ pub(super) fn keyspace(server: &Server, fields: &mut Fields) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_call_is_in_the_bucket_of_its_duration() {
+        let mut latencies = Histogram::new(2).expect("two digits are a precision");
+        for nanoseconds in [1, 800, 30_000, 30_000, 499_000_000, 900_000_000, 1_000_000_000] {
+            latencies.record(nanoseconds).expect("a histogram grows");
+        }
+        let Distribution { buckets, sum } = distribution(&latencies);
+        let counted: Vec<_> = buckets.iter().filter(|(_, count)| *count > 0).copied().collect();
+        assert_eq!(counted, [(1e-6, 2), (5e-5, 2), (0.5, 1), (f64::INFINITY, 2)]);
+        assert!((sum - 2.399).abs() < 0.02, "{sum}");
+        let none = distribution(&Histogram::new(2).expect("two digits are a precision"));
+        assert_eq!((none.count(), none.sum), (0, 0.0));
+    }
 
     #[test]
     fn percentiles_are_shown_as_valkey_shows_them() {

@@ -67,7 +67,7 @@ const SECTIONS: &[Section] = &[
 ];
 
 /// Sources of the numbers that are metrics, in the order in which these are shown.
-pub(crate) static SOURCES: [&dyn Source; 18] = [
+pub(crate) static SOURCES: [&dyn Source; 19] = [
     &process::BUILD,
     &process::UPTIME,
     &process::CLIENTS,
@@ -76,6 +76,7 @@ pub(crate) static SOURCES: [&dyn Source; 18] = [
     &counters::STATS,
     &counters::KEYSPACE,
     &counters::COMMANDS,
+    &counters::LATENCIES,
     &counters::ERRORS,
     &compression::TOTALS,
     &compression::CODECS,
