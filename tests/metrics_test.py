@@ -96,6 +96,10 @@ SAME = {
     "disk_max_bytes": "disk_max_bytes",
     "disk_reads": "disk_reads_total",
     "disk_journal_records": "disk_journal_records_total",
+    "disk_commit_bytes": "disk_commit_bytes_total",
+    "disk_failed_commits": "disk_failed_commits_total",
+    "recompression_passes": "recompression_passes_total",
+    "reencoded_records": "reencoded_records_total",
 }
 
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use snugly_store::system_time;
 
+use crate::background::Work;
 use crate::state::Server;
 
 /// Pause when there is nothing to do.
@@ -41,6 +42,8 @@ pub(crate) fn run(server: &Server) {
             (server.allocator().purge)();
         }
         let worked = processor_time().saturating_sub(before);
+        let work = if maintenance.has_studied() { Work::Learning } else { Work::Encoding };
+        server.background.add(work, worked);
         let owed = if maintenance.has_studied() { worked.saturating_sub(saved) } else { worked };
         let least = if was_busy { begun.elapsed() } else { begun.elapsed() + IDLE };
         rest(server, begun, owed, least);

@@ -20,6 +20,7 @@
 //! - `key_watch`: who is to hear of changed keys; `pause`: whether requests have to wait
 //! - `counters`: what is counted; `samples`: what is known by looking again and again
 //! - `memory`, `allocator`: what memory is used for; `freeing`: memory that is given back in the background
+//! - `background`: what background work has taken
 //! - `delayed_flush`: a flush that is to happen later
 //! - `saves`: how saves of RDB files went
 //! - `command_log`, `latency`, `monitors`: remarkable commands, slow events, and the stream of everything that runs
@@ -33,6 +34,7 @@
 
 mod admin;
 mod allocator;
+mod background;
 mod client_memory;
 mod clients;
 mod command_log;

@@ -16,6 +16,7 @@ use thiserror::Error;
 use tokio::sync::Notify;
 
 use crate::allocator::Allocator;
+use crate::background::Background;
 use crate::clients::Clients;
 use crate::command_log::{CommandLog, Kind};
 use crate::counters::{ConnectionCounters, EVENTS, WorkerStats};
@@ -84,6 +85,7 @@ pub struct Server {
     /// Connections whose command waits.
     pub(crate) blocked_clients: AtomicUsize,
     pub(crate) connections: ConnectionCounters,
+    pub(crate) background: Background,
     pub(crate) freeing: Arc<Freeing>,
     pub(crate) delayed_flush: DelayedFlush,
     pub(crate) failed_logins_log: LogLimit,
@@ -138,6 +140,7 @@ impl Server {
             most_replies: AtomicUsize::new(usize::MAX),
             blocked_clients: AtomicUsize::new(0),
             connections: ConnectionCounters::default(),
+            background: Background::default(),
             freeing: Arc::default(),
             delayed_flush: DelayedFlush::default(),
             failed_logins_log: LogLimit::default(),

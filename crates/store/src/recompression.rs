@@ -115,6 +115,10 @@ pub struct RecompressionStats {
     pub promoted: u64,
     /// Bytes of memory that these take more than before.
     pub promoted_bytes: u64,
+    /// Passes that have come to their end.
+    pub passes: u64,
+    /// Records and list nodes that were encoded anew because another dictionary is used for them.
+    pub reencoded: u64,
     /// Bytes that dictionaries take for it at this moment, while a pass has something to do.
     pub table_bytes: u64,
 }
@@ -127,6 +131,8 @@ pub(crate) struct RecompressionCounters {
     saved_bytes: AtomicU64,
     promoted: AtomicU64,
     promoted_bytes: AtomicU64,
+    passes: AtomicU64,
+    reencoded: AtomicU64,
     table_bytes: AtomicU64,
 }
 
@@ -143,6 +149,16 @@ impl RecompressionCounters {
         add(&self.promoted_bytes, has.saturating_sub(had));
     }
 
+    /// Counts a pass that has come to its end.
+    pub(crate) fn passed(&self) {
+        self.passes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts what got another dictionary.
+    pub(crate) fn reencoded(&self, records: usize) {
+        self.reencoded.fetch_add(records as u64, Ordering::Relaxed);
+    }
+
     pub(crate) fn set_table_bytes(&self, bytes: usize) {
         self.table_bytes.store(bytes as u64, Ordering::Relaxed);
     }
@@ -156,6 +172,8 @@ impl RecompressionCounters {
             saved_bytes: load(&self.saved_bytes),
             promoted: load(&self.promoted),
             promoted_bytes: load(&self.promoted_bytes),
+            passes: load(&self.passes),
+            reencoded: load(&self.reencoded),
             table_bytes: load(&self.table_bytes),
         }
     }

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use snugly_codec::Family::*;
 use snugly_codec::{CodecId, DESCRIPTORS, Snapshot};
+use snugly_protocol::escape::escape;
 use snugly_store::{Decision, DraftStats, ReadRate, RecompressionStats};
 
 use super::{Fields, words};
+use crate::background::BackgroundTime;
 use crate::stat::{Group, Metric, Stat, Value, counter, gauge, only_metric, plain, stat};
 use crate::state::Server;
 
@@ -92,6 +94,10 @@ const RECOMPRESSION_STATS: &[Stat<RecompressionStats>] = &[
         counter("promoted_records", "Values that were encoded with what takes less time to read")),
     stat("promotion_bytes", |p| p.promoted_bytes.into(),
         counter("promotion_bytes", "Bytes of memory that these values take more than before")),
+    stat("recompression_passes", |p| p.passes.into(),
+        counter("recompression_passes", "Passes over all keys that looked for such values and have come to their end")),
+    stat("reencoded_records", |p| p.reencoded.into(),
+        counter("reencoded_records", "Values and list nodes that were encoded anew because another dictionary is used for them")),
     stat("recompression_dictionary_bytes", |p| p.table_bytes.into(),
         gauge("recompression_dictionary_bytes", "Memory of dictionaries prepared for recompression, during a pass")),
     // Former names, for dashboards that have them.
@@ -105,6 +111,20 @@ const RECOMPRESSION_STATS: &[Stat<RecompressionStats>] = &[
         gauge("packing_dictionary_bytes", "Former name of recompression_dictionary_bytes, until the next version")),
 ];
 
+pub(super) static BACKGROUND: Group<BackgroundTime> =
+    Group { labels: &[], stats: BACKGROUND_STATS, each: |server, show| show(&[], &server.background.time()) };
+
+const BACKGROUND_SECONDS: Metric = counter(
+    "background_cpu_seconds",
+    "Processor time of learning and of encoding older values anew, by work",
+);
+
+#[rustfmt::skip]
+const BACKGROUND_STATS: &[Stat<BackgroundTime>] = &[
+    only_metric(|b| Value::Real(b.learning.as_secs_f64(), 6), BACKGROUND_SECONDS.labelled("work", "learning")),
+    only_metric(|b| Value::Real(b.encoding.as_secs_f64(), 6), BACKGROUND_SECONDS.labelled("work", "encoding")),
+];
+
 pub(super) static DRAFTS: Group<DraftStats> =
     Group { labels: &[], stats: DRAFT_STATS, each: |server, show| show(&[], &server.store().draft_stats()) };
 
@@ -115,6 +135,60 @@ const DRAFT_STATS: &[Stat<DraftStats>] = &[
     stat("draft_bytes", |d| d.bytes.into(),
         gauge("draft_bytes", "Memory of drafts")),
 ];
+
+/// A class of values, and what is decided for it.
+pub(super) struct Class {
+    seen: u64,
+    decision: Option<Arc<Decision>>,
+}
+
+pub(super) static CLASSES: Group<Class> = Group {
+    labels: &["pattern", "min_len"],
+    stats: CLASS_STATS,
+    each: |server, show| {
+        each_class(server, &mut |[pattern, min_len, _], class| show(&[pattern, min_len], class))
+    },
+};
+
+#[rustfmt::skip]
+const CLASS_STATS: &[Stat<Class>] = &[
+    only_metric(|c| c.seen.into(),
+        counter("class_written_values", "Values of the class that were written, about, since the start or since all data was deleted")),
+    only_metric(|c| decided(c, 0, |decision| decision.chosen().saved_each() * c.seen as f64),
+        gauge("class_saved_bytes", "Bytes of memory that the encoding of new values saves for so many, with compression auto")),
+    only_metric(|c| decided(c, 3, |decision| decision.drift.latest().unwrap_or(decision.chosen().ratio())),
+        gauge("class_ratio", "Stored bytes for each byte of values of the class written lately, or of those that it was measured with")),
+];
+
+/// The codec of a class, apart from its numbers, whose series a change of the codec would end.
+pub(super) static CLASS_CODECS: Group<Class> = Group {
+    labels: &["pattern", "min_len", "codec"],
+    stats: &[only_metric(
+        |_| Value::Count(1),
+        gauge("class_codec", "1, for the codec that new values of the class are encoded with"),
+    )],
+    each: |server, show| each_class(server, &mut |labels, class| show(&labels, class)),
+};
+
+/// Shows pattern, least length and codec of each class, and the class.
+fn each_class(server: &Server, show: &mut dyn FnMut([&str; 3], &Class)) {
+    let decisions = server.store().decisions();
+    // What values get that nothing is decided for.
+    let usual = server.store().settings().compression.codec();
+    for class in server.store().classes() {
+        let is_of = |decision: &&Arc<Decision>| {
+            decision.band.start() == class.min_len && decision.pattern.text() == class.pattern
+        };
+        let decision = decisions.iter().find(is_of).cloned();
+        let codec = decision.as_ref().map_or(usual, |decision| decision.choice.codec());
+        let labels = [&escape(&class.pattern), &class.min_len.to_string(), codec.name()];
+        show(labels, &Class { seen: class.seen, decision });
+    }
+}
+
+fn decided(class: &Class, digits: usize, number: impl Fn(&Decision) -> f64) -> Value {
+    class.decision.as_ref().map_or(Value::Unknown, |decision| Value::Real(number(decision), digits))
+}
 
 fn ratio(snapshot: &Snapshot) -> f64 {
     let bytes_out = snapshot.total(EncodedBytesOut);

@@ -67,7 +67,7 @@ const SECTIONS: &[Section] = &[
 ];
 
 /// Sources of the numbers that are metrics, in the order in which these are shown.
-pub(crate) static SOURCES: [&dyn Source; 19] = [
+pub(crate) static SOURCES: [&dyn Source; 22] = [
     &process::BUILD,
     &process::UPTIME,
     &process::CLIENTS,
@@ -81,7 +81,10 @@ pub(crate) static SOURCES: [&dyn Source; 19] = [
     &compression::TOTALS,
     &compression::CODECS,
     &compression::RECOMPRESSION,
+    &compression::BACKGROUND,
     &compression::DRAFTS,
+    &compression::CLASSES,
+    &compression::CLASS_CODECS,
     &dictionaries::LEARNED,
     &dictionaries::DICTIONARIES,
     &lists::LISTS,

@@ -126,8 +126,14 @@ pub struct DiskStats {
     pub max_disk: u64,
     /// Commits since the start.
     pub commits: u64,
+    /// Bytes of the changes in these commits, counted as `pending_bytes`.
+    pub commit_bytes: u64,
+    /// Attempts to commit that failed since the start.
+    pub failed_commits: u64,
     /// Records written to the journal since the start, each with one sync.
     pub journal_records: u64,
+    /// Nanoseconds that writing these took.
+    pub journal_nanoseconds: u64,
     /// Bytes of changes that wait for a commit.
     pub pending_bytes: u64,
     /// Age of the oldest of these changes.
@@ -437,7 +443,10 @@ impl Disk {
             file_bytes: load(&status.file) + load(&status.journal),
             max_disk: self.shared.storage.max_disk,
             commits: load(&status.commits),
+            commit_bytes: load(&status.commit_bytes),
+            failed_commits: load(&status.failed_commits),
             journal_records: load(&status.journal_records),
+            journal_nanoseconds: load(&status.journal_nanoseconds),
             pending_bytes: self.shared.queue.bytes() as u64,
             pending_age: self.shared.queue.oldest_age().unwrap_or_default(),
             commit_nanoseconds: load(&status.commit_nanoseconds),

@@ -457,8 +457,8 @@ impl Queue {
         if self.has_journal { pending.journaled } else { pending.items.len() }
     }
 
-    /// Marks the changes up to this number as on disk.
-    pub(super) fn committed(&self, sequence: u64) {
+    /// Marks the changes up to this number as on disk; returns their bytes.
+    pub(super) fn committed(&self, sequence: u64) -> usize {
         let mut pending = self.pending.lock();
         let done = std::mem::take(&mut pending.in_flight);
         pending.in_flight_since = None;
@@ -468,6 +468,7 @@ impl Queue {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.committed.fetch_max(sequence, Ordering::Release);
         self.progress.notify(usize::MAX);
+        bytes
     }
 
     /// Notes that the commit of the changes up to this number failed; they stay pending.

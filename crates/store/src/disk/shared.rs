@@ -27,7 +27,10 @@ pub(super) struct Status {
     /// Bytes of the journal's files.
     pub(super) journal: AtomicU64,
     pub(super) commits: AtomicU64,
+    pub(super) commit_bytes: AtomicU64,
+    pub(super) failed_commits: AtomicU64,
     pub(super) journal_records: AtomicU64,
+    pub(super) journal_nanoseconds: AtomicU64,
     pub(super) commit_nanoseconds: AtomicU64,
     pub(super) reads: AtomicU64,
     pub(super) evicted: AtomicU64,

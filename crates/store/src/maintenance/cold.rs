@@ -61,7 +61,10 @@ impl ColdPass {
         };
         match done {
             Ok(false) => return false,
-            Ok(true) if self.place.is_none() && self.attempts.is_empty() => self.end(now, rest_after(cold)),
+            Ok(true) if self.place.is_none() && self.attempts.is_empty() => {
+                store.recompression.passed();
+                self.end(now, rest_after(cold));
+            }
             Ok(true) => {}
             Err(error) => {
                 // The disk is full, or fails, which its writer reports.

@@ -50,6 +50,7 @@ impl SettlingPass {
             return false;
         }
         if self.place.is_none() && self.attempts.is_empty() {
+            store.recompression.passed();
             let rest = if self.attempts.has_worked() { LEAST_REST } else { 2 * self.rest };
             self.end(now, rest.clamp(LEAST_REST, MOST_REST));
         }

@@ -246,6 +246,7 @@ impl Session {
         }
         self.refuse_if_disk_does()?;
         let was_put = self.replace_encoding(key, value, version, entry).is_some();
+        self.store.recompression.reencoded(usize::from(was_put));
         Ok(if was_put { ReencodeOutcome::Encoded } else { ReencodeOutcome::Missed })
     }
 

@@ -13,6 +13,7 @@ use std::hash::Hasher as _;
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use siphasher::sip::SipHasher13;
 use tracing::warn;
@@ -196,6 +197,7 @@ fn write_at(mut file: &File, at: u64, bytes: &[u8]) -> io::Result<()> {
 pub(super) fn run(shared: &Shared, mut journal: Journal) {
     while let Some(mut unjournaled) = shared.queue.take_unjournaled() {
         drafts::encode_all(&mut unjournaled.items, *shared.compression.lock());
+        let mut taken = Duration::ZERO;
         let appended = loop {
             // Changes that the engine cannot write now must not be overtaken, and answered ones must find
             // space there.
@@ -203,7 +205,10 @@ pub(super) fn run(shared: &Shared, mut journal: Journal) {
             if shared.is_failing() || shared.engine.prepare(pending).is_err() {
                 break None;
             }
-            match journal.append(&unjournaled.items, shared.applied()) {
+            let began = Instant::now();
+            let appended = journal.append(&unjournaled.items, shared.applied());
+            taken += began.elapsed();
+            match appended {
                 Ok(number) => break Some(number),
                 Err(Refusal::Full) => {
                     shared.queue.wait_until(|| shared.is_failing() || journal.may_turn(shared.applied()));
@@ -218,6 +223,7 @@ pub(super) fn run(shared: &Shared, mut journal: Journal) {
         shared.queue.journaled(&unjournaled, journal.number, appended.is_some());
         if appended.is_some() {
             shared.status.journal_records.fetch_add(1, Ordering::Relaxed);
+            shared.status.journal_nanoseconds.fetch_add(taken.as_nanos() as u64, Ordering::Relaxed);
         } else {
             shared.queue.wait_until(|| shared.queue.is_committed(unjournaled.sequence).is_some());
         }

@@ -94,7 +94,8 @@ pub(super) fn run(shared: &Shared, state: State, hash_key: [u64; 2]) {
         let Batch { items, sequence, record, stopping } = shared.queue.take(retry);
         retry = match writer.commit(&items, record) {
             Ok(more) => {
-                shared.queue.committed(sequence);
+                let bytes = shared.queue.committed(sequence) as u64;
+                shared.status.commit_bytes.fetch_add(bytes, Ordering::Relaxed);
                 writer.recovered();
                 drop(items);
                 if more && !stopping {
@@ -196,6 +197,7 @@ impl Writer<'_> {
         if self.shared.status.broken.load(Ordering::Relaxed) {
             return;
         }
+        self.shared.status.failed_commits.fetch_add(1, Ordering::Relaxed);
         *self.shared.status.failure.lock() = Some(failure.to_string());
         if !self.shared.status.failing.swap(true, Ordering::Relaxed) {
             error!(path = %self.shared.storage.path.display(), %failure, "changes cannot be written to disk; trying again");

@@ -67,6 +67,7 @@ impl Session {
             anew.iter().filter(|(node, compressed)| collection.reencode(node, compressed.clone())).count()
         });
         let put = put.unwrap_or_default();
+        self.store.recompression.reencoded(put);
         if put > 0 {
             shard.nodes_reencoded(key.database, index);
         }
