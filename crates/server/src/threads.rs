@@ -8,9 +8,11 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use serde_json::json;
 use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
 
+use crate::settings::LogFormat;
 use crate::state::Server;
 
 /// The exit code of a process that has lost a thread: EX_SOFTWARE of sysexits.h.
@@ -57,7 +59,7 @@ pub(crate) fn start(
     let guarded = move || {
         let ended = catch_unwind(AssertUnwindSafe(run));
         if ended.is_err() || !server.stopping.load(Ordering::SeqCst) {
-            end_process(&told);
+            end_process(&told, server.configuration().log_format);
         }
     };
     thread::Builder::new().name(name.to_owned()).spawn(guarded).map_err(|reason| SystemError {
@@ -67,8 +69,8 @@ pub(crate) fn start(
     })
 }
 
-fn end_process(name: &str) -> ! {
-    let message = format!("snugly: the thread {name} has ended, and the server cannot do without it\n");
+fn end_process(name: &str, format: LogFormat) -> ! {
+    let message = last_message(name, format);
     let (done, is_written) = mpsc::channel();
     // Standard error may have no reader, or one that is stuck.
     let written = thread::Builder::new().spawn(move || {
@@ -79,6 +81,15 @@ fn end_process(name: &str) -> ! {
         let _ = is_written.recv_timeout(LONGEST_MESSAGE);
     }
     process::exit(THREAD_LOST);
+}
+
+fn last_message(name: &str, format: LogFormat) -> String {
+    let told = format!("the thread {name} has ended, and the server cannot do without it");
+    match format {
+        LogFormat::Text => format!("snugly: {told}\n"),
+        // The log's own thread may be the one that is stuck.
+        LogFormat::Json => format!("{}\n", json!({"level": "ERROR", "fields": {"message": told}})),
+    }
 }
 
 #[cfg(test)]
@@ -129,6 +140,17 @@ mod tests {
             let untold = a_process(loss, full.map_or_else(|_| Stdio::null(), Stdio::from));
             assert_eq!(untold.status.code(), Some(THREAD_LOST), "{loss}");
         }
+    }
+
+    #[test]
+    fn the_last_message_has_the_form_of_the_log() {
+        assert!(
+            last_message("worker-7", LogFormat::Text).starts_with("snugly: the thread worker-7 has ended")
+        );
+        let line = last_message("worker-7", LogFormat::Json);
+        let event: serde_json::Value = serde_json::from_str(&line).expect("an object");
+        let told = event["fields"]["message"].as_str().unwrap_or_default();
+        assert!(told.starts_with("the thread worker-7 has ended") && line.ends_with("}\n"), "{line}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod dictionaries;
 mod generate;
 mod interrupt;
 mod live;
+mod log;
 mod open_files;
 mod password;
 mod serve;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     match (job.run)(matches) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.chain().any(is_broken_pipe) => ExitCode::SUCCESS,
+        Err(error) if error.is::<log::Logged>() => ExitCode::FAILURE,
         Err(error) => {
             // Nobody may be there to read it.
             let _ = writeln!(io::stderr(), "snugly: {error:#}");

@@ -1,6 +1,5 @@
 //! `snugly serve`: settings from their sources, a banner, and the server until a signal ends it.
 
-use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -10,12 +9,12 @@ use clap::{ArgMatches, Command};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use snugly_codec::Choice;
-use snugly_server::{Address, Configuration, Durability, Listener, LoadError, Protocol, Server, StartError};
+use snugly_server::{Address, Configuration, Durability, Listener, LoadError, Protocol, Server, Sources, StartError};
 use tracing::{error, info, warn};
-use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 
 use crate::allocator::JEMALLOC;
 use crate::configuration;
+use crate::log::Log;
 use crate::open_files;
 use crate::start;
 
@@ -30,23 +29,15 @@ pub(crate) fn command(command: Command) -> Command {
     configuration::add_arguments(command)
 }
 
-/// Whether the environment asks for a log without colours (https://no-color.org).
-fn asks_for_no_color() -> bool {
-    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-}
-
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let (sources, advice) = configuration::sources(matches)?;
     let configuration = sources.configuration();
-    let (mut log, _written_at_the_end) = log();
-    tracing_subscriber::fmt()
-        .with_max_level(configuration.log_level)
-        .with_writer(log.clone())
-        .with_ansi(std::io::stderr().is_terminal() && !asks_for_no_color())
-        // Else it would complain of a log that cannot be written on the log, and panic.
-        .log_internal_errors(false)
-        .init();
+    let mut log = Log::start(configuration);
+    serve(sources, &advice, &mut log).map_err(|error| log.end(error))
+}
 
+fn serve(sources: Sources, advice: &[String], log: &mut Log) -> Result<()> {
+    let configuration = sources.configuration();
     for advice in advice {
         warn!("{advice}");
     }
@@ -68,7 +59,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         }
         started => started?,
     };
-    let _ = log.write_all(banner(running.server(), compression, &origins).as_bytes());
+    log.show(&banner(running.server(), compression, &origins));
 
     let server = running.server().clone();
     let follow_signals = move || {
@@ -98,16 +89,6 @@ fn reload(server: &Server) {
         Ok(outcome) => warn!("SIGHUP: {outcome}"),
         Err(error) => error!("SIGHUP changed nothing: {error}"),
     }
-}
-
-/// Lines of the log that wait for a reader; further ones are dropped.
-const MOST_LOG_LINES: usize = 4096;
-
-/// Standard error, written by a thread of its own: a reader that is gone or stuck holds up nobody who logs. Dropping the
-/// guard writes the lines that wait, for about a second at most.
-fn log() -> (NonBlocking, WorkerGuard) {
-    let builder = NonBlockingBuilder::default().thread_name("log").buffered_lines_limit(MOST_LOG_LINES);
-    builder.lossy(true).finish(std::io::stderr())
 }
 
 /// Files that are open beside connections, at most: listeners, the store, what waits for events.

@@ -169,6 +169,8 @@ pub struct Configuration {
     pub latency_percentiles: Vec<f64>,
     /// The log level.
     pub log_level: LevelFilter,
+    /// The form of the log's lines.
+    pub log_format: LogFormat,
     /// Values of Valkey's settings that have no effect here.
     pub(crate) without_effect: Kept,
 }
@@ -321,6 +323,7 @@ impl Default for Configuration {
             latency_percentiles: Vec::new(),
             without_effect: Kept::new(),
             log_level: LevelFilter::INFO,
+            log_format: LogFormat::Text,
         };
         for setting in SETTINGS {
             (setting.set)(&mut configuration, setting.default).expect("a default is a valid value");
@@ -436,6 +439,15 @@ pub enum TlsProtocols {
     Tls12,
     /// 1.3 only.
     Tls13,
+}
+
+/// The form of the log's lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// An object each.
+    Json,
 }
 
 /// Use of dictionaries for new values.

@@ -10,7 +10,7 @@ use snugly_protocol::rdb::VersionCheck;
 use snugly_protocol::resp::parse_integer;
 use snugly_store::{Durability, EvictionPolicy, Goal};
 
-use super::{AUTO, Allowed, ClientMemory, DictionaryUse, Protocols, TlsClients, TlsProtocols};
+use super::{AUTO, Allowed, ClientMemory, DictionaryUse, LogFormat, Protocols, TlsClients, TlsProtocols};
 
 type Words = fn() -> Vec<&'static str>;
 
@@ -32,6 +32,7 @@ pub(super) const CHOICES: &[(&str, Words)] = &[
     ("enable-protected-configs", || Allowed::NAMES.iter().map(|row| row.1).collect()),
     ("latency-tracking", || YES_OR_NO.to_vec()),
     ("log-level", || LOG_LEVELS.to_vec()),
+    ("log-format", || LOG_FORMATS.map(|row| row.0).to_vec()),
 ];
 
 const YES_OR_NO: [&str; 2] = ["yes", "no"];
@@ -184,6 +185,17 @@ pub(super) fn durability(text: &str) -> Result<Durability, String> {
 
 pub(super) fn durability_name(durability: Durability) -> &'static str {
     name_of(&DURABILITIES, durability)
+}
+
+/// The forms of the log, by their names.
+const LOG_FORMATS: [(&str, LogFormat); 2] = [("text", LogFormat::Text), ("json", LogFormat::Json)];
+
+pub(super) fn log_format(text: &str) -> Result<LogFormat, String> {
+    named(&LOG_FORMATS, text)
+}
+
+pub(super) fn log_format_name(format: LogFormat) -> &'static str {
+    name_of(&LOG_FORMATS, format)
 }
 
 /// The ways to take the version of a payload, by their names.

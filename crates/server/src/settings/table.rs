@@ -5,7 +5,7 @@ use snugly_store::MAX_KEY_LEN;
 use super::parsing::{
     allowed, allowed_name, bytes, bytes_in_range, client_memory, client_memory_text, codec, dictionary_use,
     dictionary_use_name, durability, durability_name, file_name, folder, host_and_port, in_range, level,
-    list_codec, list_codec_name, log_length, percentiles, permissions, permissions_text, policy, port_or_off,
+    list_codec, list_codec_name, log_format, log_format_name, log_length, percentiles, permissions, permissions_text, policy, port_or_off,
     port_or_off_text, protocols, protocols_text, threshold, tls_clients, tls_clients_name, tls_protocols,
     tls_protocols_name, version_check, version_check_name, words, yes_or_no,
 };
@@ -55,7 +55,7 @@ pub const SETTINGS: &[Setting] = &[
         help: "Host and port that serve /metrics and /health over HTTP, such as 127.0.0.1:7685; empty disables them",
         set: |c, v| host_and_port(v).map(|a| c.admin_address = a), get: |c| c.admin_address.clone() },
     Setting { name: "admin-token-file", valkey_name: None, value_name: "FILE", default: "", live: false,
-        help: "File that contains a token and nothing else: /metrics and /health are then only for requests with Authorization: Bearer TOKEN; it is read once",
+        help: "File that contains a token and nothing else: /metrics and /health are then only for requests with Authorization: Bearer TOKEN; read again on SIGHUP and CONFIG RELOAD",
         set: |c, v| { c.admin_token_file = v.to_owned(); Ok(()) }, get: |c| c.admin_token_file.clone() },
     Setting { name: "threads", valkey_name: None, value_name: "N", default: "0", live: false,
         help: "Threads that serve connections; 0 is one for each processor",
@@ -219,6 +219,9 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "log-level", valkey_name: Some("loglevel"), value_name: "LEVEL", default: "info", live: false,
         help: "Log level: error, warn, info, debug or trace",
         set: |c, v| v.parse().map(|l| c.log_level = l).map_err(|_| "must be error, warn, info, debug or trace".into()), get: |c| c.log_level.to_string() },
+    Setting { name: "log-format", valkey_name: None, value_name: "FORMAT", default: "text", live: false,
+        help: "Lines of the log on standard error: text, for people, or json, an object each",
+        set: |c, v| log_format(v).map(|f| c.log_format = f), get: |c| log_format_name(c.log_format).to_owned() },
 ];
 
 /// The quickest codec of this build.
