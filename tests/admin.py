@@ -42,6 +42,13 @@ def parse(text: str) -> list[Metric]:
     return list(text_string_to_metric_families(text))  # type: ignore[no-untyped-call]
 
 
+def sample_names(admin: int) -> set[str]:
+    """The names of all samples that there can be, whether there are any at this moment or not."""
+    suffixes = {"counter": ["_total"], "gauge": [""], "histogram": ["_bucket", "_sum", "_count"]}
+    _, text = request(admin, "GET", "/metrics")
+    return {family.name + suffix for family in parse(text) for suffix in suffixes[family.type]}
+
+
 def scrape(admin: int) -> dict[Series, float]:
     status, text = request(admin, "GET", "/metrics")
     assert status == 200

@@ -10,8 +10,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import xxhash
-import zstandard
 
 import servers
 import waiting
@@ -19,6 +17,7 @@ from admin import Series, begin, parse, request, scrape, value
 from resp import Connection, Failure, encode
 from tested import Start
 from threads import in_threads
+from trained import dictionary
 
 pytestmark = pytest.mark.snugly_only
 REFERENCE = servers.ROOT / "docs" / "reference.md"
@@ -187,18 +186,6 @@ def test_counters_only_go_up(start: Start, admin: int) -> None:
     grown = {name for name, labels in counters if after[(name, labels)] > before[(name, labels)]}
     expected = ["commands_processed", "net_input_bytes", "keyspace_hits", "encoded_input_bytes", "command_calls"]
     assert {f"snugly_{name}_total" for name in expected} <= grown
-
-
-def dictionary() -> bytes:
-    """A zstd dictionary with the ID of its content, as spec/envelope.md has it."""
-    rng = random.Random(7)
-    samples: list[bytes | bytearray | memoryview[int]] = [
-        f'{{"id": {number}, "name": "{rng.random()}", "theme": "dark", "language": "Icelandic"}}'.encode()
-        for number in range(2000)
-    ]
-    trained = zstandard.train_dictionary(4096, samples).as_bytes()
-    identity = 32_768 + xxhash.xxh64_intdigest(trained[8:]) % (2**31 - 32_768)
-    return trained[:4] + identity.to_bytes(4, "little") + trained[8:]
 
 
 def test_a_dictionary_is_shown_whatever_its_pattern(start: Start, admin: int) -> None:

@@ -4,9 +4,11 @@
 //! clients: connections, the size of a request and its time are bounded.
 //!
 //! - `pages`: what can be asked for, and by whom
+//! - `dashboard`: a page that draws the metrics
 //! - `health`: whether the server is well
 //! - `token`: the token that pages with data take, if one is set
 
+mod dashboard;
 mod health;
 mod pages;
 mod token;

@@ -4,12 +4,15 @@ use std::net::SocketAddr;
 
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
 use hyper::{Method, Request, Response, StatusCode};
 use snugly_store::system_time;
 use tracing::warn;
 
-use super::{health, token};
+use super::{dashboard, health, token};
 use crate::metrics;
 use crate::state::Server;
 
@@ -25,6 +28,12 @@ struct Page {
 }
 
 const PAGES: &[Page] = &[
+    Page {
+        path: "/",
+        content_type: "text/html; charset=utf-8",
+        is_open: true,
+        write: |_| (StatusCode::OK, dashboard::HTML.to_owned()),
+    },
     Page {
         path: "/metrics",
         content_type: metrics::CONTENT_TYPE,
@@ -72,7 +81,17 @@ pub(super) fn respond<B>(
 fn answer(status: StatusCode, content_type: &'static str, text: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;
-    with_header(with_header(response, CONTENT_TYPE, content_type), CACHE_CONTROL, "no-store")
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_SECURITY_POLICY, dashboard::POLICY.clone());
+    for (name, value) in [
+        (CONTENT_TYPE, content_type),
+        (CACHE_CONTROL, "no-store"),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
 }
 
 fn with_header(

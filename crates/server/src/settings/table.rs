@@ -52,7 +52,7 @@ pub const SETTINGS: &[Setting] = &[
         help: "TCP port for memcached's protocols (text, meta and binary), on the same addresses and the same keys as database 0; 0 lets the system choose a free one",
         set: |c, v| port_or_off(v).map(|port| c.memcached_port = port), get: |c| port_or_off_text(c.memcached_port) },
     Setting { name: "admin-address", valkey_name: None, value_name: "ADDRESS", default: "", live: false,
-        help: "Host and port that serve /metrics and /health over HTTP, such as 127.0.0.1:7685; empty disables them",
+        help: "Host and port that serve metrics, health and a dashboard over HTTP, such as 127.0.0.1:7685; empty disables them",
         set: |c, v| host_and_port(v).map(|a| c.admin_address = a), get: |c| c.admin_address.clone() },
     Setting { name: "admin-token-file", valkey_name: None, value_name: "FILE", default: "", live: false,
         help: "File that contains a token and nothing else: /metrics and /health are then only for requests with Authorization: Bearer TOKEN; read again on SIGHUP and CONFIG RELOAD",
