@@ -74,8 +74,8 @@ pub use listeners::{Listener, Protocol};
 pub use metrics::{Described, metrics};
 pub use rdb::LoadError;
 pub use settings::{
-    Configuration, FORMER_NAMES, Given, LogFormat, LogSettings, Origin, Reload, SETTINGS, SecretError, Setting,
-    SettingsError, Sources, advice_on, environment, file_line, nearest, read_secret,
+    Configuration, FORMER_NAMES, Given, LogFormat, LogSettings, Origin, Reload, SETTINGS, SecretError,
+    Setting, SettingsError, Sources, advice_on, environment, file_line, nearest, read_secret,
 };
 pub use snugly_net::Address;
 pub use snugly_store::Durability;

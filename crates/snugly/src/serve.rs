@@ -9,7 +9,9 @@ use clap::{ArgMatches, Command};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use snugly_codec::Choice;
-use snugly_server::{Address, Configuration, Durability, Listener, LoadError, Protocol, Server, Sources, StartError};
+use snugly_server::{
+    Address, Configuration, Durability, Listener, LoadError, Protocol, Server, Sources, StartError,
+};
 use tracing::{error, info, warn};
 
 use crate::allocator::JEMALLOC;

@@ -181,7 +181,9 @@ impl Sources {
                 }
             }
         }
-        if loaded.admin_token_file == self.loaded.admin_token_file && loaded.admin_token != changed.admin_token {
+        if loaded.admin_token_file == self.loaded.admin_token_file
+            && loaded.admin_token != changed.admin_token
+        {
             changed.admin_token.clone_from(&loaded.admin_token);
             outcome.applied.push("admin-token-file");
         }

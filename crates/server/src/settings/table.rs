@@ -5,9 +5,10 @@ use snugly_store::MAX_KEY_LEN;
 use super::parsing::{
     allowed, allowed_name, bytes, bytes_in_range, client_memory, client_memory_text, codec, dictionary_use,
     dictionary_use_name, durability, durability_name, file_name, folder, host_and_port, in_range, level,
-    list_codec, list_codec_name, log_format, log_format_name, log_length, percentiles, permissions, permissions_text, policy, port_or_off,
-    port_or_off_text, protocols, protocols_text, threshold, tls_clients, tls_clients_name, tls_protocols,
-    tls_protocols_name, version_check, version_check_name, words, yes_or_no,
+    list_codec, list_codec_name, log_format, log_format_name, log_length, percentiles, permissions,
+    permissions_text, policy, port_or_off, port_or_off_text, protocols, protocols_text, threshold,
+    tls_clients, tls_clients_name, tls_protocols, tls_protocols_name, version_check, version_check_name,
+    words, yes_or_no,
 };
 use super::{DEFAULT_COMPRESSION, Setting};
 use crate::command_log::Kind;
