@@ -1,0 +1,43 @@
+"""The unit that runs the server under systemd."""
+
+from __future__ import annotations
+
+import configparser
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import servers
+
+pytestmark = pytest.mark.snugly_only
+
+PACKAGING = servers.ROOT / "packaging"
+UNIT = PACKAGING / "systemd" / "snugly.service"
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze here")
+def test_systemd_understands_the_unit_and_finds_little_exposed(tmp_path: Path) -> None:
+    unit = tmp_path / "snugly.service"
+    # The program must be where the unit says.
+    unit.write_text(UNIT.read_text().replace("/usr/bin/snugly", str(servers.snugly_binary())))
+    verified = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
+    assert verified.returncode == 0, verified.stderr
+    # It tells of other units that it finds, too.
+    assert "snugly" not in verified.stderr
+    judged = subprocess.run(
+        ["systemd-analyze", "security", "--offline=yes", "--threshold=20", unit],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert judged.returncode == 0, judged.stdout
+
+
+def test_the_unit_restarts_the_server_but_not_for_wrong_usage() -> None:
+    unit = configparser.RawConfigParser(strict=False)
+    unit.read(UNIT)
+    assert unit["Service"]["Restart"] == "on-failure"
+    wrong = subprocess.run([servers.snugly_binary(), "serve", "--no-such-flag"], capture_output=True, check=False)
+    assert unit["Service"]["RestartPreventExitStatus"].split() == [str(wrong.returncode)]
