@@ -24,6 +24,13 @@ pub(crate) struct Reach {
     #[arg(long)]
     pub(crate) cluster: bool,
 
+    #[command(flatten)]
+    pub(crate) trust: Trust,
+}
+
+/// Options about the certificate of a server, with TLS.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Trust {
     /// Certificates to trust, with TLS [default: those of the system]
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
@@ -123,8 +130,8 @@ impl Address {
     }
 }
 
-impl Reach {
-    /// A client of the server, or of another node at this address.
+impl Trust {
+    /// A client of the server at this address.
     pub(crate) fn client(&self, address: &Address) -> Result<redis::Client> {
         let mut login = RedisConnectionInfo::default().set_skip_set_lib_name().set_db(address.database);
         let password = match &address.password {

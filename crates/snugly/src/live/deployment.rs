@@ -24,7 +24,7 @@ const SOFTWARE: [(&str, &str); 3] =
 
 impl Deployment {
     pub(crate) fn open(reach: &Reach) -> Result<Deployment> {
-        let mut first = Node::open(reach, &reach.url)?;
+        let mut first = Node::open(&reach.trust, &reach.url)?;
         let mut info = Info::new();
         for section in ["server", "cluster", "memory", "replication"] {
             info.extend(first.info(section)?.unwrap_or_default());
@@ -60,7 +60,7 @@ impl Deployment {
             let place = match self.nodes.iter().position(|node| node.address == address) {
                 Some(place) => place,
                 None => {
-                    self.nodes.push(Node::open(reach, &address)?);
+                    self.nodes.push(Node::open(&reach.trust, &address)?);
                     self.nodes.len() - 1
                 }
             };

@@ -1,5 +1,5 @@
 //! Possible savings of a live server, and dictionaries for it: `analyze`, `explain` and `train`, for any Valkey, Redis
-//! or snugly, alone or as a cluster.
+//! or snugly, alone or as a cluster; and `ping`, whether it answers.
 //!
 //! - [`address`], [`node`], [`deployment`]: where servers are, one of them, and all that hold the data
 //! - [`pace`], [`sampling`]: keys and values, read slowly, until there are enough or somebody stops it
@@ -21,6 +21,7 @@ mod evaluation;
 pub(crate) mod explain;
 mod node;
 mod pace;
+pub(crate) mod ping;
 mod sampling;
 mod traffic;
 pub(crate) mod train;

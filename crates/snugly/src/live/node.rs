@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use redis::{Cmd, Connection, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind, Value};
 
-use super::address::{Address, Reach};
+use super::address::{Address, Trust};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A server that takes longer for an answer is taken for dead.
@@ -53,13 +53,8 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    pub(crate) fn open(reach: &Reach, address: &Address) -> Result<Node> {
-        let connected = reach.client(address)?.get_connection_with_timeout(CONNECT_TIMEOUT);
-        let mut connection = connected.map_err(|error| explain_connecting(address, &error))?;
-        connection.set_read_timeout(Some(CONNECT_TIMEOUT))?;
-        connection.set_write_timeout(Some(PATIENCE))?;
-        // Encryption is agreed on with the first request, and a password that is missing is asked for then.
-        let greeted: RedisResult<Value> = request(&["PING"]).query(&mut connection);
+    pub(crate) fn open(trust: &Trust, address: &Address) -> Result<Node> {
+        let (connection, greeted) = greet(trust, address)?;
         match greeted {
             Err(error) if !is_refusal(&error) || error.code() == Some("NOAUTH") => {
                 return Err(explain_connecting(address, &error));
@@ -67,6 +62,7 @@ impl Node {
             _ => {}
         }
         connection.set_read_timeout(Some(PATIENCE))?;
+        connection.set_write_timeout(Some(PATIENCE))?;
         Ok(Node { address: address.clone(), connection })
     }
 
@@ -134,6 +130,18 @@ impl Node {
     }
 }
 
+/// Connects to a server, logs in, and sends it PING, whose reply is for the caller to look at.
+///
+/// Encryption is agreed on with the first request, and a password that is missing is asked for then.
+pub(crate) fn greet(trust: &Trust, address: &Address) -> Result<(Connection, RedisResult<Value>)> {
+    let connected = trust.client(address)?.get_connection_with_timeout(CONNECT_TIMEOUT);
+    let mut connection = connected.map_err(|error| explain_connecting(address, &error))?;
+    connection.set_read_timeout(Some(CONNECT_TIMEOUT))?;
+    connection.set_write_timeout(Some(CONNECT_TIMEOUT))?;
+    let greeted = request(&["PING"]).query(&mut connection);
+    Ok((connection, greeted))
+}
+
 /// The words of an error of the server.
 pub(crate) fn told_by(error: &RedisError) -> String {
     match (error.code(), error.detail()) {
@@ -147,7 +155,8 @@ pub(crate) fn is_refusal(error: &RedisError) -> bool {
     matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
 }
 
-fn explain_connecting(address: &Address, error: &RedisError) -> anyhow::Error {
+/// The error of a first request, and advice on the remedy.
+pub(crate) fn explain_connecting(address: &Address, error: &RedisError) -> anyhow::Error {
     let told = match error.is_timeout() {
         true => format!("no answer within {} seconds", CONNECT_TIMEOUT.as_secs()),
         false => told_by(error),
