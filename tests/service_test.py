@@ -17,7 +17,7 @@ pytestmark = pytest.mark.snugly_only
 
 PACKAGING = servers.ROOT / "packaging"
 UNIT = PACKAGING / "systemd" / "snugly.service"
-SETTINGS = (PACKAGING / "snugly.toml",)
+SETTINGS = (PACKAGING / "snugly.toml", PACKAGING / "docker" / "snugly.toml")
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze here")
