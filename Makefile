@@ -5,8 +5,8 @@
 .PHONY: help run program install uninstall demo set-up build package wheel wheel-server gate test test-all test-long clean-gate \
 	test-rust test-clients test-python test-go test-java test-node node-packages \
 	test-rust-slow test-minimal test-clients-slow test-python-slow test-glide test-parsers test-go-slow test-java-slow test-node-slow test-valkey-py \
-	test-properties test-kills test-damages test-deps \
-	lint lint-rust lint-python lint-go lint-node lint-slow lint-minimal lint-doc lint-clients lint-java format deny package-java package-node package-deb \
+	test-properties test-kills test-damages test-packages test-deps \
+	lint lint-rust lint-python lint-go lint-node lint-slow lint-minimal lint-doc lint-clients lint-java format deny package-java package-node package-deb package-sources \
 	command-documentation key-positions fuzz fuzz-rust fuzz-go fuzz-java \
 	bench bench-clients bench-go bench-glide bench-sizes bench-smoke bench-mixed \
 	bench-dictionaries bench-adaptive bench-lists bench-compile-cache bench-memcached bench-extstore \
@@ -397,6 +397,17 @@ bench-protocol: ## measure parsing and replying
 
 package-deb: program ## make a package for Debian and Ubuntu, for this machine's architecture, in target/packages
 	PROGRAM='$(PROGRAM)' VERSION=$(VERSION) sh packaging/debian/build.sh $(PACKAGES)
+
+package-sources: ## pack the sources of HEAD with those of all dependencies, and see that they build without a network
+	VERSION=$(VERSION) sh packaging/sources.sh $(PACKAGES)
+	rm -rf target/sources && mkdir -p target/sources
+	tar -x -z -f $(PACKAGES)/snugly-$(VERSION).tar.gz -C target/sources
+	cd target/sources/snugly-$(VERSION) && CARGO_HOME=$(abspath target/sources/cargo) CARGO_TARGET_DIR=$(TARGET)/sources/built \
+		$(CARGO) check --locked --offline --package snugly
+
+test-packages: ## see that a wheel of the program and the packed sources can be made: debug builds, for this machine
+	$(MAKE) --no-print-directory BUILD= WHEEL_MACHINES=$$(uname -m) wheel-server
+	$(MAKE) --no-print-directory package-sources
 
 package-node: $(NODE_READY) ## make what is published of the Node.js package, and one for this machine's platform, and try them
 	$(CARGO) build $(BUILD) --locked --package snugly-node

@@ -78,6 +78,7 @@ SLOW = (
     Stage("test-python-slow", needs=("build",)),
     Stage("test-glide", needs=("build",)),
     Stage("wheel", needs=("set-up",)),
+    Stage("test-packages", needs=("wheel",)),
     Stage("test-parsers", needs=("build",)),
     Stage("test-go-slow", needs=("build",), programs=("go",)),
     Stage("test-java-slow", needs=("build",), programs=("mvn",)),
