@@ -72,6 +72,7 @@ pub enum StartError {
 /// A started server: its threads, to be waited for.
 pub struct Running {
     server: Arc<Server>,
+    /// The last one is the listener's, which ends first.
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -177,16 +178,17 @@ impl Running {
         &self.server
     }
 
+    /// Waits until the server begins to end, and accepts no more connections.
+    pub fn wait_for_stop(&mut self) {
+        self.threads.pop().into_iter().for_each(join);
+    }
+
     /// Waits until the server has ended, and what it was given is on disk if there is one.
     ///
     /// # Errors
     /// [`StoreError::Disk`] if something could not be written.
     pub fn wait(self) -> Result<(), StoreError> {
-        for thread in self.threads {
-            if thread.join().is_err() {
-                warn!("a thread of the server has panicked");
-            }
-        }
+        self.threads.into_iter().for_each(join);
         for listener in self.server.listeners() {
             if let Address::Unix(path) = &listener.address {
                 // It may be gone already.
@@ -194,6 +196,12 @@ impl Running {
             }
         }
         self.server.store().close()
+    }
+}
+
+fn join(thread: JoinHandle<()>) {
+    if thread.join().is_err() {
+        warn!("a thread of the server has panicked");
     }
 }
 
@@ -368,5 +376,6 @@ async fn housekeeping(server: Arc<Server>) {
         server.latency().note(Event::ActiveDefragmentation, expired.elapsed());
         server.limit_clients();
         server.take_samples();
+        server.rounds.fetch_add(1, Ordering::Relaxed);
     }
 }

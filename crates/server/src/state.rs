@@ -76,6 +76,8 @@ pub struct Server {
     pub(crate) run_id: String,
     stop: Notify,
     pub(crate) stopping: AtomicBool,
+    /// Rounds of the regular work that are done.
+    pub(crate) rounds: AtomicU64,
     pub(crate) started: Instant,
     /// The same moment, as Unix time in milliseconds.
     pub(crate) started_at: u64,
@@ -134,6 +136,7 @@ impl Server {
             run_id: format!("{:032x}{:08x}", fastrand::u128(..), fastrand::u32(..)),
             stop: Notify::new(),
             stopping: AtomicBool::new(false),
+            rounds: AtomicU64::new(0),
             started: Instant::now(),
             started_at: system_time(),
             longest_replies: AtomicUsize::new(usize::MAX),
@@ -188,6 +191,17 @@ impl Server {
     /// Ends the server: it accepts no more connections, and those that there are end once their requests are answered.
     pub fn stop(&self) {
         self.stop.notify_one();
+    }
+
+    /// Whether the server is about to end.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    /// The number of rounds of the regular work that are done, some each second until the server stops. The work takes
+    /// the locks that commands take: if the number stands still, so do they.
+    pub fn rounds(&self) -> u64 {
+        self.rounds.load(Ordering::Relaxed)
     }
 
     /// Waits until the server is to end.

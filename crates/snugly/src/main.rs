@@ -15,6 +15,7 @@ mod log;
 mod open_files;
 mod password;
 mod serve;
+mod service_manager;
 mod start;
 mod storage;
 mod table;

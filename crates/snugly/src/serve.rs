@@ -18,6 +18,7 @@ use crate::allocator::JEMALLOC;
 use crate::configuration;
 use crate::log::Log;
 use crate::open_files;
+use crate::service_manager;
 use crate::start;
 
 pub(crate) fn command(command: Command) -> Command {
@@ -54,7 +55,7 @@ fn serve(sources: Sources, advice: &[String], log: &mut Log) -> Result<()> {
     for signal in [SIGTERM, SIGINT] {
         signal_hook::flag::register(signal, stopping.clone())?;
     }
-    let running = match Server::start(sources, JEMALLOC, &stopping) {
+    let mut running = match Server::start(sources, JEMALLOC, &stopping) {
         Err(StartError::Load(stopped @ LoadError::Stopped { .. })) => {
             info!("{stopped}");
             return Ok(());
@@ -68,7 +69,7 @@ fn serve(sources: Sources, advice: &[String], log: &mut Log) -> Result<()> {
         let mut is_stopping = false;
         for signal in signals.forever() {
             match signal {
-                SIGHUP => reload(&server),
+                SIGHUP => service_manager::during_reload(|| reload(&server)),
                 _ if is_stopping => std::process::exit(1),
                 _ => {
                     is_stopping = true;
@@ -79,6 +80,10 @@ fn serve(sources: Sources, advice: &[String], log: &mut Log) -> Result<()> {
     };
     let thread = thread::Builder::new().name("signals".into()).spawn(follow_signals);
     thread.context("the system refuses a thread that waits for signals; raise the limits of the process")?;
+    service_manager::keep_watch(running.server())?;
+    service_manager::ready(&format!("listens on {}", addresses(running.server().listeners().iter())));
+    running.wait_for_stop();
+    service_manager::stopping();
     running.wait()?;
     info!("stopped");
     Ok(())
