@@ -147,6 +147,8 @@ class Run:
     seconds: dict[str, float] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    # The signal that the run ends for.
+    signalled: int = 0
 
     def log(self, stage: Stage) -> Path:
         return LOGS / f"{stage.target}.log"
@@ -203,7 +205,7 @@ class Run:
         LOGS.mkdir(parents=True, exist_ok=True)
         reported = time.monotonic()
         try:
-            while self.waiting or self.running:
+            while (self.waiting or self.running) and not self.signalled:
                 for stage in [stage for stage in self.waiting if self.may_start(stage)]:
                     if self.may_start(stage):
                         self.start(stage)
@@ -216,6 +218,16 @@ class Run:
                 time.sleep(0.1)
         finally:
             self.stop()
+
+    def note_signal(self, number: int, _frame: FrameType | None) -> None:
+        """Lets the run end between two steps: in the middle of one, a process may run that is not entered yet.
+
+        Signals that follow would break the end off, and are ignored.
+        """
+        for other in STOPS:
+            signal.signal(other, signal.SIG_IGN)
+        print(f"{signal.Signals(number).name}: ends what is running", flush=True)
+        self.signalled = number
 
     def stop(self) -> None:
         """Ends what still runs, and everything that it has started."""
@@ -248,14 +260,6 @@ class Run:
             print(f"failed: {', '.join(self.failed)}; the whole output is in {LOGS.relative_to(ROOT)}/")
 
 
-def stop(number: int, _frame: FrameType | None) -> None:
-    """Ends the run for a signal. Those that follow would break that off, and are ignored."""
-    for other in STOPS:
-        signal.signal(other, signal.SIG_IGN)
-    print(f"{signal.Signals(number).name}: ends what is running", flush=True)
-    sys.exit(128 + number)
-
-
 def main(words: Iterable[str]) -> int:
     name, *_ = [*words, ""]
     if name not in RUNS:
@@ -264,8 +268,10 @@ def main(words: Iterable[str]) -> int:
     run = Run(name, list(RUNS[name]))
     run.leave_out()
     for number in STOPS:
-        signal.signal(number, stop)
+        signal.signal(number, run.note_signal)
     run.run()
+    if run.signalled:
+        return 128 + run.signalled
     run.conclude()
     return 1 if run.failed else 0
 
