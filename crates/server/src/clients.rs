@@ -153,6 +153,8 @@ pub(crate) struct Labels {
     pub(crate) name: Vec<u8>,
     pub(crate) lib_name: Vec<u8>,
     pub(crate) lib_ver: Vec<u8>,
+    /// Name of the user that it has logged in as.
+    pub(crate) user: Vec<u8>,
 }
 
 impl ClientInfo {
@@ -231,7 +233,7 @@ impl ClientInfo {
         let _ = write!(
             tail,
             " age={} idle={} flags={} capa={} db={} sub={} psub=0 ssub=0 multi={} watch={} qbuf={} qbuf-free=0 argv-mem=0 \
-             multi-mem={queued_bytes} rbs=0 rbp=0 obl={} oll=0 omem={} tot-mem={} events=r cmd={} user=default redir={} resp={} lib-name=",
+             multi-mem={queued_bytes} rbs=0 rbp=0 obl={} oll=0 omem={} tot-mem={} events=r cmd={} user={} redir={} resp={} lib-name=",
             self.age_seconds(now),
             self.idle_seconds(now),
             self.states.letters(),
@@ -245,6 +247,7 @@ impl ClientInfo {
             output,
             self.buffered_input.load(Ordering::Relaxed) + output + queued_bytes,
             last_command,
+            String::from_utf8_lossy(&labels.user),
             self.redirect(),
             if self.protocol() == Protocol::Resp3 { 3 } else { 2 },
         );
@@ -283,7 +286,7 @@ impl Clients {
             address: socket.address().clone(),
             local_address: socket.local_address().clone(),
             connected_at: now,
-            labels: Mutex::default(),
+            labels: Mutex::new(Labels { user: b"default".to_vec(), ..Labels::default() }),
             database: AtomicUsize::new(0),
             resp3: AtomicBool::new(false),
             states: States::default(),

@@ -14,6 +14,7 @@
 //! The parts of the state do not know their users:
 //!
 //! - `settings`: one table of settings behind flags, environment, CONFIG and the banner
+//! - `accounts`: users, and what was denied to them
 //! - `tls`: certificates and keys for clients; `listeners`, `places`: where they connect, and how many may
 //! - `clients`: who is connected
 //! - `replies`: what is on its way to a client
@@ -32,6 +33,7 @@
 //! and their transport that of `snugly_net`. It starts no process-wide machinery (allocator, logging, signals): that is
 //! the program's.
 
+mod accounts;
 mod admin;
 mod allocator;
 mod background;
@@ -67,7 +69,7 @@ mod threads;
 mod tls;
 
 pub use allocator::{Allocator, AllocatorStats};
-pub use commands::command_names;
+pub use commands::{UsersError, command_names};
 pub use info::learned_fields;
 pub use lifecycle::{Running, StartError};
 pub use listeners::{Listener, Protocol};

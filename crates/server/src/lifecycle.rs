@@ -22,14 +22,16 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
+use crate::accounts::Accounts;
 use crate::admin;
 use crate::allocator::Allocator;
+use crate::commands::{self, UsersError};
 use crate::counters::count;
 use crate::dialects::{Dialects, denied, too_many_clients};
 use crate::key_watch::KeyWatch;
 use crate::latency::Event;
 use crate::learning;
-use crate::listeners::{Listener, Protocol};
+use crate::listeners::{Listener, Listeners, Protocol};
 use crate::rdb::{self, LoadError};
 use crate::settings::{Configuration, Sources, denies};
 use crate::state::Server;
@@ -61,6 +63,9 @@ pub enum StartError {
     /// Connections cannot be encrypted.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// The users are wrong.
+    #[error(transparent)]
+    Users(#[from] UsersError),
     /// Clients have nowhere to connect to.
     #[error("nothing is listened on: give a --port, a --tls-port or a --unix-socket")]
     NoListener,
@@ -95,6 +100,7 @@ impl Server {
     ) -> Result<Running, StartError> {
         let configuration = sources.configuration();
         let settings = configuration.store_settings()?;
+        let users = commands::read_users(&configuration.acl_file, &configuration.password)?;
         let tls = match configuration.tls_port {
             Some(_) => Some(Arc::new(TlsSettings::new(tls::server_config(configuration)?))),
             None => None,
@@ -119,11 +125,14 @@ impl Server {
         let server = Server::new(
             store,
             sources,
+            Accounts::new(users),
             key_watch,
             allocator,
-            listeners,
-            admin_listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect(),
-            tls,
+            Listeners {
+                clients: listeners,
+                admin: admin_listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect(),
+                tls,
+            },
         );
         let started = server.start_threads(threads, endpoints, admin_listeners).inspect_err(|_| {
             // Threads that were started already end, which is then no accident.
@@ -347,7 +356,8 @@ fn accept_until_stopped(
 /// Admits a connection to a slot, or returns the reason why there is none.
 fn admit(server: &Server, protocol: Protocol, address: &Address) -> Result<Slot, &'static [u8]> {
     let configuration = server.configuration();
-    let slot = if denies(&configuration, address) {
+    let is_open = server.accounts().users().default_user().needs_no_password;
+    let slot = if denies(&configuration, is_open, address) {
         Err(denied(protocol))
     } else {
         let most_of_address = configuration.max_clients_per_address;

@@ -2,7 +2,10 @@
 //!
 //! It knows which there are. It does not know who accepts connections, nor what a protocol is.
 
-use snugly_net::Address;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use snugly_net::{Address, TlsSettings};
 
 /// The protocols of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +35,16 @@ impl Listener {
             Address::Unix(_) => None,
         }
     }
+}
+
+/// Everything that the server listens on.
+pub(crate) struct Listeners {
+    /// Sockets for clients, each at its number.
+    pub(crate) clients: Vec<Listener>,
+    /// Addresses that answer HTTP for monitoring.
+    pub(crate) admin: Vec<SocketAddr>,
+    /// Encryption of those listeners that have it.
+    pub(crate) tls: Option<Arc<TlsSettings>>,
 }
 
 /// The first TCP port of those that listeners like this have.

@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
-use snugly_net::TlsSettings;
 use snugly_protocol::resp::Limits;
 use snugly_store::{Durability, Settings, Stats, Store, system_time};
 use thiserror::Error;
 use tokio::sync::Notify;
 
+use crate::accounts::Accounts;
 use crate::allocator::Allocator;
 use crate::background::Background;
 use crate::clients::Clients;
@@ -24,7 +24,7 @@ use crate::delayed_flush::DelayedFlush;
 use crate::freeing::Freeing;
 use crate::key_watch::KeyWatch;
 use crate::latency::LatencyMonitor;
-use crate::listeners::{Listener, Protocol};
+use crate::listeners::{Listener, Listeners, Protocol};
 use crate::log_limit::LogLimit;
 use crate::memory::Memory;
 use crate::monitors::Monitors;
@@ -57,14 +57,13 @@ pub struct Server {
     sources: Mutex<Sources>,
     /// That of the sources, which may be held while a slow disk is waited for.
     configuration_file: Option<PathBuf>,
+    accounts: Accounts,
     clients: Clients,
     places: Places,
     key_watch: Arc<KeyWatch>,
     pause: Pause,
     workers: Mutex<Vec<Arc<WorkerStats>>>,
-    listeners: Vec<Listener>,
-    admin_addresses: Vec<SocketAddr>,
-    tls: Option<Arc<TlsSettings>>,
+    listeners: Listeners,
     allocator: Allocator,
     monitors: Monitors,
     command_log: CommandLog,
@@ -107,25 +106,23 @@ impl Server {
     pub(crate) fn new(
         store: Arc<Store>,
         sources: Sources,
+        accounts: Accounts,
         key_watch: Arc<KeyWatch>,
         allocator: Allocator,
-        listeners: Vec<Listener>,
-        admin_addresses: Vec<SocketAddr>,
-        tls: Option<Arc<TlsSettings>>,
+        listeners: Listeners,
     ) -> Arc<Server> {
         let server = Arc::new(Server {
             store,
             configuration: RwLock::new(Arc::new(sources.configuration().clone())),
             configuration_file: sources.file().map(Path::to_owned),
             sources: Mutex::new(sources),
+            accounts,
             clients: Clients::default(),
             places: Places::default(),
             key_watch,
             pause: Pause::default(),
             workers: Mutex::default(),
             listeners,
-            admin_addresses,
-            tls,
             allocator,
             monitors: Monitors::default(),
             command_log: CommandLog::default(),
@@ -169,18 +166,18 @@ impl Server {
 
     /// The sockets that it listens on for clients. A connection knows the number of its own.
     pub fn listeners(&self) -> &[Listener] {
-        &self.listeners
+        &self.listeners.clients
     }
 
     /// The ports at which it speaks memcached's protocols.
     pub(crate) fn memcached_ports(&self) -> Vec<u16> {
-        let memcached = self.listeners.iter().filter(|listener| listener.protocol == Protocol::Memcached);
+        let memcached = self.listeners().iter().filter(|listener| listener.protocol == Protocol::Memcached);
         memcached.filter_map(Listener::port).collect()
     }
 
     /// The address that answers HTTP for monitoring.
     pub fn admin_addresses(&self) -> &[SocketAddr] {
-        &self.admin_addresses
+        &self.listeners.admin
     }
 
     /// The settings in force.
@@ -242,7 +239,7 @@ impl Server {
 
     /// Uses the certificates and keys as they are now for new connections.
     fn read_certificates(&self, configuration: &Configuration) -> Result<(), TlsError> {
-        if let Some(tls) = &self.tls {
+        if let Some(tls) = &self.listeners.tls {
             tls.replace(tls::server_config(configuration)?);
         }
         Ok(())
@@ -260,6 +257,9 @@ impl Server {
         let changed = Arc::new(changed);
         let before = std::mem::replace(&mut *self.configuration.write(), changed.clone());
         self.store.change_settings(|current| *current = settings);
+        if changed.password != before.password {
+            self.accounts.set_default_password(&changed.password);
+        }
         if changed.dictionary_exclude != before.dictionary_exclude {
             self.store.exclude_from_dictionaries(changed.excluded_keys());
         }
@@ -268,6 +268,10 @@ impl Server {
     /// The configuration file.
     pub fn configuration_file(&self) -> Option<&Path> {
         self.configuration_file.as_deref()
+    }
+
+    pub(crate) fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
     pub(crate) fn clients(&self) -> &Clients {

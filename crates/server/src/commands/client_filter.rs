@@ -1,7 +1,9 @@
 //! The filters of CLIENT LIST and CLIENT KILL.
 
 use std::mem;
+use std::sync::Arc;
 
+use snugly_acl::Users;
 use snugly_protocol::resp::{Args, parse_integer};
 
 use super::options::is;
@@ -28,8 +30,7 @@ enum Condition<'a> {
     Address(&'a [u8]),
     LocalAddress(&'a [u8]),
     Ip(&'a [u8]),
-    /// There is one user, the default one.
-    User,
+    User(&'a [u8]),
     Name(&'a [u8]),
     LibName(&'a [u8]),
     LibVer(&'a [u8]),
@@ -51,6 +52,7 @@ enum Kind {
 /// An option as it was asked for.
 struct Asked {
     negated: bool,
+    users: Arc<Users>,
     /// Number of databases.
     databases: usize,
 }
@@ -67,7 +69,7 @@ const OPTIONS: &[(&str, Read)] = &[
     ("ADDR", |value, _| Ok(Condition::Address(value))),
     ("LADDR", |value, _| Ok(Condition::LocalAddress(value))),
     ("IP", |value, _| Ok(Condition::Ip(value))),
-    ("USER", |value, _| user(value).map(|()| Condition::User)),
+    ("USER", |value, asked| user(value, &asked.users).map(Condition::User)),
     ("NAME", |value, _| Ok(Condition::Name(value))),
     ("LIB-NAME", |value, _| Ok(Condition::LibName(value))),
     ("LIB-VER", |value, _| Ok(Condition::LibVer(value))),
@@ -89,6 +91,7 @@ const CAPABILITIES: &[u8] = b"r";
 impl<'a> Filter<'a> {
     pub(super) fn parse(args: Args<'a>, skip_me: bool, context: &Context<'_>) -> Result<Filter<'a>, Failure> {
         let databases = context.server.store().databases();
+        let users = context.server.accounts().users();
         let mut filter = Filter { skip_me, ..Filter::default() };
         let mut rest = args.iter().peekable();
         while let Some(option) = rest.next() {
@@ -111,7 +114,10 @@ impl<'a> Filter<'a> {
             let plain = PLAIN_OPTIONS.iter().filter(|_| !negated);
             let mut options = OPTIONS.iter().chain(plain);
             let (_, read) = options.find(|(known, _)| is(name, known)).ok_or(Failure::SYNTAX)?;
-            let condition = read(rest.next().ok_or(Failure::SYNTAX)?, &Asked { negated, databases })?;
+            let condition = read(
+                rest.next().ok_or(Failure::SYNTAX)?,
+                &Asked { negated, users: users.clone(), databases },
+            )?;
             filter.demand(condition, negated);
         }
         Ok(filter)
@@ -154,7 +160,7 @@ impl Condition<'_> {
             Condition::Ip(wanted) => {
                 client.address.ip().is_some_and(|ip| *wanted == ip.to_string().as_bytes())
             }
-            Condition::User => true,
+            Condition::User(wanted) => *wanted == client.labels.lock().user,
             Condition::Name(wanted) => said(wanted, &client.labels.lock().name),
             Condition::LibName(wanted) => said(wanted, &client.labels.lock().lib_name),
             Condition::LibVer(wanted) => said(wanted, &client.labels.lock().lib_ver),
@@ -199,11 +205,11 @@ fn kind(name: &[u8]) -> Result<Kind, Failure> {
     }
 }
 
-fn user(name: &[u8]) -> Result<(), Failure> {
-    if name == b"default" {
-        return Ok(());
+fn user<'a>(name: &'a [u8], users: &Users) -> Result<&'a [u8], Failure> {
+    match users.get(name) {
+        Some(_) => Ok(name),
+        None => Err(Failure::new([b"ERR No such user '", name, b"'"].concat())),
     }
-    Err(Failure::new([b"ERR No such user '", name, b"'"].concat()))
 }
 
 fn yes_or_no(text: &[u8]) -> Result<bool, Failure> {

@@ -3,19 +3,16 @@
 use std::time::Duration;
 
 use snugly_protocol::resp::{Args, Protocol, parse_integer};
-use subtle::ConstantTimeEq;
-use tracing::warn;
 
 use super::client::valid_label;
 use super::moves::database;
 use super::options::is;
 use super::registry::as_c_string;
 use super::{
-    Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, Reply, ReplyMode, command, pubsub,
-    transactions,
+    Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, Reply, ReplyMode, command, permissions,
+    pubsub, transactions,
 };
 use crate::clients::State;
-use crate::counters::count;
 use crate::info::REDIS_VERSION;
 
 /// Flags of commands that also work inside a transaction and while the client listens for messages.
@@ -35,38 +32,46 @@ pub(super) const COMMANDS: &[Command] = &[
 /// Delay of the answer to a wrong password, so that a client cannot try many.
 const AFTER_WRONG_PASSWORD: Duration = Duration::from_millis(100);
 
-/// The only user there is.
-pub(super) const USER: &str = "default";
-
 fn auth(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
+    let users = context.server.accounts().users();
+    let default = users.default_user();
     let (user, password) = match args.len() {
-        2 if context.server.configuration().password.is_empty() => {
+        2 if default.needs_no_password => {
             return Err(Failure::fixed(
                 "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?",
             ));
         }
-        2 => (USER.as_bytes(), &args[1]),
+        2 => (&default.name[..], &args[1]),
         3 => (&args[1], &args[2]),
         _ => return Err(Failure::SYNTAX),
     };
-    authenticate(context, user, password)?;
+    authenticate(context, &args[0], user, password)?;
     context.ok()
 }
 
-/// Checks a name and a password, and lets the client in if they are right.
+/// Checks a name and a password, and lets the client in as that user if they are right. `way` is what ACL LOG shows of how
+/// they were given.
 ///
 /// # Errors
 /// The refusal, which is to be held back.
-pub(crate) fn authenticate(context: &mut Context<'_>, user: &[u8], password: &[u8]) -> Result<(), Failure> {
-    let expected = &context.server.configuration().password;
-    if user != USER.as_bytes() || !(expected.is_empty() || bool::from(expected.as_bytes().ct_eq(password))) {
-        count(&context.server.connections.failed_logins);
-        if let Some(count) = context.server.failed_logins_log.note(context.session.now()) {
-            warn!(address = %context.client.info.address, count, "wrong passwords were refused");
-        }
+pub(crate) fn authenticate(
+    context: &mut Context<'_>,
+    way: &[u8],
+    name: &[u8],
+    password: &[u8],
+) -> Result<(), Failure> {
+    let accounts = context.server.accounts();
+    // In this order, so that a change in between is followed.
+    let (version, users) = (accounts.version(), accounts.users());
+    // Somebody is asked whatever the name, so that the time does not tell which there are.
+    let user = users.get(name).unwrap_or(users.default_user());
+    if !user.admits(password) || user.name != name {
+        permissions::note_failed_login(context, way, name);
         let failure = Failure::fixed("WRONGPASS invalid username-password pair or user is disabled.");
         return Err(failure.held_back(AFTER_WRONG_PASSWORD));
     }
+    context.client.users_version = version;
+    context.client.become_user(user.clone());
     context.client.authenticated = true;
     Ok(())
 }
@@ -101,7 +106,7 @@ fn hello(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         }
     }
     if let Some((user, password)) = login {
-        authenticate(context, user, password)?;
+        authenticate(context, &args[0], user, password)?;
     }
     if !context.client.authenticated {
         return Err(Failure::fixed(
@@ -173,7 +178,9 @@ fn reset(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     client.select(0);
     client.speak(Protocol::Resp2);
     client.reply_mode = ReplyMode::On;
-    client.authenticated = context.server.configuration().password.is_empty();
+    let default = context.server.accounts().users().default_user().clone();
+    client.authenticated = default.is_on && default.needs_no_password;
+    client.become_user(default);
     client.info.labels.lock().name.clear();
     client.info.states.clear(State::SUBSCRIBED.and(State::NO_EVICT).and(State::NO_TOUCH));
     context.server.key_watch().untrack(&client.info);

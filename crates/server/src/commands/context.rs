@@ -6,11 +6,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use snugly_acl::User;
 use snugly_protocol::resp::Protocol;
 use snugly_store::{Kind, Session, StoreError, Value};
 
 use super::transactions::{Transaction, WatchList};
 use super::{Failure, Outcome, Reply};
+use crate::accounts::Accounts;
 use crate::clients::{ClientInfo, State};
 use crate::counters::WorkerStats;
 use crate::replies::Replies;
@@ -61,7 +63,13 @@ impl<R> From<StoreError> for NotWritten<R> {
 pub(crate) struct Client {
     pub(crate) info: Arc<ClientInfo>,
     pub(crate) database: usize,
+    /// Whether it may run commands, as its user.
     pub(crate) authenticated: bool,
+    pub(crate) user: Arc<User>,
+    /// Whether there is something that its user may not do.
+    pub(crate) is_limited: bool,
+    /// Version of the users that `user` is one of.
+    pub(crate) users_version: u64,
     pub(crate) reply_mode: ReplyMode,
     /// The transaction that MULTI has begun.
     pub(crate) transaction: Option<Box<Transaction>>,
@@ -82,11 +90,18 @@ pub(crate) enum ReplyMode {
 }
 
 impl Client {
-    pub(crate) fn new(info: Arc<ClientInfo>, authenticated: bool) -> Client {
+    /// A client that is the user `default` of these, if that needs no password.
+    pub(crate) fn new(info: Arc<ClientInfo>, accounts: &Accounts) -> Client {
+        // In this order, so that a change in between is followed.
+        let users_version = accounts.version();
+        let user = accounts.users().default_user().clone();
         Client {
             info,
             database: 0,
-            authenticated,
+            authenticated: user.is_on && user.needs_no_password,
+            is_limited: !user.can_everything(),
+            user,
+            users_version,
             reply_mode: ReplyMode::On,
             transaction: None,
             watched: WatchList::default(),
@@ -97,6 +112,13 @@ impl Client {
     /// Returns whether the command that runs is part of a transaction, where nothing can be waited for.
     pub(crate) fn denies_blocking(&self) -> bool {
         self.info.states.has(State::IN_TRANSACTION)
+    }
+
+    /// Gives it the permissions of a user.
+    pub(crate) fn become_user(&mut self, user: Arc<User>) {
+        self.is_limited = !user.can_everything();
+        self.info.labels.lock().user.clone_from(&user.name);
+        self.user = user;
     }
 
     pub(crate) fn select(&mut self, database: usize) {

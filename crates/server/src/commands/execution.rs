@@ -10,7 +10,8 @@ use snugly_protocol::resp::Args;
 
 use super::record::{self, Run};
 use super::{
-    Context, Failure, Flags, REGISTRY, Reply, ReplyMode, Wait, client_tracking, pubsub, transactions,
+    Context, Failure, Flags, REGISTRY, Reply, ReplyMode, Wait, client_tracking, permissions, pubsub,
+    transactions,
 };
 use crate::clients::State;
 use crate::pause::Scope;
@@ -30,6 +31,7 @@ pub(crate) enum Fate {
 pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: Args<'_>) -> Fate {
     let start = context.replies.as_bytes().len();
     context.replies.set_protocol(context.client.info.protocol());
+    permissions::follow_users(context);
     let mode = context.client.reply_mode;
     if mode == ReplyMode::SkipNext {
         context.client.reply_mode = ReplyMode::Skip;
@@ -99,6 +101,8 @@ fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admi
         Some(DEBUG_NOT_ALLOWED)
     } else if context.client.transaction.is_some() && flags.has(Flags::NO_MULTI) {
         Some(Failure::not_in_transaction(&row.full_name))
+    } else if let Some(failure) = permissions::refusal(context, place, args) {
+        Some(failure)
     } else if context.client.info.states.has(State::MONITOR) && flags.touches_keys() {
         Some(Failure::MONITORS_ONLY)
     } else if !flags.has(Flags::WHILE_SUBSCRIBED) && pubsub::is_subscriber(context.client) {

@@ -167,8 +167,8 @@ fn serve(context: &mut Context<'_>, waiter: &Arc<Waiter>) {
     context.session.set_touches(!waiter.client.states.has(State::NO_TOUCH));
     let Context { session, server, stats, .. } = context;
     let mut replies = Replies::new(waiter.client.protocol());
-    let mut client = Client::new(waiter.client.clone(), true);
-    client.database = waiter.database;
+    let mut client = Client::new(waiter.client.clone(), server.accounts());
+    (client.authenticated, client.database) = (true, waiter.database);
     let mut served = Context { session, client: &mut client, server, replies: &mut replies, stats };
     let started = Instant::now();
     let is_answered = take(&mut served, &waiter.wanted).unwrap_or_else(|failure| {

@@ -7,9 +7,10 @@
 //! - `context`: what a function is given; `options`: reading arguments
 //! - `reply`: what a function gives back; `failure`: why it refuses
 //! - `registry`: finding a command's row by its name
-//! - `execution`, `record`: running a request, and what is noted of it
+//! - `execution`, `record`, `permissions`: running a request, what is noted of it, and whether its user may
 //! - `documentation`, `key_specifications`: what COMMAND tells of a command and its row does not
 
+mod acl;
 mod bitfield;
 mod bits;
 mod client;
@@ -41,6 +42,7 @@ mod memory;
 mod moves;
 mod numbers;
 mod options;
+mod permissions;
 mod persistence;
 mod pubsub;
 mod ranges;
@@ -63,6 +65,8 @@ use context::{Edit, ReplyMode};
 pub(crate) use execution::{Fate, execute};
 pub(crate) use failure::Failure;
 pub(crate) use list_waits::{note_ended, serve_waiting};
+pub use permissions::UsersError;
+pub(crate) use permissions::{follow_users, may, read_users};
 pub(crate) use registry::REGISTRY;
 pub(crate) use reply::{Delay, ListWait, Outcome, Reply, Wait};
 pub(crate) use transactions::{discard_all, writes};
@@ -116,6 +120,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "pubsub", commands: pubsub::COMMANDS },
     Group { name: "transactions", commands: transactions::COMMANDS },
     Group { name: "server", commands: server::COMMANDS },
+    Group { name: "server", commands: acl::COMMANDS },
     Group { name: "server", commands: config::COMMANDS },
     Group { name: "server", commands: describe::COMMANDS },
     Group { name: "server", commands: dictionary::COMMANDS },

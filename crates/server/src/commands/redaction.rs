@@ -20,6 +20,8 @@ fn is_secret(full_name: &str, args: Args<'_>, place: usize) -> bool {
     };
     match full_name {
         "auth" => place > 0,
+        // Rules have passwords and their digests.
+        "acl|setuser" => place > 2,
         "hello" => behind(1, "AUTH") || behind(2, "AUTH"),
         "config|set" => place > 2 && place % 2 == 1 && is_secret_setting(&args[place - 1]),
         _ => false,
@@ -49,6 +51,7 @@ mod tests {
     fn passwords_are_hidden_and_nothing_else() {
         for (full_name, line, expected) in [
             ("auth", "AUTH secret", "AUTH (redacted)"),
+            ("acl|setuser", "ACL SETUSER app on >secret", "ACL SETUSER app (redacted) (redacted)"),
             ("auth", "auth user secret", "auth (redacted) (redacted)"),
             ("hello", "HELLO 3 auth user secret SETNAME x", "HELLO 3 auth (redacted) (redacted) SETNAME x"),
             ("hello", "HELLO 3 SETNAME x", "HELLO 3 SETNAME x"),

@@ -10,7 +10,7 @@ use snugly_store::{Element, Expiry, Kind, Value};
 use super::context::reserve;
 use super::options::{integer, is};
 use super::registry::as_c_string;
-use super::{Command, Context, Failure, Flags, ONE_KEY, Outcome, Reply, command};
+use super::{Command, Context, Failure, Flags, ONE_KEY, Outcome, Reply, command, permissions};
 
 const MOVABLE: Flags = Flags::MOVABLE_KEYS;
 
@@ -64,6 +64,19 @@ impl<'a> Options<'a> {
             }
         }
         Ok(options)
+    }
+
+    /// Refuses patterns to users who may not read any key: they find keys that no argument names.
+    fn check_permission(&self, context: &Context<'_>, args: Args<'_>) -> Result<(), Failure> {
+        let option = match (&self.by, self.get.first()) {
+            (Some(_), _) if !self.keeps_order() => "BY",
+            (_, Some(_)) => "GET",
+            _ => return Ok(()),
+        };
+        if permissions::reads_all_keys(context, args) {
+            return Ok(());
+        }
+        Err(Failure::new(format!("ERR {option} option of SORT denied due to insufficient ACL permissions.")))
     }
 
     /// Returns whether the elements stay in their order: there is nothing in the pattern that an element
@@ -151,11 +164,15 @@ struct Item {
 }
 
 fn sort(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    run(context, &args[1], &Options::parse(args.from(2), true)?)
+    let options = Options::parse(args.from(2), true)?;
+    options.check_permission(context, args)?;
+    run(context, &args[1], &options)
 }
 
 fn sort_ro(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
-    run(context, &args[1], &Options::parse(args.from(2), false)?)
+    let options = Options::parse(args.from(2), false)?;
+    options.check_permission(context, args)?;
+    run(context, &args[1], &options)
 }
 
 fn run(context: &mut Context<'_>, key: &[u8], options: &Options<'_>) -> Outcome {

@@ -1,5 +1,5 @@
-//! Commands of features that are not there, as far as clients use them without being asked: ACL WHOAMI when they
-//! connect, FUNCTION FLUSH when they clean up.
+//! Commands of features that are not there, as far as clients use them without being asked: FUNCTION FLUSH when they
+//! clean up.
 
 use snugly_protocol::resp::Args;
 
@@ -11,25 +11,12 @@ const FUNCTIONS: Flags = Flags::NOSCRIPT;
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = &[
-    container("acl", &[
-        command("help", 2, Flags::ANY_TIME, NO_KEYS, acl_help),
-        command("whoami", 2, Flags::CONNECTION, NO_KEYS, whoami),
-    ]),
     container("function", &[
         command("flush", -2, FUNCTIONS.and(Flags::WRITE), NO_KEYS, flush),
         command("help", 2, Flags::ANY_TIME, NO_KEYS, function_help),
         command("list", -2, FUNCTIONS, NO_KEYS, list),
     ]),
 ];
-
-fn whoami(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
-    context.replies.bulk(super::connection::USER.as_bytes());
-    Ok(Reply::Now)
-}
-
-fn acl_help(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
-    reply_help(context, "acl")
-}
 
 fn flush(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     match args.get(2) {

@@ -8,7 +8,10 @@ use snugly_store::{Session, StoreError};
 
 use super::execution::call;
 use super::registry::{Reach, Row};
-use super::{ALL_KEYS, Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, REGISTRY, Reply, command};
+use super::{
+    ALL_KEYS, Client, Command, Context, Failure, Flags, NO_KEYS, Outcome, REGISTRY, Reply, command,
+    permissions, record,
+};
 use crate::clients::{ClientInfo, State};
 use crate::key_watch::{KeyWatch, Watched};
 
@@ -235,7 +238,13 @@ fn run_all(context: &mut Context<'_>, transaction: &Transaction) -> Reply {
     context.replies.array(transaction.places.len());
     let (mut told, mut busy) = (None, Duration::ZERO);
     for (place, args) in transaction.requests() {
-        busy = busy.saturating_add(call(context, place, args).busy_time());
+        match permissions::refusal_in_transaction(context, place, args) {
+            None => busy = busy.saturating_add(call(context, place, args).busy_time()),
+            Some(failure) => {
+                record::error(context, &failure);
+                context.replies.error(failure.text());
+            }
+        }
         if context.client.closing && told.is_none() {
             told = Some(context.replies.as_bytes().len());
         }

@@ -12,6 +12,10 @@ pub(crate) struct Counted<N> {
     pub(crate) broken: N,
     /// Closed because client and server did not agree on TLS.
     pub(crate) refused_handshakes: N,
+    /// Requests whose user may not run the command, touch a key, or a database.
+    pub(crate) denied_commands: N,
+    pub(crate) denied_keys: N,
+    pub(crate) denied_databases: N,
     /// Wrong passwords.
     pub(crate) failed_logins: N,
     /// Closed because they sent more than `client-query-buffer-limit`.
@@ -40,6 +44,9 @@ impl ConnectionCounters {
             refused: show(&self.refused),
             broken: show(&self.broken),
             refused_handshakes: show(&self.refused_handshakes),
+            denied_commands: show(&self.denied_commands),
+            denied_keys: show(&self.denied_keys),
+            denied_databases: show(&self.denied_databases),
             failed_logins: show(&self.failed_logins),
             over_input_limit: show(&self.over_input_limit),
             over_output_limit: show(&self.over_output_limit),

@@ -144,7 +144,7 @@ impl Service for Dialects {
             Protocol::Memcached => Dialect::Memcached(Conversation::default()),
         };
         let info = self.server.clients().enter(socket.clone());
-        let client = Client::new(info, configuration.password.is_empty());
+        let client = Client::new(info, self.server.accounts());
         Ok(Served { server: self.server.clone(), client, dialect, fetched: false })
     }
 

@@ -33,9 +33,9 @@ impl Allowed {
     }
 }
 
-/// Returns whether protected mode keeps out a client at this address.
-pub(crate) fn denies(configuration: &Configuration, address: &Address) -> bool {
-    configuration.protected_mode && configuration.password.is_empty() && !address.is_local()
+/// Returns whether protected mode keeps out a client at this address, where anybody is let in without a password or not.
+pub(crate) fn denies(configuration: &Configuration, is_open: bool, address: &Address) -> bool {
+    configuration.protected_mode && is_open && !address.is_local()
 }
 
 #[cfg(test)]
@@ -61,14 +61,11 @@ mod tests {
     #[test]
     fn protected_mode_keeps_others_out_where_there_is_no_password() {
         let there = tcp("192.0.2.1:1");
-        let denied = |change: fn(&mut Configuration)| {
-            let mut configuration = Configuration::default();
-            change(&mut configuration);
-            denies(&configuration, &there)
-        };
-        assert!(denied(|_| {}));
-        assert!(!denied(|configuration| configuration.password = "secret".to_owned()));
-        assert!(!denied(|configuration| configuration.protected_mode = false));
-        assert!(!denies(&Configuration::default(), &tcp("[::1]:1")));
+        let protected = Configuration::default();
+        let unprotected = Configuration { protected_mode: false, ..Configuration::default() };
+        assert!(denies(&protected, true, &there));
+        assert!(!denies(&protected, false, &there));
+        assert!(!denies(&unprotected, true, &there));
+        assert!(!denies(&protected, true, &tcp("[::1]:1")));
     }
 }

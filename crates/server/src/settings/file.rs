@@ -88,7 +88,8 @@ pub(super) fn rewrite<'a>(
             }
         }
     }
-    replace(path, &document.to_string()).map_err(|reason| FileError::Write { path: path.to_owned(), reason })
+    replace(path, document.to_string().as_bytes())
+        .map_err(|reason| FileError::Write { path: path.to_owned(), reason })
 }
 
 fn read_text(path: &Path) -> Result<String, FileError> {
@@ -172,13 +173,13 @@ pub fn file_line(setting: &Setting, value: &str) -> String {
 }
 
 /// Replaces a file by one with the same owner and permissions, all of it or nothing.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     // Behind a link the file is replaced, not the link.
     let path = fs::canonicalize(path)?;
     let folder = path.parent().unwrap_or(Path::new("/"));
     let before = fs::metadata(&path)?;
     let mut new = NamedTempFile::new_in(folder)?;
-    new.write_all(text.as_bytes())?;
+    new.write_all(text)?;
     // Only root may give files away; without it the owner is the one who writes.
     let _ = fchown(new.as_file(), Some(before.uid()), Some(before.gid()));
     new.as_file().set_permissions(before.permissions())?;

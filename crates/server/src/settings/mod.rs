@@ -30,6 +30,7 @@ use tracing::level_filters::LevelFilter;
 use crate::command_log::Kind;
 pub(crate) use access::{Allowed, denies};
 pub(crate) use client_limits::{ClientMemory, OutputLimit, OutputLimits, ReplyLimits};
+pub(crate) use file::replace as replace_file;
 pub use file::{FileError, file_line};
 pub use secret::{SecretError, read_secret};
 pub(crate) use sources::RewriteError;
@@ -149,6 +150,10 @@ pub struct Configuration {
     pub password: String,
     /// The file that `password` was taken from; empty is none.
     pub password_file: String,
+    /// The file of users; empty is none.
+    pub acl_file: String,
+    /// Entries of ACL LOG.
+    pub acl_log_max_len: usize,
     /// Whether only clients on the same machine are served as long as there is no password.
     pub protected_mode: bool,
     /// Clients that may use DEBUG.
@@ -312,6 +317,8 @@ impl Default for Configuration {
             tracking_table_max_keys: 0,
             password: String::new(),
             password_file: String::new(),
+            acl_file: String::new(),
+            acl_log_max_len: 0,
             protected_mode: true,
             enable_debug_command: Allowed::No,
             enable_protected_configs: Allowed::No,

@@ -7,6 +7,8 @@ use super::MEMCACHED_VERSION;
 use crate::commands::{self, Context, Wait};
 use crate::counters::MemcachedEvent;
 
+/// How ACL LOG shows logins in these protocols.
+const WAY: &[u8] = b"memcached";
 /// The only way to authenticate.
 const MECHANISM: &str = "PLAIN";
 
@@ -62,7 +64,7 @@ pub(super) fn list_mechanisms(context: &mut Context<'_>, form: &ReplyForm<'_>) {
 }
 
 fn has_password(context: &Context<'_>) -> bool {
-    !context.server.configuration().password.is_empty()
+    !context.server.accounts().users().default_user().needs_no_password
 }
 
 /// Authenticates by SASL.
@@ -89,7 +91,7 @@ pub(super) fn log_in(
 
 fn check(context: &mut Context<'_>, user: &[u8], password: &[u8], form: &ReplyForm<'_>) -> Option<Wait> {
     context.stats.memcached.count(MemcachedEvent::Login);
-    match commands::authenticate(context, user, password) {
+    match commands::authenticate(context, WAY, user, password) {
         Ok(()) => {
             form.authenticated(context.replies.as_mut_vec());
             None

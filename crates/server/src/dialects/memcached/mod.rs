@@ -3,7 +3,7 @@
 //! - `get`: reading values, with all that meta's get can change meanwhile
 //! - `store`: writing values, and changing them by what they were
 //! - `expiry`: times of expiry, as the store knows them
-//! - `login`: what a client without the password may do
+//! - `login`: what a client without the password may do; `permissions`: what a user may do
 //! - `administration`: everything that is not about one key
 //!
 //! This file has a connection's requests: parsed a few at a time, so that their keys are fetched into the processor's cache
@@ -13,6 +13,7 @@ mod administration;
 mod expiry;
 mod get;
 mod login;
+mod permissions;
 mod store;
 
 use snugly_memcached::{
@@ -22,7 +23,7 @@ use snugly_store::{Session, StoreError};
 use tracing::error;
 
 use super::{Progress, Stop};
-use crate::commands::{Context, Wait};
+use crate::commands::{self, Context, Wait};
 use crate::counters::MemcachedEvent;
 use crate::pause::Scope;
 
@@ -193,11 +194,15 @@ fn execute(context: &mut Context<'_>, request: &Request<'_>) -> Option<Wait> {
     let Request { operation, form } = request;
     context.client.info.commands.add(1);
     context.stats.memcached.requests.add(1);
+    commands::follow_users(context);
     if !context.client.authenticated {
         return login::execute(context, operation, form);
     }
     if form.is_meta() {
         context.stats.memcached.count(MemcachedEvent::Meta);
+    }
+    if !permissions::allow(context, operation, form) {
+        return None;
     }
     context.session.set_touches(true);
     let key = &mut [0; MAX_KEY];
@@ -212,7 +217,10 @@ fn execute(context: &mut Context<'_>, request: &Request<'_>) -> Option<Wait> {
         }
         Operation::Refused(refused) => {
             if let Some(superseded) = refused.superseded {
-                store::supersede(context, superseded.bytes(key));
+                let key = superseded.bytes(key);
+                if permissions::may_write(context, key) {
+                    store::supersede(context, key);
+                }
             }
             context.client.closing |= refused.closes;
             form.refused(refused.refusal, context.replies.as_mut_vec());

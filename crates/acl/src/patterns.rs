@@ -1,0 +1,159 @@
+//! Patterns of keys, channels and databases that rules name.
+
+use std::collections::BTreeSet;
+
+use snugly_glob::matches;
+
+/// What a command does with a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// Its value, or that it exists, is told.
+    pub reads: bool,
+    /// It is changed, made or removed.
+    pub writes: bool,
+}
+
+impl Access {
+    pub(crate) const READ: Access = Access { reads: true, writes: false };
+    pub(crate) const WRITE: Access = Access { reads: false, writes: true };
+    pub(crate) const BOTH: Access = Access { reads: true, writes: true };
+
+    fn includes(self, other: Access) -> bool {
+        (self.reads || !other.reads) && (self.writes || !other.writes)
+    }
+
+    fn and(self, other: Access) -> Access {
+        Access { reads: self.reads || other.reads, writes: self.writes || other.writes }
+    }
+}
+
+/// Keys: all of them, or those of some patterns, each for some kind of access.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Keys {
+    pub(crate) all: bool,
+    patterns: Vec<(Vec<u8>, Access)>,
+}
+
+impl Keys {
+    pub(crate) fn everything() -> Keys {
+        Keys { all: true, patterns: Vec::new() }
+    }
+
+    /// Allows a pattern of keys some access beside what it allows already.
+    pub(crate) fn add(&mut self, pattern: &[u8], access: Access) {
+        match self.patterns.iter_mut().find(|(known, _)| known == pattern) {
+            Some((_, allowed)) => *allowed = allowed.and(access),
+            None => self.patterns.push((pattern.to_vec(), access)),
+        }
+    }
+
+    /// Returns whether any key may be read.
+    pub(crate) fn may_all_be_read(&self) -> bool {
+        self.all || self.patterns.iter().any(|(pattern, access)| pattern == b"*" && access.reads)
+    }
+
+    pub(crate) fn allow(&self, key: &[u8], access: Access) -> bool {
+        let allows =
+            |(pattern, allowed): &(Vec<u8>, Access)| allowed.includes(access) && matches(pattern, key, false);
+        self.all || self.patterns.iter().any(allows)
+    }
+
+    /// The rules that make these.
+    pub(crate) fn rules(&self) -> Vec<Vec<u8>> {
+        if self.all {
+            return vec![b"~*".to_vec()];
+        }
+        let rule = |(pattern, access): &(Vec<u8>, Access)| {
+            let sign: &[u8] = match *access {
+                Access::READ => b"%R~",
+                Access::WRITE => b"%W~",
+                _ => b"~",
+            };
+            [sign, pattern].concat()
+        };
+        self.patterns.iter().map(rule).collect()
+    }
+}
+
+/// Channels: all of them, or those of some patterns. Nothing asks for them yet: there is no publish and subscribe.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Channels {
+    pub(crate) all: bool,
+    patterns: Vec<Vec<u8>>,
+}
+
+impl Channels {
+    pub(crate) fn everything() -> Channels {
+        Channels { all: true, patterns: Vec::new() }
+    }
+
+    pub(crate) fn add(&mut self, pattern: &[u8]) {
+        if !self.patterns.iter().any(|known| known == pattern) {
+            self.patterns.push(pattern.to_vec());
+        }
+    }
+
+    /// The rules of the patterns.
+    pub(crate) fn rules(&self) -> Vec<Vec<u8>> {
+        if self.all {
+            return vec![b"&*".to_vec()];
+        }
+        self.patterns.iter().map(|pattern| [b"&", &pattern[..]].concat()).collect()
+    }
+}
+
+/// Databases: all of them, or some.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Databases {
+    All,
+    Some(BTreeSet<u32>),
+}
+
+impl Databases {
+    pub(crate) fn allow(&self, database: usize) -> bool {
+        match self {
+            Databases::All => true,
+            Databases::Some(some) => u32::try_from(database).is_ok_and(|database| some.contains(&database)),
+        }
+    }
+
+    pub(crate) fn are_none(&self) -> bool {
+        matches!(self, Databases::Some(some) if some.is_empty())
+    }
+
+    /// The rule that makes these.
+    pub(crate) fn rule(&self) -> String {
+        match self {
+            Databases::All => "alldbs".to_owned(),
+            Databases::Some(_) if self.are_none() => "resetdbs".to_owned(),
+            Databases::Some(some) => {
+                let some: Vec<_> = some.iter().map(u32::to_string).collect();
+                format!("db={}", some.join(","))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_allowed_by_pattern_and_access() {
+        let mut keys = Keys::default();
+        keys.add(b"a:*", Access::READ);
+        keys.add(b"b:*", Access::WRITE);
+        keys.add(b"c:*", Access::READ);
+        keys.add(b"c:*", Access::WRITE);
+        let allowed = |key: &str| {
+            [Access::default(), Access::READ, Access::WRITE, Access::BOTH]
+                .map(|access| keys.allow(key.as_bytes(), access))
+        };
+        assert_eq!(allowed("a:1"), [true, true, false, false]);
+        assert_eq!(allowed("b:1"), [true, false, true, false]);
+        assert_eq!(allowed("c:1"), [true; 4]);
+        assert_eq!(allowed("d:1"), [false; 4]);
+        let rules: Vec<_> = ["%R~a:*", "%W~b:*", "~c:*"].map(|rule| rule.as_bytes().to_vec()).into();
+        assert_eq!(keys.rules(), rules);
+    }
+}
