@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::{ArgMatches, Command};
 
 use crate::live::{analyze, explain, ping, train};
-use crate::{bench, decode, dictionaries, generate, serve, storage};
+use crate::{bench, decode, dictionaries, generate, serve, storage, top};
 
 /// A subcommand.
 pub(crate) struct Job {
@@ -17,6 +17,7 @@ pub(crate) const JOBS: &[Job] = &[
     Job { name: "serve", command: serve::command, run: serve::run },
     Job { name: "settings", command: generate::settings_command, run: generate::settings },
     Job { name: "ping", command: ping::command, run: ping::run },
+    Job { name: "top", command: top::command, run: top::run },
     Job { name: "decode", command: decode::command, run: decode::run },
     Job { name: "dictionaries", command: dictionaries::command, run: dictionaries::run },
     Job { name: "analyze", command: analyze::command, run: analyze::run },

@@ -19,6 +19,7 @@ mod service_manager;
 mod start;
 mod storage;
 mod table;
+mod top;
 
 use std::error::Error;
 use std::io::{self, Write};

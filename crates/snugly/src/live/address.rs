@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::password;
 
-/// Options to reach a server.
+/// Options to reach a server, or the cluster that it is a node of.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Reach {
     /// Address of the server: redis://[[user]:password@]host[:port][/database], or valkey://, snugly://, rediss:// and

@@ -22,6 +22,12 @@ pub(crate) struct Deployment {
 const SOFTWARE: [(&str, &str); 3] =
     [("snugly", "snugly_version"), ("Valkey", "valkey_version"), ("Redis", "redis_version")];
 
+/// Name and version of the software, as INFO gives them.
+pub(crate) fn software(info: &Info) -> String {
+    let named = SOFTWARE.iter().find_map(|(name, field)| Some(format!("{name} {}", info.get(*field)?)));
+    named.unwrap_or_else(|| "a server that does not say what it is".to_owned())
+}
+
 impl Deployment {
     pub(crate) fn open(reach: &Reach) -> Result<Deployment> {
         let mut first = Node::open(&reach.trust, &reach.url)?;
@@ -35,9 +41,7 @@ impl Deployment {
             "{} is no node of a cluster: leave --cluster out",
             reach.url
         );
-        let software =
-            SOFTWARE.iter().find_map(|(name, field)| Some(format!("{name} {}", info.get(*field)?)));
-        let software = software.unwrap_or_else(|| "a server that does not say what it is".to_owned());
+        let software = software(&info);
         let mut deployment = Deployment { nodes: Vec::new(), slots: Vec::new(), software, info };
         match reach.cluster || enabled == Some(true) {
             true => deployment.find_nodes(reach, first)?,

@@ -12,18 +12,18 @@
 //! Only `train` writes, and only the keys of dictionaries. Nothing here is of the server of this program: it asks as any
 //! client does.
 
-mod address;
+pub(crate) mod address;
 pub(crate) mod analyze;
 mod catalogue;
 mod census;
-mod deployment;
+pub(crate) mod deployment;
 mod evaluation;
 pub(crate) mod explain;
-mod node;
+pub(crate) mod node;
 mod pace;
 pub(crate) mod ping;
 mod sampling;
 mod traffic;
 pub(crate) mod train;
-mod units;
+pub(crate) mod units;
 mod values;

@@ -45,6 +45,12 @@ pub(crate) fn request<A: AsRef<[u8]>>(words: &[A]) -> Cmd {
 /// The fields of INFO.
 pub(crate) type Info = HashMap<String, String>;
 
+/// The fields in the text of INFO.
+pub(crate) fn fields(text: &str) -> Info {
+    let fields = text.lines().filter_map(|line| line.split_once(':'));
+    fields.map(|(name, value)| (name.to_owned(), value.trim_end().to_owned())).collect()
+}
+
 /// A server that is connected and logged in.
 pub(crate) struct Node {
     /// The address.
@@ -102,10 +108,7 @@ impl Node {
     /// A section of INFO; nothing if it is not allowed.
     pub(crate) fn info(&mut self, section: &str) -> Result<Option<Info>> {
         let text: Option<String> = self.ask_if_allowed(&["INFO", section])?;
-        Ok(text.map(|text| {
-            let fields = text.lines().filter_map(|line| line.split_once(':'));
-            fields.map(|(name, value)| (name.to_owned(), value.trim_end().to_owned())).collect()
-        }))
+        Ok(text.as_deref().map(fields))
     }
 
     /// The error of a command, and advice on the remedy.
