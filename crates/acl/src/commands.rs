@@ -22,7 +22,7 @@ pub struct Commands {
 /// The commands that a rule names.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Named {
-    /// Those at these places, of which a container has several, and a command that is not here none.
+    /// Commands at these places: several of a container, none of a command that is not here.
     Rows(Range<usize>),
     /// A command without subcommands, with this first argument.
     FirstArgument(usize, String),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use snugly_glob::matches;
 
-/// What a command does with a key.
+/// Effect of a command on a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     /// Its value, or that it exists, is told.
@@ -14,9 +14,12 @@ pub struct Access {
 }
 
 impl Access {
-    pub(crate) const READ: Access = Access { reads: true, writes: false };
-    pub(crate) const WRITE: Access = Access { reads: false, writes: true };
-    pub(crate) const BOTH: Access = Access { reads: true, writes: true };
+    /// Reads only.
+    pub const READ: Access = Access { reads: true, writes: false };
+    /// Writes, and tells nothing of what was there.
+    pub const WRITE: Access = Access { reads: false, writes: true };
+    /// Reads and writes.
+    pub const BOTH: Access = Access { reads: true, writes: true };
 
     fn includes(self, other: Access) -> bool {
         (self.reads || !other.reads) && (self.writes || !other.writes)

@@ -4,7 +4,7 @@ use crate::commands::{Commands, Named, Places};
 use crate::error::Error;
 use crate::patterns::{Access, Channels, Databases, Keys};
 
-/// What is asked for.
+/// A request to run a command.
 pub struct Request<'a> {
     /// Place of the command.
     pub command: usize,
@@ -16,7 +16,7 @@ pub struct Request<'a> {
     pub databases: &'a [usize],
 }
 
-/// What is not allowed, from the farthest to the closest to being allowed.
+/// Part of a request that is not allowed, from the farthest to the closest to being allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Denied {
     /// The database at this place of the request's.

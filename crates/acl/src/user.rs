@@ -73,7 +73,7 @@ impl User {
     /// Checks a request: one selector that allows all of it is enough.
     ///
     /// # Errors
-    /// What the selector does not allow that comes the closest.
+    /// The denial of the selector that comes the closest.
     pub fn check(&self, request: &Request<'_>) -> Result<(), Denied> {
         let mut closest = None;
         for selector in &self.selectors {

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 /// Milliseconds within which denials that are alike count as one.
 const TOGETHER_WITHIN: u64 = 60_000;
 
-/// What was denied.
+/// Kind of what was denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     Command,
@@ -40,6 +40,14 @@ pub(crate) struct Denial {
     pub(crate) client: Vec<u8>,
 }
 
+impl Denial {
+    /// Returns whether another one is the same to the same user, from whichever client.
+    fn is_like(&self, other: &Denial) -> bool {
+        let of = |denial: &Denial| (denial.reason, denial.in_transaction);
+        of(self) == of(other) && self.object == other.object && self.user == other.user
+    }
+}
+
 /// A denial in the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
@@ -66,9 +74,7 @@ impl Denials {
     pub(crate) fn note(&self, denial: Denial, now: u64, most: usize) {
         let mut log = self.0.lock();
         let alike = |entry: &Entry| {
-            now.saturating_sub(entry.updated) <= TOGETHER_WITHIN
-                && Denial { client: Vec::new(), ..entry.denial.clone() }
-                    == Denial { client: Vec::new(), ..denial.clone() }
+            now.saturating_sub(entry.updated) <= TOGETHER_WITHIN && entry.denial.is_like(&denial)
         };
         let known = log.entries.iter().position(alike).and_then(|place| log.entries.remove(place));
         let entry = match known {

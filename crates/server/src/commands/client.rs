@@ -110,7 +110,8 @@ fn list(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     Ok(Reply::Now)
 }
 
-fn describe(context: &Context<'_>, client: &ClientInfo) -> Vec<u8> {
+/// The line of CLIENT LIST about a client.
+pub(super) fn describe(context: &Context<'_>, client: &ClientInfo) -> Vec<u8> {
     let last = REGISTRY.rows().get(client.last_command.load(Ordering::Relaxed));
     client.describe(last.map_or("NULL", |row| &row.full_name), context.session.now())
 }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::LazyLock;
-use std::sync::atomic::Ordering;
 use std::{fs, io};
 
 use snugly_acl::{Access, Commands, Denied, FileError, Request, Row, User, Users};
@@ -11,6 +10,7 @@ use snugly_store::system_time;
 use thiserror::Error;
 use tracing::warn;
 
+use super::client::describe;
 use super::documentation::documentation;
 use super::key_specifications::{self, FoundKey};
 use super::options::is;
@@ -118,13 +118,8 @@ pub(crate) fn follow_users(context: &mut Context<'_>) {
 }
 
 /// Returns why the client's user may not run a request, which is counted and noted; `None` if it may.
-pub(super) fn refusal(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Option<Failure> {
-    if !context.client.is_limited {
-        return None;
-    }
-    let (denied, object) = denial(context, &context.client.user, place, args)?;
-    note(context, reason(denied), object);
-    let text = match denied {
+pub(super) fn refusal(context: &Context<'_>, place: usize, args: Args<'_>) -> Option<Failure> {
+    let text = match noted_denial(context, place, args)? {
         Denied::Command => no_permission_to_run(&context.client.user, place),
         Denied::Key(_) => b"No permissions to access a key".to_vec(),
         Denied::Database(_) => b"No permissions to access database".to_vec(),
@@ -132,18 +127,9 @@ pub(super) fn refusal(context: &mut Context<'_>, place: usize, args: Args<'_>) -
     Some(Failure::new([b"NOPERM ", &text[..]].concat()))
 }
 
-/// Why a request of a transaction that was allowed when it was queued is not when it is to run.
-pub(super) fn refusal_in_transaction(
-    context: &mut Context<'_>,
-    place: usize,
-    args: Args<'_>,
-) -> Option<Failure> {
-    if !context.client.is_limited {
-        return None;
-    }
-    let (denied, object) = denial(context, &context.client.user, place, args)?;
-    note(context, reason(denied), object);
-    let what = match denied {
+/// Returns why a request of a transaction, which was allowed when it was queued, is not when it is to run.
+pub(super) fn refusal_in_transaction(context: &Context<'_>, place: usize, args: Args<'_>) -> Option<Failure> {
+    let what = match noted_denial(context, place, args)? {
         Denied::Command => "no permission to execute the command or subcommand",
         Denied::Key(_) => "no permission to touch the specified keys",
         Denied::Database(_) => "no permission to access the database",
@@ -154,9 +140,19 @@ pub(super) fn refusal_in_transaction(
     )))
 }
 
+/// Denial of a request to the client's user, which is counted and noted.
+fn noted_denial(context: &Context<'_>, place: usize, args: Args<'_>) -> Option<Denied> {
+    if !context.client.is_limited {
+        return None;
+    }
+    let (denied, object) = denial(context, &context.client.user, place, args)?;
+    note(context, denied, object);
+    Some(denied)
+}
+
 /// Returns whether the client's user may run a command of this full name on a key in its database, for protocols whose
 /// requests are no commands. A denial is counted and noted.
-pub(crate) fn may(context: &mut Context<'_>, full_name: &str, key: Option<(&[u8], Access)>) -> bool {
+pub(crate) fn may(context: &Context<'_>, full_name: &str, key: Option<(&[u8], Access)>) -> bool {
     let rows = REGISTRY.rows();
     let place = rows.iter().position(|row| row.full_name == full_name).expect("the caller names commands");
     let keys: Vec<_> = key.into_iter().collect();
@@ -168,11 +164,11 @@ pub(crate) fn may(context: &mut Context<'_>, full_name: &str, key: Option<(&[u8]
         Denied::Key(number) => keys[number].0.to_vec(),
         Denied::Command | Denied::Database(_) => full_name.as_bytes().to_vec(),
     };
-    note(context, reason(denied), object);
+    note(context, denied, object);
     false
 }
 
-/// What a user is denied of a request, with the name of the command or key; `None` if nothing is.
+/// Denial of a request to a user, with the name of the command, key or database; `None` if it is allowed.
 pub(super) fn denial(
     context: &Context<'_>,
     user: &User,
@@ -238,28 +234,21 @@ fn databases(context: &Context<'_>, row: &CommandRow, args: Args<'_>) -> Vec<(us
     }
 }
 
-fn reason(denied: Denied) -> Reason {
-    match denied {
-        Denied::Command => Reason::Command,
-        Denied::Key(_) => Reason::Key,
-        Denied::Database(_) => Reason::Database,
-    }
-}
-
 /// Valkey's words for a command that a user may not run.
 pub(super) fn no_permission_to_run(user: &User, place: usize) -> Vec<u8> {
     let command = REGISTRY.rows()[place].full_name.as_bytes();
     [b"User ", &user.name[..], b" has no permissions to run the '", command, b"' command"].concat()
 }
 
-/// Counts and notes what the client's user was denied.
-fn note(context: &Context<'_>, reason: Reason, object: Vec<u8>) {
+/// Counts and notes a denial to the client's user.
+fn note(context: &Context<'_>, denied: Denied, object: Vec<u8>) {
     let counters = &context.server.connections;
-    count(match reason {
-        Reason::Key => &counters.denied_keys,
-        Reason::Database => &counters.denied_databases,
-        Reason::Command | Reason::Login => &counters.denied_commands,
-    });
+    let (reason, counter) = match denied {
+        Denied::Command => (Reason::Command, &counters.denied_commands),
+        Denied::Key(_) => (Reason::Key, &counters.denied_keys),
+        Denied::Database(_) => (Reason::Database, &counters.denied_databases),
+    };
+    count(counter);
     note_denial(context, reason, object, context.client.user.name.clone());
 }
 
@@ -274,14 +263,13 @@ pub(super) fn note_failed_login(context: &Context<'_>, object: &[u8], user: &[u8
 
 fn note_denial(context: &Context<'_>, reason: Reason, object: Vec<u8>, user: Vec<u8>) {
     let info = &context.client.info;
-    let last = REGISTRY.rows().get(info.last_command.load(Ordering::Relaxed));
-    let now = system_time();
     let denial = Denial {
         reason,
         in_transaction: info.states.has(State::IN_TRANSACTION),
         object,
         user,
-        client: info.describe(last.map_or("NULL", |row| &row.full_name), now),
+        client: describe(context, info),
     };
-    context.server.accounts().denials.note(denial, now, context.server.configuration().acl_log_max_len);
+    let most = context.server.configuration().acl_log_max_len;
+    context.server.accounts().denials.note(denial, system_time(), most);
 }

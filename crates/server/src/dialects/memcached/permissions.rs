@@ -6,27 +6,23 @@ use snugly_memcached::{Get, MAX_KEY, Operation, ReplyForm, StoreMode};
 
 use crate::commands::{self, Context};
 
-const READ: Access = Access { reads: true, writes: false };
-const WRITE: Access = Access { reads: false, writes: true };
-const BOTH: Access = Access { reads: true, writes: true };
-
 /// The command that does the same, and what it does with its key.
 fn needs(operation: &Operation<'_>) -> Option<(&'static str, Access)> {
     Some(match operation {
-        Operation::Get(Get { touch: None, vivify: None, recache: None, .. }) => ("get", READ),
-        Operation::Get(Get { vivify: None, .. }) => ("getex", BOTH),
-        Operation::Get(_) => ("set", BOTH),
+        Operation::Get(Get { touch: None, vivify: None, recache: None, .. }) => ("get", Access::READ),
+        Operation::Get(Get { vivify: None, .. }) => ("getex", Access::BOTH),
+        Operation::Get(_) => ("set", Access::BOTH),
         Operation::Store(store) => match store.mode {
-            StoreMode::Append | StoreMode::Prepend => ("append", WRITE),
-            StoreMode::Set | StoreMode::Add | StoreMode::Replace => ("set", WRITE),
+            StoreMode::Append | StoreMode::Prepend => ("append", Access::WRITE),
+            StoreMode::Set | StoreMode::Add | StoreMode::Replace => ("set", Access::WRITE),
         },
-        Operation::Delete(_) => ("del", WRITE),
-        Operation::Arithmetic(_) => ("incrby", BOTH),
-        Operation::Touch { .. } => ("expire", WRITE),
-        Operation::MetaDebug { .. } => ("object|encoding", READ),
-        Operation::FlushAll { .. } => ("flushdb", WRITE),
-        Operation::Stats { .. } => ("info", READ),
-        Operation::CacheMemoryLimit { .. } => ("config|set", WRITE),
+        Operation::Delete(_) => ("del", Access::WRITE),
+        Operation::Arithmetic(_) => ("incrby", Access::BOTH),
+        Operation::Touch { .. } => ("expire", Access::WRITE),
+        Operation::MetaDebug { .. } => ("object|encoding", Access::READ),
+        Operation::FlushAll { .. } => ("flushdb", Access::WRITE),
+        Operation::Stats { .. } => ("info", Access::READ),
+        Operation::CacheMemoryLimit { .. } => ("config|set", Access::WRITE),
         Operation::Version
         | Operation::Verbosity { .. }
         | Operation::NoOp
@@ -39,7 +35,7 @@ fn needs(operation: &Operation<'_>) -> Option<(&'static str, Access)> {
 
 /// Returns whether the client's user may write a key.
 pub(super) fn may_write(context: &mut Context<'_>, key: &[u8]) -> bool {
-    !context.client.is_limited || commands::may(context, "set", Some((key, WRITE)))
+    !context.client.is_limited || commands::may(context, "set", Some((key, Access::WRITE)))
 }
 
 /// Returns whether the client's user may do this; if not, that is noted and answered.
