@@ -15,20 +15,17 @@ use snugly_server::{
 
 /// The argument that names the configuration file.
 pub(crate) const FILE: &str = "config";
-/// Where a file is looked for if none is named: below the folder of the user's configuration, and of the machine's.
+/// Files that are looked for if none is named: below the folder of the user's configuration, and the machine's.
 const USER_FILE: &str = "snugly/snugly.toml";
 const MACHINE_FILE: &str = "/etc/snugly/snugly.toml";
 
-/// Options of valkey-server that are called something else here, or that there are none of.
+/// Options of valkey-server that there are none of, or that are better given in another way. Others that are called
+/// something else here are in the table of settings.
 const VALKEY_NAMES: &[(&str, &str)] = &[
     ("appendonly", "to keep everything on disk, use --storage FOLDER"),
     ("appendfsync", "to answer writes once they are on disk, use --durability fsync"),
     ("daemonize", "snugly stays in the foreground: let a service manager run it"),
     ("logfile", "the log goes to standard error: redirect that"),
-    ("maxclients", "use --max-clients N"),
-    ("maxmemory", "use --max-memory BYTES"),
-    ("maxmemory-clients", "use --max-memory-clients BYTES"),
-    ("maxmemory-policy", "use --max-memory-policy POLICY"),
     (
         "requirepass",
         "use --password-file FILE, or --password PASSWORD, which everybody sees in the list of processes",
@@ -37,8 +34,6 @@ const VALKEY_NAMES: &[(&str, &str)] = &[
         "save",
         "snugly saves nothing by itself: to keep everything on disk use --storage FOLDER, or ask for SAVE",
     ),
-    ("unixsocket", "use --unix-socket PATH"),
-    ("unixsocketperm", "use --unix-socket-permissions OCTAL"),
 ];
 
 /// Adds an argument for each setting, and for names that they had or have elsewhere.
@@ -47,7 +42,14 @@ pub(crate) fn add_arguments(command: Command) -> Command {
         .arg(file_argument())
         .args(SETTINGS.iter().map(argument))
         .args(FORMER_NAMES.iter().map(|&(name, of)| former_argument(name, of)))
-        .args(VALKEY_NAMES.iter().map(|(name, hint)| foreign_argument(name, hint)))
+        .args(VALKEY_NAMES.iter().map(|(name, hint)| foreign_argument(name, (*hint).to_owned())))
+        .args(SETTINGS.iter().filter_map(argument_in_valkey))
+}
+
+/// An argument by its name in Valkey, which tells the name here.
+fn argument_in_valkey(setting: &Setting) -> Option<Arg> {
+    let name = setting.valkey_name.filter(|name| !VALKEY_NAMES.iter().any(|(known, _)| known == name))?;
+    Some(foreign_argument(name, format!("use --{} {}", setting.name, setting.value_name)))
 }
 
 fn file_argument() -> Arg {
@@ -63,7 +65,7 @@ fn file_argument() -> Arg {
         )
 }
 
-fn foreign_argument(name: &'static str, hint: &'static str) -> Arg {
+fn foreign_argument(name: &'static str, hint: String) -> Arg {
     let parser = UnknownArgumentValueParser::suggest(hint);
     let argument = Arg::new(name).long(name).value_name("VALUE").hide(true);
     argument.num_args(0..=1).allow_hyphen_values(true).value_parser(parser)
