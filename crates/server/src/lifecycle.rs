@@ -356,8 +356,7 @@ fn accept_until_stopped(
 /// Admits a connection to a slot, or returns the reason why there is none.
 fn admit(server: &Server, protocol: Protocol, address: &Address) -> Result<Slot, &'static [u8]> {
     let configuration = server.configuration();
-    let is_open = server.accounts().users().default_user().needs_no_password;
-    let slot = if denies(&configuration, is_open, address) {
+    let slot = if denies(&configuration, server.is_open(), address) {
         Err(denied(protocol))
     } else {
         let most_of_address = configuration.max_clients_per_address;
@@ -386,6 +385,5 @@ async fn housekeeping(server: Arc<Server>) {
         server.latency().note(Event::ActiveDefragmentation, expired.elapsed());
         server.limit_clients();
         server.take_samples();
-        server.rounds.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -76,7 +76,6 @@ pub struct Server {
     stop: Notify,
     pub(crate) stopping: AtomicBool,
     /// Rounds of the regular work that are done.
-    pub(crate) rounds: AtomicU64,
     pub(crate) started: Instant,
     /// The same moment, as Unix time in milliseconds.
     pub(crate) started_at: u64,
@@ -133,7 +132,6 @@ impl Server {
             run_id: format!("{:032x}{:08x}", fastrand::u128(..), fastrand::u32(..)),
             stop: Notify::new(),
             stopping: AtomicBool::new(false),
-            rounds: AtomicU64::new(0),
             started: Instant::now(),
             started_at: system_time(),
             longest_replies: AtomicUsize::new(usize::MAX),
@@ -195,10 +193,10 @@ impl Server {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// The number of rounds of the regular work that are done, some each second until the server stops. The work takes
-    /// the locks that commands take: if the number stands still, so do they.
-    pub fn rounds(&self) -> u64 {
-        self.rounds.load(Ordering::Relaxed)
+    /// Time since the regular work was last done, which is some times a second until the server stops; `None` right after the
+    /// start and a reset of statistics. The work takes the locks that commands take: if it stands still, so do they.
+    pub fn work_age(&self) -> Option<Duration> {
+        self.samples.lock().age()
     }
 
     /// Waits until the server is to end.
@@ -222,8 +220,8 @@ impl Server {
         Ok(())
     }
 
-    /// Reads the configuration file, the password's file, certificates and keys again, and applies what has changed in them and may change
-    /// while the server runs. A setting that CONFIG SET has changed stays until its source changes.
+    /// Reads the configuration file, the password's file, certificates and keys again, and applies what has changed in them
+    /// and may change while the server runs. A setting that CONFIG SET has changed stays until its source changes.
     ///
     /// # Errors
     /// What is wrong with the sources; then nothing has changed.
@@ -268,6 +266,11 @@ impl Server {
     /// The configuration file.
     pub fn configuration_file(&self) -> Option<&Path> {
         self.configuration_file.as_deref()
+    }
+
+    /// Returns whether clients are let in without a password.
+    pub fn is_open(&self) -> bool {
+        self.accounts.users().default_user().needs_no_password
     }
 
     pub(crate) fn accounts(&self) -> &Accounts {

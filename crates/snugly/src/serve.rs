@@ -9,9 +9,7 @@ use clap::{ArgMatches, Command};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use snugly_codec::Choice;
-use snugly_server::{
-    Address, Configuration, Durability, Listener, LoadError, Protocol, Server, Sources, StartError,
-};
+use snugly_server::{Address, Durability, Listener, LoadError, Protocol, Server, Sources, StartError};
 use tracing::{error, info, warn};
 
 use crate::allocator::JEMALLOC;
@@ -47,7 +45,6 @@ fn serve(sources: Sources, advice: &[String], log: &mut Log) -> Result<()> {
     start::check_environment(std::env::vars_os())?;
     start::check_storage(configuration)?;
     allow_connections(configuration.max_clients);
-    warn_if_open(configuration);
     let compression = configuration.compression()?;
     let origins = configuration::origins(&sources);
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
@@ -62,6 +59,7 @@ fn serve(sources: Sources, advice: &[String], log: &mut Log) -> Result<()> {
         }
         started => started?,
     };
+    warn_if_open(running.server());
     log.show(&banner(running.server(), compression, &origins));
 
     let server = running.server().clone();
@@ -116,14 +114,15 @@ fn allow_connections(max_clients: usize) {
 
 /// Says what protected mode means for a server that listens for others without a password, and whom the admin endpoint
 /// serves without a token.
-fn warn_if_open(configuration: &Configuration) {
+fn warn_if_open(server: &Server) {
+    let configuration = server.configuration();
     let is_local = |host: &str| host == "localhost" || host.starts_with("127.") || host == "::1";
     let admin = configuration.admin_address.rsplit_once(':').map(|(host, _)| host.trim_matches(['[', ']']));
     if configuration.admin_token.is_empty() && admin.is_some_and(|host| !is_local(host)) {
         warn!("whoever reaches {} can read the metrics: set --admin-token-file", configuration.admin_address);
     }
     let mut hosts = configuration.bind.split([' ', ',']).filter(|host| !host.is_empty());
-    if configuration.password.is_empty() && hosts.any(|host| !is_local(host)) {
+    if server.is_open() && hosts.any(|host| !is_local(host)) {
         match configuration.protected_mode {
             true => {
                 warn!("there is no password, so only clients on this machine are served: set --password-file")

@@ -1,4 +1,4 @@
-//! What a service manager is told in systemd's protocol (sd_notify): that the server is ready, reads its settings again,
+//! News for a service manager in systemd's protocol (sd_notify): that the server is ready, reads its settings again,
 //! ends, and is alive.
 //!
 //! Nothing is told where no manager asks, which is where NOTIFY_SOCKET is missing. It knows the protocol's words and must
@@ -48,14 +48,12 @@ pub(crate) fn keep_watch(server: &Arc<Server>) -> io::Result<()> {
     let Some(interval) = sd_notify::watchdog_enabled() else { return Ok(()) };
     let server = server.clone();
     let watch = move || {
-        let mut seen = None;
+        let pause = interval / 2;
         loop {
-            let rounds = server.rounds();
-            if seen != Some(rounds) || server.is_stopping() {
+            if server.is_stopping() || server.work_age().is_none_or(|age| age < pause) {
                 tell(&[NotifyState::Watchdog]);
             }
-            seen = Some(rounds);
-            thread::sleep(interval / 2);
+            thread::sleep(pause);
         }
     };
     thread::Builder::new().name("watchdog".into()).spawn(watch).map(drop)

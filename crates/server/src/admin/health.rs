@@ -21,7 +21,7 @@ type Reason = (fn(&Server) -> bool, &'static str);
 const STOPPING: Reason = (|server| server.stopping.load(Ordering::Relaxed), "stopping");
 const STUCK: Reason = (
     // A server that stops does no regular work any more.
-    |server| !server.stopping.load(Ordering::SeqCst) && is_overdue(server.samples().age()),
+    |server| !server.stopping.load(Ordering::SeqCst) && is_overdue(server.work_age()),
     "stuck: the regular work has not run for 30 seconds; restart the server",
 );
 const UNWRITABLE: Reason = (
