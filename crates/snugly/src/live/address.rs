@@ -28,6 +28,19 @@ pub(crate) struct Reach {
     pub(crate) trust: Trust,
 }
 
+/// Options to reach one server.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct OneServer {
+    /// Address of the server: snugly://[[user]:password@]host[:port], or redis://, valkey://, rediss://, valkeys:// and
+    /// snuglys:// with TLS, or unix:///path. A password may be in REDISCLI_AUTH instead, or in the file that
+    /// SNUGLY_PASSWORD_FILE names
+    #[arg(default_value = "snugly://127.0.0.1")]
+    pub(crate) url: Address,
+
+    #[command(flatten)]
+    pub(crate) trust: Trust,
+}
+
 /// Options about the certificate of a server, with TLS.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Trust {

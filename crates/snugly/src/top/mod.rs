@@ -28,7 +28,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
-use crate::live::address::{Address, Trust};
+use crate::live::address::OneServer;
 use picture::{Picture, Update};
 use source::{Pace, Source};
 
@@ -37,14 +37,8 @@ const WIDTH: u16 = 100;
 
 #[derive(Args, Debug)]
 struct Options {
-    /// Address of the server: snugly://[[user]:password@]host[:port], or redis://, valkey://, rediss://, valkeys:// and
-    /// snuglys:// with TLS, or unix:///path. A password may be in REDISCLI_AUTH instead, or in the file that
-    /// SNUGLY_PASSWORD_FILE names
-    #[arg(default_value = "snugly://127.0.0.1")]
-    url: Address,
-
     #[command(flatten)]
-    trust: Trust,
+    server: OneServer,
 
     /// Seconds between two looks, from 0.1 on
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
@@ -73,7 +67,7 @@ pub(crate) fn command(command: Command) -> Command {
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
-    let Options { url, trust, interval, once } = Options::from_arg_matches(matches)?;
+    let Options { server: OneServer { url, trust }, interval, once } = Options::from_arg_matches(matches)?;
     let mut source = Source::open(&trust, &url)?;
     let is_coloured = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let mut picture = Picture::new(url.to_string(), interval, is_coloured);
