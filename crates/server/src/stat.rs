@@ -41,7 +41,7 @@ impl Distribution {
     }
 }
 
-/// What a metric is given of a value.
+/// Part of a value that a metric shows.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Measurement {
     Number(f64),

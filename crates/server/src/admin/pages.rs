@@ -1,4 +1,4 @@
-//! What can be asked for, and by whom: a page is a row.
+//! Pages that can be asked for, and by whom: a page is a row.
 
 use std::net::SocketAddr;
 

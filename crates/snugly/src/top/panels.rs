@@ -57,7 +57,7 @@ pub(super) struct Table {
     pub(super) rows: Vec<Vec<String>>,
     /// A part of a whole for each row.
     pub(super) bars: Vec<f64>,
-    /// What is told where there are no rows.
+    /// Words in place of rows, where there are none.
     pub(super) empty: &'static str,
 }
 
@@ -149,17 +149,17 @@ fn made(picture: &Picture, makers: &[fn(&Seen<'_>) -> Option<Panel>]) -> Vec<Pan
     makers.iter().filter_map(|make| make(&seen)).collect()
 }
 
-/// What everybody looks at first.
+/// Panels that everybody looks at first.
 pub(super) fn overview(picture: &Picture) -> Vec<Panel> {
     made(picture, &[operations, memory, savings, latency, clients, keys])
 }
 
-/// What compression saves, and of what.
+/// Panels about savings of compression.
 pub(super) fn tables(picture: &Picture) -> Vec<Panel> {
     made(picture, &[codecs, classes, dictionaries])
 }
 
-/// What the server does beside answering.
+/// Panels about work beside answering.
 pub(super) fn work(picture: &Picture) -> Vec<Panel> {
     made(picture, &[learning, anew, processor, left_alone, disk, snapshots, lists])
 }
@@ -273,8 +273,11 @@ fn savings(seen: &Seen<'_>) -> Option<Panel> {
     )
 }
 
+fn each_second(number: f64) -> String {
+    format!("{}/s", bytes(number))
+}
+
 fn clients(seen: &Seen<'_>) -> Option<Panel> {
-    let each_second: Show = |number| format!("{}/s", bytes(number));
     let of_all = |_| {
         let waiting = seen.reading.number("blocked_clients").filter(|waiting| *waiting > 0.0);
         let waiting = waiting.map(|waiting| format!(", {} wait", count(waiting))).unwrap_or_default();
@@ -437,7 +440,6 @@ fn disk(seen: &Seen<'_>) -> Option<Panel> {
         Some(format!("of {}", bytes(limit)))
     };
     let waited = |_| Some(time(seen.reading.number("disk_pending_milliseconds")? / 1e3));
-    let each_second: Show = |number| format!("{}/s", bytes(number));
     let rows = [
         seen.noted("used", "disk_used_bytes", bytes, of_limit),
         seen.field("files", "disk_file_bytes", bytes),
@@ -475,7 +477,7 @@ fn lists(seen: &Seen<'_>) -> Option<Panel> {
     facts("Lists", &[], rows)
 }
 
-/// What needs attention now.
+/// Notes on what needs attention now.
 pub(super) fn notes(picture: &Picture) -> Vec<Note> {
     const BAD_COUNTS: [(&str, &str); 3] = [
         ("disk_damaged_reads", "Damage was met on the disk: see `snugly check`."),

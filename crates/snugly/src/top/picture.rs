@@ -9,7 +9,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::rates::{History, Rates};
 use super::readings::Reading;
 
-/// What came of asking the server.
+/// Outcome of asking the server.
 pub(crate) enum Update {
     Read(Box<Reading>),
     /// Why it did not answer.
@@ -71,7 +71,7 @@ impl Order {
 const INTERVALS: [u64; 9] = [100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000];
 
 pub(crate) struct Picture {
-    /// Where the server is.
+    /// Address of the server.
     pub(crate) address: String,
     pub(crate) reading: Option<Box<Reading>>,
     pub(crate) history: History,

@@ -10,7 +10,7 @@ use super::readings::{ByFamily, Family, Histogram, Reading};
 /// Readings whose rates are kept.
 const KEPT: usize = 600;
 
-/// What happened between two readings, each second; nothing where that is not known.
+/// Changes between two readings, each second; nothing where they are not known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Rates {
     pub(crate) commands: Option<f64>,
