@@ -66,8 +66,8 @@ pub use dictionaries::{ClassStats, DictionaryError, DictionaryStats, KeyPredicat
 #[cfg(fuzzing)]
 pub use disk::parse_anything;
 pub use disk::{
-    CheckReport, DiskStats, Durability, LoadMark, MIN_MAX_DISK, OpenError, RepairReport, Storage, check,
-    compact, repair,
+    BackupError, BackupProgress, CheckReport, DiskStats, Durability, LoadMark, MIN_MAX_DISK, OpenError,
+    RepairReport, Storage, check, compact, repair, restore,
 };
 pub use drafts::DraftStats;
 pub use entry::{MAX_KEY_LEN, Metadata, Stage};

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -17,7 +18,9 @@ use crate::dictionaries::lists::LISTS;
 use crate::dictionaries::{
     ClassStats, Dictionaries, DictionaryError, DictionaryStats, Imported, KeyPredicate, SampleStats,
 };
-use crate::disk::{Disk, DiskStats, Durability, LoadMark, OpenError, Storage};
+use crate::disk::{
+    BackupError, BackupProgress, CheckReport, Disk, DiskStats, Durability, LoadMark, OpenError, Storage,
+};
 use crate::drafts::{DraftStats, Drafts};
 use crate::error::StoreError;
 use crate::hash::HashKey;
@@ -267,6 +270,15 @@ impl Store {
                 progress.await;
             }
         }
+    }
+
+    /// Writes a copy of a store on disk, as it is after all changes so far, into a folder that does not exist; verifies it, and
+    /// returns what it has. The store goes on meanwhile. It takes a thread of its own.
+    ///
+    /// # Errors
+    /// [`BackupError`]; nothing is left of the copy, and the store is not concerned.
+    pub fn backup(&self, folder: &Path, progress: &Arc<BackupProgress>) -> Result<CheckReport, BackupError> {
+        self.disk().ok_or(BackupError::InMemory)?.backup(folder, progress)
     }
 
     /// Returns the progress of loading from a file when the store was opened; `None` for a store in memory.

@@ -15,12 +15,13 @@
 //! - [`files`]: opening, and what is refused before the engine touches a file; [`private`]: ownership of the
 //!   files
 //! - [`check`]: verifying a store offline; [`compaction`]: rewriting it without gaps; [`repair`]: a new store
-//!   from the readable part of a damaged one
+//!   from the readable part of a damaged one; [`backup`]: a copy of a store in use
 //! - `fuzzing`: entry points of the fuzzer
 //!
 //! It knows the memory tier as a [`MemoryTier`] only, and must not look into values: a record moves between
 //! the tiers as it is.
 
+mod backup;
 pub(crate) mod change;
 pub(crate) mod check;
 mod collections;
@@ -60,6 +61,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, RwLock};
 use tracing::{error, warn};
 
+pub use backup::{BackupError, BackupProgress, restore};
 pub use check::{CheckReport, check};
 pub use compaction::compact;
 pub use files::OpenError;
@@ -186,6 +188,7 @@ impl Disk {
             is_damaged: AtomicBool::new(false),
             eviction: Mutex::default(),
             compression: Mutex::default(),
+            backup: Mutex::default(),
             _lock: lock,
         });
         let state = writer::replay(&shared, state, hash_key, leftover)

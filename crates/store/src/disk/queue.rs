@@ -114,6 +114,8 @@ pub(crate) struct Queue {
     pushed: AtomicU64,
     /// Number of these on disk, committed or in the journal.
     committed: AtomicU64,
+    /// Number of these that the engine has committed.
+    in_engine: AtomicU64,
     /// Number of these in commits that failed.
     failed: AtomicU64,
     /// Notified when `committed` or `failed` has grown.
@@ -171,6 +173,7 @@ impl Queue {
             groups: RwLock::new(()),
             pushed: AtomicU64::new(0),
             committed: AtomicU64::new(0),
+            in_engine: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             progress: Event::new(),
             bytes: AtomicUsize::new(0),
@@ -278,6 +281,11 @@ impl Queue {
             return Some(true);
         }
         (self.failed.load(Ordering::Acquire) >= sequence).then_some(false)
+    }
+
+    /// Returns whether the engine has committed this many changes: the journal alone is not enough.
+    pub(super) fn is_in_engine(&self, sequence: u64) -> bool {
+        self.in_engine.load(Ordering::Acquire) >= sequence
     }
 
     /// Returns a listener for the next progress.
@@ -457,7 +465,7 @@ impl Queue {
         if self.has_journal { pending.journaled } else { pending.items.len() }
     }
 
-    /// Marks the changes up to this number as on disk; returns their bytes.
+    /// Marks the changes up to this number as committed by the engine; returns their bytes.
     pub(super) fn committed(&self, sequence: u64) -> usize {
         let mut pending = self.pending.lock();
         let done = std::mem::take(&mut pending.in_flight);
@@ -466,6 +474,7 @@ impl Queue {
         drop(pending);
         let bytes: usize = done.iter().map(|item| self.weight(item)).sum();
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.in_engine.fetch_max(sequence, Ordering::Release);
         self.committed.fetch_max(sequence, Ordering::Release);
         self.progress.notify(usize::MAX);
         bytes

@@ -9,6 +9,7 @@ use parking_lot::{Mutex, RwLock};
 use snugly_codec::Choice;
 use tracing::{error, warn};
 
+use super::backup::BackupProgress;
 use super::engine::{EngineError, Usage};
 use super::files::Lock;
 use super::lmdb::Lmdb;
@@ -72,6 +73,8 @@ pub(crate) struct Shared {
     pub(super) eviction: Mutex<EvictionPolicy>,
     /// Codec choice for values, once it is known.
     pub(super) compression: Mutex<Option<Choice>>,
+    /// Backup that keeps pages of the file.
+    pub(super) backup: Mutex<Option<Arc<BackupProgress>>>,
     pub(super) _lock: Lock,
 }
 
@@ -86,6 +89,13 @@ impl Shared {
             Some(format!("the thread {thread} has panicked; start the server again"));
         self.status.broken.store(true, Ordering::Relaxed);
         self.queue.failed(u64::MAX);
+    }
+
+    /// Ends a backup that keeps pages which a commit needs; returns whether there is one.
+    pub(super) fn end_backup(&self) -> bool {
+        let backup = self.backup.lock();
+        backup.iter().for_each(|progress| progress.give_way());
+        backup.is_some()
     }
 
     pub(super) fn is_unsettled(&self) -> bool {

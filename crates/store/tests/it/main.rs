@@ -1,6 +1,7 @@
 //! The store as the server uses it: in memory, on disk, and after damage.
 
 mod back_pressure;
+mod backup;
 mod choosing;
 mod copies;
 mod damage;

@@ -61,8 +61,11 @@ enum Refusal {
     Io(io::Error),
 }
 
+/// Names of its files in the store's folder.
+pub(super) const NAMES: [&str; 2] = ["journal.0", "journal.1"];
+
 pub(super) fn paths(folder: &Path) -> [PathBuf; 2] {
-    ["journal.0", "journal.1"].map(|name| folder.join(name))
+    NAMES.map(|name| folder.join(name))
 }
 
 /// Returns the length of each file, in bytes; 0 where there is no journal.

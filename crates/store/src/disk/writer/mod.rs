@@ -105,7 +105,9 @@ pub(super) fn run(shared: &Shared, state: State, hash_key: [u64; 2]) {
             }
             Err(failure) => {
                 let is_full = matches!(failure, EngineError::NoSpace);
-                if is_full && writer.shed(&items) {
+                if is_full && attempts < LONGEST_READ && shared.end_backup() {
+                    thread::sleep(READ_AFTER);
+                } else if is_full && writer.shed(&items) {
                     // There may be space now.
                 } else if is_full && attempts < LONGEST_READ && writer.waits_for_readers() {
                     thread::sleep(READ_AFTER);
