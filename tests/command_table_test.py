@@ -12,6 +12,7 @@ from servers import Server
 # Commands that valkey-server does not have, and containers that list them.
 OWN_CONTAINERS = {
     b"compression": [b"explain", b"help", b"list"],
+    b"backup": [b"cancel", b"create", b"help", b"status"],
     b"dictionary": [b"classes", b"export", b"forget", b"help", b"import", b"list", b"train"],
 }
 OWN_SUBCOMMANDS = {container + b"|" + name for container, names in OWN_CONTAINERS.items() for name in names}

@@ -4,6 +4,7 @@
 //! - `dialects`: the protocols of clients, from bytes to commands and back
 //! - `commands`: the command table; a command is one row and one function
 //! - `rdb`: files that people move in and out with
+//! - `dump_folder`: where clients may have files written
 //! - `learning`: the thread that learns dictionaries and encodes older values anew
 //! - `admin`: HTTP for those who watch the server
 //! - `metrics`: its numbers for Prometheus; `info`: the sections of INFO; `stat`: numbers to show, a row each
@@ -23,7 +24,7 @@
 //! - `memory`, `allocator`: what memory is used for; `freeing`: memory that is given back in the background
 //! - `background`: what background work has taken
 //! - `delayed_flush`: a flush that is to happen later
-//! - `saves`: how saves of RDB files went
+//! - `saves`, `backups`: how saves of RDB files and backups of the store went
 //! - `command_log`, `latency`, `monitors`: remarkable commands, slow events, and the stream of everything that runs
 //! - `log_limit`: log lines that clients can cause at will
 //!
@@ -37,6 +38,7 @@ mod accounts;
 mod admin;
 mod allocator;
 mod background;
+mod backups;
 mod client_memory;
 mod clients;
 mod command_log;
@@ -44,6 +46,7 @@ mod commands;
 mod counters;
 mod delayed_flush;
 mod dialects;
+mod dump_folder;
 mod freeing;
 mod info;
 mod key_watch;

@@ -198,6 +198,7 @@ impl Running {
     /// [`StoreError::Disk`] if something could not be written.
     pub fn wait(self) -> Result<(), StoreError> {
         self.threads.into_iter().for_each(join);
+        self.server.backups().stop();
         for listener in self.server.listeners() {
             if let Address::Unix(path) = &listener.address {
                 // It may be gone already.

@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 use crate::accounts::Accounts;
 use crate::allocator::Allocator;
 use crate::background::Background;
+use crate::backups::Backups;
 use crate::clients::Clients;
 use crate::command_log::{CommandLog, Kind};
 use crate::counters::{ConnectionCounters, EVENTS, WorkerStats};
@@ -71,6 +72,7 @@ pub struct Server {
     tracks_latency: AtomicBool,
     samples: Mutex<Samples>,
     saves: Saves,
+    backups: Backups,
     /// Different for every start of a server, in hexadecimal digits.
     pub(crate) run_id: String,
     stop: Notify,
@@ -129,6 +131,7 @@ impl Server {
             tracks_latency: AtomicBool::new(true),
             samples: Mutex::default(),
             saves: Saves::default(),
+            backups: Backups::default(),
             run_id: format!("{:032x}{:08x}", fastrand::u128(..), fastrand::u32(..)),
             stop: Notify::new(),
             stopping: AtomicBool::new(false),
@@ -318,6 +321,10 @@ impl Server {
 
     pub(crate) fn saves(&self) -> &Saves {
         &self.saves
+    }
+
+    pub(crate) fn backups(&self) -> &Backups {
+        &self.backups
     }
 
     pub(crate) fn command_log(&self) -> &CommandLog {

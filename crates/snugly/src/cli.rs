@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{ArgMatches, Command};
 
-use crate::live::{analyze, explain, ping, train};
+use crate::live::{analyze, backup, explain, ping, train};
 use crate::{bench, decode, dictionaries, generate, serve, storage, top};
 
 /// A subcommand.
@@ -24,6 +24,8 @@ pub(crate) const JOBS: &[Job] = &[
     Job { name: "explain", command: explain::command, run: explain::run },
     Job { name: "train", command: train::command, run: train::run },
     Job { name: "bench", command: bench::command, run: bench::run },
+    Job { name: "backup", command: backup::command, run: backup::run },
+    Job { name: "restore", command: storage::restore_command, run: storage::restore },
     Job { name: "check", command: storage::check_command, run: storage::check },
     Job { name: "compact", command: storage::compact_command, run: storage::compact },
     Job { name: "repair", command: storage::repair_command, run: storage::repair },

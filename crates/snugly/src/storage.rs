@@ -1,4 +1,4 @@
-//! `snugly check`, `snugly compact` and `snugly repair`: a store on disk that no server has open.
+//! `snugly check`, `snugly restore`, `snugly compact` and `snugly repair`: a store on disk that no server has open.
 
 use std::path::PathBuf;
 
@@ -93,6 +93,33 @@ pub(crate) fn check(matches: &ArgMatches) -> Result<()> {
             path = path.display()
         ),
     }
+}
+
+pub(crate) fn restore_command(command: Command) -> Command {
+    command
+        .about("Verifies a backup, and makes a store of it")
+        .after_help(
+            "Changes nothing in BACKUP, which is a folder that snugly backup has made, or any other copy of a store. FOLDER must \
+             be empty or not exist. Exits with 1 if the backup has faults; then there is no store. Start the server with \
+             --storage FOLDER afterwards.",
+        )
+        .arg(
+            Arg::new("backup")
+                .value_name("BACKUP")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("Folder of the backup"),
+        )
+        .arg(path_argument())
+}
+
+pub(crate) fn restore(matches: &ArgMatches) -> Result<()> {
+    let (path, backup) = (path(matches), matches.get_one::<PathBuf>("backup").expect("clap requires it"));
+    let progress = progress();
+    let report = snugly_store::restore(backup, path, |seen| progress.set_position(seen))?;
+    progress.finish_and_clear();
+    println!("{}: keys {}, no faults", path.display(), HumanCount(report.keys));
+    Ok(())
 }
 
 pub(crate) fn repair_command(command: Command) -> Command {

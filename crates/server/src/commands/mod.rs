@@ -11,6 +11,7 @@
 //! - `documentation`, `key_specifications`: what COMMAND tells of a command and its row does not
 
 mod acl;
+mod backup;
 mod bitfield;
 mod bits;
 mod client;
@@ -129,6 +130,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "server", commands: command_log::COMMANDS },
     Group { name: "server", commands: latency::COMMANDS },
     Group { name: "server", commands: persistence::COMMANDS },
+    Group { name: "server", commands: backup::COMMANDS },
     Group { name: "server", commands: replication::COMMANDS },
     Group { name: "server", commands: debug::COMMANDS },
     Group { name: "server", commands: stubs::COMMANDS },

@@ -1,8 +1,9 @@
-//! The disk tier: what the file takes, what waits for it, and how it is doing.
+//! The disk tier: what the file takes, what waits for it, how it is doing, and backups of it.
 
 use snugly_store::DiskStats;
 
 use super::Fields;
+use crate::backups::History;
 use crate::stat::{Group, Stat, Value, counter, gauge, only_metric, plain, stat};
 use crate::state::Server;
 
@@ -53,7 +54,36 @@ const STATS: &[Stat<DiskStats>] = &[
         gauge("disk_commit_failing", "1 while the file cannot be written, else 0")),
 ];
 
+pub(super) static BACKUPS: Group<History> = Group {
+    labels: &[],
+    stats: BACKUP_STATS,
+    each: |server, show| {
+        if server.store().durability().is_some() {
+            show(&[], &server.backups().history());
+        }
+    },
+};
+
+#[rustfmt::skip]
+const BACKUP_STATS: &[Stat<History>] = &[
+    stat("backup_in_progress", |h| h.current.is_some().into(),
+        gauge("backup_in_progress", "1 while a backup is being made, else 0")),
+    plain("backup_written_bytes", |h| h.current.as_ref().map_or(0, |current| current.written_bytes).into()),
+    plain("backup_expected_bytes", |h| h.current.as_ref().map_or(0, |current| current.expected_bytes).into()),
+    plain("last_backup_status", |h| match &h.last {
+        None => "none",
+        Some(last) if last.outcome.is_ok() => "ok",
+        Some(_) => "err",
+    }.to_owned().into()),
+    plain("last_backup_seconds", |h| h.last.as_ref().map_or(0, |last| last.duration.as_secs()).into()),
+    stat("last_backup_time", |h| h.made_at.into(),
+        gauge("last_backup_timestamp_seconds", "Unix time when the last backup was made since the start; 0 if none was")),
+    stat("failed_backups", |h| h.failures.into(),
+        counter("failed_backups", "Backups that failed, of which nothing is left")),
+];
+
 pub(super) fn disk(server: &Server, fields: &mut Fields) {
     fields.add("disk_enabled", u8::from(server.store().durability().is_some()));
     fields.lines(&DISK, server);
+    fields.lines(&BACKUPS, server);
 }

@@ -67,7 +67,7 @@ const SECTIONS: &[Section] = &[
 ];
 
 /// Sources of the numbers that are metrics, in the order in which these are shown.
-pub(crate) static SOURCES: [&dyn Source; 22] = [
+pub(crate) static SOURCES: [&dyn Source; 23] = [
     &process::BUILD,
     &process::UPTIME,
     &process::CLIENTS,
@@ -89,6 +89,7 @@ pub(crate) static SOURCES: [&dyn Source; 22] = [
     &dictionaries::DICTIONARIES,
     &lists::LISTS,
     &disk::DISK,
+    &disk::BACKUPS,
     &memcached::EVENTS,
 ];
 

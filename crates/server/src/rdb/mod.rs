@@ -18,29 +18,12 @@ pub use loading::LoadError;
 pub(crate) use loading::{load, refuse_part};
 use saving::{SaveError, Saved};
 
+use crate::dump_folder::dump_folder;
 use crate::state::Server;
 
 /// The folder and name of the files.
-///
-/// # Errors
-/// If that is the store's own folder, where a file could take the place of the store's.
 fn path(server: &Server) -> Result<PathBuf, SaveError> {
-    let configuration = server.configuration();
-    let folder = Path::new(&configuration.dir);
-    if let Some(storage) = configuration.disk()
-        && is_within(folder, &storage.path)
-    {
-        return Err(SaveError::InStore { folder: folder.to_owned() });
-    }
-    Ok(folder.join(&configuration.dbfilename))
-}
-
-/// Returns whether a folder is another one or lies in it, whatever they are called.
-fn is_within(folder: &Path, other: &Path) -> bool {
-    match (folder.canonicalize(), other.canonicalize()) {
-        (Ok(folder), Ok(other)) => folder.starts_with(other),
-        _ => false,
-    }
+    Ok(dump_folder(server)?.join(&server.configuration().dbfilename))
 }
 
 /// Writes all keys as they are at this instant, while everybody else waits.

@@ -9,6 +9,7 @@ use snugly_protocol::rdb::{NODE_BYTES, Node, Origin, Writer};
 use snugly_store::{KeyspaceSnapshot, Kind, Session, SnapshotError, SnapshotKey, StoreError, system_time};
 use thiserror::Error;
 
+use crate::dump_folder::InStore;
 use crate::info::REDIS_VERSION;
 
 /// The result of a save.
@@ -24,11 +25,8 @@ pub(super) struct Saved {
 pub(crate) enum SaveError {
     #[error("{path}: {source}", path = path.display())]
     Io { path: PathBuf, source: io::Error },
-    #[error(
-        "{folder} is the folder of the store, where SAVE writes nothing: start the server with another --dir",
-        folder = folder.display()
-    )]
-    InStore { folder: PathBuf },
+    #[error(transparent)]
+    InStore(#[from] InStore),
     #[error("Background save already in progress")]
     InProgress,
     /// A value that cannot be read would be missing in the file.

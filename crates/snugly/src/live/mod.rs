@@ -1,5 +1,5 @@
 //! Possible savings of a live server, and dictionaries for it: `analyze`, `explain` and `train`, for any Valkey, Redis
-//! or snugly, alone or as a cluster; and `ping`, whether it answers.
+//! or snugly, alone or as a cluster; `ping`, whether it answers; and `backup`, a copy of what a snugly server stores.
 //!
 //! - [`address`], [`node`], [`deployment`]: where servers are, one of them, and all that hold the data
 //! - [`pace`], [`sampling`]: keys and values, read slowly, until there are enough or somebody stops it
@@ -14,6 +14,7 @@
 
 pub(crate) mod address;
 pub(crate) mod analyze;
+pub(crate) mod backup;
 mod catalogue;
 mod census;
 pub(crate) mod deployment;

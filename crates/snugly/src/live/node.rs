@@ -22,6 +22,7 @@ const PURPOSES: &[(&str, &str)] = &[
     ("PTTL", "to tell which keys expire"),
     ("MEMORY", "to tell how much memory keys take"),
     ("DBSIZE", "to know of how many keys the sample is"),
+    ("BACKUP", "to have the store copied"),
     ("INFO", "to learn what the server is and which commands are used"),
     ("CLUSTER", "to find the nodes of the cluster"),
     ("SET", "to publish a dictionary"),
