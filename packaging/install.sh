@@ -13,6 +13,7 @@ bash=$root/share/bash-completion/completions/snugly
 zsh=$root/share/zsh/${ZSH_FOLDER:-site-functions}/_snugly
 fish=$root/share/fish/vendor_completions.d/snugly.fish
 unit=$root/lib/systemd/system/snugly.service
+socket=$root/lib/systemd/system/snugly.socket
 user=$root/lib/sysusers.d/snugly.conf
 # Where the program looks for it, whatever the prefix.
 settings=$DESTDIR/etc/snugly/snugly.toml
@@ -38,13 +39,14 @@ install)
     "$PROGRAM" completions zsh | put "$zsh"
     "$PROGRAM" completions fish | put "$fish"
     sed "s|/usr/bin/snugly|$PREFIX/bin/snugly|" "$here/systemd/snugly.service" | put "$unit"
+    put "$socket" <"$here/systemd/snugly.socket"
     put "$user" <"$here/systemd/sysusers.conf"
     # What an administrator has changed stays.
     [ -e "$settings" ] || put "$settings" <"$here/snugly.toml"
     [ -n "$DESTDIR" ] || echo "To run it as a service: systemd-sysusers && systemctl daemon-reload && systemctl enable --now snugly"
     ;;
 uninstall)
-    rm -f "$root/bin/snugly" "$man"/snugly.1 "$man"/snugly-*.1 "$bash" "$zsh" "$fish" "$unit" "$user"
+    rm -f "$root/bin/snugly" "$man"/snugly.1 "$man"/snugly-*.1 "$bash" "$zsh" "$fish" "$unit" "$socket" "$user"
     [ ! -e "$settings" ] || echo "$settings stays, and so does the store"
     ;;
 *)

@@ -81,6 +81,7 @@ def test_files_are_of_root_and_pages_are_compressed(package: Path) -> None:
         "./usr/share/doc/snugly/copyright",
         "./usr/share/doc/snugly/changelog.gz",
         "./usr/lib/systemd/system/snugly.service",
+        "./usr/lib/systemd/system/snugly.socket",
     } <= paths
 
 

@@ -40,6 +40,7 @@ def test_install_puts_program_pages_completions_unit_and_settings_where_systems_
         "usr/share/zsh/site-functions/_snugly",
         "usr/share/fish/vendor_completions.d/snugly.fish",
         "usr/lib/systemd/system/snugly.service",
+        "usr/lib/systemd/system/snugly.socket",
         "usr/lib/sysusers.d/snugly.conf",
         "etc/snugly/snugly.toml",
         "usr/share/man/man1/snugly.1",

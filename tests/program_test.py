@@ -169,6 +169,17 @@ def test_a_signal_ends_it_gracefully_with_clients_connected(start: Start, signum
         server.connect()
 
 
+def test_a_client_that_takes_no_replies_keeps_the_server_no_longer_than_it_is_told(start: Start) -> None:
+    server = start("--shutdown-timeout", "0")
+    with server.connect() as connection:
+        connection.command("SET", "large", "x" * 10_000_000)
+        connection.send(encode("GET", "large") * 100)
+        connection.read()
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(60) == 0
+    assert "did not take their last replies" in server.output()
+
+
 def test_shutdown_ends_it(start: Start) -> None:
     server = start()
     with server.connect() as connection:

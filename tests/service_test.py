@@ -17,15 +17,18 @@ pytestmark = pytest.mark.snugly_only
 
 PACKAGING = servers.ROOT / "packaging"
 UNIT = PACKAGING / "systemd" / "snugly.service"
+SOCKET = PACKAGING / "systemd" / "snugly.socket"
 SETTINGS = (PACKAGING / "snugly.toml", PACKAGING / "docker" / "snugly.toml")
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze here")
-def test_systemd_understands_the_unit_and_finds_little_exposed(tmp_path: Path) -> None:
+def test_systemd_understands_the_units_and_finds_little_exposed(tmp_path: Path) -> None:
     unit = tmp_path / "snugly.service"
     # The program must be where the unit says.
     unit.write_text(UNIT.read_text().replace("/usr/bin/snugly", str(servers.snugly_binary())))
-    verified = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
+    socket = tmp_path / "snugly.socket"
+    socket.write_text(SOCKET.read_text())
+    verified = subprocess.run(["systemd-analyze", "verify", unit, socket], capture_output=True, text=True, check=False)
     assert verified.returncode == 0, verified.stderr
     # It tells of other units that it finds, too.
     assert "snugly" not in verified.stderr

@@ -24,7 +24,7 @@ mod transport;
 mod worker;
 
 pub use connection::Connection;
-pub use listener::{Endpoint, TlsSettings, accept, listen, listen_at_path};
+pub use listener::{Endpoint, TlsSettings, accept, adopt, listen, listen_at_path};
 pub use outbox::{CAPACITY, Full, Outbox};
 pub use service::{Next, Service, Step};
 pub use slots::{Slot, Slots};

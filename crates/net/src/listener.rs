@@ -1,6 +1,7 @@
 //! Listening for connections, and handing them to the threads that serve them.
 
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -59,6 +60,24 @@ pub fn listen_at_path(path: &Path, mode: Option<u32>) -> io::Result<Listening> {
     }
     socket.listen(BACKLOG)?;
     Ok(Listening::Unix(socket.into(), path.into()))
+}
+
+/// Takes a socket that listens already, opened by somebody else.
+///
+/// # Errors
+/// The system's error; `InvalidInput` if it is no listening socket of TCP or at a path.
+pub fn adopt(socket: OwnedFd) -> io::Result<Listening> {
+    let socket = Socket::from(socket);
+    if socket.r#type()? != Type::STREAM || !socket.is_listener()? {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no listening socket"));
+    }
+    socket.set_nonblocking(true)?;
+    let address = socket.local_addr()?;
+    match address.as_pathname() {
+        _ if address.as_socket().is_some() => Ok(Listening::Tcp(socket.into())),
+        Some(path) => Ok(Listening::Unix(socket.into(), path.into())),
+        None => Err(io::Error::new(io::ErrorKind::InvalidInput, "it has neither a port nor a path")),
+    }
 }
 
 /// TLS for the connections that are accepted from now on.

@@ -51,6 +51,11 @@ pub trait Service: Sized + 'static {
     /// Does what is to be done about once a second, even if no connection asks for anything.
     fn housekeeping(&mut self) {}
 
+    /// Time that clients may take for their last replies when the thread is to end.
+    fn last_replies_within(&self) -> Duration {
+        Duration::from_secs(5)
+    }
+
     /// Returns whether the connection ends once what was answered is sent.
     fn is_closing(_client: &Self::Client) -> bool {
         false

@@ -25,9 +25,6 @@ use crate::transport::Transport;
 
 /// Interval of a service's housekeeping if there are no new connections.
 const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(1);
-/// Time that clients may take for their last replies when the thread is to end.
-const LAST_REPLIES_WITHIN: Duration = Duration::from_secs(5);
-
 /// Time that a client may take to agree on keys.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 /// Time in which a client may take the last reply of a connection that the service ends.
@@ -128,7 +125,7 @@ pub fn run<S: Service>(service: S, runtime: &Runtime, mut assignments: Assignmen
     let sockets = Rc::<Sockets>::default();
     let mut tasks = LocalSet::new();
     let assigning = tasks.spawn_local({
-        let sockets = sockets.clone();
+        let (sockets, shared) = (sockets.clone(), shared.clone());
         async move {
             loop {
                 let assigned = timeout(HOUSEKEEPING_EVERY, assignments.0.recv()).await;
@@ -148,7 +145,8 @@ pub fn run<S: Service>(service: S, runtime: &Runtime, mut assignments: Assignmen
         return;
     }
     sockets.drain();
-    if runtime.block_on(async { timeout(LAST_REPLIES_WITHIN, &mut tasks).await }).is_err() {
+    let patience = shared.borrow().service.last_replies_within();
+    if runtime.block_on(async { timeout(patience, &mut tasks).await }).is_err() {
         let connections = sockets.kill();
         warn!(connections, "closing connections that did not take their last replies in time");
         runtime.block_on(tasks);

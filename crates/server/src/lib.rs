@@ -1,6 +1,7 @@
 //! The server: it joins the protocol to the store.
 //!
 //! - `lifecycle`: listen, start, serve, stop
+//! - `listening`: opens the sockets for clients, or takes those that are passed
 //! - `dialects`: the protocols of clients, from bytes to commands and back
 //! - `commands`: the command table; a command is one row and one function
 //! - `rdb`: files that people move in and out with
@@ -54,6 +55,7 @@ mod latency;
 mod learning;
 mod lifecycle;
 mod listeners;
+mod listening;
 mod log_limit;
 mod long_double;
 mod memory;
@@ -76,13 +78,14 @@ pub use commands::{UsersError, command_names};
 pub use info::learned_fields;
 pub use lifecycle::{Running, StartError};
 pub use listeners::{Listener, Protocol};
+pub use listening::{ListenError, PassedSocket, Purpose};
 pub use metrics::{Described, metrics};
 pub use rdb::LoadError;
 pub use settings::{
     Configuration, FORMER_NAMES, Given, LogFormat, LogSettings, Origin, Reload, SETTINGS, SecretError,
     Setting, SettingsError, Sources, advice_on, environment, file_line, nearest, read_secret,
 };
-pub use snugly_net::Address;
+pub use snugly_net::{Address, Listening, adopt};
 pub use snugly_store::Durability;
 pub use state::{ChangeError, Server};
 pub use threads::SystemError;

@@ -3,8 +3,6 @@
 use std::convert::Infallible;
 use std::fs;
 use std::future::{Future, poll_fn};
-use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use snugly_codec::SelectError;
-use snugly_net::{Address, Endpoint, Listening, Slot, TlsSettings, WorkerHandle};
+use snugly_net::{Address, Endpoint, Slot, TlsSettings, WorkerHandle};
 use snugly_store::{Config, Observer, OpenError, Store, StoreError, system_time};
 use thiserror::Error;
 use tokio::runtime::Runtime;
@@ -31,9 +29,10 @@ use crate::dialects::{Dialects, denied, too_many_clients};
 use crate::key_watch::KeyWatch;
 use crate::latency::Event;
 use crate::learning;
-use crate::listeners::{Listener, Listeners, Protocol};
+use crate::listeners::{Listeners, Protocol};
+use crate::listening::{ListenError, PassedSocket, Sockets};
 use crate::rdb::{self, LoadError};
-use crate::settings::{Configuration, Sources, denies};
+use crate::settings::{Sources, denies};
 use crate::state::Server;
 use crate::threads::{self, SystemError};
 use crate::tls::{self, TlsError};
@@ -50,25 +49,15 @@ pub enum StartError {
     /// The RDB file was not loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// An address could not be listened on.
-    #[error("cannot listen on {address}: {reason}{hint}")]
-    Listen {
-        /// The address, as it was given.
-        address: String,
-        /// The system's error.
-        reason: io::Error,
-        /// Advice on the remedy.
-        hint: String,
-    },
+    /// There is nothing to listen on, or an address could not be listened on.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
     /// Connections cannot be encrypted.
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The users are wrong.
     #[error(transparent)]
     Users(#[from] UsersError),
-    /// Clients have nowhere to connect to.
-    #[error("nothing is listened on: give a --port, a --tls-port or a --unix-socket")]
-    NoListener,
     /// The system does not give what the server needs.
     #[error(transparent)]
     System(#[from] SystemError),
@@ -89,24 +78,27 @@ const DEFRAGMENTED_AT_ONCE: usize = 20_000;
 const COLD_READERS: usize = 8;
 
 impl Server {
-    /// Loads what there is to load, listens, and starts the threads. Loading may take minutes; `stopping` ends it.
+    /// Loads what there is to load, listens, and starts the threads. Loading may take minutes; `stopping` ends it. Sockets that
+    /// are passed take the place of those that the settings would have it open for the same purpose.
     ///
     /// # Errors
     /// [`StartError`], before anything was started.
     pub fn start(
         sources: Sources,
         allocator: Allocator,
+        passed: Vec<PassedSocket>,
         stopping: &AtomicBool,
     ) -> Result<Running, StartError> {
         let configuration = sources.configuration();
         let settings = configuration.store_settings()?;
         let users = commands::read_users(&configuration.acl_file, &configuration.password)?;
-        let tls = match configuration.tls_port {
-            Some(_) => Some(Arc::new(TlsSettings::new(tls::server_config(configuration)?))),
-            None => None,
+        let mut sockets = Sockets::open(configuration, passed)?;
+        let admin_listeners = std::mem::take(&mut sockets.admin);
+        let tls = match sockets.need_tls() {
+            true => Some(Arc::new(TlsSettings::new(tls::server_config(configuration)?))),
+            false => None,
         };
-        let (listeners, endpoints) = listen_for_clients(configuration, tls.as_ref())?;
-        let admin_listeners = listen_for_admin(configuration)?;
+        let (listeners, endpoints) = sockets.into_endpoints(tls.as_ref())?;
         let key_watch = Arc::<KeyWatch>::default();
         let observer = Some(key_watch.clone() as Arc<dyn Observer>);
         let config = Config { databases: configuration.databases, shards: None, observer, settings };
@@ -200,7 +192,7 @@ impl Running {
         self.threads.into_iter().for_each(join);
         self.server.backups().stop();
         for listener in self.server.listeners() {
-            if let Address::Unix(path) = &listener.address {
+            if let (Address::Unix(path), false) = (&listener.address, listener.is_passed) {
                 // It may be gone already.
                 let _ = fs::remove_file(path);
             }
@@ -213,113 +205,6 @@ fn join(thread: JoinHandle<()>) {
     if thread.join().is_err() {
         warn!("a thread of the server has panicked");
     }
-}
-
-/// A port that clients connect to.
-struct Port {
-    /// The flag that gives it.
-    flag: &'static str,
-    protocol: Protocol,
-    is_tls: bool,
-    number: Option<u16>,
-}
-
-/// Listens on everything that the settings say.
-fn listen_for_clients(
-    configuration: &Configuration,
-    tls: Option<&Arc<TlsSettings>>,
-) -> Result<(Vec<Listener>, Vec<Endpoint>), StartError> {
-    let Configuration { port, tls_port, memcached_port, .. } = *configuration;
-    let ports = [
-        Port { flag: "--port", protocol: Protocol::Resp, is_tls: false, number: port },
-        Port { flag: "--tls-port", protocol: Protocol::Resp, is_tls: true, number: tls_port },
-        Port {
-            flag: "--memcached-port",
-            protocol: Protocol::Memcached,
-            is_tls: false,
-            number: memcached_port,
-        },
-    ];
-    let mut sockets = Vec::new();
-    for Port { flag, protocol, is_tls, number } in ports {
-        let Some(number) = number else { continue };
-        for listening in listen(configuration, number, flag)? {
-            sockets.push((listening, protocol, is_tls));
-        }
-    }
-    if !configuration.unix_socket.is_empty() {
-        let path = Path::new(&configuration.unix_socket);
-        let listening = snugly_net::listen_at_path(path, configuration.unix_socket_permissions)
-            .map_err(|reason| refused_path(path, reason))?;
-        sockets.push((listening, Protocol::Resp, false));
-    }
-    if sockets.is_empty() {
-        return Err(StartError::NoListener);
-    }
-    let (mut listeners, mut endpoints) = (Vec::new(), Vec::new());
-    for (number, (listening, protocol, is_tls)) in sockets.into_iter().enumerate() {
-        let address = listening.address().map_err(|reason| StartError::Listen {
-            address: String::new(),
-            reason,
-            hint: String::new(),
-        })?;
-        listeners.push(Listener { protocol, is_tls, address });
-        endpoints.push(Endpoint { number, listening, tls: tls.filter(|_| is_tls).cloned() });
-    }
-    Ok((listeners, endpoints))
-}
-
-fn refused_path(path: &Path, reason: io::Error) -> StartError {
-    let hint = match reason.kind() {
-        io::ErrorKind::AddrInUse => {
-            "; is another server running there? Choose another path with --unix-socket"
-        }
-        io::ErrorKind::AlreadyExists => "; something that is no socket is there: choose another path",
-        _ => "",
-    };
-    StartError::Listen { address: path.display().to_string(), reason, hint: hint.to_owned() }
-}
-
-/// Listens on a port, which `flag` gives, of all addresses.
-fn listen(configuration: &Configuration, port: u16, flag: &str) -> Result<Vec<Listening>, StartError> {
-    let mut listeners = Vec::new();
-    for host in configuration.bind.split([' ', ',']).filter(|host| !host.is_empty()) {
-        let found = (host, port).to_socket_addrs();
-        listeners.extend(listen_on_all(&format!("{host}:{port}"), found, flag)?);
-    }
-    Ok(listeners)
-}
-
-fn listen_for_admin(configuration: &Configuration) -> Result<Vec<std::net::TcpListener>, StartError> {
-    match configuration.admin_address.as_str() {
-        "" => Ok(Vec::new()),
-        address => {
-            let listening = listen_on_all(address, address.to_socket_addrs(), "--admin-address")?;
-            Ok(listening.into_iter().filter_map(Listening::over_tcp).collect())
-        }
-    }
-}
-
-/// Listens on what was found for an address that `flag` gives.
-fn listen_on_all(
-    address: &str,
-    found: io::Result<impl Iterator<Item = SocketAddr>>,
-    flag: &str,
-) -> Result<Vec<Listening>, StartError> {
-    let listeners = found.and_then(|found| found.map(snugly_net::listen).collect());
-    listeners.map_err(|reason| StartError::Listen {
-        hint: match reason.kind() {
-            io::ErrorKind::AddrInUse => {
-                format!("; is another server running there? Choose another port with {flag}")
-            }
-            io::ErrorKind::PermissionDenied => {
-                format!("; ports below 1024 are for root, choose another with {flag}")
-            }
-            _ => String::new(),
-        },
-        address: address.to_owned(),
-        reason,
-    })
 }
 
 /// The listener's thread: accepts connections and does the store's regular work.

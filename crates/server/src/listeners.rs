@@ -23,6 +23,8 @@ pub struct Listener {
     pub protocol: Protocol,
     /// Whether it is inside TLS.
     pub is_tls: bool,
+    /// Whether somebody else opened it, and may pass it to the next process.
+    pub is_passed: bool,
     /// The address that clients connect to.
     pub address: Address,
 }

@@ -109,7 +109,8 @@ mod tests {
         let none =
             Allocator { name: "none", stats: AllocatorStats::default, report: String::new, purge: || {} };
         let configuration = Configuration { port: Some(0), threads: 1, ..Configuration::default() };
-        Server::start(Sources::fixed(configuration), none, &AtomicBool::new(false)).expect("it starts")
+        Server::start(Sources::fixed(configuration), none, Vec::new(), &AtomicBool::new(false))
+            .expect("it starts")
     }
 
     /// Runs this test alone in a process of its own, where it loses a thread; its log can be written or not.

@@ -9,7 +9,9 @@ use clap::{ArgMatches, Command};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use snugly_codec::Choice;
-use snugly_server::{Address, Durability, Listener, LoadError, Protocol, Server, Sources, StartError};
+use snugly_server::{
+    Address, Durability, Listener, LoadError, PassedSocket, Protocol, Server, Sources, StartError,
+};
 use tracing::{error, info, warn};
 
 use crate::allocator::JEMALLOC;
@@ -31,13 +33,15 @@ pub(crate) fn command(command: Command) -> Command {
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    // Before anything else opens files.
+    let passed = service_manager::passed_sockets()?;
     let (sources, advice) = configuration::sources(matches)?;
     let configuration = sources.configuration();
     let mut log = Log::start(configuration);
-    serve(sources, &advice, &mut log).map_err(|error| log.end(error))
+    serve(sources, &advice, passed, &mut log).map_err(|error| log.end(error))
 }
 
-fn serve(sources: Sources, advice: &[String], log: &mut Log) -> Result<()> {
+fn serve(sources: Sources, advice: &[String], passed: Vec<PassedSocket>, log: &mut Log) -> Result<()> {
     let configuration = sources.configuration();
     for advice in advice {
         warn!("{advice}");
@@ -52,7 +56,7 @@ fn serve(sources: Sources, advice: &[String], log: &mut Log) -> Result<()> {
     for signal in [SIGTERM, SIGINT] {
         signal_hook::flag::register(signal, stopping.clone())?;
     }
-    let mut running = match Server::start(sources, JEMALLOC, &stopping) {
+    let mut running = match Server::start(sources, JEMALLOC, passed, &stopping) {
         Err(StartError::Load(stopped @ LoadError::Stopped { .. })) => {
             info!("{stopped}");
             return Ok(());
@@ -215,7 +219,8 @@ fn banner(server: &Server, compression: Choice, origins: &str) -> String {
         addresses => format!("  {name}: {addresses}\n"),
     };
     let tls = line("With TLS", Protocol::Resp, true);
-    let memcached = line("memcached's protocols", Protocol::Memcached, false);
+    let memcached = line("memcached's protocols", Protocol::Memcached, false)
+        + &line("memcached's protocols with TLS", Protocol::Memcached, true);
     format!(
         "snugly {} listens on {} (process {})\n  {values}\n  {memory}\n  {disk}\n{tls}{memcached}{admin}{origins}  To try it: redis-cli {}\n",
         env!("CARGO_PKG_VERSION"),

@@ -1,16 +1,53 @@
-//! News for a service manager in systemd's protocol (sd_notify): that the server is ready, reads its settings again,
-//! ends, and is alive.
+//! A service manager that speaks systemd's protocols: news for it (sd_notify), that the server is ready, reads its settings
+//! again, ends, and is alive; and sockets that it has opened (sd_listen_fds).
 //!
 //! Nothing is told where no manager asks, which is where NOTIFY_SOCKET is missing. It knows the protocol's words and must
 //! not know why something happens.
 
 use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Arc;
 use std::thread;
 
+use anyhow::{Context, Result};
 use sd_notify::NotifyState;
-use snugly_server::Server;
+use snugly_server::{PassedSocket, Purpose, Server};
 use tracing::warn;
+
+/// Purposes of sockets by their names (FileDescriptorName). A socket without one has that of its unit, or none.
+const PURPOSES: [(&str, Purpose); 7] = [
+    ("resp", Purpose::Resp),
+    ("snugly.socket", Purpose::Resp),
+    ("unknown", Purpose::Resp),
+    ("tls", Purpose::Tls),
+    ("memcached", Purpose::Memcached),
+    ("memcached-tls", Purpose::MemcachedTls),
+    ("admin", Purpose::Admin),
+];
+
+/// Takes the sockets that the manager has opened. It is called once, before other files are opened.
+///
+/// # Errors
+/// A socket is none to listen on, or is called something that is not known.
+pub(crate) fn passed_sockets() -> Result<Vec<PassedSocket>> {
+    let passed =
+        sd_notify::listen_fds_with_names().context("cannot take the sockets of the service manager")?;
+    passed
+        .map(|(file, name)| {
+            let purpose = PURPOSES.iter().find(|row| row.0 == name).with_context(|| {
+                format!(
+                    "the service manager passes a socket called {name:?}: give it one of these names with FileDescriptorName: \
+                     resp, tls, memcached, memcached-tls, admin"
+                )
+            })?;
+            // SAFETY: the manager has passed it to this process (LISTEN_PID), and nothing else here takes it.
+            let socket = unsafe { OwnedFd::from_raw_fd(file) };
+            let listening = snugly_server::adopt(socket)
+                .with_context(|| format!("cannot listen on the socket {name:?} of the service manager"))?;
+            Ok(PassedSocket { purpose: purpose.1, listening })
+        })
+        .collect()
+}
 
 /// Tells that clients are served, and where.
 pub(crate) fn ready(status: &str) {

@@ -155,6 +155,10 @@ impl Service for Dialects {
         }
     }
 
+    fn last_replies_within(&self) -> Duration {
+        Duration::from_secs(self.server.configuration().shutdown_timeout)
+    }
+
     fn begin_turn(&mut self, client: &mut Served) {
         let now = system_time();
         self.session.set_now(Some(now));

@@ -66,6 +66,8 @@ pub struct Configuration {
     pub protocols: Protocols,
     /// TCP port for memcached's protocols; 0 lets the system choose a free one.
     pub memcached_port: Option<u16>,
+    /// TCP port for memcached's protocols inside TLS; 0 lets the system choose a free one.
+    pub memcached_tls_port: Option<u16>,
     /// Host and port of the admin endpoint; empty is none.
     pub admin_address: String,
     /// The token that the admin endpoint asks for; empty is none. It was taken from `admin_token_file`.
@@ -162,6 +164,8 @@ pub struct Configuration {
     pub enable_protected_configs: Allowed,
     /// Seconds after which an idle client is disconnected; 0 is never.
     pub timeout: u64,
+    /// Seconds that clients may take for their last replies when the server ends.
+    pub shutdown_timeout: u64,
     /// Seconds between TCP keep-alive probes; 0 is none.
     pub tcp_keepalive: u64,
     /// The logs of slow commands, large requests and large replies.
@@ -275,6 +279,7 @@ impl Default for Configuration {
             unix_socket_permissions: None,
             protocols: Protocols::default(),
             memcached_port: None,
+            memcached_tls_port: None,
             admin_address: String::new(),
             admin_token: String::new(),
             admin_token_file: String::new(),
@@ -323,6 +328,7 @@ impl Default for Configuration {
             enable_debug_command: Allowed::No,
             enable_protected_configs: Allowed::No,
             timeout: 0,
+            shutdown_timeout: 5,
             tcp_keepalive: 0,
             command_log: Default::default(),
             latency_monitor_threshold: 0,
