@@ -297,3 +297,23 @@ def test_an_address_has_no_more_connections_than_the_setting_says(start: Start) 
         assert first.command("CONFIG", "SET", "max-clients-per-address", 3) == OK
         with admitted(server):
             pass
+
+
+def test_the_tools_read_inside_tls_as_a_user(certified: Authority, port: int, start: Start) -> None:
+    server = start("--tls-port", str(port), *certified.options("--tls-auth-clients", "no"))
+    with server.connect() as connection:
+        connection.command("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+@read", "+dictionary", "+ping")
+        connection.command("SET", "key", "value")
+    url = f"snuglys://reader:secret@127.0.0.1:{port}"
+    for words, told in [
+        (["decode", "--url", url, "key"], "value"),
+        (["dictionaries", "--url", url, "list"], "no dictionaries yet"),
+        (["dictionaries", "list", "--url", url], "no dictionaries yet"),
+        (["ping", url], "answers"),
+    ]:
+        command = [str(servers.snugly_binary()), *words, "--ca-file", certified.file]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        assert told in done.stdout
+        untrusted = subprocess.run(command[:-2], capture_output=True, text=True, timeout=60, check=False)
+        assert (untrusted.returncode, "ertificate" in untrusted.stderr) == (1, True)

@@ -6,6 +6,7 @@
 mod json;
 mod messagepack;
 
+use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
 use std::fs::File;
@@ -15,12 +16,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use redis::Value;
 use snugly_codec::Dictionary;
 use snugly_codec::envelope::{self, Decoded, Envelope, EnvelopeError};
 use snugly_dictionaries::Keys;
-use snugly_protocol::resp::Value;
 
-use crate::client::{Client, Target};
+use crate::live::address::{Address, Trust};
+use crate::live::node::Node;
 
 /// The exit code when there is a value that cannot be restored; 1 is for values that cannot be had.
 pub(crate) const EXIT_UNDECODABLE: u8 = 3;
@@ -31,9 +33,14 @@ struct Options {
     #[arg(value_name = "FILE|KEY", default_value = "-")]
     source: String,
 
-    /// Read the key from this server: redis://[[user]:password@]host[:port][/database]
+    /// Read the key from this server: redis://[[user]:password@]host[:port][/database], or valkey://, snugly://, rediss://,
+    /// valkeys:// and snuglys:// with TLS, or unix:///path?db=0. A password may be in REDISCLI_AUTH instead, or in the file that
+    /// SNUGLY_PASSWORD_FILE names
     #[arg(long)]
-    url: Option<Target>,
+    url: Option<Address>,
+
+    #[command(flatten)]
+    trust: Trust,
 
     /// Key to read, as an alternative to naming it alone; without --url from snugly on this machine
     #[arg(long, conflicts_with = "source")]
@@ -116,7 +123,7 @@ struct Stored {
     origin: String,
     key: Option<String>,
     /// The server that it came from.
-    client: Option<Client>,
+    client: Option<Node>,
 }
 
 impl Options {
@@ -127,7 +134,7 @@ impl Options {
             Some(key) if key == "-" && self.key.is_none() => bail!("which key? snugly decode --url URL KEY"),
             Some(key) => {
                 let local = || "snugly://127.0.0.1".parse().expect("a valid URL");
-                read_key(&self.url.clone().unwrap_or_else(local), key)
+                read_key(&self.trust, &self.url.clone().unwrap_or_else(local), key)
             }
         }
     }
@@ -149,40 +156,34 @@ fn read_file(source: &str) -> Result<Stored> {
     Ok(Stored { origin: format!("{name}: {} bytes", bytes.len()), bytes, key: None, client: None })
 }
 
-fn read_key(target: &Target, key: &str) -> Result<Stored> {
-    let mut client = Client::connect(target)?;
-    let kind = match client.command(&["TYPE", key])? {
-        Value::Simple(kind) => String::from_utf8_lossy(&kind).into_owned(),
-        other => bail!("unexpected answer to TYPE: {other:?}"),
-    };
+fn read_key(trust: &Trust, address: &Address, key: &str) -> Result<Stored> {
+    let mut client = Node::open(trust, address)?;
+    let kind: String = client.ask(&["TYPE", key])?;
     match kind.as_str() {
         "string" => {}
-        "none" => bail!("{target} has no key \"{key}\""),
-        kind => bail!("\"{key}\" at {target} is a {kind}, not a string{}", hint(kind, key)),
+        "none" => bail!("{address} has no key \"{key}\""),
+        kind => bail!("\"{key}\" at {address} is a {kind}, not a string{}", hint(kind, key)),
     }
-    let bytes = match client.command(&["GET", key])? {
-        Value::Bulk(bytes) => bytes,
-        Value::Null => bail!("\"{key}\" has just expired at {target}"),
-        other => bail!("unexpected answer to GET: {other:?}"),
-    };
-    let mut origin = format!("\"{key}\" at {target}: {} bytes", bytes.len());
-    if let Ok(Value::Bulk(encoding)) = client.command(&["OBJECT", "ENCODING", key]) {
-        origin.push_str(&format!(", encoding {}", String::from_utf8_lossy(&encoding)));
+    let bytes: Option<Vec<u8>> = client.ask(&["GET", key])?;
+    let Some(bytes) = bytes else { bail!("\"{key}\" has just expired at {address}") };
+    let mut origin = format!("\"{key}\" at {address}: {} bytes", bytes.len());
+    if let Ok(encoding) = client.query::<String, _>(&["OBJECT", "ENCODING", key]) {
+        origin.push_str(&format!(", encoding {encoding}"));
     }
     if let Some(codec) = stored_codec(&mut client, key) {
         origin.push_str(&format!(", kept by the server under {codec}"));
     }
-    if let Ok(Value::Integer(bytes)) = client.command(&["MEMORY", "USAGE", key]) {
+    if let Ok(bytes) = client.query::<u64, _>(&["MEMORY", "USAGE", key]) {
         origin.push_str(&format!(", {bytes} bytes of the server's memory with key and bookkeeping"));
     }
     Ok(Stored { bytes, origin, key: Some(key.to_owned()), client: Some(client) })
 }
 
 /// Snugly's storage of the value, in words; `None` of any other server, which has no such command.
-fn stored_codec(client: &mut Client, key: &str) -> Option<String> {
-    let Ok(Value::Array(fields)) = client.command(&["OBJECT", "COMPRESSION", key]) else { return None };
-    match &fields[..] {
-        [_, Value::Bulk(codec), _, Value::Integer(stored), ..] => {
+fn stored_codec(client: &mut Node, key: &str) -> Option<String> {
+    let fields: HashMap<String, Value> = client.query(&["OBJECT", "COMPRESSION", key]).ok()?;
+    match (fields.get("codec")?, fields.get("stored_bytes")?) {
+        (Value::BulkString(codec), Value::Int(stored)) => {
             Some(format!("{} in {stored} bytes", String::from_utf8_lossy(codec)))
         }
         _ => None,
@@ -282,7 +283,7 @@ fn describe_plain(bytes: &[u8]) -> String {
 fn find_dictionary(
     options: &Options,
     envelope: &Envelope<'_>,
-    client: Option<&mut Client>,
+    client: Option<&mut Node>,
 ) -> Result<Option<Arc<Dictionary>>> {
     let Some(id) = envelope.dictionary_id() else { return Ok(None) };
     for path in &options.dictionary {
@@ -293,14 +294,10 @@ fn find_dictionary(
     }
     let Some(client) = client else { return Ok(None) };
     let key = Keys::new(Keys::DEFAULT_PREFIX).dictionary(id);
-    match client.command(&[b"GET", &key[..]])? {
-        Value::Bulk(bytes) => {
-            let refused = || format!("{} holds no dictionary", String::from_utf8_lossy(&key));
-            let dictionary = Dictionary::load(bytes).with_context(refused)?;
-            Ok(Some(Arc::new(dictionary)))
-        }
-        _ => Ok(None),
-    }
+    let bytes: Option<Vec<u8>> = client.ask(&[b"GET", &key[..]])?;
+    let Some(bytes) = bytes else { return Ok(None) };
+    let refused = || format!("{} holds no dictionary", String::from_utf8_lossy(&key));
+    Ok(Some(Arc::new(Dictionary::load(bytes).with_context(refused)?)))
 }
 
 fn load_dictionary(path: &Path) -> Result<Dictionary> {

@@ -8,19 +8,24 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use indicatif::{HumanBytes, HumanCount, HumanDuration};
+use redis::{ErrorKind, Value};
 use snugly_protocol::escape::{escape, unescape};
-use snugly_protocol::resp::{Value, encode_command};
 
-use crate::client::{Client, Target};
+use crate::live::address::{Address, Trust};
+use crate::live::node::{Node, told_by};
 
 #[derive(Args, Debug)]
 struct Options {
-    /// Address of the server: snugly://[:password@]host[:port]
-    #[arg(long, default_value = "snugly://127.0.0.1", global = true)]
-    url: Target,
+    /// Address of the server: snugly://[[user]:password@]host[:port], or snuglys:// with TLS, or unix:///path. A password may be
+    /// in REDISCLI_AUTH instead, or in the file that SNUGLY_PASSWORD_FILE names
+    #[arg(long, default_value = "snugly://127.0.0.1")]
+    url: Address,
+
+    #[command(flatten)]
+    trust: Trust,
 
     #[command(subcommand)]
     task: Task,
@@ -73,15 +78,17 @@ enum Task {
 }
 
 pub(crate) fn command(command: Command) -> Command {
-    Options::augment_args(command).about("Shows and manages the dictionaries of a running server").after_help(
+    // They may stand behind the task as well.
+    let command = Options::augment_args(command).mut_args(|option| option.global(true));
+    command.about("Shows and manages the dictionaries of a running server").after_help(
         "Examples:\n  snugly dictionaries list\n  snugly dictionaries export 3 users.dict\n  snugly dictionaries \
          --url snugly://10.0.0.5 import users.dict --pattern 'user:*' --length 300",
     )
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
-    let Options { url, task } = Options::from_arg_matches(matches)?;
-    let client = &mut Client::connect(&url)?;
+    let Options { url, trust, task } = Options::from_arg_matches(matches)?;
+    let client = &mut Node::open(&trust, &url)?;
     match task {
         Task::List { classes: false } => list(client),
         Task::List { classes: true } => list_classes(client),
@@ -94,26 +101,20 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 }
 
 /// Asks the server; what it says when it refuses is for people here, not for programs.
-fn ask<A: AsRef<[u8]>>(client: &mut Client, args: &[A]) -> Result<Value> {
-    let mut request = Vec::new();
-    encode_command(args, &mut request);
-    client.send(&request)?;
-    let text = match client.reply()? {
-        Value::Error(text) => text,
-        reply => return Ok(reply),
-    };
-    let text = String::from_utf8_lossy(&text);
-    ensure!(
-        !text.starts_with("ERR unknown command"),
-        "this is no snugly server, or an older one: it knows no DICTIONARY"
-    );
-    bail!("{}", text.strip_prefix("ERR ").unwrap_or(&text))
+fn ask<A: AsRef<[u8]>>(client: &mut Node, args: &[A]) -> Result<Value> {
+    client.query(args).map_err(|error| match (error.kind(), told_by(&error)) {
+        (_, told) if told.starts_with("ERR unknown command") => {
+            anyhow!("this is no snugly server, or an older one: it knows no DICTIONARY")
+        }
+        (ErrorKind::Server(_), told) if told.starts_with("ERR ") => anyhow!("{}", &told["ERR ".len()..]),
+        _ => client.explain("DICTIONARY", &error),
+    })
 }
 
 /// The server's fields of a dictionary or a class, by name.
 struct Row(Vec<(Value, Value)>);
 
-fn rows(client: &mut Client, subcommand: &str) -> Result<Vec<Row>> {
+fn rows(client: &mut Node, subcommand: &str) -> Result<Vec<Row>> {
     let reply = ask(client, &["DICTIONARY", subcommand])?;
     let unexpected = || format!("the server does not answer DICTIONARY {subcommand} as snugly does");
     let Value::Array(rows) = reply else { bail!(unexpected()) };
@@ -132,14 +133,14 @@ fn pairs(fields: Vec<Value>) -> Vec<(Value, Value)> {
 
 impl Row {
     fn field(&self, wanted: &str) -> Result<&Value> {
-        let is_wanted = |name: &Value| matches!(name, Value::Bulk(name) if name == wanted.as_bytes());
+        let is_wanted = |name: &Value| matches!(name, Value::BulkString(name) if name == wanted.as_bytes());
         let found = self.0.iter().find(|(name, _)| is_wanted(name)).map(|(_, value)| value);
         found.with_context(|| format!("the server does not tell {wanted}: it is of another version"))
     }
 
     fn number(&self, name: &str) -> Result<u64> {
         match self.field(name)? {
-            Value::Integer(number) => Ok(number.unsigned_abs()),
+            Value::Int(number) => Ok(number.unsigned_abs()),
             other => bail!("the server answers {name} with {other:?}"),
         }
     }
@@ -156,7 +157,7 @@ impl Row {
     /// Three digits of a ratio, or that it was not measured.
     fn ratio(&self, name: &str) -> Result<String> {
         match self.field(name)? {
-            Value::Bulk(text) => {
+            Value::BulkString(text) => {
                 let ratio = str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok());
                 ratio.map(|ratio| format!("{ratio:.3}")).with_context(|| format!("{name} is no number"))
             }
@@ -166,7 +167,7 @@ impl Row {
 
     fn pattern(&self) -> Result<String> {
         match self.field("pattern")? {
-            Value::Bulk(pattern) => Ok(escape(pattern)),
+            Value::BulkString(pattern) => Ok(escape(pattern)),
             other => bail!("the server answers pattern with {other:?}"),
         }
     }
@@ -213,7 +214,7 @@ fn titles<const N: usize>(titles: [&str; N]) -> Vec<String> {
     titles.map(str::to_owned).to_vec()
 }
 
-fn list(client: &mut Client) -> Result<()> {
+fn list(client: &mut Node) -> Result<()> {
     let dictionaries = rows(client, "LIST")?;
     if dictionaries.is_empty() {
         println!("no dictionaries yet: they are learned from values that are alike as these are written");
@@ -251,7 +252,7 @@ fn list(client: &mut Client) -> Result<()> {
     Ok(())
 }
 
-fn list_classes(client: &mut Client) -> Result<()> {
+fn list_classes(client: &mut Node) -> Result<()> {
     let classes = rows(client, "CLASSES")?;
     if classes.is_empty() {
         println!(
@@ -262,7 +263,7 @@ fn list_classes(client: &mut Client) -> Result<()> {
     let mut table = vec![titles(["dictionary", "value bytes", "written", "samples", "pattern"])];
     for row in &classes {
         let dictionary = match row.field("dictionary")? {
-            Value::Integer(number) => number.to_string(),
+            Value::Int(number) => number.to_string(),
             _ => "-".to_owned(),
         };
         table.push(vec![
@@ -278,7 +279,7 @@ fn list_classes(client: &mut Client) -> Result<()> {
 }
 
 /// The dictionary with this number.
-fn find(client: &mut Client, number: u32) -> Result<Row> {
+fn find(client: &mut Node, number: u32) -> Result<Row> {
     for row in rows(client, "LIST")? {
         if row.number("number")? == u64::from(number) {
             return Ok(row);
@@ -287,7 +288,7 @@ fn find(client: &mut Client, number: u32) -> Result<Row> {
     bail!("there is no dictionary {number}: see `snugly dictionaries list`")
 }
 
-fn show(client: &mut Client, number: u32) -> Result<()> {
+fn show(client: &mut Node, number: u32) -> Result<()> {
     let row = find(client, number)?;
     let made = if row.is_imported()? { "imported" } else { "trained" };
     let measured_with = match row.is_imported()? {
@@ -313,11 +314,11 @@ fn show(client: &mut Client, number: u32) -> Result<()> {
     Ok(())
 }
 
-fn train(client: &mut Client, pattern: Option<String>) -> Result<()> {
+fn train(client: &mut Node, pattern: Option<String>) -> Result<()> {
     let mut request = vec![b"DICTIONARY".to_vec(), b"TRAIN".to_vec()];
     request.extend(pattern.as_ref().map(|pattern| unescape(pattern.as_bytes())));
     match ask(client, &request) {
-        Ok(Value::Integer(classes)) => {
+        Ok(Value::Int(classes)) => {
             println!(
                 "the values that are stored are being looked at; classes to train that are known so far: {classes}"
             );
@@ -333,13 +334,13 @@ fn train(client: &mut Client, pattern: Option<String>) -> Result<()> {
     }
 }
 
-fn export(client: &mut Client, number: u32, file: Option<&Path>, force: bool) -> Result<()> {
+fn export(client: &mut Node, number: u32, file: Option<&Path>, force: bool) -> Result<()> {
     ensure!(
         file.is_some() || !io::stdout().is_terminal(),
         "a dictionary is nothing for a terminal: name a file, or send the output to one"
     );
     find(client, number)?;
-    let Value::Bulk(content) = ask(client, &["DICTIONARY", "EXPORT", &number.to_string()])? else {
+    let Value::BulkString(content) = ask(client, &["DICTIONARY", "EXPORT", &number.to_string()])? else {
         bail!("the server does not answer DICTIONARY EXPORT as snugly does");
     };
     let Some(file) = file else { return Ok(io::stdout().write_all(&content)?) };
@@ -365,18 +366,18 @@ fn create(file: &Path, force: bool) -> io::Result<File> {
     Ok(created)
 }
 
-fn import(client: &mut Client, file: &Path, pattern: &str, length: usize) -> Result<()> {
+fn import(client: &mut Node, file: &Path, pattern: &str, length: usize) -> Result<()> {
     let content = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let (keys, length) = (unescape(pattern.as_bytes()), length.to_string());
     let request = [b"DICTIONARY", &b"IMPORT"[..], &keys, length.as_bytes(), &content];
-    let Value::Integer(number) = ask(client, &request)? else {
+    let Value::Int(number) = ask(client, &request)? else {
         bail!("the server does not answer DICTIONARY IMPORT as snugly does");
     };
     println!("it is dictionary {number} of the server, for new values of {pattern} from now on");
     Ok(())
 }
 
-fn forget(client: &mut Client, number: u32) -> Result<()> {
+fn forget(client: &mut Node, number: u32) -> Result<()> {
     find(client, number)?;
     ask(client, &["DICTIONARY", "FORGET", &number.to_string()])?;
     println!("dictionary {number} is not used any more; it goes when no value needs it");

@@ -3,7 +3,6 @@
 mod allocator;
 mod bench;
 mod cli;
-mod client;
 mod configuration;
 mod corpus;
 mod decode;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use snugly_protocol::resp::{Value, encode_command};
 
+use super::client::{Client, Scheme, Target};
 use super::memcached::Memcached;
 use super::process;
-use crate::client::{Client, Scheme, Target};
 
 /// A connection that is logged in.
 pub enum Control {

@@ -151,11 +151,11 @@ impl Tally {
 mod tests {
     use std::fmt::Write;
 
+    use super::super::client::Scheme::{self, Memcached, Resp};
     use super::*;
     use crate::bench::protocol::Keys;
     use crate::bench::values::Values;
     use crate::bench::workload::Plan;
-    use crate::client::Scheme::{self, Memcached, Resp};
 
     const KEYS: u64 = 3;
 

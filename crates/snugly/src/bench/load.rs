@@ -15,8 +15,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token as Id};
 
+use super::client::Target;
 use super::control::Control;
-use crate::client::Target;
 use crate::interrupt::Interrupt;
 
 /// Longest latency that is told apart from longer ones.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use snugly_memcached::client::{Reply, encode_get, encode_set, is_key, parse_reply};
 
-use crate::client::Target;
+use super::client::Target;
 
 /// Longest value that is taken, in bytes.
 pub const LONGEST_VALUE: usize = 512 << 20;

@@ -9,12 +9,12 @@ use anyhow::{Result, ensure};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::client::{Scheme, Target};
 use super::control::Control;
 use super::memcached::check_key;
 use super::process;
 use super::report::{Column, Report};
 use super::values::{Source, Values};
-use crate::client::{Scheme, Target};
 
 /// Values sent before their replies are read.
 const BATCH: u64 = 64;

@@ -1,6 +1,7 @@
 //! `snugly bench`: measures servers with real or generated values. Works with any Redis, Valkey or snugly server, and
 //! for single values with memcached, so that figures of peers come from the same program; and the store without a server.
 
+mod client;
 mod control;
 mod keys;
 mod lists;

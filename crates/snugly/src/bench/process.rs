@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::client::Client;
+use super::client::Client;
 
 /// CPU time that the server has used so far, user and system, by its own account (`INFO cpu`).
 ///

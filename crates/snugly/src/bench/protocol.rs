@@ -11,8 +11,8 @@ use snugly_memcached::MAX_KEY;
 use snugly_memcached::client::{Reply, encode_get, encode_set, parse_reply};
 use snugly_protocol::resp::{ReplyLimits, Token, next_token};
 
+use super::client::Scheme;
 use super::memcached::{LONGEST_VALUE, check_key};
-use crate::client::Scheme;
 
 /// Digits of a key's number, so that all keys are of one length.
 const KEY_DIGITS: usize = 12;

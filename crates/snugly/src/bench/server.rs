@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 
 use super::at_least_one;
+use super::client::{Scheme, Target};
 use super::control::Control;
 use super::keys::{KeyTraffic, Tally};
 use super::load::{Outcome, Pressure, Run, Stop};
@@ -15,7 +16,6 @@ use super::protocol::Keys;
 use super::report::{Column, Report};
 use super::values::Source;
 use super::workload::{Dataset, Distribution, Draw, Plan};
-use crate::client::{Scheme, Target};
 use crate::interrupt::Interrupt;
 
 /// Requests that a connection sends at once while the keys are written before a test, and read back after it.

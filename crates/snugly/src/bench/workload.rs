@@ -210,8 +210,8 @@ impl Draw {
 
 #[cfg(test)]
 mod tests {
+    use super::super::client::Scheme;
     use super::*;
-    use crate::client::Scheme;
     use crate::corpus::{Corpus, Kind};
 
     fn counts(distribution: Distribution, keys: u64) -> Vec<u32> {

@@ -23,6 +23,7 @@ const PURPOSES: &[(&str, &str)] = &[
     ("MEMORY", "to tell how much memory keys take"),
     ("DBSIZE", "to know of how many keys the sample is"),
     ("BACKUP", "to have the store copied"),
+    ("DICTIONARY", "to see and manage dictionaries"),
     ("INFO", "to learn what the server is and which commands are used"),
     ("CLUSTER", "to find the nodes of the cluster"),
     ("SET", "to publish a dictionary"),
@@ -75,8 +76,13 @@ impl Node {
 
     /// Sends a command and waits for its reply; an error reply is an error that says what to do.
     pub(crate) fn ask<T: FromRedisValue, A: AsRef<[u8]>>(&mut self, words: &[A]) -> Result<T> {
-        let replied = request(words).query(&mut self.connection);
+        let replied = self.query(words);
         replied.map_err(|error| self.explain(&String::from_utf8_lossy(words[0].as_ref()), &error))
+    }
+
+    /// Sends a command and waits for its reply, be it an error, which is for the caller to explain.
+    pub(crate) fn query<T: FromRedisValue, A: AsRef<[u8]>>(&mut self, words: &[A]) -> RedisResult<T> {
+        request(words).query(&mut self.connection)
     }
 
     /// As [`Node::ask`], of what can be done without: nothing if the server does not know it or does not allow it.
@@ -84,7 +90,7 @@ impl Node {
         &mut self,
         words: &[A],
     ) -> Result<Option<T>> {
-        let replied: RedisResult<Value> = request(words).query(&mut self.connection);
+        let replied: RedisResult<Value> = self.query(words);
         match replied {
             Ok(value) => Ok(T::from_redis_value(value).ok()),
             Err(error) if is_refusal(&error) => Ok(None),

@@ -12,12 +12,12 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Command};
 
 use super::at_least_one;
+use super::client::{Client, Target};
 use super::load::{Outcome, Pressure, Run, Stop};
 use super::process;
 use super::report::{Column, Report};
 use super::values::Source;
 use super::workload::Bulks;
-use crate::client::{Client, Target};
 use crate::interrupt::Interrupt;
 use model::{End, Lists};
 use traffic::{ListTraffic, Position, Request};

@@ -1,4 +1,5 @@
-//! A blocking client for one connection to a Redis, Valkey or snugly server, for the tools of this program.
+//! Connections of the load generator: a bare socket, which costs little beside what is measured, and is not encrypted. The other
+//! tools have `live::node`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -93,7 +94,9 @@ impl FromStr for Target {
             "redis" | "valkey" => (Scheme::Resp, 6379),
             "snugly" => (Scheme::Resp, 7684),
             "memcached" => (Scheme::Memcached, 11211),
-            "rediss" | "valkeys" => bail!("TLS is not supported here: use redis:// through a tunnel"),
+            "rediss" | "valkeys" => {
+                bail!("a benchmark measures the server and not TLS: use its port without")
+            }
             other => {
                 bail!("unknown scheme {other}://, expected redis://, valkey://, snugly:// or memcached://")
             }
