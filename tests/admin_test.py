@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import random
 import subprocess
 from pathlib import Path
@@ -96,6 +98,16 @@ def test_a_token_that_cannot_be_had_is_a_clear_error(tmp_path: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert (done.returncode, told in done.stderr) == (1, True), done.stderr
         assert "two words" not in done.stderr
+
+
+def test_a_page_of_a_stranger_whose_name_leads_here_learns_nothing(start: Start, admin: int) -> None:
+    def asked(host: str) -> int:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", admin, timeout=60)) as connection:
+            connection.request("GET", "/metrics", headers={"Host": host})
+            return connection.getresponse().status
+
+    begin(start, admin)
+    assert (asked(f"localhost:{admin}"), asked(f"127.0.0.1:{admin}"), asked("stranger.example")) == (200, 200, 403)
 
 
 def test_an_endpoint_for_others_without_a_token_is_warned_of(start: Start, admin: int, token_file: str) -> None:

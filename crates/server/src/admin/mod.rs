@@ -6,10 +6,12 @@
 //! - `pages`: what can be asked for, and by whom
 //! - `dashboard`: a page that draws the metrics
 //! - `health`: whether the server is well
+//! - `host`: the name that it is asked under
 //! - `token`: the token that pages with data take, if one is set
 
 mod dashboard;
 mod health;
+mod host;
 mod pages;
 mod token;
 

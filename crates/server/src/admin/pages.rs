@@ -12,7 +12,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use snugly_store::system_time;
 use tracing::warn;
 
-use super::{dashboard, health, token};
+use super::{dashboard, health, host, token};
 use crate::metrics;
 use crate::state::Server;
 
@@ -59,7 +59,15 @@ pub(super) fn respond<B>(
         let refused = answer(StatusCode::METHOD_NOT_ALLOWED, TEXT, "only GET and HEAD\n".to_owned());
         return with_header(refused, ALLOW, "GET, HEAD");
     }
-    if !page.is_open && !token::admits(&server.configuration().admin_token, request.headers()) {
+    let configuration = server.configuration();
+    if !page.is_open
+        && configuration.admin_token.is_empty()
+        && !host::is_meant(request.headers(), address, &configuration.admin_address)
+    {
+        let told = "on this machine the endpoint is asked by address, as localhost, or with a token (--admin-token-file)\n";
+        return answer(StatusCode::FORBIDDEN, TEXT, told.to_owned());
+    }
+    if !page.is_open && !token::admits(&configuration.admin_token, request.headers()) {
         if token::given(request.headers()).is_some()
             && let Some(count) = server.wrong_tokens_log.note(system_time())
         {
