@@ -79,6 +79,7 @@ def test_there_is_no_field_that_valkey_does_not_have_but_snuglys_own(server: Ser
         "slab_slot_bytes",
         "slab_page_bytes",
         "thread_buffer_bytes",
+        "dataset_given_bytes",
         "used_memory_dataset_human",
         "broken_connections",
     }
@@ -116,6 +117,32 @@ def test_what_is_learned_is_told_in_the_fields_of_the_reference(connection: Conn
     told = {name: value for name, value in found.items() if not re.fullmatch(r"dictionary_\d+", name)}
     assert list(told) == named
     assert all(value.isdigit() for value in told.values())
+
+
+@pytest.mark.snugly_only
+def test_what_clients_gave_is_told_beside_what_it_takes(connection: Connection) -> None:
+    def given() -> int:
+        return int(fields(connection, "memory")["dataset_given_bytes"])
+
+    text = b"the same words again and again, " * 100
+    for number in range(10):
+        connection.command("SET", f"key:{number}", text)
+    assert given() == 10 * (len("key:0") + len(text))
+    assert int(fields(connection, "memory")["used_memory_dataset"]) > 0
+    connection.command("SET", "key:0", "short", "EX", 1000)
+    connection.command("RENAME", "key:1", "longer:1")
+    connection.command("DEL", "key:2")
+    strings = len("key:0short") + len("longer:1") + len(text) + 7 * (len("key:0") + len(text))
+    assert given() == strings
+    connection.command("RPUSH", "list", *[text] * 50)
+    assert given() > strings + 50 * len(text), "a list has some bytes of its own"
+    connection.command("LTRIM", "list", 0, 9)
+    assert given() < strings + 15 * len(text)
+    connection.command("APPEND", "key:0", text)
+    connection.command("SETRANGE", "key:0", 10_000, "x")
+    assert given() > strings + 10_000
+    connection.command("FLUSHALL")
+    assert given() == 0
 
 
 @pytest.mark.snugly_only

@@ -78,7 +78,7 @@ def test_numbers_are_those_of_the_traffic(start: Start) -> None:
     assert numbers(frame, "writes")[1] == "21"
     assert numbers(frame, "lists")[1] == "1"
     assert numbers(frame, "found")[1] == "66.7 %"
-    assert re.search(r" stored +21  1 expire ", frame)
+    assert re.search(r" stored +21  1 expire\b", frame)
     assert numbers(frame, "limit")[0] == "64.00 MiB"
     assert re.search(r"By codec.*\n.*\n lz4 +20 +19\.53 KiB", frame)
 

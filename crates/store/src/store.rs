@@ -448,6 +448,11 @@ impl Store {
         self.keyspace.used()
     }
 
+    /// Bytes of the keys and values in memory as they were given, for which [`used_memory`](Store::used_memory) is used.
+    pub fn given_memory(&self) -> u64 {
+        self.keyspace.given()
+    }
+
     /// Returns the size of a database in memory.
     pub(crate) fn memory_stats(&self, database: usize) -> DatabaseStats {
         self.keyspace.lock_each().fold(DatabaseStats::default(), |stats, shard| {

@@ -169,6 +169,8 @@ pub(super) fn clients(server: &Server, fields: &mut Fields) {
 /// Memory in use, by purpose, and its limits.
 pub(super) struct InUse {
     memory: Memory,
+    /// Bytes of the keys and values as clients gave them.
+    given: u64,
     /// Buffers that threads keep.
     buffers: u64,
     samples: Samples,
@@ -190,6 +192,7 @@ pub(super) static MEMORY: Group<InUse> = Group {
         let configuration = server.configuration();
         let in_use = InUse {
             memory: server.memory(),
+            given: server.store().given_memory(),
             buffers: server.store().buffer_bytes(),
             samples: server.samples(),
             system: system_memory(),
@@ -220,6 +223,8 @@ const MEMORY_STATS: &[Stat<InUse>] = &[
     stat("used_memory_dataset", |m| Value::Bytes(m.memory.dataset),
         gauge("memory_dataset_bytes", "Memory for keys, values and their tables, which max-memory bounds")),
     plain("used_memory_dataset_perc", |m| percentage(m.memory.dataset_percentage(m.samples.memory_at_start))),
+    stat("dataset_given_bytes", |m| m.given.into(),
+        gauge("memory_given_bytes", "Keys and values in memory, in the bytes that clients gave")),
     stat("thread_buffer_bytes", |m| m.buffers.into(),
         gauge("thread_buffer_bytes", "Buffers that threads keep for the next values")),
     stat("allocator_allocated", |m| m.memory.allocator.allocated.into(),

@@ -246,7 +246,13 @@ fn memory(seen: &Seen<'_>) -> Option<Panel> {
         }
         false => Row { name: "limit", numbers: vec!["none".to_owned()], tail: Tail::Nothing },
     });
+    let given = seen.reading.number("dataset_given_bytes").map(|given| {
+        let each = given / seen.reading.number("used_memory_dataset").unwrap_or_default().max(1.0);
+        let tail = Tail::Note(format!("{each:.2} for each byte"));
+        Row { name: "given", numbers: vec![bytes(given)], tail }
+    });
     let rows = [
+        given,
         row("dataset", "used_memory_dataset", |rates| rates.dataset),
         limit,
         row("process", "used_memory", |rates| rates.used),

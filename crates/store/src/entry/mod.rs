@@ -472,6 +472,19 @@ impl<'a> EntryRef<'a> {
         Record::parse(self.record_bytes()?).ok()
     }
 
+    /// Returns the bytes of key and value as clients gave them; of a draft as many as it has room for, and of a collection, which
+    /// has an account of its own, those of the key. It is the same as long as the entry lives.
+    pub(crate) fn given_len(self) -> usize {
+        if self.is_tombstone() {
+            return 0;
+        }
+        let value = match self.draft_field() {
+            Some(draft) => draft.capacity as usize,
+            None => self.record().map_or(0, |record| record.raw_len()),
+        };
+        self.key().len() + value
+    }
+
     /// Returns the number of the dictionary that the record needs.
     pub(crate) fn dictionary(self) -> Option<u32> {
         let record = self.record_bytes()?;

@@ -7,6 +7,7 @@ use crate::entry::{Entry, EntryRef};
 use crate::memory::expiry::{self, ExpiryIndex};
 use crate::memory::table::Table;
 use crate::slab::allocation_size;
+use crate::values::Kind;
 use crate::values::collection::{CollectionTotals, Guard, TotalsByKind};
 
 /// A shard's part of one database.
@@ -15,6 +16,8 @@ pub(crate) struct Database {
     pub(super) table: Table,
     pub(super) expiries: ExpiryIndex,
     entry_bytes: usize,
+    /// Bytes of keys and values as clients gave them, of collections the keys alone.
+    given_bytes: usize,
     pub(super) collections: TotalsByKind,
     pub(super) dictionaries: DictionaryRefs,
 }
@@ -101,6 +104,12 @@ impl Database {
         Some(result)
     }
 
+    /// Returns the bytes of keys and values as clients gave them, those of nodes included.
+    pub(super) fn given(&self) -> u64 {
+        let nodes: u64 = Kind::ALL.into_iter().map(|kind| self.collections.of(kind).raw_bytes).sum();
+        self.given_bytes as u64 + nodes
+    }
+
     pub(super) fn memory(&self) -> usize {
         self.entry_bytes
             + allocation_size(self.table.requested_len())
@@ -120,6 +129,7 @@ impl Database {
 
     fn enter(&mut self, tag: u16, entry: EntryRef<'_>) {
         self.entry_bytes += entry.allocation_size();
+        self.given_bytes += entry.given_len();
         if let Some(collection) = entry.collection() {
             let (kind, collection) = (collection.kind(), collection.lock());
             self.collections.exchange(kind, CollectionTotals::default(), collection.totals());
@@ -134,6 +144,7 @@ impl Database {
 
     fn leave(&mut self, tag: u16, entry: EntryRef<'_>) {
         self.entry_bytes -= entry.allocation_size();
+        self.given_bytes -= entry.given_len();
         if let Some(collection) = entry.collection() {
             let (kind, collection) = (collection.kind(), collection.lock());
             self.collections.exchange(kind, collection.totals(), CollectionTotals::default());

@@ -294,6 +294,11 @@ impl Keyspace {
         })
     }
 
+    /// Returns the bytes of keys and values in memory as clients gave them.
+    pub(crate) fn given(&self) -> u64 {
+        self.lock_each().map(|shard| shard.given()).sum()
+    }
+
     /// Returns the sums over the collections of a kind that are in memory.
     pub(crate) fn collection_totals(&self, kind: Kind) -> CollectionTotals {
         let totals = self.lock_each().map(|shard| shard.collection_totals(kind));

@@ -427,6 +427,11 @@ impl Shard {
         totals.fold(CollectionTotals::default(), CollectionTotals::plus)
     }
 
+    /// Returns the bytes of keys and values as clients gave them.
+    pub(crate) fn given(&self) -> u64 {
+        self.databases().map(|(_, part)| part.given()).sum()
+    }
+
     /// Returns the bytes that entries, tables and indexes take in the allocator.
     pub(crate) fn memory(&self) -> usize {
         allocation_size(self.others.capacity() * size_of::<(usize, Database)>())
