@@ -20,6 +20,7 @@ import trustme
 import valkey
 
 import servers
+from authority import Authority
 from info import info
 from resp import Connection, Failure, Simple
 from servers import Server
@@ -30,38 +31,9 @@ pytestmark = pytest.mark.snugly_only
 OK = Simple(b"OK")
 
 
-@dataclass
-class Authority:
-    """An authority, and the files of a server that it has certified."""
-
-    folder: Path
-    authority: trustme.CA
-
-    @property
-    def file(self) -> str:
-        return str(self.folder / "authority.pem")
-
-    def certify(self, *, name: str = "server") -> None:
-        """New files of the server: certificate and key."""
-        issued = self.authority.issue_cert("127.0.0.1", "localhost")
-        (self.folder / f"{name}.key").write_bytes(issued.private_key_pem.bytes())
-        (self.folder / f"{name}.crt").write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
-
-    def options(self, *others: str) -> list[str]:
-        files = {"--tls-cert-file": "server.crt", "--tls-key-file": "server.key", "--tls-ca-cert-file": "authority.pem"}
-        return [part for flag, name in files.items() for part in (flag, str(self.folder / name))] + [*others]
-
-    def client_certificate(self) -> dict[str, str]:
-        self.certify(name="client")
-        return {"ssl_certfile": str(self.folder / "client.crt"), "ssl_keyfile": str(self.folder / "client.key")}
-
-
 @pytest.fixture
 def certified(tmp_path: Path) -> Authority:
-    made = Authority(tmp_path, trustme.CA())
-    made.authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
-    made.certify()
-    return made
+    return Authority.founded(tmp_path)
 
 
 @pytest.fixture
