@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ import memcached
 import servers
 from info import info
 from memcached import Cache
+from mounts import NotMounted
 from resp import Connection
 from servers import Server
 from tested import Start, started, target_name
@@ -23,9 +24,27 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "snugly_only: about what only snugly does; not run against valkey-server")
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
+@contextlib.contextmanager
+def skipped_without_mounts() -> Iterator[None]:
+    """Skips a test that wants a file system that cannot be mounted here."""
+    try:
+        yield
+    except NotMounted as refusal:
+        pytest.skip(str(refusal))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
     if item.get_closest_marker("snugly_only") and target_name() != "snugly":
         pytest.skip("about what only snugly does")
+    with skipped_without_mounts():
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, None, None]:
+    with skipped_without_mounts():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,7 @@
-"""Small and read-only file systems, which only root can mount; tests that want one are skipped elsewhere."""
+"""Small and read-only file systems, which only root can mount.
+
+Tests that want one are skipped where there is none to be had (conftest.py).
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,21 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+
+class NotMounted(Exception):
+    """There is no such file system to be had here; the message says why."""
 
 
 def mount(*arguments: str) -> None:
+    """Raises NotMounted where the system refuses it."""
     if os.geteuid() != 0:
-        pytest.skip("only root can mount a file system")
+        raise NotMounted("only root can mount a file system")
     try:
         done = subprocess.run(["mount", *arguments], capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        pytest.skip("there is no mount command")
+        raise NotMounted("there is no mount command") from None
     if done.returncode != 0:
-        pytest.skip(f"a file system cannot be mounted here: {done.stderr.strip()}")
+        raise NotMounted(f"a file system cannot be mounted here: {done.stderr.strip()}")
 
 
 @contextlib.contextmanager
