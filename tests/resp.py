@@ -111,12 +111,18 @@ def parse(data: bytes | bytearray, at: int = 0) -> tuple[Reply, int]:
     raise ValueError(f"no RESP type starts with {kind!r}: {bytes(data[at : at + 60])!r}")
 
 
+def tcp(port: int, timeout: float) -> socket.socket:
+    made = socket.create_connection(("127.0.0.1", port), timeout=timeout)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return made
+
+
 class Connection:
     """One socket; requests go out as given, replies come back as bytes or parsed."""
 
-    def __init__(self, port: int, protocol: int = 2, timeout: float = 60.0) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def __init__(self, to: int | socket.socket, protocol: int = 2, timeout: float = 60.0) -> None:
+        """A connection to a port of this machine, or over a socket that is connected already."""
+        self.socket = tcp(to, timeout) if isinstance(to, int) else to
         self.pending = bytearray()
         if protocol == 3:
             self.command("HELLO", 3)
