@@ -5,7 +5,7 @@
 .PHONY: help run program install uninstall demo set-up build package wheel wheel-server gate test test-all test-long clean-gate \
 	test-rust test-clients test-python test-go test-java test-node node-packages \
 	test-rust-slow test-minimal test-clients-slow test-python-slow test-glide test-parsers test-go-slow test-java-slow test-node-slow test-valkey-py \
-	test-properties test-kills test-damages test-packages test-deps \
+	test-properties test-kills test-damages test-packages test-deps soak \
 	lint lint-rust lint-python lint-go lint-node lint-slow lint-minimal lint-doc lint-clients lint-java format deny package-java package-node package-deb package-sources \
 	command-documentation key-positions fuzz fuzz-rust fuzz-go fuzz-java \
 	bench bench-clients bench-go bench-glide bench-sizes bench-smoke bench-mixed \
@@ -67,6 +67,8 @@ PARSERLESS := cluster_transport_test.py dictionaries_test.py managers_test.py le
 # Tests that make up what a store is asked to do.
 PROPERTIES := disk:: drafts:: list_dictionaries:: lists_on_disk:: model::
 ROUNDS ?= 50
+# How long a soak loads the servers, in seconds.
+SOAK_SECONDS ?= 600
 DAMAGES ?= 10000
 # Empty where there is no Maven: the Java library is left out then.
 MVN := $(shell command -v mvn)
@@ -155,7 +157,7 @@ test-all: ## run everything that the gate leaves out, before a release; an hour 
 	$(STAGES) all
 
 test-long: FUZZ_SECONDS := 600
-test-long: test-properties test-kills test-damages fuzz ## search for hours: other cases of properties, kills, damages, fuzzing
+test-long: test-properties test-kills test-damages soak fuzz ## search for hours: other cases of properties, kills, damages, a soak, fuzzing
 
 clean-gate: ## remove the checkout of .ci/run, so that its next run begins with nothing
 	rm -rf $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/snugly/gate
@@ -225,6 +227,9 @@ $(NODE_READY): clients/node/package-lock.json
 
 test-deps: $(VENV)/installed ## install the packages that the tests need, into .venv
 	@echo "export SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER)"
+
+soak: build ## load servers in all protocols and disturb them in every way, for ten minutes; SOAK_SECONDS=60 ARGS="--seed 7"
+	SNUGLY_BIN=$(TARGET)/debug/snugly PYTHONPATH=tests $(BIN)/python -m soak --seconds $(SOAK_SECONDS) $(ARGS)
 
 test-properties: ## run the property tests of the store ROUNDS times, with other cases each time; fifty take half an hour
 	set -e; for _ in $$(seq $(ROUNDS)); do \
