@@ -20,6 +20,7 @@ COMMANDS = {
     "compile-cache": ("snugly_bench.compile_cache.command", "object files on disk, with each compression and without"),
     "memcached": ("snugly_bench.memcached.command", "snugly over memcached's protocol, beside memcached"),
     "extstore": ("snugly_bench.extstore.command", "more values than memory, beside memcached with external storage"),
+    "tls": ("snugly_bench.tls.command", "what TLS costs, beside Redis or Valkey"),
     "demo": ("snugly_bench.servers.demo", "savings and costs of each codec of the server, beside Valkey and Redis"),
 }
 """The module of each, with a `main` that takes the arguments, and its purpose."""

@@ -1,0 +1,1 @@
+"""The cost of TLS, beside the same server without it and beside Redis or Valkey: the benchmark `tls`."""
