@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
 import sys
 import threading
@@ -156,6 +157,18 @@ def test_a_range_of_a_list_comes_whole_whatever_its_length(start: Start) -> None
         assert isinstance(elements, list)
         expected = [part for at in range(20) for part in [(65 + at, 8 * MB), *[(65 + at, 100)] * 1000]]
         assert [(element[0], len(element)) for element in elements if isinstance(element, bytes)] == expected
+
+
+def test_what_a_request_names_many_times_counts_once_for_its_client(start: Start) -> None:
+    server = start("--max-memory-clients", "24mb")
+    value = os.urandom(100_000)
+    with server.connect() as connection:
+        connection.command("SET", "value", value)
+        connection.command("RPUSH", "list", *[value[:5_000]] * 20)
+        assert connection.command("MGET", *["value"] * 500) == [value] * 500
+        connection.send(encode("LRANGE", "list", 0, -1) * 500)
+        assert all(connection.read() == [value[:5_000]] * 20 for _ in range(500))
+        assert info(connection, "stats", "evicted_clients") == 0
 
 
 def test_keys_may_take_what_all_clients_may_hold(start: Start) -> None:

@@ -86,11 +86,11 @@ impl Strings {
 }
 
 impl Late {
-    /// Bytes of memory that it takes as it is stored.
+    /// Bytes of memory that it takes as it is stored, and of what others hold as well, a part.
     fn memory(&self) -> usize {
         match &self.content {
-            Content::Value(value) => value.value().memory(),
-            Content::Elements(elements) => elements.memory(),
+            Content::Value(value) => value.value().memory_share(),
+            Content::Elements(elements) => elements.memory_share(),
             Content::Chunk(bytes) => bytes.capacity(),
         }
     }

@@ -406,6 +406,11 @@ impl<'a> EntryRef<'a> {
         self.header().references.load(Ordering::Acquire) - 1
     }
 
+    /// Returns the part of its memory that each handle has, the table's included: all of them together have all of it.
+    pub(crate) fn memory_share(self) -> usize {
+        self.allocation_size().div_ceil(self.header().references.load(Ordering::Relaxed).max(1) as usize)
+    }
+
     fn expiry_field(self) -> Option<&'a AtomicU64> {
         // SAFETY: the flag says that the field was written behind the header, where it is aligned for u64.
         self.has(HAS_EXPIRY_FIELD).then(|| unsafe { self.0.cast::<u8>().add(HEADER_LEN).cast().as_ref() })

@@ -88,6 +88,12 @@ impl Value {
         self.0.borrow().allocation_size()
     }
 
+    /// The part of these bytes that is this handle's: all who hold the value have all of it together, so that one who holds it a
+    /// thousand times does not count it a thousand times.
+    pub fn memory_share(&self) -> usize {
+        self.0.borrow().memory_share()
+    }
+
     /// Returns how far recompression has come with it.
     pub fn stage(&self) -> Stage {
         self.0.borrow().stage()

@@ -95,9 +95,9 @@ pub struct KeptElements {
 }
 
 impl KeptElements {
-    /// Bytes that the nodes take which are still to be shown, as they are stored.
-    pub fn memory(&self) -> usize {
-        self.pieces.iter().map(|(content, _)| content.memory()).sum()
+    /// Bytes that the nodes take which are still to be shown, as they are stored; of nodes that others hold, too, a part.
+    pub fn memory_share(&self) -> usize {
+        self.pieces.iter().map(|(content, _)| content.memory_share()).sum()
     }
 }
 

@@ -80,6 +80,14 @@ impl Content {
         }
     }
 
+    /// The part of its memory that each handle has.
+    pub(crate) fn memory_share(&self) -> usize {
+        match self {
+            Content::Plain(listpack) => plain_memory(listpack).div_ceil(Arc::strong_count(listpack)),
+            Content::Compressed(entry) => entry.borrow().memory_share(),
+        }
+    }
+
     /// Returns the record, if the node is compressed.
     fn record(&self) -> Option<Record<'_>> {
         let Content::Compressed(entry) = self else { return None };
