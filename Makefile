@@ -5,7 +5,7 @@
 .PHONY: help run program install uninstall demo set-up build package wheel wheel-server gate test test-all test-long clean-gate \
 	test-rust test-clients test-python test-go test-java test-node node-packages \
 	test-rust-slow test-minimal test-clients-slow test-python-slow test-glide test-parsers test-go-slow test-java-slow test-node-slow test-valkey-py \
-	test-properties test-kills test-damages test-packages test-deps soak \
+	test-properties test-kills test-damages test-packages test-deps test-aarch64 soak \
 	lint lint-rust lint-python lint-go lint-node lint-slow lint-minimal lint-doc lint-clients lint-java format deny package-java package-node package-deb package-sources \
 	command-documentation key-positions fuzz fuzz-rust fuzz-go fuzz-java \
 	bench bench-clients bench-go bench-glide bench-sizes bench-smoke bench-mixed \
@@ -51,6 +51,8 @@ endef
 MATURIN = MAKEFLAGS= VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --locked --manifest-path clients/python/Cargo.toml
 # The oldest C library that wheels run with: glibc 2.28.
 MANYLINUX := manylinux_2_28
+# A target whose programs need no library of that machine.
+AARCH64 := aarch64-unknown-linux-musl
 # The machines that there are wheels for.
 WHEEL_MACHINES := x86_64 aarch64
 # Workers of a run of pytest: more than processors, since tests wait for servers most of the time.
@@ -227,6 +229,12 @@ $(NODE_READY): clients/node/package-lock.json
 
 test-deps: $(VENV)/installed ## install the packages that the tests need, into .venv
 	@echo "export SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER)"
+
+test-aarch64: $(VENV)/installed ## run the tests of the codecs as they are built for aarch64; needs rustup and qemu-aarch64-static
+	$(BIN)/pip install --quiet ziglang==0.15.2 cargo-zigbuild==0.24.1
+	rustup target add $(AARCH64)
+	PATH=$(abspath $(BIN)):$$PATH CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUNNER=qemu-aarch64-static \
+		cargo-zigbuild test --locked --target $(AARCH64) --package snugly-codec --package snugly-lzf --package snugly-listpack $(ARGS)
 
 soak: build ## load servers in all protocols and disturb them in every way, for ten minutes; SOAK_SECONDS=60 ARGS="--seed 7"
 	SNUGLY_BIN=$(TARGET)/debug/snugly PYTHONPATH=tests $(BIN)/python -m soak --seconds $(SOAK_SECONDS) $(ARGS)

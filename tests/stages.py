@@ -79,6 +79,7 @@ SLOW = (
     Stage("test-glide", needs=("build",)),
     Stage("wheel", needs=("set-up",)),
     Stage("test-packages", needs=("wheel",)),
+    Stage("test-aarch64", needs=("set-up",), programs=("rustup", "qemu-aarch64-static")),
     Stage("test-parsers", needs=("build",)),
     Stage("test-go-slow", needs=("build",), programs=("go",)),
     Stage("test-java-slow", needs=("build",), programs=("mvn",)),
