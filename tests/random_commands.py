@@ -498,6 +498,8 @@ COMMANDS = [
     Row(b"WAIT", 1, [lambda rng: rng.choice([b"0", b"-1", b"x"]), lambda rng: rng.choice([b"0", b"1", b"-1", b"x"])]),
     Row(b"LASTSAVE", 1),
     Row(b"ROLE", 1),
+    Row(b"REPLICAOF", 1, [lambda rng: rng.choice([b"NO", b"no"]), lambda _: b"ONE"], damage=False),
+    Row(b"SLAVEOF", 1, [label, lambda rng: rng.choice([b"x", b"-1", b"65536", b"", b"1.5"])], damage=False),
     Row(b"ACL", 1, [lambda rng: rng.choice([b"WHOAMI", b"NOSUCH"])]),
     Row(b"FUNCTION", 1, [lambda _: b"FLUSH"], options={b"ASYNC": [], b"SYNC": [], b"foo": []}),
     Row(b"FUNCTION", 1, [lambda _: b"LIST"], options={b"WITHCODE": [], b"LIBRARYNAME": [word]}),

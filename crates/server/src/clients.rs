@@ -84,6 +84,8 @@ impl State {
     pub(crate) const MONITOR: State = State(1 << 14);
     /// The client waits for a list.
     pub(crate) const BLOCKED: State = State(1 << 15);
+    /// It is no client, but the server that this one follows.
+    pub(crate) const PRIMARY: State = State(1 << 16);
 
     /// The states that CLIENT TRACKING ON sets again.
     pub(crate) const TRACKING_MODES: State = State::BROKEN_REDIRECT
@@ -95,7 +97,7 @@ impl State {
     /// The letters of the field `flags` in CLIENT LIST, in Valkey's order.
     #[rustfmt::skip]
     const LETTERS: &[(State, char)] = &[
-        (State::MONITOR, 'O'), (State::SUBSCRIBED, 'P'), (State::IN_TRANSACTION, 'x'), (State::POSTPONED, 'b'), (State::BLOCKED, 'b'), (State::TRACKING, 't'),
+        (State::MONITOR, 'O'), (State::PRIMARY, 'M'), (State::SUBSCRIBED, 'P'), (State::IN_TRANSACTION, 'x'), (State::POSTPONED, 'b'), (State::BLOCKED, 'b'), (State::TRACKING, 't'),
         (State::BROKEN_REDIRECT, 'R'), (State::BROADCASTING, 'B'), (State::DIRTY, 'd'), (State::NO_EVICT, 'e'),
         (State::NO_TOUCH, 'T'),
     ];

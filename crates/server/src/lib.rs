@@ -4,6 +4,7 @@
 //! - `listening`: opens the sockets for clients, or takes those that are passed
 //! - `dialects`: the protocols of clients, from bytes to commands and back
 //! - `commands`: the command table; a command is one row and one function
+//! - `replication`: the thread that follows another server
 //! - `rdb`: files that people move in and out with
 //! - `dump_folder`: where clients may have files written
 //! - `learning`: the thread that learns dictionaries and encodes older values anew
@@ -25,6 +26,7 @@
 //! - `memory`, `allocator`: what memory is used for; `freeing`: memory that is given back in the background
 //! - `background`: what background work has taken
 //! - `delayed_flush`: a flush that is to happen later
+//! - `replica`: which server is followed, and how far; `turns`: when everybody has seen a change
 //! - `saves`, `backups`: how saves of RDB files and backups of the store went
 //! - `command_log`, `latency`, `monitors`: remarkable commands, slow events, and the stream of everything that runs
 //! - `log_limit`: log lines that clients can cause at will
@@ -64,6 +66,8 @@ mod monitors;
 mod pause;
 mod places;
 mod rdb;
+mod replica;
+mod replication;
 mod replies;
 mod samples;
 mod saves;
@@ -72,6 +76,7 @@ mod stat;
 mod state;
 mod threads;
 mod tls;
+mod turns;
 
 pub use allocator::{Allocator, AllocatorStats};
 pub use commands::{UsersError, command_names};
@@ -80,7 +85,7 @@ pub use lifecycle::{Running, StartError};
 pub use listeners::{Listener, Protocol};
 pub use listening::{ListenError, PassedSocket, Purpose};
 pub use metrics::{Described, metrics};
-pub use rdb::LoadError;
+pub use rdb::{KeepError, LoadError};
 pub use settings::{
     Configuration, FORMER_NAMES, Given, LogFormat, LogSettings, Origin, Reload, SETTINGS, SecretError,
     Setting, SettingsError, Sources, advice_on, environment, file_line, nearest, read_secret,

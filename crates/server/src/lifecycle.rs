@@ -32,6 +32,7 @@ use crate::learning;
 use crate::listeners::{Listeners, Protocol};
 use crate::listening::{ListenError, PassedSocket, Sockets};
 use crate::rdb::{self, LoadError};
+use crate::replication;
 use crate::settings::{Sources, denies};
 use crate::state::Server;
 use crate::threads::{self, SystemError};
@@ -106,10 +107,13 @@ impl Server {
             Some(storage) => Store::open(config, storage)?,
             None => Store::new(config),
         };
-        match configuration.load_rdb.as_str() {
-            "" => rdb::refuse_part(&store)?,
-            path => rdb::load(&store, Path::new(path), configuration.max_value_bytes, stopping)?,
-        }
+        let has_part = match configuration.load_rdb.as_str() {
+            "" if configuration.replica_of.is_some() => rdb::has_part(&store)?,
+            "" => rdb::refuse_part(&store).map(|()| false)?,
+            path => {
+                rdb::load(&store, Path::new(path), configuration.max_value_bytes, stopping).map(|()| false)?
+            }
+        };
         let threads = match configuration.threads {
             0 => thread::available_parallelism().map_or(1, |n| n.get()),
             threads => threads,
@@ -126,6 +130,7 @@ impl Server {
                 tls,
             },
         );
+        server.replica().set_loading(has_part);
         let started = server.start_threads(threads, endpoints, admin_listeners).inspect_err(|_| {
             // Threads that were started already end, which is then no accident.
             server.stopping.store(true, Ordering::SeqCst);
@@ -142,8 +147,8 @@ impl Server {
         // Fallible steps come first: a thread that has begun must not end before the server stops.
         let event_loops: Result<Vec<Runtime>, SystemError> =
             (0..workers).map(|_| threads::event_loop(COLD_READERS)).collect();
-        let (event_loops, accepting, admin) =
-            (event_loops?, threads::event_loop(1)?, threads::event_loop(1)?);
+        let (event_loops, accepting, admin, following) =
+            (event_loops?, threads::event_loop(1)?, threads::event_loop(1)?, threads::event_loop(1)?);
         // The admin endpoint serves on until all workers have dropped their end.
         let (serving, served) = oneshot::channel::<Infallible>();
         let serving = Arc::new(serving);
@@ -161,6 +166,8 @@ impl Server {
         }
         let server = self.clone();
         started.push(threads::start(self, "dictionaries", move || learning::run(&server))?);
+        let server = self.clone();
+        started.push(threads::start(self, "replica", move || replication::run(&server, &following))?);
         if !admin_listeners.is_empty() {
             let server = self.clone();
             let run = move || admin::run(&server, admin, admin_listeners, served);
@@ -236,6 +243,7 @@ fn accept_until_stopped(
         tasks.shutdown().await;
         // Workers whose handles are dropped give their clients the last replies, and end.
         server.stopping.store(true, Ordering::SeqCst);
+        server.replica().wake();
     });
 }
 

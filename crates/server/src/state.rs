@@ -31,6 +31,7 @@ use crate::memory::Memory;
 use crate::monitors::Monitors;
 use crate::pause::Pause;
 use crate::places::Places;
+use crate::replica::Replica;
 use crate::replies::DecodedValues;
 use crate::samples::{Samples, Totals};
 use crate::saves::Saves;
@@ -38,6 +39,7 @@ use crate::settings::{
     Configuration, LogSettings, Reload, ReplyLimits, RewriteError, SettingsError, Sources,
 };
 use crate::tls::{self, TlsError};
+use crate::turns::Turns;
 
 /// Reason why no setting was changed.
 #[derive(Debug, Error)]
@@ -63,6 +65,8 @@ pub struct Server {
     places: Places,
     key_watch: Arc<KeyWatch>,
     pause: Pause,
+    replica: Replica,
+    turns: Turns,
     workers: Mutex<Vec<Arc<WorkerStats>>>,
     listeners: Listeners,
     allocator: Allocator,
@@ -122,6 +126,8 @@ impl Server {
             places: Places::default(),
             key_watch,
             pause: Pause::default(),
+            replica: Replica::default(),
+            turns: Turns::default(),
             workers: Mutex::default(),
             listeners,
             allocator,
@@ -297,9 +303,18 @@ impl Server {
         &self.pause
     }
 
+    pub(crate) fn replica(&self) -> &Replica {
+        &self.replica
+    }
+
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.turns
+    }
+
     /// Hands settings on to those who do not look them up.
     fn apply(&self, configuration: &Configuration) {
         self.key_watch.limit_tracked_keys(configuration.tracking_table_max_keys);
+        self.replica.follow(configuration);
         for kind in Kind::ALL {
             let LogSettings { threshold, most } = configuration.command_log[kind as usize];
             self.command_log.configure(kind, threshold, most);
@@ -373,7 +388,7 @@ impl Server {
 
     /// Flushes the database of memcached's protocols if that was to happen by now.
     pub(crate) fn flush_if_due(&self, now: u64) {
-        if self.delayed_flush.is_due(now) {
+        if self.delayed_flush.is_due(now) && !self.replica.refuses_writes() {
             self.freeing.free(self.store.flush(Some(0)));
         }
     }
@@ -405,6 +420,16 @@ impl Server {
             max_request: configuration.max_request_bytes,
             authenticated,
             ..Limits::default()
+        }
+    }
+
+    /// Limits of the requests of the primary, which has limits of its own: at least Valkey's.
+    pub(crate) fn limits_of_primary(&self) -> Limits {
+        let (own, least) = (self.limits(true), Limits::default());
+        Limits {
+            max_bulk: own.max_bulk.max(least.max_bulk),
+            max_request: own.max_request.max(least.max_request),
+            ..least
         }
     }
 

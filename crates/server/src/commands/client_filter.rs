@@ -45,8 +45,10 @@ enum Condition<'a> {
 enum Kind {
     Normal,
     Subscriber,
+    /// The server that this one follows.
+    Primary,
     /// There are none here.
-    Replication,
+    Replica,
 }
 
 /// An option as it was asked for.
@@ -175,7 +177,11 @@ impl Condition<'_> {
 
 impl Kind {
     fn of(client: &ClientInfo) -> Kind {
-        if client.states.has(State::SUBSCRIBED) { Kind::Subscriber } else { Kind::Normal }
+        match &client.states {
+            states if states.has(State::PRIMARY) => Kind::Primary,
+            states if states.has(State::SUBSCRIBED) => Kind::Subscriber,
+            _ => Kind::Normal,
+        }
     }
 }
 
@@ -196,11 +202,14 @@ fn at_least_one(text: &[u8], name: &str) -> Result<i64, Failure> {
 }
 
 fn kind(name: &[u8]) -> Result<Kind, Failure> {
-    const REPLICATION: [&str; 4] = ["master", "primary", "replica", "slave"];
+    const PRIMARIES: [&str; 2] = ["master", "primary"];
+    const REPLICAS: [&str; 2] = ["replica", "slave"];
+    let is_one_of = |names: &[&str]| names.iter().any(|other| is(name, other));
     match name {
         _ if is(name, "normal") => Ok(Kind::Normal),
         _ if is(name, "pubsub") => Ok(Kind::Subscriber),
-        _ if REPLICATION.iter().any(|other| is(name, other)) => Ok(Kind::Replication),
+        _ if is_one_of(&PRIMARIES) => Ok(Kind::Primary),
+        _ if is_one_of(&REPLICAS) => Ok(Kind::Replica),
         _ => Err(Failure::new([b"ERR Unknown client type '", name, b"'"].concat())),
     }
 }

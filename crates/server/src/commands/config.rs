@@ -4,6 +4,7 @@ use snugly_protocol::resp::Args;
 use tracing::{info, warn};
 
 use super::registry::reply_help;
+use super::replication::wait_for_requests;
 use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Reply, command, container};
 use crate::settings::{self, Setting, WithoutEffect, without_effect};
 use crate::tls::TlsError;
@@ -72,6 +73,7 @@ fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         let settings = configuration.store_settings();
         settings.map_err(|error| refused(about_compression(&changes), &error.to_string()))
     })?;
+    wait_for_requests(context);
     for name in told {
         warn!(setting = name, "CONFIG SET of a setting that has no effect here was accepted");
     }

@@ -136,7 +136,7 @@ fn greet(context: &mut Context<'_>, protocol: Protocol) {
     replies.bulk(b"mode");
     replies.bulk(b"standalone");
     replies.bulk(b"role");
-    replies.bulk(b"master");
+    replies.bulk(if context.server.replica().is_following() { b"replica" } else { b"master" });
     replies.bulk(b"modules");
     replies.array(0);
 }

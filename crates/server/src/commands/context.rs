@@ -76,6 +76,39 @@ pub(crate) struct Client {
     pub(crate) watched: WatchList,
     /// Whether the connection ends once what was answered is sent.
     pub(crate) closing: bool,
+    /// The link to the primary, if this is no client but that.
+    pub(crate) primary: Option<PrimaryLink>,
+}
+
+/// The link to the primary, whose requests run whatever clients may.
+pub(crate) struct PrimaryLink {
+    /// Number of changes of what is followed when it was made; after another one its requests run no more.
+    pub(crate) version: u64,
+    /// Reason why a request was not taken, and none behind it is.
+    pub(crate) fault: Option<Fault>,
+    pub(crate) place: Place,
+}
+
+/// The place of the next request in the stream of a primary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In front of a request that stands for itself.
+    Between,
+    /// In front of a MULTI, where another link may go on.
+    AtTransaction,
+    /// Behind a MULTI, whose EXEC has not run.
+    Within,
+}
+
+/// Reason why a request of the primary was not taken.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) reason: String,
+    /// Whether it is of a kind that this server does not have, which is not to be passed over; otherwise it may be tried
+    /// again.
+    pub(crate) is_unsupported: bool,
+    /// Whether a part of its transaction has run.
+    pub(crate) is_torn: bool,
 }
 
 /// Whether replies are sent (CLIENT REPLY).
@@ -106,12 +139,14 @@ impl Client {
             transaction: None,
             watched: WatchList::default(),
             closing: false,
+            primary: None,
         }
     }
 
-    /// Returns whether the command that runs is part of a transaction, where nothing can be waited for.
+    /// Returns whether the command that runs is part of a transaction or of the primary's stream, where nothing can be
+    /// waited for.
     pub(crate) fn denies_blocking(&self) -> bool {
-        self.info.states.has(State::IN_TRANSACTION)
+        self.info.states.has(State::IN_TRANSACTION) || self.primary.is_some()
     }
 
     /// Gives it the permissions of a user.

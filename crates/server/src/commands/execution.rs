@@ -1,7 +1,7 @@
 //! Running a request: whether it may run, now or later, and what is answered and noted if it does.
 //!
 //! It knows the rules of every command: the table's rows, the client's state, pauses, transactions. The work of a
-//! command is its function's business.
+//! command is its function's business, and the rules of the primary's stream are for `primary`.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use snugly_protocol::resp::Args;
 
 use super::record::{self, Run};
 use super::{
-    Context, Failure, Flags, REGISTRY, Reply, ReplyMode, Wait, client_tracking, permissions, pubsub,
+    Context, Failure, Flags, REGISTRY, Reply, ReplyMode, Wait, client_tracking, permissions, primary, pubsub,
     transactions,
 };
 use crate::clients::State;
@@ -29,6 +29,9 @@ pub(crate) enum Fate {
 
 /// Runs one request, whose command is at this place in the registry, and writes its reply.
 pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: Args<'_>) -> Fate {
+    if context.client.primary.is_some() {
+        return primary::execute(context, command, args);
+    }
     let start = context.replies.as_bytes().len();
     context.replies.set_protocol(context.client.info.protocol());
     permissions::follow_users(context);
@@ -103,10 +106,14 @@ fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admi
         Some(Failure::not_in_transaction(&row.full_name))
     } else if let Some(failure) = permissions::refusal(context, place, args) {
         Some(failure)
+    } else if context.server.replica().refuses_writes() && transactions::writes(context.client, Some(place)) {
+        Some(Failure::READ_ONLY)
     } else if context.client.info.states.has(State::MONITOR) && flags.touches_keys() {
         Some(Failure::MONITORS_ONLY)
     } else if !flags.has(Flags::WHILE_SUBSCRIBED) && pubsub::is_subscriber(context.client) {
         Some(Failure::not_while_subscribed(&row.full_name))
+    } else if context.server.replica().is_loading() && !transactions::needs_no_keys(context.client, place) {
+        Some(Failure::LOADING)
     } else {
         None
     };
@@ -145,6 +152,7 @@ pub(super) fn call(context: &mut Context<'_>, place: usize, args: Args<'_>) -> R
         Ok(reply) => reply,
         Err(failure) => {
             record::error(context, &failure);
+            primary::note_failure(context, place, args, &failure);
             context.replies.truncate(start);
             context.replies.error(failure.text());
             if failure.is_for_memory() {
@@ -156,9 +164,13 @@ pub(super) fn call(context: &mut Context<'_>, place: usize, args: Args<'_>) -> R
         }
     };
     let written = context.replies.as_bytes().get(start..).unwrap_or_default();
+    let is_nothing = matches!(written, b":0\r\n" | b"$-1\r\n");
     let reply_bytes = context.replies.wire_len().saturating_sub(wire_start);
     let elapsed = elapsed.saturating_add(reply.busy_time());
     let run = Run { elapsed, failed: written.first() == Some(&b'-'), reply_bytes };
     record::command(context, place, args, reply.is_written().then_some(&run));
+    if is_nothing {
+        primary::note_nothing(context, place, args);
+    }
     reply
 }

@@ -34,6 +34,9 @@ impl Failure {
     pub(crate) const NOT_AUTHENTICATED: Failure = Failure::fixed("NOAUTH Authentication required.");
     pub(crate) const OUT_OF_MEMORY: Failure = Failure::fixed("OOM command not allowed when used memory > 'maxmemory'.");
 
+    pub(crate) const READ_ONLY: Failure = Failure::fixed("READONLY You can't write against a read only replica.");
+    pub(crate) const LOADING: Failure = Failure::fixed("LOADING snugly is loading the keys of its primary");
+
     pub(crate) const fn fixed(text: &'static str) -> Failure {
         Failure { text: Cow::Borrowed(text.as_bytes()), delay: Duration::ZERO }
     }
@@ -92,6 +95,11 @@ impl Failure {
     /// Returns whether a write was refused because there is no room for it.
     pub(crate) fn is_for_memory(&self) -> bool {
         self.text.starts_with(b"OOM ")
+    }
+
+    /// Returns whether a write was refused since it cannot be kept, by memory or by the disk, which may change.
+    pub(super) fn is_for_room(&self) -> bool {
+        self.is_for_memory() || self.text.starts_with(b"MISCONF ")
     }
 
     pub(crate) fn text(&self) -> &[u8] {

@@ -8,6 +8,7 @@
 //! - `reply`: what a function gives back; `failure`: why it refuses
 //! - `registry`: finding a command's row by its name
 //! - `execution`, `record`, `permissions`: running a request, what is noted of it, and whether its user may
+//! - `primary`: running a request of the primary that the server follows
 //! - `documentation`, `key_specifications`: what COMMAND tells of a command and its row does not
 
 mod acl;
@@ -45,6 +46,7 @@ mod numbers;
 mod options;
 mod permissions;
 mod persistence;
+mod primary;
 mod pubsub;
 mod ranges;
 mod record;
@@ -61,7 +63,7 @@ mod transactions;
 use snugly_protocol::resp::{Args, parse_integer};
 
 pub(crate) use connection::authenticate;
-pub(crate) use context::{Client, Context};
+pub(crate) use context::{Client, Context, Fault, Place, PrimaryLink};
 use context::{Edit, ReplyMode};
 pub(crate) use execution::{Fate, execute};
 pub(crate) use failure::Failure;
@@ -231,6 +233,9 @@ impl Flags {
 
     /// Not a flag of COMMAND INFO: the command takes `enable-debug-command`.
     pub(crate) const PROTECTED: Flags = Flags(1 << 18);
+
+    /// Not a flag of COMMAND INFO: the command may be used while the keys of a primary are loaded, to end that.
+    pub(crate) const ENDS_LOADING: Flags = Flags(1 << 19);
 
     pub(crate) const READ_FAST: Flags = Flags::READONLY.and(Flags::FAST);
     pub(crate) const WRITE_FAST: Flags = Flags::WRITE.and(Flags::FAST);

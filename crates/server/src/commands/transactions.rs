@@ -135,6 +135,14 @@ pub(crate) fn writes(client: &Client, command: Option<usize>) -> bool {
     queued.chain([row]).any(|row| row.command.flags.has(Flags::WRITE))
 }
 
+/// Returns whether a command can run without keys: EXEC can if all that it will run can.
+pub(super) fn needs_no_keys(client: &Client, place: usize) -> bool {
+    let row = &REGISTRY.rows()[place];
+    let queued = client.transaction.iter().filter(|_| row.full_name == EXEC).flat_map(|queue| queue.rows());
+    let needs_none = |flags: Flags| flags.has(Flags::LOADING) || flags.has(Flags::ENDS_LOADING);
+    queued.chain([row]).all(|row| needs_none(row.command.flags))
+}
+
 /// The reply to a refused request. It spoils the transaction that it would have been part of; EXEC itself ends it.
 pub(super) fn refuse(context: &mut Context<'_>, place: Option<usize>, failure: Failure) -> Failure {
     if place.is_some_and(|place| REGISTRY.rows()[place].full_name == EXEC) {

@@ -3,15 +3,18 @@
 //!
 //! - `resp`: the protocol of Redis and Valkey
 //! - `memcached`: the protocols of memcached: text, meta and binary
+//! - `primary`: the stream of the primary that the server follows, which is RESP without replies
 //! - `later`: what has to be waited for before replies are sent, or more requests run
 //! - `service`: the connections of one thread, whatever each speaks
 
 mod later;
 mod memcached;
+mod primary;
 mod resp;
 mod service;
 
 pub(crate) use later::{Later, Unsent};
+pub(crate) use primary::{PrimaryStream, Ran, Settled, stats as stats_of_primaries};
 pub(crate) use service::{Dialects, denied, too_many_clients};
 
 use crate::commands::Wait;

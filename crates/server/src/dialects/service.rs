@@ -23,6 +23,7 @@ use crate::key_watch;
 use crate::listeners::Protocol;
 use crate::replies::{Outgoing, Replies};
 use crate::state::Server;
+use crate::turns::Turn;
 
 /// State that the connections of one thread share.
 pub(crate) struct Dialects {
@@ -31,6 +32,7 @@ pub(crate) struct Dialects {
     pipeline: Pipeline,
     replies: Replies,
     pub(super) stats: Arc<WorkerStats>,
+    turn: Turn,
     /// Number of MEMORY PURGEs that the thread has followed.
     purges: u64,
 }
@@ -87,6 +89,7 @@ impl Dialects {
             pipeline: Pipeline::default(),
             replies: Replies::default(),
             stats,
+            turn: server.turns().enter(),
             purges: server.purges.load(Ordering::Relaxed),
             server,
         }
@@ -169,7 +172,8 @@ impl Service for Dialects {
 
     fn run(&mut self, client: &mut Served, input: &[u8]) -> Step<Later> {
         client.recognise(input);
-        let Dialects { server, session, pipeline, replies, stats, .. } = self;
+        let Dialects { server, session, pipeline, replies, stats, turn, .. } = self;
+        let _turn = turn.begin();
         let Served { client, dialect, fetched, .. } = client;
         let fetched = std::mem::take(fetched);
         let mut context = Context { session, client, server, replies, stats };

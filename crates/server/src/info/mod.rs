@@ -8,6 +8,7 @@
 //! - `disk`: the disk tier
 //! - `memcached`: requests in memcached's protocols
 //! - `persistence`: RDB files
+//! - `replication`: the primary that the server follows
 //! - `absent`: what other servers have and this one does not, where tools ask for it
 //!
 //! A field states a fact. An unknown one is left out; a feature that does not exist is 0. Numbers are rows (`stat`),
@@ -22,6 +23,7 @@ mod lists;
 mod memcached;
 mod persistence;
 mod process;
+mod replication;
 
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;
@@ -56,7 +58,7 @@ const SECTIONS: &[Section] = &[
     Section { name: "Lists", default: true, write: lists::lists },
     Section { name: "Disk", default: true, write: disk::disk },
     Section { name: "Memcached", default: true, write: memcached::memcached },
-    Section { name: "Replication", default: true, write: absent::replication },
+    Section { name: "Replication", default: true, write: replication::replication },
     Section { name: "CPU", default: true, write: process::cpu },
     Section { name: "Modules", default: true, write: absent::modules },
     Section { name: "Commandstats", default: false, write: counters::commandstats },
@@ -67,7 +69,7 @@ const SECTIONS: &[Section] = &[
 ];
 
 /// Sources of the numbers that are metrics, in the order in which these are shown.
-pub(crate) static SOURCES: [&dyn Source; 23] = [
+pub(crate) static SOURCES: [&dyn Source; 24] = [
     &process::BUILD,
     &process::UPTIME,
     &process::CLIENTS,
@@ -91,6 +93,7 @@ pub(crate) static SOURCES: [&dyn Source; 23] = [
     &disk::DISK,
     &disk::BACKUPS,
     &memcached::EVENTS,
+    &replication::REPLICATION,
 ];
 
 /// The lines of a section.

@@ -9,7 +9,8 @@ pub(super) fn persistence(server: &Server, fields: &mut Fields) {
         server.saves().history();
     let last_at = if last_at == 0 { server.started_at / 1_000 } else { last_at };
     let seconds = |seconds: Option<u64>| seconds.map_or(-1, |seconds| seconds as i64);
-    fields.add_all([("loading", 0), ("async_loading", 0)]);
+    fields.add("loading", u8::from(server.replica().is_loading()));
+    fields.add("async_loading", 0);
     let changes = server.store().stats().writes.saturating_sub(writes_before);
     fields.add("rdb_changes_since_last_save", changes);
     fields.add("rdb_bgsave_in_progress", u8::from(running_seconds.is_some()));

@@ -119,6 +119,11 @@ impl KeyWatch {
         self.waiting.unblock(client, ending)
     }
 
+    /// Ends the waits of all clients.
+    pub(crate) fn end_all_waits(&self, ending: Ending) {
+        self.waiting.end_all(ending);
+    }
+
     /// Number of clients that wait for lists.
     pub(crate) fn waiting_clients(&self) -> usize {
         self.waiting.count()

@@ -31,6 +31,8 @@ pub(crate) enum Ending {
     TimedOut,
     /// The wait is ended with an error.
     Unblocked,
+    /// The server follows another one, whose lists are not for its clients to take.
+    Following,
     /// The client has gone.
     Gone,
 }
@@ -95,6 +97,9 @@ impl Ending {
         match self {
             Ending::TimedOut => reply.null_array(),
             Ending::Unblocked => reply.error("UNBLOCKED client unblocked via CLIENT UNBLOCK"),
+            Ending::Following => {
+                reply.error("UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)");
+            }
             Ending::Gone => {}
         }
         Answer { reply: reply.as_bytes().to_vec(), ticket: None, ending: Some(self) }

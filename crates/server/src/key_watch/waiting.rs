@@ -138,6 +138,12 @@ impl Waiting {
         waiter.is_some()
     }
 
+    /// Ends the waits of all clients.
+    pub(super) fn end_all(&self, ending: Ending) {
+        let waiters: Vec<_> = self.clients.lock().values().cloned().collect();
+        waiters.iter().for_each(|waiter| self.end(waiter, ending));
+    }
+
     /// Number of clients that wait.
     pub(super) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)

@@ -1,17 +1,17 @@
 //! A file to keys.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
-use snugly_protocol::rdb::{Content, Entry, Event, FileError, Node, Reader, Value};
-use snugly_store::{Condition, Expiry, LoadMark, Session, Store, StoreError};
+use snugly_protocol::rdb::Reader;
+use snugly_store::{LoadMark, Store, StoreError};
 use thiserror::Error;
 use tracing::{info, warn};
+
+use super::keeping::{KeepError, LeftOut, Rules, keep_all};
 
 /// Reason why a file was not loaded, or not to its end.
 #[derive(Debug, Error)]
@@ -24,33 +24,13 @@ pub enum LoadError {
         /// The system's error.
         reason: io::Error,
     },
-    /// The file is not a readable RDB file, or is damaged.
+    /// Something in the file cannot be read or kept.
     #[error("{path}: {reason}", path = path.display())]
-    File {
+    Content {
         /// The file.
         path: PathBuf,
         /// The fault.
-        reason: FileError,
-    },
-    /// A key of the file cannot be kept.
-    #[error("{path}: the key {key:?} cannot be kept: {reason}", path = path.display(), key = String::from_utf8_lossy(key))]
-    Store {
-        /// The file.
-        path: PathBuf,
-        /// The key.
-        key: Vec<u8>,
-        /// Error of the store.
-        reason: StoreError,
-    },
-    /// The file has more databases than the store.
-    #[error("{path} has keys in database {database}, and there are {databases} databases: start with --databases {wanted}", path = path.display(), wanted = database + 1)]
-    Database {
-        /// The file.
-        path: PathBuf,
-        /// The number of its database.
-        database: u64,
-        /// Number of databases.
-        databases: usize,
+        reason: KeepError,
     },
     /// The store has only a part of another file.
     #[error(
@@ -59,6 +39,14 @@ pub enum LoadError {
     Unfinished {
         /// The other file.
         source_file: String,
+    },
+    /// The store has only a part of the keys of a primary.
+    #[error(
+        "the store has only a part of the keys of {primary}, which it was following: start with --replica-of to have all of them, or take another --storage folder"
+    )]
+    UnfinishedReplica {
+        /// The primary.
+        primary: String,
     },
     /// The server was told to stop.
     #[error("the load of {path} was ended, and the store is as empty as before", path = path.display())]
@@ -77,25 +65,32 @@ pub enum LoadError {
     },
 }
 
-/// Interval of reports on a load's progress.
-const TELL_EVERY: Duration = Duration::from_secs(2);
-
-/// The contents of a file.
-#[derive(Default)]
-struct Found {
-    strings: u64,
-    lists: u64,
-    expired: u64,
-    /// Keys of other types.
-    skipped: BTreeMap<&'static str, u64>,
-}
-
 /// Refuses a store that has only a part of a file, where none is to be loaded.
 pub(crate) fn refuse_part(store: &Store) -> Result<(), LoadError> {
     match store.load_mark().map_err(LoadError::Mark)? {
+        Some(mark) if mark.fingerprint == REPLICA => {
+            Err(LoadError::UnfinishedReplica { primary: mark.source })
+        }
         Some(LoadMark { source, is_done: false, .. }) => Err(LoadError::Unfinished { source_file: source }),
         _ => Ok(()),
     }
+}
+
+/// Returns whether a store has only a part of a file or of a primary's keys, where a primary is to be followed: nobody is to
+/// see it before those are all there.
+pub(crate) fn has_part(store: &Store) -> Result<bool, LoadError> {
+    match store.load_mark().map_err(LoadError::Mark)? {
+        Some(LoadMark { source, is_done: false, .. }) => {
+            info!(source, "a load was broken off: clients wait for the keys of the primary");
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// The mark of a store that has a part of a primary's keys.
+pub(crate) fn mark_of_replica(primary: String) -> LoadMark {
+    LoadMark { source: primary, fingerprint: REPLICA, is_done: false }
 }
 
 /// Loads a file into an empty store, all of it or nothing, until `stopping` is set. A load that was broken off begins anew,
@@ -155,6 +150,8 @@ fn fingerprint(file: &mut File) -> io::Result<[u8; 16]> {
 
 /// The fingerprint of what has none, such as a pipe.
 const UNKNOWN: [u8; 16] = [0; 16];
+/// The fingerprint in the place of a file's where there is a primary instead.
+const REPLICA: [u8; 16] = *b"keys of primary\0";
 
 /// Keeps what is in the file; says how far it is, and in the end what was loaded and what was left out.
 fn load_all(
@@ -165,78 +162,32 @@ fn load_all(
     stopping: &AtomicBool,
 ) -> Result<(), LoadError> {
     let len = file.metadata().map_or(0, |metadata| metadata.len());
-    let failed = |reason| LoadError::File { path: path.to_owned(), reason };
-    let mut reader = Reader::new(file, max_value_len).map_err(failed)?;
-    let (started, mut told) = (Instant::now(), Instant::now());
-    let (mut session, mut found, mut database) = (store.session(), Found::default(), 0);
-    session.answer_nobody();
+    let failed = |reason| LoadError::Content { path: path.to_owned(), reason };
+    let mut reader = Reader::new(file, max_value_len).map_err(|error| failed(error.into()))?;
     info!(path = %path.display(), bytes = len, version = reader.version(), "loading keys");
-    if reader.is_newer() {
-        warn!(
-            version = reader.version(),
-            "the file is of a newer version than is known here: it is loaded if nothing in it is unknown"
-        );
+    let mut rules = FileRules { len, stopping };
+    match keep_all(store, &mut reader, &mut rules) {
+        Err(KeepError::Stopped) => Err(LoadError::Stopped { path: path.to_owned() }),
+        outcome => outcome.map_err(failed),
     }
-    while let Some(event) = reader.next() {
-        if stopping.load(Ordering::Relaxed) {
-            return Err(LoadError::Stopped { path: path.to_owned() });
-        }
-        match event.map_err(failed)? {
-            Event::Database(number) => {
-                let databases = store.databases();
-                database =
-                    usize::try_from(number).ok().filter(|number| *number < databases).ok_or_else(|| {
-                        LoadError::Database { path: path.to_owned(), database: number, databases }
-                    })?;
-            }
-            Event::Entry(entry) => {
-                found.keep(&mut session, database, &entry).map_err(|reason| LoadError::Store {
-                    path: path.to_owned(),
-                    key: entry.key.clone(),
-                    reason,
-                })?;
-            }
-            Event::Ignored(what) => warn!(what, "there is no place for this here: it is left out"),
-            Event::Aux { .. } | Event::Sizes { .. } => {}
-        }
-        if told.elapsed() >= TELL_EVERY {
-            told = Instant::now();
-            let percent = reader.offset() * 100 / len.max(1);
-            info!(percent, keys = found.strings + found.lists, "loading keys");
-        }
-    }
-    let Found { strings, lists, expired, skipped } = found;
-    let seconds = started.elapsed().as_secs_f64();
-    info!(strings, lists, expired, seconds, "keys are loaded");
-    for (kind, keys) in skipped {
-        warn!(kind, keys, "snugly keeps strings and lists: keys of this type are left out");
-    }
-    Ok(())
 }
 
-impl Found {
-    fn keep(&mut self, session: &mut Session, database: usize, entry: &Entry) -> Result<(), StoreError> {
-        let value = match &entry.content {
-            Content::Value(value) => value,
-            Content::Skipped(kind) => {
-                *self.skipped.entry(kind).or_default() += 1;
-                return Ok(());
-            }
-        };
-        if entry.expiry.is_some_and(|at| at <= session.now()) {
-            self.expired += 1;
-            return Ok(());
-        }
-        let expiry = entry.expiry.map_or(Expiry::Never, Expiry::At);
-        match value {
-            Value::String(bytes) => {
-                self.strings += 1;
-                session.set(database, &entry.key, bytes, expiry, Condition::Always).map(drop)
-            }
-            Value::List(nodes) => {
-                self.lists += 1;
-                session.list_write(database, &entry.key, nodes.iter().flat_map(Node::elements), expiry)
-            }
-        }
+/// The rules of a file: keys of other types are left out, and whatever else cannot be kept ends the load.
+struct FileRules<'a> {
+    len: u64,
+    stopping: &'a AtomicBool,
+}
+
+impl Rules for FileRules<'_> {
+    fn goes_on(&mut self, _read: u64) -> bool {
+        !self.stopping.load(Ordering::Relaxed)
+    }
+
+    fn total(&self) -> Option<u64> {
+        Some(self.len)
+    }
+
+    fn leave_out(&mut self, why: LeftOut) -> bool {
+        why == LeftOut::Type
     }
 }

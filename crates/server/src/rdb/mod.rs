@@ -1,9 +1,11 @@
 //! RDB files, by which people move in and out: what SAVE and BGSAVE write, and what a server loads when it starts.
 //!
 //! - `saving`: every key to a file; `loading`: a file to keys
+//! - `keeping`: what is read, from a file or a primary, to keys
 //!
 //! It joins the format, which the protocol crate knows, to the store. It does not know commands.
 
+mod keeping;
 mod loading;
 mod saving;
 
@@ -14,8 +16,10 @@ use std::thread;
 
 use tracing::{error, info};
 
+pub use keeping::KeepError;
+pub(crate) use keeping::{LeftOut, Rules, keep_all};
 pub use loading::LoadError;
-pub(crate) use loading::{load, refuse_part};
+pub(crate) use loading::{has_part, load, mark_of_replica, refuse_part};
 use saving::{SaveError, Saved};
 
 use crate::dump_folder::dump_folder;

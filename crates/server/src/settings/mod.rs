@@ -2,7 +2,7 @@
 //! start-up banner are all made from this table.
 //!
 //! - `table`: the rows
-//! - `parsing`: values, read and written
+//! - `values`: what some of them are; `parsing`: how all are read and written
 //! - `sources`: which value wins, at the start and when the file is read again; `file`, `secret`: files that have values
 //! - `access`: who may use what is protected; `client_limits`: what connections may hold
 
@@ -13,6 +13,7 @@ mod parsing;
 mod secret;
 mod sources;
 mod table;
+mod values;
 pub(crate) mod without_effect;
 
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub(crate) use sources::RewriteError;
 pub use sources::{Given, Origin, Reload, SettingsError, Sources};
 use table::ALIASES;
 pub use table::{FORMER_NAMES, SETTINGS};
+pub use values::{DictionaryUse, LogFormat, Primary, Protocols, TlsClients, TlsProtocols, Unsupported};
 pub(crate) use without_effect::{Kept, WithoutEffect};
 
 /// The values of all settings.
@@ -94,6 +96,18 @@ pub struct Configuration {
     pub load_rdb: String,
     /// Treatment of payloads for RESTORE whose version is newer than what is known here.
     pub rdb_version_check: VersionCheck,
+    /// The server that this one follows as a replica, if it does.
+    pub replica_of: Option<Primary>,
+    /// The user to log in to it as; empty is its user `default`.
+    pub primary_user: String,
+    /// The password to log in to it with; empty logs in nobody.
+    pub primary_auth: String,
+    /// Whether clients' writes are refused while another server is followed.
+    pub replica_read_only: bool,
+    /// What becomes of its commands and keys that this server does not have.
+    pub replica_unsupported: Unsupported,
+    /// Seconds without a byte of it after which the link is broken.
+    pub repl_timeout: u64,
     /// The folder of the RDB file that SAVE writes, and its name.
     pub dir: String,
     /// See `dir`.
@@ -238,7 +252,7 @@ impl Setting {
 
     /// Returns whether the setting's value must not be shown.
     pub fn is_secret(&self) -> bool {
-        self.name == "password"
+        matches!(self.name, "password" | "primary-auth")
     }
 }
 
@@ -293,6 +307,12 @@ impl Default for Configuration {
             commit_bytes: 0,
             load_rdb: String::new(),
             rdb_version_check: VersionCheck::Strict,
+            replica_of: None,
+            primary_user: String::new(),
+            primary_auth: String::new(),
+            replica_read_only: true,
+            replica_unsupported: Unsupported::Skip,
+            repl_timeout: 0,
             dir: String::new(),
             dbfilename: String::new(),
             compression: String::new(),
@@ -423,55 +443,6 @@ impl Configuration {
             ..Storage::new(&self.storage)
         })
     }
-}
-
-/// Protocols that a port serves beside RESP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Protocols {
-    /// Whether connections that begin with memcached's binary protocol are served.
-    pub binary: bool,
-}
-
-/// Whether clients of the port with TLS need a certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TlsClients {
-    /// They do.
-    Required,
-    /// One that they show is verified.
-    Optional,
-    /// None is asked for.
-    Unverified,
-}
-
-/// Versions of TLS that are spoken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TlsProtocols {
-    /// 1.2 and 1.3.
-    Both,
-    /// 1.2 only.
-    Tls12,
-    /// 1.3 only.
-    Tls13,
-}
-
-/// The form of the log's lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// An object each.
-    Json,
-}
-
-/// Use of dictionaries for new values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DictionaryUse {
-    /// Existing ones, and others that are learned.
-    Learned,
-    /// Existing ones only.
-    Fixed,
-    /// None.
-    None,
 }
 
 /// The settings by all the names that CONFIG knows.

@@ -10,7 +10,10 @@ use snugly_protocol::rdb::VersionCheck;
 use snugly_protocol::resp::parse_integer;
 use snugly_store::{Durability, EvictionPolicy, Goal};
 
-use super::{AUTO, Allowed, ClientMemory, DictionaryUse, LogFormat, Protocols, TlsClients, TlsProtocols};
+use super::{
+    AUTO, Allowed, ClientMemory, DictionaryUse, LogFormat, Primary, Protocols, TlsClients, TlsProtocols,
+    Unsupported,
+};
 
 type Words = fn() -> Vec<&'static str>;
 
@@ -27,6 +30,8 @@ pub(super) const CHOICES: &[(&str, Words)] = &[
     ("compression-goal", || Goal::names().collect()),
     ("dictionaries", || DICTIONARY_USES.map(|row| row.0).to_vec()),
     ("list-compress-codec", || codecs().map(Codec::name).collect()),
+    ("replica-read-only", || YES_OR_NO.to_vec()),
+    ("replica-unsupported", || UNSUPPORTED.map(|row| row.0).to_vec()),
     ("protected-mode", || YES_OR_NO.to_vec()),
     ("enable-debug-command", || Allowed::NAMES.iter().map(|row| row.1).collect()),
     ("enable-protected-configs", || Allowed::NAMES.iter().map(|row| row.1).collect()),
@@ -52,6 +57,41 @@ pub(super) fn host_and_port(text: &str) -> Result<String, String> {
         _ if text.is_empty() => Ok(String::new()),
         _ => Err("must be a host and a port, such as 127.0.0.1:7685".to_owned()),
     }
+}
+
+/// The address of a server to follow, or nothing; Valkey's form, with a space between host and port, is taken, too.
+pub(super) fn primary(text: &str) -> Result<Option<Primary>, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let parts = text.split_once(' ').or_else(|| text.rsplit_once(':')).and_then(|(host, port)| {
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        Some((host, port.parse::<u16>().ok().filter(|port| *port > 0)?))
+    });
+    let is_host =
+        |host: &str| !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || "[]".contains(c));
+    match parts {
+        // An address of IPv6 without brackets may have lost its last part to the port.
+        Some((host, port)) if is_host(host) && (!host.contains(':') || text.contains(['[', ' '])) => {
+            Ok(Some(Primary { host: host.to_owned(), port }))
+        }
+        _ => Err("must be a host and a port, such as 127.0.0.1:6379 or [::1]:6379, or empty".to_owned()),
+    }
+}
+
+pub(super) fn primary_text(primary: Option<&Primary>) -> String {
+    primary.map(Primary::to_string).unwrap_or_default()
+}
+
+/// The treatments of what is not supported, by their names.
+const UNSUPPORTED: [(&str, Unsupported); 2] = [("skip", Unsupported::Skip), ("stop", Unsupported::Stop)];
+
+pub(super) fn unsupported(text: &str) -> Result<Unsupported, String> {
+    named(&UNSUPPORTED, text)
+}
+
+pub(super) fn unsupported_name(action: Unsupported) -> &'static str {
+    name_of(&UNSUPPORTED, action)
 }
 
 /// The words for protocols.
@@ -364,6 +404,26 @@ mod tests {
         }
         for wrong in ["7685", ":7685", "127.0.0.1", "localhost:", "localhost:http", "localhost:65536"] {
             assert!(host_and_port(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_primary_has_a_host_and_a_port_and_is_shown_as_it_is_written() {
+        for (text, host, port, shown) in [
+            ("10.0.0.7:6379", "10.0.0.7", 6379, "10.0.0.7:6379"),
+            ("10.0.0.7 6379", "10.0.0.7", 6379, "10.0.0.7:6379"),
+            ("[::1]:7000", "::1", 7000, "[::1]:7000"),
+            ("::1 7000", "::1", 7000, "[::1]:7000"),
+            ("cache.example:1", "cache.example", 1, "cache.example:1"),
+        ] {
+            let read = primary(text).unwrap();
+            assert_eq!(read, Some(Primary { host: host.to_owned(), port }), "{text}");
+            assert_eq!(primary_text(read.as_ref()), shown);
+        }
+        assert_eq!(primary(""), Ok(None));
+        for wrong in ["6379", ":6379", "host:0", "host:65536", "::1:7000", "a b:1", "host ", "[]:1", "[a]b:1"]
+        {
+            assert!(primary(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -35,6 +35,9 @@ pub struct Given {
     pub origin: Origin,
 }
 
+/// The setting of the password that clients give.
+const PASSWORD: &str = "password";
+
 /// Reason why there is no valid configuration.
 #[derive(Debug, Error)]
 pub enum SettingsError {
@@ -197,7 +200,7 @@ impl Sources {
         let path = self.file.as_deref().ok_or(RewriteError::NoFile)?;
         let differs = |setting: &&Setting| (setting.get)(in_force) != (setting.get)(&self.loaded);
         let changed: Vec<_> = SETTINGS.iter().filter(differs).collect();
-        if changed.iter().any(|setting| setting.is_secret()) && !in_force.password_file.is_empty() {
+        if changed.iter().any(|setting| setting.name == PASSWORD) && !in_force.password_file.is_empty() {
             return Err(RewriteError::Password(in_force.password_file.clone()));
         }
         let values: Vec<_> = changed.iter().map(|setting| (*setting, (setting.get)(in_force))).collect();
@@ -247,7 +250,7 @@ fn merge(entries: &[Entry], given: &[Given]) -> Result<Configuration, SettingsEr
 }
 
 fn is_password(setting: &Setting) -> bool {
-    matches!(setting.name, "password" | "password-file")
+    matches!(setting.name, PASSWORD | "password-file")
 }
 
 fn assign(configuration: &mut Configuration, setting: &Setting, value: &str) -> Result<(), SettingsError> {
@@ -257,7 +260,7 @@ fn assign(configuration: &mut Configuration, setting: &Setting, value: &str) -> 
 /// Returns why a setting cannot take a value while the server runs.
 fn reason_for_a_restart(setting: &Setting, value: &str) -> Option<&'static str> {
     match setting {
-        _ if setting.is_secret() && value.is_empty() => {
+        _ if setting.name == PASSWORD && value.is_empty() => {
             Some("a running server does not drop its password; restart it to do so")
         }
         _ if !setting.live => Some("it takes a restart"),

@@ -6,9 +6,9 @@ use super::parsing::{
     allowed, allowed_name, bytes, bytes_in_range, client_memory, client_memory_text, codec, dictionary_use,
     dictionary_use_name, durability, durability_name, file_name, folder, host_and_port, in_range, level,
     list_codec, list_codec_name, log_format, log_format_name, log_length, percentiles, permissions,
-    permissions_text, policy, port_or_off, port_or_off_text, protocols, protocols_text, threshold,
-    tls_clients, tls_clients_name, tls_protocols, tls_protocols_name, version_check, version_check_name,
-    words, yes_or_no,
+    permissions_text, policy, port_or_off, port_or_off_text, primary, primary_text, protocols,
+    protocols_text, threshold, tls_clients, tls_clients_name, tls_protocols, tls_protocols_name, unsupported,
+    unsupported_name, version_check, version_check_name, words, yes_or_no,
 };
 use super::{DEFAULT_COMPRESSION, Setting};
 use crate::command_log::Kind;
@@ -91,6 +91,24 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "rdb-version-check", valkey_name: None, value_name: "CHECK", default: "strict", live: true,
         help: "Payloads of servers newer than Redis 7.2 and Valkey 9.1: strict, RESTORE refuses them; relaxed, it takes those whose type is known",
         set: |c, v| version_check(v).map(|check| c.rdb_version_check = check), get: |c| version_check_name(c.rdb_version_check).to_owned() },
+    Setting { name: "replica-of", valkey_name: Some("replicaof"), value_name: "ADDRESS", default: "", live: true,
+        help: "Host and port of a Valkey or Redis server that this one follows as a replica, such as 10.0.0.7:6379 or [::1]:6379: it drops its own keys, takes the strings and lists of that one, and then each change; empty follows none",
+        set: |c, v| primary(v).map(|address| c.replica_of = address), get: |c| primary_text(c.replica_of.as_ref()) },
+    Setting { name: "primary-user", valkey_name: Some("primaryuser"), value_name: "NAME", default: "", live: true,
+        help: "User to log in to that server as; empty is its user default",
+        set: |c, v| { c.primary_user = v.to_owned(); Ok(()) }, get: |c| c.primary_user.clone() },
+    Setting { name: "primary-auth", valkey_name: Some("primaryauth"), value_name: "PASSWORD", default: "", live: true,
+        help: "Password to log in to that server with; empty logs in nobody",
+        set: |c, v| { c.primary_auth = v.to_owned(); Ok(()) }, get: |c| c.primary_auth.clone() },
+    Setting { name: "replica-read-only", valkey_name: None, value_name: "YESNO", default: "yes", live: true,
+        help: "Refuse the writes of clients while the server follows another one",
+        set: |c, v| yes_or_no(v).map(|yes| c.replica_read_only = yes), get: |c| if c.replica_read_only { "yes" } else { "no" }.to_owned() },
+    Setting { name: "replica-unsupported", valkey_name: None, value_name: "ACTION", default: "skip", live: true,
+        help: "What becomes of commands and keys of that server that this one does not have: skip, counted, and logged once each kind; stop, the link ends and the server keeps what it has",
+        set: |c, v| unsupported(v).map(|action| c.replica_unsupported = action), get: |c| unsupported_name(c.replica_unsupported).to_owned() },
+    Setting { name: "repl-timeout", valkey_name: None, value_name: "SECONDS", default: "60", live: true,
+        help: "Seconds without a byte from that server after which the link to it is broken and made anew",
+        set: |c, v| in_range(v, 1..=MOST_SECONDS).map(|n| c.repl_timeout = n), get: |c| c.repl_timeout.to_string() },
     Setting { name: "dir", valkey_name: None, value_name: "FOLDER", default: ".", live: true,
         help: "Folder of the RDB file that SAVE and BGSAVE write",
         set: |c, v| folder(v).map(|folder| c.dir = folder), get: |c| c.dir.clone() },
@@ -253,6 +271,10 @@ pub(super) const ALIASES: &[(&str, &str)] = &[
     ("slowlog-log-slower-than", "commandlog-execution-slower-than"),
     ("slowlog-max-len", "commandlog-slow-execution-max-len"),
     ("list-max-ziplist-size", "list-max-listpack-size"),
+    ("slaveof", "replica-of"),
+    ("masteruser", "primary-user"),
+    ("masterauth", "primary-auth"),
+    ("slave-read-only", "replica-read-only"),
 ];
 
 /// Names that settings had before, which are still taken: with them, their present names.

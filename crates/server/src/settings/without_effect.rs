@@ -77,7 +77,6 @@ const ROWS: &[WithoutEffect] = &[
     row("rdbcompression", "yes", Form::YesOrNo),
     row("repl-backlog-ttl", "3600", Form::Number(0, i64::MAX)),
     row("repl-disable-tcp-nodelay", "no", Form::YesOrNo),
-    row("repl-timeout", "60", Form::Number(1, INT_MAX)),
     row("save", "", Form::SavePoints),
     row("set-max-intset-entries", "512", Form::Number(0, i64::MAX)),
     row("set-max-listpack-entries", "128", Form::Number(0, i64::MAX)),

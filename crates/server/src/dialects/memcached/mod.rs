@@ -4,6 +4,7 @@
 //! - `store`: writing values, and changing them by what they were
 //! - `expiry`: times of expiry, as the store knows them
 //! - `login`: what a client without the password may do; `permissions`: what a user may do
+//! - `replica`: what there is not while the server follows another one
 //! - `administration`: everything that is not about one key
 //!
 //! This file has a connection's requests: parsed a few at a time, so that their keys are fetched into the processor's cache
@@ -14,6 +15,7 @@ mod expiry;
 mod get;
 mod login;
 mod permissions;
+mod replica;
 mod store;
 
 use snugly_memcached::{
@@ -204,6 +206,10 @@ fn execute(context: &mut Context<'_>, request: &Request<'_>) -> Option<Wait> {
     if !permissions::allow(context, operation, form) {
         return None;
     }
+    if let Some(reason) = replica::refusal(context, operation) {
+        replica::refuse(operation, reason, form, context.replies.as_mut_vec());
+        return None;
+    }
     context.session.set_touches(true);
     let key = &mut [0; MAX_KEY];
     match operation {
@@ -218,7 +224,7 @@ fn execute(context: &mut Context<'_>, request: &Request<'_>) -> Option<Wait> {
         Operation::Refused(refused) => {
             if let Some(superseded) = refused.superseded {
                 let key = superseded.bytes(key);
-                if permissions::may_write(context, key) {
+                if permissions::may_write(context, key) && replica::may_write(context) {
                     store::supersede(context, key);
                 }
             }

@@ -50,7 +50,10 @@ impl Pipeline {
         mut fetched: bool,
         context: &mut Context<'_>,
     ) -> Progress {
-        let limits = context.server.limits(context.client.authenticated);
+        let limits = match context.client.primary {
+            Some(_) => context.server.limits_of_primary(),
+            None => context.server.limits(context.client.authenticated),
+        };
         let mut taken = 0;
         loop {
             let Parsed { count, len, failure } = self.parse(parser, &input[taken..], &limits, context);
@@ -146,7 +149,7 @@ fn run_in_order(requests: &[Request], input: &[u8], context: &mut Context<'_>) -
             return Some(Progress { taken: request.start, stop: Stop::CatchUp });
         }
         let args = request.parser.args(&input[request.start..]);
-        if request.command.is_none() && is_http(&args[0]) {
+        if request.command.is_none() && context.client.primary.is_none() && is_http(&args[0]) {
             end_http(context);
             return Some(Progress { taken: request.end, stop: Stop::Read });
         }
