@@ -395,6 +395,18 @@ def test_a_snugly_server_says_that_it_cannot_be_followed() -> None:
         until(lambda: "a snugly server cannot be yet" in error(ours))
 
 
+@pytest.mark.slow
+def test_a_node_of_a_cluster_is_followed_with_the_keys_of_its_slots() -> None:
+    with servers.valkey_cluster() as nodes:
+        source = nodes[0]
+        with source.connect() as theirs, following(source.port) as replica, replica.connect() as ours:
+            until_up(ours)
+            replies = [theirs.command("SET", f"key:{number}", number) for number in range(100)]
+            until_caught_up(theirs, ours)
+            assert {type(reply) for reply in replies} == {Simple, Failure}
+            assert ours.command("DBSIZE") == replies.count(OK)
+
+
 def test_a_write_without_room_holds_the_link_until_there_is_some_and_nothing_is_lost() -> None:
     with (
         primary("valkey") as source,
