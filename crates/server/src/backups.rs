@@ -60,6 +60,8 @@ pub(crate) struct Current {
     pub(crate) written_bytes: u64,
     /// 0 until it is known.
     pub(crate) expected_bytes: u64,
+    /// 0 until everything is written.
+    pub(crate) verified_rows: u64,
 }
 
 /// The numbers of backups at one moment.
@@ -80,12 +82,13 @@ impl Backups {
             duration: running.since.elapsed(),
             written_bytes: running.progress.written(),
             expected_bytes: running.progress.expected(),
+            verified_rows: running.progress.verified(),
         });
         let State { ref last, made_at, failures, .. } = *state;
         History { current, last: last.clone(), made_at, failures }
     }
 
-    /// Ends the backup under way soon; returns whether there is one.
+    /// Ends the backup under way soon, unless it is being verified; returns whether there is one.
     pub(crate) fn cancel(&self) -> bool {
         let state = self.0.state.lock();
         state.running.iter().for_each(|running| running.progress.cancel());

@@ -92,6 +92,7 @@ fn of_current(current: &Current) -> Vec<(&'static str, Shown)> {
         ("seconds", Shown::Number(current.duration.as_secs())),
         ("written-bytes", Shown::Number(current.written_bytes)),
         ("expected-bytes", Shown::Number(current.expected_bytes)),
+        ("verified-rows", Shown::Number(current.verified_rows)),
     ]
 }
 

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
+use snugly_store::Session;
 use tracing::{error, info};
 
 pub use keeping::KeepError;
@@ -34,10 +35,10 @@ fn path(server: &Server) -> Result<PathBuf, SaveError> {
 ///
 /// # Errors
 /// [`SaveError`]; the file is as it was before.
-pub(crate) fn save(server: &Server, session: &mut snugly_store::Session) -> Result<(), SaveError> {
+pub(crate) fn save(server: &Server, session: &mut Session) -> Result<(), SaveError> {
     let path = path(server)?;
-    let (writes, saved) =
-        session.all_exclusively(|session| (session.store().stats().writes, saving::write(session, &path)));
+    let write = |session: &mut Session| saving::write(session, &path, || server.replica().is_loading());
+    let (writes, saved) = session.all_exclusively(|session| (session.store().stats().writes, write(session)));
     note(server, &path, saved?, writes);
     Ok(())
 }
@@ -55,7 +56,8 @@ pub(crate) fn save_in_background(server: &Arc<Server>) -> Result<bool, SaveError
     let theirs = server.clone();
     let writing = move || {
         let writes = theirs.store().stats().writes;
-        let write = || saving::write(&mut theirs.store().session(), &path);
+        let is_partial = || theirs.replica().is_loading();
+        let write = || saving::write(&mut theirs.store().session(), &path, is_partial);
         let written = catch_unwind(AssertUnwindSafe(write));
         theirs.saves().end(matches!(written, Ok(Ok(_))));
         match written {

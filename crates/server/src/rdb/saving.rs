@@ -27,6 +27,8 @@ pub(crate) enum SaveError {
     Io { path: PathBuf, source: io::Error },
     #[error(transparent)]
     InStore(#[from] InStore),
+    #[error("only a part of the keys is there until all keys of the primary are loaded")]
+    Partial,
     #[error("Background save already in progress")]
     InProgress,
     /// A value that cannot be read would be missing in the file.
@@ -40,13 +42,18 @@ pub(crate) enum SaveError {
 const TRIES: usize = 10;
 
 /// Writes all live keys as they are at one instant, which is that of the call unless a database is flushed meanwhile.
-pub(super) fn write(session: &mut Session, path: &Path) -> Result<Saved, SaveError> {
+/// `is_partial` tells whether there is only a part of the keys, which is not written.
+pub(super) fn write(
+    session: &mut Session,
+    path: &Path,
+    is_partial: impl Fn() -> bool,
+) -> Result<Saved, SaveError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let new = path.with_file_name(name);
     let is_flushed =
         |result: &Result<_, _>| matches!(result, Err(SaveError::Snapshot(SnapshotError::Flushed)));
-    let mut attempts = (0..TRIES).map(|_| write_new(session, &new));
+    let mut attempts = (0..TRIES).map(|_| write_new(session, &new, &is_partial));
     let result = attempts.find(|result| !is_flushed(result)).unwrap_or(Err(SnapshotError::Flushed.into()));
     let result = result.and_then(|saved| {
         let replace = fs::rename(&new, path).and_then(|()| sync_folder(path));
@@ -59,7 +66,7 @@ pub(super) fn write(session: &mut Session, path: &Path) -> Result<Saved, SaveErr
     result
 }
 
-fn write_new(session: &mut Session, path: &Path) -> Result<Saved, SaveError> {
+fn write_new(session: &mut Session, path: &Path, is_partial: &impl Fn() -> bool) -> Result<Saved, SaveError> {
     let failed = |source| SaveError::Io { path: path.to_owned(), source };
     let origin = Origin {
         redis_version: REDIS_VERSION,
@@ -77,6 +84,10 @@ fn write_new(session: &mut Session, path: &Path) -> Result<Saved, SaveError> {
         buffer: Vec::new(),
     };
     let mut snapshot = session.snapshot().ok_or(SaveError::InProgress)?;
+    // Behind the snapshot: if keys go for a load that begins later, it is void.
+    if is_partial() {
+        return Err(SaveError::Partial);
+    }
     for database in 0..session.store().databases() {
         saving.database(session, &mut snapshot, database)?;
     }
@@ -152,4 +163,27 @@ impl<W: Write> Saving<'_, W> {
 fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use snugly_store::{Choice, Condition, Config, Expiry, Store};
+
+    use super::*;
+
+    #[test]
+    fn a_part_of_the_keys_is_not_written_in_the_place_of_all() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("dump.rdb");
+        let store = Store::new(Config::new(Choice::new("none", None, 256).expect("it is in every build")));
+        let mut session = store.session();
+        session.set(0, b"key", b"value", Expiry::Never, Condition::Always).expect("there is room");
+        let saved = write(&mut session, &path, || false).expect("there is room");
+        assert_eq!(saved.strings, 1);
+        let before = fs::read(&path).expect("it is there");
+        let refused = write(&mut session, &path, || true);
+        assert!(matches!(refused, Err(SaveError::Partial)), "{refused:?}");
+        assert_eq!(fs::read(&path).expect("it is there"), before);
+        assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 1, "nothing else is left");
+    }
 }

@@ -39,7 +39,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let stop = Interrupt::on_interrupt()?;
     let mut server = Node::open(&trust, &url)?;
     server.ask::<Value, _>(&["BACKUP", "CREATE", &name])?;
-    let style = ProgressStyle::with_template("{spinner} {bytes} of at most {total_bytes}, {bytes_per_sec}");
+    let style =
+        ProgressStyle::with_template("{spinner} {bytes} of at most {total_bytes}, {bytes_per_sec}{msg}");
     let progress = ProgressBar::new(0).with_style(style.expect("a valid template"));
     let mut is_cancelled = false;
     let ended = loop {
@@ -49,6 +50,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         }
         progress.set_length(status.number("expected-bytes")?);
         progress.set_position(status.number("written-bytes")?);
+        let verified = status.number("verified-rows")?;
+        if verified > 0 {
+            progress.set_message(format!("; {} rows verified", HumanCount(verified)));
+        }
         if stop.is_set() && !is_cancelled {
             is_cancelled = true;
             server.ask::<Value, _>(&["BACKUP", "CANCEL"])?;

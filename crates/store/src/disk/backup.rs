@@ -78,6 +78,7 @@ pub enum BackupError {
 pub struct BackupProgress {
     written: AtomicU64,
     expected: AtomicU64,
+    verified: AtomicU64,
     is_cancelled: AtomicBool,
     is_outrun: AtomicBool,
 }
@@ -93,7 +94,12 @@ impl BackupProgress {
         self.expected.load(Ordering::Relaxed)
     }
 
-    /// Ends the backup soon.
+    /// Rows of the copy that are verified so far, once it is written.
+    pub fn verified(&self) -> u64 {
+        self.verified.load(Ordering::Relaxed)
+    }
+
+    /// Ends the backup soon, unless it is being verified.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }
@@ -156,7 +162,7 @@ impl Disk {
         if !is_whole {
             return Err(progress.end().unwrap_or(BackupError::Cancelled));
         }
-        verified(partial, |_| {})
+        verified(partial, |seen| progress.verified.store(seen, Ordering::Relaxed))
     }
 
     /// Waits until the engine has all changes so far.
