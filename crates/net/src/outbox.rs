@@ -35,7 +35,7 @@ pub struct Full;
 
 impl std::fmt::Display for Full {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{CAPACITY} bytes of messages wait, and the client does not take them")
+        f.write_str("too many bytes of messages wait, and the client does not take them")
     }
 }
 
@@ -47,11 +47,20 @@ impl Outbox {
     /// # Errors
     /// [`Full`], once: the box lets go of all that it holds, and ignores what comes later.
     pub fn push(&self, message: &[u8]) -> Result<(), Full> {
+        self.push_within(message, CAPACITY)
+    }
+
+    /// Adds a message as [`push`](Self::push) does, with another limit than [`CAPACITY`]: no message is taken any more once
+    /// `most` bytes wait, and the one that passes this is still taken whole.
+    ///
+    /// # Errors
+    /// [`Full`], as for [`push`](Self::push).
+    pub fn push_within(&self, message: &[u8], most: usize) -> Result<(), Full> {
         let mut queue = self.queue.lock();
         if queue.closed {
             return Ok(());
         }
-        if queue.bytes.len() >= CAPACITY {
+        if queue.bytes.len() >= most {
             queue.close();
             return Err(Full);
         }
@@ -171,6 +180,15 @@ mod tests {
         let mut replies = Vec::new();
         outbox.drain_into(&mut replies);
         assert!(replies.is_empty());
+    }
+
+    #[test]
+    fn a_limit_of_the_callers_takes_the_place_of_the_capacity() {
+        let outbox = Outbox::default();
+        assert_eq!(outbox.push_within(b"123", 4), Ok(()));
+        assert_eq!(outbox.push_within(b"45", 4), Ok(()));
+        assert_eq!(outbox.push_within(b"6", 4), Err(Full));
+        assert_eq!((outbox.push_within(b"7", 4), outbox.len()), (Ok(()), 0));
     }
 
     #[test]
