@@ -119,6 +119,20 @@ def among_others(rng: random.Random, command: Command) -> list[Command]:
     return [rng.choice(others), command] if rng.random() < 0.2 else [command]
 
 
+def test_messages_of_the_primary_reach_subscribers_of_the_replica(source: Server) -> None:
+    with source.connect() as theirs, following(source.port) as replica, replica.connect() as ours:
+        until_up(ours)
+        ours.command("SUBSCRIBE", "channel")
+        theirs.command("PUBLISH", "channel", "first")
+        theirs.command("MULTI")
+        theirs.command("PUBLISH", "channel", "second")
+        theirs.command("EXEC")
+        assert [ours.read() for _ in range(2)] == [[b"message", b"channel", text] for text in (b"first", b"second")]
+        with replica.connect() as other:
+            until_caught_up(theirs, other)
+            assert replication(other)["replica_skipped_commands"] == "0"
+
+
 def test_what_there_is_not_here_is_counted_told_once_and_leaves_nothing_old(source: Server) -> None:
     with source.connect() as theirs:
         theirs.command("HSET", "hash", "field", "value")

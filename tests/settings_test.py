@@ -14,7 +14,7 @@ pytestmark = pytest.mark.snugly_only
 # Refused here with a reason, but for Valkey's default.
 PROMISES = {
     "appendonly": ("yes", b"--storage and --durability"),
-    "notify-keyspace-events": ("KEA", b"no publish and subscribe"),
+    "notify-keyspace-events": ("KEA", b"there are no keyspace events"),
     "min-replicas-to-write": ("1", b"there are no replicas"),
 }
 VALUES = [

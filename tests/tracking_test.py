@@ -462,14 +462,6 @@ def test_listeners_may_ask_for_what_valkeys_may(server: Server, peer: Server, pr
             assert connection.command_raw(*command) == theirs.command_raw(*command), command
 
 
-@pytest.mark.snugly_only
-def test_other_channels_are_refused_with_the_reason(connection: Connection) -> None:
-    reply = connection.command("SUBSCRIBE", CHANNEL, "news")
-    assert isinstance(reply, Failure)
-    assert CHANNEL in reply.text
-    assert connection.command("PING") == Simple(b"PONG")
-
-
 @each_protocol
 def test_modes_and_mistakes_are_answered_as_valkey_answers_them(server: Server, peer: Server, protocol: int) -> None:
     with server.connect(protocol) as connection, peer.connect(protocol) as theirs:

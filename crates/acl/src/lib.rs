@@ -19,7 +19,7 @@ mod users;
 
 pub use commands::{Commands, Row};
 pub use error::Error;
-pub use patterns::Access;
+pub use patterns::{Access, Channel};
 pub use selector::{Denied, Request};
 pub use user::User;
 pub use users::{FileError, Users};

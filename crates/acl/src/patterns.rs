@@ -78,7 +78,25 @@ impl Keys {
     }
 }
 
-/// Channels: all of them, or those of some patterns. Nothing asks for them yet: there is no publish and subscribe.
+/// What a request names of channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel<'a> {
+    /// One channel.
+    Named(&'a [u8]),
+    /// All channels that match a pattern.
+    Matching(&'a [u8]),
+}
+
+impl<'a> Channel<'a> {
+    /// The name, or the pattern.
+    pub fn text(self) -> &'a [u8] {
+        match self {
+            Channel::Named(text) | Channel::Matching(text) => text,
+        }
+    }
+}
+
+/// Channels: all of them, or those of some patterns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Channels {
     pub(crate) all: bool,
@@ -94,6 +112,15 @@ impl Channels {
         if !self.patterns.iter().any(|known| known == pattern) {
             self.patterns.push(pattern.to_vec());
         }
+    }
+
+    /// Returns whether a channel is allowed, or a pattern: that must be one of the rules' own, since others may match more.
+    pub(crate) fn allow(&self, channel: Channel<'_>) -> bool {
+        let allows = |allowed: &Vec<u8>| match channel {
+            Channel::Named(name) => matches(allowed, name, false),
+            Channel::Matching(pattern) => allowed == pattern,
+        };
+        self.all || self.patterns.iter().any(allows)
     }
 
     /// The rules of the patterns.
@@ -140,6 +167,17 @@ impl Databases {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn channels_are_allowed_by_pattern_and_patterns_by_their_text() {
+        let mut channels = Channels::default();
+        channels.add(b"news:*");
+        let named = |name: &str| channels.allow(Channel::Named(name.as_bytes()));
+        assert_eq!(["news:1", "news:*", "news", ""].map(named), [true, true, false, false]);
+        let matching = |pattern: &str| channels.allow(Channel::Matching(pattern.as_bytes()));
+        assert_eq!(["news:*", "news:1", "news:**", "*"].map(matching), [true, false, false, false]);
+        assert!(Channels::everything().allow(Channel::Matching(b"*")));
+    }
 
     #[test]
     fn keys_are_allowed_by_pattern_and_access() {

@@ -2,7 +2,7 @@
 
 use crate::commands::{Commands, Named, Places};
 use crate::error::Error;
-use crate::patterns::{Access, Channels, Databases, Keys};
+use crate::patterns::{Access, Channel, Channels, Databases, Keys};
 
 /// A request to run a command.
 pub struct Request<'a> {
@@ -12,6 +12,8 @@ pub struct Request<'a> {
     pub first_argument: Option<&'a [u8]>,
     /// The keys that it touches, and what it does with them.
     pub keys: &'a [(&'a [u8], Access)],
+    /// The channels that it sends messages to, or listens to.
+    pub channels: &'a [Channel<'a>],
     /// The databases that it touches.
     pub databases: &'a [usize],
 }
@@ -25,6 +27,8 @@ pub enum Denied {
     Command,
     /// The key at this place of the request's.
     Key(usize),
+    /// The channel at this place of the request's.
+    Channel(usize),
 }
 
 /// A set of permissions.
@@ -69,7 +73,8 @@ impl Selector {
 
     /// Returns whether no request is ever denied.
     pub(crate) fn allows_everything(&self) -> bool {
-        self.others && self.rules.is_empty() && self.keys.all && self.databases == Databases::All
+        let allows_names = self.keys.all && self.channels.all && self.databases == Databases::All;
+        self.others && self.rules.is_empty() && allows_names
     }
 
     /// Changes it by one rule. Words of it may be in any case.
@@ -197,10 +202,19 @@ impl Selector {
             }
         }
         let mut keys = request.keys.iter();
-        match keys.position(|(key, access)| !self.keys.allow(key, *access)) {
-            Some(place) => Err(Denied::Key(place)),
+        if let Some(place) = keys.position(|(key, access)| !self.keys.allow(key, *access)) {
+            return Err(Denied::Key(place));
+        }
+        let mut channels = request.channels.iter();
+        match channels.position(|channel| !self.channels.allow(*channel)) {
+            Some(place) => Err(Denied::Channel(place)),
             None => Ok(()),
         }
+    }
+
+    /// Returns whether it allows a channel to some command.
+    pub(crate) fn allows_channel(&self, channel: Channel<'_>) -> bool {
+        self.channels.allow(channel)
     }
 
     /// Returns whether it allows a command to read any key.

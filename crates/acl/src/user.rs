@@ -5,6 +5,7 @@ use subtle::ConstantTimeEq as _;
 
 use crate::commands::Commands;
 use crate::error::Error;
+use crate::patterns::Channel;
 use crate::selector::{Denied, Request, Selector};
 
 /// SHA-256 of a password.
@@ -68,6 +69,13 @@ impl User {
     /// Returns whether the user may run a command that reads keys which no argument names.
     pub fn reads_all_keys(&self, command: usize) -> bool {
         self.selectors.iter().any(|selector| selector.reads_all_keys(command))
+    }
+
+    /// Returns whether the user may listen to all of these channels and patterns: one selector that allows all is enough.
+    pub fn may_listen_to(&self, channels: &[Channel<'_>]) -> bool {
+        let allows_all =
+            |selector: &Selector| channels.iter().all(|channel| selector.allows_channel(*channel));
+        self.selectors.iter().any(allows_all)
     }
 
     /// Checks a request: one selector that allows all of it is enough.
@@ -317,7 +325,7 @@ mod tests {
     fn check(user: &User, command: usize, first: &str, key: Option<(&str, Access)>) -> Result<(), Denied> {
         let keys: Vec<_> = key.into_iter().map(|(key, access)| (key.as_bytes(), access)).collect();
         let first_argument = Some(first.as_bytes());
-        user.check(&Request { command, first_argument, keys: &keys, databases: &[0] })
+        user.check(&Request { command, first_argument, keys: &keys, channels: &[], databases: &[0] })
     }
 
     #[test]
@@ -333,8 +341,25 @@ mod tests {
         assert_eq!(check(&limited, SELECT, "1", None), Ok(()));
         assert_eq!(check(&limited, SELECT, "2", None), Err(Denied::Command));
         assert_eq!(check(&user("+@all allkeys db=1"), GET, "a", None), Err(Denied::Database(0)));
-        assert!(user("+@all allkeys").can_everything());
-        assert!(!user("+@all allkeys -set").can_everything());
+        assert!(user("+@all allkeys allchannels").can_everything());
+        assert!(!user("+@all allkeys").can_everything());
+        assert!(!user("+@all allkeys allchannels -set").can_everything());
+    }
+
+    #[test]
+    fn one_selector_must_allow_all_channels_of_a_request() {
+        let user = user("+get &a:* (+get &b:*)");
+        let [a, b, any] = [b"a:1", b"b:1", b"a:*"].map(|name| Channel::Named(name));
+        let check = |channels: &[Channel<'_>]| {
+            user.check(&Request { command: 0, first_argument: None, keys: &[], channels, databases: &[0] })
+        };
+        assert_eq!(check(&[a, any]), Ok(()));
+        assert_eq!(check(&[b]), Ok(()));
+        assert_eq!(check(&[a, b]), Err(Denied::Channel(1)));
+        assert_eq!(check(&[Channel::Matching(b"a:*")]), Ok(()));
+        assert_eq!(check(&[Channel::Matching(b"a:1")]), Err(Denied::Channel(0)));
+        assert!(user.may_listen_to(&[a, Channel::Matching(b"a:*")]));
+        assert!(!user.may_listen_to(&[a, b]));
     }
 
     #[test]

@@ -154,7 +154,7 @@ impl<S: Service> Connection<S> {
     }
 
     async fn event(&mut self) -> io::Result<Event> {
-        let idle_timeout = self.service().idle_timeout();
+        let idle_timeout = self.service().idle_timeout(&self.client);
         within(idle_timeout, poll_fn(|context| self.poll_event(context))).await
     }
 
@@ -333,7 +333,7 @@ impl<S: Service> Connection<S> {
             if bytes.is_empty() && self.transport.is_flushed() {
                 return Ok(());
             }
-            let idle_timeout = self.service().idle_timeout();
+            let idle_timeout = self.service().idle_timeout(&self.client);
             within(idle_timeout, self.wait_for_room()).await?;
         }
     }

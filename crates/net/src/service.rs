@@ -67,7 +67,7 @@ pub trait Service: Sized + 'static {
     }
 
     /// Time that a connection may do nothing, or take nothing of its replies.
-    fn idle_timeout(&self) -> Option<Duration> {
+    fn idle_timeout(&self, _client: &Self::Client) -> Option<Duration> {
         None
     }
 

@@ -137,7 +137,7 @@ impl Service for Lines {
         client.is_closing
     }
 
-    fn idle_timeout(&self) -> Option<Duration> {
+    fn idle_timeout(&self, _client: &Self::Client) -> Option<Duration> {
         self.idle_timeout
     }
 

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use snugly_net::{Address, Socket};
+use snugly_net::{Address, Full, Socket};
 use snugly_protocol::resp::Protocol;
 use snugly_store::system_time;
 use tracing::warn;
 
 use crate::counters::Counter;
+use crate::subscriptions::{Kind, Subscriptions};
 
 /// One connection, as the others may see it.
 pub(crate) struct ClientInfo {
@@ -23,6 +24,8 @@ pub(crate) struct ClientInfo {
     pub(crate) database: AtomicUsize,
     pub(crate) resp3: AtomicBool,
     pub(crate) states: States,
+    /// The channels and patterns that it listens to. Held while it enters or leaves one.
+    pub(crate) subscriptions: Mutex<Subscriptions>,
     /// Number of keys it watches.
     pub(crate) watched: AtomicUsize,
     /// Number of requests in its transaction; -1 before its first.
@@ -169,6 +172,16 @@ impl ClientInfo {
         }
     }
 
+    /// Sends the client a message, unless `most` bytes of output wait for it already: then it gets no more messages, and is
+    /// to be disconnected.
+    ///
+    /// # Errors
+    /// [`Full`], once.
+    pub(crate) fn tell_within(&self, message: &[u8], most: usize) -> Result<(), Full> {
+        let most = most.saturating_sub(self.buffered_output.load(Ordering::Relaxed));
+        self.socket.outbox.push_within(message, most)
+    }
+
     pub(crate) fn protocol(&self) -> Protocol {
         if self.resp3.load(Ordering::Relaxed) { Protocol::Resp3 } else { Protocol::Resp2 }
     }
@@ -232,16 +245,19 @@ impl ClientInfo {
         let mut tail = String::new();
         let queued_bytes = self.queued_bytes.load(Ordering::Relaxed);
         let output = self.output();
+        let listens_to = |kind| self.subscriptions.lock().of(kind).len();
         let _ = write!(
             tail,
-            " age={} idle={} flags={} capa={} db={} sub={} psub=0 ssub=0 multi={} watch={} qbuf={} qbuf-free=0 argv-mem=0 \
+            " age={} idle={} flags={} capa={} db={} sub={} psub={} ssub={} multi={} watch={} qbuf={} qbuf-free=0 argv-mem=0 \
              multi-mem={queued_bytes} rbs=0 rbp=0 obl={} oll=0 omem={} tot-mem={} events=r cmd={} user={} redir={} resp={} lib-name=",
             self.age_seconds(now),
             self.idle_seconds(now),
             self.states.letters(),
             self.capabilities(),
             self.database(),
-            u8::from(self.states.has(State::SUBSCRIBED)),
+            listens_to(Kind::Channel),
+            listens_to(Kind::Pattern),
+            listens_to(Kind::ShardChannel),
             self.queued.load(Ordering::Relaxed),
             if self.states.has(State::DIRTY) { 0 } else { self.watched.load(Ordering::Relaxed) },
             self.buffered_input.load(Ordering::Relaxed),
@@ -292,6 +308,7 @@ impl Clients {
             database: AtomicUsize::new(0),
             resp3: AtomicBool::new(false),
             states: States::default(),
+            subscriptions: Mutex::default(),
             watched: AtomicUsize::new(0),
             queued: AtomicI64::new(-1),
             queued_bytes: AtomicUsize::new(0),

@@ -20,6 +20,7 @@
 //! - `accounts`: users, and what was denied to them
 //! - `tls`: certificates and keys for clients; `listeners`, `places`: where they connect, and how many may
 //! - `clients`: who is connected
+//! - `channels`: who listens to which channels; `subscriptions`: what one client listens to
 //! - `replies`: what is on its way to a client
 //! - `key_watch`: who is to hear of changed keys; `pause`: whether requests have to wait
 //! - `counters`: what is counted; `samples`: what is known by looking again and again
@@ -42,6 +43,7 @@ mod admin;
 mod allocator;
 mod background;
 mod backups;
+mod channels;
 mod client_memory;
 mod clients;
 mod command_log;
@@ -74,6 +76,7 @@ mod saves;
 pub mod settings;
 mod stat;
 mod state;
+mod subscriptions;
 mod threads;
 mod tls;
 mod turns;

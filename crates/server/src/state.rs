@@ -18,6 +18,7 @@ use crate::accounts::Accounts;
 use crate::allocator::Allocator;
 use crate::background::Background;
 use crate::backups::Backups;
+use crate::channels::Channels;
 use crate::clients::Clients;
 use crate::command_log::{CommandLog, Kind};
 use crate::counters::{ConnectionCounters, EVENTS, WorkerStats};
@@ -62,6 +63,7 @@ pub struct Server {
     configuration_file: Option<PathBuf>,
     accounts: Accounts,
     clients: Clients,
+    channels: Channels,
     places: Places,
     key_watch: Arc<KeyWatch>,
     pause: Pause,
@@ -123,6 +125,7 @@ impl Server {
             sources: Mutex::new(sources),
             accounts,
             clients: Clients::default(),
+            channels: Channels::default(),
             places: Places::default(),
             key_watch,
             pause: Pause::default(),
@@ -290,6 +293,10 @@ impl Server {
         &self.clients
     }
 
+    pub(crate) fn channels(&self) -> &Channels {
+        &self.channels
+    }
+
     /// Places for connections, of which `max-clients` may be taken.
     pub(crate) fn places(&self) -> &Places {
         &self.places
@@ -319,6 +326,7 @@ impl Server {
             let LogSettings { threshold, most } = configuration.command_log[kind as usize];
             self.command_log.configure(kind, threshold, most);
         }
+        self.channels.limit_output(configuration.client_output_buffer_limit.of(true).hard);
         let replies = ReplyLimits::of(configuration);
         self.longest_replies.store(replies.buffer, Ordering::Relaxed);
         self.most_replies.store(replies.all, Ordering::Relaxed);

@@ -12,6 +12,7 @@ const TOGETHER_WITHIN: u64 = 60_000;
 pub(crate) enum Reason {
     Command,
     Key,
+    Channel,
     Database,
     Login,
 }
@@ -21,6 +22,7 @@ impl Reason {
         match self {
             Reason::Command => "command",
             Reason::Key => "key",
+            Reason::Channel => "channel",
             Reason::Database => "database",
             Reason::Login => "auth",
         }
@@ -33,7 +35,7 @@ pub(crate) struct Denial {
     pub(crate) reason: Reason,
     /// Whether it was part of a transaction.
     pub(crate) in_transaction: bool,
-    /// The command, the key, or the way to log in.
+    /// The command, the key, the channel, or the way to log in.
     pub(crate) object: Vec<u8>,
     pub(crate) user: Vec<u8>,
     /// The client's line in CLIENT LIST, the last time.

@@ -6,9 +6,10 @@ use snugly_acl::{Denied, User};
 use snugly_protocol::resp::{Args, parse_integer};
 
 use super::options::is;
-use super::permissions::{COMMANDS as TABLE, denial, no_permission_to_run, read_users};
+use super::permissions::{COMMANDS as TABLE, denial, may_listen, no_permission_to_run, read_users};
 use super::registry::reply_help;
 use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, REGISTRY, Reply, command, container};
+use crate::clients::ClientInfo;
 use crate::settings::replace_file;
 
 #[rustfmt::skip]
@@ -60,6 +61,8 @@ fn set_user(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         users.put(user);
         Ok::<_, Failure>(())
     })?;
+    let server = context.server.clone();
+    end_clients(context, |client| client.labels.lock().user == name && !may_listen(&server, client));
     context.ok()
 }
 
@@ -72,14 +75,14 @@ fn delete_users(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         let removed: Vec<&[u8]> = args.from(2).iter().filter(|name| users.remove(name)).collect();
         Ok::<_, Failure>(removed)
     })?;
-    end_clients(context, |user| removed.contains(&user));
+    end_clients(context, |client| removed.contains(&&client.labels.lock().user[..]));
     context.integer(removed.len() as i64)
 }
 
-/// Ends the connections of users.
-fn end_clients(context: &mut Context<'_>, of: impl Fn(&[u8]) -> bool) {
+/// Ends the connections of these clients.
+fn end_clients(context: &mut Context<'_>, which: impl Fn(&ClientInfo) -> bool) {
     for client in context.server.clients().list() {
-        if !of(&client.labels.lock().user) {
+        if !which(&client) {
             continue;
         }
         if client.id == context.client.info.id {
@@ -179,6 +182,9 @@ fn dry_run(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         Denied::Key(_) => {
             [b"User ", &user.name[..], b" has no permissions to access the '", &object, b"' key"].concat()
         }
+        Denied::Channel(_) => {
+            [b"User ", &user.name[..], b" has no permissions to access the '", &object, b"' channel"].concat()
+        }
         Denied::Database(_) => {
             [b"User ", &user.name[..], b" has no permissions to access database ", &object[..]].concat()
         }
@@ -269,7 +275,8 @@ fn load(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
         *users = read;
         Ok::<_, Failure>(gone)
     })?;
-    end_clients(context, |user| gone.iter().any(|name| name == user));
+    let server = context.server.clone();
+    end_clients(context, |client| gone.contains(&client.labels.lock().user) || !may_listen(&server, client));
     context.ok()
 }
 

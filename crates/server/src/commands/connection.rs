@@ -182,7 +182,8 @@ fn reset(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     client.authenticated = default.is_on && default.needs_no_password;
     client.become_user(default);
     client.info.labels.lock().name.clear();
-    client.info.states.clear(State::SUBSCRIBED.and(State::NO_EVICT).and(State::NO_TOUCH));
+    client.info.states.clear(State::NO_EVICT.and(State::NO_TOUCH));
+    context.server.channels().leave_all(&client.info);
     context.server.key_watch().untrack(&client.info);
     context.replies.set_protocol(Protocol::Resp2);
     context.replies.simple("RESET");

@@ -277,7 +277,7 @@ fn keys_of(request: Args<'_>) -> Result<Vec<FoundKey<'_>>, Failure> {
         None => return Err(Failure::fixed("ERR Invalid command specified")),
     };
     let documentation = documentation(&row.full_name);
-    if documentation.key_specifications.is_empty() {
+    if !documentation.key_specifications.iter().any(KeySpecification::is_about_keys) {
         return Err(NO_KEY_ARGUMENTS);
     }
     if !row.command.accepts(request.len()) {

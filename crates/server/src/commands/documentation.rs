@@ -66,6 +66,13 @@ pub(super) struct KeySpecification {
     pub(super) find_keys: FindKeys,
 }
 
+impl KeySpecification {
+    /// Returns whether it is about keys, rather than names of shard channels, which a cluster places like keys.
+    pub(super) fn is_about_keys(&self) -> bool {
+        !self.flags.iter().any(|flag| flag == "not_key")
+    }
+}
+
 /// Position of the first key.
 #[derive(Deserialize)]
 #[serde(tag = "type", content = "spec", rename_all = "lowercase")]

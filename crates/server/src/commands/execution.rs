@@ -44,6 +44,7 @@ pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: A
         None if context.client.authenticated => Err(REGISTRY.explain(args)),
         None => Err(Failure::NOT_AUTHENTICATED),
     };
+    let answers_pushes = answers_pushes(&admission);
     let mut reply = match admission {
         Ok(Admission::Run(place)) => call(context, place, args),
         Ok(Admission::Queued) => {
@@ -63,14 +64,24 @@ pub(crate) fn execute(context: &mut Context<'_>, command: Option<usize>, args: A
     };
     client_tracking::forget_caching(context.client, command);
     match context.client.reply_mode {
-        ReplyMode::On => {}
         ReplyMode::Skip => {
-            silence(context, start, &mut reply);
             context.client.reply_mode = ReplyMode::On;
+            if !answers_pushes {
+                silence(context, start, &mut reply);
+            }
         }
-        ReplyMode::Off | ReplyMode::SkipNext => silence(context, start, &mut reply),
+        ReplyMode::Off | ReplyMode::SkipNext if !answers_pushes => silence(context, start, &mut reply),
+        ReplyMode::On | ReplyMode::Off | ReplyMode::SkipNext => {}
     }
     Fate::Answered(reply)
+}
+
+/// Returns whether what will be answered are messages, which every client is sent.
+fn answers_pushes(admission: &Result<Admission, Failure>) -> bool {
+    match admission {
+        Ok(Admission::Run(place)) => REGISTRY.rows()[*place].command.flags.has(Flags::ANSWERS_PUSHES),
+        _ => false,
+    }
 }
 
 /// Suppresses the reply to the client's command, whenever there is one.
@@ -122,7 +133,7 @@ fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admi
         return Err(failure);
     }
     if let Some(paused) = context.server.pause().current()
-        && (paused.scope == Scope::All || transactions::writes(context.client, Some(place)))
+        && (paused.scope == Scope::All || transactions::waits_with_writes(context.client, place))
     {
         return Ok(Admission::Postponed);
     }

@@ -15,7 +15,7 @@ pub(super) fn keys<'a>(
     request: Args<'a>,
 ) -> Option<Vec<FoundKey<'a>>> {
     let mut keys = Vec::new();
-    for specification in &documentation.key_specifications {
+    for specification in documentation.key_specifications.iter().filter(|found| found.is_about_keys()) {
         let Some(range) = places(specification, request)? else { continue };
         let flags = flags(full_name, specification, request);
         for place in range {

@@ -226,6 +226,10 @@ impl Flags {
     pub(crate) const PUBSUB: Flags = Flags(1 << 13);
     /// Not a flag of COMMAND INFO: the command may be used in RESP2 while the client listens for messages.
     pub(crate) const WHILE_SUBSCRIBED: Flags = Flags(1 << 14);
+    /// Not a flag of COMMAND INFO: what the command answers are messages, which CLIENT REPLY does not suppress.
+    pub(crate) const ANSWERS_PUSHES: Flags = Flags(1 << 20);
+    /// Not a flag of COMMAND INFO: the command waits while writes are paused, though it writes nothing.
+    pub(crate) const PAUSED_AS_WRITE: Flags = Flags(1 << 21);
     pub(crate) const BLOCKING: Flags = Flags(1 << 15);
     /// Commands that run others, which are logged themselves.
     pub(crate) const SKIP_COMMANDLOG: Flags = Flags(1 << 16);

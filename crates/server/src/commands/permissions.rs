@@ -4,21 +4,23 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::{fs, io};
 
-use snugly_acl::{Access, Commands, Denied, FileError, Request, Row, User, Users};
+use snugly_acl::{Access, Channel, Commands, Denied, FileError, Request, Row, User, Users};
 use snugly_protocol::resp::{Args, parse_integer};
 use snugly_store::system_time;
 use thiserror::Error;
 use tracing::warn;
 
 use super::client::describe;
-use super::documentation::documentation;
+use super::documentation::{KeySpecification, documentation};
 use super::key_specifications::{self, FoundKey};
 use super::options::is;
 use super::registry::Row as CommandRow;
 use super::{Context, Failure, Flags, REGISTRY};
 use crate::accounts::{Denial, Reason};
-use crate::clients::State;
+use crate::clients::{ClientInfo, State};
 use crate::counters::count;
+use crate::state::Server;
+use crate::subscriptions::Kind;
 
 /// Categories of commands, as ACL CAT has them in Valkey.
 const CATEGORIES: &[&str] = &[
@@ -122,6 +124,7 @@ pub(super) fn refusal(context: &Context<'_>, place: usize, args: Args<'_>) -> Op
     let text = match noted_denial(context, place, args)? {
         Denied::Command => no_permission_to_run(&context.client.user, place),
         Denied::Key(_) => b"No permissions to access a key".to_vec(),
+        Denied::Channel(_) => b"No permissions to access a channel".to_vec(),
         Denied::Database(_) => b"No permissions to access database".to_vec(),
     };
     Some(Failure::new([b"NOPERM ", &text[..]].concat()))
@@ -132,6 +135,7 @@ pub(super) fn refusal_in_transaction(context: &Context<'_>, place: usize, args: 
     let what = match noted_denial(context, place, args)? {
         Denied::Command => "no permission to execute the command or subcommand",
         Denied::Key(_) => "no permission to touch the specified keys",
+        Denied::Channel(_) => "no permission to access one of the channels used as arguments",
         Denied::Database(_) => "no permission to access the database",
     };
     Some(Failure::new(format!(
@@ -158,17 +162,17 @@ pub(crate) fn may(context: &Context<'_>, full_name: &str, key: Option<(&[u8], Ac
     let keys: Vec<_> = key.into_iter().collect();
     let databases = [context.client.database];
     let databases = if touches_its_database(&rows[place]) { &databases[..] } else { &[] };
-    let request = Request { command: place, first_argument: None, keys: &keys, databases };
+    let request = Request { command: place, first_argument: None, keys: &keys, channels: &[], databases };
     let Err(denied) = context.client.user.check(&request) else { return true };
     let object = match denied {
         Denied::Key(number) => keys[number].0.to_vec(),
-        Denied::Command | Denied::Database(_) => full_name.as_bytes().to_vec(),
+        Denied::Command | Denied::Channel(_) | Denied::Database(_) => full_name.as_bytes().to_vec(),
     };
     note(context, denied, object);
     false
 }
 
-/// Denial of a request to a user, with the name of the command, key or database; `None` if it is allowed.
+/// Denial of a request to a user, with the name of the command, key, channel or database; `None` if it is allowed.
 pub(super) fn denial(
     context: &Context<'_>,
     user: &User,
@@ -185,19 +189,42 @@ pub(super) fn denial(
     let named = databases(context, row, args);
     let databases: Vec<usize> = named.iter().map(|(database, _)| *database).collect();
     let first_argument = args.get(1);
-    let request = Request { command: place, first_argument, keys: &keys, databases: &databases };
+    let channels = channels(row, args);
+    let request =
+        Request { command: place, first_argument, keys: &keys, channels: &channels, databases: &databases };
     let denied = user.check(&request).err()?;
     let object = match denied {
         Denied::Key(number) => keys[number].0,
+        Denied::Channel(number) => channels[number].text(),
         Denied::Command => row.full_name.as_bytes(),
         Denied::Database(number) => &args[named[number].1],
     };
     Some((denied, object.to_vec()))
 }
 
+/// The channels and patterns that a request sends a message to, or begins to listen to.
+fn channels<'a>(row: &CommandRow, args: Args<'a>) -> Vec<Channel<'a>> {
+    match &*row.full_name {
+        "publish" | "spublish" => args.get(1).map(Channel::Named).into_iter().collect(),
+        "subscribe" | "ssubscribe" => args.from(1).iter().map(Channel::Named).collect(),
+        "psubscribe" => args.from(1).iter().map(Channel::Matching).collect(),
+        _ => Vec::new(),
+    }
+}
+
 fn accessed<'a>((key, flags): &FoundKey<'a>) -> (&'a [u8], Access) {
     let has = |names: &[&str]| flags.iter().any(|flag| names.contains(flag));
     (key, Access { reads: has(&["access"]), writes: has(&["insert", "delete", "update"]) })
+}
+
+/// Returns whether a client's user may listen to all that it listens to.
+pub(super) fn may_listen(server: &Server, client: &ClientInfo) -> bool {
+    let name = client.labels.lock().user.clone();
+    let subscriptions = client.subscriptions.lock();
+    let patterns = subscriptions.of(Kind::Pattern).iter().map(|pattern| Channel::Matching(pattern));
+    let names = [Kind::Channel, Kind::ShardChannel].into_iter().flat_map(|kind| subscriptions.of(kind));
+    let channels: Vec<_> = names.map(|name| Channel::Named(name)).chain(patterns).collect();
+    server.accounts().users().get(&name).is_none_or(|user| user.may_listen_to(&channels))
 }
 
 /// Returns whether the client's user may run this SORT although it reads keys that no argument names.
@@ -210,7 +237,8 @@ pub(super) fn reads_all_keys(context: &Context<'_>, args: Args<'_>) -> bool {
 fn touches_its_database(row: &CommandRow) -> bool {
     let documentation = documentation(&row.full_name);
     let is_about_keys = |name: &String| matches!(&**name, "keyspace" | "read" | "write");
-    documentation.acl_categories.iter().any(is_about_keys) || !documentation.key_specifications.is_empty()
+    documentation.acl_categories.iter().any(is_about_keys)
+        || documentation.key_specifications.iter().any(KeySpecification::is_about_keys)
 }
 
 /// The databases that a request touches, each with the place of the argument that says so.
@@ -246,6 +274,7 @@ fn note(context: &Context<'_>, denied: Denied, object: Vec<u8>) {
     let (reason, counter) = match denied {
         Denied::Command => (Reason::Command, &counters.denied_commands),
         Denied::Key(_) => (Reason::Key, &counters.denied_keys),
+        Denied::Channel(_) => (Reason::Channel, &counters.denied_channels),
         Denied::Database(_) => (Reason::Database, &counters.denied_databases),
     };
     count(counter);

@@ -23,7 +23,7 @@ use crate::clients::State;
 use crate::pause::Scope;
 
 /// Commands of the primary that run beside those that write.
-const BESIDE_WRITES: [&str; 5] = [EXEC, MULTI, "ping", "replconf", "select"];
+const BESIDE_WRITES: [&str; 7] = [EXEC, MULTI, "ping", "publish", "replconf", "select", "spublish"];
 const EXEC: &str = "exec";
 const MULTI: &str = "multi";
 /// Commands after whose failure the next ones would change other keys than they do there.
@@ -36,8 +36,6 @@ const OVERWRITING: [&str; 2] = ["set", "msetex"];
 const IF_PRESENT: &str = "XX";
 /// The command that removes keys.
 const REMOVAL: &[u8] = b"DEL";
-/// Messages to clients, which change no keys: nothing is missing without them.
-const MESSAGES: [&str; 2] = ["publish", "spublish"];
 /// Longest name of a command that is told.
 const LONGEST_NAME: usize = 32;
 
@@ -198,12 +196,7 @@ impl Request {
 fn skip_unknown(context: &mut Context<'_>, args: Args<'_>) {
     let name = &args[0];
     let shown = escape(&name[..name.len().min(LONGEST_NAME)]).to_ascii_uppercase();
-    let is_message = MESSAGES.iter().any(|message| is(name, message));
-    let written = if is_message { Vec::new() } else { keys_of_unknown(context, args) };
-    if is_message && !context.server.replica().skips() {
-        context.server.replica().skipped.note_command(&shown);
-        return;
-    }
+    let written = keys_of_unknown(context, args);
     skip(context, &shown, b"there is no such command here", written);
 }
 

@@ -130,9 +130,19 @@ fn show(info: &ClientInfo, transaction: &Transaction) {
 
 /// Returns whether a command can change keys: EXEC can if what it will run can.
 pub(crate) fn writes(client: &Client, command: Option<usize>) -> bool {
-    let Some(row) = command.map(|place| &REGISTRY.rows()[place]) else { return false };
+    command.is_some_and(|place| any_has(client, place, Flags::WRITE))
+}
+
+/// Returns whether a command waits while writes are paused, or anything that it will run if it is EXEC.
+pub(super) fn waits_with_writes(client: &Client, command: usize) -> bool {
+    [Flags::WRITE, Flags::PAUSED_AS_WRITE].iter().any(|flag| any_has(client, command, *flag))
+}
+
+/// Returns whether a command has a flag, or if it is EXEC any that it will run.
+fn any_has(client: &Client, command: usize, flag: Flags) -> bool {
+    let row = &REGISTRY.rows()[command];
     let queued = client.transaction.iter().filter(|_| row.full_name == EXEC).flat_map(|queue| queue.rows());
-    queued.chain([row]).any(|row| row.command.flags.has(Flags::WRITE))
+    queued.chain([row]).any(|row| row.command.flags.has(flag))
 }
 
 /// Returns whether a command can run without keys: EXEC can if all that it will run can.

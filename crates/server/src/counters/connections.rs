@@ -12,9 +12,10 @@ pub(crate) struct Counted<N> {
     pub(crate) broken: N,
     /// Closed because client and server did not agree on TLS.
     pub(crate) refused_handshakes: N,
-    /// Requests whose user may not run the command, touch a key, or a database.
+    /// Requests whose user may not run the command, touch a key, use a channel, or touch a database.
     pub(crate) denied_commands: N,
     pub(crate) denied_keys: N,
+    pub(crate) denied_channels: N,
     pub(crate) denied_databases: N,
     /// Wrong passwords.
     pub(crate) failed_logins: N,
@@ -46,6 +47,7 @@ impl ConnectionCounters {
             refused_handshakes: show(&self.refused_handshakes),
             denied_commands: show(&self.denied_commands),
             denied_keys: show(&self.denied_keys),
+            denied_channels: show(&self.denied_channels),
             denied_databases: show(&self.denied_databases),
             failed_logins: show(&self.failed_logins),
             over_input_limit: show(&self.over_input_limit),

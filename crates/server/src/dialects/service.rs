@@ -16,7 +16,7 @@ use tracing::{error, warn};
 use super::memcached::Conversation;
 use super::resp::Pipeline;
 use super::{Later, Progress, Stop, Unsent, memcached, resp};
-use crate::clients::ClientInfo;
+use crate::clients::{ClientInfo, State};
 use crate::commands::{self, Client, Context, REGISTRY};
 use crate::counters::{WorkerStats, count};
 use crate::key_watch;
@@ -129,6 +129,7 @@ impl Drop for Served {
         commands::discard_all(&mut self.client, self.server.key_watch());
         self.server.key_watch().untrack(&self.client.info);
         self.server.monitors().leave(&self.client.info);
+        self.server.channels().leave_all(&self.client.info);
         self.server.clients().leave(self.client.info.id);
     }
 }
@@ -246,8 +247,9 @@ impl Service for Dialects {
         }
     }
 
-    fn idle_timeout(&self) -> Option<Duration> {
-        self.server.idle_timeout()
+    fn idle_timeout(&self, client: &Served) -> Option<Duration> {
+        // Clients that listen have no reason to ask for anything.
+        if client.info().states.has(State::SUBSCRIBED) { None } else { self.server.idle_timeout() }
     }
 
     fn read_ahead(&mut self, client: &Served, bytes: usize) -> io::Result<()> {

@@ -17,6 +17,7 @@ use crate::stat::{
     Distribution, Group, Stat, Value, counter, gauge, histogram, nothing, only_metric, plain, stat,
 };
 use crate::state::Server;
+use crate::subscriptions::Kind;
 
 /// Totals.
 pub(super) struct Done {
@@ -25,6 +26,9 @@ pub(super) struct Done {
     rates: Samples,
     stats: Stats,
     tracking: TrackingStats,
+    channels: usize,
+    patterns: usize,
+    shard_channels: usize,
     errors: u64,
 }
 
@@ -39,6 +43,9 @@ pub(super) static STATS: Group<Done> = Group {
             rates: server.samples(),
             stats: server.stats(),
             tracking: server.key_watch().tracking_stats(),
+            channels: server.channels().count(Kind::Channel),
+            patterns: server.channels().count(Kind::Pattern),
+            shard_channels: server.channels().count(Kind::ShardChannel),
             errors: errors(&workers).values().sum(),
         };
         show(&[], &done);
@@ -68,7 +75,8 @@ const STATS_STATS: &[Stat<Done>] = &[
         counter("denied_commands", "Requests whose user may not run the command, which were refused")),
     stat("acl_access_denied_key", |d| d.connections.denied_keys.into(),
         counter("denied_keys", "Requests whose user may not touch one of their keys, which were refused")),
-    nothing("acl_access_denied_channel"),
+    stat("acl_access_denied_channel", |d| d.connections.denied_channels.into(),
+        counter("denied_channels", "Requests whose user may not use one of their channels, which were refused")),
     stat("acl_access_denied_db", |d| d.connections.denied_databases.into(),
         counter("denied_databases", "Requests whose user may not touch their database, which were refused")),
     stat("refused_tls_handshakes", |d| d.connections.refused_handshakes.into(),
@@ -89,9 +97,12 @@ const STATS_STATS: &[Stat<Done>] = &[
         counter("keyspace_hits", "Lookups for reading that found a key")),
     stat("keyspace_misses", |d| d.stats.misses.into(),
         counter("keyspace_misses", "Lookups for reading that found none")),
-    nothing("pubsub_channels"),
-    nothing("pubsub_patterns"),
-    nothing("pubsubshard_channels"),
+    stat("pubsub_channels", |d| d.channels.into(),
+        gauge("pubsub_channels", "Channels that clients listen to")),
+    stat("pubsub_patterns", |d| d.patterns.into(),
+        gauge("pubsub_patterns", "Patterns of channels that clients listen to")),
+    stat("pubsubshard_channels", |d| d.shard_channels.into(),
+        gauge("pubsub_shard_channels", "Shard channels that clients listen to")),
     nothing("latest_fork_usec"),
     nothing("total_forks"),
     nothing("migrate_cached_sockets"),

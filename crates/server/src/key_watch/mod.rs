@@ -17,7 +17,7 @@ use parking_lot::MutexGuard;
 use snugly_protocol::resp::ReplyBuffer;
 use snugly_store::Observer;
 
-pub(crate) use tracking::{CHANNEL, TrackingMode, TrackingStats, act_for};
+pub(crate) use tracking::{TrackingMode, TrackingStats, act_for};
 pub(crate) use waiter::{Answer, BlockedOn, Ending, Waiter};
 pub(crate) use waiting::DbKey;
 pub(crate) use watching::Watched;

@@ -18,7 +18,7 @@ use super::sharded::Sharded;
 use crate::clients::{ClientInfo, State};
 
 /// The channel for clients that speak RESP2, and let messages be redirected to another connection.
-pub(crate) const CHANNEL: &[u8] = b"__redis__:invalidate";
+const CHANNEL: &[u8] = b"__redis__:invalidate";
 
 /// Most keys forgotten when one more than the limit is remembered.
 const FORGOTTEN_AT_ONCE: usize = 100;

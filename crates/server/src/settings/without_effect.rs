@@ -33,7 +33,7 @@ enum Form {
 }
 
 const INT_MAX: i64 = i32::MAX as i64;
-const NO_EVENTS: &str = "there is no publish and subscribe, so nobody would hear of keyspace events";
+const NO_EVENTS: &str = "there are no keyspace events, so nobody would hear of any";
 const NO_APPEND_ONLY_FILE: &str =
     "what is kept on disk is chosen at the start, by --storage and --durability";
 const NO_REPLICAS: &str = "there are no replicas, so no write could be acknowledged by one";
