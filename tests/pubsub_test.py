@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import socket
 import threading
@@ -501,3 +502,18 @@ def test_real_clients_listen_in_a_thread(server: Server, library: Any, protocol:
             thread.stop()
             thread.join()
     assert heard == [b"%d" % number for number in range(100)]
+
+
+@pytest.mark.snugly_only
+def test_a_client_that_listens_to_more_than_clients_may_hold_is_ended_and_no_other(start: Start) -> None:
+    server = start("--max-memory-clients", "4mb")
+    with server.connect() as other, server.connect() as greedy:
+        other.command("SUBSCRIBE", "news")
+        with contextlib.suppress(ConnectionError, EOFError):
+            for number in range(10_000):
+                greedy.command("SUBSCRIBE", f"{number}" + "x" * 1000)
+            assert greedy.read_to_end() == b"", "it is ended, if it was not yet"
+        with server.connect() as publisher:
+            until(lambda: publisher.command("PUBSUB", "CHANNELS") == [b"news"])
+            assert publisher.command("PUBLISH", "news", "text") == 1
+        assert other.read() == [b"message", b"news", b"text"]

@@ -204,7 +204,7 @@ impl ClientInfo {
     pub(crate) fn held(&self) -> usize {
         let requests =
             self.buffered_input.load(Ordering::Relaxed) + self.queued_bytes.load(Ordering::Relaxed);
-        requests + self.waiting_output()
+        requests + self.waiting_output() + self.subscriptions.lock().memory()
     }
 
     /// Bytes that it holds, and of a large value that others may be sent as well.
