@@ -401,6 +401,24 @@ def test_users_may_use_the_channels_that_valkeys_may(server: Server, peer: Serve
             assert ours.play(line) == theirs.play(line), line
 
 
+@each_protocol
+def test_new_users_may_use_the_channels_that_are_free_by_default(server: Server, peer: Server, protocol: int) -> None:
+    steps = [
+        *[
+            "CONFIG GET acl-pubsub-default",
+            "CONFIG SET acl-pubsub-default x",
+            "CONFIG SET acl-pubsub-default allchannels",
+        ],
+        *["CONFIG GET acl-pubsub-default", "ACL SETUSER u", "ACL SETUSER v resetchannels (+get)", "ACL LIST"],
+        *["ACL SETUSER u &a", "ACL SETUSER u resetchannels &a", "ACL SETUSER v reset", "ACL LIST"],
+        *["CONFIG SET acl-pubsub-default resetchannels", "ACL SETUSER w", "ACL SETUSER v reset", "ACL LIST"],
+        "ACL DELUSER u v w",
+    ]
+    with server.connect(protocol) as connection, peer.connect(protocol) as theirs:
+        for step in steps:
+            assert connection.command_raw(*step.split()) == theirs.command_raw(*step.split()), step
+
+
 def test_denied_channels_are_logged_and_counted(server: Server) -> None:
     with server.connect() as admin, server.connect() as user:
         admin.command("ACL", "LOG", "RESET")

@@ -1,5 +1,6 @@
 //! Access control lists as Valkey 9.1 has them: users, their rules, and what these allow.
 //!
+//! - `basis`: what users are made from
 //! - `commands`: the commands that rules are about, and sets of them
 //! - `patterns`: what keys, channels and databases a rule is about
 //! - `selector`: one set of permissions, changed rule by rule
@@ -10,6 +11,7 @@
 //! It knows rules and names. It knows no connection, no server and no command's function: who asks says which command of
 //! the table it is, and which keys it touches in which way.
 
+mod basis;
 mod commands;
 mod error;
 mod patterns;
@@ -17,6 +19,7 @@ mod selector;
 mod user;
 mod users;
 
+pub use basis::Basis;
 pub use commands::{Commands, Row};
 pub use error::Error;
 pub use patterns::{Access, Channel};

@@ -1,5 +1,6 @@
 //! One set of permissions: the commands, keys, channels and databases that it allows.
 
+use crate::basis::Basis;
 use crate::commands::{Commands, Named, Places};
 use crate::error::Error;
 use crate::patterns::{Access, Channel, Channels, Databases, Keys};
@@ -47,27 +48,27 @@ pub(crate) struct Selector {
 }
 
 impl Selector {
-    /// Allows nothing, but in any database.
-    pub(crate) fn nothing(commands: &Commands) -> Selector {
+    /// Allows no command and no key, in any database.
+    pub(crate) fn nothing(basis: Basis<'_>) -> Selector {
         Selector {
-            allowed: Places::none(commands),
+            allowed: Places::none(basis.commands),
             first_arguments: Vec::new(),
             others: false,
             rules: Vec::new(),
             keys: Keys::default(),
-            channels: Channels::default(),
+            channels: if basis.all_channels { Channels::everything() } else { Channels::default() },
             databases: Databases::All,
         }
     }
 
     /// Allows everything.
-    pub(crate) fn everything(commands: &Commands) -> Selector {
+    pub(crate) fn everything(basis: Basis<'_>) -> Selector {
         Selector {
-            allowed: Places::all(commands),
+            allowed: Places::all(basis.commands),
             others: true,
             keys: Keys::everything(),
             channels: Channels::everything(),
-            ..Selector::nothing(commands)
+            ..Selector::nothing(basis)
         }
     }
 

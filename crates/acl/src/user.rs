@@ -3,7 +3,7 @@
 use ring::digest::{SHA256, digest};
 use subtle::ConstantTimeEq as _;
 
-use crate::commands::Commands;
+use crate::basis::Basis;
 use crate::error::Error;
 use crate::patterns::Channel;
 use crate::selector::{Denied, Request, Selector};
@@ -26,24 +26,24 @@ pub struct User {
 }
 
 impl User {
-    /// A user that can nothing.
-    pub fn new(name: &[u8], commands: &Commands) -> User {
+    /// A user that is off and may run nothing.
+    pub fn new(name: &[u8], basis: Basis<'_>) -> User {
         User {
             name: name.to_vec(),
             is_on: false,
             needs_no_password: false,
             passwords: Vec::new(),
-            selectors: vec![Selector::nothing(commands)],
+            selectors: vec![Selector::nothing(basis)],
         }
     }
 
     /// A user that can everything, without a password.
-    pub fn unlimited(name: &[u8], commands: &Commands) -> User {
+    pub fn unlimited(name: &[u8], basis: Basis<'_>) -> User {
         User {
             is_on: true,
             needs_no_password: true,
-            selectors: vec![Selector::everything(commands)],
-            ..User::new(name, commands)
+            selectors: vec![Selector::everything(basis)],
+            ..User::new(name, basis)
         }
     }
 
@@ -97,16 +97,16 @@ impl User {
     ///
     /// # Errors
     /// The rule that is refused, and why.
-    pub fn apply(&mut self, rules: &[impl AsRef<[u8]>], commands: &Commands) -> Result<(), (Vec<u8>, Error)> {
+    pub fn apply(&mut self, rules: &[impl AsRef<[u8]>], basis: Basis<'_>) -> Result<(), (Vec<u8>, Error)> {
         let mut changed = self.clone();
         for rule in merged(rules)? {
-            changed.apply_rule(&rule, commands).map_err(|error| (rule.clone(), error))?;
+            changed.apply_rule(&rule, basis).map_err(|error| (rule.clone(), error))?;
         }
         *self = changed;
         Ok(())
     }
 
-    fn apply_rule(&mut self, rule: &[u8], commands: &Commands) -> Result<(), Error> {
+    fn apply_rule(&mut self, rule: &[u8], basis: Basis<'_>) -> Result<(), Error> {
         match &rule.to_ascii_lowercase()[..] {
             b"" => {}
             b"on" => self.is_on = true,
@@ -119,29 +119,29 @@ impl User {
                 self.needs_no_password = false;
                 self.passwords.clear();
             }
-            b"reset" => *self = User::new(&self.name, commands),
+            b"reset" => *self = User::new(&self.name, basis),
             b"clearselectors" => self.selectors.truncate(1),
             // Payloads are checked whoever sends them.
             b"sanitize-payload" | b"skip-sanitize-payload" => {}
-            _ => return self.apply_sign(rule, commands),
+            _ => return self.apply_sign(rule, basis),
         }
         Ok(())
     }
 
-    fn apply_sign(&mut self, rule: &[u8], commands: &Commands) -> Result<(), Error> {
+    fn apply_sign(&mut self, rule: &[u8], basis: Basis<'_>) -> Result<(), Error> {
         match rule {
             [b'>', password @ ..] => self.add(sha256(password)),
             [b'#', text @ ..] => self.add(parse_digest(text)?),
             [b'<', password @ ..] => self.remove(&sha256(password))?,
             [b'!', text @ ..] => self.remove(&parse_digest(text)?)?,
             [b'(', inner @ .., b')'] => {
-                let mut selector = Selector::nothing(commands);
+                let mut selector = Selector::nothing(basis);
                 for rule in inner.split(|byte| *byte == b' ').filter(|rule| !rule.is_empty()) {
-                    selector.apply(rule, commands)?;
+                    selector.apply(rule, basis.commands)?;
                 }
                 self.selectors.push(selector);
             }
-            _ => self.selectors[0].apply(rule, commands)?,
+            _ => self.selectors[0].apply(rule, basis.commands)?,
         }
         Ok(())
     }
@@ -247,13 +247,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::basis::Basis;
     use crate::commands::tests::commands;
     use crate::patterns::Access;
 
+    fn basis(commands: &crate::commands::Commands) -> Basis<'_> {
+        Basis { commands, all_channels: false }
+    }
+
     fn user(rules: &str) -> User {
-        let mut user = User::new(b"u", &commands());
+        let mut user = User::new(b"u", basis(&commands()));
         let rules: Vec<&str> = rules.split(' ').filter(|rule| !rule.is_empty()).collect();
-        user.apply(&rules, &commands()).unwrap_or_else(|error| panic!("{rules:?}: {error:?}"));
+        user.apply(&rules, basis(&commands())).unwrap_or_else(|error| panic!("{rules:?}: {error:?}"));
         user
     }
 
@@ -293,6 +298,18 @@ mod tests {
     }
 
     #[test]
+    fn what_no_rule_says_of_channels_is_what_the_basis_says() {
+        let commands = commands();
+        let basis = Basis { commands: &commands, all_channels: true };
+        let mut user = User::new(b"u", basis);
+        assert_eq!(described(&user), "user u off &* -@all");
+        user.apply(&["resetchannels", "&a", "(+get)"], basis).unwrap();
+        assert_eq!(described(&user), "user u off resetchannels &a -@all (&* -@all +get)");
+        user.apply(&["reset"], basis).unwrap();
+        assert_eq!(user, User::new(b"u", basis));
+    }
+
+    #[test]
     fn what_is_no_rule_is_refused_in_valkeys_words_and_changes_nothing() {
         for (rules, error) in [
             (&["on", "foo"][..], Error::Syntax),
@@ -314,10 +331,10 @@ mod tests {
             (&["(~a", "+get"], Error::Unmatched("(~a".into())),
             (&["~*", "%~x"], Error::BehindAllKeys),
         ] {
-            let mut user = User::new(b"u", &commands());
-            let (_, refused) = user.apply(rules, &commands()).expect_err("no rule");
+            let mut user = User::new(b"u", basis(&commands()));
+            let (_, refused) = user.apply(rules, basis(&commands())).expect_err("no rule");
             assert_eq!(refused, error, "{rules:?}");
-            assert_eq!(user, User::new(b"u", &commands()));
+            assert_eq!(user, User::new(b"u", basis(&commands())));
         }
     }
 
@@ -366,9 +383,9 @@ mod tests {
     fn passwords_are_added_removed_and_asked_for() {
         let mut user = user("on >a >b <a");
         assert_eq!(["a", "b", ""].map(|password| user.admits(password.as_bytes())), [false, true, false]);
-        user.apply(&["off"], &commands()).unwrap();
+        user.apply(&["off"], basis(&commands())).unwrap();
         assert!(!user.admits(b"b"));
-        user.apply(&["on", "nopass"], &commands()).unwrap();
+        user.apply(&["on", "nopass"], basis(&commands())).unwrap();
         assert!(user.admits(b"anything"));
         user.set_password(b"c");
         assert_eq!(["b", "c"].map(|password| user.admits(password.as_bytes())), [false, true]);
@@ -418,21 +435,21 @@ mod tests {
         #[test]
         fn the_rules_that_are_told_make_the_same_user(rules in prop::collection::vec(rule(), 0..20)) {
             let commands = commands();
-            let mut user = User::new(b"u", &commands);
+            let mut user = User::new(b"u", basis(&commands));
             for rule in &rules {
                 // A rule that is refused changes nothing.
-                let _ = user.apply(&[rule], &commands);
+                let _ = user.apply(&[rule], basis(&commands));
             }
             let told = described(&user);
             let told: Vec<&str> = told.split(' ').skip(2).collect();
-            let mut again = User::new(b"u", &commands);
-            prop_assert_eq!(again.apply(&told, &commands), Ok(()));
+            let mut again = User::new(b"u", basis(&commands));
+            prop_assert_eq!(again.apply(&told, basis(&commands)), Ok(()));
             prop_assert_eq!(again, user);
         }
 
         #[test]
         fn any_bytes_are_a_rule_or_refused(rule in prop::collection::vec(any::<u8>(), 0..40)) {
-            let _ = User::new(b"u", &commands()).apply(&[rule], &commands());
+            let _ = User::new(b"u", basis(&commands())).apply(&[rule], basis(&commands()));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use thiserror::Error as ThisError;
 
-use crate::commands::Commands;
+use crate::basis::Basis;
 use crate::error::Error;
 use crate::user::User;
 
@@ -27,8 +27,8 @@ pub struct Users(BTreeMap<Vec<u8>, Arc<User>>);
 
 impl Users {
     /// The user `default` alone, who can everything without a password.
-    pub fn new(commands: &Commands) -> Users {
-        let default = Arc::new(User::unlimited(DEFAULT, commands));
+    pub fn new(basis: Basis<'_>) -> Users {
+        let default = Arc::new(User::unlimited(DEFAULT, basis));
         Users(BTreeMap::from([(DEFAULT.to_vec(), default)]))
     }
 
@@ -61,12 +61,11 @@ impl Users {
     ///
     /// # Errors
     /// The first line that is wrong.
-    pub fn parse(text: &[u8], commands: &Commands) -> Result<Users, FileError> {
-        let mut users = Users::new(commands);
+    pub fn parse(text: &[u8], basis: Basis<'_>) -> Result<Users, FileError> {
+        let mut users = Users::new(basis);
         let mut seen: Vec<Vec<u8>> = Vec::new();
         for (place, line) in text.split(|byte| *byte == b'\n').enumerate() {
-            let user =
-                parse_line(line, commands, &seen).map_err(|what| FileError { line: place + 1, what })?;
+            let user = parse_line(line, basis, &seen).map_err(|what| FileError { line: place + 1, what })?;
             if let Some(user) = user {
                 seen.push(user.name.clone());
                 users.put(user);
@@ -82,7 +81,7 @@ impl Users {
 }
 
 /// The user of a line; empty lines and comments have none.
-fn parse_line(line: &[u8], commands: &Commands, seen: &[Vec<u8>]) -> Result<Option<User>, String> {
+fn parse_line(line: &[u8], basis: Basis<'_>, seen: &[Vec<u8>]) -> Result<Option<User>, String> {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let name = match words.next() {
         None => return Ok(None),
@@ -93,9 +92,9 @@ fn parse_line(line: &[u8], commands: &Commands, seen: &[Vec<u8>]) -> Result<Opti
     if seen.iter().any(|known| known == name) {
         return Err(format!("user {} is there twice", String::from_utf8_lossy(name)));
     }
-    let mut user = User::new(name, commands);
+    let mut user = User::new(name, basis);
     let rules: Vec<&[u8]> = words.collect();
-    user.apply(&rules, commands).map_err(|(rule, error)| match error {
+    user.apply(&rules, basis).map_err(|(rule, error)| match error {
         Error::Unmatched(_) => error.to_string(),
         error => format!("{}: {error}", String::from_utf8_lossy(&rule)),
     })?;
@@ -105,16 +104,21 @@ fn parse_line(line: &[u8], commands: &Commands, seen: &[Vec<u8>]) -> Result<Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::basis::Basis;
     use crate::commands::tests::commands;
+
+    fn basis(commands: &crate::commands::Commands) -> Basis<'_> {
+        Basis { commands, all_channels: false }
+    }
 
     #[test]
     fn users_are_read_as_they_were_written() {
         let text = "# Ours.\n\nuser a on nopass ~a:* +get (+set ~b ~c)\n  user b off\r\n";
-        let users = Users::parse(text.as_bytes(), &commands()).unwrap();
+        let users = Users::parse(text.as_bytes(), basis(&commands())).unwrap();
         let names: Vec<_> = users.all().map(|user| user.name.clone()).collect();
         assert_eq!(names, [b"a".to_vec(), b"b".to_vec(), b"default".to_vec()]);
         assert!(users.default_user().can_everything());
-        let again = Users::parse(&users.text(), &commands()).unwrap();
+        let again = Users::parse(&users.text(), basis(&commands())).unwrap();
         assert!(users.all().eq(again.all()));
     }
 
@@ -127,17 +131,17 @@ mod tests {
             ("user a +nosuch\n", "line 1: +nosuch: Unknown command"),
             ("user a (+get\n", "line 1: Unmatched parenthesis"),
         ] {
-            let told = Users::parse(text.as_bytes(), &commands()).unwrap_err().to_string();
+            let told = Users::parse(text.as_bytes(), basis(&commands())).unwrap_err().to_string();
             assert!(told.contains(words), "{told}");
         }
     }
 
     #[test]
     fn default_cannot_be_removed() {
-        let mut users = Users::new(&commands());
+        let mut users = Users::new(basis(&commands()));
         assert!(!users.remove(b"default"));
         assert!(!users.remove(b"nosuch"));
-        users.put(User::new(b"a", &commands()));
+        users.put(User::new(b"a", basis(&commands())));
         assert!(users.remove(b"a"));
         assert_eq!(users.all().len(), 1);
     }

@@ -92,7 +92,7 @@ impl Server {
     ) -> Result<Running, StartError> {
         let configuration = sources.configuration();
         let settings = configuration.store_settings()?;
-        let users = commands::read_users(&configuration.acl_file, &configuration.password)?;
+        let users = commands::read_users(configuration)?;
         let mut sockets = Sockets::open(configuration, passed)?;
         let admin_listeners = std::mem::take(&mut sockets.admin);
         let tls = match sockets.need_tls() {

@@ -6,7 +6,7 @@ use snugly_acl::{Denied, User};
 use snugly_protocol::resp::{Args, parse_integer};
 
 use super::options::is;
-use super::permissions::{COMMANDS as TABLE, denial, may_listen, no_permission_to_run, read_users};
+use super::permissions::{COMMANDS as TABLE, basis, denial, may_listen, no_permission_to_run, read_users};
 use super::registry::reply_help;
 use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, REGISTRY, Reply, command, container};
 use crate::clients::ClientInfo;
@@ -47,9 +47,10 @@ fn set_user(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         return Err(Failure::fixed("ERR Usernames can't contain spaces or null characters"));
     }
     let rules: Vec<&[u8]> = args.from(3).iter().collect();
+    let basis = basis(&context.server.configuration());
     context.server.accounts().change(|users| {
-        let mut user = users.get(name).map_or_else(|| User::new(name, &TABLE), |user| User::clone(user));
-        user.apply(&rules, &TABLE).map_err(|(rule, error)| match error {
+        let mut user = users.get(name).map_or_else(|| User::new(name, basis), |user| User::clone(user));
+        user.apply(&rules, basis).map_err(|(rule, error)| match error {
             snugly_acl::Error::Unmatched(_) => Failure::new(format!("ERR {error}")),
             error => {
                 let error = error.to_string();
@@ -267,7 +268,7 @@ fn load(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     if configuration.acl_file.is_empty() {
         return Err(NO_FILE);
     }
-    let read = read_users(&configuration.acl_file, &configuration.password)
+    let read = read_users(&configuration)
         .map_err(|error| Failure::new(format!("ERR ACL LOAD changed nothing: {error}")))?;
     let gone = context.server.accounts().change(|users| {
         let gone: Vec<Vec<u8>> =

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::{fs, io};
 
-use snugly_acl::{Access, Channel, Commands, Denied, FileError, Request, Row, User, Users};
+use snugly_acl::{Access, Basis, Channel, Commands, Denied, FileError, Request, Row, User, Users};
 use snugly_protocol::resp::{Args, parse_integer};
 use snugly_store::system_time;
 use thiserror::Error;
@@ -19,6 +19,7 @@ use super::{Context, Failure, Flags, REGISTRY};
 use crate::accounts::{Denial, Reason};
 use crate::clients::{ClientInfo, State};
 use crate::counters::count;
+use crate::settings::Configuration;
 use crate::state::Server;
 use crate::subscriptions::Kind;
 
@@ -79,21 +80,28 @@ pub enum UsersError {
     },
 }
 
-/// The users of a file, if there is one. The user `default` has this password where the file does not say otherwise.
+/// What users are made from.
+pub(super) fn basis(configuration: &Configuration) -> Basis<'static> {
+    Basis { commands: &COMMANDS, all_channels: configuration.acl_all_channels }
+}
+
+/// The users of `acl-file`, if there is one. The user `default` has the setting's password where the file does not say
+/// otherwise.
 ///
 /// # Errors
 /// [`UsersError`].
-pub(crate) fn read_users(path: &str, password: &str) -> Result<Users, UsersError> {
-    let mut users = match path {
-        "" => Users::new(&COMMANDS),
+pub(crate) fn read_users(configuration: &Configuration) -> Result<Users, UsersError> {
+    let (basis, password) = (basis(configuration), &configuration.password);
+    let mut users = match &*configuration.acl_file {
+        "" => Users::new(basis),
         path => {
             let text = fs::read(Path::new(path))
                 .map_err(|reason| UsersError::Read { path: path.to_owned(), reason })?;
-            Users::parse(&text, &COMMANDS)
+            Users::parse(&text, basis)
                 .map_err(|reason| UsersError::Wrong { path: path.to_owned(), reason })?
         }
     };
-    let unlimited = User::unlimited(&users.default_user().name, &COMMANDS);
+    let unlimited = User::unlimited(&users.default_user().name, basis);
     if !password.is_empty() && **users.default_user() == unlimited {
         let mut user = unlimited;
         user.set_password(password.as_bytes());

@@ -168,6 +168,8 @@ pub struct Configuration {
     pub password_file: String,
     /// The file of users; empty is none.
     pub acl_file: String,
+    /// Whether users may use all channels until a rule says otherwise.
+    pub acl_all_channels: bool,
     /// Entries of ACL LOG.
     pub acl_log_max_len: usize,
     /// Whether only clients on the same machine are served as long as there is no password.
@@ -343,6 +345,7 @@ impl Default for Configuration {
             password: String::new(),
             password_file: String::new(),
             acl_file: String::new(),
+            acl_all_channels: false,
             acl_log_max_len: 0,
             protected_mode: true,
             enable_debug_command: Allowed::No,

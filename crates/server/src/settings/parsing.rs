@@ -285,6 +285,15 @@ pub(super) fn yes_or_no(text: &str) -> Result<bool, String> {
     }
 }
 
+/// Whether users may use all channels until a rule says otherwise.
+pub(super) fn all_channels(text: &str) -> Result<bool, String> {
+    match text {
+        _ if text.eq_ignore_ascii_case("allchannels") => Ok(true),
+        _ if text.eq_ignore_ascii_case("resetchannels") => Ok(false),
+        _ => Err("argument(s) must be one of the following: allchannels, resetchannels".to_owned()),
+    }
+}
+
 pub(super) fn allowed(text: &str) -> Result<Allowed, String> {
     let found = Allowed::NAMES.iter().find(|(_, name)| text.eq_ignore_ascii_case(name));
     found.map(|(allowed, _)| *allowed).ok_or_else(|| "argument must be one of: no, local, yes".to_owned())

@@ -3,10 +3,10 @@
 use snugly_store::MAX_KEY_LEN;
 
 use super::parsing::{
-    allowed, allowed_name, bytes, bytes_in_range, client_memory, client_memory_text, codec, dictionary_use,
-    dictionary_use_name, durability, durability_name, file_name, folder, host_and_port, in_range, level,
-    list_codec, list_codec_name, log_format, log_format_name, log_length, percentiles, permissions,
-    permissions_text, policy, port_or_off, port_or_off_text, primary, primary_text, protocols,
+    all_channels, allowed, allowed_name, bytes, bytes_in_range, client_memory, client_memory_text, codec,
+    dictionary_use, dictionary_use_name, durability, durability_name, file_name, folder, host_and_port,
+    in_range, level, list_codec, list_codec_name, log_format, log_format_name, log_length, percentiles,
+    permissions, permissions_text, policy, port_or_off, port_or_off_text, primary, primary_text, protocols,
     protocols_text, threshold, tls_clients, tls_clients_name, tls_protocols, tls_protocols_name, unsupported,
     unsupported_name, version_check, version_check_name, words, yes_or_no,
 };
@@ -199,6 +199,9 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "acl-file", valkey_name: Some("aclfile"), value_name: "FILE", default: "", live: false,
         help: "File of users with their passwords and permissions, a line each as ACL LIST shows them; ACL LOAD reads it again, and ACL SAVE writes it",
         set: |c, v| { c.acl_file = v.to_owned(); Ok(()) }, get: |c| c.acl_file.clone() },
+    Setting { name: "acl-pubsub-default", valkey_name: None, value_name: "RULE", default: "resetchannels", live: true,
+        help: "Channels that users may use until a rule says otherwise: none (resetchannels), or all (allchannels)",
+        set: |c, v| all_channels(v).map(|all| c.acl_all_channels = all), get: |c| if c.acl_all_channels { "allchannels" } else { "resetchannels" }.to_owned() },
     Setting { name: "acl-log-max-len", valkey_name: Some("acllog-max-len"), value_name: "N", default: "128", live: true,
         help: "Denials that ACL LOG keeps",
         set: |c, v| log_length(v).map(|n| c.acl_log_max_len = n), get: |c| c.acl_log_max_len.to_string() },
