@@ -148,6 +148,10 @@ KEYS = [
     ["GET"],
     ["GET", "a", "b"],
     ["MSET", "a"],
+    ["BITFIELD", "a"],
+    ["BITFIELD", "a", "OVERFLOW", "FAIL", "GET", "u8", "0"],
+    ["BITFIELD", "a", "GET", "u8", "0", "SET", "u8", "0", "1"],
+    ["BITFIELD", "a", "GET", "u8"],
     ["NOSUCH", "a"],
 ]
 

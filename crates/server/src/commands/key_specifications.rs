@@ -87,13 +87,27 @@ fn behind_word(word: &str, from: i64, request: Args<'_>) -> Option<i64> {
     Some(place as i64 + 1)
 }
 
-/// The access to the keys; for SET it depends on its options.
+/// The access to the keys; for BITFIELD and SET it depends on the arguments.
 fn flags<'a>(full_name: &str, specification: &'a KeySpecification, request: Args<'_>) -> Vec<&'a str> {
     match full_name {
+        "bitfield" if is_reading_bitfield(request) => vec!["RO", "access"],
+        "bitfield" => vec!["RW", "access", "update"],
         "set" if request.from(3).iter().any(|arg| is(arg, "GET")) => vec!["RW", "access", "update"],
         "set" => vec!["OW", "update"],
         _ => specification.flags.iter().map(String::as_str).collect(),
     }
+}
+
+/// Returns whether a BITFIELD only reads; one that cannot be understood may write.
+fn is_reading_bitfield(request: Args<'_>) -> bool {
+    const HARMLESS: [(&str, usize); 2] = [("GET", 2), ("OVERFLOW", 1)];
+    let mut place = 2;
+    while let Some(arg) = request.get(place) {
+        let values = HARMLESS.iter().find(|(name, _)| is(arg, name)).map(|(_, values)| *values);
+        let Some(values) = values.filter(|values| place + values < request.len()) else { return false };
+        place += 1 + values;
+    }
+    true
 }
 
 #[cfg(test)]
