@@ -166,8 +166,9 @@ async fn serve<S: Service>(assigned: Assigned, shared: Rc<RefCell<Shared<S>>>, s
     if let Ok(connection) = Connection::open(transport, shared)
         && let Some(transport) = connection.serve().await
     {
-        // Its end means that the client has closed as well, and the time that it is not waited for.
-        let _ = timeout(LAST_REPLY_WITHIN, drop_input(transport)).await;
+        // Its end means that the client has closed as well, and the time that it is not waited for. In a box, since its buffer
+        // would take room in every connection from the beginning.
+        let _ = timeout(LAST_REPLY_WITHIN, Box::pin(drop_input(transport))).await;
     }
 }
 
