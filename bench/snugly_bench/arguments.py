@@ -23,6 +23,13 @@ def measuring(name: str, purpose: str | None, quick: str = "tiny numbers") -> ar
     return parser
 
 
+def parse_with_rounds(parser: argparse.ArgumentParser, words: list[str], usual: int) -> argparse.Namespace:
+    """The arguments of a parser that has `--rounds`: as many as usual if none are given, and one with `--quick`."""
+    arguments = parser.parse_args(words)
+    arguments.rounds = arguments.rounds or (1 if arguments.quick else usual)
+    return arguments
+
+
 def numbers(text: str) -> tuple[int, ...]:
     found = tuple(int(word) for word in text.replace(",", " ").split())
     if not found or min(found) < 1:

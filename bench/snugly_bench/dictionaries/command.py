@@ -17,7 +17,7 @@ import argparse
 import os
 from pathlib import Path
 
-from snugly_bench.arguments import chosen_of, measuring, positive
+from snugly_bench.arguments import chosen_of, measuring, parse_with_rounds, positive
 from snugly_bench.dictionaries import cold, data, memory, mixed, saved, speed, stages
 from snugly_bench.dictionaries.lessons import Lessons
 from snugly_bench.machine import machine
@@ -49,8 +49,7 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--rounds", type=positive, help=f"rounds of speed, mixed, stages, cold (default: {ROUNDS}, or 1 with --quick)"
     )
-    arguments = parser.parse_args(words)
-    arguments.rounds = arguments.rounds or (1 if arguments.quick else ROUNDS)
+    arguments = parse_with_rounds(parser, words, ROUNDS)
     arguments.keys = arguments.keys or (QUICK_KEYS if arguments.quick else KEYS)
     return arguments
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 
-from snugly_bench.arguments import chosen_of, measuring, positive
+from snugly_bench.arguments import chosen_of, measuring, parse_with_rounds, positive
 from snugly_bench.dictionaries.lessons import Lessons
 from snugly_bench.machine import machine
 from snugly_bench.memcached.measure import all_peers, measure, measure_memory, small_values
@@ -27,9 +27,7 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser = measuring("memcached", __doc__)
     parser.add_argument("--only", type=chosen_of(PARTS), default=PARTS, help=f"parts to run, of {','.join(PARTS)}")
     parser.add_argument("--rounds", type=positive, help=f"rounds of throughput (default: {ROUNDS}, or 1 with --quick)")
-    arguments = parser.parse_args(words)
-    arguments.rounds = arguments.rounds or (1 if arguments.quick else ROUNDS)
-    return arguments
+    return parse_with_rounds(parser, words, ROUNDS)
 
 
 def main(words: list[str]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from snugly_bench.arguments import measuring, positive
+from snugly_bench.arguments import measuring, parse_with_rounds, positive
 from snugly_bench.machine import machine
 from snugly_bench.results import write_report
 from snugly_bench.servers import changes, memory, persistence, throughput
@@ -42,9 +42,7 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
         action="store_true",
         help="compare the load generator with redis-benchmark instead, and write nothing",
     )
-    arguments = parser.parse_args(words)
-    arguments.rounds = arguments.rounds or (1 if arguments.quick else ROUNDS)
-    return arguments
+    return parse_with_rounds(parser, words, ROUNDS)
 
 
 def check_cores() -> None:

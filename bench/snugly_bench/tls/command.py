@@ -11,7 +11,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from snugly_bench.arguments import chosen_of, measuring, positive
+from snugly_bench.arguments import chosen_of, measuring, parse_with_rounds, positive
 from snugly_bench.machine import machine
 from snugly_bench.results import Results, write_report
 from snugly_bench.servers.compare import check_cores
@@ -28,9 +28,7 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser = measuring("tls", __doc__)
     parser.add_argument("--only", type=chosen_of(PARTS), default=PARTS, help=f"parts to run, of {','.join(PARTS)}")
     parser.add_argument("--rounds", type=positive, help=f"rounds (default: {ROUNDS}, or 1 with --quick)")
-    arguments = parser.parse_args(words)
-    arguments.rounds = arguments.rounds or (1 if arguments.quick else ROUNDS)
-    return arguments
+    return parse_with_rounds(parser, words, ROUNDS)
 
 
 def main(words: list[str]) -> None:
