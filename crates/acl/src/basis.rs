@@ -1,4 +1,5 @@
-//! What users are made from before any rule: the commands that rules are about, and the channels that are free to all.
+//! The basis that users are made from before any rule: the commands that rules are about, and the channels that are free to
+//! all.
 
 use crate::commands::Commands;
 

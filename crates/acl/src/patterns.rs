@@ -78,7 +78,7 @@ impl Keys {
     }
 }
 
-/// What a request names of channels.
+/// A channel, or the channels, that a request names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel<'a> {
     /// One channel.

@@ -3,6 +3,7 @@
 //! It knows the store, and runs the backup on a thread of its own. It must not know who asks for one, nor where: the folder is
 //! given.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +12,19 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use snugly_store::{BackupError, BackupProgress, CheckReport, Store, system_time};
+use thiserror::Error;
 use tracing::{error, info};
+
+/// Reason why there is no backup.
+#[derive(Debug, Error)]
+pub(crate) enum BackupFailure {
+    #[error(transparent)]
+    Store(#[from] BackupError),
+    #[error("there is no thread for the backup: {0}; raise the limit of processes")]
+    NoThread(#[source] io::Error),
+    #[error("the thread of the backup has panicked")]
+    Panicked,
+}
 
 /// The backups of a server.
 #[derive(Clone, Default)]
@@ -105,31 +118,31 @@ impl Backups {
     /// Begins to write a backup into a new folder.
     ///
     /// # Errors
-    /// [`BackupError`], if it is known before it has begun.
-    pub(crate) fn begin(&self, store: &Arc<Store>, folder: &Path) -> Result<(), BackupError> {
+    /// [`BackupFailure`], if it is known before it has begun.
+    pub(crate) fn begin(&self, store: &Arc<Store>, folder: &Path) -> Result<(), BackupFailure> {
         if store.durability().is_none() {
-            return Err(BackupError::InMemory);
+            return Err(BackupError::InMemory.into());
         }
         if folder.exists() {
-            return Err(BackupError::Exists { path: folder.to_owned() });
+            return Err(BackupError::Exists { path: folder.to_owned() }.into());
         }
         let progress = Arc::<BackupProgress>::default();
         let mut state = self.0.state.lock();
         if state.running.is_some() {
-            return Err(BackupError::InProgress);
+            return Err(BackupError::InProgress.into());
         }
         let (theirs, store, to, shown) = (self.clone(), store.clone(), folder.to_owned(), progress.clone());
         let write = move || {
             let made = catch_unwind(AssertUnwindSafe(|| store.backup(&to, &shown)));
-            theirs.end(made.unwrap_or(Err(BackupError::Panicked)));
+            theirs.end(made.map_or(Err(BackupFailure::Panicked), |made| made.map_err(BackupFailure::from)));
         };
         let started = thread::Builder::new().name("backup".into()).spawn(write);
-        started.map_err(|reason| BackupError::NoThread { reason })?;
+        started.map_err(BackupFailure::NoThread)?;
         state.running = Some(Running { folder: folder.to_owned(), since: Instant::now(), progress });
         Ok(())
     }
 
-    fn end(&self, made: Result<CheckReport, BackupError>) {
+    fn end(&self, made: Result<CheckReport, BackupFailure>) {
         let mut state = self.0.state.lock();
         let Some(Running { folder, since, progress }) = state.running.take() else { return };
         let (duration, bytes) = (since.elapsed(), progress.written());
@@ -138,7 +151,9 @@ impl Backups {
                 state.made_at = system_time() / 1_000;
                 info!(folder = %folder.display(), keys, bytes, seconds = duration.as_secs_f64(), "a backup is made");
             }
-            Err(BackupError::Cancelled) => info!(folder = %folder.display(), "the backup was cancelled"),
+            Err(BackupFailure::Store(BackupError::Cancelled)) => {
+                info!(folder = %folder.display(), "the backup was cancelled")
+            }
             Err(reason) => {
                 state.failures += 1;
                 error!(folder = %folder.display(), %reason, "there is no backup");

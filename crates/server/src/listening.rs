@@ -34,7 +34,7 @@ pub enum ListenError {
     Nowhere,
 }
 
-/// Those whom a socket is for.
+/// The purpose of a socket, by whom it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Clients that speak RESP.
@@ -65,7 +65,7 @@ impl Purpose {
 /// A listening socket that whoever started the process has opened.
 #[derive(Debug)]
 pub struct PassedSocket {
-    /// Those whom it is for.
+    /// The purpose that it was opened for.
     pub purpose: Purpose,
     /// The socket.
     pub listening: Listening,

@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use snugly_protocol::resp::Args;
-use snugly_store::BackupError;
 
 use super::registry::reply_help;
 use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Reply, command, container};
-use crate::backups::{Current, History, Last};
+use crate::backups::{BackupFailure, Current, History, Last};
 use crate::dump_folder::dump_folder;
 
 #[rustfmt::skip]
@@ -114,7 +113,7 @@ fn help(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
     reply_help(context, "backup")
 }
 
-fn refused(error: BackupError) -> Failure {
+fn refused(error: BackupFailure) -> Failure {
     Failure::new(format!("ERR {error}"))
 }
 

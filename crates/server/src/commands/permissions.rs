@@ -80,7 +80,7 @@ pub enum UsersError {
     },
 }
 
-/// What users are made from.
+/// The basis of users, by the settings.
 pub(super) fn basis(configuration: &Configuration) -> Basis<'static> {
     Basis { commands: &COMMANDS, all_channels: configuration.acl_all_channels }
 }

@@ -266,7 +266,7 @@ fn databases(context: &Context<'_>, row: &Row, args: Args<'_>) -> Vec<usize> {
 fn keys_of_unknown(context: &Context<'_>, args: Args<'_>) -> Vec<DbKey> {
     let mut found = Found::default();
     let places = snugly_commands::keys(&Words(args), &mut found).unwrap_or_default();
-    // What is stored comes from keys that stay what they are.
+    // The other keys are read for what is stored, and stay what they are.
     let only_first = args[0].to_ascii_uppercase().ends_with(b"STORE") || is(&args[0], "PFMERGE");
     let most = if only_first { 1 } else { places.len() };
     let keys = places.iter().take(most).filter_map(|place| args.get(*place));

@@ -1,6 +1,6 @@
 //! Publish and subscribe: messages to all clients that listen to a channel.
 //!
-//! Who listens to what is known by `channels`. Here are the commands, and what they answer.
+//! It knows the commands and their answers, and leaves to `channels` who listens to what.
 
 use snugly_glob::Pattern;
 use snugly_protocol::resp::{Args, Protocol};

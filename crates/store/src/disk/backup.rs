@@ -46,15 +46,6 @@ pub enum BackupError {
         "the store changed more during the backup than its disk has room for: make the backup at a quieter time, or raise max-disk"
     )]
     Outrun,
-    /// The system refused a thread for it.
-    #[error("there is no thread for the backup: {reason}; raise the limit of processes")]
-    NoThread {
-        /// Error of the system.
-        reason: io::Error,
-    },
-    /// Its thread has panicked, which is a bug.
-    #[error("the thread of the backup has panicked")]
-    Panicked,
     /// Somebody ended it.
     #[error("the backup was cancelled")]
     Cancelled,
