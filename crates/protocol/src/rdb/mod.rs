@@ -27,7 +27,7 @@ use crc::{CRC_64_REDIS, Crc, Table};
 
 pub use error::{FileError, RestoreError};
 pub use list::{NODE_BYTES, Node};
-pub use payload::{append_footer, dump, dumped_len, restore};
+pub use payload::{append_footer, dump, dump_libraries, dumped_len, restore, restore_libraries};
 pub use reader::{Content, Entry, Event, Reader, Usage};
 pub use writer::{Origin, Writer};
 

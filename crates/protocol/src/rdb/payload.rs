@@ -4,12 +4,16 @@
 //! type (1 byte)  value …  version (2 bytes, little-endian)  CRC-64 of all before (8 bytes, little-endian)
 //! ```
 
+use std::borrow::Cow;
+
 use super::error::{Fault, RestoreError};
 use super::kinds::{Shape, kind};
 use super::{
     CRC_64, LIST, Node, STRING, Value, VersionCheck, WRITTEN_VERSION, is_known, length, list, string,
 };
 
+/// The number in front of the source of a library.
+const FUNCTION: u8 = 245;
 const VERSION_LEN: usize = size_of::<u16>();
 const CHECKSUM_LEN: usize = size_of::<u64>();
 const FOOTER_LEN: usize = VERSION_LEN + CHECKSUM_LEN;
@@ -79,6 +83,37 @@ pub fn restore(
     }
 }
 
+/// Appends what FUNCTION DUMP answers for the sources of libraries: each behind the number that marks it in RDB files.
+pub fn dump_libraries<'a>(sources: impl Iterator<Item = &'a [u8]>, out: &mut Vec<u8>) {
+    let start = out.len();
+    for source in sources {
+        out.push(FUNCTION);
+        string::encode(source, out);
+    }
+    append_footer(start, out);
+}
+
+/// The sources of libraries that FUNCTION RESTORE is given, each of `limit` bytes at most.
+///
+/// # Errors
+/// Those of [`RestoreError`]. No more memory is reserved than the payload can fill.
+pub fn restore_libraries(
+    payload: &[u8],
+    limit: usize,
+    check: VersionCheck,
+) -> Result<Vec<Cow<'_, [u8]>>, RestoreError> {
+    let (mut body, _) = checked(payload, check).ok_or(RestoreError::Footer)?;
+    let mut sources = Vec::new();
+    while let Some((&number, rest)) = body.split_first() {
+        if number != FUNCTION {
+            return Err(RestoreError::UnsupportedType("something other than libraries"));
+        }
+        body = rest;
+        sources.push(string::read(&mut body, limit)?);
+    }
+    Ok(sources)
+}
+
 /// A payload without its footer, and its version, if these are right.
 fn checked(payload: &[u8], check: VersionCheck) -> Option<(&[u8], u16)> {
     let (content, checksum) = payload.split_last_chunk::<CHECKSUM_LEN>()?;
@@ -90,14 +125,27 @@ fn checked(payload: &[u8], check: VersionCheck) -> Option<(&[u8], u16)> {
 
 #[cfg(test)]
 mod tests {
-    use std::borrow::Cow;
-
     use proptest::prelude::*;
     use snugly_listpack::Listpack;
 
     use super::*;
 
     const LIMIT: usize = 1 << 20;
+
+    proptest! {
+        #[test]
+        fn libraries_are_restored_as_they_were_dumped(
+            sources in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..5),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let mut dumped = Vec::new();
+            dump_libraries(sources.iter().map(Vec::as_slice), &mut dumped);
+            let restored = restore_libraries(&dumped, LIMIT, VersionCheck::Strict).expect("it is whole");
+            prop_assert_eq!(restored.iter().map(|source| source.to_vec()).collect::<Vec<_>>(), sources);
+            let cut = &dumped[..cut.index(dumped.len())];
+            prop_assert!(restore_libraries(cut, LIMIT, VersionCheck::Strict).is_err());
+        }
+    }
 
     /// A payload around a type and a value, with a footer that fits.
     fn payload(body: &[u8]) -> Vec<u8> {

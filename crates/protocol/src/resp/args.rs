@@ -4,7 +4,7 @@
 pub(super) type Range = (usize, usize);
 
 /// The arguments of a request, the command's name first, borrowed from the connection's buffer.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Args<'a> {
     bytes: &'a [u8],
     ranges: &'a [Range],
@@ -41,10 +41,61 @@ impl<'a> Args<'a> {
         Args { bytes: self.bytes, ranges: self.ranges.get(index..).unwrap_or_default() }
     }
 
+    /// The first `count` arguments (all if there are fewer).
+    #[inline]
+    pub fn first(&self, count: usize) -> Args<'a> {
+        Args { bytes: self.bytes, ranges: &self.ranges[..count.min(self.ranges.len())] }
+    }
+
     /// All arguments in order.
     #[inline]
     pub fn iter(&self) -> ArgsIter<'a> {
         ArgsIter { bytes: self.bytes, ranges: self.ranges.iter() }
+    }
+}
+
+/// Arguments that are put together one by one, to be read as those of a request.
+///
+/// ```
+/// use snugly_protocol::resp::ArgsBuffer;
+///
+/// let mut buffer = ArgsBuffer::default();
+/// buffer.push(b"GET");
+/// buffer.push(b"key");
+/// assert_eq!(&buffer.args()[1], b"key");
+/// ```
+#[derive(Debug, Default)]
+pub struct ArgsBuffer {
+    bytes: Vec<u8>,
+    ranges: Vec<Range>,
+}
+
+impl ArgsBuffer {
+    /// Takes all arguments out. Memory over `kept` bytes is given back.
+    pub fn clear(&mut self, kept: usize) {
+        self.bytes.clear();
+        self.bytes.shrink_to(kept);
+        self.ranges.clear();
+    }
+
+    /// Appends an argument.
+    #[inline]
+    pub fn push(&mut self, argument: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(argument);
+        self.ranges.push((start, self.bytes.len()));
+    }
+
+    /// Appends an argument that is written to the end of the bytes handed out.
+    pub fn push_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.bytes.len();
+        write(&mut self.bytes);
+        self.ranges.push((start, self.bytes.len()));
+    }
+
+    /// The arguments.
+    pub fn args(&self) -> Args<'_> {
+        Args::new(&self.bytes, &self.ranges)
     }
 }
 

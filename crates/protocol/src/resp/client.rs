@@ -512,7 +512,7 @@ mod tests {
     fn write(value: &Value, replies: &mut ReplyBuffer) {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         match value {
-            Value::Simple(line) => replies.simple(&text(line)),
+            Value::Simple(line) => replies.simple(text(line)),
             Value::Error(line) => replies.error(line),
             Value::Integer(number) => replies.integer(*number),
             Value::Bulk(bytes) => replies.bulk(bytes),

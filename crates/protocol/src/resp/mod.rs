@@ -17,7 +17,7 @@ mod reply;
 mod request;
 mod scanner;
 
-pub use args::{Args, ArgsIter};
+pub use args::{Args, ArgsBuffer, ArgsIter};
 pub use client::{
     ReplyLimits, ReplyParser, Token, Value, encode_array, encode_bulk, encode_command, next_token,
 };

@@ -33,7 +33,7 @@ pub fn format_double(value: f64, out: &mut Vec<u8>) {
         out.extend_from_slice(b"nan");
     } else if value.is_infinite() {
         out.extend_from_slice(if value > 0.0 { b"inf" } else { b"-inf" });
-    } else if value.fract() == 0.0 && value.abs() < INTEGERS {
+    } else if value.fract() == 0.0 && value.abs() <= INTEGERS {
         out.extend_from_slice(itoa::Buffer::new().format(value as i64).as_bytes());
     } else {
         format_shortest(value, out);
@@ -104,6 +104,7 @@ mod tests {
         for (value, text) in [
             (3.0, "3"),
             (-0.0, "0"),
+            (4611686018427387904.0, "4611686018427387904"),
             (0.1, "0.1"),
             (-1.5, "-1.5"),
             (1e8, "100000000"),

@@ -89,9 +89,9 @@ impl ReplyBuffer {
 
     /// A status such as `OK`. Line ends become spaces.
     #[inline]
-    pub fn simple(&mut self, text: &str) {
+    pub fn simple(&mut self, text: impl AsRef<[u8]>) {
         self.bytes.push(b'+');
-        self.line(text.as_bytes());
+        self.line(text.as_ref());
     }
 
     /// An error: its code, a space, its text (`ERR syntax error`). Line ends become spaces.
