@@ -76,7 +76,7 @@ pub use eviction::EvictionPolicy;
 pub use maintenance::StoreMaintenance;
 pub use recompression::RecompressionStats;
 pub use session::{
-    Condition, DeleteOutcome, Elements, ExpireConditions, ExpireOutcome, Expiry, Inserted, Kept,
+    Condition, DeleteOutcome, Elements, ExpireConditions, ExpireOutcome, Expiry, Hold, Inserted, Kept,
     KeptElements, KeptValue, KeyspaceSnapshot, ListSet, ListStats, ManyCondition, Popped, Search, Session,
     SetOutcome, SnapshotError, SnapshotKey, Usage, Value,
 };

@@ -44,7 +44,7 @@ impl Store {
         terms: LookupContext,
     ) -> Result<(Locked<'_>, Presence), StoreError> {
         let mut absent_at = None;
-        let mut held = Vec::new();
+        let mut held = None;
         let mut tries = 0;
         loop {
             let mut shard = self.keyspace.lock(key.shard());
@@ -55,16 +55,16 @@ impl Store {
                 return Ok((shard, presence));
             }
             drop(shard);
-            if tries == TRIES && held.is_empty() {
-                held = self.keyspace.hold(std::iter::once(key.hash));
+            if tries == TRIES && held.is_none() {
+                held = Some(self.keyspace.hold(std::iter::once(key.hash)));
                 continue;
             }
             tries += 1;
             let loaded = disk.load(seen.1, key.hash.hash, key.bytes, Access::written(terms.now));
             match loaded.map_err(|error| unreadable(key.bytes, error))? {
                 Some(entry) if !entry.borrow().is_expired(terms.now) => {
-                    let version = held.is_empty().then_some(seen.0);
-                    let holding = terms.holding || !held.is_empty();
+                    let version = held.is_none().then_some(seen.0);
+                    let holding = terms.holding || held.is_some();
                     self.promote(key, entry, version, LookupContext { holding, ..terms });
                 }
                 _ => absent_at = Some(seen),

@@ -43,7 +43,7 @@ use crate::dictionaries::set::DictionarySet;
 use crate::entry::EntryRef;
 use crate::error::StoreError;
 use crate::key::{Key, KeyHash};
-use crate::memory::keyspace::{Locked, Unknown};
+use crate::memory::keyspace::{GrowingHold, Locked, Unknown};
 use crate::memory::shard::Presence;
 use crate::settings::Settings;
 use crate::store::{SessionCounters, Store, Ticket};
@@ -100,6 +100,23 @@ pub struct Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.give_back();
+    }
+}
+
+/// Keys that a session has to itself for some operations ([`Session::exclusively_growing`]).
+pub struct Hold<'a>(GrowingHold<'a>);
+
+impl Hold<'_> {
+    /// Takes whatever a key needs that is not held yet. It waits for others, who do not see what was changed so far.
+    pub fn take(&self, key: &[u8]) {
+        if !self.0.covers(key) {
+            self.0.take_all();
+        }
+    }
+
+    /// Takes all keys.
+    pub fn take_all(&self) {
+        self.0.take_all();
     }
 }
 
@@ -214,6 +231,11 @@ impl Session {
     /// the bytes that an entry takes besides.
     pub fn set_allowance(&mut self, bytes: usize) {
         self.allowance = bytes as u64;
+    }
+
+    /// Bytes that each write may take although there is no room for them.
+    pub fn allowance(&self) -> usize {
+        self.allowance as usize
     }
 
     /// Makes writes wait for the disk only while too many are on their way there, not while one is too old:
@@ -430,6 +452,22 @@ impl Session {
         let _group = store.disk().map(|disk| disk.queue().group());
         let _held = store.keyspace.hold_all();
         self.holding(operations)
+    }
+
+    /// Like [`Session::exclusively`], for operations that may turn out to need other keys than these: they ask for them
+    /// through the [`Hold`] before they touch them. One thread at a time runs such operations; others go on with other
+    /// keys.
+    pub fn exclusively_growing<'k, R>(
+        &mut self,
+        keys: impl Iterator<Item = &'k [u8]>,
+        operations: impl FnOnce(&mut Session, &Hold<'_>) -> R,
+    ) -> R {
+        let store = self.store.clone();
+        let _group = store.disk().map(|disk| disk.queue().group());
+        let hold = Hold(store.keyspace.hold_and_grow(keys.map(|key| store.keyspace.hash(key))));
+        let result = self.holding(|session| operations(session, &hold));
+        drop(hold);
+        result
     }
 
     fn holding<R>(&mut self, operations: impl FnOnce(&mut Session) -> R) -> R {

@@ -3,12 +3,16 @@
 //! The upper bits of a key's keyed hash choose the shard and the next 16 its tag, so that shards in ascending
 //! order, each in the order of its tags, are the whole keyspace in the order of the hash.
 //!
+//! - [`hold`]: holding several shards
 //! - [`room`]: making room in memory by eviction; [`defragmentation`]: moving entries out of sparse pages
 //! - [`snapshot`]: all keys as they are at one instant
 
 mod defragmentation;
+mod hold;
 mod room;
 mod snapshot;
+
+pub(crate) use hold::GrowingHold;
 
 use std::cell::{RefCell, RefMut};
 use std::collections::BTreeMap;
@@ -34,6 +38,8 @@ pub(crate) struct Keyspace {
     /// Whether there is a disk tier, which keeps what this tier evicts.
     is_cache: bool,
     changes: Changes,
+    /// Held by whoever waits for a shard while it holds others.
+    turn: ReentrantMutex<()>,
     used: AtomicU64,
     /// Whether expired keys stay, invisible to readers.
     keeps_expired: AtomicBool,
@@ -98,14 +104,6 @@ impl Drop for Locked<'_> {
     }
 }
 
-/// Returns the shards of these keys in ascending order.
-fn distinct_shards(keys: impl Iterator<Item = KeyHash>) -> Vec<usize> {
-    let mut shards: Vec<usize> = keys.map(|key| key.shard).collect();
-    shards.sort_unstable();
-    shards.dedup();
-    shards
-}
-
 /// The memory tier does not know the key. Without a disk tier, there is no such key.
 pub(crate) struct Unknown;
 
@@ -154,6 +152,7 @@ impl Keyspace {
             hash_key,
             is_cache: changes.disk().is_some(),
             changes: changes.clone(),
+            turn: ReentrantMutex::new(()),
             used: AtomicU64::new((shards * SHARD_BYTES) as u64),
             keeps_expired: AtomicBool::new(false),
             has_snapshot: AtomicBool::new(false),
@@ -209,20 +208,9 @@ impl Keyspace {
         Locked { memory_before: shard.memory(), shard, _guard: guard, cell, used: &self.used }
     }
 
-    /// Locks the shards of these keys against all other threads, in ascending order (so that two holders
-    /// never wait for each other). The holder can lock them as ever, and must not wait for others.
-    pub(crate) fn hold(&self, keys: impl Iterator<Item = KeyHash>) -> Vec<ShardGuard<'_>> {
-        distinct_shards(keys).into_iter().map(|shard| self.cells[shard].shard.lock()).collect()
-    }
-
     /// Like [`Keyspace::hold`], for one key, unless another thread has its shard.
     pub(crate) fn try_hold(&self, key: KeyHash) -> Option<ShardGuard<'_>> {
         self.cells[key.shard].shard.try_lock()
-    }
-
-    /// Like [`Keyspace::hold`], for all shards.
-    pub(crate) fn hold_all(&self) -> Vec<ShardGuard<'_>> {
-        self.cells.iter().map(|cell| cell.shard.lock()).collect()
     }
 
     /// Reads a live entry without changing anything but its access time: no accounting is needed, unless it
