@@ -102,7 +102,7 @@ WITH_GO := command -v go >/dev/null || { echo "there is no Go here: clients/go i
 CARGO := MAKEFLAGS= cargo
 # The Python that the extension is built for: without it cargo builds pyo3 again for each that it finds.
 export PYO3_PYTHON := $(abspath $(BIN))/python
-FUZZED := codec commands dictionaries memcached protocol store
+FUZZED := codec commands dictionaries memcached protocol scripting store
 CARGO_FUZZ := 0.13.2
 CARGO_DENY := 0.20.2
 

@@ -30,4 +30,4 @@ pub use service::{Next, Service, Step};
 pub use slots::{Slot, Slots};
 pub use socket::{READ_BUFFER, Socket};
 pub use stream::{Address, Listening};
-pub use worker::{Assignments, WorkerHandle, channel, run};
+pub use worker::{Assignments, WorkerHandle, Workers, channel, run};

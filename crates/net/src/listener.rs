@@ -16,7 +16,7 @@ use tracing::warn;
 
 use crate::slots::Slot;
 use crate::stream::{Address, Listener, Listening};
-use crate::worker::{Accepted, WorkerHandle};
+use crate::worker::{Accepted, Workers};
 
 /// Connections that the system keeps until they are accepted.
 const BACKLOG: i32 = 1024;
@@ -109,14 +109,14 @@ pub struct Endpoint {
     pub tls: Option<Arc<TlsSettings>>,
 }
 
-/// Accepts connections for ever, each for the worker that has the fewest. `admit` gives a connection from an address its
+/// Accepts connections for ever, each for the worker whose turn it is. `admit` gives a connection from an address its
 /// place, or says what it is sent before it is closed; with TLS it is just closed.
 ///
 /// # Panics
 /// If the event loop cannot watch the socket.
 pub async fn accept(
     endpoint: Endpoint,
-    workers: Arc<Vec<WorkerHandle>>,
+    workers: Arc<Workers>,
     admit: impl Fn(&Address) -> Result<Slot, &'static [u8]>,
 ) {
     let Endpoint { number, listening, tls } = endpoint;
@@ -126,10 +126,9 @@ pub async fn accept(
             Ok((stream, address)) => match admit(&address) {
                 Ok(slot) => {
                     // The socket moves from the listener's event loop to its worker's.
-                    let idlest = workers.iter().min_by_key(|worker| worker.connections());
-                    if let (Ok(stream), Some(worker)) = (stream.unwatch(), idlest) {
+                    if let Ok(stream) = stream.unwatch() {
                         let tls = tls.as_ref().map(|tls| tls.current());
-                        worker.serve(Accepted { stream, address, listener: number, tls }, slot);
+                        workers.next().serve(Accepted { stream, address, listener: number, tls }, slot);
                     }
                 }
                 Err(_) if tls.is_some() => {}

@@ -67,6 +67,31 @@ impl WorkerHandle {
     }
 }
 
+/// The workers that connections are handed to.
+pub struct Workers {
+    usual: Vec<WorkerHandle>,
+    spare: WorkerHandle,
+    is_stuck: Box<dyn Fn(usize) -> bool + Send + Sync>,
+}
+
+impl Workers {
+    /// The usual workers, and a spare one for the connections that come while all of the others are stuck: so that
+    /// somebody can be told so, and can do something about it. `is_stuck` is asked about a usual one, by its place.
+    pub fn new(
+        usual: Vec<WorkerHandle>,
+        spare: WorkerHandle,
+        is_stuck: impl Fn(usize) -> bool + Send + Sync + 'static,
+    ) -> Workers {
+        Workers { usual, spare, is_stuck: Box::new(is_stuck) }
+    }
+
+    /// The worker for the next connection: of the usual ones that are not stuck that with the fewest.
+    pub(crate) fn next(&self) -> &WorkerHandle {
+        let usual = self.usual.iter().enumerate().filter(|(place, _)| !(self.is_stuck)(*place));
+        usual.map(|(_, worker)| worker).min_by_key(|worker| worker.connections()).unwrap_or(&self.spare)
+    }
+}
+
 /// Makes the two ends between the listener and a worker.
 pub fn channel() -> (WorkerHandle, Assignments) {
     let (assigned, receiver) = unbounded_channel();

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, StreamOwned};
 use snugly_net::{
-    Address, Connection, Endpoint, Next, READ_BUFFER, Service, Slots, Socket, Step, TlsSettings, accept,
-    channel, listen, run,
+    Address, Connection, Endpoint, Next, READ_BUFFER, Service, Slots, Socket, Step, TlsSettings, Workers,
+    accept, channel, listen, run,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
@@ -185,7 +185,7 @@ impl Server {
                 let endpoint = Endpoint { number: 0, listening, tls };
                 let admit = |_: &Address| slots.take(most_clients).ok_or(&b"full\n"[..]);
                 tokio::select! {
-                    () = accept(endpoint, Arc::new(vec![handle]), admit) => {}
+                    () = accept(endpoint, Arc::new(Workers::new(vec![handle], channel().0, |_| false)), admit) => {}
                     _ = stopped => {}
                 }
             });

@@ -73,6 +73,7 @@ mod replication;
 mod replies;
 mod samples;
 mod saves;
+mod scripts;
 pub mod settings;
 mod stat;
 mod state;

@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use snugly_codec::SelectError;
-use snugly_net::{Address, Endpoint, Slot, TlsSettings, WorkerHandle};
+use snugly_net::{Address, Endpoint, Slot, TlsSettings, Workers};
 use snugly_store::{Config, Observer, OpenError, Store, StoreError, system_time};
 use thiserror::Error;
 use tokio::runtime::Runtime;
@@ -33,6 +33,7 @@ use crate::listeners::{Listeners, Protocol};
 use crate::listening::{ListenError, PassedSocket, Sockets};
 use crate::rdb::{self, LoadError};
 use crate::replication;
+use crate::scripts;
 use crate::settings::{Sources, denies};
 use crate::state::Server;
 use crate::threads::{self, SystemError};
@@ -146,7 +147,7 @@ impl Server {
     ) -> Result<Vec<JoinHandle<()>>, SystemError> {
         // Fallible steps come first: a thread that has begun must not end before the server stops.
         let event_loops: Result<Vec<Runtime>, SystemError> =
-            (0..workers).map(|_| threads::event_loop(COLD_READERS)).collect();
+            (0..=workers).map(|_| threads::event_loop(COLD_READERS)).collect();
         let (event_loops, accepting, admin, following) =
             (event_loops?, threads::event_loop(1)?, threads::event_loop(1)?, threads::event_loop(1)?);
         // The admin endpoint serves on until all workers have dropped their end.
@@ -154,15 +155,19 @@ impl Server {
         let serving = Arc::new(serving);
         let mut handles = Vec::new();
         let mut started = Vec::new();
+        let occupied: Vec<Arc<AtomicBool>> = (0..=workers).map(|_| Arc::default()).collect();
         for (number, event_loop) in event_loops.into_iter().enumerate() {
+            let is_occupied = occupied[number].clone();
             let (handle, assignments) = snugly_net::channel();
             handles.push(handle);
             let (server, serving) = (self.clone(), serving.clone());
             let run = move || {
+                scripts::show_occupied(is_occupied);
                 snugly_net::run(Dialects::new(server), &event_loop, assignments);
                 drop(serving);
             };
-            started.push(threads::start(self, &format!("worker-{number}"), run)?);
+            let name = if number < workers { format!("worker-{number}") } else { "spare-worker".to_owned() };
+            started.push(threads::start(self, &name, run)?);
         }
         let server = self.clone();
         started.push(threads::start(self, "dictionaries", move || learning::run(&server))?);
@@ -174,7 +179,14 @@ impl Server {
             started.push(threads::start(self, "admin", run)?);
         }
         let server = self.clone();
-        let run = move || accept_until_stopped(&server, &accepting, endpoints, handles);
+        started.push(threads::start(self, "housekeeping", move || housekeeping(&server))?);
+        let server = self.clone();
+        let spare = handles.pop().expect("there is one more than workers");
+        let workers = Workers::new(handles, spare, move |worker| {
+            server.scripts().running.is_busy() || occupied[worker].load(Ordering::Relaxed)
+        });
+        let server = self.clone();
+        let run = move || accept_until_stopped(&server, &accepting, endpoints, workers);
         started.push(threads::start(self, "listener", run)?);
         Ok(started)
     }
@@ -214,13 +226,8 @@ fn join(thread: JoinHandle<()>) {
     }
 }
 
-/// The listener's thread: accepts connections and does the store's regular work.
-fn accept_until_stopped(
-    server: &Arc<Server>,
-    runtime: &Runtime,
-    endpoints: Vec<Endpoint>,
-    workers: Vec<WorkerHandle>,
-) {
+/// The listener's thread: accepts connections. It takes no locks of the store, which a script may hold for long.
+fn accept_until_stopped(server: &Arc<Server>, runtime: &Runtime, endpoints: Vec<Endpoint>, workers: Workers) {
     runtime.block_on(async {
         let workers = Arc::new(workers);
         let mut tasks = JoinSet::new();
@@ -229,7 +236,6 @@ fn accept_until_stopped(
             let admit = move |address: &Address| admit(&server, protocol, address);
             tasks.spawn(snugly_net::accept(endpoint, workers.clone(), admit));
         }
-        tasks.spawn(housekeeping(server.clone()));
         let mut stopped = pin!(server.stopped());
         let is_stopped = poll_fn(|context| match stopped.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(true),
@@ -243,6 +249,7 @@ fn accept_until_stopped(
         tasks.shutdown().await;
         // Workers whose handles are dropped give their clients the last replies, and end.
         server.stopping.store(true, Ordering::SeqCst);
+        server.scripts().running.end_with_server();
         server.replica().wake();
     });
 }
@@ -262,9 +269,10 @@ fn admit(server: &Server, protocol: Protocol, address: &Address) -> Result<Slot,
     slot
 }
 
-async fn housekeeping(server: Arc<Server>) {
-    loop {
-        tokio::time::sleep(HOUSEKEEPING_EVERY).await;
+/// The thread of the store's regular work.
+fn housekeeping(server: &Server) {
+    while !server.is_stopping() {
+        thread::sleep(HOUSEKEEPING_EVERY);
         let started = Instant::now();
         // In a pause nothing changes.
         server.store().keep_expired(server.pause().current().is_some());

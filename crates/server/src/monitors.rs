@@ -16,6 +16,13 @@ use crate::clients::{ClientInfo, State};
 /// Arguments are cut once a line is about this long. (In bytes; one byte may take four characters.)
 const LONGEST_LINE: usize = 8 << 20;
 
+/// The sender of a command.
+#[derive(Clone, Copy)]
+pub(crate) enum Sender<'a> {
+    Client(&'a Address),
+    Script,
+}
+
 /// The connections that watch.
 #[derive(Default)]
 pub(crate) struct Monitors {
@@ -54,10 +61,10 @@ impl Monitors {
     pub(crate) fn show<'a>(
         &self,
         database: usize,
-        address: &Address,
+        sender: Sender<'_>,
         args: impl ExactSizeIterator<Item = &'a [u8]>,
     ) {
-        let line = line(SystemTime::now(), database, address, args, LONGEST_LINE);
+        let line = line(SystemTime::now(), database, sender, args, LONGEST_LINE);
         self.watching.read().iter().for_each(|client| client.tell(line.as_bytes()));
     }
 }
@@ -66,16 +73,17 @@ impl Monitors {
 fn line<'a>(
     now: SystemTime,
     database: usize,
-    address: &Address,
+    sender: Sender<'_>,
     args: impl ExactSizeIterator<Item = &'a [u8]>,
     longest: usize,
 ) -> String {
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let address = match address {
-        Address::Tcp(address) => address.to_string(),
-        Address::Unix(path) => format!("unix:{}", path.display()),
+    let sender = match sender {
+        Sender::Client(Address::Tcp(address)) => address.to_string(),
+        Sender::Client(Address::Unix(path)) => format!("unix:{}", path.display()),
+        Sender::Script => "lua".to_owned(),
     };
-    let mut line = format!("+{}.{:06} [{database} {address}]", now.as_secs(), now.subsec_micros());
+    let mut line = format!("+{}.{:06} [{database} {sender}]", now.as_secs(), now.subsec_micros());
     let count = args.len();
     for (number, arg) in args.enumerate() {
         let room = longest.saturating_sub(line.len());
@@ -122,7 +130,13 @@ mod tests {
 
     fn written(args: &[&[u8]], longest: usize) -> String {
         let now = UNIX_EPOCH + Duration::from_micros(1_339_518_083_007_412);
-        line(now, 3, &Address::Tcp(([127, 0, 0, 1], 60866).into()), args.iter().copied(), longest)
+        line(
+            now,
+            3,
+            Sender::Client(&Address::Tcp(([127, 0, 0, 1], 60866).into())),
+            args.iter().copied(),
+            longest,
+        )
     }
 
     #[test]

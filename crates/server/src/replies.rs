@@ -314,6 +314,28 @@ impl Outgoing {
         Ok(Some(Piece::Bytes(piece)))
     }
 
+    /// All that is left, in one piece.
+    ///
+    /// # Errors
+    /// A value that cannot be read.
+    pub(crate) fn gather(
+        &mut self,
+        session: &mut Session,
+        values: &DecodedValues,
+    ) -> Result<Vec<u8>, StoreError> {
+        let mut gathered = Vec::new();
+        while let Some(piece) = self.next(session, values)? {
+            match piece {
+                Piece::Bytes(bytes) => gathered.extend_from_slice(&bytes),
+                Piece::Shared(value) => {
+                    let no_memory = |_| StoreError::NoMemory { len: value.len() };
+                    gathered.extend_from_slice(value.bytes(session).map_err(no_memory)?);
+                }
+            }
+        }
+        Ok(gathered)
+    }
+
     /// Takes off the first bytes, without a copy of them.
     fn split_off(&mut self, first: usize) -> Vec<u8> {
         self.late.iter_mut().for_each(|late| late.at -= first);

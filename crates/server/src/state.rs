@@ -36,6 +36,7 @@ use crate::replica::Replica;
 use crate::replies::DecodedValues;
 use crate::samples::{Samples, Totals};
 use crate::saves::Saves;
+use crate::scripts::Scripts;
 use crate::settings::{
     Configuration, LogSettings, Reload, ReplyLimits, RewriteError, SettingsError, Sources,
 };
@@ -73,6 +74,7 @@ pub struct Server {
     listeners: Listeners,
     allocator: Allocator,
     monitors: Monitors,
+    scripts: Scripts,
     command_log: CommandLog,
     latency: LatencyMonitor,
     tracks_latency: AtomicBool,
@@ -135,6 +137,7 @@ impl Server {
             listeners,
             allocator,
             monitors: Monitors::default(),
+            scripts: Scripts::default(),
             command_log: CommandLog::default(),
             latency: LatencyMonitor::default(),
             tracks_latency: AtomicBool::new(true),
@@ -340,6 +343,10 @@ impl Server {
 
     pub(crate) fn monitors(&self) -> &Monitors {
         &self.monitors
+    }
+
+    pub(crate) fn scripts(&self) -> &Scripts {
+        &self.scripts
     }
 
     pub(crate) fn saves(&self) -> &Saves {

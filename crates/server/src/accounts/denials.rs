@@ -29,12 +29,29 @@ impl Reason {
     }
 }
 
+/// What a request was part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    TopLevel,
+    Transaction,
+    Script,
+}
+
+impl Place {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Place::TopLevel => "toplevel",
+            Place::Transaction => "multi",
+            Place::Script => "lua",
+        }
+    }
+}
+
 /// Something that was denied, once or several times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Denial {
     pub(crate) reason: Reason,
-    /// Whether it was part of a transaction.
-    pub(crate) in_transaction: bool,
+    pub(crate) place: Place,
     /// The command, the key, the channel, or the way to log in.
     pub(crate) object: Vec<u8>,
     pub(crate) user: Vec<u8>,
@@ -45,7 +62,7 @@ pub(crate) struct Denial {
 impl Denial {
     /// Returns whether another one is the same to the same user, from whichever client.
     fn is_like(&self, other: &Denial) -> bool {
-        let of = |denial: &Denial| (denial.reason, denial.in_transaction);
+        let of = |denial: &Denial| (denial.reason, denial.place);
         of(self) == of(other) && self.object == other.object && self.user == other.user
     }
 }
@@ -108,7 +125,7 @@ mod tests {
     fn denial(object: &str, client: &str) -> Denial {
         Denial {
             reason: Reason::Key,
-            in_transaction: false,
+            place: Place::TopLevel,
             object: object.into(),
             user: b"u".to_vec(),
             client: client.into(),

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::{Mutex, RwLock};
 use snugly_acl::Users;
 
-pub(crate) use denials::{Denial, Denials, Reason};
+pub(crate) use denials::{Denial, Denials, Place, Reason};
 
 /// All users, and the log of what was denied.
 pub(crate) struct Accounts {

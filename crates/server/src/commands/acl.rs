@@ -239,7 +239,7 @@ fn log(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         replies.integer(entry.count as i64);
         let texts: [(&str, &[u8]); 4] = [
             ("reason", denial.reason.name().as_bytes()),
-            ("context", if denial.in_transaction { b"multi" } else { b"toplevel" }),
+            ("context", denial.place.name().as_bytes()),
             ("object", &denial.object),
             ("username", &denial.user),
         ];

@@ -162,10 +162,11 @@ pub(super) fn forget_caching(client: &Client, command: Option<usize>) {
     }
 }
 
-/// Notes what a client that tracks is about to read.
+/// Notes what a client that tracks is about to read. What a script reads is noted by the commands that it runs.
 pub(super) fn remember_keys(context: &Context<'_>, command: &Command, args: Args<'_>) {
     let client = &context.client.info;
-    if command.flags.has(Flags::READONLY) && keeps_what_it_reads(client) {
+    let reads = command.flags.has(Flags::READONLY) && !command.flags.has(Flags::NO_MANDATORY_KEYS);
+    if reads && keeps_what_it_reads(client) {
         command.keys.among(args).for_each(|key| context.server.key_watch().remember(client, key));
     }
 }

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::SystemTime;
 
 use snugly_acl::User;
 use snugly_protocol::resp::Protocol;
@@ -78,6 +79,8 @@ pub(crate) struct Client {
     pub(crate) closing: bool,
     /// The link to the primary, if this is no client but that.
     pub(crate) primary: Option<PrimaryLink>,
+    /// Beginning of the script whose command runs, if there is one: the time that its commands are told.
+    pub(crate) script_began: Option<SystemTime>,
 }
 
 /// The link to the primary, whose requests run whatever clients may.
@@ -140,13 +143,19 @@ impl Client {
             watched: WatchList::default(),
             closing: false,
             primary: None,
+            script_began: None,
         }
     }
 
-    /// Returns whether the command that runs is part of a transaction or of the primary's stream, where nothing can be
-    /// waited for.
+    /// Returns whether the command that runs is part of a transaction, a script or the primary's stream, where nothing can
+    /// be waited for.
     pub(crate) fn denies_blocking(&self) -> bool {
-        self.info.states.has(State::IN_TRANSACTION) || self.primary.is_some()
+        self.is_in_script() || self.info.states.has(State::IN_TRANSACTION) || self.primary.is_some()
+    }
+
+    /// Returns whether the command that runs is one of a script.
+    pub(crate) fn is_in_script(&self) -> bool {
+        self.script_began.is_some()
     }
 
     /// Gives it the permissions of a user.

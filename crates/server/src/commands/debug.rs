@@ -49,7 +49,7 @@ fn object(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         _ => format!(" serializedlength:{len}"),
     };
     let nodes = list.filter(|list| list.is_large).map(|list| nodes(context, &list)).unwrap_or_default();
-    context.replies.simple(&format!(
+    context.replies.simple(format!(
         "Value at:{:p} refcount:1 encoding:{}{length} lru:{} lru_seconds_idle:{idle}{nodes}",
         payload.as_ptr(),
         encoding_name(args[2].len(), &value),

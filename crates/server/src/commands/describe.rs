@@ -79,7 +79,7 @@ fn reply_row(replies: &mut ReplyBuffer, command: &Command, full_name: &str) {
     let Keys { first, last, step } = if command.keys.are_counted() { NO_KEYS } else { command.keys };
     [first, last, step].iter().for_each(|&number| replies.integer(number.into()));
     replies.set(documentation.acl_categories.len());
-    documentation.acl_categories.iter().for_each(|name| replies.simple(&format!("@{name}")));
+    documentation.acl_categories.iter().for_each(|name| replies.simple(format!("@{name}")));
     replies.set(documentation.tips.len());
     documentation.tips.iter().for_each(|tip| replies.bulk(tip.as_bytes()));
     replies.set(documentation.key_specifications.len());
@@ -283,8 +283,9 @@ fn keys_of(request: Args<'_>) -> Result<Vec<FoundKey<'_>>, Failure> {
     if !row.command.accepts(request.len()) {
         return Err(Failure::fixed("ERR Invalid number of arguments specified for command"));
     }
-    keys(&row.full_name, documentation, request)
-        .ok_or(Failure::fixed("ERR Invalid arguments specified for command"))
+    let found = keys(&row.full_name, documentation, request);
+    let may_be_none = row.command.flags.has(Flags::NO_MANDATORY_KEYS);
+    found.or(may_be_none.then(Vec::new)).ok_or(Failure::fixed("ERR Invalid arguments specified for command"))
 }
 
 fn list(context: &mut Context<'_>, args: Args<'_>) -> Outcome {

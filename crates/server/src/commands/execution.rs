@@ -11,10 +11,11 @@ use snugly_protocol::resp::Args;
 use super::record::{self, Run};
 use super::{
     Context, Failure, Flags, REGISTRY, Reply, ReplyMode, Wait, client_tracking, permissions, primary, pubsub,
-    transactions,
+    scripting, transactions,
 };
 use crate::clients::State;
 use crate::pause::Scope;
+use crate::state::Server;
 
 const DEBUG_NOT_ALLOWED: Failure = Failure::fixed(
     "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.",
@@ -123,6 +124,8 @@ fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admi
         Some(Failure::MONITORS_ONLY)
     } else if !flags.has(Flags::WHILE_SUBSCRIBED) && pubsub::is_subscriber(context.client) {
         Some(Failure::not_while_subscribed(&row.full_name))
+    } else if let Some(failure) = busy(context.server, flags) {
+        Some(failure)
     } else if context.server.replica().is_loading() && !transactions::needs_no_keys(context.client, place) {
         Some(Failure::LOADING)
     } else {
@@ -133,7 +136,9 @@ fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admi
         return Err(failure);
     }
     if let Some(paused) = context.server.pause().current()
-        && (paused.scope == Scope::All || transactions::waits_with_writes(context.client, place))
+        && (paused.scope == Scope::All
+            || transactions::waits_with_writes(context.client, place)
+                && !scripting::says_that_it_only_reads(context.server, row, args))
     {
         return Ok(Admission::Postponed);
     }
@@ -142,6 +147,15 @@ fn admit(context: &mut Context<'_>, place: usize, args: Args<'_>) -> Result<Admi
         return Ok(Admission::Queued);
     }
     Ok(Admission::Run(place))
+}
+
+/// Returns the refusal of a command that does not go with a script that runs for long, if there is one.
+fn busy(server: &Server, flags: Flags) -> Option<Failure> {
+    let running = &server.scripts().running;
+    if !running.is_busy() || flags.has(Flags::ALLOW_BUSY) {
+        return None;
+    }
+    running.current().map(|(kind, ..)| Failure::busy(kind))
 }
 
 fn may_debug(context: &Context<'_>) -> bool {

@@ -7,6 +7,7 @@ use snugly_store::StoreError;
 use tracing::error;
 
 use super::{Delay, Wait};
+use crate::scripts::Kind;
 
 /// An error reply.
 #[derive(Debug)]
@@ -15,6 +16,7 @@ pub(crate) struct Failure {
     text: Cow<'static, [u8]>,
     /// Delay of the reply.
     delay: Duration,
+    is_noted: bool,
 }
 
 #[rustfmt::skip]
@@ -34,15 +36,16 @@ impl Failure {
     pub(crate) const NOT_AUTHENTICATED: Failure = Failure::fixed("NOAUTH Authentication required.");
     pub(crate) const OUT_OF_MEMORY: Failure = Failure::fixed("OOM command not allowed when used memory > 'maxmemory'.");
 
+    pub(crate) const NO_SCRIPT: Failure = Failure::fixed("NOSCRIPT No matching script.");
     pub(crate) const READ_ONLY: Failure = Failure::fixed("READONLY You can't write against a read only replica.");
     pub(crate) const LOADING: Failure = Failure::fixed("LOADING snugly is loading the keys of its primary");
 
     pub(crate) const fn fixed(text: &'static str) -> Failure {
-        Failure { text: Cow::Borrowed(text.as_bytes()), delay: Duration::ZERO }
+        Failure { text: Cow::Borrowed(text.as_bytes()), delay: Duration::ZERO, is_noted: false }
     }
 
     pub(crate) fn new(text: impl Into<Vec<u8>>) -> Failure {
-        Failure { text: Cow::Owned(text.into()), delay: Duration::ZERO }
+        Failure { text: Cow::Owned(text.into()), delay: Duration::ZERO, is_noted: false }
     }
 
     /// Delays the reply by this time.
@@ -90,6 +93,24 @@ impl Failure {
     /// A write that could not be kept, or data that could not be read: Valkey's code for trouble with the disk.
     pub(crate) fn not_on_disk(error: &StoreError) -> Failure {
         Failure::new(format!("MISCONF {error}"))
+    }
+
+    /// The refusal of other commands while a script of this kind runs for long.
+    pub(crate) const fn busy(kind: Kind) -> Failure {
+        Failure::fixed(match kind {
+            Kind::Script => "BUSY Valkey is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+            Kind::Function => "BUSY Valkey is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.",
+        })
+    }
+
+    /// Returns whether the error was noted when it arose.
+    pub(crate) fn is_noted(&self) -> bool {
+        self.is_noted
+    }
+
+    /// Marks an error that was noted when it arose.
+    pub(crate) fn noted(self) -> Failure {
+        Failure { is_noted: true, ..self }
     }
 
     /// Returns whether a write was refused because there is no room for it.

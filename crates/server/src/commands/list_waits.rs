@@ -11,7 +11,7 @@ use super::list_pops::{FirstOf, move_one, pop_first, reply_element};
 use super::lists::end;
 use super::record;
 use super::{
-    ALL_KEYS_BUT_LAST, COUNTED_KEYS_BEHIND_TIMEOUT, Client, Command, Context, Failure, Flags, ListWait,
+    ALL_KEYS_BUT_LAST, COUNTED_KEYS_BEHIND_ARGUMENT, Client, Command, Context, Failure, Flags, ListWait,
     Outcome, REGISTRY, Reply, TWO_KEYS, Wait, command,
 };
 use crate::clients::State;
@@ -28,7 +28,7 @@ const MOVE: Flags = Flags::WRITE_MEMORY.and(Flags::BLOCKING);
 pub(super) const COMMANDS: &[Command] = &[
     command("blpop", -3, POP, ALL_KEYS_BUT_LAST, blpop),
     command("brpop", -3, POP, ALL_KEYS_BUT_LAST, brpop),
-    command("blmpop", -5, POP.and(Flags::MOVABLE_KEYS), COUNTED_KEYS_BEHIND_TIMEOUT, blmpop),
+    command("blmpop", -5, POP.and(Flags::MOVABLE_KEYS), COUNTED_KEYS_BEHIND_ARGUMENT, blmpop),
     command("blmove", 6, MOVE, TWO_KEYS, blmove),
     command("brpoplpush", 4, MOVE, TWO_KEYS, brpoplpush),
 ];

@@ -8,6 +8,7 @@
 //! - `reply`: what a function gives back; `failure`: why it refuses
 //! - `registry`: finding a command's row by its name
 //! - `execution`, `record`, `permissions`: running a request, what is noted of it, and whether its user may
+//! - `scripting`, `functions`, `script_host`: scripts, and running the commands that they ask for
 //! - `primary`: running a request of the primary that the server follows
 //! - `documentation`, `key_specifications`: what COMMAND tells of a command and its row does not
 
@@ -31,6 +32,7 @@ mod dump;
 mod execution;
 mod expiry;
 mod failure;
+mod functions;
 mod introspection;
 mod key_specifications;
 mod keys;
@@ -54,10 +56,11 @@ mod redaction;
 mod registry;
 mod replication;
 mod reply;
+mod script_host;
+mod scripting;
 mod server;
 mod sort;
 mod strings;
-mod stubs;
 mod transactions;
 
 use snugly_protocol::resp::{Args, parse_integer};
@@ -72,7 +75,7 @@ pub use permissions::UsersError;
 pub(crate) use permissions::{follow_users, may, read_users};
 pub(crate) use registry::REGISTRY;
 pub(crate) use reply::{Delay, ListWait, Outcome, Reply, Wait};
-pub(crate) use transactions::{discard_all, writes};
+pub(crate) use transactions::{discard_all, may_write};
 
 /// A command's function.
 pub(crate) type Handler = fn(&mut Context<'_>, Args<'_>) -> Outcome;
@@ -121,6 +124,8 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "connection", commands: connection::COMMANDS },
     Group { name: "connection", commands: client::COMMANDS },
     Group { name: "pubsub", commands: pubsub::COMMANDS },
+    Group { name: "scripting", commands: scripting::COMMANDS },
+    Group { name: "scripting", commands: functions::COMMANDS },
     Group { name: "transactions", commands: transactions::COMMANDS },
     Group { name: "server", commands: server::COMMANDS },
     Group { name: "server", commands: acl::COMMANDS },
@@ -135,7 +140,6 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "server", commands: backup::COMMANDS },
     Group { name: "server", commands: replication::COMMANDS },
     Group { name: "server", commands: debug::COMMANDS },
-    Group { name: "server", commands: stubs::COMMANDS },
 ];
 
 /// The names of all commands, upper case, subcommands behind their container (`CONFIG GET`).
@@ -193,8 +197,8 @@ pub(crate) const ALL_KEYS: Keys = Keys { first: 1, last: -1, step: 1 };
 pub(crate) const KEYS_AND_VALUES: Keys = Keys { first: 1, last: -1, step: 2 };
 /// A number of keys, then the keys.
 pub(crate) const COUNTED_KEYS: Keys = Keys { first: 2, last: 0, step: 1 };
-/// Like [`COUNTED_KEYS`], behind a timeout.
-pub(crate) const COUNTED_KEYS_BEHIND_TIMEOUT: Keys = Keys { first: 3, last: 0, step: 1 };
+/// Like [`COUNTED_KEYS`], behind another argument.
+pub(crate) const COUNTED_KEYS_BEHIND_ARGUMENT: Keys = Keys { first: 3, last: 0, step: 1 };
 pub(crate) const ALL_KEYS_BUT_LAST: Keys = Keys { first: 1, last: -2, step: 1 };
 /// A number of pairs, then the pairs.
 pub(crate) const COUNTED_KEYS_AND_VALUES: Keys = Keys { first: 2, last: 0, step: 2 };
@@ -230,6 +234,9 @@ impl Flags {
     pub(crate) const ANSWERS_PUSHES: Flags = Flags(1 << 20);
     /// Not a flag of COMMAND INFO: the command waits while writes are paused, though it writes nothing.
     pub(crate) const PAUSED_AS_WRITE: Flags = Flags(1 << 21);
+    /// The command is shown to MONITOR by its own function.
+    pub(crate) const SKIP_MONITOR: Flags = Flags(1 << 22);
+    pub(crate) const NO_MANDATORY_KEYS: Flags = Flags(1 << 23);
     pub(crate) const BLOCKING: Flags = Flags(1 << 15);
     /// Commands that run others, which are logged themselves.
     pub(crate) const SKIP_COMMANDLOG: Flags = Flags(1 << 16);
@@ -255,8 +262,9 @@ impl Flags {
     pub(crate) const NAMES: &[(Flags, &str)] = &[
         (Flags::WRITE, "write"), (Flags::READONLY, "readonly"), (Flags::DENYOOM, "denyoom"), (Flags::ADMIN, "admin"),
         (Flags::PUBSUB, "pubsub"), (Flags::NOSCRIPT, "noscript"), (Flags::BLOCKING, "blocking"),
-        (Flags::LOADING, "loading"), (Flags::STALE, "stale"), (Flags::SKIP_COMMANDLOG, "skip_commandlog"),
+        (Flags::LOADING, "loading"), (Flags::STALE, "stale"), (Flags::SKIP_MONITOR, "skip_monitor"), (Flags::SKIP_COMMANDLOG, "skip_commandlog"),
         (Flags::FAST, "fast"), (Flags::NO_AUTH, "no_auth"),
+        (Flags::NO_MANDATORY_KEYS, "no_mandatory_keys"),
         (Flags::NO_ASYNC_LOADING, "no_async_loading"), (Flags::NO_MULTI, "no_multi"),
         (Flags::MOVABLE_KEYS, "movablekeys"), (Flags::ALLOW_BUSY, "allow_busy"),
     ];

@@ -16,7 +16,7 @@ use super::key_specifications::{self, FoundKey};
 use super::options::is;
 use super::registry::Row as CommandRow;
 use super::{Context, Failure, Flags, REGISTRY};
-use crate::accounts::{Denial, Reason};
+use crate::accounts::{Denial, Place, Reason};
 use crate::clients::{ClientInfo, State};
 use crate::counters::count;
 use crate::settings::Configuration;
@@ -302,7 +302,11 @@ fn note_denial(context: &Context<'_>, reason: Reason, object: Vec<u8>, user: Vec
     let info = &context.client.info;
     let denial = Denial {
         reason,
-        in_transaction: info.states.has(State::IN_TRANSACTION),
+        place: match () {
+            () if context.client.is_in_script() => Place::Script,
+            () if info.states.has(State::IN_TRANSACTION) => Place::Transaction,
+            () => Place::TopLevel,
+        },
         object,
         user,
         client: describe(context, info),

@@ -13,6 +13,7 @@ use crate::clients::ClientInfo;
 use crate::command_log::Kind;
 use crate::counters::WorkerStats;
 use crate::latency::Event;
+use crate::monitors::Sender;
 use crate::state::Server;
 
 /// The result of a command.
@@ -30,8 +31,18 @@ pub(super) fn command(context: &Context<'_>, place: usize, args: Args<'_>, run: 
         answered(server, stats, &client.info, (place, args), run);
     }
     let row = &REGISTRY.rows()[place];
+    if !row.command.flags.has(Flags::SKIP_MONITOR) {
+        show(context, row, args);
+    }
+}
+
+/// Shows a command to those who watch all commands.
+pub(super) fn show(context: &Context<'_>, row: &'static Row, args: Args<'_>) {
+    let Context { server, client, .. } = context;
     if server.monitors().any() && !row.command.flags.has(Flags::ADMIN) {
-        server.monitors().show(client.database, &client.info.address, shown(&row.full_name, args));
+        let sender =
+            if client.is_in_script() { Sender::Script } else { Sender::Client(&client.info.address) };
+        server.monitors().show(client.database, sender, shown(&row.full_name, args));
     }
 }
 
@@ -63,7 +74,9 @@ pub(super) fn answered(
 
 /// Notes an error that is answered.
 pub(super) fn error(context: &Context<'_>, failure: &Failure) {
-    context.stats.note_error(failure.text());
+    if !failure.is_noted() {
+        context.stats.note_error(failure.text());
+    }
 }
 
 fn log_if_remarkable(server: &Server, client: &ClientInfo, row: &'static Row, args: Args<'_>, run: &Run) {

@@ -38,10 +38,11 @@ pub(crate) enum Reach {
 const WITHOUT_KEYS: [&str; 3] = ["connection", "pubsub", "transactions"];
 
 /// The families of groups whose commands are alike, whether they read or write.
-const FAMILIES: [(&str, &str); 5] = [
+const FAMILIES: [(&str, &str); 6] = [
     ("connection", "connection"),
     ("list", "list"),
     ("pubsub", "connection"),
+    ("scripting", "script"),
     ("server", "admin"),
     ("transactions", "transaction"),
 ];
@@ -98,6 +99,8 @@ impl Registry {
         full_name: String,
     ) -> usize {
         let reach = match command.keys {
+            // A script may touch keys that its request does not name.
+            _ if group.name == "scripting" => Reach::Everything,
             NO_KEYS if WITHOUT_KEYS.contains(&group.name) => Reach::Nothing,
             NO_KEYS => Reach::Everything,
             // There are others than those that the row finds.
@@ -181,7 +184,7 @@ pub(super) fn reply_help(context: &mut Context<'_>, command: &str) -> Outcome {
     let help = &documentation(command).help;
     context.replies.array(1 + help.iter().map(|part| part.lines.len()).sum::<usize>());
     let name = command.to_ascii_uppercase();
-    context.replies.simple(&format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
+    context.replies.simple(format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
     help.iter().flat_map(|part| &part.lines).for_each(|line| context.replies.simple(line));
     Ok(Reply::Now)
 }

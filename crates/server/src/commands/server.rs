@@ -36,7 +36,8 @@ fn monitor(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
 }
 
 fn time(context: &mut Context<'_>, _args: Args<'_>) -> Outcome {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = context.client.script_began.unwrap_or_else(SystemTime::now);
+    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     context.replies.array(2);
     context.replies.bulk(now.as_secs().to_string().as_bytes());
     context.replies.bulk(now.subsec_micros().to_string().as_bytes());
@@ -54,6 +55,11 @@ fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let known = |arg: &[u8]| SHUTDOWN_MODES.iter().any(|mode| is(arg, mode));
     if !args.from(1).iter().all(known) || told("SAVE") && told("NOSAVE") {
         return Err(Failure::SYNTAX);
+    }
+    // As in Valkey: whoever ends a script half-way says that nothing is to be saved.
+    let running = &context.server.scripts().running;
+    if let Some((kind, ..)) = running.current().filter(|_| running.is_busy() && !told("NOSAVE")) {
+        return Err(Failure::busy(kind));
     }
     context.client.closing = true;
     context.server.stop();

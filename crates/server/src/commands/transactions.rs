@@ -138,6 +138,11 @@ pub(super) fn waits_with_writes(client: &Client, command: usize) -> bool {
     [Flags::WRITE, Flags::PAUSED_AS_WRITE].iter().any(|flag| any_has(client, command, *flag))
 }
 
+/// Returns whether a command can change keys, itself or by what it runs.
+pub(crate) fn may_write(client: &Client, command: Option<usize>) -> bool {
+    command.is_some_and(|place| waits_with_writes(client, place))
+}
+
 /// Returns whether a command has a flag, or if it is EXEC any that it will run.
 fn any_has(client: &Client, command: usize, flag: Flags) -> bool {
     let row = &REGISTRY.rows()[command];

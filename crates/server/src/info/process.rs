@@ -15,6 +15,7 @@ use crate::listeners::{Listener, Protocol, first_port};
 use crate::memory::{Cost, Memory};
 use crate::pause::{Paused, Scope};
 use crate::samples::Samples;
+use crate::scripts::ScriptTotals;
 use crate::stat::{Group, Metric, Stat, Value, counter, gauge, nothing, only_metric, plain, stat};
 use crate::state::Server;
 
@@ -173,6 +174,7 @@ pub(super) struct InUse {
     given: u64,
     /// Buffers that threads keep.
     buffers: u64,
+    scripts: ScriptTotals,
     samples: Samples,
     /// Memory of the machine in bytes, if the system tells.
     system: Option<u64>,
@@ -194,6 +196,7 @@ pub(super) static MEMORY: Group<InUse> = Group {
             memory: server.memory(),
             given: server.store().given_memory(),
             buffers: server.store().buffer_bytes(),
+            scripts: server.scripts().totals(),
             samples: server.samples(),
             system: system_memory(),
             max_memory: configuration.max_memory,
@@ -239,12 +242,16 @@ const MEMORY_STATS: &[Stat<InUse>] = &[
         gauge("slab_page_bytes", "Pages of these slots")),
     stat("total_system_memory", |m| m.system.map_or(Value::Unknown, Value::Bytes),
         gauge("system_memory_bytes", "Physical memory of the machine")),
-    nothing("used_memory_lua"),
-    nothing("used_memory_functions"),
-    nothing("used_memory_scripts"),
-    nothing("number_of_cached_scripts"),
-    nothing("number_of_functions"),
-    nothing("number_of_libraries"),
+    stat("used_memory_lua", |m| m.scripts.machine_bytes.into(),
+        gauge("script_engine_bytes", "Memory of the engines that run scripts, one for each thread")),
+    plain("used_memory_functions", |m| m.scripts.library_bytes.into()),
+    stat("used_memory_scripts", |m| m.scripts.cached_bytes.into(),
+        gauge("cached_script_bytes", "Texts of the scripts that EVALSHA knows")),
+    stat("number_of_cached_scripts", |m| m.scripts.cached.into(),
+        gauge("cached_scripts", "Scripts that EVALSHA knows")),
+    stat("number_of_functions", |m| m.scripts.functions.into(),
+        gauge("functions", "Functions that FCALL knows")),
+    plain("number_of_libraries", |m| m.scripts.libraries.into()),
     stat("maxmemory", |m| Value::Bytes(m.max_memory),
         gauge("max_memory_bytes", "The budget, max-memory; 0 is no limit")),
     plain("maxmemory_policy", |m| m.policy.to_owned().into()),

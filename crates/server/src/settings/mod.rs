@@ -160,6 +160,10 @@ pub struct Configuration {
     pub max_transaction_requests: usize,
     /// The most bytes that these take.
     pub max_transaction_bytes: usize,
+    /// The longest time in milliseconds that a script runs before other clients are told so.
+    pub busy_reply_threshold: u64,
+    /// Memory in bytes that the scripts of one thread may take.
+    pub max_script_memory: usize,
     /// Of how many keys it is remembered which clients have read them, for client-side caching; 0 is no limit.
     pub tracking_table_max_keys: usize,
     /// The password that clients must send with AUTH; empty is none.
@@ -341,6 +345,8 @@ impl Default for Configuration {
             max_memory_clients: ClientMemory::Bytes(0),
             max_transaction_requests: 0,
             max_transaction_bytes: 0,
+            busy_reply_threshold: 0,
+            max_script_memory: 0,
             tracking_table_max_keys: 0,
             password: String::new(),
             password_file: String::new(),

@@ -187,6 +187,12 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "max-transaction-bytes", valkey_name: None, value_name: "BYTES", default: "256mb", live: true,
         help: "Memory for these requests, or for these keys, of one client",
         set: |c, v| bytes_in_range(v, 1 << 10..=1 << 40).map(|n| c.max_transaction_bytes = n), get: |c| c.max_transaction_bytes.to_string() },
+    Setting { name: "busy-reply-threshold", valkey_name: None, value_name: "MILLISECONDS", default: "5000", live: true,
+        help: "Longest time that a script runs before other clients are answered BUSY, and SCRIPT KILL ends it",
+        set: |c, v| in_range(v, 0..=i64::MAX).map(|n| c.busy_reply_threshold = n), get: |c| c.busy_reply_threshold.to_string() },
+    Setting { name: "max-script-memory", valkey_name: None, value_name: "BYTES", default: "256mb", live: true,
+        help: "Memory for the scripts of one thread, beside max-memory; a script that needs more ends with an error",
+        set: |c, v| bytes_in_range(v, 1 << 20..=1 << 40).map(|n| c.max_script_memory = n), get: |c| c.max_script_memory.to_string() },
     Setting { name: "tracking-table-max-keys", valkey_name: None, value_name: "N", default: "1000000", live: true,
         help: "Keys whose readers are remembered for client-side caching; 0 is no limit",
         set: |c, v| in_range(v, 0..=i64::MAX).map(|n| c.tracking_table_max_keys = n), get: |c| c.tracking_table_max_keys.to_string() },
@@ -278,6 +284,7 @@ pub(super) const ALIASES: &[(&str, &str)] = &[
     ("masteruser", "primary-user"),
     ("masterauth", "primary-auth"),
     ("slave-read-only", "replica-read-only"),
+    ("lua-time-limit", "busy-reply-threshold"),
 ];
 
 /// Names that settings had before, which are still taken: with them, their present names.

@@ -54,7 +54,6 @@ const ROWS: &[WithoutEffect] = &[
     row("appendonly", "no", Form::DefaultOnly(NO_APPEND_ONLY_FILE)),
     row("auto-aof-rewrite-min-size", "67108864", Form::Bytes(0)),
     row("auto-aof-rewrite-percentage", "100", Form::Number(0, INT_MAX)),
-    row("busy-reply-threshold", "5000", Form::Number(0, i64::MAX)),
     row("hash-max-listpack-entries", "512", Form::Number(0, i64::MAX)),
     row("hash-max-listpack-value", "64", Form::Bytes(0)),
     row("hll-sparse-max-bytes", "3000", Form::Bytes(0)),
@@ -92,7 +91,6 @@ const ROWS: &[WithoutEffect] = &[
 const ALIASES: &[(&str, &str)] = &[
     ("hash-max-ziplist-entries", "hash-max-listpack-entries"),
     ("hash-max-ziplist-value", "hash-max-listpack-value"),
-    ("lua-time-limit", "busy-reply-threshold"),
     ("min-slaves-max-lag", "min-replicas-max-lag"),
     ("min-slaves-to-write", "min-replicas-to-write"),
     ("zset-max-ziplist-entries", "zset-max-listpack-entries"),
@@ -185,10 +183,10 @@ mod tests {
 
     #[test]
     fn what_was_set_is_shown_under_both_names() {
-        let (name, row) = find(b"LUA-time-limit").expect("an alias");
-        assert_eq!(name, "lua-time-limit");
+        let (name, row) = find(b"MIN-slaves-max-lag").expect("an alias");
+        assert_eq!(name, "min-slaves-max-lag");
         let kept = Kept::from([(row.name, row.read("7").expect("a number"))]);
         let seven: Vec<_> = shown(&kept).filter(|(_, value)| *value == "7").map(|(name, _)| name).collect();
-        assert_eq!(seven, ["busy-reply-threshold", "lua-time-limit"]);
+        assert_eq!(seven, ["min-replicas-max-lag", "min-slaves-max-lag"]);
     }
 }

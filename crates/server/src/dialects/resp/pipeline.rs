@@ -145,7 +145,7 @@ fn run_in_order(requests: &[Request], input: &[u8], context: &mut Context<'_>) -
     }
     for (number, request) in requests.iter().enumerate() {
         // Reads leave the disk no more to do.
-        if commands::writes(context.client, request.command) && context.server.store().is_behind() {
+        if commands::may_write(context.client, request.command) && context.server.store().is_behind() {
             return Some(Progress { taken: request.start, stop: Stop::CatchUp });
         }
         let args = request.parser.args(&input[request.start..]);
