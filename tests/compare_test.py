@@ -8,6 +8,7 @@ import pytest
 
 import comparison
 import random_commands
+import random_scripts
 from servers import Server
 
 LENGTH = 150
@@ -18,6 +19,17 @@ LENGTH = 150
 def test_replies_are_those_of_valkey(server: Server, peer: Server, protocol: int, seed: int) -> None:
     rng = random.Random(seed * 10 + protocol)
     commands = random_commands.sequence(rng, LENGTH)
+    found = comparison.compare(server, peer, protocol, commands)
+    if found:
+        pytest.fail(f"seed {seed}, RESP{protocol}:\n{comparison.shrink(server, peer, protocol, found)}")
+
+
+@pytest.mark.parametrize("seed", comparison.seeds(2_000, part=2))
+@pytest.mark.parametrize("protocol", [2, 3], ids=["resp2", "resp3"])
+def test_replies_are_those_of_valkey_when_scripts_run_the_commands(
+    server: Server, peer: Server, protocol: int, seed: int
+) -> None:
+    commands = random_scripts.sequence(random.Random(seed * 10 + protocol), LENGTH)
     found = comparison.compare(server, peer, protocol, commands)
     if found:
         pytest.fail(f"seed {seed}, RESP{protocol}:\n{comparison.shrink(server, peer, protocol, found)}")

@@ -152,8 +152,15 @@ def test_latencies_of_a_family_are_those_of_its_commands(start: Start, admin: in
         connection.command("RPUSH", "list", *"abc")
         connection.command("MULTI")
         connection.command("EXEC")
+        connection.command("EVAL", "return 1", 0)
         found = scrape(admin)
-        calls = {"read": ["get", "getrange"], "write": ["set"], "list": ["rpush"], "transaction": ["multi", "exec"]}
+        calls = {
+            "read": ["get", "getrange"],
+            "write": ["set"],
+            "list": ["rpush"],
+            "script": ["eval"],
+            "transaction": ["multi", "exec"],
+        }
         name = "command_duration_seconds"
         for family, commands in calls.items():
             counted = sum(value(found, "command_calls_total", command=command) for command in commands)

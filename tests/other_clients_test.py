@@ -61,7 +61,7 @@ LANGUAGES = {
 }
 CHECKS = (
     *("connect", "identity", "json", "binary", "missing", "expiry", "several", "counter", "scan", "pipeline"),
-    *("delete", "errors", "concurrency", "transaction", "watch", "password", "quiet"),
+    *("delete", "errors", "concurrency", "transaction", "script", "watch", "password", "quiet"),
 )
 
 

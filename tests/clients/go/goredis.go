@@ -156,6 +156,10 @@ func (client goRedis) transaction(key string, number int64) (int64, string, erro
 	return incr.Val(), get.Val(), err
 }
 
+func (client goRedis) deleteIfEqual(key, value string) (int64, error) {
+	return redis.NewScript(deleteIfEqualScript).Run(client.ctx, client, []string{key}, value).Int64()
+}
+
 func (client goRedis) watch(key, value string, meddle func()) (bool, error) {
 	err := client.Watch(client.ctx, func(watching *redis.Tx) error {
 		meddle()

@@ -55,6 +55,8 @@ type client interface {
 	pipeline(keys []string, value string) (read []string, refused error, err error)
 	// transaction is SET of the number, INCR and GET between MULTI and EXEC.
 	transaction(key string, number int64) (counted int64, read string, err error)
+	// deleteIfEqual deletes the key in a script if it has the value: whether that was done, as a number.
+	deleteIfEqual(key, value string) (int64, error)
 	// watch watches the key, lets somebody meddle, and sets it between MULTI and EXEC: whether that was done.
 	watch(key, value string, meddle func()) (bool, error)
 	close()
@@ -93,6 +95,7 @@ var checks = []struct {
 	{"errors", reportsErrors},
 	{"concurrency", servesManyAtOnce},
 	{"transaction", runsATransaction},
+	{"script", runsAScript},
 	{"watch", watches},
 	{"password", givesThePassword},
 	{"quiet", complainsAboutNothing},
@@ -253,6 +256,19 @@ func runsATransaction(run *run) {
 	succeed(err)
 	equal(counted, int64(42))
 	equal(read, "42")
+}
+
+const deleteIfEqualScript = `if redis.call("GET", KEYS[1]) == ARGV[1] then
+  return redis.call("DEL", KEYS[1])
+end
+return 0`
+
+func runsAScript(run *run) {
+	client := run.client()
+	succeed(client.set("lock", []byte("mine"), 0))
+	equal(must(client.deleteIfEqual("lock", "another's")), int64(0))
+	equal(must(client.deleteIfEqual("lock", "mine")), int64(1))
+	equal(must(client.get("lock")), []byte(nil))
 }
 
 func watches(run *run) {

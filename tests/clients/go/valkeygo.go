@@ -160,6 +160,10 @@ func (client valkeyGo) transaction(key string, number int64) (counted int64, rea
 	return counted, read, err
 }
 
+func (client valkeyGo) deleteIfEqual(key, value string) (int64, error) {
+	return valkey.NewLuaScript(deleteIfEqualScript).Exec(client.ctx, client, []string{key}, []string{value}).AsInt64()
+}
+
 func (client valkeyGo) watch(key, value string, meddle func()) (done bool, err error) {
 	err = client.Dedicated(func(own valkey.DedicatedClient) error {
 		if err := own.Do(client.ctx, own.B().Watch().Key(key).Build()).Error(); err != nil {

@@ -3,6 +3,8 @@
 import IORedis from "ioredis";
 import IOValkey from "iovalkey";
 
+import { DELETE_IF_EQUAL } from "./scripts.js";
+
 export const ioredis = {
   name: "ioredis",
   announces: "ioredis",
@@ -28,6 +30,7 @@ class Client {
     this.#options = options;
     this.#redis = new library({ host, port, protocol, connectionName: name, password });
     this.#redis.on("error", complain);
+    this.#redis.defineCommand("deleteIfEqual", { numberOfKeys: 1, lua: DELETE_IF_EQUAL });
   }
 
   ping() {
@@ -107,6 +110,10 @@ class Client {
   async transaction(key, number) {
     const results = await this.#redis.multi().set(key, number).incr(key).get(key).exec();
     return results.map(([, result]) => result);
+  }
+
+  deleteIfEqual(key, value) {
+    return this.#redis.deleteIfEqual(key, value);
   }
 
   async watch(key, value, meddle) {

@@ -1,8 +1,20 @@
 // node-redis, the package `redis`.
 
-import { createClient, RESP_TYPES, WatchError } from "redis";
+import { createClient, defineScript, RESP_TYPES, WatchError } from "redis";
+
+import { DELETE_IF_EQUAL } from "./scripts.js";
 
 export const nodeRedis = { name: "node-redis", announces: "node-redis", protocols: [2, 3], open };
+
+const deleteIfEqual = defineScript({
+  SCRIPT: DELETE_IF_EQUAL,
+  NUMBER_OF_KEYS: 1,
+  parseCommand: (parser, key, value) => {
+    parser.pushKey(key);
+    parser.push(value);
+  },
+  transformReply: (reply) => reply,
+});
 
 async function open(options) {
   const { host, port, protocol, name, password, complain, onlyOnce } = options;
@@ -11,6 +23,7 @@ async function open(options) {
     RESP: protocol,
     name,
     password,
+    scripts: { deleteIfEqual },
   });
   redis.on("error", complain);
   await redis.connect();
@@ -108,6 +121,10 @@ class Client {
 
   transaction(key, number) {
     return this.#redis.multi().set(key, number).incr(key).get(key).exec();
+  }
+
+  deleteIfEqual(key, value) {
+    return this.#redis.deleteIfEqual(key, value);
   }
 
   async watch(key, value, meddle) {

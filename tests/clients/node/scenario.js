@@ -151,6 +151,14 @@ export const checks = {
     assert.deepEqual(await client.transaction("transaction", 41), ["OK", 42, "42"]);
   },
 
+  async script(run) {
+    const client = await run.client();
+    await client.set("lock", "mine");
+    assert.equal(await client.deleteIfEqual("lock", "another's"), 0);
+    assert.equal(await client.deleteIfEqual("lock", "mine"), 1);
+    assert.equal(await client.get("lock"), null);
+  },
+
   async watch(run) {
     const client = await run.client();
     const meddle = () => client.set("watched", "somebody else");

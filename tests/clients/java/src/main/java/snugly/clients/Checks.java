@@ -35,6 +35,7 @@ final class Checks {
     ALL.put("errors", Checks::errors);
     ALL.put("concurrency", Checks::concurrency);
     ALL.put("transaction", Checks::transaction);
+    ALL.put("script", Checks::script);
     ALL.put("watch", Checks::watch);
     ALL.put("password", Checks::password);
     ALL.put("quiet", Checks::quiet);
@@ -162,6 +163,13 @@ final class Checks {
 
   private static void transaction(Run run) {
     Failure.unlessEqual(run.client().transaction("transaction", 41), List.of("OK", 42L, "42"));
+  }
+
+  private static void script(Run run) {
+    run.client().set("lock", "mine");
+    Failure.unlessEqual(run.client().deleteIfEqual("lock", "another's"), 0L);
+    Failure.unlessEqual(run.client().deleteIfEqual("lock", "mine"), 1L);
+    Failure.unlessEqual(run.client().get("lock"), null);
   }
 
   private static void watch(Run run) {

@@ -49,6 +49,9 @@ interface Client extends AutoCloseable {
   /** SET of the number, INCR and GET between MULTI and EXEC: the results. */
   List<Object> transaction(String key, long number);
 
+  /** Deletes the key in a script if it has the value: how many keys that were. */
+  long deleteIfEqual(String key, String value);
+
   /**
    * Watches the key, lets somebody meddle, and sets it between MULTI and EXEC.
    *

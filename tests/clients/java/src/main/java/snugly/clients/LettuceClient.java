@@ -9,6 +9,7 @@ import io.lettuce.core.RedisFuture;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.ScanArgs;
 import io.lettuce.core.ScanIterator;
+import io.lettuce.core.ScriptOutputType;
 import io.lettuce.core.SetArgs;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.codec.ByteArrayCodec;
@@ -180,6 +181,13 @@ final class LettuceClient implements Client {
     commands.incr(key);
     commands.get(key);
     return commands.exec().stream().toList();
+  }
+
+  @Override
+  public long deleteIfEqual(String key, String value) {
+    var commands = connection.sync();
+    var digest = commands.scriptLoad(Scripts.DELETE_IF_EQUAL);
+    return commands.<Long>evalsha(digest, ScriptOutputType.INTEGER, new String[] {key}, value);
   }
 
   @Override

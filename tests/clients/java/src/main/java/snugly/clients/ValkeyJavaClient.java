@@ -148,6 +148,12 @@ final class ValkeyJavaClient implements Client {
   }
 
   @Override
+  public long deleteIfEqual(String key, String value) {
+    var digest = jedis.scriptLoad(Scripts.DELETE_IF_EQUAL);
+    return (long) jedis.evalsha(digest, 1, key, value);
+  }
+
+  @Override
   public boolean watch(String key, String value, Runnable meddle) {
     try (var transaction = jedis.transaction(false)) {
       transaction.watch(key);

@@ -1,0 +1,77 @@
+"""Plays: what clients send, line by line, the same to two servers, whose replies are compared as bytes.
+
+It knows how a line is written, which client sends it, and what a server keeps from one play to the next; it knows
+nothing of what is played.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import pytest
+
+from resp import Argument, Connection
+from servers import Server
+
+# A line is `GET key`, `b: GET key` if another client than `a` sends it, or the arguments of one request.
+Line: TypeAlias = str | Sequence[Argument]
+
+KEPT = (["FLUSHALL"], ["SCRIPT", "FLUSH", "SYNC"], ["FUNCTION", "FLUSH", "SYNC"], ["CONFIG", "RESETSTAT"])
+
+each_protocol = pytest.mark.parametrize("protocol", [2, 3], ids=["resp2", "resp3"])
+
+# Where the protocol makes little difference, RESP3 need not be tried every time.
+each_protocol_at_length = pytest.mark.parametrize(
+    "protocol", [2, pytest.param(3, marks=pytest.mark.slow)], ids=["resp2", "resp3"]
+)
+
+
+def each(rows: Mapping[str, object]) -> pytest.MarkDecorator:
+    """A test for each row of a table, called by the row's name."""
+    return pytest.mark.parametrize("row", rows.values(), ids=list(rows))
+
+
+def script(text: str, *arguments: Argument, keys: int = 0) -> Line:
+    return ["EVAL", text, keys, *arguments]
+
+
+def emptied(server: Server) -> None:
+    """A server without keys, scripts, functions and counts of the play before."""
+    with server.connect() as connection:
+        for request in KEPT:
+            connection.command(*request)
+
+
+def request(line: Line) -> tuple[str, list[Argument]]:
+    """The client that sends a line, and what it sends."""
+    if not isinstance(line, str):
+        return "a", list(line)
+    name, colon, text = line.partition(": ")
+    if colon and name.isalpha() and name.islower():
+        return name, [*shlex.split(text)]
+    return "a", [*shlex.split(line)]
+
+
+def played(server: Server, protocol: int, lines: Sequence[Line]) -> list[bytes]:
+    """The replies of an emptied server, each to the client that has sent the line."""
+    emptied(server)
+    clients: dict[str, Connection] = {}
+    try:
+        replies = []
+        for line in lines:
+            name, arguments = request(line)
+            if name not in clients:
+                clients[name] = server.connect(protocol)
+            replies.append(clients[name].command_raw(*arguments))
+        return replies
+    finally:
+        for client in clients.values():
+            client.close()
+
+
+def assert_alike(server: Server, peer: Server, protocol: int, lines: Sequence[Line]) -> None:
+    replies = zip(lines, played(server, protocol, lines), played(peer, protocol, lines), strict=True)
+    for line, ours, theirs in replies:
+        assert ours == theirs, line
