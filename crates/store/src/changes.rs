@@ -11,13 +11,34 @@ use crate::disk::row::Generation;
 use crate::disk::{Disk, LoadMark};
 use crate::entry::EntryRef;
 
+/// What has become of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyChange {
+    /// It was not in memory, and has a value now. Only where everything is in memory that says that there was none.
+    Created,
+    /// Its value is another one, or its expiry.
+    Written,
+    /// It was removed.
+    Removed,
+    /// Its time has come, and it has gone.
+    Expired,
+    /// Its time has come, and nobody sees it any more. That it has gone is told when the disk has removed it, if it was
+    /// there.
+    Lapsed,
+    /// It was removed for want of room.
+    Evicted,
+}
+
 /// Receives every change of a key: written, deleted, expired, evicted, or given another expiry.
 ///
 /// Called while the key's shard is locked, so that no reader sees the change before the observer does. It
 /// must be quick and must not use the store.
 pub trait Observer: Send + Sync {
     /// A key has changed.
-    fn changed(&self, database: usize, key: &[u8]);
+    fn changed(&self, database: usize, key: &[u8], change: KeyChange);
+
+    /// A key was looked up for reading, and there is none. No shard is held for it.
+    fn missed(&self, _database: usize, _key: &[u8]) {}
 
     /// All keys of a database have changed, or of all databases.
     fn flushed(&self, database: Option<usize>);
@@ -58,9 +79,9 @@ impl Changes {
     }
 
     /// Reports a new entry of a key, perhaps a tombstone, or a new expiry of its entry.
-    pub(crate) fn written(&self, database: usize, entry: EntryRef<'_>) {
+    pub(crate) fn written(&self, database: usize, entry: EntryRef<'_>, change: KeyChange) {
         if let Some(observer) = &self.0.observer {
-            observer.changed(database, entry.key());
+            observer.changed(database, entry.key(), change);
         }
         if let Some(disk) = &self.0.disk {
             disk.queue().push(self.change(database, entry));
@@ -86,7 +107,7 @@ impl Changes {
             return false;
         }
         if let Some(observer) = &self.0.observer {
-            observer.changed(database, entry.key());
+            observer.changed(database, entry.key(), KeyChange::Written);
         }
         // A change that already waits for the disk is written as the draft is then.
         if let Some(disk) = self.0.disk.as_ref().filter(|_| !entry.is_queued()) {
@@ -129,9 +150,16 @@ impl Changes {
     }
 
     /// Reports that a key has gone from its database; the disk knows already, or has never known it.
-    pub(crate) fn gone(&self, database: usize, key: &[u8]) {
+    pub(crate) fn gone(&self, database: usize, key: &[u8], change: KeyChange) {
         if let Some(observer) = &self.0.observer {
-            observer.changed(database, key);
+            observer.changed(database, key, change);
+        }
+    }
+
+    /// Reports that a key was looked up in vain.
+    pub(crate) fn missed(&self, database: usize, key: &[u8]) {
+        if let Some(observer) = &self.0.observer {
+            observer.missed(database, key);
         }
     }
 

@@ -60,7 +60,7 @@ mod tiers;
 mod values;
 mod versions;
 
-pub use changes::Observer;
+pub use changes::{KeyChange, Observer};
 pub use clock::system_time;
 pub use dictionaries::{ClassStats, DictionaryError, DictionaryStats, KeyPredicate, SampleStats};
 #[cfg(fuzzing)]

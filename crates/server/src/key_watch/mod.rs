@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use indexmap::IndexSet;
 use parking_lot::MutexGuard;
 use snugly_protocol::resp::ReplyBuffer;
-use snugly_store::Observer;
+use snugly_store::{KeyChange, Observer};
 
 pub(crate) use tracking::{TrackingMode, TrackingStats, act_for};
 pub(crate) use waiter::{Answer, BlockedOn, Ending, Waiter};
@@ -38,7 +38,7 @@ pub(crate) struct KeyWatch {
 }
 
 impl Observer for KeyWatch {
-    fn changed(&self, database: usize, key: &[u8]) {
+    fn changed(&self, database: usize, key: &[u8], _change: KeyChange) {
         // A client that begins to listen to a key does so while holding its shard, or takes it afterwards to read the
         // key; the shard's lock, which is held here, makes that visible.
         if self.watching_clients() > 0 {
@@ -283,7 +283,7 @@ mod tests {
             assert!(!fixture.key_watch.watch(client, key), "it is watched already");
         }
         assert_eq!((fixture.key_watch.watching_clients(), fixture.key_watch.watched_keys()), (3, 3));
-        fixture.key_watch.changed(0, b"a");
+        fixture.key_watch.changed(0, b"a", KeyChange::Written);
         let marked = || watchers.iter().map(|client| client.states.has(State::DIRTY)).collect::<Vec<_>>();
         assert_eq!(marked(), [true, false, false]);
         fixture.key_watch.flushed(Some(0));
@@ -291,7 +291,7 @@ mod tests {
         for (client, key) in watchers.iter().zip(&keys) {
             fixture.key_watch.unwatch(client, std::slice::from_ref(key));
         }
-        fixture.key_watch.changed(1, b"a");
+        fixture.key_watch.changed(1, b"a", KeyChange::Written);
         assert_eq!(marked(), [false, false, false]);
         assert_eq!((fixture.key_watch.watching_clients(), fixture.key_watch.watched_keys()), (0, 0));
     }
@@ -311,8 +311,8 @@ mod tests {
         let (reader, other) =
             (fixture.tracker(State::default(), &[]), fixture.tracker(State::default(), &[]));
         fixture.key_watch.remember(&reader, b"a");
-        fixture.key_watch.changed(5, b"a");
-        fixture.key_watch.changed(5, b"a");
+        fixture.key_watch.changed(5, b"a", KeyChange::Written);
+        fixture.key_watch.changed(5, b"a", KeyChange::Written);
         assert_eq!(told(&reader), ">2 $10 invalidate *1 $1 a ");
         assert_eq!(told(&other), "");
         fixture.key_watch.flushed(Some(3));
@@ -330,10 +330,10 @@ mod tests {
         let author = fixture.tracker(State::BROADCASTING.and(State::NO_LOOP), &["u:"]);
         act_for(&author);
         for key in ["u:2", "w:1", "u:1", "u:2", "v:1"] {
-            fixture.key_watch.changed(0, key.as_bytes());
+            fixture.key_watch.changed(0, key.as_bytes(), KeyChange::Written);
         }
         act_for(&listener);
-        fixture.key_watch.changed(0, b"u:3");
+        fixture.key_watch.changed(0, b"u:3", KeyChange::Written);
         assert_eq!(told(&listener), "");
         fixture.key_watch.broadcast();
         fixture.key_watch.broadcast();
@@ -348,7 +348,7 @@ mod tests {
         let (first, second) = (waiter(&mut fixture, &["a", "b", "a"]), waiter(&mut fixture, &["b"]));
         let key_watch = &fixture.key_watch;
         for (database, key) in [(0, "b"), (0, "a"), (0, "b"), (1, "a"), (0, "c")] {
-            key_watch.changed(database, key.as_bytes());
+            key_watch.changed(database, key.as_bytes(), KeyChange::Written);
         }
         assert!(key_watch.has_ready());
         let ready: Vec<DbKey> = key_watch.take_ready().into_iter().collect();
@@ -361,7 +361,7 @@ mod tests {
         key_watch.end_wait(&first, Ending::Gone);
         key_watch.end_wait(&second, Ending::Gone);
         assert_eq!((key_watch.waiting_clients(), key_watch.awaited_keys()), (0, 0));
-        key_watch.changed(0, b"a");
+        key_watch.changed(0, b"a", KeyChange::Written);
         assert!(!key_watch.has_ready());
     }
 

@@ -19,6 +19,7 @@ use std::time::Duration;
 use event_listener::Listener;
 
 use super::{Expiry, Session, StoreError, Value, bump};
+use crate::changes::KeyChange;
 use crate::disk::Room;
 use crate::entry::{Entry, EntryRef, MAX_KEY_LEN, Metadata, Properties};
 use crate::key::Key;
@@ -123,8 +124,11 @@ impl<'s, 'k> KeySlot<'s, 'k> {
     pub(super) fn remove(&mut self) {
         self.keep_image();
         match self.presence.live() {
-            Some(index) => self.left.replaced = Some(self.shard.remove(self.key.database, index)),
-            None => self.shard.bury(self.key),
+            Some(index) => {
+                let removed = self.shard.remove(self.key.database, index, KeyChange::Removed);
+                self.left.replaced = Some(removed);
+            }
+            None => self.shard.bury(self.key, KeyChange::Removed),
         }
         self.left.is_changed = true;
     }
@@ -134,7 +138,7 @@ impl<'s, 'k> KeySlot<'s, 'k> {
         self.keep_image();
         match self.presence.live() {
             Some(index) => self.left.replaced = Some(self.shard.expire_at_once(self.key.database, index)),
-            None => self.shard.bury(self.key),
+            None => self.shard.bury(self.key, KeyChange::Lapsed),
         }
         self.left.is_changed = true;
     }

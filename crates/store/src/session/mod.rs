@@ -264,7 +264,7 @@ impl Session {
         self.follow_settings();
         let now = self.now();
         let value = self.look(self.key(database, key), |session, entry| session.used(entry, now))?;
-        self.count_lookup(value.is_some());
+        self.count_lookup(database, key, value.is_some());
         Ok(value)
     }
 
@@ -334,7 +334,8 @@ impl Session {
         });
         drop(held);
         let values = values?;
-        values.iter().for_each(|value| self.count_lookup(value.is_some()));
+        let found = keys.iter().zip(&values);
+        found.for_each(|(key, value)| self.count_lookup(database, key.bytes, value.is_some()));
         Ok(values)
     }
 
@@ -490,9 +491,12 @@ impl Session {
         }
     }
 
-    fn count_lookup(&self, hit: bool) {
+    fn count_lookup(&self, database: usize, key: &[u8], hit: bool) {
         let counter = if hit { &self.counters.hits } else { &self.counters.misses };
         bump(counter);
+        if !hit {
+            self.store.changes.missed(database, key);
+        }
     }
 
     /// Fetches changed settings and dictionaries, as every operation does. The owner of an idle session calls

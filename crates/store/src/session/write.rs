@@ -277,7 +277,7 @@ impl Session {
         let now = self.now();
         let mut place = self.enter_anywhere(self.key(database, key))?;
         let Some(current) = place.entry() else {
-            self.count_lookup(false);
+            self.count_lookup(database, key, false);
             return Ok(None);
         };
         if current.kind() != Kind::String {
@@ -288,7 +288,7 @@ impl Session {
         change_expiry(&mut place, expiry, now);
         let left = place.leave();
         self.finish(left);
-        self.count_lookup(true);
+        self.count_lookup(database, key, true);
         Ok(Some(value))
     }
 

@@ -114,7 +114,7 @@ fn a_copy_makes_room_for_itself() {
 struct Seen(Mutex<Vec<(usize, Vec<u8>)>>);
 
 impl Observer for Seen {
-    fn changed(&self, database: usize, key: &[u8]) {
+    fn changed(&self, database: usize, key: &[u8], _: snugly_store::KeyChange) {
         self.0.lock().push((database, key.to_vec()));
     }
 

@@ -197,7 +197,7 @@ fn when_values_change_the_old_dictionary_goes_once_no_record_needs_it() {
 fn a_record_that_is_reencoded_keeps_its_expiry_and_nobody_is_told() {
     struct Count(std::sync::atomic::AtomicU64);
     impl snugly_store::Observer for Count {
-        fn changed(&self, _: usize, _: &[u8]) {
+        fn changed(&self, _: usize, _: &[u8], _: snugly_store::KeyChange) {
             self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         }
         fn flushed(&self, _: Option<usize>) {}

@@ -127,7 +127,7 @@ fn a_change_of_metadata_decodes_nothing_and_is_no_change_to_those_who_watch() {
     #[derive(Default)]
     struct Count(Mutex<usize>);
     impl Observer for Count {
-        fn changed(&self, _: usize, _: &[u8]) {
+        fn changed(&self, _: usize, _: &[u8], _: snugly_store::KeyChange) {
             *self.0.lock() += 1;
         }
         fn flushed(&self, _: Option<usize>) {}

@@ -67,7 +67,7 @@ impl Changes {
 }
 
 impl Observer for Changes {
-    fn changed(&self, _: usize, _: &[u8]) {
+    fn changed(&self, _: usize, _: &[u8], _: snugly_store::KeyChange) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
 
 use crate::changes::Changes;
+use crate::clock::system_time;
 use crate::disk::MemoryTier;
 use crate::disk::row::Generation;
 use crate::entry::{Entry, EntryRef};
@@ -411,10 +412,10 @@ impl MemoryTier for Keyspace {
 
     fn expired(&self, generation: Generation, hash: u64, key: &[u8]) {
         let position = self.position(hash);
-        let shard = self.lock((position >> u16::BITS) as usize);
+        let mut shard = self.lock((position >> u16::BITS) as usize);
         // The database is looked up under the lock, since a flush has all locks.
         if let Some(database) = self.changes.database(generation) {
-            shard.expired_on_disk(database, position as u16, key);
+            shard.expired_on_disk(database, position as u16, key, system_time());
         }
     }
 

@@ -8,7 +8,7 @@
 
 mod snapshot;
 
-use crate::changes::Changes;
+use crate::changes::{Changes, KeyChange};
 use crate::entry::{Access, Entry, EntryRef};
 use crate::key::Key;
 use crate::memory::database::Database;
@@ -128,7 +128,8 @@ impl Shard {
     /// Puts an entry in its key's place, or by its tag if its key is new; returns the previous entry.
     pub(crate) fn put(&mut self, key: Key<'_>, presence: Presence, entry: Entry) -> Option<Entry> {
         self.version += 1;
-        self.changes.written(key.database, entry.borrow());
+        let change = if presence.live().is_some() { KeyChange::Written } else { KeyChange::Created };
+        self.changes.written(key.database, entry.borrow(), change);
         let before = self.database(key.database).put(key.tag(), presence.index(), entry)?;
         (!before.borrow().is_tombstone()).then_some(before)
     }
@@ -187,32 +188,32 @@ impl Shard {
         !is_held
     }
 
-    /// Removes a live entry.
-    pub(crate) fn remove(&mut self, database: usize, index: usize) -> Entry {
+    /// Removes a live entry, for the reason that the change names.
+    pub(crate) fn remove(&mut self, database: usize, index: usize, change: KeyChange) -> Entry {
         self.version += 1;
         if self.is_cache() {
             let tombstone = Entry::tombstone(self.entry(database, index).key());
-            self.changes.written(database, tombstone.borrow());
+            self.changes.written(database, tombstone.borrow(), change);
             return self.database(database).replace(index, tombstone);
         }
         let entry = self.database(database).remove(index);
-        self.changes.gone(database, entry.borrow().key());
+        self.changes.gone(database, entry.borrow().key(), change);
         entry
     }
 
     /// Removes a live entry that was given an expiry in the past.
     pub(crate) fn expire_at_once(&mut self, database: usize, index: usize) -> Entry {
         self.expired += 1;
-        self.remove(database, index)
+        self.remove(database, index, KeyChange::Expired)
     }
 
     /// Puts a tombstone where needed, so that there is no such key, whatever the disk says; the caller knows
     /// that there is no live entry.
-    pub(crate) fn bury(&mut self, key: Key<'_>) {
+    pub(crate) fn bury(&mut self, key: Key<'_>, change: KeyChange) {
         if self.is_cache() {
             self.version += 1;
             let tombstone = Entry::tombstone(key.bytes);
-            self.changes.written(key.database, tombstone.borrow());
+            self.changes.written(key.database, tombstone.borrow(), change);
             let part = self.database(key.database);
             let index = part.table.find(key.tag(), key.bytes);
             part.put(key.tag(), index, tombstone);
@@ -235,11 +236,12 @@ impl Shard {
         let is_on_its_way = self.is_cache() && self.entry(database, index).is_held();
         if is_on_its_way {
             self.expired += 1;
-            return self.remove(database, index);
+            return self.remove(database, index, KeyChange::Expired);
         }
         self.expired += u64::from(!self.is_cache());
+        let change = if self.is_cache() { KeyChange::Lapsed } else { KeyChange::Expired };
         let entry = self.database(database).remove(index);
-        self.changes.gone(database, entry.borrow().key());
+        self.changes.gone(database, entry.borrow().key(), change);
         entry
     }
 
@@ -247,7 +249,7 @@ impl Shard {
         self.version += 1;
         self.database(database).set_expiry(index, expiry);
         if let Some(part) = self.existing_database(database) {
-            self.changes.written(database, part.table.entry(index));
+            self.changes.written(database, part.table.entry(index), KeyChange::Written);
         }
     }
 
@@ -274,7 +276,7 @@ impl Shard {
     pub(crate) fn collection_changed(&mut self, database: usize, index: usize) {
         self.version += 1;
         if let Some(part) = self.existing_database(database) {
-            self.changes.written(database, part.table.entry(index));
+            self.changes.written(database, part.table.entry(index), KeyChange::Written);
         }
     }
 
@@ -291,12 +293,22 @@ impl Shard {
         }
     }
 
-    /// Reports a key that expired on disk, unless it is in memory too, where its removal is reported.
-    pub(crate) fn expired_on_disk(&self, database: usize, tag: u16, key: &[u8]) {
+    /// Reports a key that expired on disk, and removes what memory has of it, if that has expired as well.
+    pub(crate) fn expired_on_disk(&mut self, database: usize, tag: u16, key: &[u8], now: u64) {
         let part = self.existing_database(database);
-        if part.is_none_or(|part| part.table.find(tag, key).is_none()) {
-            self.changes.gone(database, key);
+        if let Some(index) = part.and_then(|part| part.table.find(tag, key)) {
+            let entry = self.entry(database, index);
+            if entry.is_tombstone() || !entry.is_expired(now) {
+                return;
+            }
+            if entry.is_held() {
+                // It may be on its way to the disk, from where the tombstone removes it unseen.
+                self.remove(database, index, KeyChange::Expired);
+                return;
+            }
+            self.database(database).remove(index);
         }
+        self.changes.gone(database, key, KeyChange::Expired);
     }
 
     /// Puts a tombstone in the place of a key that is about to be evicted from disk, and returns it; `None`
@@ -323,7 +335,7 @@ impl Shard {
         let tombstone = Entry::tombstone(key);
         self.version += 1;
         self.database(database).put(tag, index, tombstone.borrow().to_owned());
-        self.changes.gone(database, key);
+        self.changes.gone(database, key, KeyChange::Evicted);
         Some(tombstone)
     }
 
@@ -495,7 +507,7 @@ impl Shard {
     fn evict_by_expiry(&mut self, database: usize, at: u64, tag: u16) -> Option<Entry> {
         let index = self.database(database).find_by_expiry(at, tag)?;
         self.evicted += 1;
-        Some(self.remove(database, index))
+        Some(self.remove(database, index, KeyChange::Evicted))
     }
 
     /// Removes an entry chosen by the number `random`, or only one that expires.
@@ -514,7 +526,7 @@ impl Shard {
             return self.evict_by_expiry(database, at, tag);
         }
         self.evicted += 1;
-        Some(self.remove(database, place))
+        Some(self.remove(database, place, KeyChange::Evicted))
     }
 
     /// Moves the hand until `need` bytes are free or it has left the shard (see [`crate::EvictionPolicy`]).
@@ -555,7 +567,7 @@ impl Shard {
                     } else {
                         sweep.bytes += entry.allocation_size();
                         if !is_cache {
-                            self.changes.gone(number, entry.key());
+                            self.changes.gone(number, entry.key(), KeyChange::Evicted);
                         }
                         sweep.evicted.push(part.remove(index));
                     }

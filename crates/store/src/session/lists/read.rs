@@ -289,7 +289,7 @@ impl Session {
             session.note_use(entry, now);
             Some(show(&list))
         })?;
-        self.count_lookup(found.is_some());
+        self.count_lookup(key.database, key.bytes, found.is_some());
         match found {
             Some(None) => Err(StoreError::WrongType),
             found => Ok(found.flatten()),
