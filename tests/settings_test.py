@@ -14,7 +14,6 @@ pytestmark = pytest.mark.snugly_only
 # Refused here with a reason, but for Valkey's default.
 PROMISES = {
     "appendonly": ("yes", b"--storage and --durability"),
-    "notify-keyspace-events": ("KEA", b"there are no keyspace events"),
     "min-replicas-to-write": ("1", b"there are no replicas"),
 }
 VALUES = [
@@ -52,7 +51,7 @@ def without_effect() -> list[str]:
 
 def test_settings_without_effect_take_and_show_what_valkeys_do(start: Start) -> None:
     names = without_effect()
-    assert len(names) > 50
+    assert len(names) >= 50
     with servers.valkey() as peer:
         server = start()
         for name in names:

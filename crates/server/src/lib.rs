@@ -22,6 +22,7 @@
 //! - `clients`: who is connected
 //! - `channels`: who listens to which channels; `subscriptions`: what one client listens to
 //! - `replies`: what is on its way to a client
+//! - `key_events`: publishing what happens to keys; `event_classes`: which of it
 //! - `key_watch`: who is to hear of changed keys; `pause`: whether requests have to wait
 //! - `counters`: what is counted; `samples`: what is known by looking again and again
 //! - `memory`, `allocator`: what memory is used for; `freeing`: memory that is given back in the background
@@ -52,8 +53,10 @@ mod counters;
 mod delayed_flush;
 mod dialects;
 mod dump_folder;
+mod event_classes;
 mod freeing;
 mod info;
+mod key_events;
 mod key_watch;
 mod latency;
 mod learning;
@@ -84,6 +87,7 @@ mod turns;
 
 pub use allocator::{Allocator, AllocatorStats};
 pub use commands::{UsersError, command_names};
+pub use event_classes::EventClasses;
 pub use info::learned_fields;
 pub use lifecycle::{Running, StartError};
 pub use listeners::{Listener, Protocol};

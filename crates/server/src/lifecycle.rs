@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use snugly_codec::SelectError;
 use snugly_net::{Address, Endpoint, Slot, TlsSettings, Workers};
-use snugly_store::{Config, Observer, OpenError, Store, StoreError, system_time};
+use snugly_store::{Config, KeyChange, Observer, OpenError, Store, StoreError, system_time};
 use thiserror::Error;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -26,6 +26,7 @@ use crate::allocator::Allocator;
 use crate::commands::{self, UsersError};
 use crate::counters::count;
 use crate::dialects::{Dialects, denied, too_many_clients};
+use crate::key_events::KeyEvents;
 use crate::key_watch::KeyWatch;
 use crate::latency::Event;
 use crate::learning;
@@ -102,7 +103,9 @@ impl Server {
         };
         let (listeners, endpoints) = sockets.into_endpoints(tls.as_ref())?;
         let key_watch = Arc::<KeyWatch>::default();
-        let observer = Some(key_watch.clone() as Arc<dyn Observer>);
+        let key_events = Arc::<KeyEvents>::default();
+        let observer = Arc::new(Observers { key_watch: key_watch.clone(), key_events: key_events.clone() });
+        let observer = Some(observer as Arc<dyn Observer>);
         let config = Config { databases: configuration.databases, shards: None, observer, settings };
         let store = match configuration.disk() {
             Some(storage) => Store::open(config, storage)?,
@@ -124,6 +127,7 @@ impl Server {
             sources,
             Accounts::new(users),
             key_watch,
+            key_events,
             allocator,
             Listeners {
                 clients: listeners,
@@ -269,6 +273,27 @@ fn admit(server: &Server, protocol: Protocol, address: &Address) -> Result<Slot,
     slot
 }
 
+/// Everybody who hears of changes from the store.
+struct Observers {
+    key_watch: Arc<KeyWatch>,
+    key_events: Arc<KeyEvents>,
+}
+
+impl Observer for Observers {
+    fn changed(&self, database: usize, key: &[u8], change: KeyChange) {
+        self.key_watch.changed(database, key, change);
+        self.key_events.changed(database, key, change);
+    }
+
+    fn missed(&self, database: usize, key: &[u8]) {
+        self.key_events.missed(database, key);
+    }
+
+    fn flushed(&self, database: Option<usize>) {
+        self.key_watch.flushed(database);
+    }
+}
+
 /// The thread of the store's regular work.
 fn housekeeping(server: &Server) {
     while !server.is_stopping() {
@@ -279,7 +304,7 @@ fn housekeeping(server: &Server) {
         // Only then: other changes are told behind the requests that made them.
         server.flush_if_due(system_time());
         if server.store().expire_due(system_time(), EXPIRED_AT_ONCE) > 0 {
-            server.key_watch().broadcast();
+            server.tell_of_changes();
         }
         let expired = Instant::now();
         server.store().defragment(DEFRAGMENTED_AT_ONCE);

@@ -24,6 +24,7 @@ use crate::command_log::{CommandLog, Kind};
 use crate::counters::{ConnectionCounters, EVENTS, WorkerStats};
 use crate::delayed_flush::DelayedFlush;
 use crate::freeing::Freeing;
+use crate::key_events::KeyEvents;
 use crate::key_watch::KeyWatch;
 use crate::latency::LatencyMonitor;
 use crate::listeners::{Listener, Listeners, Protocol};
@@ -64,9 +65,10 @@ pub struct Server {
     configuration_file: Option<PathBuf>,
     accounts: Accounts,
     clients: Clients,
-    channels: Channels,
+    channels: Arc<Channels>,
     places: Places,
     key_watch: Arc<KeyWatch>,
+    key_events: Arc<KeyEvents>,
     pause: Pause,
     replica: Replica,
     turns: Turns,
@@ -117,6 +119,7 @@ impl Server {
         sources: Sources,
         accounts: Accounts,
         key_watch: Arc<KeyWatch>,
+        key_events: Arc<KeyEvents>,
         allocator: Allocator,
         listeners: Listeners,
     ) -> Arc<Server> {
@@ -127,9 +130,10 @@ impl Server {
             sources: Mutex::new(sources),
             accounts,
             clients: Clients::default(),
-            channels: Channels::default(),
+            channels: key_events.channels().clone(),
             places: Places::default(),
             key_watch,
+            key_events,
             pause: Pause::default(),
             replica: Replica::default(),
             turns: Turns::default(),
@@ -309,6 +313,17 @@ impl Server {
         &self.key_watch
     }
 
+    pub(crate) fn key_events(&self) -> &KeyEvents {
+        &self.key_events
+    }
+
+    /// Tells clients of the changes since the last call, where that is not done at once, and disconnects those who did not
+    /// take what they were told. The thread of a change calls this before anybody gets an answer.
+    pub(crate) fn tell_of_changes(&self) {
+        self.key_watch.broadcast();
+        self.key_events.take_overfull().iter().for_each(|client| self.end_over_output_limit(client));
+    }
+
     pub(crate) fn pause(&self) -> &Pause {
         &self.pause
     }
@@ -329,6 +344,7 @@ impl Server {
             let LogSettings { threshold, most } = configuration.command_log[kind as usize];
             self.command_log.configure(kind, threshold, most);
         }
+        self.key_events.set_classes(configuration.notify_keyspace_events);
         self.channels.limit_output(configuration.client_output_buffer_limit.of(true).hard);
         let replies = ReplyLimits::of(configuration);
         self.longest_replies.store(replies.buffer, Ordering::Relaxed);

@@ -126,7 +126,12 @@ fn restore(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         context.session.check_transient(len)?;
     }
     let value = restored?;
-    let expiry = options.expiry(ttl, context.session.now());
+    let now = context.session.now();
+    let expiry = options.expiry(ttl, now);
+    if matches!(expiry, Expiry::At(at) if at <= now) {
+        context.session.delete(database, key)?;
+        return context.ok();
+    }
     if !put(context.session, database, key, &value, expiry, options.replace)? {
         return Err(BUSY_KEY);
     }

@@ -10,10 +10,11 @@ use snugly_protocol::resp::Args;
 
 use super::record::{self, Run};
 use super::{
-    Context, Failure, Flags, REGISTRY, Reply, ReplyMode, Wait, client_tracking, permissions, primary, pubsub,
-    scripting, transactions,
+    Context, Failure, Flags, REGISTRY, Reply, ReplyMode, Wait, client_tracking, events, permissions, primary,
+    pubsub, scripting, transactions,
 };
 use crate::clients::State;
+use crate::key_events;
 use crate::pause::Scope;
 use crate::state::Server;
 
@@ -171,7 +172,11 @@ pub(super) fn call(context: &mut Context<'_>, place: usize, args: Args<'_>) -> R
     }
     let started = Instant::now();
     context.session.set_touches(!context.client.info.states.has(State::NO_TOUCH));
+    let tells = events::begin(context, &row.events, row.command.keys.among(args));
     let outcome = (row.handler)(context, args);
+    if tells {
+        key_events::rest();
+    }
     let elapsed = started.elapsed();
     let reply = match outcome {
         Ok(reply) => reply,

@@ -49,6 +49,7 @@ fn pop(context: &mut Context<'_>, args: Args<'_>, end: End) -> Outcome {
 }
 
 fn pop_one(context: &mut Context<'_>, key: &[u8], end: End) -> Outcome {
+    context.pops(end);
     let Context { session, client, replies, .. } = context;
     if !session.list_pop(client.database, key, end, 1, |_, element| reply_element(replies, element))? {
         context.replies.null();
@@ -64,6 +65,7 @@ pub(super) fn pop_some(
     count: u64,
     heading: impl FnOnce(&mut ReplyBuffer),
 ) -> Result<bool, Failure> {
+    context.pops(end);
     let mut heading = Some(heading);
     let Context { session, client, replies, .. } = context;
     let popped = session.list_take(client.database, key, end, count, ENOUGH as u64, |total, element| {
@@ -165,6 +167,7 @@ pub(super) fn move_one(
     from: (&[u8], End),
     to: (&[u8], End),
 ) -> Result<bool, Failure> {
+    context.moves_element(from, to);
     let Context { session, client, replies, .. } = context;
     Ok(session.list_move(client.database, from, to, |bytes| replies.bulk(bytes))?)
 }

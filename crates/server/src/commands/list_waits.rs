@@ -16,6 +16,7 @@ use super::{
 };
 use crate::clients::State;
 use crate::counters::WorkerStats;
+use crate::key_events;
 use crate::key_watch::{Answer, BlockedOn, Waiter, act_for};
 use crate::long_double::LongDouble;
 use crate::replies::Replies;
@@ -117,6 +118,7 @@ fn take(context: &mut Context<'_>, wanted: &BlockedOn) -> Result<bool, Failure> 
             pop_first(context, keys.iter().map(|key| &**key), *end, *count)
         }
         BlockedOn::Elements { keys, end, count: None } => {
+            context.pops(*end);
             for key in keys {
                 let Context { session, client, replies, .. } = &mut *context;
                 let found = session.list_pop(client.database, key, *end, 1, |_, element| {
@@ -158,6 +160,7 @@ pub(crate) fn serve_waiting(context: &mut Context<'_>) {
         }
     }
     act_for(&context.client.info);
+    key_events::rest();
 }
 
 /// Runs a client's command in its name, as long as it waits for that.

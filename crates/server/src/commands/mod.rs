@@ -8,6 +8,7 @@
 //! - `reply`: what a function gives back; `failure`: why it refuses
 //! - `registry`: finding a command's row by its name
 //! - `execution`, `record`, `permissions`: running a request, what is noted of it, and whether its user may
+//! - `events`: what the changes of a command are called by those who listen to keys
 //! - `scripting`, `functions`, `script_host`: scripts, and running the commands that they ask for
 //! - `primary`: running a request of the primary that the server follows
 //! - `documentation`, `key_specifications`: what COMMAND tells of a command and its row does not
@@ -29,6 +30,7 @@ mod describe;
 mod dictionary;
 mod documentation;
 mod dump;
+mod events;
 mod execution;
 mod expiry;
 mod failure;
@@ -68,6 +70,7 @@ use snugly_protocol::resp::{Args, parse_integer};
 pub(crate) use connection::authenticate;
 pub(crate) use context::{Client, Context, Fault, Place, PrimaryLink};
 use context::{Edit, ReplyMode};
+pub(crate) use events::named_as_of_memcached;
 pub(crate) use execution::{Fate, execute};
 pub(crate) use failure::Failure;
 pub(crate) use list_waits::{note_ended, serve_waiting};

@@ -20,6 +20,7 @@ type DbKey<'a> = (usize, &'a [u8]);
 fn rename(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let database = context.client.database;
     let (from, to) = ((database, &args[1]), (database, &args[2]));
+    context.renames(from.1);
     if !context.exclusively([from.1, to.1].into_iter(), |context| context.session.rename(from, to))? {
         return Err(Failure::NO_SUCH_KEY);
     }
@@ -28,6 +29,7 @@ fn rename(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 
 fn renamenx(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let database = context.client.database;
+    context.renames(&args[1]);
     match move_to_free(context, (database, &args[1]), (database, &args[2]))? {
         Moved::Missing => Err(Failure::NO_SUCH_KEY),
         Moved::Taken => context.integer(0),
@@ -41,6 +43,7 @@ fn move_key(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     if source == target {
         return Err(Failure::SAME_OBJECT);
     }
+    context.moves_key(&args[1]);
     let moved = move_to_free(context, (source, &args[1]), (target, &args[1]))?;
     context.integer((moved == Moved::Done).into())
 }
@@ -74,6 +77,7 @@ fn copy(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     if from == to {
         return Err(Failure::SAME_OBJECT);
     }
+    context.copies();
     let copied = context.exclusively([from.1, to.1].into_iter(), |context| {
         let session = &mut *context.session;
         let taken = !options.replace && session.peek(to.0, to.1)?.is_some();

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use snugly_protocol::resp::Args;
 
 use super::documentation::documentation;
+use super::events::Events;
 use super::{Command, Context, Failure, Flags, GROUPS, Group, Handler, NO_KEYS, Outcome, Reply};
 
 /// All commands that can be run, each at a place of its own.
@@ -22,6 +23,8 @@ pub(crate) struct Row {
     pub(crate) reach: Reach,
     /// Commands whose latencies are shown together.
     pub(crate) family: &'static str,
+    /// What its changes are called.
+    pub(super) events: Events,
 }
 
 /// The keys that a command can touch.
@@ -107,7 +110,8 @@ impl Registry {
             keys if command.flags.has(Flags::MOVABLE_KEYS) && !keys.are_counted() => Reach::Everything,
             _ => Reach::Keys,
         };
-        self.rows.push(Row { command, handler, full_name, reach, family: family(group, command) });
+        let (family, events) = (family(group, command), Events::of(&full_name));
+        self.rows.push(Row { command, handler, full_name, reach, family, events });
         self.rows.len() - 1
     }
 

@@ -205,6 +205,10 @@ fn run(context: &mut Context<'_>, key: &[u8], options: &Options<'_>) -> Outcome 
 
 fn elements(context: &mut Context<'_>, key: &[u8], room: &mut Room) -> Result<Vec<Vec<u8>>, Failure> {
     let len = context.session.list_raw_bytes(context.client.database, key)?;
+    if len == 0 {
+        // There is no list, and a second lookup would count as another miss.
+        return Ok(Vec::new());
+    }
     room.has(len)?;
     let found = context.session.list_range(context.client.database, key, 0, -1)?;
     let mut elements = Vec::new();

@@ -4,6 +4,7 @@ use snugly_protocol::resp::{Args, parse_integer};
 use snugly_store::{Condition, Expiry, Kind, ManyCondition};
 
 use super::context::reserve;
+use super::events::look_up;
 use super::options::{GetexOptions, MILLISECONDS, SECONDS, SetOptions, TimeUnit, expiry};
 use super::{
     ALL_KEYS, COUNTED_KEYS_AND_VALUES, Command, Context, Failure, Flags, KEYS_AND_VALUES, ONE_KEY, Outcome,
@@ -52,6 +53,12 @@ fn set(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
     let options = SetOptions::parse(args.from(3))?;
     let expiry = options.expiry(context.session.now(), "set")?;
     let (database, key, value) = (context.client.database, &args[1], &args[2]);
+    if options.get {
+        look_up(context, key);
+    }
+    if let Expiry::At(_) = expiry {
+        context.sets_until();
+    }
     if options.get {
         let outcome = context.session.get_and_set(database, key, value, expiry, options.condition)?;
         return context.reply_optional(outcome.previous.as_ref());
@@ -125,6 +132,9 @@ fn msetex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         return Err(Failure::SYNTAX);
     }
     let expiry = options.expiry(context.session.now(), "msetex")?;
+    if let Expiry::At(_) = expiry {
+        context.sets_until();
+    }
     let keys = args.from(2).iter().step_by(2).take(count);
     let pairs = keys.zip(args.from(3).iter().step_by(2));
     let written = context.session.set_many(context.client.database, pairs, expiry, condition)?;
@@ -146,6 +156,11 @@ fn getex(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         None if options.persist => Expiry::Never,
         None => Expiry::Keep,
     };
+    if options.persist {
+        context.persists();
+    } else {
+        context.expires();
+    }
     let value = context.session.get_and_expire(database, &args[1], expiry)?;
     context.reply_optional(value.as_ref())
 }

@@ -158,7 +158,7 @@ impl PrimaryStream {
                 Stop::EndPause => break Ran::Paused,
             }
         };
-        server.key_watch().broadcast();
+        server.tell_of_changes();
         // Nobody is told of these writes, so nobody waits for the disk.
         self.session.take_ticket();
         (taken, ran)

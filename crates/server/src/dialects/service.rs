@@ -180,14 +180,16 @@ impl Service for Dialects {
         let mut context = Context { session, client, server, replies, stats };
         let Progress { taken, stop } = match dialect {
             Dialect::Resp(parser) => pipeline.run(parser, input, fetched, &mut context),
-            Dialect::Memcached(conversation) => conversation.run(input, fetched, &mut context),
+            Dialect::Memcached(conversation) => {
+                commands::named_as_of_memcached(server, || conversation.run(input, fetched, &mut context))
+            }
         };
         if replies.is_over() {
             *replies = Replies::default();
             server.end_over_output_limit(&client.info);
             return Step { taken, next: Next::Close };
         }
-        server.key_watch().broadcast();
+        server.tell_of_changes();
         client.info.socket.outbox.drain_into(replies.as_mut_vec());
         let ticket = session.take_ticket().filter(|_| server.answers_durably());
         let next = match stop {

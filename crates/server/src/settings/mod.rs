@@ -29,6 +29,7 @@ use snugly_store::{
 use tracing::level_filters::LevelFilter;
 
 use crate::command_log::Kind;
+use crate::event_classes::EventClasses;
 pub(crate) use access::{Allowed, denies};
 pub(crate) use client_limits::{ClientMemory, OutputLimit, OutputLimits, ReplyLimits};
 pub(crate) use file::replace as replace_file;
@@ -194,6 +195,8 @@ pub struct Configuration {
     pub latency_monitor_threshold: u64,
     /// Whether the times of all commands are collected.
     pub latency_tracking: bool,
+    /// The events of keys that are published.
+    pub notify_keyspace_events: EventClasses,
     /// Percentiles of these times that INFO shows.
     pub latency_percentiles: Vec<f64>,
     /// The log level.
@@ -362,6 +365,7 @@ impl Default for Configuration {
             command_log: Default::default(),
             latency_monitor_threshold: 0,
             latency_tracking: false,
+            notify_keyspace_events: EventClasses::default(),
             latency_percentiles: Vec::new(),
             without_effect: Kept::new(),
             log_level: LevelFilter::INFO,

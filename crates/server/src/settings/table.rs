@@ -12,6 +12,7 @@ use super::parsing::{
 };
 use super::{DEFAULT_COMPRESSION, Setting};
 use crate::command_log::Kind;
+use crate::event_classes::EventClasses;
 
 /// All settings, in the order of the help text.
 #[rustfmt::skip]
@@ -256,6 +257,9 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "latency-tracking-info-percentiles", valkey_name: None, value_name: "PERCENTILES", default: "50 99 99.9", live: true,
         help: "Percentiles of these times that INFO shows, separated by spaces",
         set: |c, v| percentiles(v).map(|p| c.latency_percentiles = p), get: |c| words(&c.latency_percentiles) },
+    Setting { name: "notify-keyspace-events", valkey_name: None, value_name: "CLASSES", default: "", live: true,
+        help: "Events of keys that are published, by letters as in Valkey: K and E choose the channels, A most classes, g$lxe some of them, m keys that are read and missing, n keys that are new; empty publishes none",
+        set: |c, v| EventClasses::parse(v).map(|classes| c.notify_keyspace_events = classes), get: |c| c.notify_keyspace_events.text() },
     Setting { name: "log-level", valkey_name: Some("loglevel"), value_name: "LEVEL", default: "info", live: false,
         help: "Log level: error, warn, info, debug or trace",
         set: |c, v| v.parse().map(|l| c.log_level = l).map_err(|_| "must be error, warn, info, debug or trace".into()), get: |c| c.log_level.to_string() },

@@ -33,7 +33,6 @@ enum Form {
 }
 
 const INT_MAX: i64 = i32::MAX as i64;
-const NO_EVENTS: &str = "there are no keyspace events, so nobody would hear of any";
 const NO_APPEND_ONLY_FILE: &str =
     "what is kept on disk is chosen at the start, by --storage and --durability";
 const NO_REPLICAS: &str = "there are no replicas, so no write could be acknowledged by one";
@@ -71,7 +70,6 @@ const ROWS: &[WithoutEffect] = &[
     row("min-replicas-max-lag", "10", Form::Number(0, INT_MAX)),
     row("min-replicas-to-write", "0", Form::DefaultOnly(NO_REPLICAS)),
     row("no-appendfsync-on-rewrite", "no", Form::YesOrNo),
-    row("notify-keyspace-events", "", Form::DefaultOnly(NO_EVENTS)),
     row("rdb-save-incremental-fsync", "yes", Form::YesOrNo),
     row("rdbcompression", "yes", Form::YesOrNo),
     row("repl-backlog-ttl", "3600", Form::Number(0, i64::MAX)),
