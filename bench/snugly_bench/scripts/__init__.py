@@ -1,0 +1,1 @@
+"""The cost of scripts beside Valkey: the benchmark `scripts`."""
