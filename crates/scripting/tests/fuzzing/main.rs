@@ -2,6 +2,7 @@
 
 mod cjson;
 mod cmsgpack;
+mod replies;
 mod state;
 mod structs;
 
@@ -18,4 +19,9 @@ fn cmsgpack_holds_for_its_seeds_and_their_mutations() {
 #[test]
 fn structs_holds_for_its_seeds_and_their_mutations() {
     snugly_fuzzing::replay(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/seeds/structs"), structs::run);
+}
+
+#[test]
+fn replies_holds_for_its_seeds_and_their_mutations() {
+    snugly_fuzzing::replay(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/seeds/replies"), replies::run);
 }
