@@ -7,14 +7,14 @@ use std::ops::Bound;
 use std::path::Path;
 
 use heed::types::Bytes;
-use heed::{CommitOrAbort, EnvFlags, EnvOpenOptions, MdbError, PutFlags, RoTxn, RwTxn, WithTls};
+use heed::{CommitOrAbort, EnvFlags, EnvOpenOptions, MdbError, PutFlags, RoTxn, RwTxn, WithoutTls};
 
 use super::engine::{Engine, EngineError, Read, Table, Usage, Write};
 use super::pages::meta::{META_LEN, Meta, Tree, newest};
 use super::pages::tree::{Merged, View};
 use super::pages::{PageDamage, Pages};
 
-/// Concurrent readers: one for each thread that reads.
+/// Read transactions at a time.
 const MAX_READERS: u32 = 1024;
 /// Number of meta pages in front of everything.
 const META_PAGES: u64 = 2;
@@ -36,7 +36,7 @@ pub(crate) struct Lmdb {
     map_bytes: u64,
     file: fs::File,
     pages: Pages,
-    env: heed::Env<WithTls>,
+    env: heed::Env<WithoutTls>,
 }
 
 /// Options for opening an environment.
@@ -59,7 +59,8 @@ impl Lmdb {
         let lock =
             fs::File::options().create(true).truncate(false).write(true).open(folder.join(LOCK_FILE))?;
         reserve(&lock, 0, LOCK_BYTES)?;
-        let mut builder = EnvOpenOptions::new().read_txn_with_tls();
+        // A thread that has ended gives back a place of its own that may be gone: LMDB does not wait for it when it closes.
+        let mut builder = EnvOpenOptions::new().read_txn_without_tls();
         builder.map_size(options.map_bytes).max_readers(MAX_READERS).max_dbs(Table::ALL.len() as u32);
         let mut flags = EnvFlags::NO_READ_AHEAD;
         if !options.sync {
@@ -151,7 +152,7 @@ impl Lmdb {
 pub(crate) struct Snapshot<'a> {
     view: View<'a>,
     /// Transaction that keeps LMDB from reusing the pages of the view.
-    _transaction: RoTxn<'a, WithTls>,
+    _transaction: RoTxn<'a, WithoutTls>,
 }
 
 /// A transaction, in which LMDB reads no page of the file that has not been verified.
