@@ -156,7 +156,7 @@ fn busy(server: &Server, flags: Flags) -> Option<Failure> {
     if !running.is_busy() || flags.has(Flags::ALLOW_BUSY) {
         return None;
     }
-    running.current().map(|(kind, ..)| Failure::busy(kind))
+    running.busy_with().map(Failure::busy)
 }
 
 fn may_debug(context: &Context<'_>) -> bool {

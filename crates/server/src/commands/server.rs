@@ -57,8 +57,7 @@ fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
         return Err(Failure::SYNTAX);
     }
     // As in Valkey: whoever ends a script half-way says that nothing is to be saved.
-    let running = &context.server.scripts().running;
-    if let Some((kind, ..)) = running.current().filter(|_| running.is_busy() && !told("NOSAVE")) {
+    if let Some(kind) = context.server.scripts().running.busy_with().filter(|_| !told("NOSAVE")) {
         return Err(Failure::busy(kind));
     }
     context.client.closing = true;

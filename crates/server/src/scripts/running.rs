@@ -101,6 +101,12 @@ impl Running {
         self.is_busy.load(Ordering::Relaxed)
     }
 
+    /// The kind of the script that others are to be told of, if there is one.
+    pub(crate) fn busy_with(&self) -> Option<Kind> {
+        let script = self.script.lock();
+        script.as_ref().filter(|_| self.is_busy()).map(|script| script.kind)
+    }
+
     /// The kind of the script that runs for long, the request that runs it, and since when it does.
     pub(crate) fn current(&self) -> Option<(Kind, Vec<Vec<u8>>, Duration)> {
         let script = self.script.lock();
