@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from plays import each, each_protocol_at_length
+from plays import each, each_protocol_at_length, is_busy
 from resp import Connection, Failure, Simple, encode
 from servers import Server
 from tested import Start, started, target_name
@@ -33,16 +33,6 @@ def pair() -> Iterator[tuple[Server, Server]]:
         impatient(ours)
         impatient(theirs)
         yield ours, theirs
-
-
-def is_busy(server: Server) -> bool:
-    """Whether a new client is told so. One that came just before the script may have to wait for its thread."""
-    with Connection(server.port, timeout=1.0) as connection:
-        try:
-            reply = connection.command("PING")
-        except TimeoutError:
-            return False
-        return isinstance(reply, Failure) and reply.text.startswith(b"BUSY ")
 
 
 @contextlib.contextmanager

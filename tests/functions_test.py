@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from plays import Line, assert_alike, each, each_protocol, emptied
+from plays import Line, assert_alike, each, each_protocol, emptied, is_busy
 from resp import Connection, Failure, Simple, encode
 from servers import Server
 from waiting import until
@@ -326,16 +326,6 @@ def impatient(server: Server) -> Server:
         assert connection.command("CONFIG", "SET", "busy-reply-threshold", 100) == OK
         connection.command("FUNCTION", "LOAD", FOREVER)
     return server
-
-
-def is_busy(server: Server) -> bool:
-    """Whether a new client is told so. One that came just before the script may have to wait for its thread."""
-    with Connection(server.port, timeout=1.0) as connection:
-        try:
-            reply = connection.command("PING")
-        except TimeoutError:
-            return False
-        return isinstance(reply, Failure) and reply.text.startswith(b"BUSY ")
 
 
 def running(connection: Connection) -> object:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import pytest
 
-from resp import Argument, Connection
+from resp import Argument, Connection, Failure
 from servers import Server
 
 # A line is `GET key`, `b: GET key` if another client than `a` sends it, or the arguments of one request.
@@ -75,3 +75,13 @@ def assert_alike(server: Server, peer: Server, protocol: int, lines: Sequence[Li
     replies = zip(lines, played(server, protocol, lines), played(peer, protocol, lines), strict=True)
     for line, ours, theirs in replies:
         assert ours == theirs, line
+
+
+def is_busy(server: Server) -> bool:
+    """Whether a new client is told that a script runs. An earlier one may have to wait for its thread."""
+    with Connection(server.port, timeout=1.0) as connection:
+        try:
+            reply = connection.command("PING")
+        except TimeoutError:
+            return False
+        return isinstance(reply, Failure) and reply.text.startswith(b"BUSY ")
