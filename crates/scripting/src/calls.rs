@@ -1,20 +1,18 @@
-//! What scripts ask of the server, through `redis` and `server` (<https://valkey.io/topics/lua-api/>).
+//! Functions of `redis` and `server`, through which scripts ask the server (<https://valkey.io/topics/lua-api/>).
 //!
 //! An error is raised as [`Raised`]; what catches it in `sandbox.lua` makes it what scripts know.
 
-use std::fmt::Write;
-
 use mlua::{Lua, LuaString, MultiValue, Table, Value};
-use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use snugly_protocol::resp::{ArgsBuffer, Protocol};
 
 use crate::command_call::{self, choose_protocol};
+use crate::digest::digest;
 use crate::failure::{Failure, Raised, raised};
 use crate::host::HOST;
 
 /// Levels of the log.
 const LEVELS: [(&str, u8); 4] = [("LOG_DEBUG", 0), ("LOG_VERBOSE", 1), ("LOG_NOTICE", 2), ("LOG_WARNING", 3)];
-/// Where a write would go, were the effects of scripts replicated.
+/// Destinations of a write, were the effects of scripts replicated.
 const REPLICATION: [(&str, u8); 5] =
     [("REPL_NONE", 0), ("REPL_AOF", 1), ("REPL_SLAVE", 2), ("REPL_REPLICA", 2), ("REPL_ALL", 3)];
 /// The version that the server claims towards clients, as its name, text and number.
@@ -102,15 +100,7 @@ fn sha1hex(lua: &Lua, args: MultiValue) -> mlua::Result<Value> {
         Some(text) => text.as_bytes().to_vec(),
         None => Vec::new(),
     };
-    Ok(Value::String(lua.create_string(hexadecimal(&text))?))
-}
-
-fn hexadecimal(text: &[u8]) -> String {
-    let mut digits = String::with_capacity(40);
-    for byte in digest(&SHA1_FOR_LEGACY_USE_ONLY, text).as_ref() {
-        write!(digits, "{byte:02x}").expect("a string takes everything");
-    }
-    digits
+    Ok(Value::String(lua.create_string(digest(&text))?))
 }
 
 fn set_repl(lua: &Lua, args: MultiValue) -> mlua::Result<Value> {

@@ -75,7 +75,7 @@ unsafe extern "C-unwind" fn pcall(state: *mut ffi::lua_State) -> c_int {
     1
 }
 
-/// What came of a command.
+/// Outcome of a command, whose answer is not on the stack yet.
 #[derive(Clone, Copy)]
 enum Outcome {
     Replied,

@@ -92,7 +92,7 @@ impl Engine {
     /// Compiles a script without its header.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why it is refused.
     pub fn compile(&self, code: &[u8]) -> Result<Script, CompileError> {
         compile(&self.lua, code, SCRIPT_NAME, &self.sandbox.scripts)
             .map(|function| Script { function, is_of_library: false })
@@ -102,7 +102,7 @@ impl Engine {
     /// Runs the code of a library without its header, and returns the functions that it registers.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why it is refused.
     pub fn load_library(&mut self, code: &[u8]) -> Result<Vec<Registered>, LibraryError> {
         let function = compile(&self.lua, code, LIBRARY_NAME, &self.sandbox.libraries)
             .map_err(|error| LibraryError::Code(message(&error)))?;

@@ -1,5 +1,7 @@
 //! The first line of a script, `#!lua flags=no-writes,allow-oom`, which says how it is to be run.
 
+use std::borrow::Cow;
+
 use thiserror::Error;
 
 /// The rules by which a script is run.
@@ -34,6 +36,12 @@ pub enum HeaderError {
 /// Flags that change nothing here, where there is one node and the data are never stale.
 const WITHOUT_EFFECT: [&str; 3] = ["allow-stale", "no-cluster", "allow-cross-slot-keys"];
 
+/// The first line of a source, and the rest, which begins with the end of that line; `None` if it has no end.
+pub(crate) fn split_line(source: &[u8]) -> Option<(Cow<'_, str>, &[u8])> {
+    let (line, rest) = source.split_at(source.iter().position(|&byte| byte == b'\n')?);
+    Some((String::from_utf8_lossy(line), rest))
+}
+
 impl Header {
     /// Splits a script into its header and its code, whose first line is then empty, so that lines count alike.
     ///
@@ -43,9 +51,7 @@ impl Header {
         if !source.starts_with(b"#!") {
             return Ok((Header::default(), source));
         }
-        let end = source.iter().position(|&byte| byte == b'\n').ok_or(HeaderError::NoLine)?;
-        let (line, code) = source.split_at(end);
-        let line = String::from_utf8_lossy(line);
+        let (line, code) = split_line(source).ok_or(HeaderError::NoLine)?;
         let mut words = line.split_ascii_whitespace();
         let engine = words.next().unwrap_or_default().trim_start_matches("#!");
         let mut header = Header { is_present: true, ..Header::default() };

@@ -13,6 +13,7 @@
 mod c_functions;
 mod calls;
 mod command_call;
+mod digest;
 mod engine;
 mod failure;
 mod header;
@@ -24,6 +25,7 @@ mod outgoing;
 mod sandbox;
 mod script;
 
+pub use digest::{Digest, digest};
 pub use engine::Engine;
 pub use failure::{CompileError, EngineError, Failure};
 pub use header::{Header, HeaderError};

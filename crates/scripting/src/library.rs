@@ -10,7 +10,7 @@ use snugly_protocol::resp::{Args, Protocol};
 use thiserror::Error;
 
 use crate::failure::raised;
-use crate::header::Header;
+use crate::header::{Header, split_line};
 use crate::host::Host;
 use crate::script::Script;
 
@@ -87,9 +87,7 @@ pub fn split_library(source: &[u8]) -> Result<(String, &[u8]), LibraryError> {
     if !source.starts_with(b"#!") {
         return Err(LibraryError::NoHeader);
     }
-    let end = source.iter().position(|&byte| byte == b'\n').ok_or(LibraryError::NoLine)?;
-    let (line, code) = source.split_at(end);
-    let line = String::from_utf8_lossy(line);
+    let (line, code) = split_line(source).ok_or(LibraryError::NoLine)?;
     let mut words = line.split_ascii_whitespace();
     let engine = words.next().unwrap_or_default().trim_start_matches("#!");
     let mut name = None;

@@ -59,7 +59,7 @@ pub fn append_footer(start: usize, out: &mut Vec<u8>) {
 /// versions newer than what is known are read if `check` is relaxed and the value is of a known type.
 ///
 /// # Errors
-/// Those of [`RestoreError`]. No more memory is reserved than the payload can fill.
+/// A [`RestoreError`]. No more memory is reserved than the payload can fill.
 pub fn restore(
     payload: &[u8],
     limit: usize,
@@ -96,7 +96,7 @@ pub fn dump_libraries<'a>(sources: impl Iterator<Item = &'a [u8]>, out: &mut Vec
 /// The sources of libraries that FUNCTION RESTORE is given, each of `limit` bytes at most.
 ///
 /// # Errors
-/// Those of [`RestoreError`]. No more memory is reserved than the payload can fill.
+/// [`RestoreError`]. No more memory is reserved than the payload can fill.
 pub fn restore_libraries(
     payload: &[u8],
     limit: usize,

@@ -8,10 +8,13 @@ use snugly_protocol::resp::{Args, ReplyBuffer};
 
 use super::options::is;
 use super::registry::reply_help;
-use super::scripting::{KEYS, RUNNING_ANY, RUNNING_READS, call, kill_kind, may_begin, on_machine};
+use super::scripting::{
+    KEYS, RUNNING_ANY, RUNNING_READS, call, kill_kind, may_begin, number_of_keys, on_machine,
+};
 use super::{Command, Context, Failure, Flags, NO_KEYS, Outcome, Reply, command, container};
 use crate::scripts::{Kind, Library, Policy};
 
+const BAD_NUMBER: Failure = Failure::fixed("ERR Bad number of keys provided");
 const NOT_FOUND: Failure = Failure::fixed("ERR Function not found");
 const ASKING: Flags = Flags::NOSCRIPT;
 const CHANGING: Flags = Flags::NOSCRIPT.and(Flags::WRITE);
@@ -43,11 +46,12 @@ fn fcall_ro(context: &mut Context<'_>, args: Args<'_>) -> Outcome {
 }
 
 fn run(context: &mut Context<'_>, args: Args<'_>, only_reads: bool) -> Outcome {
-    if context.server.scripts().functions.library_of(&args[1]).is_none() {
+    // That there is no such function is told before what is wrong with its keys.
+    let functions = &context.server.scripts().functions;
+    if number_of_keys(args, BAD_NUMBER).is_err() && functions.library_of(&args[1]).is_none() {
         return Err(NOT_FOUND);
     }
-    let not_an_integer = Failure::fixed("ERR Bad number of keys provided");
-    call(context, args, Kind::Function, not_an_integer, only_reads, |context, machine| {
+    call(context, args, Kind::Function, BAD_NUMBER, only_reads, |context, machine| {
         let function = machine.function(&args[1], &context.server.scripts().functions)?;
         let function = function.ok_or(NOT_FOUND)?;
         may_begin(context, &function, only_reads)?;

@@ -5,7 +5,7 @@
 use std::rc::Rc;
 
 use snugly_protocol::resp::{Args, parse_integer};
-use snugly_scripting::Header;
+use snugly_scripting::{Digest, Header};
 
 use super::options::is;
 use super::record::show;
@@ -15,7 +15,7 @@ use super::{
     COUNTED_KEYS_BEHIND_ARGUMENT, Command, Context, Failure, Flags, NO_KEYS, Outcome, REGISTRY, Reply,
     command, container,
 };
-use crate::scripts::{Compiled, Digest, Kill, Kind, Machine, Refused, Unusable, with_machine};
+use crate::scripts::{Compiled, Kill, Kind, Machine, Refused, Unusable, with_machine};
 use crate::state::Server;
 
 const RUNNING: Flags = Flags::NOSCRIPT
@@ -103,13 +103,7 @@ pub(super) fn call(
     find: impl FnOnce(&mut Context<'_>, &mut Machine) -> Result<Rc<Compiled>, Failure>,
 ) -> Outcome {
     show_request(context, args);
-    let number = parse_integer(&args[2]).ok_or(not_an_integer)?;
-    if number > args.len() as i64 - 3 {
-        return Err(Failure::fixed("ERR Number of keys can't be greater than number of args"));
-    }
-    let Ok(number) = usize::try_from(number) else {
-        return Err(Failure::fixed("ERR Number of keys can't be negative"));
-    };
+    let number = number_of_keys(args, not_an_integer)?;
     let values = args.from(3);
     let (keys, arguments) = (values.first(number), values.from(number));
     on_machine(context, |context, machine| {
@@ -117,6 +111,15 @@ pub(super) fn call(
         let request = Request { kind, args, keys, arguments, only_reads };
         ScriptHost::run(context, machine, &compiled, request)
     })
+}
+
+/// The number of keys that a request names.
+pub(super) fn number_of_keys(args: Args<'_>, not_an_integer: Failure) -> Result<usize, Failure> {
+    let number = parse_integer(&args[2]).ok_or(not_an_integer)?;
+    if number > args.len() as i64 - 3 {
+        return Err(Failure::fixed("ERR Number of keys can't be greater than number of args"));
+    }
+    usize::try_from(number).map_err(|_| Failure::fixed("ERR Number of keys can't be negative"))
 }
 
 /// Shows a request to those who watch all commands, before those that it runs.

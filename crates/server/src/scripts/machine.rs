@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use snugly_scripting::{
-    CompileError, Engine, EngineError, Header, HeaderError, LibraryError, Registered, Script, split_library,
+    CompileError, Digest, Engine, EngineError, Header, HeaderError, LibraryError, Registered, Script, digest,
+    split_library,
 };
 use thiserror::Error;
 
 use super::functions::{Functions, Library};
-use super::sources::{Digest, Source, Sources, digest};
+use super::sources::{Source, Sources};
 use crate::replies::Replies;
 
 /// Number of compiled scripts that a thread keeps; with more than that it begins anew.
@@ -126,7 +127,7 @@ impl Machine {
     /// The compiled form of a script of EVAL, which is known from then on.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why it is refused.
     pub(crate) fn evaluated(&mut self, text: &[u8], sources: &Sources) -> Result<Rc<Compiled>, Unusable> {
         if let Some(compiled) = self.by_text.get(text) {
             return Ok(compiled.clone());
@@ -140,7 +141,7 @@ impl Machine {
     /// The compiled form of a script that is known by its digest; `None` if there is none.
     ///
     /// # Errors
-    /// What is wrong with it here, where it was not when it became known: memory.
+    /// The reason why it is refused here, and was not when it became known: memory.
     pub(crate) fn known(
         &mut self,
         digest: &Digest,
@@ -157,7 +158,7 @@ impl Machine {
     /// Compiles a script, and keeps it by its digest.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why it is refused.
     pub(crate) fn compile(&mut self, text: &[u8]) -> Result<(Arc<Source>, Rc<Compiled>), Unusable> {
         let (header, code) = Header::split(text)?;
         let compiled = Rc::new(Compiled { script: self.engine.compile(code)?, header });
@@ -172,7 +173,7 @@ impl Machine {
     /// A function, of a library that is loaded for it if it is not yet; `None` if there is none of this name.
     ///
     /// # Errors
-    /// What is wrong with the library here, where it was not when it was added: memory.
+    /// The reason why the library is refused here, and was not when it was added: memory.
     pub(crate) fn function(
         &mut self,
         name: &[u8],
@@ -208,7 +209,7 @@ impl Machine {
     /// Loads a library to see what it registers.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why it is refused.
     pub(crate) fn read_library(&mut self, source: &[u8]) -> Result<Library, Unusable> {
         let (name, code) = split_library(source)?;
         let registered = self.engine.load_library(code)?;

@@ -20,7 +20,7 @@ pub(crate) use functions::{Functions, Library, Policy};
 pub(crate) use machine::{Compiled, Machine, Unusable, with_machine};
 pub(crate) use refused::Refused;
 pub(crate) use running::{Kill, Kind, Occupied, Running, Watch, show_occupied};
-pub(crate) use sources::{Digest, Sources};
+pub(crate) use sources::Sources;
 
 /// The scripts of a server.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use ring::digest::SHA1_FOR_LEGACY_USE_ONLY;
+use snugly_scripting::Digest;
 
 use super::refused::Refused;
 
@@ -15,9 +15,6 @@ use super::refused::Refused;
 const MOST_EVALUATED: usize = 500;
 /// Bytes of the scripts of SCRIPT LOAD that are kept.
 const MOST_LOADED_BYTES: usize = 64 << 20;
-
-/// The SHA-1 digest of a script, as lower-case digits.
-pub(crate) type Digest = [u8; 40];
 
 /// A script, before it is compiled.
 pub(crate) struct Source {
@@ -46,17 +43,6 @@ struct Known {
 struct Entry {
     source: Arc<Source>,
     stays: bool,
-}
-
-/// Returns a script's digest.
-pub(crate) fn digest(text: &[u8]) -> Digest {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut digits = [0; 40];
-    let digest = ring::digest::digest(&SHA1_FOR_LEGACY_USE_ONLY, text);
-    for (pair, byte) in digits.chunks_exact_mut(2).zip(digest.as_ref()) {
-        pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
-    }
-    digits
 }
 
 impl Sources {
@@ -137,16 +123,13 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
+    use snugly_scripting::digest;
+
     use super::*;
 
     fn source(text: &str) -> Arc<Source> {
         let text = text.as_bytes();
         Arc::new(Source { text: text.into(), digest: digest(text) })
-    }
-
-    #[test]
-    fn digests_are_those_of_sha1() {
-        assert_eq!(&digest(b"a"), b"86f7e437faa5a7fce15d1ddcb9eaeaea377667b8");
     }
 
     #[test]
