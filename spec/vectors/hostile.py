@@ -92,6 +92,11 @@ def zstd_frames() -> list[Rule]:
         case("zstd empty value", z + frame(block(RAW, 0, b""), size=0), value({"text": ""})),
         case("zstd empty value without a content size", z + frame(block(RAW, 0, b"")), value({"text": ""})),
         case("zstd empty last block", z + frame(block(RAW, 5, b"hello", last=False), block(RAW, 0, b"")), hello),
+        case(
+            "zstd empty blocks before the first",
+            z + frame(*[block(RAW, 0, b"", last=False)] * 40, HELLO, size=5),
+            hello,
+        ),
         case("zstd window of 128 MiB, value of 5 bytes", z + frame(HELLO, window=0x88), hello),
         case("zstd unused bit of the descriptor set", z + frame(HELLO, descriptor=0x10), hello),
         case(

@@ -18,7 +18,7 @@ use std::fmt;
 use std::iter;
 
 use crate::choice::Choice;
-use crate::codecs::{CODECS, Claims, CodecId, Encoding, EnvelopeForm, Framing};
+use crate::codecs::{CODECS, Claims, CodecId, Encoding, EnvelopeForm, Framing, frame};
 use crate::counters::{Counters, Family};
 use crate::decoder::{Dictionaries, Payload};
 use crate::dictionary::Dictionary;
@@ -294,6 +294,28 @@ fn backend(codec: CodecId) -> Option<u8> {
 
 fn append_header(backend: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(&[0x00, 0x01, 0x02, 0x00, backend]);
+}
+
+/// Appends the value's envelope of at least `least` bytes, whatever the value's length and even if it grows, with a codec
+/// whose payloads can be lengthened: zstd. For a writer whose readers tell envelopes by their length, too.
+///
+/// Appends nothing if there is no memory to compress it.
+pub fn encode_at_least(least: usize, value: &[u8], out: &mut Vec<u8>) -> Outcome {
+    let start = out.len();
+    let fast = CodecId::Zstd.codec().probe_level(CodecId::Zstd.codec().default_level());
+    let encoding = Encoding { level: fast, framing: Framing::Envelope, checksum: false, dictionary: None };
+    let Some((functions, backend)) = CodecId::Zstd.codec().functions.as_ref().zip(backend(CodecId::Zstd))
+    else {
+        return Outcome::AsIs(Reason::Failed);
+    };
+    append_header(backend, out);
+    let payload = out.len();
+    let compressed = (functions.compress)(&encoding, value, out).is_ok();
+    if !compressed || frame::lengthen(out, payload, least.saturating_sub(HEADER_LEN)).is_err() {
+        out.truncate(start);
+        return Outcome::AsIs(Reason::Failed);
+    }
+    Outcome::Encoded { codec: CodecId::Zstd, len: out.len() - start }
 }
 
 /// Appends the value in an envelope, or nothing if the bytes are no envelope but the value.

@@ -103,6 +103,17 @@ fn reach(header: &Header, frame: &[u8]) -> Result<u64, &'static str> {
     if bytes.0.is_empty() { Ok(reach) } else { Err("bytes after the end of the frame") }
 }
 
+/// Lengthens the frame at the end of `out`, which begins at `start`, by empty blocks to at least `least` bytes. A block
+/// of no bytes is a block like any other (section 3.1.1.2), and costs a reader three bytes.
+pub(crate) fn lengthen(out: &mut Vec<u8>, start: usize, least: usize) -> Result<(), &'static str> {
+    let header = header(Framing::Envelope, &out[start..])?;
+    let missing = least.saturating_sub(out.len() - start).next_multiple_of(BLOCK_HEADER_LEN);
+    let blocks = start + header.len;
+    // A raw block of size 0 that is not the last.
+    out.splice(blocks..blocks, std::iter::repeat_n(0, missing));
+    Ok(())
+}
+
 fn window(descriptor: u8) -> Result<u64, &'static str> {
     let log = 10 + u32::from(descriptor >> 3);
     if log > MAX_WINDOW_LOG {

@@ -2,7 +2,7 @@
 
 use crate::values::*;
 use snugly_codec::envelope::{
-    self, Decoded, ExistingEnvelopes, Fault, Options, Outcome, decode, encode, inspect,
+    self, Decoded, ExistingEnvelopes, Fault, Options, Outcome, decode, encode, encode_at_least, inspect,
 };
 use snugly_codec::{Choice, CodecId, Counters, DESCRIPTORS, DecodeError, Reason};
 
@@ -22,6 +22,25 @@ fn the_header_names_the_backend() {
         assert_eq!(envelope.claimed_len(), Some(json(1, 10).len() as u64));
         assert_eq!(envelope.dictionary_id(), None);
         assert!(envelope.is_well_formed(MAX_RAW));
+    }
+}
+
+#[test]
+fn an_envelope_can_be_as_long_as_its_readers_want_it() {
+    if !CodecId::Zstd.codec().is_available() {
+        return;
+    }
+    for value in [&b""[..], b"hello", &[b'x'; 1000], &json(1, 10), &random(500, 3)] {
+        for least in [0, 5, 100, 101, 102, 128, 1000] {
+            let mut sent = b"before".to_vec();
+            let outcome = encode_at_least(least, value, &mut sent);
+            let sent = &sent[6..];
+            assert_eq!(outcome, Outcome::Encoded { codec: CodecId::Zstd, len: sent.len() });
+            assert!(sent.len() >= least);
+            let mut received = Vec::new();
+            decode(&options(Choice::none()), sent, &mut received).expect("it decodes");
+            assert_eq!(received, value);
+        }
     }
 }
 
