@@ -1,0 +1,44 @@
+//! Positions of keys among the arguments of a command.
+
+/// Positions of keys: the first, the last (from the end if it is negative), and how far they are apart.
+#[derive(Clone, Copy)]
+pub struct Keys {
+    pub first: usize,
+    pub last: i32,
+    pub step: usize,
+}
+
+/// The only key, or the only one with a string.
+pub const ONE: Keys = Keys { first: 1, last: 1, step: 1 };
+/// The first two arguments.
+pub const TWO: Keys = Keys { first: 1, last: 2, step: 1 };
+/// All arguments.
+pub const ALL: Keys = Keys { first: 1, last: -1, step: 1 };
+/// All arguments from the second one on.
+pub const FROM_SECOND: Keys = Keys { first: 2, last: -1, step: 1 };
+
+impl Keys {
+    /// The positions among so many arguments.
+    pub fn among(self, arguments: usize) -> impl Iterator<Item = usize> {
+        let last = if self.last < 0 { arguments as i32 + self.last } else { self.last };
+        (self.first..arguments).take_while(move |&at| at as i32 <= last).step_by(self.step)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn positions(keys: Keys, arguments: usize) -> Vec<usize> {
+        keys.among(arguments).collect()
+    }
+
+    #[test]
+    fn keys_are_found_among_the_arguments() {
+        assert_eq!(positions(ONE, 5), [1]);
+        assert_eq!(positions(TWO, 5), [1, 2]);
+        assert_eq!(positions(ALL, 4), [1, 2, 3]);
+        assert_eq!(positions(FROM_SECOND, 5), [2, 3, 4]);
+        assert_eq!(positions(ONE, 1), []);
+    }
+}

@@ -1,0 +1,329 @@
+//! The command filter: sees every command before the server looks it up, on every way into the server.
+//!
+//! It replaces strings that a command stores, and the name of a command that has to work on restored strings. It knows
+//! which commands do what, who sends them and who may send them; what runs instead is for [`commands`] to know.
+//!
+//! [`commands`]: crate::commands
+
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+use crate::clients::{Clients, Origin};
+use crate::commands::{
+    CHECKED_PREFIX, Kind, LONGEST_NAME, Note, PREFIX, Row, TABLE, Values, is_envelope, note_seen,
+};
+use crate::server::{Caller, Context, FilterContext, OpenKey, OwnedText};
+use crate::values;
+
+/// As many keys of one command are looked at; with more of them the module serves it in any case.
+const MOST_LOOKS: usize = 8;
+
+/// A command of the table, and the names that may stand in the place of its own.
+struct Command {
+    row: &'static Row,
+    original: OwnedText,
+    plain: Option<OwnedText>,
+    checked: Option<OwnedText>,
+}
+
+struct Filter {
+    clients: Clients,
+    /// Sorted by their names as numbers.
+    commands: Vec<(u128, Command)>,
+    /// Sees keys without being a client.
+    looker: Context,
+    /// The database that the looker has selected.
+    database: u16,
+    /// Until then CLIENT PAUSE may keep commands waiting, so that what a look has found may change before they run.
+    paused_until: Option<Instant>,
+    /// A pause in a transaction that has not been executed yet.
+    queued_pause: Option<Duration>,
+}
+
+/// The strings of a command that reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Plain,
+    /// One of them at least is an envelope.
+    Envelope,
+}
+
+thread_local! {
+    static FILTER: RefCell<Option<Filter>> = const { RefCell::new(None) };
+}
+
+/// Prepares for commands. Looks at keys through this context, which lives as long as the module.
+pub fn prepare(looker: Context) {
+    let filter = Filter {
+        clients: Clients::default(),
+        commands: commands(),
+        looker,
+        database: 0,
+        paused_until: None,
+        queued_pause: None,
+    };
+    FILTER.set(Some(filter));
+}
+
+/// Filters a command.
+pub fn filter(mut context: FilterContext<'_>) {
+    with(|filter| filter.see(&mut context));
+}
+
+/// Notes that a client has connected.
+pub fn connected(identity: u64) {
+    with(|filter| filter.clients.connected(identity));
+}
+
+/// Notes that a client is gone.
+pub fn disconnected(identity: u64) {
+    with(|filter| filter.clients.disconnected(identity));
+}
+
+/// Notes that time has passed, in which rights may have changed in ways that no command shows.
+pub fn ticked() {
+    with(|filter| filter.clients.rights_changed());
+}
+
+fn with(run: impl FnOnce(&mut Filter)) {
+    FILTER.with(|filter| {
+        // A command that the filter's own look at the server leads to is none of a client's.
+        if let Ok(mut filter) = filter.try_borrow_mut() {
+            filter.as_mut().map(run);
+        }
+    });
+}
+
+fn commands() -> Vec<(u128, Command)> {
+    let named = |row: &'static Row| Command {
+        row,
+        original: OwnedText::new(row.name.as_bytes()),
+        plain: row.served.as_ref().map(|served| OwnedText::new(served.plain.name.to_bytes())),
+        checked: row.served.as_ref().map(|served| OwnedText::new(served.checked.name.to_bytes())),
+    };
+    let number = |row: &Row| number(row.name.as_bytes()).expect("the table's names are short");
+    let mut commands: Vec<_> = TABLE.iter().map(|row| (number(row), named(row))).collect();
+    commands.sort_unstable_by_key(|&(number, _)| number);
+    commands
+}
+
+/// A name in any case as a number; `None` if it is longer than all in the table.
+#[inline]
+fn number(name: &[u8]) -> Option<u128> {
+    let mut bytes = [0; LONGEST_NAME];
+    bytes.get_mut(..name.len())?.copy_from_slice(name);
+    bytes.make_ascii_lowercase();
+    Some(u128::from_le_bytes(bytes))
+}
+
+/// The original's name in that of one of the module's own commands.
+fn own(name: &[u8]) -> Option<&[u8]> {
+    [CHECKED_PREFIX, PREFIX].iter().find_map(|prefix| {
+        let (start, rest) = name.split_at_checked(prefix.len())?;
+        start.eq_ignore_ascii_case(prefix.as_bytes()).then_some(rest)
+    })
+}
+
+impl Filter {
+    fn see(&mut self, context: &mut FilterContext<'_>) {
+        note_seen(false);
+        let name = context.get(0).bytes();
+        let own = own(name);
+        let Some(at) = self.find(own.unwrap_or(name)) else { return };
+        if own.is_some() {
+            // A client's command of the module's is the original, which the module may serve or not.
+            context.replace(0, self.commands[at].1.original.held());
+        }
+        let row = self.commands[at].1.row;
+        if let Kind::Note(note) = row.kind {
+            return self.note(note, context);
+        }
+        if !row.takes(context.len()) {
+            return;
+        }
+        let identity = context.client();
+        if self.clients.get(identity, self.looker).origin != Origin::Stored {
+            store(row.kind, context);
+        }
+        if row.served.is_some() && (!matches!(row.kind, Kind::Set) || has_own_options(context)) {
+            self.serve(at, identity, context);
+        }
+    }
+
+    #[inline]
+    fn find(&self, name: &[u8]) -> Option<usize> {
+        let number = number(name)?;
+        self.commands.binary_search_by_key(&number, |&(number, _)| number).ok()
+    }
+
+    /// Puts one of the module's commands in the place of the server's, where it has to work on restored strings.
+    fn serve(&mut self, at: usize, identity: u64, context: &mut FilterContext<'_>) {
+        let row = self.commands[at].1.row;
+        let origin = self.clients.get(identity, self.looker).origin;
+        let is_checked = match origin {
+            Origin::Stored if row.reads() => return,
+            Origin::Stored => false,
+            Origin::Inside => true,
+            Origin::Client => {
+                if row.reads() {
+                    match self.look(row, identity, context) {
+                        Some(Seen::Plain) => return,
+                        seen => note_seen(seen == Some(Seen::Envelope)),
+                    }
+                }
+                let rights = self.clients.rights(identity, self.looker);
+                // In a transaction it is the rights that it has when it is executed.
+                let is_free = rights.are_full && !self.clients.get(identity, self.looker).in_transaction;
+                if !is_free && rights.are_evident && !self.may_run(identity, context) {
+                    // The server refuses it itself, by its own name.
+                    return;
+                }
+                !is_free && rights.are_evident
+            }
+        };
+        let command = &self.commands[at].1;
+        let name = if is_checked { &command.checked } else { &command.plain };
+        if let Some(name) = name {
+            context.replace(0, name.held());
+        }
+    }
+
+    /// Looks at the strings that a command reads; `None` if they may be others when it runs.
+    fn look(&mut self, row: &Row, identity: u64, context: &FilterContext<'_>) -> Option<Seen> {
+        let client = self.clients.get(identity, self.looker);
+        if client.in_transaction {
+            return None;
+        }
+        let database = client.database(identity)?;
+        if self.is_paused() {
+            return None;
+        }
+        if self.database != database {
+            self.looker.select(database);
+            self.database = database;
+        }
+        let mut keys = row.served.as_ref()?.keys.among(context.len());
+        let is_plain = |at| OpenKey::look(self.looker, context.get(at)).is_none_or(|key| !is_envelope(&key));
+        if !keys.by_ref().take(MOST_LOOKS).all(is_plain) {
+            return Some(Seen::Envelope);
+        }
+        keys.next().is_none().then_some(Seen::Plain)
+    }
+
+    fn is_paused(&mut self) -> bool {
+        let is_paused = self.paused_until.is_some_and(|until| Instant::now() < until);
+        if !is_paused {
+            self.paused_until = None;
+        }
+        is_paused
+    }
+
+    fn may_run(&mut self, identity: u64, context: &FilterContext<'_>) -> bool {
+        let Some(database) = self.clients.get(identity, self.looker).database(identity) else { return false };
+        let caller = self.looker.user_of(identity).and_then(|name| Caller::named(name.as_text()));
+        let arguments: Vec<_> = (0..context.len()).map(|at| context.get(at).raw()).collect();
+        caller.is_some_and(|caller| caller.may_run(&arguments, database))
+    }
+
+    fn note(&mut self, note: Note, context: &FilterContext<'_>) {
+        let (identity, looker) = (context.client(), self.looker);
+        let client = self.clients.get(identity, looker);
+        let word = |at| if context.len() > at { context.get(at).bytes() } else { &[] };
+        match note {
+            Note::Multi => client.in_transaction = true,
+            Note::Exec => {
+                // If the server refuses it, the transaction has failed, and nothing in it will run.
+                client.in_transaction = false;
+                client.forget_database();
+                self.clients.rights_changed();
+                if let Some(length) = self.queued_pause.take() {
+                    self.pause(length);
+                }
+            }
+            Note::Session => {
+                client.forget_database();
+                self.clients.rights_changed();
+            }
+            Note::Client if word(1).eq_ignore_ascii_case(b"pause") => {
+                let is_queued = client.in_transaction;
+                let length = std::str::from_utf8(word(2))
+                    .ok()
+                    .and_then(|text| text.parse().ok())
+                    .map(Duration::from_millis);
+                match length {
+                    Some(length) if is_queued => self.queued_pause = self.queued_pause.max(Some(length)),
+                    Some(length) => self.pause(length),
+                    None => (),
+                }
+            }
+            Note::Cluster if word(1).eq_ignore_ascii_case(b"syncslots") => client.origin = Origin::Stored,
+            Note::Client | Note::Cluster => (),
+        }
+    }
+
+    fn pause(&mut self, length: Duration) {
+        // Commands that waited run a little later.
+        let until = Instant::now().checked_add(length.saturating_add(AFTER_PAUSE));
+        self.paused_until = self.paused_until.max(until);
+    }
+}
+
+/// Time that commands get which a pause has kept waiting.
+const AFTER_PAUSE: Duration = Duration::from_secs(1);
+
+/// Replaces the strings that a command stores.
+fn store(kind: Kind, context: &mut FilterContext<'_>) {
+    let values = match kind {
+        Kind::Write(values) | Kind::Change(Some(values)) => values,
+        Kind::Set => Values::At(2),
+        Kind::Read | Kind::Change(None) | Kind::Note(_) => return,
+    };
+    for at in positions(values, context) {
+        if let Some(stored) = values::stored(context.get(at).bytes(), OwnedText::new) {
+            context.replace(at, stored);
+        }
+    }
+}
+
+fn positions(values: Values, context: &FilterContext<'_>) -> impl Iterator<Item = usize> + use<> {
+    let len = context.len();
+    let (first, end, step) = match values {
+        Values::At(at) => (at, at + 1, 1),
+        Values::Pairs(first) => (first, len, 2),
+        Values::Counted => {
+            let count =
+                std::str::from_utf8(context.get(1).bytes()).ok().and_then(|text| text.parse::<usize>().ok());
+            (3, count.unwrap_or(0).saturating_mul(2).saturating_add(2), 2)
+        }
+    };
+    (first..end.min(len)).step_by(step)
+}
+
+/// Whether SET has to know the string that is there.
+fn has_own_options(context: &FilterContext<'_>) -> bool {
+    (3..context.len()).any(|at| {
+        let option = context.get(at).bytes();
+        option.eq_ignore_ascii_case(b"get") || option.eq_ignore_ascii_case(b"ifeq")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_numbers_in_any_case() {
+        assert_eq!(number(b"GeT"), number(b"get"));
+        assert_ne!(number(b"get"), number(b"set"));
+        assert_eq!(number(&[b'x'; LONGEST_NAME + 1]), None);
+        assert_ne!(number(b"bitfield_ro"), number(b"bitfield\x7fro"));
+    }
+
+    #[test]
+    fn the_modules_own_names_lead_to_the_originals() {
+        assert_eq!(own(b"SNUGLY.GET"), Some(&b"GET"[..]));
+        assert_eq!(own(b"snugly.Checked.bitfield_ro"), Some(&b"bitfield_ro"[..]));
+        assert_eq!(own(b"get"), None);
+        assert_eq!(own(b"snugly"), None);
+    }
+}

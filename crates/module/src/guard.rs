@@ -1,0 +1,31 @@
+//! The border to the server, which no panic crosses: it would end the process.
+
+use std::ffi::CString;
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::server::table;
+
+static PANICS: AtomicU64 = AtomicU64::new(0);
+
+/// Panics that were caught since the module was loaded.
+pub fn panics() -> u64 {
+    PANICS.load(Ordering::Relaxed)
+}
+
+/// Lets panics tell in the server's log what has failed, and where.
+pub fn log_panics() {
+    panic::set_hook(Box::new(|panic| {
+        let text = format!("snugly has failed, and goes on: {panic}").replace('\0', " ");
+        let line = CString::new(text).expect("zeros are replaced");
+        table::log(ptr::null_mut(), c"warning", &line);
+    }));
+}
+
+/// Runs what the server has called; `None` if it panicked.
+///
+/// State that a panic leaves behind is whole: it is made of counters, caches and buffers that are emptied before use.
+pub fn guarded<T>(run: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(run)).inspect_err(|_| _ = PANICS.fetch_add(1, Ordering::Relaxed)).ok()
+}

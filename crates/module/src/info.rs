@@ -1,0 +1,33 @@
+//! The module's section of INFO.
+
+use std::ffi::{CString, c_int};
+
+use snugly_codec::DESCRIPTORS;
+
+use crate::guard;
+use crate::server::table::{self, InfoCtx, functions};
+use crate::values;
+
+/// Adds the section, if it is asked for.
+pub unsafe extern "C" fn report(context: *mut InfoCtx, _for_crash: c_int) {
+    guard::guarded(|| {
+        // SAFETY: the server hands this over for the time of the call, and copies names and values.
+        if unsafe { (functions().InfoAddSection)(context, c"".as_ptr()) } != table::OK {
+            return;
+        }
+        let version = CString::new(env!("CARGO_PKG_VERSION")).expect("a version has no zero");
+        // SAFETY: as above.
+        unsafe { (functions().InfoAddFieldCString)(context, c"version".as_ptr(), version.as_ptr()) };
+        let counted = values::counted();
+        for descriptor in &DESCRIPTORS {
+            add(context, &descriptor.to_string(), descriptor.value(&counted));
+        }
+        add(context, "panics", guard::panics());
+    });
+}
+
+fn add(context: *mut InfoCtx, name: &str, value: u64) {
+    let name = CString::new(name).expect("names have no zero");
+    // SAFETY: the server hands the context over for the time of the call, and copies the name.
+    unsafe { (functions().InfoAddFieldULongLong)(context, name.as_ptr(), value) };
+}

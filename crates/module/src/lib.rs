@@ -1,0 +1,255 @@
+//! snugly inside Valkey: a module that stores the strings of a valkey-server compressed, while every client gets what
+//! the server gives without it.
+//!
+//! ```text
+//! valkey-server --loadmodule libsnugly_module.so
+//! ```
+//!
+//! - [`filter`]: every command before it runs: strings that it stores are replaced by envelopes, and commands that have
+//!   to work on restored ones by the module's
+//! - [`commands`]: which commands there are, and those of the module
+//! - [`clients`], [`access`]: what a filter has to know of who sends a command
+//! - [`values`]: strings to envelopes and back
+//! - [`settings`], [`info`]: what operators set and see
+//! - [`server`], [`guard`]: the border to the server
+//!
+//! It knows envelopes by `snugly-codec` and the server by its module interface. It knows nothing of snugly's own server
+//! and store, does no I/O and has no threads: all of it runs on the server's main thread.
+
+mod access;
+mod clients;
+mod commands;
+mod filter;
+mod guard;
+mod info;
+mod server;
+mod settings;
+mod values;
+
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::mem::size_of;
+use std::ptr;
+
+use commands::{Served, TABLE};
+use server::table::{
+    self, CommandInfo, CommandInfoVersion, Ctx, Event, FilterCtx, Functions, KeySpec, KeySpecBegin, Str,
+};
+use server::{Context, FilterContext};
+
+const NAME: &CStr = c"snugly";
+
+/// The oldest server that the module is tested with: 9.1.0, as 0xMMmmpp.
+const OLDEST_SERVER: i32 = 0x0009_0100;
+
+/// Version of the module's part of the interface, which MODULE LIST shows: 1 for 0.1.
+const VERSION: c_int = 1;
+
+/// Called by the server to load the module.
+///
+/// # Safety
+/// The server calls it, with a context and the module's arguments.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ValkeyModule_OnLoad(
+    context: *mut Ctx,
+    _arguments: *mut *mut Str,
+    len: c_int,
+) -> c_int {
+    let loaded = guard::guarded(|| {
+        // SAFETY: the server has handed over the context.
+        let functions = match unsafe { table::find(context) } {
+            Ok(functions) => functions,
+            // Without its functions there is no way to say so but this.
+            Err(missing) => {
+                eprintln!("snugly needs a server with ValkeyModule_{missing}: Valkey 9.1 or later");
+                return false;
+            }
+        };
+        // SAFETY: the server has handed over the context, and copies the name.
+        let server = unsafe {
+            if (functions.IsModuleNameBusy)(NAME.as_ptr()) != 0 {
+                return false;
+            }
+            (functions.SetModuleAttribs)(context, NAME.as_ptr(), VERSION, table::API_VERSION);
+            Context::from_raw(context)
+        };
+        guard::log_panics();
+        match load(functions, server, len) {
+            Ok(()) => true,
+            Err(reason) => {
+                let reason = CString::new(reason.replace('\0', " ")).unwrap_or_default();
+                table::log(context, c"warning", &reason);
+                false
+            }
+        }
+    });
+    if loaded == Some(true) { table::OK } else { table::ERR }
+}
+
+/// Called by the server to unload the module, which it refuses: strings are stored as envelopes.
+///
+/// # Safety
+/// The server calls it, with a context.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ValkeyModule_OnUnload(context: *mut Ctx) -> c_int {
+    guard::guarded(|| {
+        let reason =
+            c"snugly is not unloaded: clients would get strings as they are stored, which is compressed";
+        table::log(context, c"warning", reason);
+    });
+    table::ERR
+}
+
+fn load(functions: &Functions, context: Context, arguments: c_int) -> Result<(), String> {
+    // SAFETY: takes nothing.
+    let version = unsafe { (functions.GetServerVersion)() };
+    if version < OLDEST_SERVER {
+        return Err(format!(
+            "snugly {} needs Valkey {} or later, and this is {}",
+            env!("CARGO_PKG_VERSION"),
+            dotted(OLDEST_SERVER),
+            dotted(version)
+        ));
+    }
+    if arguments > 0 {
+        return Err(
+            "snugly takes no arguments: settings are given as snugly.NAME VALUE, beside --loadmodule".into(),
+        );
+    }
+    // SAFETY: the server has handed over the context.
+    unsafe { (functions.SetModuleOptions)(context.raw(), table::OPTION_NO_IMPLICIT_SIGNAL_MODIFIED) };
+    if !settings::register(context) {
+        return Err("snugly could not register its settings".into());
+    }
+    for served in TABLE.iter().filter_map(|row| row.served.as_ref()) {
+        register_command(functions, context, served)?;
+    }
+    filter::prepare(context.detached());
+    // SAFETY: the functions live as long as the module, and take what the server gives them.
+    let registered = unsafe {
+        (functions.SubscribeToServerEvent)(context.raw(), table::EVENT_CLIENT_CHANGE, client_changed)
+            == table::OK
+            && (functions.SubscribeToServerEvent)(context.raw(), table::EVENT_CRON_LOOP, ticked) == table::OK
+            && (functions.RegisterInfoFunc)(context.raw(), info::report) == table::OK
+            && !(functions.RegisterCommandFilter)(context.raw(), filter_command, table::FILTER_NO_SELF)
+                .is_null()
+    };
+    if registered { Ok(()) } else { Err("snugly could not register its filter and events".into()) }
+}
+
+/// Registers both commands that run in the place of one of the server's.
+fn register_command(functions: &Functions, context: Context, served: &Served) -> Result<(), String> {
+    let flags = served.flags.to_str().expect("flags are ASCII");
+    let writes = flags.starts_with("write");
+    let (kind, access) = match writes {
+        true => (table::KEY_READ_WRITE, table::KEY_ACCESS | table::KEY_UPDATE),
+        false => (table::KEY_READ_ONLY, table::KEY_ACCESS),
+    };
+    // The rights to the keys of a checked command are those that the original asks for, which it sees to itself.
+    for (entry, flags, key_flags) in [
+        (&served.plain, flags.to_owned(), kind | access),
+        (&served.checked, format!("{flags} no-auth"), kind),
+    ] {
+        let flags = CString::new(flags).expect("flags have no zero");
+        let specs = [key_spec(served, key_flags), END_OF_KEY_SPECS];
+        let info = CommandInfo {
+            version: &COMMAND_INFO_VERSION,
+            summary: c"Serves the server's command of this name, of strings that are stored compressed."
+                .as_ptr(),
+            complexity: ptr::null(),
+            since: ptr::null(),
+            history: ptr::null(),
+            tips: ptr::null(),
+            arity: 0,
+            key_specs: specs.as_ptr(),
+            arguments: ptr::null(),
+        };
+        // SAFETY: all texts end with a zero; the server copies them and the structures, which are those of their version.
+        let registered = unsafe {
+            (functions.CreateCommand)(context.raw(), entry.name.as_ptr(), entry.run, flags.as_ptr(), 0, 0, 0)
+                == table::OK
+                && (functions.SetCommandInfo)(
+                    (functions.GetCommand)(context.raw(), entry.name.as_ptr()),
+                    &info,
+                ) == table::OK
+        };
+        if !registered {
+            return Err(format!("snugly could not register {}", entry.name.to_string_lossy()));
+        }
+    }
+    Ok(())
+}
+
+static COMMAND_INFO_VERSION: CommandInfoVersion = CommandInfoVersion {
+    version: 1,
+    history_entry: 2 * size_of::<*const c_void>(),
+    key_spec: size_of::<KeySpec>(),
+    argument: 80,
+};
+
+const END_OF_KEY_SPECS: KeySpec = KeySpec {
+    notes: ptr::null(),
+    flags: 0,
+    begin_search: 0,
+    begin: KeySpecBegin { index: 0 },
+    find_keys: 0,
+    last: 0,
+    step: 0,
+    limit: 0,
+};
+
+fn key_spec(served: &Served, flags: u64) -> KeySpec {
+    let keys = served.keys;
+    // A last position from the start is counted from the first key.
+    let last = if keys.last < 0 { keys.last } else { keys.last - keys.first as i32 };
+    KeySpec {
+        flags,
+        begin_search: table::BEGIN_AT_INDEX,
+        begin: KeySpecBegin { index: keys.first as c_int },
+        find_keys: table::FIND_RANGE,
+        last,
+        step: keys.step as c_int,
+        ..END_OF_KEY_SPECS
+    }
+}
+
+/// A version such as 0x090102, written with dots.
+fn dotted(version: i32) -> String {
+    format!("{}.{}.{}", version >> 16, version >> 8 & 0xff, version & 0xff)
+}
+
+unsafe extern "C" fn filter_command(context: *mut FilterCtx) {
+    // SAFETY: the server keeps the context until this returns.
+    guard::guarded(|| filter::filter(unsafe { FilterContext::from_raw(context) }));
+}
+
+unsafe extern "C" fn client_changed(_context: *mut Ctx, _event: Event, change: u64, client: *mut c_void) {
+    // SAFETY: with this event comes the structure, of version 1.
+    let identity = unsafe { (*client.cast::<table::ClientInfo>()).id };
+    guard::guarded(|| match change {
+        table::CLIENT_CONNECTED => filter::connected(identity),
+        table::CLIENT_DISCONNECTED => filter::disconnected(identity),
+        _ => (),
+    });
+}
+
+unsafe extern "C" fn ticked(_context: *mut Ctx, _event: Event, _: u64, _: *mut c_void) {
+    guard::guarded(filter::ticked);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_written_with_dots() {
+        assert_eq!(dotted(0x0009_0102), "9.1.2");
+    }
+
+    #[test]
+    fn structures_have_the_sizes_that_the_server_is_told() {
+        // valkeymodule.h on a 64-bit machine: pointers, enumerations and integers with their padding.
+        assert_eq!(size_of::<KeySpec>(), 56);
+        assert_eq!(size_of::<CommandInfo>(), 72);
+        assert_eq!(size_of::<table::ClientInfo>(), 80);
+    }
+}

@@ -1,0 +1,191 @@
+//! Settings: module configurations, which CONFIG GET, SET and REWRITE and valkey.conf know as `snugly.NAME`.
+//!
+//! It knows their names, ranges and defaults, and tells [`values`] what follows from them.
+
+use std::ffi::{CStr, c_char, c_int, c_longlong, c_uint, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use snugly_codec::Choice;
+
+use crate::guard;
+use crate::server::table::{self, Ctx, Str, functions};
+use crate::server::{Context, OwnedText};
+use crate::values::{self, LEAST_ENVELOPE};
+
+/// A setting with its default and its least and greatest value, all numbers.
+struct Setting {
+    name: &'static CStr,
+    kind: Kind,
+    value: AtomicI64,
+}
+
+enum Kind {
+    /// Yes or no.
+    Switch,
+    /// One of these names, whose number is its place.
+    Choice(&'static [&'static CStr]),
+    Number(i64, i64),
+    /// Bytes, which may be given as `1kb`.
+    Bytes(i64, i64),
+}
+
+const CODECS: &[&CStr] = &[c"lz4", c"zstd"];
+/// `VALKEYMODULE_CONFIG_MEMORY`.
+const MEMORY: c_uint = 1 << 7;
+
+/// Whether strings that clients write are compressed. Reads restore what is compressed in any case.
+static COMPRESSION: Setting = Setting::new(c"compression", Kind::Switch, 1);
+/// The codec of strings that clients write.
+static CODEC: Setting = Setting::new(c"codec", Kind::Choice(CODECS), 0);
+/// Level of the codec: -128 to 12 for lz4, -131072 to 22 for zstd; 0 is the codec's default.
+static LEVEL: Setting = Setting::new(c"level", Kind::Number(-131_072, 22), 0);
+/// Bytes from which on strings are compressed.
+static MIN_BYTES: Setting = Setting::new(c"min-bytes", Kind::Bytes(LEAST_ENVELOPE as i64, 512 << 20), 256);
+
+static SETTINGS: [&Setting; 4] = [&COMPRESSION, &CODEC, &LEVEL, &MIN_BYTES];
+
+impl Setting {
+    const fn new(name: &'static CStr, kind: Kind, default: i64) -> Setting {
+        Setting { name, kind, value: AtomicI64::new(default) }
+    }
+
+    fn get(&self) -> i64 {
+        self.value.load(Ordering::Relaxed)
+    }
+
+    /// Registers the setting, with its present value as default.
+    fn register(&'static self, context: Context) -> bool {
+        let this = ptr::from_ref(self).cast_mut().cast::<c_void>();
+        let (raw, name, default) = (context.raw(), self.name.as_ptr(), self.get());
+        // SAFETY: the context lives; the setting and its names live as long as the program, and the functions take what
+        // `this` points to.
+        let registered = unsafe {
+            match self.kind {
+                Kind::Switch => (functions().RegisterBoolConfig)(
+                    raw,
+                    name,
+                    default as c_int,
+                    0,
+                    get_choice,
+                    set_choice,
+                    Some(apply),
+                    this,
+                ),
+                Kind::Choice(names) => {
+                    let mut texts: Vec<_> = names.iter().map(|name| name.as_ptr()).collect();
+                    let numbers: Vec<_> = (0..names.len() as c_int).collect();
+                    (functions().RegisterEnumConfig)(
+                        raw,
+                        name,
+                        default as c_int,
+                        0,
+                        texts.as_mut_ptr(),
+                        numbers.as_ptr(),
+                        names.len() as c_int,
+                        get_choice,
+                        set_choice,
+                        Some(apply),
+                        this,
+                    )
+                }
+                Kind::Number(least, most) => (functions().RegisterNumericConfig)(
+                    raw,
+                    name,
+                    default,
+                    0,
+                    least,
+                    most,
+                    get_number,
+                    set_number,
+                    Some(apply),
+                    this,
+                ),
+                Kind::Bytes(least, most) => (functions().RegisterNumericConfig)(
+                    raw,
+                    name,
+                    default,
+                    MEMORY,
+                    least,
+                    most,
+                    get_number,
+                    set_number,
+                    Some(apply),
+                    this,
+                ),
+            }
+        };
+        registered == table::OK
+    }
+}
+
+/// Registers all settings and takes what the server's configuration says of them.
+pub fn register(context: Context) -> bool {
+    // SAFETY: the context lives.
+    SETTINGS.iter().all(|setting| setting.register(context))
+        && unsafe { (functions().LoadConfigs)(context.raw()) } == table::OK
+        && take_effect().is_ok()
+}
+
+/// The choice that follows from the settings, for values that are written from now on.
+fn take_effect() -> Result<(), String> {
+    let level = i32::try_from(LEVEL.get()).ok().filter(|&level| level != 0);
+    let name = CODECS[CODEC.get() as usize].to_str().expect("names are ASCII");
+    let choice = Choice::new(name, level, MIN_BYTES.get() as usize).map_err(|error| error.to_string())?;
+    values::configure(if COMPRESSION.get() == 1 { choice } else { Choice::none() });
+    Ok(())
+}
+
+/// The setting that a callback was registered with.
+///
+/// # Safety
+/// `this` is what [`Setting::register`] has given the server.
+unsafe fn setting(this: *mut c_void) -> &'static Setting {
+    // SAFETY: as demanded of the caller; settings are statics.
+    unsafe { &*this.cast::<Setting>() }
+}
+
+unsafe extern "C" fn get_number(_name: *const c_char, this: *mut c_void) -> c_longlong {
+    // SAFETY: the server gives back what it was given.
+    unsafe { setting(this) }.get()
+}
+
+unsafe extern "C" fn get_choice(_name: *const c_char, this: *mut c_void) -> c_int {
+    // SAFETY: the server gives back what it was given.
+    unsafe { setting(this) }.get() as c_int
+}
+
+unsafe extern "C" fn set_number(
+    _name: *const c_char,
+    value: c_longlong,
+    this: *mut c_void,
+    _: *mut *mut Str,
+) -> c_int {
+    // SAFETY: the server gives back what it was given.
+    unsafe { setting(this) }.value.store(value, Ordering::Relaxed);
+    table::OK
+}
+
+unsafe extern "C" fn set_choice(
+    _name: *const c_char,
+    value: c_int,
+    this: *mut c_void,
+    _: *mut *mut Str,
+) -> c_int {
+    // SAFETY: the server gives back what it was given.
+    unsafe { setting(this) }.value.store(value.into(), Ordering::Relaxed);
+    table::OK
+}
+
+/// Lets changed settings take effect, or says why they cannot, whereupon the server takes them back.
+unsafe extern "C" fn apply(_context: *mut Ctx, _this: *mut c_void, error: *mut *mut Str) -> c_int {
+    match guard::guarded(take_effect) {
+        Some(Ok(())) => table::OK,
+        Some(Err(text)) => {
+            // SAFETY: the server takes over the text, and frees it.
+            unsafe { *error = OwnedText::new(text.as_bytes()).into_raw() };
+            table::ERR
+        }
+        None => table::ERR,
+    }
+}
