@@ -2,7 +2,7 @@
 # all that must be there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run program install uninstall demo set-up build package wheel wheel-server gate test test-all test-long clean-gate \
+.PHONY: help run run-valkey program module install uninstall demo set-up build package wheel wheel-server gate test test-all test-long clean-gate \
 	test-rust test-clients test-python test-go test-java test-node node-packages \
 	test-rust-slow test-minimal test-clients-slow test-python-slow test-glide test-parsers test-go-slow test-java-slow test-node-slow test-valkey-py \
 	test-properties test-kills test-damages test-packages test-deps test-aarch64 soak \
@@ -18,6 +18,7 @@ BIN := $(VENV)/bin
 # How the program is built that is run and measured; empty for the build that the tests have.
 BUILD := --release
 PROGRAM = $(TARGET)/$(if $(BUILD),release,debug)/snugly
+MODULE = $(TARGET)/$(if $(BUILD),release,debug)/libsnugly_module.so
 # The folder that cargo builds in.
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 # Where `make run` keeps the store; empty keeps nothing on disk.
@@ -116,6 +117,14 @@ run: ## build, then serve on 127.0.0.1:7684 and keep everything in STORAGE (flag
 
 program: ## build the program
 	$(CARGO) build $(BUILD) --locked --package snugly
+
+module: ## build the module for Valkey, target/release/libsnugly_module.so
+	$(CARGO) build $(BUILD) --locked --package snugly-module
+
+run-valkey: $(VENV)/installed module ## build the module, then run a valkey-server with it on a free port (flags in ARGS="--port 6379 --snugly.codec zstd")
+	port=$$($(PYTHON) -c "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); print(s.getsockname()[1])") && \
+	echo "To try it: redis-cli -p $$port" && \
+	$(VALKEY_SERVER) --bind 127.0.0.1 --port $$port --save "" --loadmodule $(MODULE) $(ARGS)
 
 install: ## install the program, man pages, completions, unit and sample of settings (PREFIX=/usr/local, DESTDIR=FOLDER)
 	@$(INSTALL) install
