@@ -15,6 +15,8 @@ import pytest
 from resp import Argument, Connection, Failure
 from servers import Server
 
+NO_VALUES: Mapping[str, bytes] = {}
+
 # A line is `GET key`, `b: GET key` if another client than `a` sends it, or the arguments of one request.
 Line: TypeAlias = str | Sequence[Argument]
 
@@ -33,6 +35,19 @@ def each(rows: Mapping[str, object]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("row", rows.values(), ids=list(rows))
 
 
+def rows(text: str) -> dict[str, list[str]]:
+    """Plays by their names, from a text that has a name and a colon in a line, and below it the lines of that play,
+    of which several that stand in one line have ` | ` between them."""
+    found: dict[str, list[str]] = {}
+    for line in text.strip().splitlines():
+        if not line.startswith(" "):
+            name = line.removesuffix(":")
+            found[name] = []
+        else:
+            found[name] += line.strip().split(" | ")
+    return found
+
+
 def script(text: str, *arguments: Argument, keys: int = 0) -> Line:
     return ["EVAL", text, keys, *arguments]
 
@@ -44,24 +59,26 @@ def emptied(server: Server) -> None:
             connection.command(*request)
 
 
-def request(line: Line) -> tuple[str, list[Argument]]:
-    """The client that sends a line, and what it sends."""
+def request(line: Line, values: Mapping[str, bytes] = NO_VALUES) -> tuple[str, list[Argument]]:
+    """The client that sends a line, and what it sends, with values for words that stand for them."""
     if not isinstance(line, str):
         return "a", list(line)
     name, colon, text = line.partition(": ")
-    if colon and name.isalpha() and name.islower():
-        return name, [*shlex.split(text)]
-    return "a", [*shlex.split(line)]
+    if not (colon and name.isalpha() and name.islower()):
+        name, text = "a", line
+    return name, [values.get(word, word) for word in shlex.split(text)]
 
 
-def played(server: Server, protocol: int, lines: Sequence[Line]) -> list[bytes]:
+def played(
+    server: Server, protocol: int, lines: Sequence[Line], values: Mapping[str, bytes] = NO_VALUES
+) -> list[bytes]:
     """The replies of an emptied server, each to the client that has sent the line."""
     emptied(server)
     clients: dict[str, Connection] = {}
     try:
         replies = []
         for line in lines:
-            name, arguments = request(line)
+            name, arguments = request(line, values)
             if name not in clients:
                 clients[name] = server.connect(protocol)
             replies.append(clients[name].command_raw(*arguments))
@@ -71,10 +88,12 @@ def played(server: Server, protocol: int, lines: Sequence[Line]) -> list[bytes]:
             client.close()
 
 
-def assert_alike(server: Server, peer: Server, protocol: int, lines: Sequence[Line]) -> None:
-    replies = zip(lines, played(server, protocol, lines), played(peer, protocol, lines), strict=True)
-    for line, ours, theirs in replies:
-        assert ours == theirs, line
+def assert_alike(
+    server: Server, peer: Server, protocol: int, lines: Sequence[Line], values: Mapping[str, bytes] = NO_VALUES
+) -> None:
+    ours, theirs = (played(each, protocol, lines, values) for each in (server, peer))
+    for line, our_reply, their_reply in zip(lines, ours, theirs, strict=True):
+        assert our_reply == their_reply, line
 
 
 def is_busy(server: Server) -> bool:

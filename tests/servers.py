@@ -59,17 +59,20 @@ def valkey_binary() -> Path:
     return Path(get_binary_path())
 
 
-def snugly_binary() -> Path:
-    """The program: SNUGLY_BIN, or what cargo built last in this checkout."""
-    named = os.environ.get("SNUGLY_BIN")
+def built(name: str, variable: str) -> Path:
+    """The file that a variable of the environment names, or what cargo built last in this checkout by this name."""
+    named = os.environ.get(variable)
     target = ROOT / (os.environ.get("CARGO_TARGET_DIR") or "target")
-    built = [target / kind / "snugly" for kind in ("debug", "release")]
-    candidates = [Path(named).resolve()] if named else built
+    candidates = [Path(named).resolve()] if named else [target / kind / name for kind in ("debug", "release")]
     found = [path for path in candidates if path.is_file()]
     if not found:
         places = " or ".join(map(str, candidates))
-        raise NoProgram(f"no snugly program at {places}: run `cargo build`, or set SNUGLY_BIN to one")
+        raise NoProgram(f"no {name} at {places}: run `cargo build`, or set {variable} to one")
     return max(found, key=lambda path: path.stat().st_mtime)
+
+
+def snugly_binary() -> Path:
+    return built("snugly", "SNUGLY_BIN")
 
 
 @contextlib.contextmanager
@@ -131,10 +134,10 @@ def serving(name: str, command: list[str]) -> Iterator[Server]:
 
 
 @contextlib.contextmanager
-def valkey(*options: str) -> Iterator[Server]:
-    """A valkey-server without persistence."""
+def valkey(*options: str, program: Path | None = None) -> Iterator[Server]:
+    """A valkey-server without persistence; of another version, if its program is given."""
     base = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--enable-debug-command", "yes"]
-    with serving("valkey", [str(valkey_binary()), *base, *options]) as server:
+    with serving("valkey", [str(program or valkey_binary()), *base, *options]) as server:
         yield server
 
 
