@@ -14,10 +14,9 @@ import valkey_module
 from plays import each_protocol
 from random_commands import Command, Row, key, text
 from servers import Server
-from valkey_module import enveloped, number
+from valkey_module import HEADER, enveloped, number, restores_an_envelope
 
 LENGTH = 150
-HEADER = b"\x00\x01\x02\x00"
 MAGIC = b"\x28\xb5\x2f\xfd"
 NOISE = random.Random(5).randbytes(200)
 LONG = enveloped(valkey_module.text(600))
@@ -79,12 +78,6 @@ def _values_that_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random_commands, "TEXTS", [*ENVELOPES, *COMPRESSIBLE, *COMPRESSIBLE, *HYPERLOGLOGS])
     monkeypatch.setattr(random_commands, "FLOATS", [*random_commands.FLOATS[:6], *LONG_FLOATS])
     monkeypatch.setattr(random_commands, "COMMANDS", [*random_commands.COMMANDS, *HYPERLOGLOG_COMMANDS])
-
-
-def restores_an_envelope(command: Command) -> bool:
-    """Whether RESTORE is given an envelope, which is then the stored form of a value and not a value."""
-    names = {argument.upper() for argument in command}
-    return b"RESTORE" in names and any(0 < argument.find(HEADER) < 8 for argument in command)
 
 
 def assert_same(ours: Server, theirs: Server, protocol: int, commands: list[Command], at_once: int = 1_000) -> None:

@@ -20,6 +20,8 @@ from tested import target_name
 
 # Strings that are shorter are never changed, whatever the settings are.
 LEAST = 128
+# Three bytes and a version, with which envelopes begin.
+HEADER = b"\x00\x01\x02\x00"
 # Compresses what it may.
 EAGER = ("--snugly.min-bytes", str(LEAST))
 SUFFIX = "dylib" if sys.platform == "darwin" else "so"
@@ -79,6 +81,12 @@ def restored(stored: bytes) -> bytes:
     value = envelope.decode(stored)
     assert value is not None
     return value
+
+
+def restores_an_envelope(command: list[bytes]) -> bool:
+    """Whether RESTORE is given an envelope, which is then the stored form of a value and not a value."""
+    names = {argument.upper() for argument in command}
+    return b"RESTORE" in names and any(0 < argument.find(HEADER) < 8 for argument in command)
 
 
 def size_in_memory(connection: Connection, key: str | bytes) -> int:
