@@ -273,7 +273,7 @@ def test_what_is_stored_and_no_envelope_is_given_as_it_is(ours: Server) -> None:
 
 
 READS_OF_DAMAGE = """
-GET k | MGET k | MGET none k | GETEX k | GETDEL k | GETSET k x | SET k x GET | SET k x IFEQ y | DELIFEQ k x | STRLEN k
+GET k | GETEX k | GETDEL k | GETSET k x | SET k x GET | SET k x IFEQ y | DELIFEQ k x
 GETRANGE k 0 9 | SUBSTR k 0 9 | APPEND k x | SETRANGE k 0 x | INCRBYFLOAT k 1 | GETBIT k 0 | SETBIT k 0 1 | BITCOUNT k
 BITPOS k 1 | BITFIELD k GET u8 0 | BITFIELD_RO k GET u8 0 | BITOP NOT d k | LCS k k | SORT l BY k* | SORT l GET k*
 DUMP k
@@ -296,6 +296,17 @@ def test_an_envelope_that_cannot_be_decoded_is_an_error_and_stays_as_it_is(ours:
         assert_undecodable(connection.command("GET", "k"))
         assert connection.command("SET", "k", TEXT) == OK
         assert connection.command("GET", "k") == TEXT
+
+
+@pytest.mark.snugly_only
+def test_an_envelope_that_cannot_be_decoded_spoils_no_other_value(ours: Server) -> None:
+    with ours.connect() as connection:
+        connection.command("RESTORE", "damaged", 0, dumped(VALUES["DAMAGED"]), "REPLACE")
+        connection.command("SET", "k", TEXT)
+        reply = connection.command("MGET", "k", "damaged", "k")
+        assert isinstance(reply, list)
+        assert_undecodable(reply[1])
+        assert [reply[0], reply[2]] == [TEXT, TEXT]
 
 
 def assert_undecodable(reply: Reply) -> None:
