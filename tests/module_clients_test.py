@@ -69,6 +69,8 @@ MOVE and COPY:
   SET k TEXT | COPY k k DB 2 | MOVE k 1 | GET k | SELECT 1 | GET k | SELECT 2 | GET k | MOVE k 1 | GETRANGE k 0 3
 FLUSHDB:
   SET k TEXT | MULTI | FLUSHDB | GET k | SET k small | GET k | EXEC | SET k TEXT | FLUSHALL | GET k
+a client that listens:
+  SET k TEXT | SUBSCRIBE channel | GET k | APPEND k x | PING
 CLIENT NO-TOUCH:
   CLIENT NO-TOUCH on | SET k TEXT | GET k | STRLEN k
 CLIENT REPLY:

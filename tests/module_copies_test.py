@@ -17,7 +17,7 @@ import servers
 import valkey_module
 from comparison import seeds
 from plays import request
-from replicas import Contents, contents, until_caught_up, until_equal, until_up
+from replicas import Contents, contents, is_up, until_caught_up, until_equal, until_up
 from resp import Argument, Connection, Simple
 from servers import Server
 from valkey_module import EAGER, ENVELOPE, LEAST, TEXT, VALUES, restored, restores_an_envelope, text
@@ -238,6 +238,40 @@ def test_a_value_moves_between_servers_with_the_module() -> None:
                 assert client.command("MIGRATE", "127.0.0.1", target.port, key, 0, 60_000) == OK
         with target.connect() as client:
             assert client.command("MGET", "text", "envelope", "small") == [TEXT, ENVELOPE, b"small"]
+
+
+REQUESTS_OF_READERS = """
+GET e | STRLEN e | GETRANGE e 0 4 | MGET e k | GETBIT e 1 | BITCOUNT e | DUMP e | LCS e k LEN | EXISTS e | DBSIZE
+GET k | GETRANGE k 0 4 | STRLEN k | DUMP k | SORT_RO l GET w* | BITFIELD_RO k GET u8 0 | BITCOUNT k | LCS k k LEN
+APPEND k x | SETRANGE k 0 '' | SET k x GET | SET k TEXT | SETBIT k 1 1 | BITFIELD k GET u8 0 | BITFIELD k SET u8 0 1
+GETDEL k | GETEX k | GETEX k PERSIST | GETSET k x | SORT l GET w* | SORT l GET w* STORE d | BITOP NOT d k | DELIFEQ k x
+INCRBYFLOAT k 1 | SET k x IFEQ y | MULTI | GET k | GETRANGE k 0 3 | EXEC | MULTI | APPEND k x | EXEC
+EVAL "return redis.call('GET', 'k')" 0 | EVAL "return redis.call('APPEND', 'k', 'x')" 0 | FCALL_RO none 0
+"""
+
+
+def test_replicas_answer_as_those_of_valkey() -> None:
+    """Also about a key whose time has come, and that the primary has not removed; and when the primary is gone."""
+    lines = REQUESTS_OF_READERS.strip().replace("\n", " | ").split(" | ")
+    outcomes = []
+    for begin in (valkey_module.serving, servers.valkey):
+        with begin(*PRIMARY) as primary, begin("--replicaof", f"127.0.0.1 {primary.port}") as replica:
+            with primary.connect() as client, replica.connect() as reader:
+                until_up(reader)
+                client.command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+                for line in ("SET k TEXT", "SET e TEXT PX 20", "SET w1 OTHER", "RPUSH l 1"):
+                    client.command(*words(line))
+                until_caught_up(client, reader)
+                until(lambda: reader.command("EXISTS", "e") == 0)
+                replies = [reader.command_raw(*words(line)) for line in lines]
+                reader.command("CONFIG", "SET", "replica-read-only", "no")
+                replies += [reader.command_raw(*words(line)) for line in ("SET m TEXT", "APPEND m x", "GET m", "GET k")]
+                reader.command("CONFIG", "SET", "replica-serve-stale-data", "no")
+                primary.process.kill()
+                until(lambda: not is_up(reader))
+                outcomes.append([*replies, *(reader.command_raw(*words(line)) for line in lines)])
+    for line, ours, theirs in zip([*lines, *["when it may write"] * 4, *lines], *outcomes, strict=True):
+        assert ours == theirs, line
 
 
 # Files.

@@ -11,7 +11,7 @@ import pytest
 import dumps
 import valkey_module
 from info import info
-from plays import assert_alike, each, each_protocol_at_length, played, request, rows, script
+from plays import assert_alike, each, each_protocol_at_length, emptied, played, request, rows, script
 from resp import Argument, Failure, Reply, Simple, encode
 from servers import Server
 from threads import in_threads
@@ -114,6 +114,9 @@ values that are envelopes:
   MSET a ENVELOPE b ENVELOPE_LZ4 c SHORT_ENVELOPE d UNKNOWN e DAMAGED | MGET a b c d e | STRLEN a | STRLEN b
   GETRANGE a 0 5 | GETRANGE e -5 -1 | APPEND a x | GET a | SET b ENVELOPE GET | GETDEL b
   SET a TEXT IFEQ ENVELOPE
+envelopes that are named twice:
+  SET c ENVELOPE | BITOP AND d c c | STRLEN c | GET d | BITOP OR c c c | STRLEN c | LCS c c LEN | MGET c c
+  BITOP NOT c c | STRLEN c | GET c | RPUSH l k k | SET k ENVELOPE | SORT l BY nosort GET * GET * | GET k
 values that become envelopes:
   APPEND a HEADER | APPEND a REST | GET a | SET b REST | SET c TURNED | BITOP NOT d c | GET d | STRLEN d
   SETRANGE e 9 REST | SETRANGE e 0 HEADER | GET e | SETBIT e 39 0 | GET e | BITFIELD e SET u8 32 2 | GET e
@@ -146,6 +149,26 @@ def ours(request: pytest.FixtureRequest) -> Iterator[Server]:
 @each_protocol_at_length
 def test_commands_answer_as_in_valkey(ours: Server, peer: Server, protocol: int, row: list[str]) -> None:
     assert_alike(ours, peer, protocol, row, VALUES)
+
+
+COUNTED = ("keyspace_hits", "keyspace_misses", "expired_keys", "total_error_replies")
+
+
+@each(COMMANDS)
+def test_commands_are_counted_as_in_valkey(ours: Server, peer: Server, row: list[str]) -> None:
+    """But those by name, since the module's commands have names of their own."""
+    counts: list[list[list[int]]] = []
+    for server in (ours, peer):
+        emptied(server)
+        with server.connect() as connection:
+            counts.append([])
+            for line in row:
+                before = [info(connection, "stats", field) for field in COUNTED]
+                connection.command(*request(line, VALUES)[1])
+                after = [info(connection, "stats", field) for field in COUNTED]
+                counts[-1].append([one - other for one, other in zip(after, before, strict=True)])
+    for line, left, right in zip(row, *counts, strict=True):
+        assert left == right, line
 
 
 @each(COMMANDS)
