@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -250,28 +250,38 @@ EVAL "return redis.call('GET', 'k')" 0 | EVAL "return redis.call('APPEND', 'k', 
 """
 
 
+WRITES_TO_REPLICA = ["SET m TEXT", "APPEND m x", "GET m", "GET k", "APPEND k x", "GET k"]
+
+
 def test_replicas_answer_as_those_of_valkey() -> None:
     """Also about a key whose time has come, and that the primary has not removed; and when the primary is gone."""
     lines = REQUESTS_OF_READERS.strip().replace("\n", " | ").split(" | ")
-    outcomes = []
-    for begin in (valkey_module.serving, servers.valkey):
-        with begin(*PRIMARY) as primary, begin("--replicaof", f"127.0.0.1 {primary.port}") as replica:
-            with primary.connect() as client, replica.connect() as reader:
-                until_up(reader)
-                client.command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
-                for line in ("SET k TEXT", "SET e TEXT PX 20", "SET w1 OTHER", "RPUSH l 1"):
-                    client.command(*words(line))
-                until_caught_up(client, reader)
-                until(lambda: reader.command("EXISTS", "e") == 0)
-                replies = [reader.command_raw(*words(line)) for line in lines]
-                reader.command("CONFIG", "SET", "replica-read-only", "no")
-                replies += [reader.command_raw(*words(line)) for line in ("SET m TEXT", "APPEND m x", "GET m", "GET k")]
-                reader.command("CONFIG", "SET", "replica-serve-stale-data", "no")
-                primary.process.kill()
-                until(lambda: not is_up(reader))
-                outcomes.append([*replies, *(reader.command_raw(*words(line)) for line in lines)])
-    for line, ours, theirs in zip([*lines, *["when it may write"] * 4, *lines], *outcomes, strict=True):
-        assert ours == theirs, line
+    ours, theirs = (answers(begin, lines) for begin in (valkey_module.serving, servers.valkey))
+    for line, our_reply, their_reply in zip([*lines, *WRITES_TO_REPLICA, *lines], ours, theirs, strict=True):
+        assert our_reply == their_reply, line
+
+
+def answers(begin: Callable[..., AbstractContextManager[Server]], lines: list[str]) -> list[bytes]:
+    """What a replica answers, what it does when it may write, and what it answers when its primary is gone."""
+    with (
+        begin(*PRIMARY) as primary,
+        begin("--replicaof", f"127.0.0.1 {primary.port}") as replica,
+        primary.connect() as client,
+        replica.connect() as reader,
+    ):
+        until_up(reader)
+        client.command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+        for line in ("SET k TEXT", "SET e TEXT PX 20", "SET w1 OTHER", "RPUSH l 1"):
+            client.command(*words(line))
+        until_caught_up(client, reader)
+        until(lambda: reader.command("EXISTS", "e") == 0)
+        replies = [reader.command_raw(*words(line)) for line in lines]
+        reader.command("CONFIG", "SET", "replica-read-only", "no")
+        replies += [reader.command_raw(*words(line)) for line in WRITES_TO_REPLICA]
+        reader.command("CONFIG", "SET", "replica-serve-stale-data", "no")
+        primary.process.kill()
+        until(lambda: not is_up(reader))
+        return [*replies, *(reader.command_raw(*words(line)) for line in lines)]
 
 
 # Files.
