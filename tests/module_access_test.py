@@ -174,7 +174,7 @@ def test_it_is_told_what_a_user_might_run_as_in_valkey(pair: tuple[Server, Serve
             assert left.command_raw(*arguments) == right.command_raw(*arguments), line
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 20))])
 def test_random_rules_allow_the_same_as_in_valkey(pair: tuple[Server, Server], seed: int) -> None:
     rng = random.Random(seed)
     names = ["get", "set", "mget", "append", "strlen", "getdel", "sort", "bitfield_ro", "@read", "@write", "@string"]

@@ -128,7 +128,7 @@ CHANGES = ["SET k TEXT", "SET k small", "DEL k", "APPEND k x", "SWAPDB 0 1"]
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("before", ["SET k TEXT", "SET k 12"])
+@pytest.mark.parametrize("before", ["SET k TEXT", pytest.param("SET k 12", marks=pytest.mark.slow)])
 def test_requests_that_wait_for_the_end_of_a_pause_see_what_is_there_then(
     pair: tuple[Server, Server], before: str, change: str
 ) -> None:
@@ -156,7 +156,7 @@ def test_requests_that_wait_for_the_end_of_a_pause_see_what_is_there_then(
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("before", ["SET k TEXT", "SET k 12"])
+@pytest.mark.parametrize("before", ["SET k TEXT", pytest.param("SET k 12", marks=pytest.mark.slow)])
 def test_writes_that_wait_for_the_end_of_a_pause_run_in_their_order(
     pair: tuple[Server, Server], before: str, change: str
 ) -> None:

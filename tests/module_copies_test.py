@@ -88,7 +88,7 @@ class Family:
             return value
 
 
-@pytest.fixture(scope="module", params=["lz4", "zstd"])
+@pytest.fixture(scope="module", params=["lz4", pytest.param("zstd", marks=pytest.mark.slow)])
 def family(request: pytest.FixtureRequest) -> Iterator[Family]:
     with ExitStack() as stack:
         codec = ("--snugly.codec", request.param)
@@ -184,7 +184,7 @@ def test_replicas_have_what_the_primary_has_after_every_kind_of_write(family: Fa
     assert plain(contents_of(family.stock)) == contents_of(family.primary)
 
 
-@pytest.mark.parametrize("seed", seeds(6_000, part=2))
+@pytest.mark.parametrize("seed", seeds(6_000, part=5))
 def test_replicas_have_what_the_primary_has_after_random_commands(family: Family, seed: int) -> None:
     rng = random.Random(seed)
     sequences = (random_commands.sequence, random_scripts.sequence)
@@ -216,6 +216,7 @@ def test_a_primary_without_the_module_has_a_replica_with_it() -> None:
             assert plain(contents_of(primary)) == contents_of(replica)
 
 
+@pytest.mark.slow
 def test_a_replica_becomes_a_primary_and_compresses() -> None:
     with servers.valkey(*PRIMARY) as primary, primary.connect() as client:
         client.command("SET", "k", TEXT)
@@ -288,7 +289,7 @@ def answers(begin: Callable[..., AbstractContextManager[Server]], lines: list[st
 
 
 @pytest.mark.parametrize("reload", ["RELOAD", "LOADAOF"])
-@pytest.mark.parametrize("seed", seeds(8_000, part=5))
+@pytest.mark.parametrize("seed", seeds(8_000, part=10))
 def test_what_is_loaded_again_is_what_there_was(tmp_path: Path, reload: str, seed: int) -> None:
     with valkey_module.serving(*EAGER, *APPENDING, "--dir", str(tmp_path)) as server:
         write(server)
@@ -341,6 +342,7 @@ def test_files_of_a_server_without_the_module_are_read_as_they_are(tmp_path: Pat
             assert client.command("GET", "j") == text(600, 3)
 
 
+@pytest.mark.slow
 def test_a_file_with_envelopes_from_the_module_is_loaded_with_compression_off(tmp_path: Path) -> None:
     options = ("--dir", str(tmp_path), *APPENDING)
     with valkey_module.serving(*EAGER, *options) as server:

@@ -34,7 +34,8 @@ def is_smaller(connection: Connection, value: bytes) -> bool:
 
 @pytest.fixture
 def connection() -> Iterator[Connection]:
-    with valkey_module.serving() as server, server.connect() as connection:
+    options = ("--enable-module-command", "yes")
+    with valkey_module.serving(*options) as server, server.connect() as connection:
         yield connection
 
 
@@ -64,7 +65,7 @@ def test_settings_hold_for_what_is_written_from_then_on(connection: Connection) 
 
 
 def test_a_level_is_that_of_the_codec(connection: Connection) -> None:
-    value, sizes = text(100_000), {}
+    value, sizes = text(20_000), {}
     assert connection.command("CONFIG", "SET", "snugly.codec", "zstd") == OK
     for level in (-100, 0, 19):
         assert connection.command("CONFIG", "SET", "snugly.level", level) == OK
@@ -163,14 +164,19 @@ def test_scripts_and_functions_of_before_the_module_see_plain_values() -> None:
 def test_the_module_is_told_of(connection: Connection) -> None:
     modules = connection.command("MODULE", "LIST")
     assert isinstance(modules, list)
-    assert isinstance(modules[0], list)
-    assert modules[0][:2] == [b"name", b"snugly"]
+    assert any(isinstance(module, list) and module[:2] == [b"name", b"snugly"] for module in modules)
     assert connection.command("SET", "k", TEXT) == OK
     for section in ("snugly", "modules", "everything"):
         told = connection.command("INFO", section)
         assert isinstance(told, bytes)
         assert b"# snugly\r\n" in told, section
         assert b"\r\nsnugly_" in told, section
+
+
+def test_the_module_is_not_unloaded(connection: Connection) -> None:
+    assert connection.command("SET", "k", TEXT) == OK
+    assert isinstance(connection.command("MODULE", "UNLOAD", "snugly"), Failure)
+    assert connection.command("GET", "k") == TEXT
 
 
 def test_commands_are_told_of_as_in_valkey(connection: Connection, peer: Server) -> None:

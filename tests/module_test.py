@@ -139,7 +139,7 @@ return replies
 """
 
 
-@pytest.fixture(scope="module", params=["lz4", "zstd"])
+@pytest.fixture(scope="module", params=["lz4", pytest.param("zstd", marks=pytest.mark.slow)])
 def ours(request: pytest.FixtureRequest) -> Iterator[Server]:
     with valkey_module.serving(*valkey_module.EAGER, "--snugly.codec", request.param) as server:
         yield server
