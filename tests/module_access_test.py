@@ -186,7 +186,13 @@ def test_random_rules_allow_the_same_as_in_valkey(pair: tuple[Server, Server], s
         assert_alike(pair, " ".join([rng.choice(keys), *rules, selector]), [*lines, "MULTI", *lines, "EXEC"])
 
 
-@pytest.mark.parametrize("change", ["-get", "-@read", "-@all", "resetkeys", "off", "+get", "reset ~* +@all", "-append"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        *["-get", "-@read", "-@all", "resetkeys", "off", "+get", "reset ~* +@all", "-append", "-@all +get +exec"],
+        *["-@string +append +strlen", "resetkeys ~b*", "resetkeys %R~a"],
+    ],
+)
 @pytest.mark.parametrize("before", ["~* +@all", "~* +get +append", "~a* +@read +@write"])
 def test_rights_that_change_hold_at_once_and_for_what_is_queued(
     pair: tuple[Server, Server], before: str, change: str
@@ -202,6 +208,19 @@ def test_rights_that_change_hold_at_once_and_for_what_is_queued(
             told += [client.command_raw(*line.split()) for line in ("EXEC", *lines, "MULTI", *lines, "EXEC")]
             replies.append([told, logged(admin)])
             admin.command("ACL", "DELUSER", "u")
+    assert replies[0] == replies[1]
+
+
+@pytest.mark.parametrize("rules", ["~* +@all", "~a* +get +strlen", "~* +append", "~b* +@all"])
+def test_a_transaction_that_logs_in_goes_on_with_the_rights_of_that_user(
+    pair: tuple[Server, Server], rules: str
+) -> None:
+    lines = ["MULTI", "GET a", "AUTH u ''", "GET a", "APPEND a x", "STRLEN a", "EXEC", "GET a", "APPEND a x"]
+    replies = []
+    for server in pair:
+        with prepared(server) as admin, server.connect() as client:
+            set_user(admin, rules)
+            replies.append([client.command_raw(*request(line)[1]) for line in lines])
     assert replies[0] == replies[1]
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import envelope
 import servers
-from resp import Connection
+from info import number as number_of
+from resp import Connection, Failure
 from servers import Server
 from tested import target_name
 
@@ -44,6 +45,16 @@ def serving(*options: str, arguments: Sequence[str] = (), program: Path | None =
         load = ("--loadmodule", str(library()), *arguments)
         with servers.valkey(*load, *options, program=program) as server:
             yield server
+            assert panics(server) == 0
+
+
+def panics(server: Server) -> int:
+    """How often the module has failed inside; 0 if the server is gone or tells nobody without a password."""
+    if server.process.poll() is not None:
+        return 0
+    with server.connect() as connection:
+        told = connection.command("INFO", "snugly")
+        return 0 if isinstance(told, Failure) else number_of(told, "snugly_panics")
 
 
 @contextlib.contextmanager
