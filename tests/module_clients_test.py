@@ -110,6 +110,18 @@ RPUSH k x | GET k | APPEND k x | SET k TEXT GET | GETDEL k | SET k TEXT
 """.strip().splitlines()
 
 
+# What meets a compressed value whose time has come, and that is still there.
+LATE = """
+GET k | MGET k | GETEX k | GETEX k EX 100 | GETEX k PERSIST | GETDEL k | GETSET k x | STRLEN k | GETRANGE k 0 3 | DUMP k
+SET k x GET | SET k TEXT GET | SET k x IFEQ TEXT | SET k x NX GET | SET k x XX GET | SET k x KEEPTTL GET
+DELIFEQ k TEXT
+APPEND k x | APPEND k TEXT | SETRANGE k 2 x | SETRANGE k 0 '' | SETBIT k 1 1 | GETBIT k 1 | BITCOUNT k | BITPOS k 1
+BITFIELD k GET u8 0 | BITFIELD k SET u8 0 1 | BITFIELD_RO k GET u8 0 | BITOP NOT d k | BITOP OR k k d | LCS k k
+INCRBYFLOAT k 1 | INCR k | SORT l BY k* | SORT l GET k* STORE e | SETNX k TEXT | MSETNX k TEXT | COPY k z | RENAME k z
+EVAL "return redis.call('GET', 'k')" 0 | EVAL "return redis.call('APPEND', 'k', 'x')" 0
+"""
+
+
 @pytest.fixture(scope="module")
 def pair() -> Iterator[tuple[Server, Server]]:
     """Valkey with the module and without it."""
@@ -249,6 +261,22 @@ def messages(server: Server, line: str) -> tuple[list[Reply], object]:
 def test_events_are_those_of_valkey(pair: tuple[Server, Server], line: str) -> None:
     ours, theirs = (messages(server, line) for server in pair)
     assert ours == theirs
+
+
+@pytest.mark.parametrize("line", LATE.strip().replace("\n", " | ").split(" | "))
+def test_values_whose_time_has_come_are_gone_as_in_valkey(pair: tuple[Server, Server], line: str) -> None:
+    replies = []
+    for server in pair:
+        with listening(server, EVERYTHING) as (client, told):
+            client.command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+            for before in ("SET k TEXT PX 1", "SET k1 OTHER PX 1", "RPUSH l 1"):
+                client.command(*words(before))
+            time.sleep(0.005)
+            reply = client.command(*words(line))
+            after = [client.command(*words(each)) for each in ("MGET k d z", "PTTL k", "LRANGE e 0 -1", "DBSIZE")]
+            replies.append([reply, after, told.all()])
+            client.command("DEBUG", "SET-ACTIVE-EXPIRE", 1)
+    assert replies[0] == replies[1]
 
 
 def test_events_of_values_that_are_not_compressed_are_those_of_valkey(pair: tuple[Server, Server]) -> None:
