@@ -22,6 +22,7 @@ COMMANDS = {
     "extstore": ("snugly_bench.extstore.command", "more values than memory, beside memcached with external storage"),
     "tls": ("snugly_bench.tls.command", "what TLS costs, beside Redis or Valkey"),
     "scripts": ("snugly_bench.scripts.command", "what scripts cost, beside valkey-server"),
+    "module": ("snugly_bench.module.command", "valkey-server with the module, beside the same without"),
     "demo": ("snugly_bench.servers.demo", "savings and costs of each codec of the server, beside Valkey and Redis"),
 }
 """The module of each, with a `main` that takes the arguments, and its purpose."""
