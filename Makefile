@@ -9,7 +9,7 @@
 	lint lint-rust lint-python lint-go lint-node lint-slow lint-minimal lint-doc lint-clients lint-java format deny package-java package-node package-deb package-sources \
 	command-documentation key-positions fuzz fuzz-rust fuzz-go fuzz-java \
 	bench bench-clients bench-go bench-glide bench-sizes bench-smoke bench-mixed \
-	bench-dictionaries bench-adaptive bench-lists bench-compile-cache bench-memcached bench-extstore bench-tls bench-scripts \
+	bench-dictionaries bench-adaptive bench-lists bench-compile-cache bench-memcached bench-extstore bench-tls bench-scripts bench-module \
 	bench-codec bench-commands bench-protocol bench-java bench-java-codec bench-java-overhead bench-java-ping bench-node clean
 
 PYTHON ?= python3
@@ -373,6 +373,7 @@ bench-smoke: ## run every benchmark with tiny numbers and the program built for 
 	$(MAKE) BUILD= bench-memcached ARGS="--quick --output target/bench-smoke"
 	$(MAKE) BUILD= bench-extstore ARGS="--quick --output target/bench-smoke"
 	$(MAKE) BUILD= bench-scripts ARGS="--quick --output target/bench-smoke"
+	$(MAKE) BUILD= bench-module ARGS="--quick --output target/bench-smoke"
 	$(if $(and $(shell command -v redis-server),$(shell command -v redis-benchmark)),$(MAKE) BUILD= bench-tls ARGS="--quick --output target/bench-smoke")
 	$(MAKE) BUILD= bench-clients ARGS="--smoke --dictionary --output target/bench-smoke"
 	$(MAKE) BUILD= bench-sizes ARGS="--smoke --output target/bench-smoke"
@@ -409,6 +410,12 @@ bench-extstore: $(VENV)/installed ## measure more values than memory, beside mem
 bench-scripts: $(VENV)/installed ## measure what scripts cost, beside valkey-server
 	$(CARGO) build $(BUILD) --locked --package snugly
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) scripts --program $(PROGRAM) $(ARGS)
+
+bench-module: $(VENV)/installed ## measure valkey-server with the module beside the same without; fifteen minutes; ARGS="--set codec=lz4"
+	$(CARGO) build $(BUILD) --locked --package snugly
+	$(CARGO) build $(BUILD) --locked --package snugly-module
+	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) module --program $(PROGRAM) \
+		--module $(TARGET)/$(if $(BUILD),release,debug)/libsnugly_module.so $(ARGS)
 
 bench-tls: $(VENV)/installed ## measure what TLS costs, beside redis-server or a valkey-server with TLS; needs redis-benchmark
 	$(CARGO) build $(BUILD) --locked --package snugly
