@@ -411,7 +411,7 @@ bench-scripts: $(VENV)/installed ## measure what scripts cost, beside valkey-ser
 	$(CARGO) build $(BUILD) --locked --package snugly
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) scripts --program $(PROGRAM) $(ARGS)
 
-bench-module: $(VENV)/installed ## measure valkey-server with the module beside the same without; fifteen minutes; ARGS="--set codec=lz4"
+bench-module: $(VENV)/installed ## measure valkey-server with the module beside the same without; ten minutes; ARGS="--set codec=lz4"
 	$(CARGO) build $(BUILD) --locked --package snugly
 	$(CARGO) build $(BUILD) --locked --package snugly-module
 	SNUGLY_VALKEY_SERVER=$(VALKEY_SERVER) $(BENCH) module --program $(PROGRAM) \

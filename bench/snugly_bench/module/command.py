@@ -18,10 +18,10 @@ import valkey
 from snugly_bench.arguments import chosen_of, duration, measuring, parse_with_rounds, positive
 from snugly_bench.corpora import Corpus, generated
 from snugly_bench.machine import machine
-from snugly_bench.module.measure import MOST_BYTES, Scale, measure_log, measure_memory, measure_processor
+from snugly_bench.module.measure import MOST_BYTES, Scale, measure_log, measure_memory, measure_time, time_metric
 from snugly_bench.module.peers import Pair, pair
 from snugly_bench.module.requests import PIPELINE, all_loads
-from snugly_bench.module.verdict import MOST_LOGGED, MOST_MEMORY, report_bytes, report_processor
+from snugly_bench.module.verdict import MOST_LOGGED, MOST_MEMORY, report_bytes, report_time
 from snugly_bench.results import Results, write_report
 from snugly_bench.servers.compare import check_cores
 from snugly_bench.servers.demo import GENERATED, read_folder
@@ -89,7 +89,7 @@ def scale(arguments: argparse.Namespace) -> Scale:
     return Scale(
         rounds=arguments.rounds,
         requests={1: 200, PIPELINE: 320} if quick else {1: 30_000, PIPELINE: 240_000},
-        turns=2 if quick else 10,
+        turns=2 if quick else 40,
         connections=arguments.connections or (1 if arguments.io_threads == 1 else THREADED_CONNECTIONS),
         values=1_000 if quick else 100_000,
         logged=500 if quick else 20_000,
@@ -121,8 +121,8 @@ def main(words: list[str]) -> None:
         check_cores()
         values = json_values(program, QUICK_JSON_VALUES if arguments.quick else JSON_VALUES)
         loads = all_loads(values.measured)
-        results.append(measure_processor(peers, values, loads, extent))
-        reports += [report_processor(results[-1], loads, peers.subject.name), method(peers, extent)]
+        results.append(measure_time(peers, values, loads, extent))
+        reports += [report_time(time_metric(peers), results[-1], loads, peers.subject.name), method(peers, extent)]
     sets = []
     if {"memory", "log"} & set(arguments.only):
         count = QUICK_GENERATED_VALUES if arguments.quick else GENERATED_VALUES
@@ -159,14 +159,20 @@ def built(peers: Pair) -> str:
 
 
 def method(peers: Pair, extent: Scale) -> str:
-    """How processor time is measured, and how to read it."""
-    where = f"with {peers.io_threads} threads on any core" if peers.core is None else f"on core {peers.core}"
+    """How time is measured, and how to read it."""
+    where, what = f"on core {peers.core}", "Processor time is that of the whole process, user and system"
+    if peers.core is None:
+        where = f"with {peers.io_threads} threads on any core"
+        what = "A thread is active when Valkey says so in INFO, not while it waits for another one in a loop"
+        if len(os.sched_getaffinity(0)) <= peers.io_threads:
+            what += (
+                ", but while it waits for a core: there are too few for threads and load, so these ratios tell nothing"
+            )
     return paragraph(
-        f"Connections: {extent.connections}, from core {LOAD_CORE}; the servers run {where}. Processor time is that of "
-        f"the whole process, user and system. Rounds: {extent.rounds}, with servers just started; within each the "
-        f"servers get the requests of a line in {extent.turns} turns. Shown are medians (lowest to highest), and "
-        "ratios are medians of each round's ratio. Every reply was compared the first time, and every value that was "
-        "replaced once more at the end."
+        f"Connections: {extent.connections}, from core {LOAD_CORE}; the servers run {where}. {what}. Rounds: "
+        f"{extent.rounds}, with servers just started; within each the servers get the requests of a line in "
+        f"{extent.turns} turns. Shown are medians (lowest to highest), and ratios are medians of each round's ratio. "
+        "Every reply was compared the first time, and every value that was replaced once more at the end."
     )
 
 

@@ -9,10 +9,10 @@ import pytest
 import servers
 from snugly_bench.module import command, measure
 from snugly_bench.module.batches import Client, Exchange, getting, in_batches, request, setting
-from snugly_bench.module.measure import ANONYMOUS, GIVEN, LOGGED, REPLICATED, USED, keyed, repeated
+from snugly_bench.module.measure import ACTIVE, ANONYMOUS, GIVEN, LOGGED, REPLICATED, USED, keyed, repeated
 from snugly_bench.module.peers import AGAIN, MODULE, pair
 from snugly_bench.module.requests import DEPTHS, all_loads
-from snugly_bench.module.verdict import MOST_MEMORY, report_bytes, report_processor
+from snugly_bench.module.verdict import MOST_MEMORY, report_bytes, report_time
 from snugly_bench.results import Results
 from snugly_bench.servers.loads import CPU
 from snugly_bench.servers.peers import VALKEY, start
@@ -71,7 +71,7 @@ def test_time_is_judged_by_what_the_module_has_to_do_with_a_request() -> None:
         for depth in DEPTHS:
             results.add(load.workload(depth), VALKEY, {CPU: 10.0})
             results.add(load.workload(depth), MODULE, {CPU: 11.0})
-    text = report_processor(results, loads, MODULE)
+    text = report_time(CPU, results, loads, MODULE)
     assert line(text, "SET of JSON, one at a time").endswith("at most 1.15 of valkey: met (1.1)")
     assert line(text, "GET of JSON, one at a time").endswith("at most 1.05 of valkey: MISSED (1.1)")
     assert line(text, "SET of JSON, pipelined by 16").endswith("at most 2.00 of valkey: met (1.1)")
@@ -112,6 +112,14 @@ def test_a_control_has_no_module_and_nothing_else_goes_without_one(capsys: pytes
     with pytest.raises(SystemExit):
         command.parse_arguments(["--quick"])
     assert "give the library with --module, or --control" in capsys.readouterr().err
+
+
+def test_threads_that_wait_in_a_loop_are_not_active() -> None:
+    extent = command.scale(command.parse_arguments(["--control", "--quick", "--io-threads", "2"]))
+    loads = all_loads(VALUES)[:1]
+    results = measure.measure_time(pair(None, [], io_threads=2), Split("json", (), tuple(VALUES)), loads, extent)
+    assert {name for _, name, _ in results.samples} == {VALKEY, AGAIN}
+    assert results.spread(loads[0].workload(1), AGAIN, ACTIVE).median > 0
 
 
 @pytest.mark.slow

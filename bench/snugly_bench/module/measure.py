@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, cycle, islice, product, starmap
@@ -31,6 +31,7 @@ MOST_STEADY_SECONDS = 10.0
 LINK_SECONDS = 60.0
 """Longest time for a replica to have everything."""
 POLL_SECONDS = 0.01
+ACTIVE = "active µs/request"
 GIVEN, ANONYMOUS, USED = "value bytes", "anonymous memory", "used_memory"
 REPLICATED, LOGGED = "bytes to a replica", "bytes in the append-only file"
 
@@ -55,6 +56,16 @@ class Scale:
     """Seconds after which memory that has not changed is told; 10 at the most."""
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A server while it is measured."""
+
+    name: str
+    client: Client
+    worked: Callable[[], float]
+    """Tells for how many seconds it has worked."""
+
+
 def lesson(split: Split) -> Iterator[Exchange]:
     """Writes of what is not measured, under keys that look the same."""
     for _ in range(LESSON_PASSES):
@@ -70,7 +81,12 @@ def teach(client: Client, split: Split, scale: Scale) -> None:
     time.sleep(scale.settle)
 
 
-def measure_processor(pair: Pair, split: Split, loads: Sequence[Load], scale: Scale) -> Results:
+def time_metric(pair: Pair) -> str:
+    """The name of what is measured of a request: threads that wait for each other in a loop use processor time."""
+    return CPU if pair.io_threads == 1 else ACTIVE
+
+
+def measure_time(pair: Pair, split: Split, loads: Sequence[Load], scale: Scale) -> Results:
     """Each round with servers just started, and another one first."""
     results = Results(pair.stock.name)
     with Progress(scale.rounds * len(loads) * len(DEPTHS)) as progress:
@@ -79,43 +95,61 @@ def measure_processor(pair: Pair, split: Split, loads: Sequence[Load], scale: Sc
                 peers = pair.peers if number % 2 == 0 else pair.peers[::-1]
                 servers = [running.enter_context(start(peer, pair.core)) for peer in peers]
                 running.enter_context(pinned(LOAD_CORE))
-                clients = {server: running.enter_context(Client(server.port, scale.connections)) for server in servers}
-                for client in clients.values():
-                    teach(client, split, scale)
+                found = [asked(pair, server, scale, running) for server in servers]
+                for each in found:
+                    teach(each.client, split, scale)
                 for load in loads:
                     what = f"round {number + 1} of {scale.rounds}: {load.name}"
-                    measure_load(clients, load, scale, results, progress, what)
+                    for workload, name, seconds in measure_load(found, load, scale, progress, what):
+                        results.add(workload, name, {time_metric(pair): 1e6 * seconds})
                 for server in servers:
                     pair.check_pinned(server)
     return results
 
 
+def asked(pair: Pair, server: Server, scale: Scale, running: ExitStack) -> Asked:
+    client = running.enter_context(Client(server.port, scale.connections))
+    if pair.io_threads == 1:
+        return Asked(server.peer.name, client, lambda: process_seconds(server.pid))
+    asking = running.enter_context(valkey.Valkey(port=server.port))
+    return Asked(server.peer.name, client, lambda: active_seconds(asking))
+
+
+def active_seconds(client: valkey.Valkey) -> float:
+    """Seconds in which the threads of a Valkey had something to do. Exits where it does not tell."""
+    told = [float(value) for name, value in info(client, "cpu").items() if name.startswith("used_active_time_")]
+    if not told:
+        raise SystemExit(
+            "this Valkey does not tell how long its threads have worked: leave --io-threads out, or take 9.1"
+        )
+    return sum(told)
+
+
 def measure_load(
-    clients: Mapping[Server, Client], load: Load, scale: Scale, results: Results, progress: Progress, what: str
-) -> None:
-    for client in clients.values():
-        client.compare(in_batches(chain(load.before, load.exchanges), BATCH))
+    found: Sequence[Asked], load: Load, scale: Scale, progress: Progress, what: str
+) -> Iterator[tuple[str, str, float]]:
+    """The workload, the name of a server, and its seconds for a request."""
+    for each in found:
+        each.client.compare(in_batches(chain(load.before, load.exchanges), BATCH))
     for depth, requests in scale.requests.items():
         with progress.step(1, f"{what}, {DEPTHS[depth]}"):
-            for server, taken in ask_in_turn(clients, load, depth, requests, scale.turns).items():
-                results.add(load.workload(depth), server.peer.name, {CPU: 1e6 * taken / requests})
-    for client in clients.values():
-        client.compare(in_batches(load.after, BATCH))
+            taken = ask_in_turn(found, load, depth, requests, scale.turns)
+        for name, seconds in taken.items():
+            yield load.workload(depth), name, seconds / requests
+    for each in found:
+        each.client.compare(in_batches(load.after, BATCH))
 
 
-def ask_in_turn(
-    clients: Mapping[Server, Client], load: Load, depth: int, requests: int, turns: int
-) -> dict[Server, float]:
-    """Seconds of processor time of each server for so many requests."""
+def ask_in_turn(found: Sequence[Asked], load: Load, depth: int, requests: int, turns: int) -> dict[str, float]:
+    """Seconds that each server worked for so many requests, by its name."""
     batches = list(in_batches(load.exchanges, depth))
-    taken = dict.fromkeys(clients, 0.0)
-    sent = {server: cycle(batches) for server in clients}
+    taken = {each.name: 0.0 for each in found}
+    sent = {each.name: cycle(batches) for each in found}
     for turn in range(turns):
-        order = list(clients.items())
-        for server, client in order if turn % 2 == 0 else order[::-1]:
-            before = process_seconds(server.pid)
-            client.ask(islice(sent[server], requests // turns // depth))
-            taken[server] += process_seconds(server.pid) - before
+        for each in found if turn % 2 == 0 else found[::-1]:
+            before = each.worked()
+            each.client.ask(islice(sent[each.name], requests // turns // depth))
+            taken[each.name] += each.worked() - before
     return taken
 
 

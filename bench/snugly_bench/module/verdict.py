@@ -8,7 +8,6 @@ from itertools import product
 from snugly_bench.module.measure import ANONYMOUS, GIVEN, LOGGED, REPLICATED, USED
 from snugly_bench.module.requests import DEPTHS, JSON, PIPELINE, Load
 from snugly_bench.results import Aim, Results, judge, table
-from snugly_bench.servers.loads import CPU
 
 MOST_TIME = {
     (f"GET of {JSON}", 1): 1.05,
@@ -16,7 +15,7 @@ MOST_TIME = {
     (f"GET of {JSON}", PIPELINE): 1.2,
     (f"SET of {JSON}", PIPELINE): 2.0,
 }
-"""The most processor time for strings that are compressed, of what they take without the module."""
+"""The most time for strings that are compressed, of what they take without the module."""
 MOST_TIME_OF_OTHERS = 1.02
 MOST_MEMORY: dict[str, float | None] = {ANONYMOUS: 0.5, USED: None}
 MOST_LOGGED: dict[str, float | None] = {REPLICATED: 0.5, LOGGED: 0.5}
@@ -26,29 +25,29 @@ def most_time(load: Load, depth: int) -> float:
     return MOST_TIME.get((load.name, depth), MOST_TIME_OF_OTHERS)
 
 
-def processor_aims(loads: Sequence[Load], stock: str, subject: str) -> tuple[Aim, ...]:
+def time_aims(metric: str, loads: Sequence[Load], stock: str, subject: str) -> tuple[Aim, ...]:
     return tuple(
-        Aim(subject, CPU, "most", most_time(load, depth), stock, (load.workload(depth),))
+        Aim(subject, metric, "most", most_time(load, depth), stock, (load.workload(depth),))
         for load, depth in product(loads, DEPTHS)
     )
 
 
-def report_processor(results: Results, loads: Sequence[Load], subject: str) -> str:
+def report_time(metric: str, results: Results, loads: Sequence[Load], subject: str) -> str:
     stock = results.base
-    aims = processor_aims(loads, stock, subject)
+    aims = time_aims(metric, loads, stock, subject)
     header = ["requests", stock, subject, f"of {stock}'s", "aim"]
     rows = [
         [
             workload,
-            results.spread(workload, stock, CPU).show(),
-            results.spread(workload, subject, CPU).show(),
-            results.ratio(workload, subject, CPU, stock).show(),
+            results.spread(workload, stock, metric).show(),
+            results.spread(workload, subject, metric).show(),
+            results.ratio(workload, subject, metric, stock).show(),
             judge(aims, results, workload, subject),
         ]
         for workload, server in results.rows()
         if server == subject
     ]
-    return f"## {CPU}\n\n{table(header, rows, texts=(0, 4))}\n"
+    return f"## {metric}\n\n{table(header, rows, texts=(0, 4))}\n"
 
 
 def report_bytes(title: str, results: Results, subject: str, most: Mapping[str, float | None]) -> str:
