@@ -317,6 +317,26 @@ def test_who_has_not_logged_in_is_told_so_as_in_valkey(locked: tuple[Server, Ser
     assert replies[0] == replies[1]
 
 
+@pytest.mark.parametrize("rules", ["+@all -get", "-@all +auth +@read -get", "-@all +auth +@string", "+@all -@string"])
+def test_a_default_user_with_a_password_keeps_the_rights_that_categories_give(
+    locked: tuple[Server, Server], rules: str
+) -> None:
+    lines = ["GET a", "AUTH secret", *REQUESTS]
+    replies = []
+    for server in locked:
+        with server.connect() as admin:
+            for command in ("AUTH secret", "ACL SETUSER root on nopass ~* +@all", "AUTH root ''"):
+                admin.command(*request(command)[1])
+            admin.command(*request(f"ACL SETUSER default {rules}")[1])
+            try:
+                with server.connect() as client:
+                    replies.append([client.command_raw(*request(line, VALUES)[1]) for line in lines])
+            finally:
+                admin.command(*request("ACL SETUSER default +@all")[1])
+                admin.command(*request("MSET a TEXT b OTHER k ENVELOPE", VALUES)[1])
+    assert replies[0] == replies[1]
+
+
 @pytest.mark.snugly_only
 def test_who_has_not_logged_in_is_refused_by_every_name_of_the_module(locked: tuple[Server, Server]) -> None:
     server = locked[0]

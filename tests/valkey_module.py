@@ -15,7 +15,7 @@ from pathlib import Path
 import envelope
 import servers
 from info import number as number_of
-from resp import Connection, Failure
+from resp import Connection
 from servers import Server
 from tested import target_name
 
@@ -23,6 +23,8 @@ from tested import target_name
 LEAST = 128
 # Three bytes and a version, with which envelopes begin.
 HEADER = b"\x00\x01\x02\x00"
+# Backends from this one on need a dictionary, which clients have.
+WITH_DICTIONARY = 0x80
 # Compresses what it may.
 EAGER = ("--snugly.min-bytes", str(LEAST))
 SUFFIX = "dylib" if sys.platform == "darwin" else "so"
@@ -49,12 +51,12 @@ def serving(*options: str, arguments: Sequence[str] = (), program: Path | None =
 
 
 def panics(server: Server) -> int:
-    """How often the module has failed inside; 0 if the server is gone or tells nobody without a password."""
+    """How often the module has failed inside; 0 if it or the server is gone, or tells nobody without a password."""
     if server.process.poll() is not None:
         return 0
     with server.connect() as connection:
         told = connection.command("INFO", "snugly")
-        return 0 if isinstance(told, Failure) else number_of(told, "snugly_panics")
+        return number_of(told, "snugly_panics") if isinstance(told, bytes) and b"snugly_panics" in told else 0
 
 
 @contextlib.contextmanager
@@ -87,7 +89,7 @@ def enveloped(value: bytes, backend: str = "zstd") -> bytes:
 
 def restored(stored: bytes) -> bytes:
     """What reading gives of a string that is stored: what is in an envelope that is long enough and can be read."""
-    if len(stored) < LEAST or not envelope.well_formed(stored):
+    if len(stored) < LEAST or not envelope.well_formed(stored) or stored[4] >= WITH_DICTIONARY:
         return stored
     value = envelope.decode(stored)
     assert value is not None

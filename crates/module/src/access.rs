@@ -12,12 +12,10 @@ pub struct Rights {
     /// Whether the client is certain to be who it seems, so that the server lets it run a command that is free to all
     /// after its rules have been asked about the original.
     ///
-    /// It is not where the server does not tell who has said the password (the default user, if it has one), and for
-    /// users that another module has made, whose rules cannot be looked up. They need a right to the module's command.
+    /// It is not where the server does not tell who has said the password: the default user, if it has one. That needs a
+    /// right to the module's command, too.
     pub are_evident: bool,
 }
-
-const UNKNOWN: Rights = Rights { are_full: false, are_evident: false };
 
 /// The name of the user whom everybody is at first.
 const DEFAULT: &[u8] = b"default";
@@ -37,11 +35,11 @@ const UNLIMITED: [&[u8]; 11] = [
     b"resetchannels",
 ];
 
-/// The rights of the user with this name.
-pub fn rights(name: Option<OwnedText>) -> Rights {
-    let Some(name) = name else { return UNKNOWN };
-    let Some(rules) = Caller::named(name.as_text()).and_then(|caller| caller.rules()) else { return UNKNOWN };
-    rights_by(name.as_text().bytes(), rules.as_text().bytes())
+/// The rights of the user with this name; `None` for one that another module has made, whose rules cannot be looked up.
+pub fn rights(name: Option<OwnedText>) -> Option<Rights> {
+    let name = name?;
+    let rules = Caller::named(name.as_text())?.rules()?;
+    Some(rights_by(name.as_text().bytes(), rules.as_text().bytes()))
 }
 
 fn rights_by(name: &[u8], rules: &[u8]) -> Rights {

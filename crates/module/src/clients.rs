@@ -30,7 +30,7 @@ pub struct Client {
     pub in_transaction: bool,
     database: Option<u16>,
     /// Its rights, and when they were looked up.
-    rights: Option<(u64, Rights)>,
+    rights: Option<(u64, Option<Rights>)>,
 }
 
 /// All clients that have been seen.
@@ -71,6 +71,11 @@ impl Clients {
         self.known.remove(&identity);
     }
 
+    /// Whether one of them may have begun a transaction.
+    pub fn have_transactions(&self) -> bool {
+        self.known.values().any(|client| client.in_transaction)
+    }
+
     /// Rights may have changed, of anybody.
     pub fn rights_changed(&mut self) {
         self.era += 1;
@@ -81,8 +86,8 @@ impl Clients {
         self.known.entry(identity).or_insert_with(|| Client::new(origin(identity, context), None))
     }
 
-    /// The client's rights.
-    pub fn rights(&mut self, identity: u64, context: Context) -> Rights {
+    /// The client's rights, as far as they can be looked up.
+    pub fn rights(&mut self, identity: u64, context: Context) -> Option<Rights> {
         let era = self.era;
         let client = self.get(identity, context);
         match client.rights {

@@ -8,6 +8,7 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
+use crate::background;
 use crate::clients::{Clients, Origin};
 use crate::commands::{
     CHECKED_PREFIX, Kind, LONGEST_NAME, Note, PREFIX, Row, TABLE, Values, is_envelope, note_seen,
@@ -63,6 +64,16 @@ pub fn prepare(looker: Context) {
         queued_pause: None,
     };
     FILTER.set(Some(filter));
+}
+
+/// Whether a client may have commands of the module in a transaction that is not executed yet.
+pub fn has_transactions() -> bool {
+    FILTER.with_borrow(|filter| filter.as_ref().is_some_and(|filter| filter.clients.have_transactions()))
+}
+
+/// Forgets everything, at the module's end.
+pub fn forget() {
+    FILTER.set(None);
 }
 
 /// Filters a command.
@@ -171,14 +182,19 @@ impl Filter {
                         seen => note_seen(seen == Some(Seen::Envelope)),
                     }
                 }
-                let rights = self.clients.rights(identity, self.looker);
-                // In a transaction it is the rights that it has when it is executed.
-                let is_free = rights.are_full && !self.clients.get(identity, self.looker).in_transaction;
-                if !is_free && rights.are_evident && !self.may_run(identity, context) {
+                match self.clients.rights(identity, self.looker) {
+                    // The command itself refuses a user whose rules it cannot ask for.
+                    None => true,
+                    // In a transaction it is the rights that count when it is executed.
+                    Some(rights)
+                        if rights.are_full && !self.clients.get(identity, self.looker).in_transaction =>
+                    {
+                        false
+                    }
                     // The server refuses it itself, by its own name.
-                    return;
+                    Some(_) if !self.may_run(identity, context) => return,
+                    Some(rights) => rights.are_evident,
                 }
-                !is_free && rights.are_evident
             }
         };
         let command = &self.commands[at].1;
@@ -254,6 +270,13 @@ impl Filter {
                     Some(length) if is_queued => self.queued_pause = self.queued_pause.max(Some(length)),
                     Some(length) => self.pause(length),
                     None => (),
+                }
+            }
+            Note::Module => {
+                client.forget_database();
+                self.clients.rights_changed();
+                if word(1).eq_ignore_ascii_case(b"unload") {
+                    background::hold(looker);
                 }
             }
             Note::Cluster if word(1).eq_ignore_ascii_case(b"syncslots") => client.origin = Origin::Stored,

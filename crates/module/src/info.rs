@@ -1,9 +1,11 @@
 //! The module's section of INFO.
 
 use std::ffi::{CString, c_int};
+use std::sync::atomic::Ordering;
 
 use snugly_codec::DESCRIPTORS;
 
+use crate::background::{self, PROGRESS, Purpose};
 use crate::guard;
 use crate::server::table::{self, InfoCtx, functions};
 use crate::values;
@@ -21,6 +23,23 @@ pub unsafe extern "C" fn report(context: *mut InfoCtx, _for_crash: c_int) {
         let counted = values::counted();
         for descriptor in &DESCRIPTORS {
             add(context, &descriptor.to_string(), descriptor.value(&counted));
+        }
+        let state = match background::purpose() {
+            Purpose::Compress => c"compressing",
+            Purpose::Restore { .. } => c"restoring",
+            Purpose::Rest => c"restored",
+        };
+        // SAFETY: as above.
+        unsafe { (functions().InfoAddFieldCString)(context, c"state".as_ptr(), state.as_ptr()) };
+        for (name, count) in [
+            ("background_rounds", &PROGRESS.rounds),
+            ("background_compressed_strings", &PROGRESS.compressed),
+            ("background_compressed_bytes_before", &PROGRESS.bytes_before),
+            ("background_compressed_bytes_after", &PROGRESS.bytes_after),
+            ("background_restored_strings", &PROGRESS.restored),
+            ("background_damaged_strings", &PROGRESS.damaged),
+        ] {
+            add(context, name, count.load(Ordering::Relaxed));
         }
         add(context, "panics", guard::panics());
     });

@@ -9,19 +9,22 @@
 //!   to work on restored ones by the module's
 //! - [`commands`]: which commands there are, and those of the module
 //! - [`clients`], [`access`]: what a filter has to know of who sends a command
+//! - [`background`]: compression and restoration of strings that are there
 //! - [`values`]: strings to envelopes and back
-//! - [`settings`], [`info`]: what operators set and see
+//! - [`settings`], [`operators`], [`info`]: what operators set, do and see
 //! - [`server`], [`guard`]: the border to the server
 //!
 //! It knows envelopes by `snugly-codec` and the server by its module interface. It knows nothing of snugly's own server
 //! and store, does no I/O and has no threads: all of it runs on the server's main thread.
 
 mod access;
+mod background;
 mod clients;
 mod commands;
 mod filter;
 mod guard;
 mod info;
+mod operators;
 mod server;
 mod settings;
 mod values;
@@ -34,7 +37,7 @@ use commands::{Served, TABLE};
 use server::table::{
     self, CommandInfo, CommandInfoVersion, Ctx, Event, FilterCtx, Functions, KeySpec, KeySpecBegin, Str,
 };
-use server::{Context, FilterContext};
+use server::{Context, FilterContext, OwnedText};
 
 const NAME: &CStr = c"snugly";
 
@@ -85,18 +88,23 @@ pub unsafe extern "C" fn ValkeyModule_OnLoad(
     if loaded == Some(true) { table::OK } else { table::ERR }
 }
 
-/// Called by the server to unload the module, which it refuses: strings are stored as envelopes.
+/// Called by the server to unload the module, which it refuses while strings are stored as envelopes.
 ///
 /// # Safety
 /// The server calls it, with a context.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ValkeyModule_OnUnload(context: *mut Ctx) -> c_int {
-    guard::guarded(|| {
-        let reason =
-            c"snugly is not unloaded: clients would get strings as they are stored, which is compressed";
-        table::log(context, c"warning", reason);
+    let unloaded = guard::guarded(|| {
+        // SAFETY: the server has handed over the context.
+        match operators::leave(unsafe { Context::from_raw(context) }) {
+            Ok(()) => true,
+            Err(reason) => {
+                table::log(context, c"warning", reason);
+                false
+            }
+        }
     });
-    table::ERR
+    if unloaded == Some(true) { table::OK } else { table::ERR }
 }
 
 fn load(functions: &Functions, context: Context, arguments: c_int) -> Result<(), String> {
@@ -115,14 +123,16 @@ fn load(functions: &Functions, context: Context, arguments: c_int) -> Result<(),
             "snugly takes no arguments: settings are given as snugly.NAME VALUE, beside --loadmodule".into(),
         );
     }
+    let options = table::OPTION_NO_IMPLICIT_SIGNAL_MODIFIED | table::OPTION_HANDLE_ATOMIC_SLOT_MIGRATION;
     // SAFETY: the server has handed over the context.
-    unsafe { (functions.SetModuleOptions)(context.raw(), table::OPTION_NO_IMPLICIT_SIGNAL_MODIFIED) };
+    unsafe { (functions.SetModuleOptions)(context.raw(), options) };
     if !settings::register(context) {
         return Err("snugly could not register its settings".into());
     }
     for served in TABLE.iter().filter_map(|row| row.served.as_ref()) {
         register_command(functions, context, served)?;
     }
+    operators::register(functions, context)?;
     filter::prepare(context.detached());
     // SAFETY: the functions live as long as the module, and take what the server gives them.
     let registered = unsafe {
@@ -133,7 +143,22 @@ fn load(functions: &Functions, context: Context, arguments: c_int) -> Result<(),
             && !(functions.RegisterCommandFilter)(context.raw(), filter_command, table::FILTER_NO_SELF)
                 .is_null()
     };
-    if registered { Ok(()) } else { Err("snugly could not register its filter and events".into()) }
+    if !registered {
+        return Err("snugly could not register its filter and events".into());
+    }
+    background::begin(context, databases(context)?);
+    Ok(())
+}
+
+/// Number of the server's databases.
+fn databases(context: Context) -> Result<u16, String> {
+    let words = [&b"GET"[..], b"databases"].map(OwnedText::new);
+    let reply = context.call(c"CONFIG", c"Ev", &words.each_ref().map(|word| word.as_text().raw()));
+    let number = reply.as_ref().and_then(|reply| {
+        let number = reply.element(1)?;
+        std::str::from_utf8(number.string()?).ok()?.parse().ok()
+    });
+    number.ok_or_else(|| "snugly could not ask for the number of databases".into())
 }
 
 /// Registers both commands that run in the place of one of the server's.
@@ -144,6 +169,10 @@ fn register_command(functions: &Functions, context: Context, served: &Served) ->
         true => (table::KEY_READ_WRITE, table::KEY_ACCESS | table::KEY_UPDATE),
         false => (table::KEY_READ_ONLY, table::KEY_ACCESS),
     };
+    let (access_kind, speed) =
+        (if writes { "write" } else { "read" }, if flags.contains("fast") { "fast" } else { "slow" });
+    let categories =
+        CString::new(format!("{access_kind} {speed} {}", served.group)).expect("they have no zero");
     // The rights to the keys of a checked command are those that the original asks for, which it sees to itself.
     for (entry, flags, key_flags) in [
         (&served.plain, flags.to_owned(), kind | access),
@@ -165,12 +194,13 @@ fn register_command(functions: &Functions, context: Context, served: &Served) ->
         };
         // SAFETY: all texts end with a zero; the server copies them and the structures, which are those of their version.
         let registered = unsafe {
-            (functions.CreateCommand)(context.raw(), entry.name.as_ptr(), entry.run, flags.as_ptr(), 0, 0, 0)
-                == table::OK
-                && (functions.SetCommandInfo)(
-                    (functions.GetCommand)(context.raw(), entry.name.as_ptr()),
-                    &info,
-                ) == table::OK
+            let name = entry.name.as_ptr();
+            (functions.CreateCommand)(context.raw(), name, entry.run, flags.as_ptr(), 0, 0, 0) == table::OK
+                && {
+                    let command = (functions.GetCommand)(context.raw(), name);
+                    (functions.SetCommandInfo)(command, &info) == table::OK
+                        && (functions.SetCommandACLCategories)(command, categories.as_ptr()) == table::OK
+                }
         };
         if !registered {
             return Err(format!("snugly could not register {}", entry.name.to_string_lossy()));
@@ -232,8 +262,12 @@ unsafe extern "C" fn client_changed(_context: *mut Ctx, _event: Event, change: u
     });
 }
 
-unsafe extern "C" fn ticked(_context: *mut Ctx, _event: Event, _: u64, _: *mut c_void) {
-    guard::guarded(filter::ticked);
+unsafe extern "C" fn ticked(context: *mut Ctx, _event: Event, _: u64, _: *mut c_void) {
+    guard::guarded(|| {
+        filter::ticked();
+        // SAFETY: the server keeps the context until this returns.
+        background::go_on(unsafe { Context::from_raw(context) });
+    });
 }
 
 #[cfg(test)]

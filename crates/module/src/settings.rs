@@ -4,9 +4,11 @@
 
 use std::ffi::{CStr, c_char, c_int, c_longlong, c_uint, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 
 use snugly_codec::Choice;
+use snugly_codec::envelope::ExistingEnvelopes;
 
 use crate::guard;
 use crate::server::table::{self, Ctx, Str, functions};
@@ -17,6 +19,7 @@ use crate::values::{self, LEAST_ENVELOPE};
 struct Setting {
     name: &'static CStr,
     kind: Kind,
+    default: i64,
     value: AtomicI64,
 }
 
@@ -31,6 +34,9 @@ enum Kind {
 }
 
 const CODECS: &[&CStr] = &[c"lz4", c"zstd"];
+const FLEETS: &[&CStr] = &[c"uniform", c"mixed"];
+/// Place of `mixed`.
+const MIXED: i64 = 1;
 /// `VALKEYMODULE_CONFIG_MEMORY`.
 const MEMORY: c_uint = 1 << 7;
 
@@ -43,21 +49,66 @@ static LEVEL: Setting = Setting::new(c"level", Kind::Number(-131_072, 22), 0);
 /// Bytes from which on strings are compressed.
 static MIN_BYTES: Setting = Setting::new(c"min-bytes", Kind::Bytes(LEAST_ENVELOPE as i64, 512 << 20), 256);
 
-static SETTINGS: [&Setting; 4] = [&COMPRESSION, &CODEC, &LEVEL, &MIN_BYTES];
+/// Share of a processor for compressing strings that are there, in percent; 0 for none.
+static BACKGROUND_CPU: Setting = Setting::new(c"background-cpu-percent", Kind::Number(0, 100), 10);
+/// Seconds without use after which a string is compressed once more, as small as it gets; 0 for never.
+static COLD_AFTER: Setting = Setting::new(c"cold-after", Kind::Number(0, i32::MAX as i64), 600);
+
+/// Whether all nodes have the module, or clients may read from some that have not: then their own envelopes are not
+/// wrapped, so that they find one layer everywhere.
+static FLEET: Setting = Setting::new(c"fleet", Kind::Choice(FLEETS), 0);
+
+static SETTINGS: [&Setting; 7] =
+    [&COMPRESSION, &CODEC, &LEVEL, &MIN_BYTES, &BACKGROUND_CPU, &COLD_AFTER, &FLEET];
+
+/// Whether new strings are compressed, unless a setting says that none are.
+static COMPRESSES_NEW: AtomicBool = AtomicBool::new(true);
+
+/// Lets new strings be compressed as the settings say, or stored as they are.
+pub fn compress_new(compresses: bool) {
+    COMPRESSES_NEW.store(compresses, Ordering::Relaxed);
+    // The settings were valid when they were set.
+    let _ = take_effect();
+}
+
+/// Goes up with every change of a setting.
+static CHANGES: AtomicU64 = AtomicU64::new(0);
+
+/// Number of changes since the module was loaded.
+pub fn changes() -> u64 {
+    CHANGES.load(Ordering::Relaxed)
+}
+
+/// Whether strings are compressed.
+pub fn compresses() -> bool {
+    COMPRESSION.get() == 1
+}
+
+/// Share of a processor for compressing strings that are there, in percent.
+pub fn background_cpu_percent() -> u32 {
+    BACKGROUND_CPU.get() as u32
+}
+
+/// Time without use after which a string is compressed once more.
+pub fn cold_after() -> Option<Duration> {
+    let seconds = COLD_AFTER.get() as u64;
+    (seconds > 0).then(|| Duration::from_secs(seconds))
+}
 
 impl Setting {
     const fn new(name: &'static CStr, kind: Kind, default: i64) -> Setting {
-        Setting { name, kind, value: AtomicI64::new(default) }
+        Setting { name, kind, default, value: AtomicI64::new(default) }
     }
 
     fn get(&self) -> i64 {
         self.value.load(Ordering::Relaxed)
     }
 
-    /// Registers the setting, with its present value as default.
+    /// Registers the setting, which has its default then.
     fn register(&'static self, context: Context) -> bool {
+        self.value.store(self.default, Ordering::Relaxed);
         let this = ptr::from_ref(self).cast_mut().cast::<c_void>();
-        let (raw, name, default) = (context.raw(), self.name.as_ptr(), self.get());
+        let (raw, name, default) = (context.raw(), self.name.as_ptr(), self.default);
         // SAFETY: the context lives; the setting and its names live as long as the program, and the functions take what
         // `this` points to.
         let registered = unsafe {
@@ -132,7 +183,10 @@ fn take_effect() -> Result<(), String> {
     let level = i32::try_from(LEVEL.get()).ok().filter(|&level| level != 0);
     let name = CODECS[CODEC.get() as usize].to_str().expect("names are ASCII");
     let choice = Choice::new(name, level, MIN_BYTES.get() as usize).map_err(|error| error.to_string())?;
-    values::configure(if COMPRESSION.get() == 1 { choice } else { Choice::none() });
+    CHANGES.fetch_add(1, Ordering::Relaxed);
+    let compresses = compresses() && COMPRESSES_NEW.load(Ordering::Relaxed);
+    let existing = if FLEET.get() == MIXED { ExistingEnvelopes::Keep } else { ExistingEnvelopes::Wrap };
+    values::configure(if compresses { choice } else { Choice::none() }, existing);
     Ok(())
 }
 

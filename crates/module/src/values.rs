@@ -5,12 +5,13 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 
 use snugly_codec::envelope::{
     self, DEFAULT_MAX_DECOMPRESSED_SIZE, Decoded, EnvelopeError, ExistingEnvelopes, Options, Outcome,
 };
-use snugly_codec::{Choice, Counters, Reason, Snapshot};
+use snugly_codec::{Choice, CodecId, Counters, Reason, Snapshot};
 
 /// Length of the shortest envelope that is stored or restored, in bytes.
 ///
@@ -23,6 +24,9 @@ const LEAST_GAIN: usize = 16;
 
 /// First bytes of the strings that PFADD makes. Commands about them change them in place.
 const HYPERLOGLOG: &[u8] = b"HYLL";
+
+/// Level of zstd for strings that nobody has used for long. Restoring takes the same time at every level.
+const DENSE_LEVEL: i32 = 15;
 
 /// The largest buffer that is kept between values, in bytes.
 const MAX_KEPT_BUFFER: usize = 1 << 20;
@@ -52,9 +56,10 @@ impl fmt::Display for Damaged {
     }
 }
 
-/// Writes new values with this choice from now on.
-pub fn configure(choice: Choice) {
-    VALUES.with_borrow_mut(|values| values.options.choice = choice);
+/// Writes new values with this choice from now on, and wraps clients' own envelopes or leaves them as they are.
+pub fn configure(choice: Choice, existing_envelopes: ExistingEnvelopes) {
+    VALUES
+        .with_borrow_mut(|values| values.options = Options { choice, existing_envelopes, ..values.options });
 }
 
 /// Everything that was counted so far.
@@ -76,14 +81,35 @@ pub fn stored<R>(value: &[u8], store: impl FnOnce(&[u8]) -> R) -> Option<R> {
 /// Calls `give` with the client's string, whatever form this string of the server's is stored in.
 ///
 /// # Errors
-/// An envelope that is damaged, or needs a dictionary that is not here. One that is not even well-formed is the client's
-/// own string.
+/// An envelope that is damaged. One that is not even well-formed is the client's own string.
 pub fn restored<R>(value: &[u8], give: impl FnOnce(&[u8]) -> R) -> Result<R, Damaged> {
     VALUES.with_borrow_mut(|values| {
         let result = values.decode(value).map(|decoded| match decoded {
             Decoded::Restored { .. } => give(&values.buffer),
             Decoded::AsIs => give(value),
         });
+        values.give_back();
+        result
+    })
+}
+
+/// Calls `store` with a smaller envelope of the same string: what one is stored as that nobody has used for long.
+pub fn denser<R>(envelope: &[u8], store: impl FnOnce(&[u8]) -> R) -> Option<R> {
+    VALUES.with_borrow_mut(|values| {
+        let is_dense = envelope::inspect(envelope)?.codec() == Some(CodecId::Zstd);
+        if is_dense || !matches!(values.decode(envelope), Ok(Decoded::Restored { .. })) {
+            return None;
+        }
+        let string = mem::take(&mut values.buffer);
+        let choice = mem::replace(
+            &mut values.options.choice,
+            Choice::new("zstd", Some(DENSE_LEVEL), LEAST_ENVELOPE).ok()?,
+        );
+        let outcome = values.encode(&string);
+        values.options.choice = choice;
+        let most = envelope.len() - envelope.len() / LEAST_GAIN;
+        let result =
+            matches!(outcome, Outcome::Encoded { len, .. } if len <= most).then(|| store(&values.buffer));
         values.give_back();
         result
     })
@@ -101,10 +127,14 @@ pub fn restored_len(value: &[u8]) -> Result<usize, Damaged> {
     }
 }
 
-/// Whether this string of the server's is an envelope that reads restore.
+/// Whether this string of the server's is an envelope that reads restore. One that needs a dictionary is a client's, which
+/// has it.
 pub fn is_envelope(value: &[u8]) -> bool {
     value.len() >= LEAST_ENVELOPE
-        && envelope::inspect(value).is_some_and(|found| found.is_well_formed(DEFAULT_MAX_DECOMPRESSED_SIZE))
+        && envelope::inspect(value).is_some_and(|found| {
+            found.is_well_formed(DEFAULT_MAX_DECOMPRESSED_SIZE)
+                && found.codec().is_some_and(|codec| !codec.needs_dictionary())
+        })
 }
 
 impl Values {
@@ -114,7 +144,7 @@ impl Values {
         if value.len() < LEAST_ENVELOPE {
             return Outcome::AsIs(Reason::Small);
         }
-        // A client's own envelope is wrapped at any price: reads would take it for the module's.
+        // A client's own envelope is wrapped at any price, unless it is left: reads would take it for the module's.
         let most = match envelope::inspect(value) {
             Some(_) => usize::MAX,
             None if value.starts_with(HYPERLOGLOG) => return Outcome::AsIs(Reason::Compressed),
@@ -171,7 +201,10 @@ mod tests {
     }
 
     fn with(codec: &str) {
-        configure(Choice::new(codec, None, LEAST_ENVELOPE).expect("there is such a codec"));
+        configure(
+            Choice::new(codec, None, LEAST_ENVELOPE).expect("there is such a codec"),
+            ExistingEnvelopes::Wrap,
+        );
     }
 
     #[test]
@@ -206,6 +239,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn in_a_mixed_fleet_envelopes_of_clients_are_stored_as_they_are_and_restored() {
+        let value = json(40);
+        let mut own = Vec::new();
+        envelope::encode_at_least(0, &value, &mut own);
+        let choice = Choice::new("lz4", None, LEAST_ENVELOPE).expect("there is such a codec");
+        configure(choice, ExistingEnvelopes::Keep);
+        assert_eq!(keep(&own), own);
+        assert_eq!(read(&own), value);
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub enum Note {
     Exec,
     /// Its database, its user or anybody's rights may change.
     Session,
+    /// MODULE, which may unload this one, and whose commands may do what those of a session do.
+    Module,
     /// CLIENT, which may pause all others.
     Client,
     /// CLUSTER, which may begin to take over slots.
@@ -65,6 +67,8 @@ pub struct Served {
     pub checked: Entry,
     /// Flags for the server, such as `readonly fast`.
     pub flags: &'static CStr,
+    /// Categories of access lists, but for those that follow from the flags.
+    pub group: &'static str,
     pub keys: Keys,
 }
 
@@ -75,7 +79,7 @@ const fn left(name: &'static str, arity: i32, kind: Kind) -> Row {
 
 /// A command that the module runs.
 macro_rules! served {
-    ($name:literal, $arity:literal, $kind:expr, $flags:literal, $keys:expr, $run:path) => {
+    ($name:literal, $arity:literal, $kind:expr, $flags:literal, $group:expr, $keys:expr, $run:path) => {
         Row {
             name: $name,
             arity: $arity,
@@ -84,6 +88,7 @@ macro_rules! served {
                 plain: entry!("snugly.", $name, false, $keys, $run),
                 checked: entry!("snugly.checked.", $name, true, $keys, $run),
                 flags: $flags,
+                group: $group,
                 keys: $keys,
             }),
         }
@@ -91,6 +96,11 @@ macro_rules! served {
 }
 
 const CHANGE: Kind = Kind::Change(None);
+
+const STRING: &str = "string";
+const BITMAP: &str = "bitmap";
+const KEYSPACE: &str = "keyspace";
+const SORTED: &str = "set sortedset list dangerous";
 
 /// No name is longer, in bytes.
 pub const LONGEST_NAME: usize = 16;
@@ -105,31 +115,31 @@ pub static TABLE: &[Row] = &[
     left("msetnx", -3, Kind::Write(Values::Pairs(2))),
     left("msetex", -4, Kind::Write(Values::Counted)),
 
-    served!("get", 2, Kind::Read, c"readonly fast", ONE, read::get),
-    served!("mget", -2, Kind::Read, c"readonly fast", ALL, read::mget),
-    served!("strlen", 2, Kind::Read, c"readonly fast", ONE, read::strlen),
-    served!("getrange", 4, Kind::Read, c"readonly", ONE, read::on_plain),
-    served!("substr", 4, Kind::Read, c"readonly", ONE, read::on_plain),
-    served!("getbit", 3, Kind::Read, c"readonly fast", ONE, read::on_plain),
-    served!("bitcount", -2, Kind::Read, c"readonly", ONE, read::on_plain),
-    served!("bitpos", -3, Kind::Read, c"readonly", ONE, read::on_plain),
-    served!("bitfield_ro", -2, Kind::Read, c"readonly fast", ONE, read::on_plain),
-    served!("lcs", -3, Kind::Read, c"readonly", TWO, read::on_plain),
-    served!("dump", 2, Kind::Read, c"readonly", ONE, read::on_plain),
+    served!("get", 2, Kind::Read, c"readonly fast", STRING, ONE, read::get),
+    served!("mget", -2, Kind::Read, c"readonly fast", STRING, ALL, read::mget),
+    served!("strlen", 2, Kind::Read, c"readonly fast", STRING, ONE, read::strlen),
+    served!("getrange", 4, Kind::Read, c"readonly", STRING, ONE, read::on_plain),
+    served!("substr", 4, Kind::Read, c"readonly", STRING, ONE, read::on_plain),
+    served!("getbit", 3, Kind::Read, c"readonly fast", BITMAP, ONE, read::on_plain),
+    served!("bitcount", -2, Kind::Read, c"readonly", BITMAP, ONE, read::on_plain),
+    served!("bitpos", -3, Kind::Read, c"readonly", BITMAP, ONE, read::on_plain),
+    served!("bitfield_ro", -2, Kind::Read, c"readonly fast", BITMAP, ONE, read::on_plain),
+    served!("lcs", -3, Kind::Read, c"readonly", STRING, TWO, read::on_plain),
+    served!("dump", 2, Kind::Read, c"readonly", KEYSPACE, ONE, read::on_plain),
 
-    served!("set", -3, Kind::Set, c"write deny-oom", ONE, change::set),
-    served!("getset", 3, Kind::Change(Some(Values::At(2))), c"write deny-oom fast", ONE, change::restored),
-    served!("getdel", 2, CHANGE, c"write fast", ONE, change::restored),
-    served!("getex", -2, CHANGE, c"write fast", ONE, change::restored),
-    served!("append", 3, CHANGE, c"write deny-oom fast", ONE, change::on_plain),
-    served!("setrange", 4, CHANGE, c"write deny-oom", ONE, change::on_plain),
-    served!("setbit", 4, CHANGE, c"write deny-oom", ONE, change::on_plain),
-    served!("bitfield", -2, CHANGE, c"write deny-oom", ONE, change::on_plain),
-    served!("bitop", -4, CHANGE, c"write deny-oom", FROM_SECOND, change::combine),
-    served!("incrbyfloat", 3, CHANGE, c"write deny-oom fast", ONE, change::number),
-    served!("delifeq", 3, CHANGE, c"write fast", ONE, change::compare_and_delete),
-    served!("sort", -2, CHANGE, c"write deny-oom", ONE, sort::sort),
-    served!("sort_ro", -2, CHANGE, c"readonly", ONE, sort::sort_read_only),
+    served!("set", -3, Kind::Set, c"write deny-oom", STRING, ONE, change::set),
+    served!("getset", 3, Kind::Change(Some(Values::At(2))), c"write deny-oom fast", STRING, ONE, change::restored),
+    served!("getdel", 2, CHANGE, c"write fast", STRING, ONE, change::restored),
+    served!("getex", -2, CHANGE, c"write fast", STRING, ONE, change::restored),
+    served!("append", 3, CHANGE, c"write deny-oom fast", STRING, ONE, change::on_plain),
+    served!("setrange", 4, CHANGE, c"write deny-oom", STRING, ONE, change::on_plain),
+    served!("setbit", 4, CHANGE, c"write deny-oom", BITMAP, ONE, change::on_plain),
+    served!("bitfield", -2, CHANGE, c"write deny-oom", BITMAP, ONE, change::on_plain),
+    served!("bitop", -4, CHANGE, c"write deny-oom", BITMAP, FROM_SECOND, change::combine),
+    served!("incrbyfloat", 3, CHANGE, c"write deny-oom fast", STRING, ONE, change::number),
+    served!("delifeq", 3, CHANGE, c"write fast", STRING, ONE, change::compare_and_delete),
+    served!("sort", -2, CHANGE, c"write deny-oom", SORTED, ONE, sort::sort),
+    served!("sort_ro", -2, CHANGE, c"readonly", SORTED, ONE, sort::sort_read_only),
 
     left("multi", 1, Kind::Note(Note::Multi)),
     left("exec", 1, Kind::Note(Note::Exec)),
@@ -140,7 +150,7 @@ pub static TABLE: &[Row] = &[
     left("hello", -1, Kind::Note(Note::Session)),
     left("acl", -2, Kind::Note(Note::Session)),
     left("config", -2, Kind::Note(Note::Session)),
-    left("module", -2, Kind::Note(Note::Session)),
+    left("module", -2, Kind::Note(Note::Module)),
     left("client", -2, Kind::Note(Note::Client)),
     left("cluster", -2, Kind::Note(Note::Cluster)),
 ];

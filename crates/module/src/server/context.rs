@@ -50,6 +50,23 @@ impl Context {
         unsafe { (functions().MustObeyClient)(self.0) != 0 }
     }
 
+    /// Whether a child process shares the memory, or a data set is being loaded.
+    pub fn is_busy(self) -> bool {
+        self.has(table::CONTEXT_ACTIVE_CHILD | table::CONTEXT_LOADING | table::CONTEXT_ASYNC_LOADING)
+    }
+
+    /// Calls a function once, so many milliseconds from now. Returns the identity of the call.
+    pub fn call_later(self, milliseconds: u32, function: table::TimerFunction) -> u64 {
+        // SAFETY: the context and the function live; the function takes no data.
+        unsafe { (functions().CreateTimer)(self.0, milliseconds.into(), function, ptr::null_mut()) }
+    }
+
+    /// Takes back a call that has not been made yet.
+    pub fn do_not_call(self, call: u64) {
+        // SAFETY: the context lives; of a call that there is not the server says so.
+        unsafe { (functions().StopTimer)(self.0, call, ptr::null_mut()) };
+    }
+
     fn has(self, flag: i32) -> bool {
         // SAFETY: the context lives.
         unsafe { (functions().GetContextFlags)(self.0) & flag != 0 }
@@ -130,6 +147,12 @@ impl Context {
     pub fn reply(self, bytes: &[u8]) {
         // SAFETY: the context lives, and the server copies the bytes.
         unsafe { (functions().ReplyWithStringBuffer)(self.0, bytes.as_ptr().cast(), bytes.len()) };
+    }
+
+    /// Replies with a status.
+    pub fn reply_status(self, text: &CStr) {
+        // SAFETY: the context lives, and the server copies the text.
+        unsafe { (functions().ReplyWithSimpleString)(self.0, text.as_ptr()) };
     }
 
     /// Replies that there is nothing.

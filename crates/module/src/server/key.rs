@@ -1,6 +1,7 @@
 //! A key and its value, if it is a string.
 
 use std::ffi::c_int;
+use std::time::Duration;
 use std::{ptr, slice};
 
 use super::context::Context;
@@ -65,6 +66,26 @@ impl OpenKey {
         }
         // SAFETY: the server says that so many bytes are there.
         unsafe { slice::from_raw_parts(start.cast(), len) }
+    }
+
+    /// Time since the key was last used; `None` where the server counts uses instead (`maxmemory-policy` with `lfu`).
+    pub fn idle(&self) -> Option<Duration> {
+        let mut milliseconds = 0;
+        // SAFETY: the key is open.
+        let known = unsafe { (functions().GetLRU)(self.0, &mut milliseconds) } == table::OK;
+        u64::try_from(milliseconds).ok().filter(|_| known).map(Duration::from_millis)
+    }
+
+    /// As [`replace`](OpenKey::replace), in an allocation of this length: the server doubles those of strings that grow, and
+    /// gives back what strings leave only where that is more than half.
+    pub fn replace_for_long(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+        for len in [1, bytes.len() + 1] {
+            // SAFETY: the key is open for writing.
+            if unsafe { (functions().StringTruncate)(self.0, len) } != table::OK {
+                return Err(TooLong);
+            }
+        }
+        self.replace(bytes)
     }
 
     /// Puts other bytes in the place of the string's; the key keeps its expiry and its place among those to evict.

@@ -3,6 +3,7 @@
 //! - [`Context`]: replies, calls of other commands, keys
 //! - [`Text`], [`OwnedText`]: strings of the server
 //! - [`OpenKey`]: a key and its value
+//! - [`Scan`]: a walk over all keys
 //! - [`CallReply`]: the reply to a called command
 //! - [`FilterContext`]: a command before it is looked up
 //!
@@ -13,6 +14,7 @@ mod context;
 mod filter;
 mod key;
 mod reply;
+mod scan;
 pub mod table;
 mod text;
 
@@ -20,4 +22,5 @@ pub use context::{Caller, Context};
 pub use filter::FilterContext;
 pub use key::OpenKey;
 pub use reply::CallReply;
+pub use scan::Scan;
 pub use text::{OwnedText, Text};

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 macro_rules! opaque {
     ($($name:ident),*) => { $(#[repr(C)] pub struct $name { _private: [u8; 0] })* };
 }
-opaque!(Ctx, Str, Key, CallReply, FilterCtx, Filter, InfoCtx, Command, User);
+opaque!(Ctx, Str, Key, CallReply, FilterCtx, Filter, InfoCtx, Command, User, ScanCursor);
 
 /// `ValkeyModuleEvent`: an event and the version of what comes with it.
 #[repr(C)]
@@ -89,6 +89,8 @@ pub struct CommandInfo {
 pub type CommandFunction = unsafe extern "C" fn(*mut Ctx, *mut *mut Str, c_int) -> c_int;
 pub type FilterFunction = unsafe extern "C" fn(*mut FilterCtx);
 pub type EventFunction = unsafe extern "C" fn(*mut Ctx, Event, u64, *mut c_void);
+pub type TimerFunction = unsafe extern "C" fn(*mut Ctx, *mut c_void);
+pub type ScanFunction = unsafe extern "C" fn(*mut Ctx, *mut Str, *mut Key, *mut c_void);
 pub type InfoFunction = unsafe extern "C" fn(*mut InfoCtx, c_int);
 pub type GetNumber = unsafe extern "C" fn(*const c_char, *mut c_void) -> c_longlong;
 pub type SetNumber = unsafe extern "C" fn(*const c_char, c_longlong, *mut c_void, *mut *mut Str) -> c_int;
@@ -136,6 +138,7 @@ functions! {
     Log: unsafe extern "C" fn(*mut Ctx, *const c_char, *const c_char, ...);
     CreateCommand: unsafe extern "C" fn(*mut Ctx, *const c_char, CommandFunction, *const c_char, c_int, c_int, c_int) -> c_int;
     GetCommand: unsafe extern "C" fn(*mut Ctx, *const c_char) -> *mut Command;
+    SetCommandACLCategories: unsafe extern "C" fn(*mut Command, *const c_char) -> c_int;
     SetCommandInfo: unsafe extern "C" fn(*mut Command, *const CommandInfo) -> c_int;
     RegisterCommandFilter: unsafe extern "C" fn(*mut Ctx, FilterFunction, c_int) -> *mut Filter;
     CommandFilterArgsCount: unsafe extern "C" fn(*mut FilterCtx) -> c_int;
@@ -157,6 +160,12 @@ functions! {
     MustObeyClient: unsafe extern "C" fn(*mut Ctx) -> c_int;
     GetSelectedDb: unsafe extern "C" fn(*mut Ctx) -> c_int;
     Replicate: unsafe extern "C" fn(*mut Ctx, *const c_char, *const c_char, ...) -> c_int;
+    CreateTimer: unsafe extern "C" fn(*mut Ctx, c_longlong, TimerFunction, *mut c_void) -> u64;
+    StopTimer: unsafe extern "C" fn(*mut Ctx, u64, *mut *mut c_void) -> c_int;
+    ScanCursorCreate: unsafe extern "C" fn() -> *mut ScanCursor;
+    ScanCursorRestart: unsafe extern "C" fn(*mut ScanCursor);
+    Scan: unsafe extern "C" fn(*mut Ctx, *mut ScanCursor, ScanFunction, *mut c_void) -> c_int;
+    GetLRU: unsafe extern "C" fn(*mut Key, *mut c_longlong) -> c_int;
     CreateString: unsafe extern "C" fn(*mut Ctx, *const c_char, usize) -> *mut Str;
     HoldString: unsafe extern "C" fn(*mut Ctx, *mut Str) -> *mut Str;
     FreeString: unsafe extern "C" fn(*mut Ctx, *mut Str);
@@ -174,6 +183,7 @@ functions! {
     CallReplyStringPtr: unsafe extern "C" fn(*mut CallReply, *mut usize) -> *const c_char;
     CallReplyArrayElement: unsafe extern "C" fn(*mut CallReply, usize) -> *mut CallReply;
     ReplyWithStringBuffer: unsafe extern "C" fn(*mut Ctx, *const c_char, usize) -> c_int;
+    ReplyWithSimpleString: unsafe extern "C" fn(*mut Ctx, *const c_char) -> c_int;
     ReplyWithNull: unsafe extern "C" fn(*mut Ctx) -> c_int;
     ReplyWithArray: unsafe extern "C" fn(*mut Ctx, std::ffi::c_long) -> c_int;
     ReplyWithLongLong: unsafe extern "C" fn(*mut Ctx, c_longlong) -> c_int;
@@ -202,6 +212,8 @@ pub const ERR: c_int = 1;
 pub const API_VERSION: c_int = 1;
 /// The module tells watching and tracking clients of a change by itself, where there is one.
 pub const OPTION_NO_IMPLICIT_SIGNAL_MODIFIED: c_int = 1 << 1;
+/// Values may be moved to another node in commands: the module stores nothing beside them.
+pub const OPTION_HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
 /// The filter does not see commands that the module itself calls.
 pub const FILTER_NO_SELF: c_int = 1 << 0;
 pub const READ: c_int = 1 << 0;
@@ -220,6 +232,9 @@ pub const REPLY_ERROR: c_int = 1;
 pub const REPLY_ARRAY: c_int = 3;
 pub const CONTEXT_LUA: c_int = 1 << 0;
 pub const CONTEXT_MULTI: c_int = 1 << 1;
+pub const CONTEXT_LOADING: c_int = 1 << 13;
+pub const CONTEXT_ACTIVE_CHILD: c_int = 1 << 18;
+pub const CONTEXT_ASYNC_LOADING: c_int = 1 << 23;
 pub const EVENT_CLIENT_CHANGE: Event = Event { id: 4, version: 1 };
 pub const EVENT_CRON_LOOP: Event = Event { id: 8, version: 1 };
 pub const CLIENT_CONNECTED: u64 = 0;

@@ -29,6 +29,12 @@ impl<'a> Text<'a> {
         unsafe { slice::from_raw_parts((functions().StringPtrLen)(self.raw, &mut len).cast(), len) }
     }
 
+    /// One more owner of it.
+    pub fn to_owned(self) -> OwnedText {
+        // SAFETY: the string lives; without a context its new owner is the caller.
+        OwnedText(unsafe { (functions().HoldString)(ptr::null_mut(), self.raw) })
+    }
+
     /// The pointer to it.
     pub fn raw(self) -> *mut Str {
         self.raw
@@ -55,8 +61,7 @@ impl OwnedText {
 
     /// One more owner of it.
     pub fn held(&self) -> OwnedText {
-        // SAFETY: the string lives; without a context its new owner is the caller.
-        OwnedText(unsafe { (functions().HoldString)(ptr::null_mut(), self.0) })
+        self.as_text().to_owned()
     }
 
     /// The string, borrowed.

@@ -1,0 +1,229 @@
+//! Work in the background, on strings that are there: compression of those that were there before, of those that commands
+//! have left plain, and once more of those that nobody uses; or, before the module is unloaded, their restoration.
+//!
+//! It walks over all keys, a few at a time, in a share of a processor. Nobody notices: a string that is stored in another
+//! form is the same string, so nothing is told to clients, replicas and files, and the key keeps its expiry and its age.
+//! It knows keys and values, and no commands.
+
+mod compression;
+mod restoration;
+mod walk;
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::guard;
+use crate::server::table::Ctx;
+use crate::server::{Context, OwnedText};
+use crate::settings;
+use walk::{Step, Walk};
+
+/// Time between two turns, in milliseconds. A turn takes the set share of it, so that no client waits for long.
+const PERIOD: u32 = 1;
+/// The same while there is nothing to do.
+const REST: u32 = 1_000;
+/// Shortest time between two rounds over all keys.
+const LEAST_REST: Duration = Duration::from_secs(10);
+
+/// Counts since the module was loaded.
+pub struct Progress {
+    pub rounds: AtomicU64,
+    pub compressed: AtomicU64,
+    pub bytes_before: AtomicU64,
+    pub bytes_after: AtomicU64,
+    pub restored: AtomicU64,
+    pub damaged: AtomicU64,
+}
+
+/// What has been done so far.
+pub static PROGRESS: Progress = Progress {
+    rounds: AtomicU64::new(0),
+    compressed: AtomicU64::new(0),
+    bytes_before: AtomicU64::new(0),
+    bytes_after: AtomicU64::new(0),
+    restored: AtomicU64::new(0),
+    damaged: AtomicU64::new(0),
+};
+
+/// What is done with the strings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    Compress,
+    /// Restores them. With how many this round has restored: others may have come meanwhile, behind the walk.
+    Restore {
+        restored: u64,
+    },
+    /// All are plain, but for clients' own envelopes, which have one around them. There is nothing to do.
+    Rest,
+}
+
+struct Background {
+    purpose: Purpose,
+    walk: Walk,
+    began: Instant,
+    /// The next round does not begin before, unless a setting changes.
+    rests_until: Option<Instant>,
+    /// Number of changes of settings that have been seen.
+    changes: u64,
+    /// The server's call for the next turn.
+    next: Option<u64>,
+}
+
+thread_local! {
+    static BACKGROUND: RefCell<Option<Background>> = const { RefCell::new(None) };
+}
+
+fn with<T>(run: impl FnOnce(&mut Background) -> T) -> Option<T> {
+    BACKGROUND.with_borrow_mut(|background| background.as_mut().map(run))
+}
+
+/// Begins, once the module is loaded, in a server of so many databases.
+pub fn begin(context: Context, databases: u16) {
+    BACKGROUND.set(Some(Background {
+        purpose: Purpose::Compress,
+        walk: Walk::new(databases),
+        began: Instant::now(),
+        rests_until: None,
+        changes: settings::changes(),
+        next: None,
+    }));
+    pursue(context, Purpose::Compress);
+}
+
+/// Lets the background work towards something else, from the first key on.
+pub fn pursue(context: Context, purpose: Purpose) {
+    settings::compress_new(purpose == Purpose::Compress);
+    with(|background| {
+        background.purpose = purpose;
+        background.walk.restart();
+        background.rests_until = None;
+        background.hold(context);
+        background.call(context, PERIOD);
+    });
+}
+
+/// What the background works towards.
+pub fn purpose() -> Purpose {
+    with(|background| background.purpose).unwrap_or(Purpose::Compress)
+}
+
+/// Waits with the next turn until [`go_on`]: of a module that waits for a call, the server does not even ask whether it may
+/// be unloaded.
+pub fn hold(context: Context) {
+    with(|background| background.hold(context));
+}
+
+/// Goes on, if there is something to do; at once, if a setting has changed.
+pub fn go_on(context: Context) {
+    with(|background| {
+        if background.changes != settings::changes() && background.rests_until.take().is_some() {
+            background.hold(context);
+        }
+        background.call(context, PERIOD);
+    });
+}
+
+/// Takes the last envelopes away, those around clients' own, and ends all work. The server stands still meanwhile.
+pub fn end(context: Context) {
+    with(|background| {
+        background.walk.restart();
+        loop {
+            match background.walk.step(context) {
+                Step::Key(name) => restoration::unwrap(context, &name),
+                Step::More => (),
+                Step::End => break,
+            }
+        }
+    });
+    BACKGROUND.set(None);
+}
+
+/// Takes a turn, and the next one later.
+unsafe extern "C" fn turn(context: *mut Ctx, _: *mut c_void) {
+    // SAFETY: the server keeps the context until this returns.
+    let context = unsafe { Context::from_raw(context) };
+    let is_active = guard::guarded(|| with(|background| background.take_turn(context)).unwrap_or(false));
+    guard::guarded(|| {
+        with(|background| {
+            background.next = None;
+            background.call(context, if is_active == Some(true) { PERIOD } else { REST });
+        });
+    });
+}
+
+impl Background {
+    /// Has the next turn called, if there is something to do and it is not called for yet.
+    fn call(&mut self, context: Context, milliseconds: u32) {
+        if self.purpose != Purpose::Rest && self.next.is_none() {
+            self.next = Some(context.call_later(milliseconds, turn));
+        }
+    }
+
+    /// Takes the call back.
+    fn hold(&mut self, context: Context) {
+        if let Some(next) = self.next.take() {
+            context.do_not_call(next);
+        }
+    }
+
+    /// Works for a while; returns whether there is more to do.
+    fn take_turn(&mut self, context: Context) -> bool {
+        let share = settings::background_cpu_percent();
+        let is_wanted = self.purpose != Purpose::Compress || settings::compresses();
+        // A child shares the memory, and would take what is changed.
+        if share == 0 || !is_wanted || context.is_busy() {
+            return false;
+        }
+        if self.rests_until.is_some_and(|until| Instant::now() < until) {
+            return false;
+        }
+        if self.walk.is_at_start() {
+            self.rests_until = None;
+            self.began = Instant::now();
+            self.changes = settings::changes();
+        }
+        let until = Instant::now() + Duration::from_millis(PERIOD.into()) * share / 100;
+        self.walk.select(context);
+        loop {
+            match self.walk.step(context) {
+                Step::Key(name) => self.work(context, &name),
+                Step::More => (),
+                Step::End => return self.end_round(),
+            }
+            if Instant::now() >= until {
+                return true;
+            }
+        }
+    }
+
+    fn work(&mut self, context: Context, name: &OwnedText) {
+        match &mut self.purpose {
+            Purpose::Compress => compression::compress(context, name),
+            Purpose::Restore { restored } => *restored += u64::from(restoration::restore(context, name)),
+            Purpose::Rest => (),
+        }
+    }
+
+    /// Ends a round; returns whether the next one follows at once.
+    fn end_round(&mut self) -> bool {
+        PROGRESS.rounds.fetch_add(1, Ordering::Relaxed);
+        match self.purpose {
+            Purpose::Compress => {
+                // As long as it has taken, so that a large data set takes half the share when there is nothing to do.
+                self.rests_until = Some(Instant::now() + self.began.elapsed().max(LEAST_REST));
+                false
+            }
+            Purpose::Restore { restored: 0 } => {
+                self.purpose = Purpose::Rest;
+                false
+            }
+            Purpose::Restore { .. } => {
+                self.purpose = Purpose::Restore { restored: 0 };
+                true
+            }
+            Purpose::Rest => false,
+        }
+    }
+}
