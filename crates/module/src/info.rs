@@ -38,6 +38,9 @@ pub unsafe extern "C" fn report(context: *mut InfoCtx, _for_crash: c_int) {
             ("background_compressed_bytes_after", &PROGRESS.bytes_after),
             ("background_restored_strings", &PROGRESS.restored),
             ("background_damaged_strings", &PROGRESS.damaged),
+            ("observed_strings", &PROGRESS.observed_strings),
+            ("observed_bytes_before", &PROGRESS.observed_bytes_before),
+            ("observed_bytes_after", &PROGRESS.observed_bytes_after),
         ] {
             add(context, name, count.load(Ordering::Relaxed));
         }

@@ -12,6 +12,7 @@
 //! - [`background`]: compression and restoration of strings that are there
 //! - [`values`]: strings to envelopes and back
 //! - [`settings`], [`operators`], [`info`]: what operators set, do and see
+//! - [`registration`]: how the server is told of commands
 //! - [`server`], [`guard`]: the border to the server
 //!
 //! It knows envelopes by `snugly-codec` and the server by its module interface. It knows nothing of snugly's own server
@@ -25,18 +26,14 @@ mod filter;
 mod guard;
 mod info;
 mod operators;
+mod registration;
 mod server;
 mod settings;
 mod values;
 
 use std::ffi::{CStr, CString, c_int, c_void};
-use std::mem::size_of;
-use std::ptr;
 
-use commands::{Served, TABLE};
-use server::table::{
-    self, CommandInfo, CommandInfoVersion, Ctx, Event, FilterCtx, Functions, KeySpec, KeySpecBegin, Str,
-};
+use server::table::{self, Ctx, Event, FilterCtx, Functions, Str};
 use server::{Context, FilterContext, OwnedText};
 
 const NAME: &CStr = c"snugly";
@@ -129,10 +126,8 @@ fn load(functions: &Functions, context: Context, arguments: c_int) -> Result<(),
     if !settings::register(context) {
         return Err("snugly could not register its settings".into());
     }
-    for served in TABLE.iter().filter_map(|row| row.served.as_ref()) {
-        register_command(functions, context, served)?;
-    }
-    operators::register(functions, context)?;
+    registration::register_served(context)?;
+    operators::register(context)?;
     filter::prepare(context.detached());
     // SAFETY: the functions live as long as the module, and take what the server gives them.
     let registered = unsafe {
@@ -159,87 +154,6 @@ fn databases(context: Context) -> Result<u16, String> {
         std::str::from_utf8(number.string()?).ok()?.parse().ok()
     });
     number.ok_or_else(|| "snugly could not ask for the number of databases".into())
-}
-
-/// Registers both commands that run in the place of one of the server's.
-fn register_command(functions: &Functions, context: Context, served: &Served) -> Result<(), String> {
-    let flags = served.flags.to_str().expect("flags are ASCII");
-    let writes = flags.starts_with("write");
-    let (kind, access) = match writes {
-        true => (table::KEY_READ_WRITE, table::KEY_ACCESS | table::KEY_UPDATE),
-        false => (table::KEY_READ_ONLY, table::KEY_ACCESS),
-    };
-    let (access_kind, speed) =
-        (if writes { "write" } else { "read" }, if flags.contains("fast") { "fast" } else { "slow" });
-    let categories =
-        CString::new(format!("{access_kind} {speed} {}", served.group)).expect("they have no zero");
-    // The rights to the keys of a checked command are those that the original asks for, which it sees to itself.
-    for (entry, flags, key_flags) in [
-        (&served.plain, flags.to_owned(), kind | access),
-        (&served.checked, format!("{flags} no-auth"), kind),
-    ] {
-        let flags = CString::new(flags).expect("flags have no zero");
-        let specs = [key_spec(served, key_flags), END_OF_KEY_SPECS];
-        let info = CommandInfo {
-            version: &COMMAND_INFO_VERSION,
-            summary: c"Serves the server's command of this name, of strings that are stored compressed."
-                .as_ptr(),
-            complexity: ptr::null(),
-            since: ptr::null(),
-            history: ptr::null(),
-            tips: ptr::null(),
-            arity: 0,
-            key_specs: specs.as_ptr(),
-            arguments: ptr::null(),
-        };
-        // SAFETY: all texts end with a zero; the server copies them and the structures, which are those of their version.
-        let registered = unsafe {
-            let name = entry.name.as_ptr();
-            (functions.CreateCommand)(context.raw(), name, entry.run, flags.as_ptr(), 0, 0, 0) == table::OK
-                && {
-                    let command = (functions.GetCommand)(context.raw(), name);
-                    (functions.SetCommandInfo)(command, &info) == table::OK
-                        && (functions.SetCommandACLCategories)(command, categories.as_ptr()) == table::OK
-                }
-        };
-        if !registered {
-            return Err(format!("snugly could not register {}", entry.name.to_string_lossy()));
-        }
-    }
-    Ok(())
-}
-
-static COMMAND_INFO_VERSION: CommandInfoVersion = CommandInfoVersion {
-    version: 1,
-    history_entry: 2 * size_of::<*const c_void>(),
-    key_spec: size_of::<KeySpec>(),
-    argument: 80,
-};
-
-const END_OF_KEY_SPECS: KeySpec = KeySpec {
-    notes: ptr::null(),
-    flags: 0,
-    begin_search: 0,
-    begin: KeySpecBegin { index: 0 },
-    find_keys: 0,
-    last: 0,
-    step: 0,
-    limit: 0,
-};
-
-fn key_spec(served: &Served, flags: u64) -> KeySpec {
-    let keys = served.keys;
-    // A last position from the start is counted from the first key.
-    let last = if keys.last < 0 { keys.last } else { keys.last - keys.first as i32 };
-    KeySpec {
-        flags,
-        begin_search: table::BEGIN_AT_INDEX,
-        begin: KeySpecBegin { index: keys.first as c_int },
-        find_keys: table::FIND_RANGE,
-        last,
-        step: keys.step as c_int,
-        ..END_OF_KEY_SPECS
-    }
 }
 
 /// A version such as 0x090102, written with dots.
@@ -277,13 +191,5 @@ mod tests {
     #[test]
     fn versions_are_written_with_dots() {
         assert_eq!(dotted(0x0009_0102), "9.1.2");
-    }
-
-    #[test]
-    fn structures_have_the_sizes_that_the_server_is_told() {
-        // valkeymodule.h on a 64-bit machine: pointers, enumerations and integers with their padding.
-        assert_eq!(size_of::<KeySpec>(), 56);
-        assert_eq!(size_of::<CommandInfo>(), 72);
-        assert_eq!(size_of::<table::ClientInfo>(), 80);
     }
 }

@@ -24,8 +24,6 @@ struct Setting {
 }
 
 enum Kind {
-    /// Yes or no.
-    Switch,
     /// One of these names, whose number is its place.
     Choice(&'static [&'static CStr]),
     Number(i64, i64),
@@ -33,6 +31,9 @@ enum Kind {
     Bytes(i64, i64),
 }
 
+const COMPRESSIONS: &[&CStr] = &[c"no", c"yes", c"observe"];
+const YES: i64 = 1;
+const OBSERVE: i64 = 2;
 const CODECS: &[&CStr] = &[c"lz4", c"zstd"];
 const FLEETS: &[&CStr] = &[c"uniform", c"mixed"];
 /// Place of `mixed`.
@@ -40,8 +41,9 @@ const MIXED: i64 = 1;
 /// `VALKEYMODULE_CONFIG_MEMORY`.
 const MEMORY: c_uint = 1 << 7;
 
-/// Whether strings that clients write are compressed. Reads restore what is compressed in any case.
-static COMPRESSION: Setting = Setting::new(c"compression", Kind::Switch, 1);
+/// Whether strings are compressed; `observe` walks over them and tells what would be saved. Reads restore what is compressed
+/// in any case.
+static COMPRESSION: Setting = Setting::new(c"compression", Kind::Choice(COMPRESSIONS), YES);
 /// The codec of strings that clients write.
 static CODEC: Setting = Setting::new(c"codec", Kind::Choice(CODECS), 0);
 /// Level of the codec: -128 to 12 for lz4, -131072 to 22 for zstd; 0 is the codec's default.
@@ -81,7 +83,12 @@ pub fn changes() -> u64 {
 
 /// Whether strings are compressed.
 pub fn compresses() -> bool {
-    COMPRESSION.get() == 1
+    COMPRESSION.get() == YES
+}
+
+/// Whether it is observed what would be saved if they were.
+pub fn observes() -> bool {
+    COMPRESSION.get() == OBSERVE
 }
 
 /// Share of a processor for compressing strings that are there, in percent.
@@ -113,16 +120,6 @@ impl Setting {
         // `this` points to.
         let registered = unsafe {
             match self.kind {
-                Kind::Switch => (functions().RegisterBoolConfig)(
-                    raw,
-                    name,
-                    default as c_int,
-                    0,
-                    get_choice,
-                    set_choice,
-                    Some(apply),
-                    this,
-                ),
                 Kind::Choice(names) => {
                     let mut texts: Vec<_> = names.iter().map(|name| name.as_ptr()).collect();
                     let numbers: Vec<_> = (0..names.len() as c_int).collect();
@@ -186,7 +183,7 @@ fn take_effect() -> Result<(), String> {
     CHANGES.fetch_add(1, Ordering::Relaxed);
     let compresses = compresses() && COMPRESSES_NEW.load(Ordering::Relaxed);
     let existing = if FLEET.get() == MIXED { ExistingEnvelopes::Keep } else { ExistingEnvelopes::Wrap };
-    values::configure(if compresses { choice } else { Choice::none() }, existing);
+    values::configure(choice, compresses, existing);
     Ok(())
 }
 

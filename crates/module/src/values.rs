@@ -33,6 +33,8 @@ const MAX_KEPT_BUFFER: usize = 1 << 20;
 
 struct Values {
     options: Options,
+    /// Whether new strings are compressed: otherwise only clients' own envelopes are wrapped.
+    compresses: bool,
     counters: Arc<Counters>,
     buffer: Vec<u8>,
 }
@@ -40,6 +42,7 @@ struct Values {
 thread_local! {
     static VALUES: RefCell<Values> = RefCell::new(Values {
         options: Options { existing_envelopes: ExistingEnvelopes::Wrap, ..Options::default() },
+        compresses: false,
         counters: Arc::default(),
         buffer: Vec::new(),
     });
@@ -56,10 +59,13 @@ impl fmt::Display for Damaged {
     }
 }
 
-/// Writes new values with this choice from now on, and wraps clients' own envelopes or leaves them as they are.
-pub fn configure(choice: Choice, existing_envelopes: ExistingEnvelopes) {
-    VALUES
-        .with_borrow_mut(|values| values.options = Options { choice, existing_envelopes, ..values.options });
+/// Writes new values with this choice from now on, if they are compressed at all, and wraps clients' own envelopes or leaves
+/// them as they are.
+pub fn configure(choice: Choice, compresses: bool, existing_envelopes: ExistingEnvelopes) {
+    VALUES.with_borrow_mut(|values| {
+        values.options = Options { choice, existing_envelopes, ..values.options };
+        values.compresses = compresses;
+    });
 }
 
 /// Everything that was counted so far.
@@ -70,11 +76,24 @@ pub fn counted() -> Snapshot {
 /// Calls `store` with what is stored in the place of a client's string, unless that is the string itself.
 pub fn stored<R>(value: &[u8], store: impl FnOnce(&[u8]) -> R) -> Option<R> {
     VALUES.with_borrow_mut(|values| {
-        let outcome = values.encode(value);
+        let is_left = !values.compresses && envelope::inspect(value).is_none();
+        let outcome = if is_left { Outcome::AsIs(Reason::Off) } else { values.encode(value) };
         outcome.count(value.len(), &values.counters);
         let result = matches!(outcome, Outcome::Encoded { .. }).then(|| store(&values.buffer));
         values.give_back();
         result
+    })
+}
+
+/// Length of what would be stored in the place of a client's string, or why it would be stored as it is.
+pub fn observe(value: &[u8]) -> Result<usize, Reason> {
+    VALUES.with_borrow_mut(|values| {
+        let outcome = values.encode(value);
+        values.give_back();
+        match outcome {
+            Outcome::Encoded { len, .. } => Ok(len),
+            Outcome::AsIs(reason) => Err(reason),
+        }
     })
 }
 
@@ -201,10 +220,8 @@ mod tests {
     }
 
     fn with(codec: &str) {
-        configure(
-            Choice::new(codec, None, LEAST_ENVELOPE).expect("there is such a codec"),
-            ExistingEnvelopes::Wrap,
-        );
+        let choice = Choice::new(codec, None, LEAST_ENVELOPE).expect("there is such a codec");
+        configure(choice, true, ExistingEnvelopes::Wrap);
     }
 
     #[test]
@@ -247,7 +264,7 @@ mod tests {
         let mut own = Vec::new();
         envelope::encode_at_least(0, &value, &mut own);
         let choice = Choice::new("lz4", None, LEAST_ENVELOPE).expect("there is such a codec");
-        configure(choice, ExistingEnvelopes::Keep);
+        configure(choice, true, ExistingEnvelopes::Keep);
         assert_eq!(keep(&own), own);
         assert_eq!(read(&own), value);
     }

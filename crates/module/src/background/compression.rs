@@ -40,3 +40,30 @@ pub fn compress(context: Context, name: &OwnedText) {
         PROGRESS.bytes_after.fetch_add(smaller.len() as u64, Ordering::Relaxed);
     }
 }
+
+/// Strings, their bytes, and the bytes that they would be stored in.
+#[derive(Clone, Copy, Default)]
+pub struct Observed {
+    pub strings: u64,
+    pub bytes_before: u64,
+    pub bytes_after: u64,
+}
+
+impl Observed {
+    /// Adds the string of a key.
+    pub fn add(&mut self, context: Context, name: &OwnedText) {
+        let Some(key) = OpenKey::look(context, name.as_text()).filter(OpenKey::is_string) else { return };
+        let len = key.len();
+        // A shorter string must not be read, and would not be compressed.
+        let stored = match len < LEAST_ENVELOPE {
+            true => None,
+            false => values::restored(key.bytes(), <[u8]>::to_vec)
+                .ok()
+                .map(|string| (string.len(), values::observe(&string).unwrap_or(string.len()))),
+        };
+        let (before, after) = stored.unwrap_or((len, len));
+        self.strings += 1;
+        self.bytes_before += before as u64;
+        self.bytes_after += after as u64;
+    }
+}

@@ -18,6 +18,7 @@ use crate::guard;
 use crate::server::table::Ctx;
 use crate::server::{Context, OwnedText};
 use crate::settings;
+use compression::Observed;
 use walk::{Step, Walk};
 
 /// Time between two turns, in milliseconds. A turn takes the set share of it, so that no client waits for long.
@@ -35,6 +36,10 @@ pub struct Progress {
     pub bytes_after: AtomicU64,
     pub restored: AtomicU64,
     pub damaged: AtomicU64,
+    /// Of the last whole round that has observed what would be saved.
+    pub observed_strings: AtomicU64,
+    pub observed_bytes_before: AtomicU64,
+    pub observed_bytes_after: AtomicU64,
 }
 
 /// What has been done so far.
@@ -45,6 +50,9 @@ pub static PROGRESS: Progress = Progress {
     bytes_after: AtomicU64::new(0),
     restored: AtomicU64::new(0),
     damaged: AtomicU64::new(0),
+    observed_strings: AtomicU64::new(0),
+    observed_bytes_before: AtomicU64::new(0),
+    observed_bytes_after: AtomicU64::new(0),
 };
 
 /// What is done with the strings.
@@ -62,6 +70,8 @@ pub enum Purpose {
 struct Background {
     purpose: Purpose,
     walk: Walk,
+    /// What this round has observed so far.
+    observed: Observed,
     began: Instant,
     /// The next round does not begin before, unless a setting changes.
     rests_until: Option<Instant>,
@@ -84,6 +94,7 @@ pub fn begin(context: Context, databases: u16) {
     BACKGROUND.set(Some(Background {
         purpose: Purpose::Compress,
         walk: Walk::new(databases),
+        observed: Observed::default(),
         began: Instant::now(),
         rests_until: None,
         changes: settings::changes(),
@@ -127,17 +138,22 @@ pub fn go_on(context: Context) {
 
 /// Takes the last envelopes away, those around clients' own, and ends all work. The server stands still meanwhile.
 pub fn end(context: Context) {
-    with(|background| {
-        background.walk.restart();
-        loop {
-            match background.walk.step(context) {
-                Step::Key(name) => restoration::unwrap(context, &name),
-                Step::More => (),
-                Step::End => break,
-            }
-        }
-    });
+    each_key(context, |_, name| restoration::unwrap(context, name));
     BACKGROUND.set(None);
+}
+
+/// Calls `see` with the database and the name of every key. The server stands still meanwhile.
+pub fn each_key(context: Context, mut see: impl FnMut(u16, &OwnedText)) {
+    let databases = with(|background| background.walk.databases()).unwrap_or(0);
+    let mut walk = Walk::new(databases);
+    walk.select(context);
+    loop {
+        match walk.step(context) {
+            Step::Key(name) => see(walk.database(), &name),
+            Step::More => (),
+            Step::End => return,
+        }
+    }
 }
 
 /// Takes a turn, and the next one later.
@@ -171,7 +187,7 @@ impl Background {
     /// Works for a while; returns whether there is more to do.
     fn take_turn(&mut self, context: Context) -> bool {
         let share = settings::background_cpu_percent();
-        let is_wanted = self.purpose != Purpose::Compress || settings::compresses();
+        let is_wanted = self.purpose != Purpose::Compress || settings::compresses() || settings::observes();
         // A child shares the memory, and would take what is changed.
         if share == 0 || !is_wanted || context.is_busy() {
             return false;
@@ -183,6 +199,7 @@ impl Background {
             self.rests_until = None;
             self.began = Instant::now();
             self.changes = settings::changes();
+            self.observed = Observed::default();
         }
         let until = Instant::now() + Duration::from_millis(PERIOD.into()) * share / 100;
         self.walk.select(context);
@@ -200,6 +217,7 @@ impl Background {
 
     fn work(&mut self, context: Context, name: &OwnedText) {
         match &mut self.purpose {
+            Purpose::Compress if settings::observes() => self.observed.add(context, name),
             Purpose::Compress => compression::compress(context, name),
             Purpose::Restore { restored } => *restored += u64::from(restoration::restore(context, name)),
             Purpose::Rest => (),
@@ -211,6 +229,9 @@ impl Background {
         PROGRESS.rounds.fetch_add(1, Ordering::Relaxed);
         match self.purpose {
             Purpose::Compress => {
+                if settings::observes() {
+                    self.publish();
+                }
                 // As long as it has taken, so that a large data set takes half the share when there is nothing to do.
                 self.rests_until = Some(Instant::now() + self.began.elapsed().max(LEAST_REST));
                 false
@@ -225,5 +246,12 @@ impl Background {
             }
             Purpose::Rest => false,
         }
+    }
+
+    fn publish(&self) {
+        let Observed { strings, bytes_before, bytes_after } = self.observed;
+        PROGRESS.observed_strings.store(strings, Ordering::Relaxed);
+        PROGRESS.observed_bytes_before.store(bytes_before, Ordering::Relaxed);
+        PROGRESS.observed_bytes_after.store(bytes_after, Ordering::Relaxed);
     }
 }

@@ -44,6 +44,16 @@ impl Walk {
         self.is_new
     }
 
+    /// The database that keys are met in.
+    pub fn database(&self) -> u16 {
+        self.database
+    }
+
+    /// Number of databases.
+    pub fn databases(&self) -> u16 {
+        self.databases
+    }
+
     /// Selects the database that keys are met in.
     pub fn select(&self, context: Context) {
         context.select(self.database);

@@ -16,5 +16,6 @@ mod sort;
 mod table;
 
 pub use call::{CHECKED_PREFIX, PREFIX, note_seen};
+pub use keys::{Keys, ONE};
 pub use plain::is_envelope;
 pub use table::{Kind, LONGEST_NAME, Note, Row, Served, TABLE, Values};

@@ -167,6 +167,12 @@ impl Context {
         unsafe { (functions().ReplyWithLongLong)(self.0, number as c_longlong) };
     }
 
+    /// Begins a reply of so many names and values; an array of both in RESP2.
+    pub fn reply_map(self, len: usize) {
+        // SAFETY: the context lives.
+        unsafe { (functions().ReplyWithMap)(self.0, len as c_long) };
+    }
+
     /// Begins a reply of so many elements.
     pub fn reply_array(self, len: usize) {
         // SAFETY: the context lives.

@@ -30,6 +30,13 @@ impl Scan {
     }
 }
 
+impl Drop for Scan {
+    fn drop(&mut self) {
+        // SAFETY: the cursor lives.
+        unsafe { (functions().ScanCursorDestroy)(self.0) }
+    }
+}
+
 unsafe extern "C" fn add(_context: *mut Ctx, name: *mut Str, _key: *mut Key, names: *mut c_void) {
     // SAFETY: `next` has given the vector, and the server the name, which is its own.
     unsafe {

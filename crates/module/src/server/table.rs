@@ -163,6 +163,7 @@ functions! {
     CreateTimer: unsafe extern "C" fn(*mut Ctx, c_longlong, TimerFunction, *mut c_void) -> u64;
     StopTimer: unsafe extern "C" fn(*mut Ctx, u64, *mut *mut c_void) -> c_int;
     ScanCursorCreate: unsafe extern "C" fn() -> *mut ScanCursor;
+    ScanCursorDestroy: unsafe extern "C" fn(*mut ScanCursor);
     ScanCursorRestart: unsafe extern "C" fn(*mut ScanCursor);
     Scan: unsafe extern "C" fn(*mut Ctx, *mut ScanCursor, ScanFunction, *mut c_void) -> c_int;
     GetLRU: unsafe extern "C" fn(*mut Key, *mut c_longlong) -> c_int;
@@ -185,15 +186,13 @@ functions! {
     ReplyWithStringBuffer: unsafe extern "C" fn(*mut Ctx, *const c_char, usize) -> c_int;
     ReplyWithSimpleString: unsafe extern "C" fn(*mut Ctx, *const c_char) -> c_int;
     ReplyWithNull: unsafe extern "C" fn(*mut Ctx) -> c_int;
+    ReplyWithMap: unsafe extern "C" fn(*mut Ctx, std::ffi::c_long) -> c_int;
     ReplyWithArray: unsafe extern "C" fn(*mut Ctx, std::ffi::c_long) -> c_int;
     ReplyWithLongLong: unsafe extern "C" fn(*mut Ctx, c_longlong) -> c_int;
     ReplyWithError: unsafe extern "C" fn(*mut Ctx, *const c_char) -> c_int;
     ReplyWithCallReply: unsafe extern "C" fn(*mut Ctx, *mut CallReply) -> c_int;
     RegisterNumericConfig: unsafe extern "C" fn(
         *mut Ctx, *const c_char, c_longlong, c_uint, c_longlong, c_longlong, GetNumber, SetNumber, Option<Apply>, *mut c_void,
-    ) -> c_int;
-    RegisterBoolConfig: unsafe extern "C" fn(
-        *mut Ctx, *const c_char, c_int, c_uint, GetChoice, SetChoice, Option<Apply>, *mut c_void,
     ) -> c_int;
     RegisterEnumConfig: unsafe extern "C" fn(
         *mut Ctx, *const c_char, c_int, c_uint, *mut *const c_char, *const c_int, c_int, GetChoice, SetChoice, Option<Apply>,
