@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ import acl_test
 import servers
 import valkey_module
 from plays import Line, each, emptied, request
-from resp import Connection, Failure, Reply, Simple
+from resp import Argument, Connection, Failure, Reply, Simple, encode
 from servers import Server
 from valkey_module import ENVELOPE, TEXT, VALUES
+from waiting import until
 
 OK = Simple(b"OK")
 # What each user may do beside that: run scripts and transactions.
@@ -335,6 +337,66 @@ def test_a_default_user_with_a_password_keeps_the_rights_that_categories_give(
                 admin.command(*request("ACL SETUSER default +@all")[1])
                 admin.command(*request("MSET a TEXT b OTHER k ENVELOPE", VALUES)[1])
     assert replies[0] == replies[1]
+
+
+def test_nobody_is_the_default_user_while_that_is_off() -> None:
+    lines = [
+        "GET a",
+        "MULTI",
+        "GET a",
+        "SET a x GET",
+        "APPEND b y",
+        "EXEC",
+        "HELLO 3",
+        "GET a",
+        "GETDEL a",
+        "AUTH root ''",
+    ]
+    for rules in ("off", "off nopass -flushall", "off nopass +@all"):
+        replies = []
+        with valkey_module.pair() as servers:
+            for server in servers:
+                with prepared(server) as admin, server.connect() as early:
+                    for command in (
+                        "ACL SETUSER root on nopass ~* +@all",
+                        "AUTH root ''",
+                        f"ACL SETUSER default {rules}",
+                    ):
+                        assert admin.command(*request(command)[1]) == OK
+                    with server.connect() as client:
+                        replies.append([client.command_raw(*request(line, VALUES)[1]) for line in lines])
+                    replies[-1] += [early.command_raw(*request(line, VALUES)[1]) for line in ("GET a", "APPEND b y")]
+        assert replies[0] == replies[1]
+
+
+@pytest.mark.parametrize("words", ["CLUSTER SYNCSLOTS x", "CLUSTER SYNCSLOTS ESTABLISH", "CLUSTER syncslots"])
+def test_nobody_is_taken_for_another_node_because_he_says_so(pair: tuple[Server, Server], words: str) -> None:
+    rules = "~* +@all -append -getdel -cluster"
+    lines = ["APPEND n 1", words, "APPEND n 1", "GETDEL a", "GET a", "SET c ENVELOPE", "GET c", "STRLEN c", "MGET a b"]
+    assert_alike(pair, rules, lines)
+
+
+@pytest.mark.parametrize("line", ["GETDEL a", "APPEND a x", "SET a x GET", "GETEX a PERSIST", "SET a OTHER IFEQ TEXT"])
+def test_rights_that_are_taken_away_while_a_command_waits_hold_for_it(pair: tuple[Server, Server], line: str) -> None:
+    replies = []
+    for server in pair:
+        with prepared(server) as admin, server.connect() as client:
+            set_user(admin, "~* +@all")
+            client.command("AUTH", "u", "")
+            identity = client.command("CLIENT", "ID")
+            assert isinstance(identity, int)
+            admin.command("CLIENT", "PAUSE", 60_000, "WRITE")
+            client.send(encode(*request(line, VALUES)[1]))
+            until(partial(is_blocked, admin, identity))
+            admin.command("ACL", "SETUSER", "u", "-" + line.split()[0].lower())
+            admin.command("CLIENT", "UNPAUSE")
+            replies.append((client.read_raw(), admin.command("GET", "a")))
+    assert replies[0] == replies[1]
+
+
+def is_blocked(admin: Connection, identity: Argument) -> bool:
+    told = admin.command("CLIENT", "LIST", "ID", identity)
+    return isinstance(told, bytes) and b" flags=b " in told
 
 
 @pytest.mark.snugly_only

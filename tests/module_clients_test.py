@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 
 import pytest
@@ -294,3 +295,22 @@ def test_events_of_values_that_are_not_compressed_are_those_of_valkey(pair: tupl
     for line in keyspace_events_test.TABLE:
         if "RESTORE" not in line:
             assert messages(pair[0], line) == messages(pair[1], line), line
+
+
+@pytest.mark.slow
+def test_a_pause_in_a_transaction_begins_when_that_is_executed(pair: tuple[Server, Server]) -> None:
+    """And not with another client's, after which reads would be decided that wait."""
+    replies = []
+    for server in pair:
+        emptied(server)
+        with ExitStack() as stack:
+            first, second, writer, reader = (stack.enter_context(server.connect()) for _ in range(4))
+            for client, command in ((first, "MULTI"), (first, "CLIENT PAUSE 500"), (second, "MULTI"), (second, "EXEC")):
+                client.command(*command.split())
+            # The module would take the pause for one that has begun with the other's transaction.
+            time.sleep(1.6)
+            first.command("EXEC")
+            writer.send(encode("SET", "k", TEXT))
+            reader.send(encode("GET", "k"))
+            replies.append([writer.read_raw(), reader.read_raw()])
+    assert replies[0] == replies[1]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import info
+import servers
 import valkey_module
 from plays import request
+from replicas import until_caught_up, until_up
 from resp import Connection, Failure, Simple
 from servers import Server
 from valkey_module import EAGER, TEXT, VALUES, size_in_memory
@@ -151,3 +154,28 @@ def test_only_administrators_may_do_it(server: Server, connection: Connection) -
         told = user.command("SNUGLY.RESTORE")
         assert isinstance(told, Failure)
         assert told.text.startswith(b"NOPERM")
+
+
+def test_files_and_replicas_have_plain_strings_too_when_they_change_again(tmp_path: Path) -> None:
+    appending = ("--appendonly", "yes", "--appendfsync", "always", "--dir", str(tmp_path))
+    lines = ["APPEND TEXT x", "SETRANGE OTHER 3 yyy", "SETBIT EVEN 9 1", "APPEND ENVELOPE x"]
+    with valkey_module.serving(*OPTIONS, *appending, "--repl-diskless-sync-delay", "0") as server:
+        follow = ("--replicaof", f"127.0.0.1 {server.port}")
+        with server.connect() as client, servers.valkey(*follow) as stock, stock.connect() as reader:
+            until_up(reader)
+            fill(client)
+            restore(client)
+            for line in lines:
+                client.command(*request(line, VALUES)[1])
+            expected = {name: client.command("GET", name) for name in VALUES}
+            until_caught_up(client, reader)
+            for name, value in expected.items():
+                stored = reader.command("GET", name)
+                assert isinstance(stored, bytes)
+                assert stored == value or valkey_module.restored(stored) == value, name
+            assert client.command("DEBUG", "LOADAOF") == OK
+            assert {name: client.command("GET", name) for name in VALUES} == expected
+            restore(client)
+            assert client.command("MODULE", "UNLOAD", "snugly") == OK
+            assert client.command("DEBUG", "LOADAOF") == OK
+            assert {name: client.command("GET", name) for name in VALUES} == expected

@@ -187,3 +187,28 @@ def test_commands_are_told_of_as_in_valkey(connection: Connection, peer: Server)
     with peer.connect() as theirs:
         for request in (["COMMAND", "INFO", *names], ["COMMAND", "DOCS", *names], ["COMMAND", "GETKEYS", "MGET", "a"]):
             assert connection.command_raw(*request) == theirs.command_raw(*request)
+
+
+def test_a_transaction_that_was_begun_before_the_module_is_executed_with_it() -> None:
+    options = ("--enable-module-command", "yes")
+    with servers.valkey(*options) as server, server.connect() as connection, server.connect() as other:
+        assert other.command("MULTI") == OK
+        assert connection.command("MODULE", "LOAD", str(valkey_module.library())) == OK
+        other.command("GET", "k")
+        assert connection.command("SET", "k", TEXT) == OK
+        assert other.command("EXEC") == [TEXT]
+
+
+@pytest.mark.parametrize("name", ["CONFIG", "ACL"])
+def test_it_is_loaded_where_commands_are_hidden_that_it_does_without(name: str) -> None:
+    with valkey_module.serving("--rename-command", name, "") as server, server.connect() as connection:
+        assert is_smaller(connection, TEXT)
+
+
+@pytest.mark.parametrize("name", ["GET", "CLIENT", "APPEND"])
+def test_it_is_not_loaded_where_commands_are_hidden_that_it_serves(name: str) -> None:
+    options = ("--rename-command", name, "hidden", "--enable-module-command", "yes")
+    with servers.valkey(*options) as server, server.connect() as connection:
+        assert isinstance(connection.command("MODULE", "LOAD", str(valkey_module.library())), Failure)
+        assert server.says(f"snugly needs the command {name.lower()}, which rename-command hides")
+        assert connection.command("PING") == Simple(b"PONG")

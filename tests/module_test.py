@@ -298,7 +298,7 @@ def test_what_is_stored_and_no_envelope_is_given_as_it_is(ours: Server) -> None:
 READS_OF_DAMAGE = """
 GET k | GETEX k | GETDEL k | GETSET k x | SET k x GET | SET k x IFEQ y | DELIFEQ k x
 GETRANGE k 0 9 | SUBSTR k 0 9 | APPEND k x | SETRANGE k 0 x | INCRBYFLOAT k 1 | GETBIT k 0 | SETBIT k 0 1 | BITCOUNT k
-BITPOS k 1 | BITFIELD k GET u8 0 | BITFIELD_RO k GET u8 0 | BITOP NOT d k | LCS k k | SORT l BY k* | SORT l GET k*
+BITPOS k 1 | BITFIELD k GET u8 0 | BITFIELD_RO k GET u8 0 | BITOP NOT d k | LCS k k | SORT l BY k*
 DUMP k
 """
 

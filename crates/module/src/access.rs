@@ -9,10 +9,10 @@ use crate::server::{Caller, OwnedText};
 pub struct Rights {
     /// Whether the user may do everything, the module's commands included.
     pub are_full: bool,
-    /// Whether the client is certain to be who it seems, so that the server lets it run a command that is free to all
-    /// after its rules have been asked about the original.
+    /// Whether the client has certainly logged in as this user, so that it may run a command that is free to all after its
+    /// rules have been asked about the original.
     ///
-    /// It is not where the server does not tell who has said the password: the default user, if it has one. That needs a
+    /// It is not where everybody seems to be the default user before a login: if that has a password, or is off. It needs a
     /// right to the module's command, too.
     pub are_evident: bool,
 }
@@ -48,7 +48,7 @@ fn rights_by(name: &[u8], rules: &[u8]) -> Rights {
     let has = |one: &[u8]| rules.contains(&one);
     Rights {
         are_full: rules.iter().all(is_unlimited) && has(b"+@all") && has(b"~*"),
-        are_evident: name != DEFAULT || has(b"nopass"),
+        are_evident: name != DEFAULT || has(b"nopass") && has(b"on"),
     }
 }
 
@@ -89,5 +89,7 @@ mod tests {
         let rules = "on sanitize-payload #5e884898da28 ~* &* +@all";
         assert_eq!(rights_by(b"default", rules.as_bytes()), Rights { are_full: true, are_evident: false });
         assert_eq!(rights_by(b"bob", rules.as_bytes()), Rights { are_full: true, are_evident: true });
+        let off = "off nopass sanitize-payload ~* &* +@all";
+        assert_eq!(rights_by(b"default", off.as_bytes()), Rights { are_full: true, are_evident: false });
     }
 }

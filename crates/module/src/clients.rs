@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::time::Duration;
 
 use crate::access::{Rights, rights};
 use crate::server::{Context, OwnedText};
@@ -23,11 +24,14 @@ pub enum Origin {
 const FILE: u64 = u64::MAX;
 
 /// What is known of one client.
-#[derive(Debug)]
 pub struct Client {
     pub origin: Origin,
     /// Whether it may have begun a transaction.
     pub in_transaction: bool,
+    /// A pause of all clients in its transaction.
+    pub queued_pause: Option<Duration>,
+    /// Whether rights may change when its transaction is executed.
+    pub has_queued_rights: bool,
     database: Option<u16>,
     /// Its rights, and when they were looked up.
     rights: Option<(u64, Option<Rights>)>,
@@ -42,8 +46,15 @@ pub struct Clients {
 }
 
 impl Client {
-    fn new(origin: Origin, database: Option<u16>) -> Client {
-        Client { origin, database, in_transaction: false, rights: None }
+    fn new(origin: Origin, in_transaction: bool, database: Option<u16>) -> Client {
+        Client {
+            origin,
+            in_transaction,
+            queued_pause: None,
+            has_queued_rights: false,
+            database,
+            rights: None,
+        }
     }
 
     /// The database that it has selected.
@@ -58,12 +69,19 @@ impl Client {
     pub fn forget_database(&mut self) {
         self.database = None;
     }
+
+    /// Lets the database and the user be asked for anew. In a transaction they change when it is executed.
+    pub fn forget_session(&mut self) {
+        self.database = None;
+        self.rights = None;
+        self.has_queued_rights |= self.in_transaction;
+    }
 }
 
 impl Clients {
-    /// A client that has just connected, or a later look at one.
+    /// A client that has just connected.
     pub fn connected(&mut self, identity: u64) {
-        self.known.insert(identity, Client::new(Origin::Client, Some(0)));
+        self.known.insert(identity, Client::new(Origin::Client, false, Some(0)));
     }
 
     /// A client that is gone.
@@ -83,7 +101,7 @@ impl Clients {
 
     /// The client with this identity.
     pub fn get(&mut self, identity: u64, context: Context) -> &mut Client {
-        self.known.entry(identity).or_insert_with(|| Client::new(origin(identity, context), None))
+        self.known.entry(identity).or_insert_with(|| first_seen(identity, context))
     }
 
     /// The client's rights, as far as they can be looked up.
@@ -101,21 +119,28 @@ impl Clients {
     }
 }
 
-/// Where commands of a client come from that has not been seen to connect.
-fn origin(identity: u64, context: Context) -> Origin {
+/// A client that has not been seen to connect.
+fn first_seen(identity: u64, context: Context) -> Client {
     if identity == FILE {
-        return Origin::Stored;
+        return Client::new(Origin::Stored, false, None);
     }
     let words = [&b"LIST"[..], b"ID", identity.to_string().as_bytes()].map(OwnedText::new);
-    let arguments = [&words[0], &words[1], &words[2]].map(|word| word.as_text().raw());
-    let reply = context.call(c"CLIENT", c"Ev", &arguments);
+    let reply = context.call(c"CLIENT", c"Ev", &words.each_ref().map(|word| word.as_text().raw()));
     let line = reply.as_ref().and_then(|reply| reply.string()).unwrap_or_default();
     match flags(line) {
-        None => Origin::Inside,
-        Some(flags) if flags.contains(&b'M') => Origin::Stored,
-        Some(_) => Origin::Client,
+        // It has no connection.
+        None => Client::new(Origin::Inside, false, None),
+        Some(flags) => {
+            let is_stored = flags.iter().any(|flag| SENDERS.contains(flag));
+            let origin = if is_stored { Origin::Stored } else { Origin::Client };
+            Client::new(origin, flags.contains(&IN_TRANSACTION), None)
+        }
     }
 }
+
+/// Flags of CLIENT LIST: a primary, and a node that slots are taken over from.
+const SENDERS: [u8; 2] = [b'M', b'i'];
+const IN_TRANSACTION: u8 = b'x';
 
 /// The flags in a line of CLIENT LIST, if there is one.
 fn flags(line: &[u8]) -> Option<&[u8]> {

@@ -6,12 +6,13 @@
 //! [`commands`]: crate::commands
 
 use std::cell::RefCell;
+use std::mem;
 use std::time::{Duration, Instant};
 
 use crate::background;
 use crate::clients::{Clients, Origin};
 use crate::commands::{
-    CHECKED_PREFIX, Kind, LONGEST_NAME, Note, PREFIX, Row, TABLE, Values, is_envelope, note_seen,
+    CHECKED_PREFIX, Kind, LONGEST_NAME, Note, PREFIX, Row, TABLE, Ticket, Values, is_envelope, leave_ticket,
 };
 use crate::server::{Caller, Context, FilterContext, OpenKey, OwnedText};
 use crate::values;
@@ -37,8 +38,6 @@ struct Filter {
     database: u16,
     /// Until then CLIENT PAUSE may keep commands waiting, so that what a look has found may change before they run.
     paused_until: Option<Instant>,
-    /// A pause in a transaction that has not been executed yet.
-    queued_pause: Option<Duration>,
 }
 
 /// The strings of a command that reads.
@@ -55,14 +54,8 @@ thread_local! {
 
 /// Prepares for commands. Looks at keys through this context, which lives as long as the module.
 pub fn prepare(looker: Context) {
-    let filter = Filter {
-        clients: Clients::default(),
-        commands: commands(),
-        looker,
-        database: 0,
-        paused_until: None,
-        queued_pause: None,
-    };
+    let filter =
+        Filter { clients: Clients::default(), commands: commands(), looker, database: 0, paused_until: None };
     FILTER.set(Some(filter));
 }
 
@@ -76,9 +69,11 @@ pub fn forget() {
     FILTER.set(None);
 }
 
-/// Filters a command.
+/// Filters a command, unless the module itself has called it.
 pub fn filter(mut context: FilterContext<'_>) {
-    with(|filter| filter.see(&mut context));
+    if !Context::is_own_call() {
+        with(|filter| filter.see(&mut context));
+    }
 }
 
 /// Notes that a client has connected.
@@ -137,12 +132,15 @@ fn own(name: &[u8]) -> Option<&[u8]> {
 
 impl Filter {
     fn see(&mut self, context: &mut FilterContext<'_>) {
-        note_seen(false);
+        leave_ticket(Ticket::default());
         let name = context.get(0).bytes();
         let own = own(name);
         let Some(at) = self.find(own.unwrap_or(name)) else { return };
         if own.is_some() {
             // A client's command of the module's is the original, which the module may serve or not.
+            if self.commands[at].1.row.served.is_none() {
+                return;
+            }
             context.replace(0, self.commands[at].1.original.held());
         }
         let row = self.commands[at].1.row;
@@ -170,8 +168,8 @@ impl Filter {
     /// Puts one of the module's commands in the place of the server's, where it has to work on restored strings.
     fn serve(&mut self, at: usize, identity: u64, context: &mut FilterContext<'_>) {
         let row = self.commands[at].1.row;
-        let origin = self.clients.get(identity, self.looker).origin;
-        let is_checked = match origin {
+        let mut ticket = Ticket::default();
+        let is_checked = match self.clients.get(identity, self.looker).origin {
             Origin::Stored if row.reads() => return,
             Origin::Stored => false,
             Origin::Inside => true,
@@ -179,16 +177,16 @@ impl Filter {
                 if row.reads() {
                     match self.look(row, identity, context) {
                         Some(Seen::Plain) => return,
-                        seen => note_seen(seen == Some(Seen::Envelope)),
+                        seen => ticket.is_seen = seen == Some(Seen::Envelope),
                     }
                 }
+                let in_transaction = self.clients.get(identity, self.looker).in_transaction;
                 match self.clients.rights(identity, self.looker) {
                     // The command itself refuses a user whose rules it cannot ask for.
                     None => true,
                     // In a transaction it is the rights that count when it is executed.
-                    Some(rights)
-                        if rights.are_full && !self.clients.get(identity, self.looker).in_transaction =>
-                    {
+                    Some(rights) if rights.are_full && !in_transaction => {
+                        ticket.is_free = true;
                         false
                     }
                     // The server refuses it itself, by its own name.
@@ -197,6 +195,7 @@ impl Filter {
                 }
             }
         };
+        leave_ticket(ticket);
         let command = &self.commands[at].1;
         let name = if is_checked { &command.checked } else { &command.plain };
         if let Some(name) = name {
@@ -215,7 +214,7 @@ impl Filter {
             return None;
         }
         if self.database != database {
-            self.looker.select(database);
+            self.looker.select(database.into());
             self.database = database;
         }
         let mut keys = row.served.as_ref()?.keys.among(context.len());
@@ -251,35 +250,38 @@ impl Filter {
                 // If the server refuses it, the transaction has failed, and nothing in it will run.
                 client.in_transaction = false;
                 client.forget_database();
-                self.clients.rights_changed();
-                if let Some(length) = self.queued_pause.take() {
+                let pause = client.queued_pause.take();
+                if mem::take(&mut client.has_queued_rights) {
+                    self.clients.rights_changed();
+                }
+                if let Some(length) = pause {
                     self.pause(length);
                 }
             }
-            Note::Session => {
-                client.forget_database();
-                self.clients.rights_changed();
-            }
+            Note::Session => client.forget_session(),
+            Note::Rights if client.in_transaction => client.has_queued_rights = true,
+            Note::Rights => self.clients.rights_changed(),
             Note::Client if word(1).eq_ignore_ascii_case(b"pause") => {
-                let is_queued = client.in_transaction;
-                let length = std::str::from_utf8(word(2))
-                    .ok()
-                    .and_then(|text| text.parse().ok())
-                    .map(Duration::from_millis);
-                match length {
-                    Some(length) if is_queued => self.queued_pause = self.queued_pause.max(Some(length)),
+                let length = std::str::from_utf8(word(2)).ok().and_then(|text| text.parse().ok());
+                match length.map(Duration::from_millis) {
+                    Some(length) if client.in_transaction => {
+                        client.queued_pause = client.queued_pause.max(Some(length));
+                    }
                     Some(length) => self.pause(length),
                     None => (),
                 }
             }
             Note::Module => {
-                client.forget_database();
+                client.forget_session();
                 self.clients.rights_changed();
                 if word(1).eq_ignore_ascii_case(b"unload") {
                     background::hold(looker);
                 }
             }
-            Note::Cluster if word(1).eq_ignore_ascii_case(b"syncslots") => client.origin = Origin::Stored,
+            // The server decides whether slots are taken over from it, and tells when it is asked next.
+            Note::Cluster if word(1).eq_ignore_ascii_case(b"syncslots") => {
+                self.clients.disconnected(identity)
+            }
             Note::Client | Note::Cluster => (),
         }
     }

@@ -33,8 +33,9 @@ mod values;
 
 use std::ffi::{CStr, CString, c_int, c_void};
 
+use commands::TABLE;
 use server::table::{self, Ctx, Event, FilterCtx, Functions, Str};
-use server::{Context, FilterContext, OwnedText};
+use server::{Context, FilterContext};
 
 const NAME: &CStr = c"snugly";
 
@@ -120,6 +121,11 @@ fn load(functions: &Functions, context: Context, arguments: c_int) -> Result<(),
             "snugly takes no arguments: settings are given as snugly.NAME VALUE, beside --loadmodule".into(),
         );
     }
+    if let Some(name) = hidden_command(context) {
+        return Err(format!(
+            "snugly needs the command {name}, which rename-command hides: use an access list instead"
+        ));
+    }
     let options = table::OPTION_NO_IMPLICIT_SIGNAL_MODIFIED | table::OPTION_HANDLE_ATOMIC_SLOT_MIGRATION;
     // SAFETY: the server has handed over the context.
     unsafe { (functions.SetModuleOptions)(context.raw(), options) };
@@ -135,25 +141,34 @@ fn load(functions: &Functions, context: Context, arguments: c_int) -> Result<(),
             == table::OK
             && (functions.SubscribeToServerEvent)(context.raw(), table::EVENT_CRON_LOOP, ticked) == table::OK
             && (functions.RegisterInfoFunc)(context.raw(), info::report) == table::OK
-            && !(functions.RegisterCommandFilter)(context.raw(), filter_command, table::FILTER_NO_SELF)
-                .is_null()
+            && !(functions.RegisterCommandFilter)(context.raw(), filter_command, 0).is_null()
     };
     if !registered {
         return Err("snugly could not register its filter and events".into());
     }
-    background::begin(context, databases(context)?);
+    background::begin(context, databases(context));
     Ok(())
 }
 
 /// Number of the server's databases.
-fn databases(context: Context) -> Result<u16, String> {
-    let words = [&b"GET"[..], b"databases"].map(OwnedText::new);
-    let reply = context.call(c"CONFIG", c"Ev", &words.each_ref().map(|word| word.as_text().raw()));
-    let number = reply.as_ref().and_then(|reply| {
-        let number = reply.element(1)?;
-        std::str::from_utf8(number.string()?).ok()?.parse().ok()
-    });
-    number.ok_or_else(|| "snugly could not ask for the number of databases".into())
+fn databases(context: Context) -> u32 {
+    let number = (0..).find(|&number| !context.select(number)).unwrap_or(0);
+    context.select(0);
+    number
+}
+
+/// A command that the server hides (`rename-command`): what is served by its name would not be what clients send.
+fn hidden_command(context: Context) -> Option<&'static str> {
+    let names = TABLE.iter().filter(|row| row.served.is_some()).map(|row| row.name).chain(["client"]);
+    names.into_iter().find(|name| {
+        let name = CString::new(*name).expect("names have no zero");
+        // None of them runs without arguments.
+        let reply = context.call(&name, c"Ev", &[]);
+        reply
+            .as_ref()
+            .and_then(|reply| reply.error())
+            .is_none_or(|error| error.starts_with(b"ERR unknown command"))
+    })
 }
 
 /// A version such as 0x090102, written with dots.

@@ -96,6 +96,11 @@ pub fn background_cpu_percent() -> u32 {
     BACKGROUND_CPU.get() as u32
 }
 
+/// Whether nodes without the module may have the same keys.
+pub fn is_mixed() -> bool {
+    FLEET.get() == MIXED
+}
+
 /// Time without use after which a string is compressed once more.
 pub fn cold_after() -> Option<Duration> {
     let seconds = COLD_AFTER.get() as u64;
@@ -182,7 +187,7 @@ fn take_effect() -> Result<(), String> {
     let choice = Choice::new(name, level, MIN_BYTES.get() as usize).map_err(|error| error.to_string())?;
     CHANGES.fetch_add(1, Ordering::Relaxed);
     let compresses = compresses() && COMPRESSES_NEW.load(Ordering::Relaxed);
-    let existing = if FLEET.get() == MIXED { ExistingEnvelopes::Keep } else { ExistingEnvelopes::Wrap };
+    let existing = if is_mixed() { ExistingEnvelopes::Keep } else { ExistingEnvelopes::Wrap };
     values::configure(choice, compresses, existing);
     Ok(())
 }

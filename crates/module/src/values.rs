@@ -5,7 +5,6 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::mem;
 use std::sync::Arc;
 
 use snugly_codec::envelope::{
@@ -77,7 +76,8 @@ pub fn counted() -> Snapshot {
 pub fn stored<R>(value: &[u8], store: impl FnOnce(&[u8]) -> R) -> Option<R> {
     VALUES.with_borrow_mut(|values| {
         let is_left = !values.compresses && envelope::inspect(value).is_none();
-        let outcome = if is_left { Outcome::AsIs(Reason::Off) } else { values.encode(value) };
+        let choice = values.options.choice;
+        let outcome = if is_left { Outcome::AsIs(Reason::Off) } else { values.encode(choice, value) };
         outcome.count(value.len(), &values.counters);
         let result = matches!(outcome, Outcome::Encoded { .. }).then(|| store(&values.buffer));
         values.give_back();
@@ -88,7 +88,7 @@ pub fn stored<R>(value: &[u8], store: impl FnOnce(&[u8]) -> R) -> Option<R> {
 /// Length of what would be stored in the place of a client's string, or why it would be stored as it is.
 pub fn observe(value: &[u8]) -> Result<usize, Reason> {
     VALUES.with_borrow_mut(|values| {
-        let outcome = values.encode(value);
+        let outcome = values.encode(values.options.choice, value);
         values.give_back();
         match outcome {
             Outcome::Encoded { len, .. } => Ok(len),
@@ -112,25 +112,17 @@ pub fn restored<R>(value: &[u8], give: impl FnOnce(&[u8]) -> R) -> Result<R, Dam
     })
 }
 
-/// Calls `store` with a smaller envelope of the same string: what one is stored as that nobody has used for long.
-pub fn denser<R>(envelope: &[u8], store: impl FnOnce(&[u8]) -> R) -> Option<R> {
+/// A smaller form of a string that is there: an envelope of a plain one, or of one that nobody has used for long a denser
+/// one. It counts for nothing: no client has written it.
+pub fn smaller(string: &[u8], is_cold: bool) -> Option<Vec<u8>> {
     VALUES.with_borrow_mut(|values| {
-        let is_dense = envelope::inspect(envelope)?.codec() == Some(CodecId::Zstd);
-        if is_dense || !matches!(values.decode(envelope), Ok(Decoded::Restored { .. })) {
-            return None;
-        }
-        let string = mem::take(&mut values.buffer);
-        let choice = mem::replace(
-            &mut values.options.choice,
-            Choice::new("zstd", Some(DENSE_LEVEL), LEAST_ENVELOPE).ok()?,
-        );
-        let outcome = values.encode(&string);
-        values.options.choice = choice;
-        let most = envelope.len() - envelope.len() / LEAST_GAIN;
-        let result =
-            matches!(outcome, Outcome::Encoded { len, .. } if len <= most).then(|| store(&values.buffer));
+        let smaller = match is_envelope(string) {
+            false => values.smaller(string),
+            true if is_cold => values.denser(string),
+            true => None,
+        };
         values.give_back();
-        result
+        smaller
     })
 }
 
@@ -157,8 +149,28 @@ pub fn is_envelope(value: &[u8]) -> bool {
 }
 
 impl Values {
+    fn smaller(&mut self, string: &[u8]) -> Option<Vec<u8>> {
+        match self.encode(self.options.choice, string) {
+            Outcome::Encoded { len, .. } if len < string.len() => Some(self.buffer.clone()),
+            _ => None,
+        }
+    }
+
+    fn denser(&mut self, envelope: &[u8]) -> Option<Vec<u8>> {
+        if envelope::inspect(envelope)?.codec() == Some(CodecId::Zstd) {
+            return None;
+        }
+        let mut string = Vec::new();
+        envelope::decode(&self.options, envelope, &mut string).ok()?;
+        let most = envelope.len() - envelope.len() / LEAST_GAIN;
+        match self.encode(Choice::new("zstd", Some(DENSE_LEVEL), LEAST_ENVELOPE).ok()?, &string) {
+            Outcome::Encoded { len, .. } if len <= most => Some(self.buffer.clone()),
+            _ => None,
+        }
+    }
+
     /// Leaves in the buffer what is to be stored, if it is not the value itself.
-    fn encode(&mut self, value: &[u8]) -> Outcome {
+    fn encode(&mut self, choice: Choice, value: &[u8]) -> Outcome {
         self.buffer.clear();
         if value.len() < LEAST_ENVELOPE {
             return Outcome::AsIs(Reason::Small);
@@ -169,7 +181,8 @@ impl Values {
             None if value.starts_with(HYPERLOGLOG) => return Outcome::AsIs(Reason::Compressed),
             None => value.len() - value.len() / LEAST_GAIN,
         };
-        let mut outcome = envelope::encode(&self.options, value, &mut self.buffer);
+        let options = Options { choice, ..self.options };
+        let mut outcome = envelope::encode(&options, value, &mut self.buffer);
         if matches!(outcome, Outcome::Encoded { len, .. } if len < LEAST_ENVELOPE) {
             self.buffer.clear();
             outcome = envelope::encode_at_least(LEAST_ENVELOPE, value, &mut self.buffer);

@@ -3,7 +3,7 @@
 //!
 //! It walks over all keys, a few at a time, in a share of a processor. Nobody notices: a string that is stored in another
 //! form is the same string, so nothing is told to clients, replicas and files, and the key keeps its expiry and its age.
-//! It knows keys and values, and no commands.
+//! It knows keys and values, and nothing of clients.
 
 mod compression;
 mod restoration;
@@ -18,7 +18,7 @@ use crate::guard;
 use crate::server::table::Ctx;
 use crate::server::{Context, OwnedText};
 use crate::settings;
-use compression::Observed;
+use compression::{Observed, Tried};
 use walk::{Step, Walk};
 
 /// Time between two turns, in milliseconds. A turn takes the set share of it, so that no client waits for long.
@@ -70,6 +70,8 @@ pub enum Purpose {
 struct Background {
     purpose: Purpose,
     walk: Walk,
+    /// When the last whole round began, with the present settings and data.
+    last: Option<Instant>,
     /// What this round has observed so far.
     observed: Observed,
     began: Instant,
@@ -90,10 +92,11 @@ fn with<T>(run: impl FnOnce(&mut Background) -> T) -> Option<T> {
 }
 
 /// Begins, once the module is loaded, in a server of so many databases.
-pub fn begin(context: Context, databases: u16) {
+pub fn begin(context: Context, databases: u32) {
     BACKGROUND.set(Some(Background {
         purpose: Purpose::Compress,
         walk: Walk::new(databases),
+        last: None,
         observed: Observed::default(),
         began: Instant::now(),
         rests_until: None,
@@ -143,7 +146,7 @@ pub fn end(context: Context) {
 }
 
 /// Calls `see` with the database and the name of every key. The server stands still meanwhile.
-pub fn each_key(context: Context, mut see: impl FnMut(u16, &OwnedText)) {
+pub fn each_key(context: Context, mut see: impl FnMut(u32, &OwnedText)) {
     let databases = with(|background| background.walk.databases()).unwrap_or(0);
     let mut walk = Walk::new(databases);
     walk.select(context);
@@ -184,21 +187,38 @@ impl Background {
         }
     }
 
+    fn is_wanted(&self, context: Context) -> bool {
+        match self.purpose {
+            Purpose::Compress if settings::observes() => true,
+            // Its own replicas, which may be without the module, are sent what the primary sends, and not what it has stored.
+            Purpose::Compress => settings::compresses() && !(settings::is_mixed() && context.is_replica()),
+            Purpose::Restore { .. } => true,
+            Purpose::Rest => false,
+        }
+    }
+
     /// Works for a while; returns whether there is more to do.
     fn take_turn(&mut self, context: Context) -> bool {
         let share = settings::background_cpu_percent();
-        let is_wanted = self.purpose != Purpose::Compress || settings::compresses() || settings::observes();
+        if context.is_loading() {
+            // Other keys, of any age.
+            self.last = None;
+            return false;
+        }
         // A child shares the memory, and would take what is changed.
-        if share == 0 || !is_wanted || context.is_busy() {
+        if share == 0 || context.has_child() || !self.is_wanted(context) {
             return false;
         }
         if self.rests_until.is_some_and(|until| Instant::now() < until) {
             return false;
         }
         if self.walk.is_at_start() {
+            if self.changes != settings::changes() {
+                self.changes = settings::changes();
+                self.last = None;
+            }
             self.rests_until = None;
             self.began = Instant::now();
-            self.changes = settings::changes();
             self.observed = Observed::default();
         }
         let until = Instant::now() + Duration::from_millis(PERIOD.into()) * share / 100;
@@ -218,7 +238,10 @@ impl Background {
     fn work(&mut self, context: Context, name: &OwnedText) {
         match &mut self.purpose {
             Purpose::Compress if settings::observes() => self.observed.add(context, name),
-            Purpose::Compress => compression::compress(context, name),
+            Purpose::Compress => {
+                let tried = Tried { since: self.last.map(|last| last.elapsed()) };
+                compression::compress(context, name, tried);
+            }
             Purpose::Restore { restored } => *restored += u64::from(restoration::restore(context, name)),
             Purpose::Rest => (),
         }
@@ -232,6 +255,7 @@ impl Background {
                 if settings::observes() {
                     self.publish();
                 }
+                self.last = Some(self.began);
                 // As long as it has taken, so that a large data set takes half the share when there is nothing to do.
                 self.rests_until = Some(Instant::now() + self.began.elapsed().max(LEAST_REST));
                 false

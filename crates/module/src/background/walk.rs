@@ -7,8 +7,8 @@ use crate::server::{Context, OwnedText, Scan};
 /// The place of a walk. Keys that are there all the time are met once at least, as with SCAN.
 pub struct Walk {
     scan: Scan,
-    database: u16,
-    databases: u16,
+    database: u32,
+    databases: u32,
     /// Names of keys that are next.
     names: Vec<OwnedText>,
     /// Whether the scan of this database has come to its end.
@@ -28,7 +28,7 @@ pub enum Step {
 
 impl Walk {
     /// A walk over so many databases.
-    pub fn new(databases: u16) -> Walk {
+    pub fn new(databases: u32) -> Walk {
         Walk { scan: Scan::new(), database: 0, databases, names: Vec::new(), is_scanned: false, is_new: true }
     }
 
@@ -45,12 +45,12 @@ impl Walk {
     }
 
     /// The database that keys are met in.
-    pub fn database(&self) -> u16 {
+    pub fn database(&self) -> u32 {
         self.database
     }
 
     /// Number of databases.
-    pub fn databases(&self) -> u16 {
+    pub fn databases(&self) -> u32 {
         self.databases
     }
 
@@ -59,7 +59,7 @@ impl Walk {
         context.select(self.database);
     }
 
-    fn begin(&mut self, database: u16) {
+    fn begin(&mut self, database: u32) {
         self.database = database;
         self.is_scanned = false;
         self.scan.restart();

@@ -51,14 +51,24 @@ pub enum Copies {
     Told,
 }
 
-thread_local! {
-    static IS_SEEN: Cell<bool> = const { Cell::new(false) };
+/// What the filter has found out about the command that runs next.
+#[derive(Clone, Copy, Default)]
+pub struct Ticket {
+    /// Whether its user may do everything.
+    pub is_free: bool,
+    /// Whether one of the strings that it reads is an envelope, so that it need not look before it opens a key, which counts
+    /// as a use.
+    pub is_seen: bool,
 }
 
-/// Notes whether an envelope has been seen among the strings of the command that runs next, so that it need not look
-/// before it opens a key, which counts as a use.
-pub fn note_seen(is_seen: bool) {
-    IS_SEEN.set(is_seen);
+thread_local! {
+    static TICKET: Cell<Ticket> = const { Cell::new(Ticket { is_free: false, is_seen: false }) };
+}
+
+/// Leaves a ticket for the command that runs next. One that runs later, from a transaction or after a pause, finds none, and
+/// asks and looks itself.
+pub fn leave_ticket(ticket: Ticket) {
+    TICKET.set(ticket);
 }
 
 /// Text that ends with a zero, as the server wants it.
@@ -122,15 +132,14 @@ pub unsafe fn run(
 
 impl<'a> Call<'a> {
     /// The command, unless its user may not run the original: then this has replied.
-    ///
-    /// The server has let a checked command pass, and rights may have changed since a transaction was queued.
     fn permitted(
         context: Context,
         original: &'static Original,
         arguments: &'a [*mut Str],
     ) -> Option<Call<'a>> {
-        let mut call = Call { context, original, arguments, caller: None, is_seen: IS_SEEN.take() };
-        if !original.checked && !context.is_in_transaction() {
+        let ticket = TICKET.take();
+        let mut call = Call { context, original, arguments, caller: None, is_seen: ticket.is_seen };
+        if ticket.is_free && !original.checked {
             return Some(call);
         }
         let Some(name) = context.user() else { return Some(call) };

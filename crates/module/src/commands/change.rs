@@ -2,23 +2,38 @@
 
 use super::call::{Call, Copies};
 use super::plain::{Expiry, MadePlain, exists, replicate, restored_at, wrap};
+use super::read;
 
 /// SET with GET, with a comparison, or with both.
 pub fn set(call: &Call<'_>) {
-    match options(call, &[b"ifeq"])[..] {
-        [] => restored(call),
-        [at, ..] => compare_and_set(call, at),
+    let conditions = conditions(call);
+    match conditions.iter().find(|&&at| is(call, at, b"ifeq")) {
+        Some(&at) => compare_and_set(call, at, conditions.len() == 1),
+        None => restored(call),
     }
 }
 
-/// Positions behind the value of these options.
-fn options(call: &Call<'_>, names: &[&[u8]]) -> Vec<usize> {
-    let is_one = |at: &usize| names.iter().any(|name| call.get(*at).bytes().eq_ignore_ascii_case(name));
-    (3..call.len()).filter(is_one).collect()
+fn is(call: &Call<'_>, at: usize, word: &[u8]) -> bool {
+    call.get(at).bytes().eq_ignore_ascii_case(word)
 }
 
-/// SET with IFEQ at this position.
-fn compare_and_set(call: &Call<'_>, at: usize) {
+/// Positions of the conditions behind the value of SET.
+fn conditions(call: &Call<'_>) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut at = 3;
+    while at < call.len() {
+        let has_argument =
+            [&b"ifeq"[..], b"ex", b"px", b"exat", b"pxat"].iter().any(|word| is(call, at, word));
+        if [&b"ifeq"[..], b"nx", b"xx"].iter().any(|word| is(call, at, word)) {
+            found.push(at);
+        }
+        at += if has_argument { 2 } else { 1 };
+    }
+    found
+}
+
+/// SET with IFEQ at this position, and with other conditions or not.
+fn compare_and_set(call: &Call<'_>, at: usize, is_only_condition: bool) {
     let name = call.get(1);
     let string = match restored_at(call.context, name) {
         Ok(string) => string,
@@ -26,12 +41,12 @@ fn compare_and_set(call: &Call<'_>, at: usize) {
     };
     let Some(string) = string else { return restored(call) };
     let is_equal = at + 1 < call.len() && call.get(at + 1).bytes() == string;
-    // Of several conditions the server makes an error.
-    if !is_equal || options(call, &[b"ifeq", b"nx", b"xx"]).len() > 1 {
+    // The server refuses several conditions.
+    if !is_equal || !is_only_condition {
         compare(call);
         return;
     }
-    // It is compared: the server sets it without a condition, and so do replicas.
+    // The module has compared: SET runs without the condition, here and on replicas.
     let mut arguments = call.arguments().to_vec();
     arguments.drain(at - 1..=at);
     let Some(reply) = call.forward_with(Copies::Told, &arguments) else { return call.no_reply() };
@@ -55,13 +70,12 @@ pub fn compare_and_delete(call: &Call<'_>) {
 /// damaged.
 fn compare(call: &Call<'_>) -> Option<bool> {
     let mut plain = MadePlain::new(call.context);
-    if let Err(damaged) = plain.make(call.get(1)) {
-        call.context.reply_error(&damaged.to_string());
+    if let Err(reason) = plain.make(call.get(1)) {
+        call.context.reply_error(&reason.to_string());
         return None;
     }
     let was_envelope = !plain.is_empty();
     call.answer(copies(was_envelope));
-    plain.put_back();
     Some(was_envelope)
 }
 
@@ -83,39 +97,46 @@ pub fn restored(call: &Call<'_>) {
 pub fn on_plain(call: &Call<'_>) {
     let (context, name) = (call.context, call.get(1));
     let mut plain = MadePlain::new(context);
-    if let Err(damaged) = plain.make(name) {
-        return context.reply_error(&damaged.to_string());
+    if let Err(reason) = plain.make(name) {
+        return context.reply_error(&reason.to_string());
     }
     let was_envelope = !plain.is_empty();
     let Some(reply) = call.forward(copies(was_envelope)) else { return call.no_reply() };
-    if reply.error().is_some() {
-        plain.put_back();
-    } else if wrap(context, name) || was_envelope {
-        replicate(context, name, Expiry::Kept);
+    if reply.error().is_none() {
+        plain.keep(name);
+        if wrap(context, name) || was_envelope {
+            replicate(context, name, Expiry::Kept);
+        }
     }
     context.reply_as(&reply);
 }
 
+/// BITFIELD, which may only read.
+pub fn fields(call: &Call<'_>) {
+    let changes = (2..call.len()).any(|at| is(call, at, b"set") || is(call, at, b"incrby"));
+    if changes { on_plain(call) } else { read::on_plain(call) }
+}
+
 /// INCRBYFLOAT: the server tells replicas the result.
-pub fn number(call: &Call<'_>) {
-    let mut plain = MadePlain::new(call.context);
-    if let Err(damaged) = plain.make(call.get(1)) {
-        return call.context.reply_error(&damaged.to_string());
+pub fn increment(call: &Call<'_>) {
+    let (context, name) = (call.context, call.get(1));
+    let mut plain = MadePlain::new(context);
+    if let Err(reason) = plain.make(name) {
+        return context.reply_error(&reason.to_string());
     }
     let Some(reply) = call.forward(Copies::Told) else { return call.no_reply() };
-    if reply.error().is_some() {
-        plain.put_back();
+    if reply.error().is_none() {
+        plain.keep(name);
     }
-    call.context.reply_as(&reply);
+    context.reply_as(&reply);
 }
 
 /// BITOP: stores its result at the first of the keys, and only reads the others.
 pub fn combine(call: &Call<'_>) {
     let (context, target) = (call.context, call.get(2));
     let mut plain = MadePlain::new(context);
-    if let Err(damaged) = call.keys().skip(1).try_for_each(|name| plain.make(name)) {
-        plain.put_back();
-        return context.reply_error(&damaged.to_string());
+    if let Err(reason) = call.keys().skip(1).try_for_each(|name| plain.make(name)) {
+        return context.reply_error(&reason.to_string());
     }
     let were_envelopes = !plain.is_empty();
     let Some(reply) = call.forward(copies(were_envelopes)) else { return call.no_reply() };
@@ -125,7 +146,6 @@ pub fn combine(call: &Call<'_>) {
             replicate(context, target, Expiry::Gone);
         }
     }
-    plain.put_back();
     context.reply_as(&reply);
 }
 

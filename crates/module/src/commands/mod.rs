@@ -15,7 +15,7 @@ mod read;
 mod sort;
 mod table;
 
-pub use call::{CHECKED_PREFIX, PREFIX, note_seen};
+pub use call::{CHECKED_PREFIX, PREFIX, Ticket, leave_ticket};
 pub use keys::{Keys, ONE};
-pub use plain::is_envelope;
+pub use plain::{Expiry, is_envelope, replicate};
 pub use table::{Kind, LONGEST_NAME, Note, Row, Served, TABLE, Values};

@@ -1,17 +1,40 @@
 //! Strings that are stored as envelopes, made plain where they are, for the server's own commands to work on.
 
+use std::fmt;
+
 use crate::server::{Context, OpenKey, OwnedText, Text};
 use crate::values::{self, Damaged};
 
-/// Strings that are plain for a while, each with its key and its envelope.
-pub struct MadePlain<'a> {
+/// Strings that are plain for a while, each with its key and its envelope. They are envelopes again when this is dropped.
+///
+/// That is more than thrift: files and replicas have the envelopes. A string that is plain here and an envelope there must not
+/// be left, since commands that change parts of it are sent to them as they are.
+pub struct MadePlain {
     context: Context,
-    envelopes: Vec<(Text<'a>, Vec<u8>)>,
+    envelopes: Vec<(OwnedText, Vec<u8>)>,
 }
 
-impl<'a> MadePlain<'a> {
+/// A string that cannot be made plain.
+#[derive(Debug)]
+pub enum NotPlain {
+    Damaged(Damaged),
+    /// It is longer than the server allows.
+    TooLong,
+}
+
+/// The text of the error for clients.
+impl fmt::Display for NotPlain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotPlain::Damaged(damaged) => damaged.fmt(f),
+            NotPlain::TooLong => f.write_str("SNUGLY the string is longer than proto-max-bulk-len allows"),
+        }
+    }
+}
+
+impl MadePlain {
     /// Nothing is plain yet.
-    pub fn new(context: Context) -> MadePlain<'a> {
+    pub fn new(context: Context) -> MadePlain {
         MadePlain { context, envelopes: Vec::new() }
     }
 
@@ -20,17 +43,16 @@ impl<'a> MadePlain<'a> {
     ///
     /// # Errors
     /// An envelope that cannot be restored.
-    pub fn make(&mut self, name: Text<'a>) -> Result<(), Damaged> {
+    pub fn make(&mut self, name: Text<'_>) -> Result<(), NotPlain> {
         // A client's own envelope is plain, and still looks like one.
-        if self.envelopes.iter().any(|(made, _)| made.bytes() == name.bytes()) {
+        if self.envelopes.iter().any(|(made, _)| made.as_text().bytes() == name.bytes()) {
             return Ok(());
         }
         let Some(mut key) = envelope_at(self.context, name) else { return Ok(()) };
         let envelope = key.bytes().to_vec();
-        if values::restored(&envelope, |value| key.replace(value))?.is_ok() {
-            self.envelopes.push((name, envelope));
-        }
-        Ok(())
+        let replaced = values::restored(&envelope, |value| key.replace(value)).map_err(NotPlain::Damaged)?;
+        self.envelopes.push((name.to_owned(), envelope));
+        replaced.map_err(|_| NotPlain::TooLong)
     }
 
     /// Whether all strings were plain already.
@@ -38,15 +60,16 @@ impl<'a> MadePlain<'a> {
         self.envelopes.is_empty()
     }
 
-    /// Leaves the string at this key plain.
+    /// Leaves the string at this key as the command has left it.
     pub fn keep(&mut self, name: Text<'_>) {
-        self.envelopes.retain(|(made, _)| made.bytes() != name.bytes());
+        self.envelopes.retain(|(made, _)| made.as_text().bytes() != name.bytes());
     }
+}
 
-    /// Puts the envelopes back, where nobody has changed the strings since.
-    pub fn put_back(self) {
-        for (name, envelope) in self.envelopes {
-            if let Some(mut key) = OpenKey::rewrite(self.context, name).filter(OpenKey::is_string) {
+impl Drop for MadePlain {
+    fn drop(&mut self) {
+        for (name, envelope) in self.envelopes.drain(..) {
+            if let Some(mut key) = OpenKey::rewrite(self.context, name.as_text()).filter(OpenKey::is_string) {
                 // It was as long before.
                 let _ = key.replace(&envelope);
             }

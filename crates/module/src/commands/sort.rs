@@ -3,46 +3,102 @@
 use std::iter;
 
 use super::call::{Call, Copies};
-use super::plain::MadePlain;
-use crate::server::{CallReply, OpenKey, OwnedText, Text, table};
+use super::plain::{MadePlain, NotPlain};
+use super::read::reply_restored;
+use crate::server::{OpenKey, OwnedText, Text, table};
 
 /// SORT, which may store its result.
 pub fn sort(call: &Call<'_>) {
-    let Some(reply) = sorted(call, Copies::Told) else { return };
-    call.context.reply_as(&reply);
+    match target(call) {
+        Some(target) => sort_and_store(call, target),
+        None => read(call, Copies::Told),
+    }
 }
 
 /// SORT_RO.
 pub fn sort_read_only(call: &Call<'_>) {
-    let Some(reply) = sorted(call, Copies::None) else { return };
+    read(call, Copies::None);
+}
+
+/// Replies with elements and strings. Those that elements are compared by are plain meanwhile; those that are returned are
+/// restored in the reply: there may be far more that are not.
+fn read(call: &Call<'_>, copies: Copies) {
+    let plain = match plain(call, &[b"by"]) {
+        Ok(plain) => plain,
+        Err(reason) => return call.context.reply_error(&reason.to_string()),
+    };
+    let Some(reply) = call.forward(copies) else { return call.no_reply() };
+    drop(plain);
+    let gets: Vec<_> =
+        patterns(call, &[b"get"]).into_iter().map(|pattern| split(pattern).is_some()).collect();
+    let Some(len) = reply.array().filter(|_| gets.contains(&true)) else {
+        return call.context.reply_as(&reply);
+    };
+    call.context.reply_array(len);
+    for at in 0..len {
+        let element = reply.element(at);
+        let string = element.as_ref().and_then(|element| element.string());
+        match (string, &element) {
+            (Some(string), _) if gets[at % gets.len()] => reply_restored(call.context, string),
+            (_, Some(element)) => call.context.reply_as(element),
+            (_, None) => call.context.reply_null(),
+        }
+    }
+}
+
+/// Stores the result. Replicas, which would look envelopes up, are told what it is.
+fn sort_and_store(call: &Call<'_>, target: Text<'_>) {
+    let plain = match plain(call, &[b"by", b"get"]) {
+        Ok(plain) => plain,
+        Err(reason) => return call.context.reply_error(&reason.to_string()),
+    };
+    let copies = if plain.is_empty() { Copies::Told } else { Copies::None };
+    let Some(reply) = call.forward(copies) else { return call.no_reply() };
+    drop(plain);
+    if copies == Copies::None && reply.error().is_none() {
+        replicate(call, target);
+    }
     call.context.reply_as(&reply);
 }
 
-/// The server's reply, where the strings that it looks up are plain; `None` if this has replied with an error.
-fn sorted<'a>(call: &Call<'a>, copies: Copies) -> Option<CallReply<'a>> {
-    let names = names(call);
+/// Makes the strings plain that these options may look up.
+fn plain(call: &Call<'_>, options: &[&[u8]]) -> Result<MadePlain, NotPlain> {
+    let patterns: Vec<_> = patterns(call, options).into_iter().filter_map(split).collect();
+    let elements = if patterns.is_empty() { Vec::new() } else { elements(call, call.get(1)) };
     let mut plain = MadePlain::new(call.context);
-    if let Err(damaged) = names.iter().try_for_each(|name| plain.make(name.as_text())) {
-        plain.put_back();
-        call.context.reply_error(&damaged.to_string());
-        return None;
+    for (before, after) in patterns {
+        for element in &elements {
+            plain.make(OwnedText::new(&[before, &element[..], after].concat()).as_text())?;
+        }
     }
-    // Replicas would look envelopes up.
-    let target = target(call).filter(|_| copies == Copies::Told && !plain.is_empty());
-    let reply = call.forward(if target.is_some() { Copies::None } else { copies });
-    plain.put_back();
-    match (&reply, target) {
-        (None, _) => call.no_reply(),
-        (Some(reply), Some(target)) if reply.error().is_none() => replicate(call, target),
-        _ => (),
-    }
-    reply
+    Ok(plain)
 }
 
 /// The key that the result is stored at.
 fn target<'a>(call: &Call<'a>) -> Option<Text<'a>> {
-    let is_option = |&at: &usize| call.get(at).bytes().eq_ignore_ascii_case(b"store");
-    (2..call.len().saturating_sub(1)).rev().find(is_option).map(|at| call.get(at + 1))
+    options(call).filter(|&at| is(call, at, b"store")).last().map(|at| call.get(at + 1))
+}
+
+/// Positions of options that have an argument.
+fn options(call: &Call<'_>) -> impl Iterator<Item = usize> {
+    let mut found = Vec::new();
+    let mut at = 2;
+    while at < call.len() {
+        let arguments = match () {
+            () if is(call, at, b"limit") => 2,
+            () if [&b"by"[..], b"get", b"store"].iter().any(|word| is(call, at, word)) => 1,
+            () => 0,
+        };
+        if arguments == 1 && at + 1 < call.len() {
+            found.push(at);
+        }
+        at += 1 + arguments;
+    }
+    found.into_iter()
+}
+
+fn is(call: &Call<'_>, at: usize, word: &[u8]) -> bool {
+    call.get(at).bytes().eq_ignore_ascii_case(word)
 }
 
 /// Tells replicas the stored result.
@@ -57,21 +113,10 @@ fn replicate(call: &Call<'_>, target: Text<'_>) {
     }
 }
 
-/// The keys whose strings the command may look up.
-fn names(call: &Call<'_>) -> Vec<OwnedText> {
-    let patterns = patterns(call);
-    let elements = if patterns.is_empty() { Vec::new() } else { elements(call, call.get(1)) };
-    let named = |(before, after): &(&[u8], &[u8]), element: &Vec<u8>| {
-        OwnedText::new(&[before, &element[..], after].concat())
-    };
-    patterns.iter().flat_map(|pattern| elements.iter().map(|element| named(pattern, element))).collect()
-}
-
-/// The patterns behind BY and GET that name keys of strings, each split at the place of the element.
-fn patterns<'a>(call: &Call<'a>) -> Vec<(&'a [u8], &'a [u8])> {
-    let is_option = |word: &[u8]| word.eq_ignore_ascii_case(b"by") || word.eq_ignore_ascii_case(b"get");
-    let options = (2..call.len().saturating_sub(1)).filter(|&at| is_option(call.get(at).bytes()));
-    options.filter_map(|at| split(call.get(at + 1).bytes())).collect()
+/// The patterns behind these options, in their order.
+fn patterns<'a>(call: &Call<'a>, names: &[&[u8]]) -> Vec<&'a [u8]> {
+    let is_one = |&at: &usize| names.iter().any(|name| is(call, at, name));
+    options(call).filter(is_one).map(|at| call.get(at + 1).bytes()).collect()
 }
 
 /// A pattern's bytes before and behind the place of the element, unless it names fields of hashes or no element.

@@ -47,10 +47,12 @@ pub enum Values {
 pub enum Note {
     /// A transaction begins.
     Multi,
-    /// A transaction ends: commands in it may have done whatever the others below do.
+    /// A transaction ends: commands in it may do whatever the others below do.
     Exec,
-    /// Its database, its user or anybody's rights may change.
+    /// Its database or its user may change.
     Session,
+    /// Anybody's rights may change.
+    Rights,
     /// MODULE, which may unload this one, and whose commands may do what those of a session do.
     Module,
     /// CLIENT, which may pause all others.
@@ -118,8 +120,8 @@ pub static TABLE: &[Row] = &[
     served!("get", 2, Kind::Read, c"readonly fast", STRING, ONE, read::get),
     served!("mget", -2, Kind::Read, c"readonly fast", STRING, ALL, read::mget),
     served!("strlen", 2, Kind::Read, c"readonly fast", STRING, ONE, read::strlen),
-    served!("getrange", 4, Kind::Read, c"readonly", STRING, ONE, read::on_plain),
-    served!("substr", 4, Kind::Read, c"readonly", STRING, ONE, read::on_plain),
+    served!("getrange", 4, Kind::Read, c"readonly", STRING, ONE, read::range),
+    served!("substr", 4, Kind::Read, c"readonly", STRING, ONE, read::range),
     served!("getbit", 3, Kind::Read, c"readonly fast", BITMAP, ONE, read::on_plain),
     served!("bitcount", -2, Kind::Read, c"readonly", BITMAP, ONE, read::on_plain),
     served!("bitpos", -3, Kind::Read, c"readonly", BITMAP, ONE, read::on_plain),
@@ -134,9 +136,9 @@ pub static TABLE: &[Row] = &[
     served!("append", 3, CHANGE, c"write deny-oom fast", STRING, ONE, change::on_plain),
     served!("setrange", 4, CHANGE, c"write deny-oom", STRING, ONE, change::on_plain),
     served!("setbit", 4, CHANGE, c"write deny-oom", BITMAP, ONE, change::on_plain),
-    served!("bitfield", -2, CHANGE, c"write deny-oom", BITMAP, ONE, change::on_plain),
+    served!("bitfield", -2, CHANGE, c"write deny-oom", BITMAP, ONE, change::fields),
     served!("bitop", -4, CHANGE, c"write deny-oom", BITMAP, FROM_SECOND, change::combine),
-    served!("incrbyfloat", 3, CHANGE, c"write deny-oom fast", STRING, ONE, change::number),
+    served!("incrbyfloat", 3, CHANGE, c"write deny-oom fast", STRING, ONE, change::increment),
     served!("delifeq", 3, CHANGE, c"write fast", STRING, ONE, change::compare_and_delete),
     served!("sort", -2, CHANGE, c"write deny-oom", SORTED, ONE, sort::sort),
     served!("sort_ro", -2, CHANGE, c"readonly", SORTED, ONE, sort::sort_read_only),
@@ -148,8 +150,8 @@ pub static TABLE: &[Row] = &[
     left("select", 2, Kind::Note(Note::Session)),
     left("auth", -2, Kind::Note(Note::Session)),
     left("hello", -1, Kind::Note(Note::Session)),
-    left("acl", -2, Kind::Note(Note::Session)),
-    left("config", -2, Kind::Note(Note::Session)),
+    left("acl", -2, Kind::Note(Note::Rights)),
+    left("config", -2, Kind::Note(Note::Rights)),
     left("module", -2, Kind::Note(Note::Module)),
     left("client", -2, Kind::Note(Note::Client)),
     left("cluster", -2, Kind::Note(Note::Cluster)),

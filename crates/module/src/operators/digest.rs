@@ -18,7 +18,7 @@ pub unsafe extern "C" fn run(context: *mut Ctx, _arguments: *mut *mut Str, len: 
             let selected = context.database();
             let mut digests = Vec::new();
             background::each_key(context, |database, name| digests.extend(digest(context, database, name)));
-            context.select(selected);
+            context.select(selected.into());
             // Keys are in no order, and a scan may meet one twice.
             digests.sort_unstable();
             digests.dedup();
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn run(context: *mut Ctx, _arguments: *mut *mut Str, len: 
 }
 
 /// Digest of a key and its string; `None` for a key of another type.
-fn digest(context: Context, database: u16, name: &OwnedText) -> Option<u64> {
+fn digest(context: Context, database: u32, name: &OwnedText) -> Option<u64> {
     let mut hash = Xxh64::new(database.into());
     let name = name.as_text();
     hash.update(&(name.bytes().len() as u64).to_le_bytes());

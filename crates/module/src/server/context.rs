@@ -1,5 +1,6 @@
 //! What the server hands to a command of the module, or lets it keep.
 
+use std::cell::Cell;
 use std::ffi::{CStr, CString, c_long, c_longlong};
 use std::ptr;
 
@@ -13,6 +14,10 @@ pub struct Context(*mut Ctx);
 
 /// A client's user.
 pub struct Caller(*mut User);
+
+thread_local! {
+    static IS_OWN_CALL: Cell<bool> = const { Cell::new(false) };
+}
 
 impl Context {
     /// The context behind this pointer.
@@ -50,9 +55,14 @@ impl Context {
         unsafe { (functions().MustObeyClient)(self.0) != 0 }
     }
 
-    /// Whether a child process shares the memory, or a data set is being loaded.
-    pub fn is_busy(self) -> bool {
-        self.has(table::CONTEXT_ACTIVE_CHILD | table::CONTEXT_LOADING | table::CONTEXT_ASYNC_LOADING)
+    /// Whether a child process shares the memory.
+    pub fn has_child(self) -> bool {
+        self.has(table::CONTEXT_ACTIVE_CHILD)
+    }
+
+    /// Whether a data set is being loaded.
+    pub fn is_loading(self) -> bool {
+        self.has(table::CONTEXT_LOADING | table::CONTEXT_ASYNC_LOADING)
     }
 
     /// Calls a function once, so many milliseconds from now. Returns the identity of the call.
@@ -72,10 +82,15 @@ impl Context {
         unsafe { (functions().GetContextFlags)(self.0) & flag != 0 }
     }
 
-    /// Selects the database that keys are opened in.
-    pub fn select(self, database: u16) {
-        // SAFETY: the context lives. There is such a database: a client has it selected.
-        unsafe { (functions().SelectDb)(self.0, database.into()) };
+    /// Selects the database that keys are opened in; returns whether there is such a database.
+    pub fn select(self, database: u32) -> bool {
+        // SAFETY: the context lives.
+        unsafe { (functions().SelectDb)(self.0, database as i32) == table::OK }
+    }
+
+    /// Whether the server is a replica.
+    pub fn is_replica(self) -> bool {
+        self.has(table::CONTEXT_REPLICA)
     }
 
     /// The database that keys are opened in.
@@ -111,16 +126,20 @@ impl Context {
         format: &CStr,
         arguments: &[*mut table::Str],
     ) -> Option<CallReply<'a>> {
+        IS_OWN_CALL.set(true);
         // SAFETY: the format says that a vector of strings and its length follow; all of them live.
-        unsafe {
-            CallReply::from_raw((functions().Call)(
-                self.0,
-                name.as_ptr(),
-                format.as_ptr(),
-                arguments.as_ptr(),
-                arguments.len(),
-            ))
-        }
+        let reply = unsafe {
+            (functions().Call)(self.0, name.as_ptr(), format.as_ptr(), arguments.as_ptr(), arguments.len())
+        };
+        IS_OWN_CALL.set(false);
+        // SAFETY: the reply is the caller's.
+        unsafe { CallReply::from_raw(reply) }
+    }
+
+    /// Whether the command that is filtered is one that the module has called, which it asks once. What such a command leads
+    /// to, as calls of other modules, is not.
+    pub fn is_own_call() -> bool {
+        IS_OWN_CALL.take()
     }
 
     /// Sends replicas and the append-only file a command, in the place of the one that runs.

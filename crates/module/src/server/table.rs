@@ -213,8 +213,6 @@ pub const API_VERSION: c_int = 1;
 pub const OPTION_NO_IMPLICIT_SIGNAL_MODIFIED: c_int = 1 << 1;
 /// Values may be moved to another node in commands: the module stores nothing beside them.
 pub const OPTION_HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
-/// The filter does not see commands that the module itself calls.
-pub const FILTER_NO_SELF: c_int = 1 << 0;
 pub const READ: c_int = 1 << 0;
 pub const WRITE: c_int = 1 << 1;
 pub const NO_EFFECTS: c_int = 1 << 20;
@@ -231,6 +229,7 @@ pub const REPLY_ERROR: c_int = 1;
 pub const REPLY_ARRAY: c_int = 3;
 pub const CONTEXT_LUA: c_int = 1 << 0;
 pub const CONTEXT_MULTI: c_int = 1 << 1;
+pub const CONTEXT_REPLICA: c_int = 1 << 3;
 pub const CONTEXT_LOADING: c_int = 1 << 13;
 pub const CONTEXT_ACTIVE_CHILD: c_int = 1 << 18;
 pub const CONTEXT_ASYNC_LOADING: c_int = 1 << 23;
