@@ -54,7 +54,9 @@ def write(server: Server) -> None:
 
 
 def contents_of(server: Server) -> Contents:
+    """What is there, once the server has loaded it."""
     with server.connect() as connection:
+        until(lambda: b"\r\nloading:0" in told(connection))
         return contents(connection)
 
 
