@@ -28,6 +28,8 @@ pub struct Client {
     pub origin: Origin,
     /// Whether it may have begun a transaction.
     pub in_transaction: bool,
+    /// Keys whose strings commands in its transaction are to find plain, each in its database.
+    pub queued_keys: Vec<(u16, OwnedText)>,
     /// A pause of all clients in its transaction.
     pub queued_pause: Option<Duration>,
     /// Whether rights may change when its transaction is executed.
@@ -50,6 +52,7 @@ impl Client {
         Client {
             origin,
             in_transaction,
+            queued_keys: Vec::new(),
             queued_pause: None,
             has_queued_rights: false,
             database,

@@ -14,6 +14,7 @@ use crate::clients::{Clients, Origin};
 use crate::commands::{
     CHECKED_PREFIX, Kind, LONGEST_NAME, Note, PREFIX, Row, TABLE, Ticket, Values, is_envelope, leave_ticket,
 };
+use crate::foreign::Foreign;
 use crate::server::{Caller, Context, FilterContext, OpenKey, OwnedText};
 use crate::values;
 
@@ -36,6 +37,10 @@ struct Filter {
     looker: Context,
     /// The database that the looker has selected.
     database: u16,
+    /// Commands that are not in the table.
+    foreign: Foreign,
+    /// The client that has sent a command last, where there are foreign ones: scripts run in its database.
+    last_client: u64,
     /// Until then CLIENT PAUSE may keep commands waiting, so that what a look has found may change before they run.
     paused_until: Option<Instant>,
 }
@@ -54,9 +59,26 @@ thread_local! {
 
 /// Prepares for commands. Looks at keys through this context, which lives as long as the module.
 pub fn prepare(looker: Context) {
-    let filter =
-        Filter { clients: Clients::default(), commands: commands(), looker, database: 0, paused_until: None };
+    let filter = Filter {
+        clients: Clients::default(),
+        commands: commands(),
+        looker,
+        database: 0,
+        foreign: Foreign::default(),
+        last_client: 0,
+        paused_until: None,
+    };
     FILTER.set(Some(filter));
+}
+
+/// Notes that the server may have other commands than before.
+pub fn commands_changed(context: Context) {
+    with(|filter| filter.foreign.refresh(context));
+}
+
+/// Makes strings envelopes again that a foreign command has found plain: it has run.
+pub fn settle() {
+    with(|filter| filter.settle());
 }
 
 /// Whether a client may have commands of the module in a transaction that is not executed yet.
@@ -133,9 +155,18 @@ fn own(name: &[u8]) -> Option<&[u8]> {
 impl Filter {
     fn see(&mut self, context: &mut FilterContext<'_>) {
         leave_ticket(Ticket::default());
+        self.settle();
+        if !self.foreign.is_empty() {
+            self.note_client(context.client());
+        }
         let name = context.get(0).bytes();
         let own = own(name);
-        let Some(at) = self.find(own.unwrap_or(name)) else { return };
+        let Some(at) = self.find(own.unwrap_or(name)) else {
+            if self.foreign.has(name) {
+                self.prepare_foreign(context);
+            }
+            return;
+        };
         if own.is_some() {
             // A client's command of the module's is the original, which the module may serve or not.
             if self.commands[at].1.row.served.is_none() {
@@ -163,6 +194,39 @@ impl Filter {
     fn find(&self, name: &[u8]) -> Option<usize> {
         let number = number(name)?;
         self.commands.binary_search_by_key(&number, |&(number, _)| number).ok()
+    }
+
+    fn settle(&mut self) {
+        if !self.foreign.is_settled() {
+            self.foreign.settle(self.looker);
+            self.looker.select(self.database.into());
+        }
+    }
+
+    fn note_client(&mut self, identity: u64) {
+        if self.clients.get(identity, self.looker).origin != Origin::Inside {
+            self.last_client = identity;
+        }
+    }
+
+    /// Makes strings plain for a command that is not in the table, now or when its transaction is executed.
+    fn prepare_foreign(&mut self, context: &FilterContext<'_>) {
+        let identity = context.client();
+        let sender = match self.clients.get(identity, self.looker).origin {
+            Origin::Inside => self.last_client,
+            Origin::Client | Origin::Stored => identity,
+        };
+        let database = self.clients.get(sender, self.looker).database(sender).unwrap_or(0);
+        let places = Foreign::keys(self.looker, database, context);
+        let client = self.clients.get(identity, self.looker);
+        // Such a command may select another database for its client.
+        client.forget_database();
+        if client.in_transaction {
+            client.queued_keys.extend(places);
+        } else {
+            self.foreign.prepare(self.looker, places);
+            self.looker.select(self.database.into());
+        }
     }
 
     /// Puts one of the module's commands in the place of the server's, where it has to work on restored strings.
@@ -236,7 +300,7 @@ impl Filter {
     fn may_run(&mut self, identity: u64, context: &FilterContext<'_>) -> bool {
         let Some(database) = self.clients.get(identity, self.looker).database(identity) else { return false };
         let caller = self.looker.user_of(identity).and_then(|name| Caller::named(name.as_text()));
-        let arguments: Vec<_> = (0..context.len()).map(|at| context.get(at).raw()).collect();
+        let arguments = context.all();
         caller.is_some_and(|caller| caller.may_run(&arguments, database))
     }
 
@@ -251,6 +315,12 @@ impl Filter {
                 client.in_transaction = false;
                 client.forget_database();
                 let pause = client.queued_pause.take();
+                let keys = mem::take(&mut client.queued_keys);
+                if context.get(0).bytes().eq_ignore_ascii_case(b"exec") {
+                    self.foreign.prepare(looker, keys);
+                    looker.select(self.database.into());
+                }
+                let client = self.clients.get(identity, looker);
                 if mem::take(&mut client.has_queued_rights) {
                     self.clients.rights_changed();
                 }

@@ -8,6 +8,7 @@
 //! - [`filter`]: every command before it runs: strings that it stores are replaced by envelopes, and commands that have
 //!   to work on restored ones by the module's
 //! - [`commands`]: which commands there are, and those of the module
+//! - [`foreign`]: commands that are not known, which find plain strings
 //! - [`clients`], [`access`]: what a filter has to know of who sends a command
 //! - [`background`]: compression and restoration of strings that are there
 //! - [`values`]: strings to envelopes and back
@@ -23,6 +24,7 @@ mod background;
 mod clients;
 mod commands;
 mod filter;
+mod foreign;
 mod guard;
 mod info;
 mod operators;
@@ -140,13 +142,16 @@ fn load(functions: &Functions, context: Context, arguments: c_int) -> Result<(),
         (functions.SubscribeToServerEvent)(context.raw(), table::EVENT_CLIENT_CHANGE, client_changed)
             == table::OK
             && (functions.SubscribeToServerEvent)(context.raw(), table::EVENT_CRON_LOOP, ticked) == table::OK
+            && (functions.SubscribeToServerEvent)(context.raw(), table::EVENT_MODULE_CHANGE, modules_changed)
+                == table::OK
             && (functions.RegisterInfoFunc)(context.raw(), info::report) == table::OK
             && !(functions.RegisterCommandFilter)(context.raw(), filter_command, 0).is_null()
     };
     if !registered {
         return Err("snugly could not register its filter and events".into());
     }
-    background::begin(context, databases(context));
+    filter::commands_changed(context);
+    background::begin(context, databases(context), filter::settle);
     Ok(())
 }
 
@@ -189,6 +194,11 @@ unsafe extern "C" fn client_changed(_context: *mut Ctx, _event: Event, change: u
         table::CLIENT_DISCONNECTED => filter::disconnected(identity),
         _ => (),
     });
+}
+
+unsafe extern "C" fn modules_changed(context: *mut Ctx, _event: Event, _: u64, _: *mut c_void) {
+    // SAFETY: the server keeps the context until this returns.
+    guard::guarded(|| filter::commands_changed(unsafe { Context::from_raw(context) }));
 }
 
 unsafe extern "C" fn ticked(context: *mut Ctx, _event: Event, _: u64, _: *mut c_void) {

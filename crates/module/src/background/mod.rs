@@ -70,6 +70,7 @@ pub enum Purpose {
 struct Background {
     purpose: Purpose,
     walk: Walk,
+    before: fn(),
     /// When the last whole round began, with the present settings and data.
     last: Option<Instant>,
     /// What this round has observed so far.
@@ -91,11 +92,12 @@ fn with<T>(run: impl FnOnce(&mut Background) -> T) -> Option<T> {
     BACKGROUND.with_borrow_mut(|background| background.as_mut().map(run))
 }
 
-/// Begins, once the module is loaded, in a server of so many databases.
-pub fn begin(context: Context, databases: u32) {
+/// Begins, once the module is loaded, in a server of so many databases. Each turn begins with a call of `before`.
+pub fn begin(context: Context, databases: u32, before: fn()) {
     BACKGROUND.set(Some(Background {
         purpose: Purpose::Compress,
         walk: Walk::new(databases),
+        before,
         last: None,
         observed: Observed::default(),
         began: Instant::now(),
@@ -163,7 +165,10 @@ pub fn each_key(context: Context, mut see: impl FnMut(u32, &OwnedText)) {
 unsafe extern "C" fn turn(context: *mut Ctx, _: *mut c_void) {
     // SAFETY: the server keeps the context until this returns.
     let context = unsafe { Context::from_raw(context) };
-    let is_active = guard::guarded(|| with(|background| background.take_turn(context)).unwrap_or(false));
+    let is_active = guard::guarded(|| {
+        with(|background| background.before).into_iter().for_each(|before| before());
+        with(|background| background.take_turn(context)).unwrap_or(false)
+    });
     guard::guarded(|| {
         with(|background| {
             background.next = None;

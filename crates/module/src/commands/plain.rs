@@ -60,6 +60,30 @@ impl MadePlain {
         self.envelopes.is_empty()
     }
 
+    /// Puts the envelopes of strings back that a command has left as they were, and sends files and replicas the others: it
+    /// may have told them what it has done, which they would do to envelopes.
+    pub fn settle(mut self) {
+        for (name, envelope) in std::mem::take(&mut self.envelopes) {
+            let name = name.as_text();
+            let key = OpenKey::look(self.context, name).filter(OpenKey::is_string);
+            let is_same = |key: &OpenKey| {
+                values::restored_len(&envelope).is_ok_and(|len| len == key.len())
+                    && values::restored(&envelope, |string| string == key.bytes()).unwrap_or(false)
+            };
+            match key.as_ref().map(is_same) {
+                Some(true) => {
+                    drop(key);
+                    put_back(self.context, name, &envelope);
+                }
+                _ => {
+                    drop(key);
+                    wrap(self.context, name);
+                    replicate(self.context, name, Expiry::Kept);
+                }
+            }
+        }
+    }
+
     /// Leaves the string at this key as the command has left it.
     pub fn keep(&mut self, name: Text<'_>) {
         self.envelopes.retain(|(made, _)| made.as_text().bytes() != name.bytes());
@@ -69,11 +93,15 @@ impl MadePlain {
 impl Drop for MadePlain {
     fn drop(&mut self) {
         for (name, envelope) in self.envelopes.drain(..) {
-            if let Some(mut key) = OpenKey::rewrite(self.context, name.as_text()).filter(OpenKey::is_string) {
-                // It was as long before.
-                let _ = key.replace(&envelope);
-            }
+            put_back(self.context, name.as_text(), &envelope);
         }
+    }
+}
+
+fn put_back(context: Context, name: Text<'_>, envelope: &[u8]) {
+    if let Some(mut key) = OpenKey::rewrite(context, name).filter(OpenKey::is_string) {
+        // It was as long before.
+        let _ = key.replace(envelope);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_long, c_longlong};
-use std::ptr;
+use std::{ptr, slice};
 
 use super::reply::CallReply;
 use super::table::{self, ClientInfo, Ctx, User, functions};
@@ -140,6 +140,27 @@ impl Context {
     /// to, as calls of other modules, is not.
     pub fn is_own_call() -> bool {
         IS_OWN_CALL.take()
+    }
+
+    /// Positions of the keys among the arguments of any command of the server.
+    pub fn keys_of(self, arguments: &[*mut table::Str]) -> Vec<usize> {
+        let mut len = 0;
+        // SAFETY: the arguments live, and the server does not change the vector; what it returns is the caller's to free.
+        unsafe {
+            let found = (functions().GetCommandKeys)(
+                self.0,
+                arguments.as_ptr().cast_mut(),
+                arguments.len() as i32,
+                &mut len,
+            );
+            if found.is_null() {
+                return Vec::new();
+            }
+            let positions =
+                slice::from_raw_parts(found, len as usize).iter().map(|&at| at as usize).collect();
+            (functions().Free)(found.cast());
+            positions
+        }
     }
 
     /// Sends replicas and the append-only file a command, in the place of the one that runs.

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::marker::PhantomData;
 
-use super::table::{self, FilterCtx, functions};
+use super::table::{self, FilterCtx, Str, functions};
 use super::text::{OwnedText, Text};
 
 /// The arguments of a command, its name first, and the client that has sent it.
@@ -31,6 +31,11 @@ impl FilterContext<'_> {
     pub fn get(&self, at: usize) -> Text<'_> {
         // SAFETY: as above; the command keeps the argument until it is replaced, which takes `&mut self`.
         unsafe { Text::from_raw((functions().CommandFilterArgGet)(self.raw, at as c_int)) }
+    }
+
+    /// All arguments.
+    pub fn all(&self) -> Vec<*mut Str> {
+        (0..self.len()).map(|at| self.get(at).raw()).collect()
     }
 
     /// Puts another one in its place.

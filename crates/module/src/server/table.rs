@@ -167,6 +167,8 @@ functions! {
     ScanCursorRestart: unsafe extern "C" fn(*mut ScanCursor);
     Scan: unsafe extern "C" fn(*mut Ctx, *mut ScanCursor, ScanFunction, *mut c_void) -> c_int;
     GetLRU: unsafe extern "C" fn(*mut Key, *mut c_longlong) -> c_int;
+    GetCommandKeys: unsafe extern "C" fn(*mut Ctx, *mut *mut Str, c_int, *mut c_int) -> *mut c_int;
+    Free: unsafe extern "C" fn(*mut c_void);
     CreateString: unsafe extern "C" fn(*mut Ctx, *const c_char, usize) -> *mut Str;
     HoldString: unsafe extern "C" fn(*mut Ctx, *mut Str) -> *mut Str;
     FreeString: unsafe extern "C" fn(*mut Ctx, *mut Str);
@@ -235,6 +237,7 @@ pub const CONTEXT_ACTIVE_CHILD: c_int = 1 << 18;
 pub const CONTEXT_ASYNC_LOADING: c_int = 1 << 23;
 pub const EVENT_CLIENT_CHANGE: Event = Event { id: 4, version: 1 };
 pub const EVENT_CRON_LOOP: Event = Event { id: 8, version: 1 };
+pub const EVENT_MODULE_CHANGE: Event = Event { id: 9, version: 1 };
 pub const CLIENT_CONNECTED: u64 = 0;
 pub const CLIENT_DISCONNECTED: u64 = 1;
 pub const KEY_READ_ONLY: u64 = 1 << 0;
