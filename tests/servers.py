@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Of which a busy machine has enough.
 START_SECONDS = 60.0
 STOP_SECONDS = 60.0
+NO_OWN: Mapping[int, Sequence[str]] = {}
 
 
 @dataclass
@@ -178,18 +179,22 @@ def check(folder: Path) -> str:
 
 
 @contextlib.contextmanager
-def valkey_cluster(nodes: int = 3, replicas: int = 0, *options: str) -> Iterator[list[Server]]:
+def valkey_cluster(
+    nodes: int = 3, replicas: int = 0, *options: str, own: Mapping[int, Sequence[str]] = NO_OWN
+) -> Iterator[list[Server]]:
     """A cluster of valkey-servers: the primaries, then as many replicas of each, in the same order again.
 
-    It is ready once each of them knows where every slot and every replica is.
+    Those with a number in `own` get options of their own, too. It is ready once each of them knows where every slot and
+    every replica is.
     """
     with contextlib.ExitStack() as stack:
         # A replica that is there need not wait for others before it gets the data.
         base = ["--cluster-enabled", "yes", "--repl-diskless-sync-delay", "0", *options]
         servers, buses = [], []
-        for _ in range(nodes * (1 + replicas)):
+        for number in range(nodes * (1 + replicas)):
             buses.append(stack.enter_context(reserved_port()))
-            servers.append(stack.enter_context(valkey(*base, "--cluster-port", str(buses[-1]))))
+            node = valkey(*base, "--cluster-port", str(buses[-1]), *own.get(number, ()))
+            servers.append(stack.enter_context(node))
         bounds = [16384 * number // nodes for number in range(nodes + 1)]
         for number, server in enumerate(servers):
             with server.connect() as connection:
