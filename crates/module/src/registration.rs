@@ -7,7 +7,7 @@ use std::ptr;
 use crate::commands::{Keys, Served, TABLE};
 use crate::server::Context;
 use crate::server::table::{
-    self, CommandFunction, CommandInfo, CommandInfoVersion, KeySpec, KeySpecBegin, functions,
+    self, CommandFunction, CommandInfo, CommandInfoVersion, KeySpec, KeySpecBegin, Keyword, functions,
 };
 
 /// A command of the module.
@@ -70,12 +70,8 @@ fn register_both(context: Context, served: &Served) -> Result<(), String> {
 pub fn register(context: Context, definition: &Definition<'_>) -> Result<(), String> {
     let text = |text: &str| CString::new(text).expect("flags and categories have no zero");
     let (flags, categories) = (text(definition.flags), text(definition.categories));
-    let specs: Vec<_> = definition
-        .keys
-        .map(|(keys, flags)| key_spec(keys, flags))
-        .into_iter()
-        .chain([END_OF_KEY_SPECS])
-        .collect();
+    let specs: Vec<_> =
+        definition.keys.map_or_else(|| vec![END_OF_KEY_SPECS], |(keys, flags)| key_specs(keys, flags));
     let info = CommandInfo {
         version: &COMMAND_INFO_VERSION,
         summary: definition.summary.as_ptr(),
@@ -121,10 +117,11 @@ const END_OF_KEY_SPECS: KeySpec = KeySpec {
     limit: 0,
 };
 
-fn key_spec(keys: Keys, flags: u64) -> KeySpec {
+/// Where keys are, with the end of these. Nodes of a cluster see by them whose a command is.
+fn key_specs(keys: Keys, flags: u64) -> Vec<KeySpec> {
     // A last position from the start is counted from the first key.
     let last = if keys.last < 0 { keys.last } else { keys.last - keys.first as i32 };
-    KeySpec {
+    let first = KeySpec {
         flags,
         begin_search: table::BEGIN_AT_INDEX,
         begin: KeySpecBegin { index: keys.first as c_int },
@@ -132,7 +129,19 @@ fn key_spec(keys: Keys, flags: u64) -> KeySpec {
         last,
         step: keys.step as c_int,
         ..END_OF_KEY_SPECS
-    }
+    };
+    let needs_rights = flags & table::KEY_ACCESS != 0;
+    let behind = keys.behind.map(|word| KeySpec {
+        flags: if needs_rights { table::KEY_OVERWRITE | table::KEY_UPDATE } else { table::KEY_OVERWRITE },
+        begin_search: table::BEGIN_AT_KEYWORD,
+        // The last one counts: the search begins at the last but one argument, backwards.
+        begin: KeySpecBegin { keyword: Keyword { word: word.as_ptr(), start: -2 } },
+        find_keys: table::FIND_RANGE,
+        last: 0,
+        step: 1,
+        ..END_OF_KEY_SPECS
+    });
+    [first].into_iter().chain(behind).chain([END_OF_KEY_SPECS]).collect()
 }
 
 #[cfg(test)]

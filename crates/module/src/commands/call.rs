@@ -139,6 +139,11 @@ impl<'a> Call<'a> {
     ) -> Option<Call<'a>> {
         let ticket = TICKET.take();
         let mut call = Call { context, original, arguments, caller: None, is_seen: ticket.is_seen };
+        if original.keys.are_several() && context.is_in_cluster() && !call.is_in_one_slot() {
+            // The server would refuse the original in other words, and calls after it as well.
+            context.reply_error("CROSSSLOT Keys in request don't hash to the same slot");
+            return None;
+        }
         if ticket.is_free && !original.checked {
             return Some(call);
         }
@@ -158,6 +163,20 @@ impl<'a> Call<'a> {
         }
         call.refuse();
         None
+    }
+
+    /// Whether all keys are in one slot of a cluster.
+    fn is_in_one_slot(&self) -> bool {
+        let is_word = |&at: &usize| {
+            self.original
+                .keys
+                .behind
+                .is_some_and(|word| self.get(at).bytes().eq_ignore_ascii_case(word.to_bytes()))
+        };
+        let behind = (1..self.len().saturating_sub(1)).filter(is_word).map(|at| self.get(at + 1));
+        let mut slots = self.keys().chain(behind).map(Text::slot);
+        let first = slots.next();
+        slots.all(|slot| Some(slot) == first)
     }
 
     /// Replies as the server does to a user without the right. It writes its log of refusals, too.

@@ -1,23 +1,34 @@
 //! Positions of keys among the arguments of a command.
 
+use std::ffi::CStr;
+
 /// Positions of keys: the first, the last (from the end if it is negative), and how far they are apart.
 #[derive(Clone, Copy)]
 pub struct Keys {
     pub first: usize,
     pub last: i32,
     pub step: usize,
+    /// A word that one more key stands behind, which is overwritten.
+    pub behind: Option<&'static CStr>,
 }
 
 /// The only key, or the only one with a string.
-pub const ONE: Keys = Keys { first: 1, last: 1, step: 1 };
+pub const ONE: Keys = Keys { first: 1, last: 1, step: 1, behind: None };
+/// The first argument, and the one behind STORE.
+pub const ONE_AND_STORE: Keys = Keys { first: 1, last: 1, step: 1, behind: Some(c"STORE") };
 /// The first two arguments.
-pub const TWO: Keys = Keys { first: 1, last: 2, step: 1 };
+pub const TWO: Keys = Keys { first: 1, last: 2, step: 1, behind: None };
 /// All arguments.
-pub const ALL: Keys = Keys { first: 1, last: -1, step: 1 };
+pub const ALL: Keys = Keys { first: 1, last: -1, step: 1, behind: None };
 /// All arguments from the second one on.
-pub const FROM_SECOND: Keys = Keys { first: 2, last: -1, step: 1 };
+pub const FROM_SECOND: Keys = Keys { first: 2, last: -1, step: 1, behind: None };
 
 impl Keys {
+    /// Whether there may be more than one.
+    pub fn are_several(self) -> bool {
+        self.last != self.first as i32 || self.behind.is_some()
+    }
+
     /// The positions among so many arguments.
     pub fn among(self, arguments: usize) -> impl Iterator<Item = usize> {
         let last = if self.last < 0 { arguments as i32 + self.last } else { self.last };

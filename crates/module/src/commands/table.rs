@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use super::call::{Entry, entry};
-use super::keys::{ALL, FROM_SECOND, Keys, ONE, TWO};
+use super::keys::{ALL, FROM_SECOND, Keys, ONE, ONE_AND_STORE, TWO};
 use super::{change, read, sort};
 
 /// A command of the server.
@@ -140,7 +140,7 @@ pub static TABLE: &[Row] = &[
     served!("bitop", -4, CHANGE, c"write deny-oom", BITMAP, FROM_SECOND, change::combine),
     served!("incrbyfloat", 3, CHANGE, c"write deny-oom fast", STRING, ONE, change::increment),
     served!("delifeq", 3, CHANGE, c"write fast", STRING, ONE, change::compare_and_delete),
-    served!("sort", -2, CHANGE, c"write deny-oom", SORTED, ONE, sort::sort),
+    served!("sort", -2, CHANGE, c"write deny-oom", SORTED, ONE_AND_STORE, sort::sort),
     served!("sort_ro", -2, CHANGE, c"readonly", SORTED, ONE, sort::sort_read_only),
 
     left("multi", 1, Kind::Note(Note::Multi)),

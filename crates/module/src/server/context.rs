@@ -88,6 +88,11 @@ impl Context {
         unsafe { (functions().SelectDb)(self.0, database as i32) == table::OK }
     }
 
+    /// Whether the server is a node of a cluster.
+    pub fn is_in_cluster(self) -> bool {
+        self.has(table::CONTEXT_CLUSTER)
+    }
+
     /// Whether the server is a replica.
     pub fn is_replica(self) -> bool {
         self.has(table::CONTEXT_REPLICA)

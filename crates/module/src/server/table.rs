@@ -169,6 +169,7 @@ functions! {
     GetLRU: unsafe extern "C" fn(*mut Key, *mut c_longlong) -> c_int;
     GetCommandKeys: unsafe extern "C" fn(*mut Ctx, *mut *mut Str, c_int, *mut c_int) -> *mut c_int;
     Free: unsafe extern "C" fn(*mut c_void);
+    ClusterKeySlot: unsafe extern "C" fn(*mut Str) -> c_uint;
     CreateString: unsafe extern "C" fn(*mut Ctx, *const c_char, usize) -> *mut Str;
     HoldString: unsafe extern "C" fn(*mut Ctx, *mut Str) -> *mut Str;
     FreeString: unsafe extern "C" fn(*mut Ctx, *mut Str);
@@ -232,6 +233,7 @@ pub const REPLY_ARRAY: c_int = 3;
 pub const CONTEXT_LUA: c_int = 1 << 0;
 pub const CONTEXT_MULTI: c_int = 1 << 1;
 pub const CONTEXT_REPLICA: c_int = 1 << 3;
+pub const CONTEXT_CLUSTER: c_int = 1 << 5;
 pub const CONTEXT_LOADING: c_int = 1 << 13;
 pub const CONTEXT_ACTIVE_CHILD: c_int = 1 << 18;
 pub const CONTEXT_ASYNC_LOADING: c_int = 1 << 23;
@@ -242,9 +244,11 @@ pub const CLIENT_CONNECTED: u64 = 0;
 pub const CLIENT_DISCONNECTED: u64 = 1;
 pub const KEY_READ_ONLY: u64 = 1 << 0;
 pub const KEY_READ_WRITE: u64 = 1 << 1;
+pub const KEY_OVERWRITE: u64 = 1 << 2;
 pub const KEY_ACCESS: u64 = 1 << 4;
 pub const KEY_UPDATE: u64 = 1 << 5;
 pub const BEGIN_AT_INDEX: c_uint = 2;
+pub const BEGIN_AT_KEYWORD: c_uint = 3;
 pub const FIND_RANGE: c_uint = 2;
 
 static FUNCTIONS: OnceLock<Functions> = OnceLock::new();

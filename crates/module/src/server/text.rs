@@ -35,6 +35,12 @@ impl<'a> Text<'a> {
         OwnedText(unsafe { (functions().HoldString)(ptr::null_mut(), self.raw) })
     }
 
+    /// The slot of a cluster that a key of this name is in.
+    pub fn slot(self) -> u32 {
+        // SAFETY: the string lives.
+        unsafe { (functions().ClusterKeySlot)(self.raw) }
+    }
+
     /// The pointer to it.
     pub fn raw(self) -> *mut Str {
         self.raw
