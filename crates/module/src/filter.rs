@@ -25,13 +25,13 @@ const MOST_LOOKS: usize = 8;
 struct Command {
     row: &'static Row,
     original: OwnedText,
-    plain: Option<OwnedText>,
+    unchecked: Option<OwnedText>,
     checked: Option<OwnedText>,
 }
 
 struct Filter {
     clients: Clients,
-    /// Sorted by their names as numbers.
+    /// Sorted by the keys of their names.
     commands: Vec<(u128, Command)>,
     /// Sees keys without being a client.
     looker: Context,
@@ -126,18 +126,18 @@ fn commands() -> Vec<(u128, Command)> {
     let named = |row: &'static Row| Command {
         row,
         original: OwnedText::new(row.name.as_bytes()),
-        plain: row.served.as_ref().map(|served| OwnedText::new(served.plain.name.to_bytes())),
+        unchecked: row.served.as_ref().map(|served| OwnedText::new(served.unchecked.name.to_bytes())),
         checked: row.served.as_ref().map(|served| OwnedText::new(served.checked.name.to_bytes())),
     };
-    let number = |row: &Row| number(row.name.as_bytes()).expect("the table's names are short");
-    let mut commands: Vec<_> = TABLE.iter().map(|row| (number(row), named(row))).collect();
-    commands.sort_unstable_by_key(|&(number, _)| number);
+    let key = |row: &Row| name_key(row.name.as_bytes()).expect("the table's names are short");
+    let mut commands: Vec<_> = TABLE.iter().map(|row| (key(row), named(row))).collect();
+    commands.sort_unstable_by_key(|&(key, _)| key);
     commands
 }
 
-/// A name in any case as a number; `None` if it is longer than all in the table.
+/// A name in any case as a number to be found by; `None` if it is longer than all in the table.
 #[inline]
-fn number(name: &[u8]) -> Option<u128> {
+fn name_key(name: &[u8]) -> Option<u128> {
     let mut bytes = [0; LONGEST_NAME];
     bytes.get_mut(..name.len())?.copy_from_slice(name);
     bytes.make_ascii_lowercase();
@@ -192,8 +192,8 @@ impl Filter {
 
     #[inline]
     fn find(&self, name: &[u8]) -> Option<usize> {
-        let number = number(name)?;
-        self.commands.binary_search_by_key(&number, |&(number, _)| number).ok()
+        let key = name_key(name)?;
+        self.commands.binary_search_by_key(&key, |&(key, _)| key).ok()
     }
 
     fn settle(&mut self) {
@@ -261,7 +261,7 @@ impl Filter {
         };
         leave_ticket(ticket);
         let command = &self.commands[at].1;
-        let name = if is_checked { &command.checked } else { &command.plain };
+        let name = if is_checked { &command.checked } else { &command.unchecked };
         if let Some(name) = name {
             context.replace(0, name.held());
         }
@@ -407,11 +407,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_numbers_in_any_case() {
-        assert_eq!(number(b"GeT"), number(b"get"));
-        assert_ne!(number(b"get"), number(b"set"));
-        assert_eq!(number(&[b'x'; LONGEST_NAME + 1]), None);
-        assert_ne!(number(b"bitfield_ro"), number(b"bitfield\x7fro"));
+    fn names_have_one_key_in_any_case() {
+        assert_eq!(name_key(b"GeT"), name_key(b"get"));
+        assert_ne!(name_key(b"get"), name_key(b"set"));
+        assert_eq!(name_key(&[b'x'; LONGEST_NAME + 1]), None);
+        assert_ne!(name_key(b"bitfield_ro"), name_key(b"bitfield\x7fro"));
     }
 
     #[test]

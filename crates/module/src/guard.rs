@@ -25,7 +25,8 @@ pub fn log_panics() {
 
 /// Runs what the server has called; `None` if it panicked.
 ///
-/// State that a panic leaves behind is whole: it is made of counters, caches and buffers that are emptied before use.
+/// State that a panic leaves behind is whole: counters, caches, buffers that are emptied before use, and strings that were made
+/// plain, which are envelopes again as soon as the stack is unwound.
 pub fn guarded<T>(run: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(run)).inspect_err(|_| _ = PANICS.fetch_add(1, Ordering::Relaxed)).ok()
 }

@@ -43,22 +43,22 @@ fn register_both(context: Context, served: &Served) -> Result<(), String> {
         false => (table::KEY_READ_ONLY, table::KEY_ACCESS, "read"),
     };
     let speed = if flags.contains("fast") { "fast" } else { "slow" };
-    let plain = Definition {
-        name: served.plain.name,
-        run: served.plain.run,
+    let unchecked = Definition {
+        name: served.unchecked.name,
+        run: served.unchecked.run,
         flags,
         categories: &format!("{word} {speed} {}", served.group),
         keys: Some((served.keys, kind | access)),
         summary: SERVED,
     };
-    register(context, &plain)?;
+    register(context, &unchecked)?;
     // The rights to its keys are those that the original asks for, which it sees to itself.
     let checked = Definition {
         name: served.checked.name,
         run: served.checked.run,
         flags: &format!("{flags} no-auth"),
         keys: Some((served.keys, kind)),
-        ..plain
+        ..unchecked
     };
     register(context, &checked)
 }

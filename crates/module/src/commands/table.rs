@@ -63,8 +63,8 @@ pub enum Note {
 
 /// The two commands of the module that run in the place of one of the server's.
 pub struct Served {
-    /// For users who may do everything, and for the server itself.
-    pub plain: Entry,
+    /// For users who may do everything, for the server itself, and where nobody is certain to have logged in.
+    pub unchecked: Entry,
     /// For all others: anybody may run it, and it asks for the rights to the original.
     pub checked: Entry,
     /// Flags for the server, such as `readonly fast`.
@@ -87,7 +87,7 @@ macro_rules! served {
             arity: $arity,
             kind: $kind,
             served: Some(Served {
-                plain: entry!("snugly.", $name, false, $keys, $run),
+                unchecked: entry!("snugly.", $name, false, $keys, $run),
                 checked: entry!("snugly.checked.", $name, true, $keys, $run),
                 flags: $flags,
                 group: $group,

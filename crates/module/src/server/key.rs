@@ -76,8 +76,9 @@ impl OpenKey {
         u64::try_from(milliseconds).ok().filter(|_| known).map(Duration::from_millis)
     }
 
-    /// As [`replace`](OpenKey::replace), in an allocation of this length: the server doubles those of strings that grow, and
-    /// gives back what strings leave only where that is more than half.
+    /// As [`replace`](OpenKey::replace), in an allocation of this length. The server doubles the allocation of a string that
+    /// grows, and keeps that of one that shrinks by less than half; so the string is cut to one byte first, and then grows by
+    /// one byte too many, which makes it give back what it has doubled.
     pub fn replace_for_long(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
         for len in [1, bytes.len() + 1] {
             // SAFETY: the key is open for writing.
