@@ -122,7 +122,7 @@ module: ## build the module for Valkey, target/release/libsnugly_module.so
 	$(CARGO) build $(BUILD) --locked --package snugly-module
 
 run-valkey: $(VENV)/installed module ## build the module, then run a valkey-server with it on a free port (flags in ARGS="--port 6379 --snugly.codec zstd")
-	port=$$($(PYTHON) -c "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); print(s.getsockname()[1])") && \
+	@port=$$($(PYTHON) -c "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); print(s.getsockname()[1])") && \
 	echo "To try it: redis-cli -p $$port" && \
 	$(VALKEY_SERVER) --bind 127.0.0.1 --port $$port --save "" --loadmodule $(MODULE) $(ARGS)
 

@@ -212,3 +212,10 @@ def test_it_is_not_loaded_where_commands_are_hidden_that_it_serves(name: str) ->
         assert isinstance(connection.command("MODULE", "LOAD", str(valkey_module.library())), Failure)
         assert server.says(f"snugly needs the command {name.lower()}, which rename-command hides")
         assert connection.command("PING") == Simple(b"PONG")
+
+
+def test_it_is_not_loaded_where_it_could_not_tell_databases_apart() -> None:
+    options = ("--databases", "65537", "--enable-module-command", "yes")
+    with servers.valkey(*options) as server, server.connect() as connection:
+        assert isinstance(connection.command("MODULE", "LOAD", str(valkey_module.library())), Failure)
+        assert server.says("snugly works with 65536 databases at most")

@@ -151,15 +151,23 @@ fn load(functions: &Functions, context: Context, arguments: c_int) -> Result<(),
         return Err("snugly could not register its filter and events".into());
     }
     filter::commands_changed(context);
-    background::begin(context, databases(context), filter::settle);
+    background::begin(context, databases(context)?, filter::settle);
     Ok(())
 }
 
+/// The most databases: what the server tells of a client has 16 bits for the one that it has selected.
+const MOST_DATABASES: u32 = 1 << 16;
+
 /// Number of the server's databases.
-fn databases(context: Context) -> u32 {
-    let number = (0..).find(|&number| !context.select(number)).unwrap_or(0);
+///
+/// # Errors
+/// A text that says that there are too many.
+fn databases(context: Context) -> Result<u32, String> {
+    let number = (0..=MOST_DATABASES).find(|&number| !context.select(number));
     context.select(0);
-    number
+    number.ok_or_else(|| {
+        format!("snugly works with {MOST_DATABASES} databases at most, and this server has more")
+    })
 }
 
 /// A command that the server hides (`rename-command`): what is served by its name would not be what clients send.
