@@ -4,7 +4,7 @@
 
 use crate::server::{Caller, OwnedText};
 
-/// What is known of a client's rights without asking about a command.
+/// A client's rights, as far as they are known without asking about a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rights {
     /// Whether the user may do everything, the module's commands included.

@@ -23,20 +23,26 @@ pub enum Origin {
 /// Identity of the commands in an append-only file.
 const FILE: u64 = u64::MAX;
 
-/// What is known of one client.
+/// Knowledge of one client.
 pub struct Client {
     pub origin: Origin,
     /// Whether it may have begun a transaction.
     pub in_transaction: bool,
-    /// Keys whose strings commands in its transaction are to find plain, each in its database.
-    pub queued_keys: Vec<(u16, OwnedText)>,
-    /// A pause of all clients in its transaction.
-    pub queued_pause: Option<Duration>,
-    /// Whether rights may change when its transaction is executed.
-    pub has_queued_rights: bool,
+    pub queued: Queued,
     database: Option<u16>,
     /// Its rights, and when they were looked up.
     rights: Option<(u64, Option<Rights>)>,
+}
+
+/// Effects of a client's transaction, when it is executed.
+#[derive(Default)]
+pub struct Queued {
+    /// Keys whose strings its commands are to find plain, each in its database.
+    pub keys: Vec<(u16, OwnedText)>,
+    /// A pause of all clients.
+    pub pause: Option<Duration>,
+    /// Whether rights may change.
+    pub changes_rights: bool,
 }
 
 /// All clients that have been seen.
@@ -49,15 +55,7 @@ pub struct Clients {
 
 impl Client {
     fn new(origin: Origin, in_transaction: bool, database: Option<u16>) -> Client {
-        Client {
-            origin,
-            in_transaction,
-            queued_keys: Vec::new(),
-            queued_pause: None,
-            has_queued_rights: false,
-            database,
-            rights: None,
-        }
+        Client { origin, in_transaction, queued: Queued::default(), database, rights: None }
     }
 
     /// The database that it has selected.
@@ -77,7 +75,7 @@ impl Client {
     pub fn forget_session(&mut self) {
         self.database = None;
         self.rights = None;
-        self.has_queued_rights |= self.in_transaction;
+        self.queued.changes_rights |= self.in_transaction;
     }
 }
 

@@ -23,6 +23,7 @@ const MOST_LOOKS: usize = 8;
 
 /// A command of the table, and the names that may stand in the place of its own.
 struct Command {
+    key: u128,
     row: &'static Row,
     original: OwnedText,
     unchecked: Option<OwnedText>,
@@ -31,8 +32,8 @@ struct Command {
 
 struct Filter {
     clients: Clients,
-    /// Sorted by the keys of their names.
-    commands: Vec<(u128, Command)>,
+    /// Sorted by their keys.
+    commands: Vec<Command>,
     /// Sees keys without being a client.
     looker: Context,
     /// The database that the looker has selected.
@@ -43,6 +44,13 @@ struct Filter {
     last_client: u64,
     /// Until then CLIENT PAUSE may keep commands waiting, so that what a look has found may change before they run.
     paused_until: Option<Instant>,
+}
+
+/// The client that has sent a command.
+struct Sender {
+    identity: u64,
+    origin: Origin,
+    in_transaction: bool,
 }
 
 /// The strings of a command that reads.
@@ -122,16 +130,16 @@ fn with(run: impl FnOnce(&mut Filter)) {
     });
 }
 
-fn commands() -> Vec<(u128, Command)> {
+fn commands() -> Vec<Command> {
     let named = |row: &'static Row| Command {
+        key: name_key(row.name.as_bytes()).expect("the table's names are short"),
         row,
         original: OwnedText::new(row.name.as_bytes()),
         unchecked: row.served.as_ref().map(|served| OwnedText::new(served.unchecked.name.to_bytes())),
         checked: row.served.as_ref().map(|served| OwnedText::new(served.checked.name.to_bytes())),
     };
-    let key = |row: &Row| name_key(row.name.as_bytes()).expect("the table's names are short");
-    let mut commands: Vec<_> = TABLE.iter().map(|row| (key(row), named(row))).collect();
-    commands.sort_unstable_by_key(|&(key, _)| key);
+    let mut commands: Vec<_> = TABLE.iter().map(named).collect();
+    commands.sort_unstable_by_key(|command| command.key);
     commands
 }
 
@@ -169,12 +177,12 @@ impl Filter {
         };
         if own.is_some() {
             // A client's command of the module's is the original, which the module may serve or not.
-            if self.commands[at].1.row.served.is_none() {
+            if self.commands[at].row.served.is_none() {
                 return;
             }
-            context.replace(0, self.commands[at].1.original.held());
+            context.replace(0, self.commands[at].original.held());
         }
-        let row = self.commands[at].1.row;
+        let row = self.commands[at].row;
         if let Kind::Note(note) = row.kind {
             return self.note(note, context);
         }
@@ -182,18 +190,20 @@ impl Filter {
             return;
         }
         let identity = context.client();
-        if self.clients.get(identity, self.looker).origin != Origin::Stored {
+        let client = self.clients.get(identity, self.looker);
+        let (origin, in_transaction) = (client.origin, client.in_transaction);
+        if origin != Origin::Stored {
             store(row.kind, context);
         }
         if row.served.is_some() && (!matches!(row.kind, Kind::Set) || has_own_options(context)) {
-            self.serve(at, identity, context);
+            self.serve(at, Sender { identity, origin, in_transaction }, context);
         }
     }
 
     #[inline]
     fn find(&self, name: &[u8]) -> Option<usize> {
         let key = name_key(name)?;
-        self.commands.binary_search_by_key(&key, |&(key, _)| key).ok()
+        self.commands.binary_search_by_key(&key, |command| command.key).ok()
     }
 
     fn settle(&mut self) {
@@ -222,7 +232,7 @@ impl Filter {
         // Such a command may select another database for its client.
         client.forget_database();
         if client.in_transaction {
-            client.queued_keys.extend(places);
+            client.queued.keys.extend(places);
         } else {
             self.foreign.prepare(self.looker, places);
             self.looker.select(self.database.into());
@@ -230,21 +240,22 @@ impl Filter {
     }
 
     /// Puts one of the module's commands in the place of the server's, where it has to work on restored strings.
-    fn serve(&mut self, at: usize, identity: u64, context: &mut FilterContext<'_>) {
-        let row = self.commands[at].1.row;
+    fn serve(&mut self, at: usize, sender: Sender, context: &mut FilterContext<'_>) {
+        let Sender { identity, origin, in_transaction } = sender;
+        let row = self.commands[at].row;
         let mut ticket = Ticket::default();
-        let is_checked = match self.clients.get(identity, self.looker).origin {
+        let is_checked = match origin {
             Origin::Stored if row.reads() => return,
             Origin::Stored => false,
             Origin::Inside => true,
             Origin::Client => {
-                if row.reads() {
+                // In a transaction the strings may be others when it is executed.
+                if row.reads() && !in_transaction {
                     match self.look(row, identity, context) {
                         Some(Seen::Plain) => return,
                         seen => ticket.is_seen = seen == Some(Seen::Envelope),
                     }
                 }
-                let in_transaction = self.clients.get(identity, self.looker).in_transaction;
                 match self.clients.rights(identity, self.looker) {
                     // The command itself refuses a user whose rules it cannot ask for.
                     None => true,
@@ -260,7 +271,7 @@ impl Filter {
             }
         };
         leave_ticket(ticket);
-        let command = &self.commands[at].1;
+        let command = &self.commands[at];
         let name = if is_checked { &command.checked } else { &command.unchecked };
         if let Some(name) = name {
             context.replace(0, name.held());
@@ -269,14 +280,10 @@ impl Filter {
 
     /// Looks at the strings that a command reads; `None` if they may be others when it runs.
     fn look(&mut self, row: &Row, identity: u64, context: &FilterContext<'_>) -> Option<Seen> {
-        let client = self.clients.get(identity, self.looker);
-        if client.in_transaction {
-            return None;
-        }
-        let database = client.database(identity)?;
         if self.is_paused() {
             return None;
         }
+        let database = self.clients.get(identity, self.looker).database(identity)?;
         if self.database != database {
             self.looker.select(database.into());
             self.database = database;
@@ -314,28 +321,26 @@ impl Filter {
                 // If the server refuses it, the transaction has failed, and nothing in it will run.
                 client.in_transaction = false;
                 client.forget_database();
-                let pause = client.queued_pause.take();
-                let keys = mem::take(&mut client.queued_keys);
+                let queued = mem::take(&mut client.queued);
                 if context.get(0).bytes().eq_ignore_ascii_case(b"exec") {
-                    self.foreign.prepare(looker, keys);
+                    self.foreign.prepare(looker, queued.keys);
                     looker.select(self.database.into());
                 }
-                let client = self.clients.get(identity, looker);
-                if mem::take(&mut client.has_queued_rights) {
+                if queued.changes_rights {
                     self.clients.rights_changed();
                 }
-                if let Some(length) = pause {
+                if let Some(length) = queued.pause {
                     self.pause(length);
                 }
             }
             Note::Session => client.forget_session(),
-            Note::Rights if client.in_transaction => client.has_queued_rights = true,
+            Note::Rights if client.in_transaction => client.queued.changes_rights = true,
             Note::Rights => self.clients.rights_changed(),
             Note::Client if word(1).eq_ignore_ascii_case(b"pause") => {
                 let length = std::str::from_utf8(word(2)).ok().and_then(|text| text.parse().ok());
                 match length.map(Duration::from_millis) {
                     Some(length) if client.in_transaction => {
-                        client.queued_pause = client.queued_pause.max(Some(length));
+                        client.queued.pause = client.queued.pause.max(Some(length));
                     }
                     Some(length) => self.pause(length),
                     None => (),

@@ -1,10 +1,11 @@
 //! The border to the server, which no panic crosses: it would end the process.
 
-use std::ffi::CString;
+use std::ffi::{CString, c_int};
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::server::Context;
 use crate::server::table;
 
 static PANICS: AtomicU64 = AtomicU64::new(0);
@@ -21,6 +22,14 @@ pub fn log_panics() {
         let line = CString::new(text).expect("zeros are replaced");
         table::log(ptr::null_mut(), c"warning", &line);
     }));
+}
+
+/// Runs a command, and replies with an error if it panics: its client would wait for ever.
+pub fn answered(context: Context, run: impl FnOnce()) -> c_int {
+    if guarded(run).is_none() {
+        context.reply_error("SNUGLY the module has failed at this command, and the server's log has why");
+    }
+    table::OK
 }
 
 /// Runs what the server has called; `None` if it panicked.

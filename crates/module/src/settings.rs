@@ -26,9 +26,8 @@ struct Setting {
 enum Kind {
     /// One of these names, whose number is its place.
     Choice(&'static [&'static CStr]),
-    Number(i64, i64),
-    /// Bytes, which may be given as `1kb`.
-    Bytes(i64, i64),
+    /// From the one to the other, with flags for the server.
+    Number(i64, i64, c_uint),
 }
 
 const COMPRESSIONS: &[&CStr] = &[c"no", c"yes", c"observe"];
@@ -38,7 +37,7 @@ const CODECS: &[&CStr] = &[c"lz4", c"zstd"];
 const FLEETS: &[&CStr] = &[c"uniform", c"mixed"];
 /// Place of `mixed`.
 const MIXED: i64 = 1;
-/// `VALKEYMODULE_CONFIG_MEMORY`.
+/// `VALKEYMODULE_CONFIG_MEMORY`: bytes, which may be given as `1kb`.
 const MEMORY: c_uint = 1 << 7;
 
 /// Whether strings are compressed; `observe` walks over them and tells what would be saved. Reads restore what is compressed
@@ -47,14 +46,15 @@ static COMPRESSION: Setting = Setting::new(c"compression", Kind::Choice(COMPRESS
 /// The codec of strings that clients write.
 static CODEC: Setting = Setting::new(c"codec", Kind::Choice(CODECS), 0);
 /// Level of the codec: -128 to 12 for lz4, -131072 to 22 for zstd; 0 is the codec's default.
-static LEVEL: Setting = Setting::new(c"level", Kind::Number(-131_072, 22), 0);
+static LEVEL: Setting = Setting::new(c"level", Kind::Number(-131_072, 22, 0), 0);
 /// Bytes from which on strings are compressed.
-static MIN_BYTES: Setting = Setting::new(c"min-bytes", Kind::Bytes(LEAST_ENVELOPE as i64, 512 << 20), 256);
+static MIN_BYTES: Setting =
+    Setting::new(c"min-bytes", Kind::Number(LEAST_ENVELOPE as i64, 512 << 20, MEMORY), 256);
 
 /// Share of a processor for compressing strings that are there, in percent; 0 for none.
-static BACKGROUND_CPU: Setting = Setting::new(c"background-cpu-percent", Kind::Number(0, 100), 10);
+static BACKGROUND_CPU: Setting = Setting::new(c"background-cpu-percent", Kind::Number(0, 100, 0), 10);
 /// Seconds without use after which a string is compressed once more, as small as it gets; 0 for never.
-static COLD_AFTER: Setting = Setting::new(c"cold-after", Kind::Number(0, i32::MAX as i64), 600);
+static COLD_AFTER: Setting = Setting::new(c"cold-after", Kind::Number(0, i32::MAX as i64, 0), 600);
 
 /// Whether all nodes have the module, or clients may read from some that have not: then their own envelopes are not
 /// wrapped, so that they find one layer everywhere.
@@ -142,23 +142,11 @@ impl Setting {
                         this,
                     )
                 }
-                Kind::Number(least, most) => (functions().RegisterNumericConfig)(
+                Kind::Number(least, most, flags) => (functions().RegisterNumericConfig)(
                     raw,
                     name,
                     default,
-                    0,
-                    least,
-                    most,
-                    get_number,
-                    set_number,
-                    Some(apply),
-                    this,
-                ),
-                Kind::Bytes(least, most) => (functions().RegisterNumericConfig)(
-                    raw,
-                    name,
-                    default,
-                    MEMORY,
+                    flags,
                     least,
                     most,
                     get_number,

@@ -14,7 +14,7 @@ const SETTLED: Duration = Duration::from_secs(10);
 /// Longer strings are left alone: clients would wait for one of them, and the server keeps a reserve of as much for it.
 const LONGEST: usize = 1 << 20;
 
-/// What has been tried before.
+/// The round before, whose attempts are not made again.
 #[derive(Clone, Copy)]
 pub struct Tried {
     /// Time since the beginning of the last round, in which everything was tried that was due then; `None` if there was none
@@ -25,7 +25,7 @@ pub struct Tried {
 impl Tried {
     /// Whether a string that has not been used for so long is due since then, of those that are due after a time.
     fn is_due(self, idle: Option<Duration>, after: Duration) -> bool {
-        // Where the server does not tell, it is tried each time.
+        // Each round tries it if the server does not tell its age.
         let Some(idle) = idle else { return true };
         idle >= after && self.since.is_none_or(|since| idle < after + since)
     }
@@ -40,7 +40,7 @@ pub fn compress(context: Context, name: &OwnedText, tried: Tried) {
     }
     let idle = key.idle();
     let is_settled = tried.is_due(idle, SETTLED);
-    // Where the server does not tell what is used, nothing counts as cold.
+    // Nothing counts as cold if the server does not tell what is used.
     let is_cold = idle.is_some() && settings::cold_after().is_some_and(|after| tried.is_due(idle, after));
     let string = key.bytes();
     let is_short = values::restored_len(string).is_ok_and(|len| len <= LONGEST);

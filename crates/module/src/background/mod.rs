@@ -42,7 +42,7 @@ pub struct Progress {
     pub observed_bytes_after: AtomicU64,
 }
 
-/// What has been done so far.
+/// Counts of this server.
 pub static PROGRESS: Progress = Progress {
     rounds: AtomicU64::new(0),
     compressed: AtomicU64::new(0),
@@ -55,7 +55,7 @@ pub static PROGRESS: Progress = Progress {
     observed_bytes_after: AtomicU64::new(0),
 };
 
-/// What is done with the strings.
+/// Aim of the work on strings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     Compress,

@@ -7,7 +7,7 @@ use std::slice;
 use super::keys::Keys;
 use super::plain::is_envelope;
 use crate::guard;
-use crate::server::table::{self, CommandFunction, Ctx, Str};
+use crate::server::table::{CommandFunction, Ctx, Str};
 use crate::server::{CallReply, Caller, Context, OpenKey, OwnedText, Text};
 
 /// Prefix of the module's commands.
@@ -119,15 +119,11 @@ pub unsafe fn run(
     // SAFETY: the server keeps all of them until this returns.
     let (context, arguments) =
         unsafe { (Context::from_raw(context), slice::from_raw_parts(arguments, len as usize)) };
-    let done = guard::guarded(|| {
+    guard::answered(context, || {
         if let Some(call) = Call::permitted(context, original, arguments) {
             (original.run)(&call);
         }
-    });
-    if done.is_none() {
-        context.reply_error("SNUGLY the module has failed at this command, and the server's log has why");
-    }
-    table::OK
+    })
 }
 
 impl<'a> Call<'a> {
@@ -167,12 +163,8 @@ impl<'a> Call<'a> {
 
     /// Whether all keys are in one slot of a cluster.
     fn is_in_one_slot(&self) -> bool {
-        let is_word = |&at: &usize| {
-            self.original
-                .keys
-                .behind
-                .is_some_and(|word| self.get(at).bytes().eq_ignore_ascii_case(word.to_bytes()))
-        };
+        let is_word =
+            |&at: &usize| self.original.keys.behind.is_some_and(|word| self.is(at, word.to_bytes()));
         let behind = (1..self.len().saturating_sub(1)).filter(is_word).map(|at| self.get(at + 1));
         let mut slots = self.keys().chain(behind).map(Text::slot);
         let first = slots.next();
@@ -210,6 +202,11 @@ impl<'a> Call<'a> {
     pub fn get(&self, at: usize) -> Text<'a> {
         // SAFETY: the server keeps the arguments until the command ends.
         unsafe { Text::from_raw(self.arguments[at]) }
+    }
+
+    /// Whether an argument is this word, in any case.
+    pub fn is(&self, at: usize, word: &[u8]) -> bool {
+        self.get(at).bytes().eq_ignore_ascii_case(word)
     }
 
     /// Opens a key for reading, if its string is an envelope. A key that is not opened is not used.

@@ -7,14 +7,10 @@ use super::read;
 /// SET with GET, with a comparison, or with both.
 pub fn set(call: &Call<'_>) {
     let conditions = conditions(call);
-    match conditions.iter().find(|&&at| is(call, at, b"ifeq")) {
+    match conditions.iter().find(|&&at| call.is(at, b"ifeq")) {
         Some(&at) => compare_and_set(call, at, conditions.len() == 1),
         None => restored(call),
     }
-}
-
-fn is(call: &Call<'_>, at: usize, word: &[u8]) -> bool {
-    call.get(at).bytes().eq_ignore_ascii_case(word)
 }
 
 /// Positions of the conditions behind the value of SET.
@@ -23,8 +19,8 @@ fn conditions(call: &Call<'_>) -> Vec<usize> {
     let mut at = 3;
     while at < call.len() {
         let has_argument =
-            [&b"ifeq"[..], b"ex", b"px", b"exat", b"pxat"].iter().any(|word| is(call, at, word));
-        if [&b"ifeq"[..], b"nx", b"xx"].iter().any(|word| is(call, at, word)) {
+            [&b"ifeq"[..], b"ex", b"px", b"exat", b"pxat"].iter().any(|word| call.is(at, word));
+        if [&b"ifeq"[..], b"nx", b"xx"].iter().any(|word| call.is(at, word)) {
             found.push(at);
         }
         at += if has_argument { 2 } else { 1 };
@@ -113,7 +109,7 @@ pub fn on_plain(call: &Call<'_>) {
 
 /// BITFIELD, which may only read.
 pub fn fields(call: &Call<'_>) {
-    let changes = (2..call.len()).any(|at| is(call, at, b"set") || is(call, at, b"incrby"));
+    let changes = (2..call.len()).any(|at| call.is(at, b"set") || call.is(at, b"incrby"));
     if changes { on_plain(call) } else { read::on_plain(call) }
 }
 

@@ -76,7 +76,7 @@ fn plain(call: &Call<'_>, options: &[&[u8]]) -> Result<MadePlain, NotPlain> {
 
 /// The key that the result is stored at.
 fn target<'a>(call: &Call<'a>) -> Option<Text<'a>> {
-    options(call).filter(|&at| is(call, at, b"store")).last().map(|at| call.get(at + 1))
+    options(call).filter(|&at| call.is(at, b"store")).last().map(|at| call.get(at + 1))
 }
 
 /// Positions of options that have an argument.
@@ -84,21 +84,13 @@ fn options(call: &Call<'_>) -> impl Iterator<Item = usize> {
     let mut found = Vec::new();
     let mut at = 2;
     while at < call.len() {
-        let arguments = match () {
-            () if is(call, at, b"limit") => 2,
-            () if [&b"by"[..], b"get", b"store"].iter().any(|word| is(call, at, word)) => 1,
-            () => 0,
-        };
-        if arguments == 1 && at + 1 < call.len() {
+        let has_argument = [&b"by"[..], b"get", b"store"].iter().any(|word| call.is(at, word));
+        if has_argument && at + 1 < call.len() {
             found.push(at);
         }
-        at += 1 + arguments;
+        at += 1 + usize::from(has_argument) + 2 * usize::from(call.is(at, b"limit"));
     }
     found.into_iter()
-}
-
-fn is(call: &Call<'_>, at: usize, word: &[u8]) -> bool {
-    call.get(at).bytes().eq_ignore_ascii_case(word)
 }
 
 /// Tells replicas the stored result.
@@ -115,7 +107,7 @@ fn replicate(call: &Call<'_>, target: Text<'_>) {
 
 /// The patterns behind these options, in their order.
 fn patterns<'a>(call: &Call<'a>, names: &[&[u8]]) -> Vec<&'a [u8]> {
-    let is_one = |&at: &usize| names.iter().any(|name| is(call, at, name));
+    let is_one = |&at: &usize| names.iter().any(|name| call.is(at, name));
     options(call).filter(is_one).map(|at| call.get(at + 1).bytes()).collect()
 }
 

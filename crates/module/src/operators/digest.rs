@@ -6,14 +6,14 @@ use xxhash_rust::xxh64::Xxh64;
 
 use crate::background;
 use crate::guard;
-use crate::server::table::{self, Ctx, Str};
+use crate::server::table::{Ctx, Str};
 use crate::server::{Context, OpenKey, OwnedText};
 use crate::values::{self, LEAST_ENVELOPE};
 
 pub unsafe extern "C" fn run(context: *mut Ctx, _arguments: *mut *mut Str, len: c_int) -> c_int {
     // SAFETY: the server keeps the context until this returns.
     let context = unsafe { Context::from_raw(context) };
-    guard::guarded(|| match len {
+    guard::answered(context, || match len {
         1 => {
             let selected = context.database();
             let mut digests = Vec::new();
@@ -26,8 +26,7 @@ pub unsafe extern "C" fn run(context: *mut Ctx, _arguments: *mut *mut Str, len: 
             context.reply(format!("{sum:016x}").as_bytes());
         }
         _ => context.reply_error("ERR wrong number of arguments for 'snugly.digest' command"),
-    });
-    table::OK
+    })
 }
 
 /// Digest of a key and its string; `None` for a key of another type.

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use snugly_codec::{Reason, envelope};
 
 use crate::guard;
-use crate::server::table::{self, Ctx, Str};
+use crate::server::table::{Ctx, Str};
 use crate::server::{Context, OpenKey, Text};
 use crate::settings;
 use crate::values::{self, LEAST_ENVELOPE};
@@ -24,11 +24,10 @@ pub unsafe extern "C" fn run(context: *mut Ctx, arguments: *mut *mut Str, len: c
         let name = (len == 2).then(|| Text::from_raw(*arguments.add(1)));
         (Context::from_raw(context), name)
     };
-    guard::guarded(|| match name {
+    guard::answered(context, || match name {
         Some(name) => reply(context, name),
         None => context.reply_error("ERR wrong number of arguments for 'snugly.explain' command"),
-    });
-    table::OK
+    })
 }
 
 fn reply(context: Context, name: Text<'_>) {

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use crate::background::{self, Purpose};
 use crate::guard;
-use crate::server::table::{self, Ctx, Str};
+use crate::server::table::{Ctx, Str};
 use crate::server::{Context, Text};
 
 pub unsafe extern "C" fn run(context: *mut Ctx, arguments: *mut *mut Str, len: c_int) -> c_int {
@@ -13,7 +13,7 @@ pub unsafe extern "C" fn run(context: *mut Ctx, arguments: *mut *mut Str, len: c
         let option = (len == 2).then(|| Text::from_raw(*arguments.add(1)).bytes());
         (Context::from_raw(context), option)
     };
-    guard::guarded(|| match option {
+    guard::answered(context, || match option {
         None if len == 1 => {
             if background::purpose() == Purpose::Compress {
                 background::pursue(context, Purpose::Restore { restored: 0 });
@@ -25,6 +25,5 @@ pub unsafe extern "C" fn run(context: *mut Ctx, arguments: *mut *mut Str, len: c
             context.reply_status(c"OK");
         }
         _ => context.reply_error("ERR syntax error. Try SNUGLY.RESTORE, or SNUGLY.RESTORE CANCEL."),
-    });
-    table::OK
+    })
 }
