@@ -19,7 +19,6 @@ from info import info
 from module_clusters import (
     OK,
     Found,
-    ask,
     close_slot,
     cluster,
     contents,
@@ -37,6 +36,7 @@ from module_clusters import (
     until_known,
     until_state,
 )
+from nodes import ask
 from plays import each_protocol_at_length, request
 from replicas import replication, until_caught_up, until_up
 from resp import Argument, Failure

@@ -11,7 +11,8 @@ from typing import TypeAlias
 
 import servers
 import valkey_module
-from resp import Argument, Connection, Map, Reply, Simple
+from nodes import ask, identity
+from resp import Connection, Map, Reply, Simple
 from servers import Server
 from valkey_module import EAGER, panics
 from waiting import until
@@ -34,17 +35,6 @@ def cluster(
     with servers.valkey_cluster(primaries, replicas, *options, own=dict.fromkeys(numbers, module)) as nodes:
         yield nodes
         assert [panics(nodes[number]) for number in numbers] == [0] * len(numbers)
-
-
-def ask(node: Server, *words: Argument) -> Reply:
-    with node.connect() as connection:
-        return connection.command(*words)
-
-
-def identity(node: Server) -> bytes:
-    reply = ask(node, "CLUSTER", "MYID")
-    assert isinstance(reply, bytes)
-    return reply
 
 
 def emptied(nodes: Sequence[Server]) -> None:

@@ -41,8 +41,7 @@ damage:
 @pytest.fixture(scope="module")
 def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("there is no C compiler here")
+    assert compiler is not None, "the module itself is not built without a C compiler"
     library = tmp_path_factory.mktemp("module") / "other.so"
     command = [compiler, "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o", str(library)]
     subprocess.run([*command, str(HERE / "foreign_module.c")], check=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from resp import Reply
+from resp import Argument, Reply
 from servers import Server
 
 
-def ask(node: Server, *words: str | int | bytes) -> Reply:
+def ask(node: Server, *words: Argument) -> Reply:
     with node.connect() as connection:
         return connection.command(*words)
 
