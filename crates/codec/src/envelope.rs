@@ -297,15 +297,21 @@ fn append_header(backend: u8, out: &mut Vec<u8>) {
 }
 
 /// Appends the value's envelope of at least `least` bytes, whatever the value's length and even if it grows, with a codec
-/// whose payloads can be lengthened: zstd. For a writer whose readers tell envelopes by their length, too.
+/// whose payloads can be lengthened: zstd, with a dictionary if there is one. For a writer whose readers tell envelopes by
+/// their length, too.
 ///
 /// Appends nothing if there is no memory to compress it.
-pub fn encode_at_least(least: usize, value: &[u8], out: &mut Vec<u8>) -> Outcome {
+pub fn encode_at_least(
+    least: usize,
+    dictionary: Option<&Dictionary>,
+    value: &[u8],
+    out: &mut Vec<u8>,
+) -> Outcome {
     let start = out.len();
-    let fast = CodecId::Zstd.codec().probe_level(CodecId::Zstd.codec().default_level());
-    let encoding = Encoding { level: fast, framing: Framing::Envelope, checksum: false, dictionary: None };
-    let Some((functions, backend)) = CodecId::Zstd.codec().functions.as_ref().zip(backend(CodecId::Zstd))
-    else {
+    let codec = if dictionary.is_some() { CodecId::ZstdDictionary } else { CodecId::Zstd };
+    let fast = codec.codec().probe_level(codec.codec().default_level());
+    let encoding = Encoding { level: fast, framing: Framing::Envelope, checksum: false, dictionary };
+    let Some((functions, backend)) = codec.codec().functions.as_ref().zip(backend(codec)) else {
         return Outcome::AsIs(Reason::Failed);
     };
     append_header(backend, out);
@@ -315,7 +321,7 @@ pub fn encode_at_least(least: usize, value: &[u8], out: &mut Vec<u8>) -> Outcome
         out.truncate(start);
         return Outcome::AsIs(Reason::Failed);
     }
-    Outcome::Encoded { codec: CodecId::Zstd, len: out.len() - start }
+    Outcome::Encoded { codec, len: out.len() - start }
 }
 
 /// Appends the value in an envelope, or nothing if the bytes are no envelope but the value.

@@ -2,7 +2,8 @@
 
 use crate::values::*;
 use snugly_codec::envelope::{
-    self, Decoded, ExistingEnvelopes, Fault, Options, Outcome, decode, encode, encode_at_least, inspect,
+    self, Decoded, ExistingEnvelopes, Fault, Options, Outcome, decode, decode_with, encode, encode_at_least,
+    inspect,
 };
 use snugly_codec::{Choice, CodecId, Counters, DESCRIPTORS, DecodeError, Reason};
 
@@ -33,12 +34,33 @@ fn an_envelope_can_be_as_long_as_its_readers_want_it() {
     for value in [&b""[..], b"hello", &[b'x'; 1000], &json(1, 10), &random(500, 3)] {
         for least in [0, 5, 100, 101, 102, 128, 1000] {
             let mut sent = b"before".to_vec();
-            let outcome = encode_at_least(least, value, &mut sent);
+            let outcome = encode_at_least(least, None, value, &mut sent);
             let sent = &sent[6..];
             assert_eq!(outcome, Outcome::Encoded { codec: CodecId::Zstd, len: sent.len() });
             assert!(sent.len() >= least);
             let mut received = Vec::new();
             decode(&options(Choice::none()), sent, &mut received).expect("it decodes");
+            assert_eq!(received, value);
+        }
+    }
+}
+
+#[test]
+fn an_envelope_with_a_dictionary_can_be_as_long_as_its_readers_want_it() {
+    if !CodecId::Zstd.codec().is_available() {
+        return;
+    }
+    let dictionary = dictionary();
+    for value in [&b""[..], b"hello", &json(1, 1), &random(500, 3)] {
+        for least in [0, 30, 128, 129, 130, 1000] {
+            let mut sent = Vec::new();
+            let outcome = encode_at_least(least, Some(&dictionary), value, &mut sent);
+            assert_eq!(outcome, Outcome::Encoded { codec: CodecId::ZstdDictionary, len: sent.len() });
+            assert!(sent.len() >= least);
+            assert_eq!(inspect(&sent).and_then(|sent| sent.dictionary_id()), Some(dictionary.id()));
+            let mut received = Vec::new();
+            let find = |id| (id == dictionary.id()).then_some(&*dictionary);
+            decode_with(&options(Choice::none()), &find, &sent, &mut received).expect("it decodes");
             assert_eq!(received, value);
         }
     }
