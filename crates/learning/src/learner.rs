@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use snugly_codec::{Choice, Dictionary};
 
+use crate::band::Band;
 use crate::class::Ready;
 use crate::classes::Classes;
 use crate::decisions::{Decision, Decisions};
@@ -125,6 +126,11 @@ impl Learner {
         Some(Lesson { pattern: ready.pattern.to_vec(), samples: ready.samples.len(), study })
     }
 
+    /// Notes that the values of a pattern have lost their dictionary. They get another one when many more were seen.
+    pub fn bereave(&self, pattern: &[u8]) {
+        self.lock().bereave(pattern, Band::ANY);
+    }
+
     /// Forgets what was seen and decided: the values are gone.
     pub fn forget(&self) {
         let mut classes = self.lock();
@@ -202,6 +208,18 @@ mod tests {
         let first = first.expect("they are enough");
         assert_eq!(first.pattern, b"user:*");
         assert!(first.study.best().ratio() < 0.7 * first.study.before().ratio());
+    }
+
+    #[test]
+    fn a_pattern_that_has_lost_its_dictionary_gets_no_other_soon() {
+        let learner = learner(None, true);
+        let trained = |lessons: Vec<Lesson>| {
+            lessons.iter().filter(|lesson| lesson.study.new_dictionary.is_some()).count()
+        };
+        assert!(trained(write(&learner, "user", 2_000, None)) > 0);
+        learner.bereave(b"user:*");
+        assert_eq!(trained(write(&learner, "user", 4_000, None)), 0);
+        assert!(trained(write(&learner, "user", 60_000, None)) > 0);
     }
 
     #[test]
