@@ -25,8 +25,8 @@ LEAST = 128
 HEADER = b"\x00\x01\x02\x00"
 # Backends from this one on need a dictionary, which clients have.
 WITH_DICTIONARY = 0x80
-# Compresses what it may.
-EAGER = ("--snugly.min-bytes", str(LEAST))
+# Compresses what it may, without dictionaries: what is stored says all that a reader needs.
+EAGER = ("--snugly.min-bytes", str(LEAST), "--snugly.dictionary-memory", "0")
 SUFFIX = "dylib" if sys.platform == "darwin" else "so"
 
 

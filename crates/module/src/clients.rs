@@ -39,10 +39,14 @@ pub struct Client {
 pub struct Queued {
     /// Keys whose strings its commands are to find plain, each in its database.
     pub keys: Vec<(u16, OwnedText)>,
+    /// Keys whose strings they send to another node.
+    pub migrated: Vec<(u16, OwnedText)>,
     /// A pause of all clients.
     pub pause: Option<Duration>,
     /// Whether rights may change.
     pub changes_rights: bool,
+    /// Whether the server's functions may change.
+    pub changes_functions: bool,
 }
 
 /// All clients that have been seen.

@@ -13,8 +13,10 @@ use crate::background;
 use crate::clients::{Clients, Origin};
 use crate::commands::{
     CHECKED_PREFIX, Kind, LONGEST_NAME, Note, PREFIX, Row, TABLE, Ticket, Values, is_envelope, leave_ticket,
+    make_portable,
 };
-use crate::foreign::Foreign;
+use crate::dictionaries;
+use crate::foreign::{Foreign, Place};
 use crate::server::{Caller, Context, FilterContext, OpenKey, OwnedText};
 use crate::values;
 
@@ -94,6 +96,11 @@ pub fn has_transactions() -> bool {
     FILTER.with_borrow(|filter| filter.as_ref().is_some_and(|filter| filter.clients.have_transactions()))
 }
 
+/// Whether commands may wait to run whose strings were replaced already.
+pub fn holds_commands() -> bool {
+    has_transactions() || FILTER.with_borrow_mut(|filter| filter.as_mut().is_some_and(Filter::is_paused))
+}
+
 /// Forgets everything, at the module's end.
 pub fn forget() {
     FILTER.set(None);
@@ -164,6 +171,7 @@ impl Filter {
     fn see(&mut self, context: &mut FilterContext<'_>) {
         leave_ticket(Ticket::default());
         self.settle();
+        self.settle_dictionaries(context.client());
         if !self.foreign.is_empty() {
             self.note_client(context.client());
         }
@@ -213,6 +221,14 @@ impl Filter {
         }
     }
 
+    /// Looks for dictionaries that came with functions, but not while the server changes these: it calls commands meanwhile.
+    #[inline]
+    fn settle_dictionaries(&mut self, identity: u64) {
+        if dictionaries::are_stale() && self.clients.get(identity, self.looker).origin != Origin::Inside {
+            dictionaries::settle(self.looker);
+        }
+    }
+
     fn note_client(&mut self, identity: u64) {
         if self.clients.get(identity, self.looker).origin != Origin::Inside {
             self.last_client = identity;
@@ -237,6 +253,29 @@ impl Filter {
             self.foreign.prepare(self.looker, places);
             self.looker.select(self.database.into());
         }
+    }
+
+    /// Lets the strings that a command sends to another node be read there, now or when its transaction is executed.
+    fn prepare_migration(&mut self, context: &FilterContext<'_>) {
+        let identity = context.client();
+        let client = self.clients.get(identity, self.looker);
+        // In a script it is the client's database that counts.
+        let sender = if client.origin == Origin::Inside { self.last_client } else { identity };
+        let database = self.clients.get(sender, self.looker).database(sender).unwrap_or(0);
+        let places = Foreign::keys(self.looker, database, context);
+        let client = self.clients.get(identity, self.looker);
+        match client.in_transaction {
+            true => client.queued.migrated.extend(places),
+            false => self.make_portable(places),
+        }
+    }
+
+    fn make_portable(&mut self, places: Vec<Place>) {
+        for (database, name) in places {
+            self.looker.select(database.into());
+            make_portable(self.looker, name.as_text());
+        }
+        self.looker.select(self.database.into());
     }
 
     /// Puts one of the module's commands in the place of the server's, where it has to work on restored strings.
@@ -325,6 +364,10 @@ impl Filter {
                 if context.get(0).bytes().eq_ignore_ascii_case(b"exec") {
                     self.foreign.prepare(looker, queued.keys);
                     looker.select(self.database.into());
+                    self.make_portable(queued.migrated);
+                }
+                if queued.changes_functions {
+                    dictionaries::functions_change(looker);
                 }
                 if queued.changes_rights {
                     self.clients.rights_changed();
@@ -334,6 +377,9 @@ impl Filter {
                 }
             }
             Note::Session => client.forget_session(),
+            Note::Functions if client.in_transaction => client.queued.changes_functions = true,
+            Note::Functions => dictionaries::functions_change(looker),
+            Note::Migration => self.prepare_migration(context),
             Note::Rights if client.in_transaction => client.queued.changes_rights = true,
             Note::Rights => self.clients.rights_changed(),
             Note::Client if word(1).eq_ignore_ascii_case(b"pause") => {
@@ -379,7 +425,10 @@ fn store(kind: Kind, context: &mut FilterContext<'_>) {
         Kind::Read | Kind::Change(None) | Kind::Note(_) => return,
     };
     for at in positions(values, context) {
-        if let Some(stored) = values::stored(context.get(at).bytes(), OwnedText::new) {
+        let key = if let Values::At(_) = values { 1 } else { at - 1 };
+        if let Some(stored) =
+            values::stored(context.get(key).bytes(), context.get(at).bytes(), OwnedText::new)
+        {
             context.replace(at, stored);
         }
     }

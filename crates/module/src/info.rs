@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use snugly_codec::DESCRIPTORS;
 
 use crate::background::{self, PROGRESS, Purpose};
+use crate::dictionaries;
 use crate::guard;
 use crate::server::table::{self, InfoCtx, functions};
 use crate::values;
@@ -44,6 +45,13 @@ pub unsafe extern "C" fn report(context: *mut InfoCtx, _for_crash: c_int) {
         ] {
             add(context, name, count.load(Ordering::Relaxed));
         }
+        let (number, memory) = dictionaries::with(|known| {
+            (known.all().count(), known.all().map(|dictionary| dictionary.memory_taken()).sum::<usize>())
+        });
+        add(context, "dictionaries", number as u64);
+        add(context, "dictionary_memory_bytes", memory as u64);
+        add(context, "dictionaries_chosen", dictionaries::with(|known| known.chosen().len()) as u64);
+        add(context, "dictionaries_learned", dictionaries::learned());
         add(context, "panics", guard::panics());
     });
 }

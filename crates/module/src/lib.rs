@@ -11,18 +11,20 @@
 //! - [`foreign`]: commands that are not known, which find plain strings
 //! - [`clients`], [`access`]: what a filter has to know of who sends a command
 //! - [`background`]: compression and restoration of strings that are there
+//! - [`dictionaries`]: what strings have in common, learned from them and kept beside them
 //! - [`values`]: strings to envelopes and back
 //! - [`settings`], [`operators`], [`info`]: what operators set, do and see
 //! - [`registration`]: how the server is told of commands
 //! - [`server`], [`guard`]: the border to the server
 //!
 //! It knows envelopes by `snugly-codec` and the server by its module interface. It knows nothing of snugly's own server
-//! and store, does no I/O and has no threads: all of it runs on the server's main thread.
+//! and store and does no I/O. All of it runs on the server's main thread, but for learning.
 
 mod access;
 mod background;
 mod clients;
 mod commands;
+mod dictionaries;
 mod filter;
 mod foreign;
 mod guard;
@@ -35,6 +37,7 @@ mod values;
 
 use std::ffi::{CStr, CString, c_int, c_void};
 
+use background::Hooks;
 use commands::TABLE;
 use server::table::{self, Ctx, Event, FilterCtx, Functions, Str};
 use server::{Context, FilterContext};
@@ -144,6 +147,9 @@ fn load(functions: &Functions, context: Context, arguments: c_int) -> Result<(),
             && (functions.SubscribeToServerEvent)(context.raw(), table::EVENT_CRON_LOOP, ticked) == table::OK
             && (functions.SubscribeToServerEvent)(context.raw(), table::EVENT_MODULE_CHANGE, modules_changed)
                 == table::OK
+            && (functions.SubscribeToServerEvent)(context.raw(), table::EVENT_LOADING, loaded) == table::OK
+            && (functions.SubscribeToServerEvent)(context.raw(), table::EVENT_ASYNC_LOADING, loaded)
+                == table::OK
             && (functions.RegisterInfoFunc)(context.raw(), info::report) == table::OK
             && !(functions.RegisterCommandFilter)(context.raw(), filter_command, 0).is_null()
     };
@@ -151,7 +157,8 @@ fn load(functions: &Functions, context: Context, arguments: c_int) -> Result<(),
         return Err("snugly could not register its filter and events".into());
     }
     filter::commands_changed(context);
-    background::begin(context, databases(context)?, filter::settle);
+    let hooks = Hooks { before: filter::settle, waits: filter::holds_commands };
+    background::begin(context, databases(context)?, hooks);
     Ok(())
 }
 
@@ -209,11 +216,18 @@ unsafe extern "C" fn modules_changed(context: *mut Ctx, _event: Event, _: u64, _
     guard::guarded(|| filter::commands_changed(unsafe { Context::from_raw(context) }));
 }
 
+/// A data set is loaded, with other functions perhaps. That it begins or fails counts, too: it does no harm.
+unsafe extern "C" fn loaded(_context: *mut Ctx, _event: Event, _: u64, _: *mut c_void) {
+    guard::guarded(dictionaries::functions_changed);
+}
+
 unsafe extern "C" fn ticked(context: *mut Ctx, _event: Event, _: u64, _: *mut c_void) {
     guard::guarded(|| {
         filter::ticked();
         // SAFETY: the server keeps the context until this returns.
-        background::go_on(unsafe { Context::from_raw(context) });
+        let context = unsafe { Context::from_raw(context) };
+        dictionaries::go_on(context);
+        background::go_on(context);
     });
 }
 

@@ -1,6 +1,6 @@
 //! Settings: module configurations, which CONFIG GET, SET and REWRITE and valkey.conf know as `snugly.NAME`.
 //!
-//! It knows their names, ranges and defaults, and tells [`values`] what follows from them.
+//! It knows their names, ranges and defaults, and what follows from them; whoever follows it asks.
 
 use std::ffi::{CStr, c_char, c_int, c_longlong, c_uint, c_void};
 use std::ptr;
@@ -13,7 +13,12 @@ use snugly_codec::envelope::ExistingEnvelopes;
 use crate::guard;
 use crate::server::table::{self, Ctx, Str, functions};
 use crate::server::{Context, OwnedText};
-use crate::values::{self, LEAST_ENVELOPE};
+
+/// Length of the shortest envelope that is stored or restored, in bytes.
+///
+/// The server keeps shorter strings as numbers or inside their keys, where the module could not read them without
+/// changing that; so strings below this are never looked at, and cost nothing.
+pub const LEAST_ENVELOPE: usize = 128;
 
 /// A setting with its default and its least and greatest value, all numbers.
 struct Setting {
@@ -60,8 +65,12 @@ static COLD_AFTER: Setting = Setting::new(c"cold-after", Kind::Number(0, i32::MA
 /// wrapped, so that they find one layer everywhere.
 static FLEET: Setting = Setting::new(c"fleet", Kind::Choice(FLEETS), 0);
 
-static SETTINGS: [&Setting; 7] =
-    [&COMPRESSION, &CODEC, &LEVEL, &MIN_BYTES, &BACKGROUND_CPU, &COLD_AFTER, &FLEET];
+/// Bytes that dictionaries may take in memory, beyond which no more are learned; 0 for none.
+static DICTIONARY_MEMORY: Setting =
+    Setting::new(c"dictionary-memory", Kind::Number(0, 1 << 30, MEMORY), 16 << 20);
+
+static SETTINGS: [&Setting; 8] =
+    [&COMPRESSION, &CODEC, &LEVEL, &MIN_BYTES, &BACKGROUND_CPU, &COLD_AFTER, &FLEET, &DICTIONARY_MEMORY];
 
 /// Whether new strings are compressed, unless a setting says that none are.
 static COMPRESSES_NEW: AtomicBool = AtomicBool::new(true);
@@ -99,6 +108,39 @@ pub fn background_cpu_percent() -> u32 {
 /// Whether nodes without the module may have the same keys.
 pub fn is_mixed() -> bool {
     FLEET.get() == MIXED
+}
+
+/// Bytes that dictionaries may take in memory.
+pub fn dictionary_memory() -> usize {
+    DICTIONARY_MEMORY.get() as usize
+}
+
+/// Whether new strings may be compressed with dictionaries: not while nodes without the module, or clients that know only
+/// Valkey GLIDE's envelopes, read the same keys.
+pub fn uses_dictionaries() -> bool {
+    dictionary_memory() > 0 && !is_mixed() && COMPRESSES_NEW.load(Ordering::Relaxed)
+}
+
+/// Whether new strings are compressed: otherwise only clients' own envelopes are wrapped.
+pub fn compresses_new() -> bool {
+    compresses() && COMPRESSES_NEW.load(Ordering::Relaxed)
+}
+
+/// What becomes of clients' own envelopes.
+pub fn existing_envelopes() -> ExistingEnvelopes {
+    if is_mixed() { ExistingEnvelopes::Keep } else { ExistingEnvelopes::Wrap }
+}
+
+/// Codec, level and threshold of new strings.
+pub fn choice() -> Choice {
+    // The settings were valid when they were set.
+    chosen().unwrap_or(Choice::none())
+}
+
+fn chosen() -> Result<Choice, String> {
+    let level = i32::try_from(LEVEL.get()).ok().filter(|&level| level != 0);
+    let name = CODECS[CODEC.get() as usize].to_str().expect("names are ASCII");
+    Choice::new(name, level, MIN_BYTES.get() as usize).map_err(|error| error.to_string())
 }
 
 /// Time without use after which a string is compressed once more.
@@ -168,15 +210,13 @@ pub fn register(context: Context) -> bool {
         && take_effect().is_ok()
 }
 
-/// The choice that follows from the settings, for values that are written from now on.
+/// Lets whoever follows the settings see that they have changed.
+///
+/// # Errors
+/// A text that says which of them do not go together.
 fn take_effect() -> Result<(), String> {
-    let level = i32::try_from(LEVEL.get()).ok().filter(|&level| level != 0);
-    let name = CODECS[CODEC.get() as usize].to_str().expect("names are ASCII");
-    let choice = Choice::new(name, level, MIN_BYTES.get() as usize).map_err(|error| error.to_string())?;
+    chosen()?;
     CHANGES.fetch_add(1, Ordering::Relaxed);
-    let compresses = compresses() && COMPRESSES_NEW.load(Ordering::Relaxed);
-    let existing = if is_mixed() { ExistingEnvelopes::Keep } else { ExistingEnvelopes::Wrap };
-    values::configure(choice, compresses, existing);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Strings of clients to what is stored, and back.
 //!
-//! It knows envelopes and which strings may be one; it knows no command and no key. Its contexts, buffers and counters
-//! are those of the one thread that the server runs commands on.
+//! It knows envelopes, which strings may be one, and the dictionaries that there are; it knows no command, and of a key its
+//! name. Its contexts, buffers and counters are those of the one thread that the server runs commands on.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -10,13 +10,11 @@ use std::sync::Arc;
 use snugly_codec::envelope::{
     self, DEFAULT_MAX_DECOMPRESSED_SIZE, Decoded, EnvelopeError, ExistingEnvelopes, Options, Outcome,
 };
-use snugly_codec::{Choice, CodecId, Counters, Reason, Snapshot};
+use snugly_codec::{Choice, CodecId, Counters, Dictionary, Reason, Snapshot};
 
-/// Length of the shortest envelope that is stored or restored, in bytes.
-///
-/// The server keeps shorter strings as numbers or inside their keys, where the module could not read them without
-/// changing that; so strings below this are never looked at, and cost nothing.
-pub const LEAST_ENVELOPE: usize = 128;
+use crate::dictionaries;
+use crate::settings;
+pub use crate::settings::LEAST_ENVELOPE;
 
 /// A string must shrink by one part in so many: what gains less costs a restoration each time that it is read.
 const LEAST_GAIN: usize = 16;
@@ -34,6 +32,8 @@ struct Values {
     options: Options,
     /// Whether new strings are compressed: otherwise only clients' own envelopes are wrapped.
     compresses: bool,
+    /// Number of changes of settings that were followed.
+    changes: u64,
     counters: Arc<Counters>,
     buffer: Vec<u8>,
 }
@@ -42,6 +42,7 @@ thread_local! {
     static VALUES: RefCell<Values> = RefCell::new(Values {
         options: Options { existing_envelopes: ExistingEnvelopes::Wrap, ..Options::default() },
         compresses: false,
+        changes: 0,
         counters: Arc::default(),
         buffer: Vec::new(),
     });
@@ -58,13 +59,19 @@ impl fmt::Display for Damaged {
     }
 }
 
-/// Writes new values with this choice from now on, if they are compressed at all, and wraps clients' own envelopes or leaves
-/// them as they are.
-pub fn configure(choice: Choice, compresses: bool, existing_envelopes: ExistingEnvelopes) {
+/// Runs something with values as the settings have them now.
+fn with<R>(run: impl FnOnce(&mut Values) -> R) -> R {
     VALUES.with_borrow_mut(|values| {
-        values.options = Options { choice, existing_envelopes, ..values.options };
-        values.compresses = compresses;
-    });
+        if values.changes != settings::changes() {
+            values.changes = settings::changes();
+            values.configure(settings::choice(), settings::compresses_new(), settings::existing_envelopes());
+        }
+        let result = run(values);
+        if values.buffer.capacity() > MAX_KEPT_BUFFER {
+            values.buffer = Vec::new();
+        }
+        result
+    })
 }
 
 /// Everything that was counted so far.
@@ -72,28 +79,29 @@ pub fn counted() -> Snapshot {
     VALUES.with_borrow(|values| values.counters.snapshot())
 }
 
-/// Calls `store` with what is stored in the place of a client's string, unless that is the string itself.
-pub fn stored<R>(value: &[u8], store: impl FnOnce(&[u8]) -> R) -> Option<R> {
-    VALUES.with_borrow_mut(|values| {
+/// Calls `store` with what is stored in the place of a client's string at a key, unless that is the string itself.
+pub fn stored<R>(key: &[u8], value: &[u8], store: impl FnOnce(&[u8]) -> R) -> Option<R> {
+    with(|values| {
         let is_left = !values.compresses && envelope::inspect(value).is_none();
-        let choice = values.options.choice;
-        let outcome = if is_left { Outcome::AsIs(Reason::Off) } else { values.encode(choice, value) };
+        if values.compresses {
+            show(key, value);
+        }
+        let outcome = if is_left { Outcome::AsIs(Reason::Off) } else { values.encode(key, value) };
         outcome.count(value.len(), &values.counters);
-        let result = matches!(outcome, Outcome::Encoded { .. }).then(|| store(&values.buffer));
-        values.give_back();
-        result
+        if let Outcome::Encoded { codec, len } = outcome
+            && codec.needs_dictionary()
+        {
+            dictionaries::compressed(key, value.len(), len);
+        }
+        matches!(outcome, Outcome::Encoded { .. }).then(|| store(&values.buffer))
     })
 }
 
-/// Length of what would be stored in the place of a client's string, or why it would be stored as it is.
-pub fn observe(value: &[u8]) -> Result<usize, Reason> {
-    VALUES.with_borrow_mut(|values| {
-        let outcome = values.encode(values.options.choice, value);
-        values.give_back();
-        match outcome {
-            Outcome::Encoded { len, .. } => Ok(len),
-            Outcome::AsIs(reason) => Err(reason),
-        }
+/// Length of what would be stored in the place of a client's string at a key, or why it would be stored as it is.
+pub fn observe(key: &[u8], value: &[u8]) -> Result<usize, Reason> {
+    with(|values| match values.encode(key, value) {
+        Outcome::Encoded { len, .. } => Ok(len),
+        Outcome::AsIs(reason) => Err(reason),
     })
 }
 
@@ -102,27 +110,32 @@ pub fn observe(value: &[u8]) -> Result<usize, Reason> {
 /// # Errors
 /// An envelope that is damaged. One that is not even well-formed is the client's own string.
 pub fn restored<R>(value: &[u8], give: impl FnOnce(&[u8]) -> R) -> Result<R, Damaged> {
-    VALUES.with_borrow_mut(|values| {
-        let result = values.decode(value).map(|decoded| match decoded {
+    with(|values| {
+        values.decode(value).map(|decoded| match decoded {
             Decoded::Restored { .. } => give(&values.buffer),
             Decoded::AsIs => give(value),
-        });
-        values.give_back();
-        result
+        })
     })
 }
 
-/// A smaller form of a string that is there: an envelope of a plain one, or of one that nobody has used for long a denser
-/// one. It counts for nothing: no client has written it.
-pub fn smaller(string: &[u8], is_cold: bool) -> Option<Vec<u8>> {
-    VALUES.with_borrow_mut(|values| {
-        let smaller = match is_envelope(string) {
-            false => values.smaller(string),
-            true if is_cold => values.denser(string),
-            true => None,
-        };
-        values.give_back();
-        smaller
+/// Another form of a string that is there at a key, if it should have one: an envelope of a plain one, one with the
+/// dictionary that the key has now, or of a string that nobody has used for long a denser one. It counts for nothing: no
+/// client has written it.
+pub fn another_form(key: &[u8], string: &[u8], is_cold: bool) -> Option<Vec<u8>> {
+    with(|values| match is_envelope(string) {
+        false => values.smaller(key, string),
+        true => values.renewed(key, string, is_cold),
+    })
+}
+
+/// An envelope of the same string that is read without a dictionary, if this one needs one.
+pub fn without_dictionary(string: &[u8]) -> Option<Vec<u8>> {
+    if !is_envelope(string) || dictionary_id(string).is_none() {
+        return None;
+    }
+    with(|values| {
+        let string = values.plain(string)?;
+        values.envelope(None, values.options.choice, &string)
     })
 }
 
@@ -138,39 +151,126 @@ pub fn restored_len(value: &[u8]) -> Result<usize, Damaged> {
     }
 }
 
-/// Whether this string of the server's is an envelope that reads restore. One that needs a dictionary is a client's, which
-/// has it.
+/// Whether this string of the server's is an envelope that reads restore. One that needs a dictionary which is not there is a
+/// client's, which has it.
 pub fn is_envelope(value: &[u8]) -> bool {
     value.len() >= LEAST_ENVELOPE
         && envelope::inspect(value).is_some_and(|found| {
             found.is_well_formed(DEFAULT_MAX_DECOMPRESSED_SIZE)
-                && found.codec().is_some_and(|codec| !codec.needs_dictionary())
+                && found.codec().is_some_and(|codec| {
+                    !codec.needs_dictionary()
+                        || found
+                            .dictionary_id()
+                            .is_some_and(|id| dictionaries::with(|known| known.find(id).is_some()))
+                })
         })
 }
 
+fn decode(options: &Options, envelope: &[u8], out: &mut Vec<u8>) -> Result<Decoded, EnvelopeError> {
+    dictionaries::with(|known| {
+        envelope::decode_with(options, &|id| known.find(id).map(AsRef::as_ref), envelope, out)
+    })
+}
+
+fn codec(envelope: &[u8]) -> Option<CodecId> {
+    envelope::inspect(envelope)?.codec()
+}
+
+fn dictionary_id(envelope: &[u8]) -> Option<u32> {
+    envelope::inspect(envelope)?.dictionary_id()
+}
+
+/// Shows a client's string to be learned from, if strings like it are compressed with dictionaries.
+fn show(key: &[u8], string: &[u8]) {
+    if string.len() >= LEAST_ENVELOPE
+        && envelope::inspect(string).is_none()
+        && !string.starts_with(HYPERLOGLOG)
+    {
+        dictionaries::show(key, string);
+    }
+}
+
+/// Whether this is an envelope of so many bytes at most.
+fn is_smaller(outcome: Outcome, most: usize) -> bool {
+    matches!(outcome, Outcome::Encoded { len, .. } if len <= most)
+}
+
+/// The longest that another form of so many bytes may be to be worth having.
+fn worthwhile(len: usize) -> usize {
+    len - len / LEAST_GAIN
+}
+
 impl Values {
-    fn smaller(&mut self, string: &[u8]) -> Option<Vec<u8>> {
-        match self.encode(self.options.choice, string) {
-            Outcome::Encoded { len, .. } if len < string.len() => Some(self.buffer.clone()),
-            _ => None,
-        }
+    /// Writes new values with this choice from now on, if they are compressed at all, and wraps clients' own envelopes or
+    /// leaves them as they are.
+    fn configure(&mut self, choice: Choice, compresses: bool, existing_envelopes: ExistingEnvelopes) {
+        self.options = Options { choice, existing_envelopes, ..self.options };
+        self.compresses = compresses;
     }
 
-    fn denser(&mut self, envelope: &[u8]) -> Option<Vec<u8>> {
-        if envelope::inspect(envelope)?.codec() == Some(CodecId::Zstd) {
+    fn smaller(&mut self, key: &[u8], string: &[u8]) -> Option<Vec<u8>> {
+        show(key, string);
+        let outcome = self.encode(key, string);
+        is_smaller(outcome, string.len() - 1).then(|| self.buffer.clone())
+    }
+
+    /// An envelope with the dictionary that there is for its key now, and a denser one of a string that is cold.
+    fn renewed(&mut self, key: &[u8], envelope: &[u8], is_cold: bool) -> Option<Vec<u8>> {
+        let present = dictionaries::with(|known| known.for_key(key).cloned());
+        let needed = dictionary_id(envelope);
+        let is_present = needed == present.as_ref().map(|dictionary| dictionary.id());
+        let is_dense = codec(envelope)?.without_dictionary() == CodecId::Zstd;
+        if is_present && (is_dense || !is_cold) {
             return None;
         }
-        let mut string = Vec::new();
-        envelope::decode(&self.options, envelope, &mut string).ok()?;
-        let most = envelope.len() - envelope.len() / LEAST_GAIN;
-        match self.encode(Choice::new("zstd", Some(DENSE_LEVEL), LEAST_ENVELOPE).ok()?, &string) {
-            Outcome::Encoded { len, .. } if len <= most => Some(self.buffer.clone()),
-            _ => None,
+        let string = self.plain(envelope)?;
+        if needed.is_none() {
+            show(key, &string);
         }
+        let choice = match is_cold {
+            true => Choice::new("zstd", Some(DENSE_LEVEL), LEAST_ENVELOPE).ok()?,
+            false => self.options.choice,
+        };
+        if needed.is_some() && !is_present {
+            // Nothing new is compressed with its dictionary, which may go when nothing old is either.
+            return self.envelope(present.as_deref(), choice, &string);
+        }
+        let options = Options { choice, ..self.options };
+        let outcome = self.encode_with(&options, present.as_deref(), &string);
+        is_smaller(outcome, worthwhile(envelope.len())).then(|| self.buffer.clone())
     }
 
-    /// Leaves in the buffer what is to be stored, if it is not the value itself.
-    fn encode(&mut self, choice: Choice, value: &[u8]) -> Outcome {
+    /// An envelope of a string, whatever it takes.
+    fn envelope(
+        &mut self,
+        dictionary: Option<&Dictionary>,
+        choice: Choice,
+        string: &[u8],
+    ) -> Option<Vec<u8>> {
+        let options = Options { choice, existing_envelopes: ExistingEnvelopes::Wrap, ..self.options };
+        let mut outcome = self.encode_with(&options, dictionary, string);
+        if let Outcome::AsIs(_) = outcome {
+            self.buffer.clear();
+            outcome = envelope::encode_at_least(LEAST_ENVELOPE, None, string, &mut self.buffer);
+        }
+        is_smaller(outcome, usize::MAX).then(|| self.buffer.clone())
+    }
+
+    /// The client's string in an envelope.
+    fn plain(&self, envelope: &[u8]) -> Option<Vec<u8>> {
+        let mut string = Vec::new();
+        decode(&self.options, envelope, &mut string).ok()?;
+        Some(string)
+    }
+
+    /// Leaves in the buffer what is to be stored at a key, if it is not the value itself.
+    fn encode(&mut self, key: &[u8], value: &[u8]) -> Outcome {
+        let dictionary = dictionaries::with(|known| known.for_key(key).cloned());
+        let options = self.options;
+        self.encode_with(&options, dictionary.as_deref(), value)
+    }
+
+    fn encode_with(&mut self, options: &Options, dictionary: Option<&Dictionary>, value: &[u8]) -> Outcome {
         self.buffer.clear();
         if value.len() < LEAST_ENVELOPE {
             return Outcome::AsIs(Reason::Small);
@@ -179,13 +279,18 @@ impl Values {
         let most = match envelope::inspect(value) {
             Some(_) => usize::MAX,
             None if value.starts_with(HYPERLOGLOG) => return Outcome::AsIs(Reason::Compressed),
-            None => value.len() - value.len() / LEAST_GAIN,
+            None => worthwhile(value.len()),
         };
-        let options = Options { choice, ..self.options };
-        let mut outcome = envelope::encode(&options, value, &mut self.buffer);
-        if matches!(outcome, Outcome::Encoded { len, .. } if len < LEAST_ENVELOPE) {
+        let choice = match dictionary {
+            // Short strings are worth it, too.
+            Some(_) => options.choice.with_min_bytes(LEAST_ENVELOPE),
+            None => options.choice,
+        };
+        let options = Options { choice, ..*options };
+        let mut outcome = envelope::encode_with(&options, dictionary, value, &mut self.buffer);
+        if is_smaller(outcome, LEAST_ENVELOPE - 1) {
             self.buffer.clear();
-            outcome = envelope::encode_at_least(LEAST_ENVELOPE, value, &mut self.buffer);
+            outcome = envelope::encode_at_least(LEAST_ENVELOPE, dictionary, value, &mut self.buffer);
         }
         match outcome {
             Outcome::Encoded { len, .. } if len > most => Outcome::AsIs(Reason::NoGain),
@@ -199,24 +304,20 @@ impl Values {
         if !is_envelope(value) {
             return Ok(Decoded::AsIs);
         }
-        let decoded = envelope::decode(&self.options, value, &mut self.buffer);
+        let decoded = decode(&self.options, value, &mut self.buffer);
         match &decoded {
             Ok(decoded) => decoded.count(value.len(), &self.counters),
             Err(error) => error.count(&self.counters),
         }
         decoded.map_err(Damaged)
     }
-
-    fn give_back(&mut self) {
-        if self.buffer.capacity() > MAX_KEPT_BUFFER {
-            self.buffer = Vec::new();
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const KEY: &[u8] = b"key";
 
     fn json(records: usize) -> Vec<u8> {
         (0..records)
@@ -225,22 +326,22 @@ mod tests {
     }
 
     fn keep(value: &[u8]) -> Vec<u8> {
-        stored(value, <[u8]>::to_vec).unwrap_or_else(|| value.to_vec())
+        stored(KEY, value, <[u8]>::to_vec).unwrap_or_else(|| value.to_vec())
     }
 
     fn read(value: &[u8]) -> Vec<u8> {
         restored(value, <[u8]>::to_vec).expect("it is whole")
     }
 
-    fn with(codec: &str) {
+    fn compress_with(codec: &str) {
         let choice = Choice::new(codec, None, LEAST_ENVELOPE).expect("there is such a codec");
-        configure(choice, true, ExistingEnvelopes::Wrap);
+        super::with(|values| values.configure(choice, true, ExistingEnvelopes::Wrap));
     }
 
     #[test]
     fn what_is_read_is_what_was_written_for_every_length_and_codec() {
         for codec in ["lz4", "zstd", "none"] {
-            with(codec);
+            compress_with(codec);
             for value in
                 [json(40), vec![b'x'; 4000], (0..=255).cycle().map(|n: u16| n as u8).take(4000).collect()]
             {
@@ -259,7 +360,7 @@ mod tests {
     #[test]
     fn envelopes_of_clients_get_one_layer_more_and_lose_one() {
         for codec in ["lz4", "zstd", "none"] {
-            with(codec);
+            compress_with(codec);
             for backend in [1, 2, 0x1f, 0x81, 0x82, 0x9f] {
                 for len in [5, LEAST_ENVELOPE - 1, LEAST_ENVELOPE, LEAST_ENVELOPE + 1, 1000] {
                     let mut own = vec![0, 1, 2, 0, backend];
@@ -275,25 +376,25 @@ mod tests {
     fn in_a_mixed_fleet_envelopes_of_clients_are_stored_as_they_are_and_restored() {
         let value = json(40);
         let mut own = Vec::new();
-        envelope::encode_at_least(0, &value, &mut own);
+        envelope::encode_at_least(0, None, &value, &mut own);
         let choice = Choice::new("lz4", None, LEAST_ENVELOPE).expect("there is such a codec");
-        configure(choice, true, ExistingEnvelopes::Keep);
+        super::with(|values| values.configure(choice, true, ExistingEnvelopes::Keep));
         assert_eq!(keep(&own), own);
         assert_eq!(read(&own), value);
     }
 
     #[test]
     fn short_strings_and_hyperloglogs_are_stored_as_they_are() {
-        with("lz4");
+        compress_with("lz4");
         let hyperloglog = [HYPERLOGLOG, &[0; 12_000]].concat();
         for value in [&[b'x'; LEAST_ENVELOPE - 1][..], &hyperloglog] {
-            assert!(stored(value, |_| ()).is_none());
+            assert!(stored(KEY, value, |_| ()).is_none());
         }
     }
 
     #[test]
     fn a_string_that_hardly_shrinks_is_stored_as_it_is() {
-        with("lz4");
+        compress_with("lz4");
         let mut state = 1u64;
         let mut value: Vec<u8> = std::iter::repeat_with(|| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -302,12 +403,12 @@ mod tests {
         .take(4000)
         .collect();
         value.extend_from_slice(&[0; 200]);
-        assert!(stored(&value, |_| ()).is_none());
+        assert!(stored(KEY, &value, |_| ()).is_none());
     }
 
     #[test]
     fn a_damaged_envelope_is_an_error_and_one_that_is_none_is_a_string() {
-        with("zstd");
+        compress_with("zstd");
         let mut damaged = keep(&json(100));
         let at = damaged.len() - 20;
         damaged[at] ^= 0xff;

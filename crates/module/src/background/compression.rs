@@ -31,7 +31,7 @@ impl Tried {
     }
 }
 
-/// Stores the string of a key in a smaller form, if it has one.
+/// Stores the string of a key in another form, if it should have one.
 pub fn compress(context: Context, name: &OwnedText, tried: Tried) {
     let Some(mut key) = OpenKey::rewrite(context, name.as_text()) else { return };
     // A shorter string must not be read: that would change how it is stored.
@@ -48,11 +48,11 @@ pub fn compress(context: Context, name: &OwnedText, tried: Tried) {
         return;
     }
     let before = string.len();
-    let Some(smaller) = values::smaller(string, is_cold) else { return };
-    if key.replace_for_long(&smaller).is_ok() {
+    let Some(form) = values::another_form(name.as_text().bytes(), string, is_cold) else { return };
+    if key.replace_for_long(&form).is_ok() {
         PROGRESS.compressed.fetch_add(1, Ordering::Relaxed);
         PROGRESS.bytes_before.fetch_add(before as u64, Ordering::Relaxed);
-        PROGRESS.bytes_after.fetch_add(smaller.len() as u64, Ordering::Relaxed);
+        PROGRESS.bytes_after.fetch_add(form.len() as u64, Ordering::Relaxed);
     }
 }
 
@@ -72,9 +72,9 @@ impl Observed {
         // A shorter string must not be read, and would not be compressed.
         let stored = match len < LEAST_ENVELOPE {
             true => None,
-            false => values::restored(key.bytes(), <[u8]>::to_vec)
-                .ok()
-                .map(|string| (string.len(), values::observe(&string).unwrap_or(string.len()))),
+            false => values::restored(key.bytes(), <[u8]>::to_vec).ok().map(|string| {
+                (string.len(), values::observe(name.as_text().bytes(), &string).unwrap_or(string.len()))
+            }),
         };
         let (before, after) = stored.unwrap_or((len, len));
         self.strings += 1;

@@ -14,6 +14,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::dictionaries::{self, Known};
 use crate::guard;
 use crate::server::table::Ctx;
 use crate::server::{Context, OwnedText};
@@ -27,6 +28,9 @@ const PERIOD: u32 = 1;
 const REST: u32 = 1_000;
 /// Shortest time between two rounds over all keys.
 const LEAST_REST: Duration = Duration::from_secs(10);
+
+/// Rounds that have restored nothing after which a dictionary may stay: strings that are damaged need it for ever.
+const MOST_EMPTY_ROUNDS: u8 = 3;
 
 /// Counts since the module was loaded.
 pub struct Progress {
@@ -59,18 +63,30 @@ pub static PROGRESS: Progress = Progress {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     Compress,
-    /// Restores them. With how many this round has restored: others may have come meanwhile, behind the walk.
+    /// Restores them. With how many this round has restored: others may have come meanwhile, behind the walk. Then it goes on
+    /// until no dictionary is needed.
     Restore {
         restored: u64,
+        /// Number of whole rounds in a row before that have restored none.
+        empty_rounds: u8,
     },
     /// All are plain, but for clients' own envelopes, which have one around them. There is nothing to do.
     Rest,
 }
 
+/// What the background asks of those who know clients.
+#[derive(Clone, Copy)]
+pub struct Hooks {
+    /// Called before each turn.
+    pub before: fn(),
+    /// Whether strings that are compressed already wait to be stored.
+    pub waits: fn() -> bool,
+}
+
 struct Background {
     purpose: Purpose,
     walk: Walk,
-    before: fn(),
+    hooks: Hooks,
     /// When the last whole round began, with the present settings and data.
     last: Option<Instant>,
     /// What this round has observed so far.
@@ -78,7 +94,7 @@ struct Background {
     began: Instant,
     /// The next round does not begin before, unless a setting changes.
     rests_until: Option<Instant>,
-    /// Number of changes of settings that have been seen.
+    /// Number of changes that have been seen.
     changes: u64,
     /// The server's call for the next turn.
     next: Option<u64>,
@@ -88,21 +104,26 @@ thread_local! {
     static BACKGROUND: RefCell<Option<Background>> = const { RefCell::new(None) };
 }
 
+/// Number of changes of what strings are compressed with.
+fn changes() -> u64 {
+    settings::changes() + dictionaries::changes()
+}
+
 fn with<T>(run: impl FnOnce(&mut Background) -> T) -> Option<T> {
     BACKGROUND.with_borrow_mut(|background| background.as_mut().map(run))
 }
 
-/// Begins, once the module is loaded, in a server of so many databases. Each turn begins with a call of `before`.
-pub fn begin(context: Context, databases: u32, before: fn()) {
+/// Begins, once the module is loaded, in a server of so many databases.
+pub fn begin(context: Context, databases: u32, hooks: Hooks) {
     BACKGROUND.set(Some(Background {
         purpose: Purpose::Compress,
         walk: Walk::new(databases),
-        before,
+        hooks,
         last: None,
         observed: Observed::default(),
         began: Instant::now(),
         rests_until: None,
-        changes: settings::changes(),
+        changes: changes(),
         next: None,
     }));
     pursue(context, Purpose::Compress);
@@ -111,6 +132,8 @@ pub fn begin(context: Context, databases: u32, before: fn()) {
 /// Lets the background work towards something else, from the first key on.
 pub fn pursue(context: Context, purpose: Purpose) {
     settings::compress_new(purpose == Purpose::Compress);
+    // What is made plain is not compressed with a dictionary again.
+    dictionaries::go_on(context);
     with(|background| {
         background.purpose = purpose;
         background.walk.restart();
@@ -134,7 +157,7 @@ pub fn hold(context: Context) {
 /// Goes on, if there is something to do; at once, if a setting has changed.
 pub fn go_on(context: Context) {
     with(|background| {
-        if background.changes != settings::changes() && background.rests_until.take().is_some() {
+        if background.changes != changes() && background.rests_until.take().is_some() {
             background.hold(context);
         }
         background.call(context, PERIOD);
@@ -166,7 +189,8 @@ unsafe extern "C" fn turn(context: *mut Ctx, _: *mut c_void) {
     // SAFETY: the server keeps the context until this returns.
     let context = unsafe { Context::from_raw(context) };
     let is_active = guard::guarded(|| {
-        with(|background| background.before).into_iter().for_each(|before| before());
+        with(|background| background.hooks).into_iter().for_each(|hooks| (hooks.before)());
+        dictionaries::settle(context);
         with(|background| background.take_turn(context)).unwrap_or(false)
     });
     guard::guarded(|| {
@@ -218,8 +242,8 @@ impl Background {
             return false;
         }
         if self.walk.is_at_start() {
-            if self.changes != settings::changes() {
-                self.changes = settings::changes();
+            if self.changes != changes() {
+                self.changes = changes();
                 self.last = None;
             }
             self.rests_until = None;
@@ -232,7 +256,7 @@ impl Background {
             match self.walk.step(context) {
                 Step::Key(name) => self.work(context, &name),
                 Step::More => (),
-                Step::End => return self.end_round(),
+                Step::End => return self.end_round(context),
             }
             if Instant::now() >= until {
                 return true;
@@ -247,14 +271,17 @@ impl Background {
                 let tried = Tried { since: self.last.map(|last| last.elapsed()) };
                 compression::compress(context, name, tried);
             }
-            Purpose::Restore { restored } => *restored += u64::from(restoration::restore(context, name)),
+            Purpose::Restore { restored, .. } => *restored += u64::from(restoration::restore(context, name)),
             Purpose::Rest => (),
         }
     }
 
     /// Ends a round; returns whether the next one follows at once.
-    fn end_round(&mut self) -> bool {
+    fn end_round(&mut self, context: Context) -> bool {
         PROGRESS.rounds.fetch_add(1, Ordering::Relaxed);
+        if !settings::observes() || self.purpose != Purpose::Compress {
+            dictionaries::end_round(context, (self.hooks.waits)());
+        }
         match self.purpose {
             Purpose::Compress => {
                 if settings::observes() {
@@ -265,12 +292,15 @@ impl Background {
                 self.rests_until = Some(Instant::now() + self.began.elapsed().max(LEAST_REST));
                 false
             }
-            Purpose::Restore { restored: 0 } => {
+            Purpose::Restore { restored: 0, empty_rounds }
+                if dictionaries::with(Known::is_empty) || empty_rounds >= MOST_EMPTY_ROUNDS =>
+            {
                 self.purpose = Purpose::Rest;
                 false
             }
-            Purpose::Restore { .. } => {
-                self.purpose = Purpose::Restore { restored: 0 };
+            Purpose::Restore { restored, empty_rounds } => {
+                let empty_rounds = if restored == 0 { empty_rounds + 1 } else { 0 };
+                self.purpose = Purpose::Restore { restored: 0, empty_rounds };
                 true
             }
             Purpose::Rest => false,

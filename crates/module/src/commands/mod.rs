@@ -17,5 +17,5 @@ mod table;
 
 pub use call::{CHECKED_PREFIX, PREFIX, Ticket, leave_ticket};
 pub use keys::{Keys, ONE};
-pub use plain::{Expiry, MadePlain, is_envelope, replicate};
+pub use plain::{Expiry, MadePlain, is_envelope, make_portable, replicate};
 pub use table::{Kind, LONGEST_NAME, Note, Row, Served, TABLE, Values};

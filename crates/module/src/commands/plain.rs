@@ -114,6 +114,15 @@ pub fn restored_at(context: Context, name: Text<'_>) -> Result<Option<Vec<u8>>, 
     key.map(|key| values::restored(key.bytes(), <[u8]>::to_vec)).transpose()
 }
 
+/// Stores the string at this key as it is read without a dictionary, for a node that may not have it.
+pub fn make_portable(context: Context, name: Text<'_>) {
+    let Some(mut key) = envelope_at(context, name) else { return };
+    if let Some(form) = values::without_dictionary(key.bytes()) {
+        // It is no longer than the string that it is of, but for a header.
+        let _ = key.replace(&form);
+    }
+}
+
 /// Wraps the string at this key, which a command has changed while it was plain, if it looks like an envelope now: reads
 /// would restore what no client has compressed. Returns whether it does. What a primary changes looks the same there.
 pub fn wrap(context: Context, name: Text<'_>) -> bool {
@@ -123,7 +132,8 @@ pub fn wrap(context: Context, name: Text<'_>) -> bool {
     let Some(mut key) = envelope_at(context, name) else { return false };
     let string = key.bytes().to_vec();
     // It grows by some bytes at most, which the server allows for a string of this length.
-    values::stored(&string, |envelope| key.replace(envelope)).is_some_and(|replaced| replaced.is_ok())
+    values::stored(name.bytes(), &string, |envelope| key.replace(envelope))
+        .is_some_and(|replaced| replaced.is_ok())
 }
 
 /// What becomes of a key's expiry when its string changes.

@@ -59,6 +59,10 @@ pub enum Note {
     Client,
     /// CLUSTER, which may begin to take over slots.
     Cluster,
+    /// The server's functions may change, among which dictionaries are kept.
+    Functions,
+    /// Strings go to another node, which may not have the dictionaries of this one.
+    Migration,
 }
 
 /// The two commands of the module that run in the place of one of the server's.
@@ -155,6 +159,8 @@ pub static TABLE: &[Row] = &[
     left("module", -2, Kind::Note(Note::Module)),
     left("client", -2, Kind::Note(Note::Client)),
     left("cluster", -2, Kind::Note(Note::Cluster)),
+    left("function", -2, Kind::Note(Note::Functions)),
+    left("migrate", -6, Kind::Note(Note::Migration)),
 ];
 
 impl Row {

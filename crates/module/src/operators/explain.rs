@@ -35,7 +35,7 @@ fn reply(context: Context, name: Text<'_>) {
     if !key.is_string() {
         return context.reply_error("WRONGTYPE Operation against a key holding the wrong kind of value");
     }
-    let explained = explain(&key);
+    let explained = explain(name, &key);
     let idle = key.idle().map(|idle| idle.as_secs());
     context.reply_map(4 + usize::from(idle.is_some()));
     for (field, number) in [("length", explained.len), ("stored-length", explained.stored)] {
@@ -52,7 +52,7 @@ fn reply(context: Context, name: Text<'_>) {
     }
 }
 
-fn explain(key: &OpenKey) -> Explained {
+fn explain(name: Text<'_>, key: &OpenKey) -> Explained {
     let stored = key.len();
     let plain = |why: String| Explained { codec: "none", len: stored, stored, why };
     // A shorter string must not be read: that would change how it is stored.
@@ -69,7 +69,7 @@ fn explain(key: &OpenKey) -> Explained {
             Err(damaged) => Explained { codec, len: stored, stored, why: damaged.to_string() },
         };
     }
-    plain(match values::observe(bytes) {
+    plain(match values::observe(name.bytes(), bytes) {
         Ok(len) if settings::compresses() => format!("not compressed yet: it would be {len} bytes long"),
         Ok(len) => format!("compression is off: it would be {len} bytes long"),
         Err(Reason::Small) => "shorter than snugly.min-bytes".into(),

@@ -3,7 +3,9 @@
 //! - [`restore`]: SNUGLY.RESTORE makes all strings plain
 //! - [`explain`]: SNUGLY.EXPLAIN tells how a string is stored, and why
 //! - [`digest`]: SNUGLY.DIGEST tells whether two nodes have the same strings
+//! - [`dictionary`]: SNUGLY.DICTIONARY lists dictionaries, and hands them out and in
 
+mod dictionary;
 mod digest;
 mod explain;
 mod restore;
@@ -12,6 +14,7 @@ use std::ffi::CStr;
 
 use crate::background::{self, Purpose};
 use crate::commands::ONE;
+use crate::dictionaries;
 use crate::filter;
 use crate::registration::{self, Definition};
 use crate::server::Context;
@@ -48,6 +51,14 @@ pub fn register(context: Context) -> Result<(), String> {
             summary:
                 c"Returns a digest of all strings as clients see them. The server stands still meanwhile.",
         },
+        Definition {
+            name: c"snugly.dictionary",
+            run: dictionary::run,
+            flags: "admin",
+            categories: "admin dangerous slow",
+            keys: None,
+            summary: c"Lists dictionaries, forgets or exports one, or imports one for new strings of a pattern of keys.",
+        },
     ];
     definitions.iter().try_for_each(|definition| registration::register(context, definition))
 }
@@ -66,6 +77,7 @@ pub fn leave(context: Context) -> Result<(), &'static CStr> {
                      later");
     }
     background::end(context);
+    dictionaries::end(context);
     filter::forget();
     Ok(())
 }

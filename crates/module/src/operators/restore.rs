@@ -16,7 +16,7 @@ pub unsafe extern "C" fn run(context: *mut Ctx, arguments: *mut *mut Str, len: c
     guard::answered(context, || match option {
         None if len == 1 => {
             if background::purpose() == Purpose::Compress {
-                background::pursue(context, Purpose::Restore { restored: 0 });
+                background::pursue(context, Purpose::Restore { restored: 0, empty_rounds: 0 });
             }
             context.reply_status(c"OK");
         }

@@ -1,0 +1,75 @@
+//! The server's functions, which dictionaries are kept among: they are in RDB and append-only files, go to replicas, and are
+//! loaded by servers without the module as well.
+
+use std::ffi::CStr;
+
+use super::library;
+use crate::server::{CallReply, Context, OwnedText};
+
+/// Who else gets what is done here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Copies {
+    /// Replicas and the append-only file.
+    Told,
+    /// Nobody: they may still need what this node does not.
+    None,
+}
+
+/// Names of the libraries that are there.
+pub fn names(context: Context) -> Vec<Vec<u8>> {
+    list(context, library::ALL, &[], |row| field(row, b"library_name"))
+}
+
+/// Text of a library.
+pub fn code(context: Context, name: &str) -> Option<Vec<u8>> {
+    list(context, name, &[b"WITHCODE"], |row| field(row, b"library_code")).pop()
+}
+
+/// Adds a library, or replaces it.
+///
+/// # Errors
+/// The server's text.
+pub fn load(context: Context, code: &str) -> Result<(), String> {
+    call(context, Copies::Told, &[b"LOAD", b"REPLACE", code.as_bytes()]).map(drop)
+}
+
+/// Takes a library away.
+///
+/// # Errors
+/// The server's text, if there is no such library.
+pub fn delete(context: Context, name: &str, copies: Copies) -> Result<(), String> {
+    call(context, copies, &[b"DELETE", name.as_bytes()]).map(drop)
+}
+
+fn list<T>(
+    context: Context,
+    pattern: &str,
+    options: &[&[u8]],
+    see: impl Fn(&CallReply<'_>) -> Option<T>,
+) -> Vec<T> {
+    let words: Vec<&[u8]> = [&b"LIST"[..], b"LIBRARYNAME", pattern.as_bytes()]
+        .into_iter()
+        .chain(options.iter().copied())
+        .collect();
+    let Ok(reply) = call(context, Copies::None, &words) else { return Vec::new() };
+    let rows = (0..reply.array().unwrap_or(0)).filter_map(|at| reply.element(at));
+    rows.filter_map(|row| see(&row)).collect()
+}
+
+/// The string behind a name, in an array of both.
+fn field(row: &CallReply<'_>, name: &[u8]) -> Option<Vec<u8>> {
+    let is_it = |at: &usize| row.element(*at).is_some_and(|element| element.string() == Some(name));
+    let at = (0..row.array()?).step_by(2).find(is_it)?;
+    row.element(at + 1)?.string().map(<[u8]>::to_vec)
+}
+
+fn call<'a>(context: Context, copies: Copies, words: &[&[u8]]) -> Result<CallReply<'a>, String> {
+    let format: &CStr = if copies == Copies::Told { c"!Ev" } else { c"Ev" };
+    let words: Vec<OwnedText> = words.iter().map(|word| OwnedText::new(word)).collect();
+    let arguments: Vec<_> = words.iter().map(|word| word.as_text().raw()).collect();
+    let reply = context.call(c"FUNCTION", format, &arguments).ok_or("the server has not run it")?;
+    match reply.error() {
+        Some(error) => Err(String::from_utf8_lossy(error).into_owned()),
+        None => Ok(reply),
+    }
+}

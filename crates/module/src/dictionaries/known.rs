@@ -1,0 +1,153 @@
+//! The dictionaries that this node has, which of them new strings are compressed with, and which nobody needs any more.
+
+use std::cell::Cell;
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use snugly_codec::Dictionary;
+use snugly_learning::Pattern;
+
+/// A dictionary is gone after so many rounds in a row over all keys have met none of its strings. One might be too few: a key
+/// that is renamed meanwhile may get behind the walk.
+const LEAST_ROUNDS: u8 = 2;
+
+/// All dictionaries of a node.
+#[derive(Default)]
+pub struct Known {
+    /// Sorted by their IDs.
+    entries: Vec<Entry>,
+    /// Those for new strings, the one with the most precise pattern first.
+    chosen: Vec<Chosen>,
+}
+
+struct Entry {
+    dictionary: Arc<Dictionary>,
+    /// Whether one of its strings was met in this round.
+    is_met: Cell<bool>,
+    /// Number of rounds in a row that have met none.
+    unmet_rounds: u8,
+}
+
+/// The dictionary for new strings of keys of a pattern.
+pub struct Chosen {
+    pub pattern: Pattern,
+    pub dictionary: Arc<Dictionary>,
+}
+
+impl Known {
+    /// The dictionary with this ID; it counts as met.
+    #[inline]
+    pub fn find(&self, id: u32) -> Option<&Arc<Dictionary>> {
+        let entry = &self.entries[self.place(id).ok()?];
+        entry.is_met.set(true);
+        Some(&entry.dictionary)
+    }
+
+    /// The dictionary for new strings of a key.
+    #[inline]
+    pub fn for_key(&self, key: &[u8]) -> Option<&Arc<Dictionary>> {
+        let chosen = self.chosen.iter().find(|chosen| chosen.pattern.matches(key))?;
+        self.find(chosen.dictionary.id())
+    }
+
+    /// Whether new strings of some keys are compressed with a dictionary.
+    #[inline]
+    pub fn has_chosen(&self) -> bool {
+        !self.chosen.is_empty()
+    }
+
+    /// All dictionaries.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Dictionary>> {
+        self.entries.iter().map(|entry| &entry.dictionary)
+    }
+
+    /// The chosen ones, the one with the most precise pattern first.
+    pub fn chosen(&self) -> &[Chosen] {
+        &self.chosen
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Adds a dictionary, if it is not there.
+    pub fn add(&mut self, dictionary: Arc<Dictionary>) {
+        if let Err(place) = self.place(dictionary.id()) {
+            self.entries.insert(place, Entry { dictionary, is_met: Cell::new(true), unmet_rounds: 0 });
+        }
+    }
+
+    /// Chooses these from now on, each a pattern and the ID of a dictionary; those that are not there are left out.
+    pub fn choose(&mut self, chosen: impl IntoIterator<Item = (Vec<u8>, u32)>) {
+        let chosen = chosen.into_iter().filter_map(|(pattern, id)| {
+            Some(Chosen { pattern: Pattern::parse(&pattern), dictionary: self.find(id)?.clone() })
+        });
+        let mut chosen: Vec<_> = chosen.collect();
+        chosen.sort_by_key(|chosen| Reverse(chosen.pattern.precision()));
+        self.chosen = chosen;
+    }
+
+    /// Ends a round over all keys. Takes away, and returns, dictionaries that nothing is left of.
+    pub fn end_round(&mut self) -> Vec<Arc<Dictionary>> {
+        for entry in &mut self.entries {
+            let is_met = entry.is_met.replace(false)
+                || self.chosen.iter().any(|chosen| chosen.dictionary.id() == entry.dictionary.id());
+            entry.unmet_rounds = if is_met { 0 } else { entry.unmet_rounds + 1 };
+        }
+        let gone = self.entries.extract_if(.., |entry| entry.unmet_rounds >= LEAST_ROUNDS);
+        gone.map(|entry| entry.dictionary).collect()
+    }
+
+    fn place(&self, id: u32) -> Result<usize, usize> {
+        self.entries.binary_search_by_key(&id, |entry| entry.dictionary.id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dictionaries::sample;
+
+    fn chosen(known: &Known, key: &[u8]) -> Option<u32> {
+        known.for_key(key).map(|dictionary| dictionary.id())
+    }
+
+    #[test]
+    fn the_most_precise_pattern_says_which_dictionary_a_key_gets() {
+        let (users, rest) = (sample("user"), sample("rest"));
+        let mut known = Known::default();
+        for dictionary in [&users, &rest] {
+            known.add(dictionary.clone());
+        }
+        known.choose([
+            (b"*".to_vec(), rest.id()),
+            (b"user:*".to_vec(), users.id()),
+            (b"page:*".to_vec(), 40_000),
+        ]);
+        assert_eq!(chosen(&known, b"user:1"), Some(users.id()));
+        assert_eq!(chosen(&known, b"page:1"), Some(rest.id()));
+        known.choose([]);
+        assert_eq!(chosen(&known, b"user:1"), None);
+        assert!(known.find(users.id()).is_some(), "what is stored can still be read");
+    }
+
+    #[test]
+    fn a_dictionary_is_gone_when_two_rounds_have_met_none_of_its_strings() {
+        let dictionary = sample("user");
+        let id = dictionary.id();
+        let mut known = Known::default();
+        known.add(dictionary);
+        known.choose([(b"*".to_vec(), id)]);
+        for _ in 0..5 {
+            assert!(known.end_round().is_empty(), "it is chosen");
+        }
+        known.choose([]);
+        assert!(known.end_round().is_empty());
+        assert!(known.find(id).is_some());
+        assert!(known.end_round().is_empty(), "it was met");
+        assert!(known.end_round().is_empty());
+        assert_eq!(known.end_round().len(), 1);
+        assert!(known.is_empty() && known.find(id).is_none());
+    }
+}
