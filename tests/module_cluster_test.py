@@ -33,12 +33,13 @@ from module_clusters import (
     open_slot,
     owners,
     stored,
+    until_followed,
     until_known,
     until_state,
 )
 from nodes import ask
 from plays import each_protocol_at_length, request
-from replicas import replication, until_caught_up, until_up
+from replicas import until_caught_up
 from resp import Argument, Failure
 from servers import Server
 from valkey_module import ENVELOPE, TEXT, VALUES, restored, text
@@ -460,14 +461,6 @@ def read_from_replicas(clients: Sequence[Traffic], nodes: Sequence[Server]) -> i
                         found += 1
                     assert value is None or isinstance(value, bytes | Failure)
     return found
-
-
-def until_followed(primary: Server, replica: Server) -> None:
-    """Waits until one has become a primary, and the other its replica that has all."""
-    until(lambda: is_primary(primary))
-    with replica.connect() as connection:
-        until(lambda: replication(connection).get("master_port") == str(primary.port))
-        until_up(connection)
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import servers
 import valkey_module
 from nodes import ask, identity
+from replicas import replication, until_up
 from resp import Connection, Map, Reply, Simple
 from servers import Server
 from valkey_module import EAGER, panics
@@ -23,18 +24,43 @@ Found: TypeAlias = dict[bytes, tuple[Reply, bool]]
 ALL = range(100)
 
 
+# Only commands compress, so that what is stored stays as it is.
+QUIET = (*EAGER, "--snugly.background-cpu-percent", "0")
+
+
 @contextmanager
 def cluster(
-    primaries: int = 3, replicas: int = 0, *options: str, with_module: Sequence[int] = ALL
+    primaries: int = 3,
+    replicas: int = 0,
+    *options: str,
+    with_module: Sequence[int] = ALL,
+    settings: Sequence[str] = QUIET,
 ) -> Iterator[list[Server]]:
     """A cluster of which the nodes of these numbers have the module, which compresses what it may."""
     numbers = [number for number in range(primaries * (1 + replicas)) if number in with_module]
-    # Only commands compress, so that what is stored stays as it is.
-    settings = (*EAGER, "--snugly.background-cpu-percent", "0")
     module = ("--loadmodule", str(valkey_module.library()), *settings) if numbers else ()
     with servers.valkey_cluster(primaries, replicas, *options, own=dict.fromkeys(numbers, module)) as nodes:
         yield nodes
         assert [panics(nodes[number]) for number in numbers] == [0] * len(numbers)
+
+
+@contextmanager
+def joining(nodes: Sequence[Server], *options: str) -> Iterator[Server]:
+    """A server that becomes a node of a cluster, without slots."""
+    with servers.reserved_port() as bus:
+        settled = ("--cluster-enabled", "yes", "--cluster-port", str(bus), *options)
+        with servers.valkey(*settled) as node:
+            for other in nodes:
+                assert ask(other, "CLUSTER", "MEET", "127.0.0.1", node.port, bus) == OK
+            until(lambda: all(len(known_nodes(each)) == len(nodes) + 1 for each in (*nodes, node)))
+            yield node
+
+
+def known_nodes(node: Server) -> list[bytes]:
+    """Identities of the nodes that a node knows and is in touch with."""
+    told = ask(node, "CLUSTER", "NODES")
+    assert isinstance(told, bytes)
+    return [line.split()[0] for line in told.splitlines() if b"handshake" not in line and b" connected" in line]
 
 
 def emptied(nodes: Sequence[Server]) -> None:
@@ -69,6 +95,14 @@ def owners(node: Server, slot: int) -> list[int]:
 
 def until_known(nodes: Sequence[Server], slot: int, owner: Server) -> None:
     until(lambda: all(owners(node, slot)[:1] == [owner.port] for node in nodes))
+
+
+def until_followed(primary: Server, replica: Server) -> None:
+    """Waits until one has become a primary, and the other its replica that has all."""
+    until(lambda: is_primary(primary))
+    with replica.connect() as connection:
+        until(lambda: replication(connection).get("master_port") == str(primary.port))
+        until_up(connection)
 
 
 # What is stored.

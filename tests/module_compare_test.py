@@ -36,8 +36,8 @@ ENVELOPES = [
     enveloped(b"x" * 5000),
     enveloped(b"x" * 5000, "lz4"),
     # With the dictionary that the module may have, as a client sends it that has it as well.
-    enveloped_with(module_dictionaries.user(1) * 3, trained(), 0x81),
-    enveloped_with(module_dictionaries.user(1) * 3, trained(), 0x82),
+    enveloped_with(b"".join(map(module_dictionaries.user, range(5))), trained(), 0x81),
+    enveloped_with(b"".join(map(module_dictionaries.user, range(5))), trained(), 0x82),
     enveloped_with(module_dictionaries.user(1), trained(), 0x82),
     # With a dictionary that nobody has: of a frame, and of a block with its ID, length and checksum.
     HEADER + b"\x81" + MAGIC + b"\x23\x00\x80\x00\x00\x10" + NOISE,

@@ -99,6 +99,11 @@ impl Clients {
         self.known.values().any(|client| client.in_transaction)
     }
 
+    /// Whether another node sends strings that it has stored: a primary, or one that slots are taken over from.
+    pub fn have_senders(&self) -> bool {
+        self.known.iter().any(|(&identity, client)| client.origin == Origin::Stored && identity != FILE)
+    }
+
     /// Rights may have changed, of anybody.
     pub fn rights_changed(&mut self) {
         self.era += 1;

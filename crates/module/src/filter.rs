@@ -17,6 +17,7 @@ use crate::commands::{
 };
 use crate::dictionaries;
 use crate::foreign::{Foreign, Place};
+use crate::server::cluster::NodeId;
 use crate::server::{Caller, Context, FilterContext, OpenKey, OwnedText};
 use crate::values;
 
@@ -96,9 +97,15 @@ pub fn has_transactions() -> bool {
     FILTER.with_borrow(|filter| filter.as_ref().is_some_and(|filter| filter.clients.have_transactions()))
 }
 
-/// Whether commands may wait to run whose strings were replaced already.
-pub fn holds_commands() -> bool {
-    has_transactions() || FILTER.with_borrow_mut(|filter| filter.as_mut().is_some_and(Filter::is_paused))
+/// Whether strings may come soon that were compressed some time ago: in commands that wait, or from a node that slots are taken
+/// over from.
+pub fn expects_strings() -> bool {
+    FILTER.with_borrow_mut(|filter| {
+        filter.as_mut().is_some_and(|filter| {
+            let is_importing = !filter.looker.is_replica() && filter.clients.have_senders();
+            is_importing || filter.clients.have_transactions() || filter.is_paused()
+        })
+    })
 }
 
 /// Forgets everything, at the module's end.
@@ -200,8 +207,9 @@ impl Filter {
         let identity = context.client();
         let client = self.clients.get(identity, self.looker);
         let (origin, in_transaction) = (client.origin, client.in_transaction);
-        if origin != Origin::Stored {
-            store(row.kind, context);
+        match origin {
+            Origin::Stored => meet(row.kind, context),
+            Origin::Client | Origin::Inside => store(row.kind, context),
         }
         if row.served.is_some() && (!matches!(row.kind, Kind::Set) || has_own_options(context)) {
             self.serve(at, Sender { identity, origin, in_transaction }, context);
@@ -224,7 +232,7 @@ impl Filter {
     /// Looks for dictionaries that came with functions, but not while the server changes these: it calls commands meanwhile.
     #[inline]
     fn settle_dictionaries(&mut self, identity: u64) {
-        if dictionaries::are_stale() && self.clients.get(identity, self.looker).origin != Origin::Inside {
+        if dictionaries::are_unsettled() && self.clients.get(identity, self.looker).origin != Origin::Inside {
             dictionaries::settle(self.looker);
         }
     }
@@ -399,6 +407,11 @@ impl Filter {
                     background::hold(looker);
                 }
             }
+            Note::Cluster if word(1).eq_ignore_ascii_case(b"migrateslots") => {
+                let words = (2..context.len()).map(|at| context.get(at).bytes());
+                let nodes = words.filter_map(|word| NodeId::try_from(word).ok());
+                nodes.for_each(|node| dictionaries::push(looker, &node));
+            }
             // The server decides whether slots are taken over from it, and tells when it is asked next.
             Note::Cluster if word(1).eq_ignore_ascii_case(b"syncslots") => {
                 self.clients.disconnected(identity)
@@ -419,13 +432,8 @@ const AFTER_PAUSE: Duration = Duration::from_secs(1);
 
 /// Replaces the strings that a command stores.
 fn store(kind: Kind, context: &mut FilterContext<'_>) {
-    let values = match kind {
-        Kind::Write(values) | Kind::Change(Some(values)) => values,
-        Kind::Set => Values::At(2),
-        Kind::Read | Kind::Change(None) | Kind::Note(_) => return,
-    };
-    for at in positions(values, context) {
-        let key = if let Values::At(_) = values { 1 } else { at - 1 };
+    for at in positions(kind, context) {
+        let key = if let Some(Values::At(_)) = kind.values() { 1 } else { at - 1 };
         if let Some(stored) =
             values::stored(context.get(key).bytes(), context.get(at).bytes(), OwnedText::new)
         {
@@ -434,12 +442,18 @@ fn store(kind: Kind, context: &mut FilterContext<'_>) {
     }
 }
 
-fn positions(values: Values, context: &FilterContext<'_>) -> impl Iterator<Item = usize> + use<> {
+/// Looks at strings that a command stores as they are, so that their dictionaries are kept, or asked for.
+fn meet(kind: Kind, context: &FilterContext<'_>) {
+    positions(kind, context).for_each(|at| values::meet(context.get(at).bytes()));
+}
+
+fn positions(kind: Kind, context: &FilterContext<'_>) -> impl Iterator<Item = usize> + use<> {
     let len = context.len();
-    let (first, end, step) = match values {
-        Values::At(at) => (at, at + 1, 1),
-        Values::Pairs(first) => (first, len, 2),
-        Values::Counted => {
+    let (first, end, step) = match kind.values() {
+        None => (0, 0, 1),
+        Some(Values::At(at)) => (at, at + 1, 1),
+        Some(Values::Pairs(first)) => (first, len, 2),
+        Some(Values::Counted) => {
             let count =
                 std::str::from_utf8(context.get(1).bytes()).ok().and_then(|text| text.parse::<usize>().ok());
             (3, count.unwrap_or(0).saturating_mul(2).saturating_add(2), 2)

@@ -157,7 +157,8 @@ fn load(functions: &Functions, context: Context, arguments: c_int) -> Result<(),
         return Err("snugly could not register its filter and events".into());
     }
     filter::commands_changed(context);
-    let hooks = Hooks { before: filter::settle, waits: filter::holds_commands };
+    dictionaries::begin(context);
+    let hooks = Hooks { before: filter::settle, waits: filter::expects_strings };
     background::begin(context, databases(context)?, hooks);
     Ok(())
 }

@@ -8,9 +8,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use snugly_codec::envelope::{
-    self, DEFAULT_MAX_DECOMPRESSED_SIZE, Decoded, EnvelopeError, ExistingEnvelopes, Options, Outcome,
+    self, DEFAULT_MAX_DECOMPRESSED_SIZE, Decoded, EnvelopeError, ExistingEnvelopes, Fault, Options, Outcome,
 };
-use snugly_codec::{Choice, CodecId, Counters, Dictionary, Reason, Snapshot};
+use snugly_codec::{Choice, CodecId, Counters, DecodeError, Dictionary, Reason, Snapshot};
 
 use crate::dictionaries;
 use crate::settings;
@@ -52,10 +52,16 @@ thread_local! {
 #[derive(Debug)]
 pub struct Damaged(EnvelopeError);
 
-/// The text of the error for clients.
+/// The text of the error for clients. One that has to be tried again begins as in a cluster whose slots move: clients of
+/// clusters do so by themselves.
 impl fmt::Display for Damaged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SNUGLY {}", self.0)
+        match self.0.fault {
+            Fault::Payload(DecodeError::DictionaryMissing { dictionary, .. }) => {
+                write!(f, "TRYAGAIN other nodes were asked for the dictionary {dictionary} of this string")
+            }
+            _ => write!(f, "SNUGLY {}", self.0),
+        }
     }
 }
 
@@ -151,6 +157,12 @@ pub fn restored_len(value: &[u8]) -> Result<usize, Damaged> {
     }
 }
 
+/// Notes that a string is about to be stored as it is: the dictionary that it may need is kept, or asked for.
+pub fn meet(value: &[u8]) {
+    // Whether it is one is for its readers to know.
+    let _ = is_envelope(value);
+}
+
 /// Whether this string of the server's is an envelope that reads restore. One that needs a dictionary which is not there is a
 /// client's, which has it.
 pub fn is_envelope(value: &[u8]) -> bool {
@@ -161,7 +173,7 @@ pub fn is_envelope(value: &[u8]) -> bool {
                     !codec.needs_dictionary()
                         || found
                             .dictionary_id()
-                            .is_some_and(|id| dictionaries::with(|known| known.find(id).is_some()))
+                            .is_some_and(|id| dictionaries::with(|known| known.is_ours(id)))
                 })
         })
 }

@@ -79,7 +79,7 @@ pub enum Purpose {
 pub struct Hooks {
     /// Called before each turn.
     pub before: fn(),
-    /// Whether strings that are compressed already wait to be stored.
+    /// Whether strings may come soon that were compressed some time ago.
     pub waits: fn() -> bool,
 }
 

@@ -163,6 +163,18 @@ pub static TABLE: &[Row] = &[
     left("migrate", -6, Kind::Note(Note::Migration)),
 ];
 
+impl Kind {
+    /// The strings that the command stores.
+    pub fn values(self) -> Option<Values> {
+        match self {
+            Kind::Write(values) => Some(values),
+            Kind::Change(values) => values,
+            Kind::Set => Some(Values::At(2)),
+            Kind::Read | Kind::Note(_) => None,
+        }
+    }
+}
+
 impl Row {
     /// Whether the server takes so many arguments. It refuses the others itself.
     pub fn takes(&self, arguments: usize) -> bool {

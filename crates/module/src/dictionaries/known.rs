@@ -1,8 +1,10 @@
 //! The dictionaries that this node has, which of them new strings are compressed with, and which nobody needs any more.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::sync::Arc;
+
+use super::questions::Questions;
 
 use snugly_codec::Dictionary;
 use snugly_learning::Pattern;
@@ -18,6 +20,8 @@ pub struct Known {
     entries: Vec<Entry>,
     /// Those for new strings, the one with the most precise pattern first.
     chosen: Vec<Chosen>,
+    /// Those that strings need and that are not there.
+    pub questions: RefCell<Questions>,
 }
 
 struct Entry {
@@ -41,6 +45,18 @@ impl Known {
         let entry = &self.entries[self.place(id).ok()?];
         entry.is_met.set(true);
         Some(&entry.dictionary)
+    }
+
+    /// Whether strings that need the dictionary with this ID are the module's: it is there, or other nodes may have it.
+    #[inline]
+    pub fn is_ours(&self, id: u32) -> bool {
+        self.find(id).is_some() || self.questions.borrow_mut().ask(id)
+    }
+
+    /// Whether other nodes are to be asked.
+    #[inline]
+    pub fn has_questions(&self) -> bool {
+        self.questions.borrow().has_new()
     }
 
     /// The dictionary for new strings of a key.
@@ -74,6 +90,7 @@ impl Known {
     /// Adds a dictionary, if it is not there.
     pub fn add(&mut self, dictionary: Arc<Dictionary>) {
         if let Err(place) = self.place(dictionary.id()) {
+            self.questions.get_mut().forget(dictionary.id());
             self.entries.insert(place, Entry { dictionary, is_met: Cell::new(true), unmet_rounds: 0 });
         }
     }
@@ -86,6 +103,11 @@ impl Known {
         let mut chosen: Vec<_> = chosen.collect();
         chosen.sort_by_key(|chosen| Reverse(chosen.pattern.precision()));
         self.chosen = chosen;
+    }
+
+    /// Lets all dictionaries count as met.
+    pub fn meet_all(&self) {
+        self.entries.iter().for_each(|entry| entry.is_met.set(true));
     }
 
     /// Ends a round over all keys. Takes away, and returns, dictionaries that nothing is left of.

@@ -9,6 +9,7 @@ use crate::dictionaries::{self, Known};
 use crate::guard;
 use crate::server::table::{Ctx, Str};
 use crate::server::{Context, Text};
+use crate::settings;
 
 const SYNTAX: &str =
     "ERR syntax error. Try SNUGLY.DICTIONARY LIST, FORGET id, EXPORT id, or IMPORT pattern dictionary.";
@@ -74,10 +75,12 @@ fn forget(context: Context, id: &[u8]) -> Result<(), String> {
 fn import(context: Context, pattern: &[u8], bytes: &[u8]) -> Result<(), String> {
     let dictionary = Dictionary::load(bytes).map_err(|error| format!("ERR {error}"))?;
     may_decide(context)?;
-    if !dictionaries::are_used(context) {
-        return Err("ERR no dictionaries are used: not in a cluster, in a fleet that is mixed, while everything is made plain, or \
+    if !settings::uses_dictionaries() {
+        return Err(
+            "ERR no dictionaries are used: not in a fleet that is mixed, while everything is made plain, or \
                     with snugly.dictionary-memory 0"
-            .into());
+                .into(),
+        );
     }
     dictionaries::adopt(context, pattern.to_vec(), Arc::new(dictionary))
         .map_err(|error| format!("ERR {error}"))?;

@@ -5,11 +5,13 @@
 //! - [`OpenKey`]: a key and its value
 //! - [`Scan`]: a walk over all keys
 //! - [`CallReply`]: the reply to a called command
+//! - [`cluster`]: the other nodes of a cluster, and messages to them
 //! - [`FilterContext`]: a command before it is looked up
 //!
 //! It knows `valkeymodule.h` and no command. All of it runs on the server's main thread, which is the only one that
 //! calls the module.
 
+pub mod cluster;
 mod context;
 mod filter;
 mod key;

@@ -3,7 +3,7 @@
 //! They are declared here and not taken from a library of bindings: those generate theirs with libclang, which
 //! nobody else who builds this needs, and let a panic in a callback end the server.
 
-use std::ffi::{CStr, c_char, c_int, c_longlong, c_uint, c_ulonglong, c_void};
+use std::ffi::{CStr, c_char, c_int, c_longlong, c_uchar, c_uint, c_ulonglong, c_void};
 use std::mem;
 use std::ptr;
 use std::sync::OnceLock;
@@ -91,6 +91,8 @@ pub type FilterFunction = unsafe extern "C" fn(*mut FilterCtx);
 pub type EventFunction = unsafe extern "C" fn(*mut Ctx, Event, u64, *mut c_void);
 pub type TimerFunction = unsafe extern "C" fn(*mut Ctx, *mut c_void);
 pub type ScanFunction = unsafe extern "C" fn(*mut Ctx, *mut Str, *mut Key, *mut c_void);
+pub type ClusterMessageFunction =
+    unsafe extern "C" fn(*mut Ctx, *const c_char, c_uchar, *const c_uchar, c_uint);
 pub type InfoFunction = unsafe extern "C" fn(*mut InfoCtx, c_int);
 pub type GetNumber = unsafe extern "C" fn(*const c_char, *mut c_void) -> c_longlong;
 pub type SetNumber = unsafe extern "C" fn(*const c_char, c_longlong, *mut c_void, *mut *mut Str) -> c_int;
@@ -169,6 +171,11 @@ functions! {
     GetLRU: unsafe extern "C" fn(*mut Key, *mut c_longlong) -> c_int;
     GetCommandKeys: unsafe extern "C" fn(*mut Ctx, *mut *mut Str, c_int, *mut c_int) -> *mut c_int;
     Free: unsafe extern "C" fn(*mut c_void);
+    GetClusterNodesList: unsafe extern "C" fn(*mut Ctx, *mut usize) -> *mut *mut c_char;
+    FreeClusterNodesList: unsafe extern "C" fn(*mut *mut c_char);
+    GetClusterNodeInfo: unsafe extern "C" fn(*mut Ctx, *const c_char, *mut c_char, *mut c_char, *mut c_int, *mut c_int) -> c_int;
+    SendClusterMessage: unsafe extern "C" fn(*mut Ctx, *const c_char, c_uchar, *const c_char, c_uint) -> c_int;
+    RegisterClusterMessageReceiver: unsafe extern "C" fn(*mut Ctx, c_uchar, Option<ClusterMessageFunction>);
     ClusterKeySlot: unsafe extern "C" fn(*mut Str) -> c_uint;
     CreateString: unsafe extern "C" fn(*mut Ctx, *const c_char, usize) -> *mut Str;
     HoldString: unsafe extern "C" fn(*mut Ctx, *mut Str) -> *mut Str;
@@ -244,6 +251,10 @@ pub const EVENT_CRON_LOOP: Event = Event { id: 8, version: 1 };
 pub const EVENT_MODULE_CHANGE: Event = Event { id: 9, version: 1 };
 pub const CLIENT_CONNECTED: u64 = 0;
 pub const CLIENT_DISCONNECTED: u64 = 1;
+pub const NODE_MYSELF: c_int = 1 << 0;
+pub const NODE_PRIMARY: c_int = 1 << 1;
+pub const NODE_PFAIL: c_int = 1 << 3;
+pub const NODE_FAIL: c_int = 1 << 4;
 pub const KEY_READ_ONLY: u64 = 1 << 0;
 pub const KEY_READ_WRITE: u64 = 1 << 1;
 pub const KEY_OVERWRITE: u64 = 1 << 2;
