@@ -412,6 +412,39 @@ def test_values_move_to_a_server_that_lacks_the_dictionary(connection: Connectio
         assert connection.command("GET", "user:3") == user(3)
 
 
+def test_published_dictionaries_are_keys_for_clients_of_a_node_without_the_module() -> None:
+    with (
+        valkey_module.serving(*BUSY, *PRIMARY, "--snugly.publish-dictionaries", "yes") as primary,
+        servers.valkey("--replicaof", f"127.0.0.1 {primary.port}") as stock,
+        primary.connect() as client,
+        stock.connect() as reader,
+    ):
+        until_up(reader)
+        identity = give(client)
+        key = f"{{snugly}}:dict:{identity}"
+        fill(client, 5)
+        until(lambda: reader.command("GET", key) == trained())
+        until_caught_up(client, reader)
+        for number in range(5):
+            stored = reader.command("GET", f"user:{number}")
+            assert isinstance(stored, bytes)
+            assert envelope.decode(stored, dictionaries={identity: trained()}) == user(number)
+        assert client.command("SELECT", 3) == OK
+        client.command("FLUSHALL")
+        until(lambda: reader.command("EXISTS", key) == 1)
+        assert client.command("SNUGLY.DICTIONARY", "FORGET", identity) == OK
+        until_after_rounds(client, lambda: listed(client) == {})
+        until(lambda: reader.command("EXISTS", key) == 0)
+
+
+def test_dictionaries_are_not_published_unless_that_is_wanted(connection: Connection) -> None:
+    give(connection)
+    fill(connection, 5)
+    for _ in range(3):
+        after_a_round(connection)
+    assert connection.command("KEYS", "{snugly}*") == []
+
+
 # Commands of operators.
 
 

@@ -39,6 +39,7 @@ const COMPRESSIONS: &[&CStr] = &[c"no", c"yes", c"observe"];
 const YES: i64 = 1;
 const OBSERVE: i64 = 2;
 const CODECS: &[&CStr] = &[c"lz4", c"zstd"];
+const SWITCH: &[&CStr] = &[c"no", c"yes"];
 const FLEETS: &[&CStr] = &[c"uniform", c"mixed"];
 /// Place of `mixed`.
 const MIXED: i64 = 1;
@@ -69,8 +70,20 @@ static FLEET: Setting = Setting::new(c"fleet", Kind::Choice(FLEETS), 0);
 static DICTIONARY_MEMORY: Setting =
     Setting::new(c"dictionary-memory", Kind::Number(0, 1 << 30, MEMORY), 16 << 20);
 
-static SETTINGS: [&Setting; 8] =
-    [&COMPRESSION, &CODEC, &LEVEL, &MIN_BYTES, &BACKGROUND_CPU, &COLD_AFTER, &FLEET, &DICTIONARY_MEMORY];
+/// Whether dictionaries are written to keys, too, where clients find them that read from nodes without the module.
+static PUBLISH_DICTIONARIES: Setting = Setting::new(c"publish-dictionaries", Kind::Choice(SWITCH), 0);
+
+static SETTINGS: [&Setting; 9] = [
+    &COMPRESSION,
+    &CODEC,
+    &LEVEL,
+    &MIN_BYTES,
+    &BACKGROUND_CPU,
+    &COLD_AFTER,
+    &FLEET,
+    &DICTIONARY_MEMORY,
+    &PUBLISH_DICTIONARIES,
+];
 
 /// Whether new strings are compressed, unless a setting says that none are.
 static COMPRESSES_NEW: AtomicBool = AtomicBool::new(true);
@@ -113,6 +126,11 @@ pub fn is_mixed() -> bool {
 /// Bytes that dictionaries may take in memory.
 pub fn dictionary_memory() -> usize {
     DICTIONARY_MEMORY.get() as usize
+}
+
+/// Whether dictionaries are written to keys, too.
+pub fn publishes_dictionaries() -> bool {
+    PUBLISH_DICTIONARIES.get() == YES
 }
 
 /// Whether new strings may be compressed with dictionaries: not while nodes without the module, or clients that know only

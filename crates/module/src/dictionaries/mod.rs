@@ -4,6 +4,7 @@
 //! - [`store`]: those of this node, in memory and in the server
 //! - [`library`], [`functions`]: the form and the place in which the server keeps them
 //! - [`learning`], [`training`]: how new ones are learned
+//! - [`publication`]: keys that clients find them at
 //! - [`cluster`], [`exchange`], [`questions`], [`messages`]: how nodes of a cluster get each other's
 //!
 //! A primary learns them, one for each pattern of keys, and replicas are told. No string is compressed with one that is not
@@ -17,12 +18,15 @@ mod known;
 mod learning;
 mod library;
 mod messages;
+mod publication;
 mod questions;
 mod store;
 mod training;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use snugly_codec::Dictionary;
 
@@ -31,9 +35,14 @@ use crate::settings;
 pub use cluster::{begin, forget, push};
 pub use known::Known;
 pub use learning::{compressed, show};
+use publication::Publication;
 use store::log;
 pub use store::{changes, functions_change, functions_changed, with};
 use training::Trained;
+
+thread_local! {
+    static PUBLICATION: RefCell<Publication> = RefCell::default();
+}
 
 /// Number of dictionaries that were learned.
 static LEARNED: AtomicU64 = AtomicU64::new(0);
@@ -71,6 +80,7 @@ pub fn go_on(context: Context) {
         store::choose(context, Vec::new());
     }
     store::complete(context);
+    PUBLICATION.with_borrow_mut(|publication| publication.go_on(context, Instant::now()));
     for trained in learning::take().into_iter().filter(|_| is_used) {
         adopt_trained(context, trained);
     }
@@ -84,7 +94,11 @@ pub fn end_round(context: Context, may_come: bool) {
         with(Known::meet_all);
     }
     cluster::meet_proposals();
-    store::end_round(context);
+    for id in store::end_round(context) {
+        if !context.is_replica() {
+            publication::withdraw(context, id);
+        }
+    }
 }
 
 /// Forgets everything at the module's end, in the server as well.

@@ -133,13 +133,16 @@ pub fn reopen_questions() {
     with(|known| known.questions.borrow_mut().reopen());
 }
 
-/// Ends a round over all keys, and gives up what two of them have not met.
-pub fn end_round(context: Context) {
-    for dictionary in KNOWN.with_borrow_mut(Known::end_round) {
+/// Ends a round over all keys, and gives up dictionaries that two of them have not met; returns their IDs.
+pub fn end_round(context: Context) -> Vec<u32> {
+    let gone: Vec<_> =
+        KNOWN.with_borrow_mut(Known::end_round).iter().map(|dictionary| dictionary.id()).collect();
+    for id in &gone {
         // Replicas may still need it for theirs, and files do not mind one more.
-        let _ = functions::delete(context, &library::name(dictionary.id()), Copies::None);
-        log(c"notice", &format!("snugly: no string needs the dictionary {} any more", dictionary.id()));
+        let _ = functions::delete(context, &library::name(*id), Copies::None);
+        log(c"notice", &format!("snugly: no string needs the dictionary {id} any more"));
     }
+    gone
 }
 
 /// Forgets everything at the module's end, in the server as well.
