@@ -195,3 +195,18 @@ def test_what_is_observed_are_strings_and_not_their_envelopes() -> None:
         assert info(connection, "snugly", "snugly_observed_bytes_before") == len(TEXT)
         assert info(connection, "snugly", "snugly_observed_bytes_after") == stored
         assert connection.command("GET", "k") == TEXT
+
+
+def test_statistics_are_what_info_tells() -> None:
+    with valkey_module.serving() as server, server.connect() as connection:
+        connection.command("SET", "k", TEXT)
+        told = connection.command("INFO", "snugly")
+        assert isinstance(told, bytes)
+        lines = [line.split(":", 1) for line in told.decode().splitlines() if ":" in line]
+        fields = connection.command("SNUGLY.STATS")
+        assert isinstance(fields, list)
+        words = [word.decode() if isinstance(word, bytes) else str(word) for word in fields]
+        assert dict(zip(words[::2], words[1::2], strict=True)) == {
+            name.removeprefix("snugly_"): value for name, value in lines
+        }
+        assert isinstance(connection.command("SNUGLY.STATS", "x"), Failure)

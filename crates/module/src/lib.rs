@@ -13,7 +13,7 @@
 //! - [`background`]: compression and restoration of strings that are there
 //! - [`dictionaries`]: what strings have in common, learned from them and kept beside them
 //! - [`values`]: strings to envelopes and back
-//! - [`settings`], [`operators`], [`info`]: what operators set, do and see
+//! - [`settings`], [`operators`], [`statistics`], [`info`]: what operators set, do and see
 //! - [`registration`]: how the server is told of commands
 //! - [`server`], [`guard`]: the border to the server
 //!
@@ -33,6 +33,7 @@ mod operators;
 mod registration;
 mod server;
 mod settings;
+mod statistics;
 mod values;
 
 use std::ffi::{CStr, CString, c_int, c_void};

@@ -3,12 +3,14 @@
 //! - [`restore`]: SNUGLY.RESTORE makes all strings plain
 //! - [`explain`]: SNUGLY.EXPLAIN tells how a string is stored, and why
 //! - [`digest`]: SNUGLY.DIGEST tells whether two nodes have the same strings
+//! - [`stats`]: SNUGLY.STATS tells what INFO does
 //! - [`dictionary`]: SNUGLY.DICTIONARY lists dictionaries, and hands them out and in
 
 mod dictionary;
 mod digest;
 mod explain;
 mod restore;
+mod stats;
 
 use std::ffi::CStr;
 
@@ -50,6 +52,14 @@ pub fn register(context: Context) -> Result<(), String> {
             keys: None,
             summary:
                 c"Returns a digest of all strings as clients see them. The server stands still meanwhile.",
+        },
+        Definition {
+            name: c"snugly.stats",
+            run: stats::run,
+            flags: "admin fast",
+            categories: "admin fast",
+            keys: None,
+            summary: c"Tells counts, state and dictionaries, as INFO snugly does.",
         },
         Definition {
             name: c"snugly.dictionary",
