@@ -1,9 +1,9 @@
 """What the module costs and saves in valkey-server: `make bench-module`.
 
 Starts valkey-server (the environment variable SNUGLY_VALKEY_SERVER or the PATH) as it comes, and the same with the
-module, and measures the processor time of requests, the memory of values, and the bytes that a replica and the
-append-only file get. With --control neither has the module: by how much the ratios then differ from 1 tells how exact
-they are.
+module, and measures the processor time of requests, the memory of values, the bytes that a replica and the
+append-only file get, and the memory that is copied while a child saves. With --control neither has the module: by
+how much the ratios then differ from 1 tells how exact they are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from snugly_bench.machine import machine
 from snugly_bench.module.measure import MOST_BYTES, Scale, measure_log, measure_memory, measure_time, time_metric
 from snugly_bench.module.peers import Pair, pair
 from snugly_bench.module.requests import PIPELINE, all_loads
-from snugly_bench.module.verdict import MOST_LOGGED, MOST_MEMORY, report_bytes, report_time
+from snugly_bench.module.saving import measure_saving
+from snugly_bench.module.verdict import MOST_LOGGED, MOST_MEMORY, report_bytes, report_saving, report_time
 from snugly_bench.results import Results, write_report
 from snugly_bench.servers.compare import check_cores
 from snugly_bench.servers.demo import GENERATED, read_folder
@@ -30,7 +31,7 @@ from snugly_bench.servers.loads import LOAD_CORE, WIDTH
 from snugly_bench.servers.peers import find_snugly, start
 from snugly_bench.splits import Split, split
 
-PARTS = ("processor", "memory", "log")
+PARTS = ("processor", "memory", "log", "saving")
 ROUNDS = 5
 JSON_VALUES, QUICK_JSON_VALUES = 12_500, 250
 """For processor time; a fifth of them is only learned from."""
@@ -117,9 +118,9 @@ def main(words: list[str]) -> None:
     peers = pair(arguments.module, arguments.set, arguments.io_threads)
     results: list[Results] = []
     reports: list[str] = []
+    values = json_values(program, QUICK_JSON_VALUES if arguments.quick else JSON_VALUES)
     if "processor" in arguments.only:
         check_cores()
-        values = json_values(program, QUICK_JSON_VALUES if arguments.quick else JSON_VALUES)
         loads = all_loads(values.measured)
         results.append(measure_time(peers, values, loads, extent))
         reports += [report_time(time_metric(peers), results[-1], loads, peers.subject.name), method(peers, extent)]
@@ -136,6 +137,9 @@ def main(words: list[str]) -> None:
             report_bytes("What a write sends and logs", results[-1], peers.subject.name, MOST_LOGGED),
             log(extent),
         ]
+    if "saving" in arguments.only:
+        results.append(measure_saving(peers, values, extent))
+        reports += [report_saving(results[-1], peers.subject.name), saving(extent)]
     text = "\n".join([*head(arguments, peers), *reports])
     print(text)
     print(write_report(arguments.output, "module", text, results))
@@ -190,6 +194,14 @@ def log(extent: Scale) -> str:
         f"Bytes of a SET, of {extent.logged:,}, in what a replica gets and in the append-only file as it is written; "
         "what was sent before them, to learn and of what was learned, is not in it. Every value was read from the "
         "replica and compared."
+    )
+
+
+def saving(extent: Scale) -> str:
+    return paragraph(
+        "Bytes that parent and child have no longer in common at the end of a BGSAVE (`rdb_last_cow_size`), for each "
+        f"of {extent.logged:,} SETs meanwhile, of JSON among {extent.values:,} values. The child is slowed down, so "
+        f"that it is there for all of them. Rounds: {extent.rounds}, with a server just started."
     )
 
 

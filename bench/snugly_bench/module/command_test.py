@@ -12,6 +12,7 @@ from snugly_bench.module.batches import Client, Exchange, getting, in_batches, r
 from snugly_bench.module.measure import ACTIVE, ANONYMOUS, GIVEN, LOGGED, REPLICATED, USED, keyed, repeated
 from snugly_bench.module.peers import AGAIN, MODULE, pair
 from snugly_bench.module.requests import DEPTHS, all_loads
+from snugly_bench.module.saving import COPIED
 from snugly_bench.module.verdict import MOST_MEMORY, report_bytes, report_time
 from snugly_bench.results import Results
 from snugly_bench.servers.loads import CPU
@@ -97,11 +98,12 @@ def test_all_but_replicas_is_measured_and_the_results_are_written(
     monkeypatch.setattr(command, "QUICK_JSON_VALUES", 50)
     (tmp_path / "some.jsonl").write_bytes(b"\n".join(VALUES))
     words = ["--program", str(servers.snugly_binary()), "--output", str(tmp_path), "--data", str(tmp_path)]
-    command.main(["--control", "--quick", "--only", "processor,memory", *words])
+    command.main(["--control", "--quick", "--only", "processor,memory,saving", *words])
     assert (tmp_path / "module.md").read_text() in capsys.readouterr().out
     results = Results.read(tmp_path / "module.csv")
     assert results.spread("GET of JSON, one at a time", AGAIN, CPU).median > 0
     assert results.ratio("some", AGAIN, USED, VALKEY).median > 0
+    assert results.spread("json", AGAIN, COPIED).median > 0
 
 
 def test_a_control_has_no_module_and_nothing_else_goes_without_one(capsys: pytest.CaptureFixture[str]) -> None:

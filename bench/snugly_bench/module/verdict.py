@@ -7,6 +7,7 @@ from itertools import product
 
 from snugly_bench.module.measure import ANONYMOUS, GIVEN, LOGGED, REPLICATED, USED
 from snugly_bench.module.requests import DEPTHS, JSON, PIPELINE, Load
+from snugly_bench.module.saving import COPIED
 from snugly_bench.results import Aim, Results, judge, table
 
 MOST_TIME = {
@@ -18,6 +19,7 @@ MOST_TIME = {
 """The most time for strings that are compressed, of what they take without the module."""
 MOST_TIME_OF_OTHERS = 1.02
 MOST_MEMORY: dict[str, float | None] = {ANONYMOUS: 0.5, USED: None}
+MOST_COPIED = 1.2
 MOST_LOGGED: dict[str, float | None] = {REPLICATED: 0.5, LOGGED: 0.5}
 
 
@@ -69,6 +71,24 @@ def report_bytes(title: str, results: Results, subject: str, most: Mapping[str, 
         for metric, bound in most.items()
     ]
     return f"## {title}\n\n{table(header, rows, texts=(0, 2, 6))}\n"
+
+
+def report_saving(results: Results, subject: str) -> str:
+    stock = results.base
+    header = ["values", "what", stock, subject, f"of {stock}'s", "aim"]
+    rows = [
+        [
+            name,
+            COPIED,
+            results.spread(name, stock, COPIED).show(1),
+            results.spread(name, subject, COPIED).show(1),
+            results.ratio(name, subject, COPIED, stock).show(),
+            judge(bytes_aims(COPIED, MOST_COPIED, stock, subject, name), results, name, subject),
+        ]
+        for name, server in results.rows()
+        if server == subject
+    ]
+    return f"## Memory copied while a child saves\n\n{table(header, rows, texts=(0, 1, 5))}\n"
 
 
 def bytes_aims(metric: str, bound: float | None, stock: str, subject: str, name: str) -> tuple[Aim, ...]:
