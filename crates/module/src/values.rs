@@ -223,7 +223,7 @@ impl Values {
     fn smaller(&mut self, key: &[u8], string: &[u8]) -> Option<Vec<u8>> {
         show(key, string);
         let outcome = self.encode(key, string);
-        is_smaller(outcome, string.len() - 1).then(|| self.buffer.clone())
+        is_smaller(outcome, string.len().saturating_sub(1)).then(|| self.buffer.clone())
     }
 
     /// An envelope with the dictionary that there is for its key now, and a denser one of a string that is cold.
@@ -327,6 +327,8 @@ impl Values {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const KEY: &[u8] = b"key";
@@ -429,5 +431,86 @@ mod tests {
         );
         let malformed = [&[0, 1, 2, 0, 1][..], &[b'x'; 200]].concat();
         assert_eq!(read(&malformed), malformed);
+    }
+
+    // What is stored may come from anywhere: RESTORE, a file, a primary.
+
+    /// Forms of one string with each backend, as this node or a client would store it.
+    fn forms(string: &[u8]) -> Vec<Vec<u8>> {
+        let dictionary = dictionaries::sample("user");
+        dictionaries::know(dictionary.clone());
+        let with = |codec, dictionary| {
+            let options = Options {
+                choice: Choice::new(codec, None, LEAST_ENVELOPE).expect("there is such a codec"),
+                ..Options::default()
+            };
+            let mut form = Vec::new();
+            envelope::encode_with(&options, dictionary, string, &mut form);
+            form
+        };
+        vec![
+            with("lz4", None),
+            with("zstd", None),
+            with("lz4", Some(&*dictionary)),
+            with("zstd", Some(&*dictionary)),
+        ]
+    }
+
+    fn check(stored: &[u8]) {
+        let read = restored(stored, <[u8]>::to_vec);
+        if !is_envelope(stored) {
+            assert_eq!(read.as_deref().expect("it is a string"), stored);
+        }
+        let len = restored_len(stored);
+        if let Ok(read) = &read {
+            assert!(len.is_ok_and(|len| len == read.len()));
+        }
+        for is_cold in [false, true] {
+            if let Some(other) = another_form(KEY, stored, is_cold) {
+                assert!(other.len() >= LEAST_ENVELOPE);
+                assert_eq!(restored(&other, <[u8]>::to_vec).ok(), read.as_ref().ok().cloned());
+            }
+        }
+        if let Some(portable) = without_dictionary(stored) {
+            assert!(is_envelope(&portable) && dictionary_id(&portable).is_none());
+            assert_eq!(restored(&portable, <[u8]>::to_vec).ok(), read.ok());
+        }
+        assert_eq!(restored(&keep(stored), <[u8]>::to_vec).expect("just stored"), stored);
+        _ = observe(KEY, stored);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_stored_is_read_or_refused_and_keeps_its_value_in_every_form(
+            records in 3usize..40,
+            form in 0usize..4,
+            changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+            cut in proptest::option::of(any::<prop::sample::Index>()),
+            more in proptest::collection::vec(any::<u8>(), 0..3),
+            codec in prop::sample::select(vec!["lz4", "zstd", "none"]),
+        ) {
+            let mut stored = forms(&json(records)).swap_remove(form);
+            compress_with(codec);
+            for (at, byte) in changes {
+                let at = at.index(stored.len());
+                stored[at] = byte;
+            }
+            if let Some(cut) = cut {
+                stored.truncate(cut.index(stored.len()));
+            }
+            stored.extend(more);
+            check(&stored);
+        }
+
+        #[test]
+        fn any_bytes_behind_a_header_are_read_or_refused(
+            backend in prop::sample::select(vec![0x01u8, 0x02, 0x1f, 0x81, 0x82, 0x9f, 0x20]),
+            id in prop::sample::select(vec![0u32, 40_000, u32::MAX]),
+            bytes in proptest::collection::vec(any::<u8>(), 0..400),
+        ) {
+            forms(b"");
+            compress_with("lz4");
+            check(&[&[0, 1, 2, 0, backend], &id.to_le_bytes()[..], &bytes].concat());
+        }
     }
 }

@@ -142,7 +142,10 @@ fn adopt_trained(context: Context, trained: Trained) {
 }
 
 #[cfg(test)]
-fn sample(kind: &str) -> Arc<Dictionary> {
+pub use store::know;
+
+#[cfg(test)]
+pub fn sample(kind: &str) -> Arc<Dictionary> {
     let string = |number: u32| {
         format!(
             r#"{{"kind":"{kind}","id":{number},"name":"{kind} {}","address":{{"city":"Akureyri","country":"Iceland"}},"tags":["{kind}","b"]}}"#,

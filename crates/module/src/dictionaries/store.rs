@@ -224,3 +224,13 @@ pub fn log(level: &CStr, text: &str) {
     let line = CString::new(text.replace('\0', " ")).expect("zeros are replaced");
     table::log(ptr::null_mut(), level, &line);
 }
+
+/// A node that has this dictionary for all keys.
+#[cfg(test)]
+pub fn know(dictionary: Arc<Dictionary>) {
+    KNOWN.with_borrow_mut(|known| {
+        let id = dictionary.id();
+        known.add(dictionary);
+        known.choose([(b"*".to_vec(), id)]);
+    });
+}
