@@ -18,7 +18,9 @@ use std::fmt;
 use std::iter;
 
 use crate::choice::Choice;
-use crate::codecs::{CODECS, Claims, CodecId, Encoding, EnvelopeForm, Framing, frame};
+use crate::codecs::{
+    CODECS, Claims, CodecId, Encoding, EnvelopeForm, Framing, block, dictionary_block, frame,
+};
 use crate::counters::{Counters, Family};
 use crate::decoder::{Dictionaries, Payload};
 use crate::dictionary::Dictionary;
@@ -296,22 +298,45 @@ fn append_header(backend: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(&[0x00, 0x01, 0x02, 0x00, backend]);
 }
 
+/// Lengthens the envelope of a value to at least `least` bytes, if the value has as many: for a writer whose readers tell
+/// envelopes by their length, too. Returns its length; what is longer already stays as it is.
+///
+/// # Errors
+/// It is no envelope of this value.
+pub fn lengthen(least: usize, value: &[u8], envelope: &mut Vec<u8>) -> Result<usize, NotItsEnvelope> {
+    let codec = inspect(envelope).and_then(|found| found.codec()).ok_or(NotItsEnvelope)?;
+    let lengthened = match codec {
+        CodecId::Zstd | CodecId::ZstdDictionary => {
+            frame::lengthen(envelope, HEADER_LEN, least.saturating_sub(HEADER_LEN))
+        }
+        CodecId::Lz4 | CodecId::Lz4Dictionary => {
+            let own = if codec.needs_dictionary() { dictionary_block::HEADER_LEN } else { block::RAW_LEN };
+            let start = HEADER_LEN + own;
+            if envelope.len() < start {
+                return Err(NotItsEnvelope);
+            }
+            block::lengthen(envelope, start, value, least.saturating_sub(start))
+        }
+        _ => Err("it has no such form"),
+    };
+    lengthened.map(|()| envelope.len()).map_err(|_| NotItsEnvelope)
+}
+
+/// An envelope is not that of the value that it was said to be of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it is no envelope of this value")]
+pub struct NotItsEnvelope;
+
 /// Appends the value's envelope of at least `least` bytes, whatever the value's length and even if it grows, with a codec
-/// whose payloads can be lengthened: zstd, with a dictionary if there is one. For a writer whose readers tell envelopes by
-/// their length, too.
+/// whose payloads can be lengthened: zstd. For a writer whose readers tell envelopes by their length, too.
 ///
 /// Appends nothing if there is no memory to compress it.
-pub fn encode_at_least(
-    least: usize,
-    dictionary: Option<&Dictionary>,
-    value: &[u8],
-    out: &mut Vec<u8>,
-) -> Outcome {
+pub fn encode_at_least(least: usize, value: &[u8], out: &mut Vec<u8>) -> Outcome {
     let start = out.len();
-    let codec = if dictionary.is_some() { CodecId::ZstdDictionary } else { CodecId::Zstd };
-    let fast = codec.codec().probe_level(codec.codec().default_level());
-    let encoding = Encoding { level: fast, framing: Framing::Envelope, checksum: false, dictionary };
-    let Some((functions, backend)) = codec.codec().functions.as_ref().zip(backend(codec)) else {
+    let fast = CodecId::Zstd.codec().probe_level(CodecId::Zstd.codec().default_level());
+    let encoding = Encoding { level: fast, framing: Framing::Envelope, checksum: false, dictionary: None };
+    let Some((functions, backend)) = CodecId::Zstd.codec().functions.as_ref().zip(backend(CodecId::Zstd))
+    else {
         return Outcome::AsIs(Reason::Failed);
     };
     append_header(backend, out);
@@ -321,7 +346,7 @@ pub fn encode_at_least(
         out.truncate(start);
         return Outcome::AsIs(Reason::Failed);
     }
-    Outcome::Encoded { codec, len: out.len() - start }
+    Outcome::Encoded { codec: CodecId::Zstd, len: out.len() - start }
 }
 
 /// Appends the value in an envelope, or nothing if the bytes are no envelope but the value.

@@ -263,7 +263,7 @@ impl Values {
         let mut outcome = self.encode_with(&options, dictionary, string);
         if let Outcome::AsIs(_) = outcome {
             self.buffer.clear();
-            outcome = envelope::encode_at_least(LEAST_ENVELOPE, None, string, &mut self.buffer);
+            outcome = envelope::encode_at_least(LEAST_ENVELOPE, string, &mut self.buffer);
         }
         is_smaller(outcome, usize::MAX).then(|| self.buffer.clone())
     }
@@ -300,9 +300,11 @@ impl Values {
         };
         let options = Options { choice, ..*options };
         let mut outcome = envelope::encode_with(&options, dictionary, value, &mut self.buffer);
-        if is_smaller(outcome, LEAST_ENVELOPE - 1) {
-            self.buffer.clear();
-            outcome = envelope::encode_at_least(LEAST_ENVELOPE, dictionary, value, &mut self.buffer);
+        if let Outcome::Encoded { codec, len } = outcome
+            && len < LEAST_ENVELOPE
+        {
+            let lengthened = envelope::lengthen(LEAST_ENVELOPE, value, &mut self.buffer);
+            outcome = lengthened.map_or(Outcome::AsIs(Reason::Failed), |len| Outcome::Encoded { codec, len });
         }
         match outcome {
             Outcome::Encoded { len, .. } if len > most => Outcome::AsIs(Reason::NoGain),
@@ -390,7 +392,7 @@ mod tests {
     fn in_a_mixed_fleet_envelopes_of_clients_are_stored_as_they_are_and_restored() {
         let value = json(40);
         let mut own = Vec::new();
-        envelope::encode_at_least(0, None, &value, &mut own);
+        envelope::encode_at_least(0, &value, &mut own);
         let choice = Choice::new("lz4", None, LEAST_ENVELOPE).expect("there is such a codec");
         super::with(|values| values.configure(choice, true, ExistingEnvelopes::Keep));
         assert_eq!(keep(&own), own);

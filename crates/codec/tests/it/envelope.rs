@@ -3,7 +3,7 @@
 use crate::values::*;
 use snugly_codec::envelope::{
     self, Decoded, ExistingEnvelopes, Fault, Options, Outcome, decode, decode_with, encode, encode_at_least,
-    inspect,
+    encode_with, inspect,
 };
 use snugly_codec::{Choice, CodecId, Counters, DESCRIPTORS, DecodeError, Reason};
 
@@ -34,7 +34,7 @@ fn an_envelope_can_be_as_long_as_its_readers_want_it() {
     for value in [&b""[..], b"hello", &[b'x'; 1000], &json(1, 10), &random(500, 3)] {
         for least in [0, 5, 100, 101, 102, 128, 1000] {
             let mut sent = b"before".to_vec();
-            let outcome = encode_at_least(least, None, value, &mut sent);
+            let outcome = encode_at_least(least, value, &mut sent);
             let sent = &sent[6..];
             assert_eq!(outcome, Outcome::Encoded { codec: CodecId::Zstd, len: sent.len() });
             assert!(sent.len() >= least);
@@ -46,23 +46,36 @@ fn an_envelope_can_be_as_long_as_its_readers_want_it() {
 }
 
 #[test]
-fn an_envelope_with_a_dictionary_can_be_as_long_as_its_readers_want_it() {
-    if !CodecId::Zstd.codec().is_available() {
-        return;
-    }
+fn an_envelope_is_lengthened_in_its_place() {
     let dictionary = dictionary();
-    for value in [&b""[..], b"hello", &json(1, 1), &random(500, 3)] {
-        for least in [0, 30, 128, 129, 130, 1000] {
-            let mut sent = Vec::new();
-            let outcome = encode_at_least(least, Some(&dictionary), value, &mut sent);
-            assert_eq!(outcome, Outcome::Encoded { codec: CodecId::ZstdDictionary, len: sent.len() });
-            assert!(sent.len() >= least);
-            assert_eq!(inspect(&sent).and_then(|sent| sent.dictionary_id()), Some(dictionary.id()));
-            let mut received = Vec::new();
-            let find = |id| (id == dictionary.id()).then_some(&*dictionary);
-            decode_with(&options(Choice::none()), &find, &sent, &mut received).expect("it decodes");
-            assert_eq!(received, value);
+    let find = |id| (id == dictionary.id()).then_some(&*dictionary);
+    let values =
+        [vec![b'x'; 5_000], json(1, 3), json(2, 10), b"abcdefgh".repeat(40), random(200, 1).repeat(3)];
+    for (codec, dictionary) in
+        compressing_values().flat_map(|codec| [(codec, None), (codec, Some(&*dictionary))])
+    {
+        for value in &values {
+            let options = options(choice(codec.name()));
+            let mut short = Vec::new();
+            if let Outcome::AsIs(_) = encode_with(&options, dictionary, value, &mut short) {
+                continue;
+            }
+            for least in (0..200).chain([value.len()]) {
+                let mut sent = short.clone();
+                let len = envelope::lengthen(least, value, &mut sent).expect("it is of this value");
+                assert_eq!(len, sent.len());
+                assert!(len >= least, "{codec:?}: {len} of {least}");
+                assert!(len <= short.len().max(least + 8), "{codec:?}: {len} of {least}");
+                let mut received = Vec::new();
+                decode_with(&options, &find, &sent, &mut received).expect("it decodes");
+                assert_eq!(&received, value);
+            }
         }
+    }
+    for wrong in
+        [&b""[..], b"no envelope", b"\0\x01\x02\0\x02\x05\0\0\0", b"\0\x01\x02\0\x02\x05\0\0\0\x50hell"]
+    {
+        assert!(envelope::lengthen(100, &values[0], &mut wrong.to_vec()).is_err());
     }
 }
 
