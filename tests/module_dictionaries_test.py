@@ -30,7 +30,7 @@ from module_dictionaries import (
     user,
 )
 from replicas import until_caught_up, until_up
-from resp import Argument, Connection, Failure, Simple
+from resp import Argument, Connection, Failure, Simple, encode
 from servers import Server
 from valkey_module import TEXT
 from waiting import until
@@ -236,6 +236,95 @@ def test_a_server_that_is_killed_after_its_functions_were_flushed_reads_its_valu
             connection.command("FLUSHALL")
 
 
+def killed(server: Server) -> None:
+    server.process.kill()
+    server.process.wait()
+
+
+@pytest.mark.parametrize("request_", [["FUNCTION", "FLUSH"], ["FUNCTION", "DELETE", "snugly_dictionary_{}"]])
+def test_a_file_that_is_written_right_behind_a_flush_has_the_dictionaries(tmp_path: Path, request_: list[str]) -> None:
+    options = ("--dir", str(tmp_path))
+    with valkey_module.serving(*BUSY, *options) as server, server.connect() as connection:
+        identity = give(connection)
+        fill(connection)
+        flush = [part.format(identity) for part in request_]
+        connection.send(encode(*flush) + encode("SAVE"))
+        assert [connection.read(), connection.read()] == [OK, OK]
+        killed(server)
+    with valkey_module.serving(*BUSY, *options) as server, server.connect() as connection:
+        until_loaded(connection)
+        assert_filled(connection)
+
+
+@pytest.mark.slow
+def test_a_file_that_needs_a_dictionary_which_memory_does_not_is_read_after_a_flush(tmp_path: Path) -> None:
+    """The append-only file has strings as they were written, until it is rewritten."""
+    options = ("--dir", str(tmp_path), *APPENDING)
+    with valkey_module.serving(*BUSY, *options) as server, server.connect() as connection:
+        identity = give(connection)
+        fill(connection, 20)
+        connection.command("SNUGLY.DICTIONARY", "FORGET", identity)
+        until_after_rounds(
+            connection, lambda: all(backend(connection, f"user:{number}") not in {0x81, 0x82} for number in range(20))
+        )
+        for _ in range(4):
+            after_a_round(connection)
+        assert listed(connection) == {identity: None}
+        assert connection.command("FUNCTION", "FLUSH") == OK
+        killed(server)
+    with valkey_module.serving(*BUSY, *options) as server, server.connect() as connection:
+        until_loaded(connection)
+        assert_filled(connection, 20)
+        for number in range(20):
+            connection.command("SET", f"user:{number}", user(number))
+        connection.command("BGREWRITEAOF")
+        until(lambda: info(connection, "persistence", "aof_rewrite_in_progress") == 0)
+        # That was too early: only now it is seen that nothing in memory needs it.
+        for _ in range(3):
+            after_a_round(connection)
+        assert listed(connection) == {identity: None}
+        connection.command("BGREWRITEAOF")
+        until(lambda: info(connection, "persistence", "aof_rewrite_in_progress") == 0)
+        until_after_rounds(connection, lambda: listed(connection) == {})
+        assert_filled(connection, 20)
+
+
+def test_nothing_is_told_while_writes_are_paused(tmp_path: Path) -> None:
+    """The server would end."""
+    options = ("--dir", str(tmp_path), *APPENDING)
+    with valkey_module.serving(*BUSY, *options) as server, server.connect() as connection:
+        identity = give(connection)
+        fill(connection)
+        assert connection.command("CLIENT", "PAUSE", 1_000, "WRITE") == OK
+        assert connection.command("CONFIG", "SET", "snugly.fleet", "mixed") == OK
+        for request in (["FORGET", identity], ["IMPORT", "x:*", trained(1)]):
+            told = connection.command("SNUGLY.DICTIONARY", *request)
+            assert isinstance(told, Failure)
+            assert b"paused" in told.text
+        assert connection.command("SNUGLY.RESTORE") == OK
+        assert connection.command("CLIENT", "PAUSE", 300, "WRITE") == OK
+        assert_filled(connection)
+        until(lambda: word(connection, "snugly", "snugly_state") == "restored")
+        assert_filled(connection)
+
+
+def test_a_library_that_cannot_be_added_is_not_tried_all_the_time(server: Server, connection: Connection) -> None:
+    identity = give(connection)
+    name = f"snugly_dictionary_{identity}"
+    fill(connection, 5)
+    code = f"#!lua name=other\nserver.register_function('{name}', function() return 7 end)"
+    assert connection.command("MULTI") == OK
+    connection.command("FUNCTION", "DELETE", name)
+    connection.command("FUNCTION", "LOAD", code)
+    assert connection.command("EXEC") == [OK, b"other"]
+    for _ in range(20):
+        assert_filled(connection, 5)
+    until(lambda: "could not keep the dictionary" in server.output())
+    assert server.output().count("could not keep the dictionary") < 5
+    assert connection.command("FUNCTION", "DELETE", "other") == OK
+    until(lambda: name.encode() in libraries(connection))
+
+
 @pytest.mark.parametrize("reload", ["RELOAD", "LOADAOF"])
 def test_values_are_read_after_a_reload(tmp_path: Path, reload: str) -> None:
     with (
@@ -335,6 +424,39 @@ def test_a_replica_reads_what_comes_right_behind_a_dictionary() -> None:
             assert backend(reader, "user:1") in {0x81, 0x82}
 
 
+def test_a_replica_keeps_a_dictionary_that_its_primary_has() -> None:
+    """Also if no string of its own needs it: the primary may still send one."""
+    with (
+        valkey_module.serving(*BUSY, *PRIMARY) as primary,
+        valkey_module.serving(*BUSY, "--replicaof", f"127.0.0.1 {primary.port}") as replica,
+        primary.connect() as client,
+        replica.connect() as reader,
+        primary.connect() as other,
+    ):
+        until_up(reader)
+        identity = give(client)
+        assert other.command("MULTI") == OK
+        other.command("SET", "user:1", user(1))
+        assert client.command("SNUGLY.DICTIONARY", "FORGET", identity) == OK
+        until_caught_up(client, reader)
+        for _ in range(4):
+            after_a_round(reader)
+        assert other.command("EXEC") == [OK]
+        until_caught_up(client, reader)
+        assert reader.command("GET", "user:1") == user(1)
+        # It keeps it as well while its own strings need it, and its primary's do not.
+        assert reader.command("CONFIG", "SET", "snugly.background-cpu-percent", 0) == OK
+        client.command("SET", "user:1", user(1))
+        until_after_rounds(client, lambda: listed(client) == {})
+        client.command("FUNCTION", "FLUSH")
+        until_caught_up(client, reader)
+        assert identity in listed(reader)
+        until(lambda: b"snugly_dictionary_%d" % identity in libraries(reader))
+        assert reader.command("CONFIG", "SET", "snugly.background-cpu-percent", 100) == OK
+        until_after_rounds(reader, lambda: listed(reader) == {})
+        assert libraries(reader) == []
+
+
 # The end of a dictionary.
 
 
@@ -410,6 +532,10 @@ def test_values_move_to_a_server_that_lacks_the_dictionary(connection: Connectio
         assert connection.command("EVAL", script, 1, "user:5", target.port) == OK
         assert_filled(there, 6)
         assert connection.command("GET", "user:3") == user(3)
+        connection.command("SELECT", 3)
+        connection.command("SET", "user:7", user(7))
+        assert connection.command("EVAL", script, 1, "user:7", target.port) == OK
+        assert there.command("GET", "user:7") == user(7)
 
 
 def test_published_dictionaries_are_keys_for_clients_of_a_node_without_the_module() -> None:
@@ -420,7 +546,7 @@ def test_published_dictionaries_are_keys_for_clients_of_a_node_without_the_modul
         stock.connect() as reader,
     ):
         until_up(reader)
-        identity = give(client)
+        identity = give(client, "*")
         key = f"{{snugly}}:dict:{identity}"
         fill(client, 5)
         until(lambda: reader.command("GET", key) == trained())
@@ -429,6 +555,12 @@ def test_published_dictionaries_are_keys_for_clients_of_a_node_without_the_modul
             stored = reader.command("GET", f"user:{number}")
             assert isinstance(stored, bytes)
             assert envelope.decode(stored, dictionaries={identity: trained()}) == user(number)
+        # They are stored as they are, whatever they look like.
+        assert client.command("CONFIG", "SET", "snugly.min-bytes", 128) == OK
+        assert client.command("SET", "{snugly}:dict:40000", trained()) == OK
+        after_a_round(client)
+        for each in (key, "{snugly}:dict:40000"):
+            assert backend(client, each) is None
         assert client.command("SELECT", 3) == OK
         client.command("FLUSHALL")
         until(lambda: reader.command("EXISTS", key) == 1)

@@ -29,7 +29,7 @@ def program(version: str) -> Path:
 
 
 def test_the_oldest_server_that_it_works_with_answers_as_without_it() -> None:
-    with valkey_module.pair(program=program("9.1.0")) as servers:
+    with valkey_module.pair(program=program("9.1.1")) as servers:
         for row in (*module_test.COMMANDS.values(), *module_clients_test.PLAYS.values()):
             for protocol in (2, 3):
                 assert_alike(*servers, protocol, row, VALUES)

@@ -43,7 +43,7 @@ struct Filter {
     database: u16,
     /// Commands that are not in the table.
     foreign: Foreign,
-    /// The client that has sent a command last, where there are foreign ones: scripts run in its database.
+    /// The client that has sent a script last, or where there are foreign commands, any command: scripts run in its database.
     last_client: u64,
     /// Until then CLIENT PAUSE may keep commands waiting, so that what a look has found may change before they run.
     paused_until: Option<Instant>,
@@ -368,6 +368,8 @@ impl Filter {
                 // If the server refuses it, the transaction has failed, and nothing in it will run.
                 client.in_transaction = false;
                 client.forget_database();
+                // Scripts may be in it.
+                self.last_client = identity;
                 let queued = mem::take(&mut client.queued);
                 if context.get(0).bytes().eq_ignore_ascii_case(b"exec") {
                     self.foreign.prepare(looker, queued.keys);
@@ -385,8 +387,16 @@ impl Filter {
                 }
             }
             Note::Session => client.forget_session(),
-            Note::Functions if client.in_transaction => client.queued.changes_functions = true,
-            Note::Functions => dictionaries::functions_change(looker),
+            Note::Functions => {
+                if client.origin == Origin::Stored && !word(1).eq_ignore_ascii_case(b"delete") {
+                    dictionaries::primary_adds();
+                }
+                match client.in_transaction {
+                    true => client.queued.changes_functions = true,
+                    false => dictionaries::functions_change(looker),
+                }
+            }
+            Note::Script => self.last_client = identity,
             Note::Migration => self.prepare_migration(context),
             Note::Rights if client.in_transaction => client.queued.changes_rights = true,
             Note::Rights => self.clients.rights_changed(),
@@ -405,6 +415,7 @@ impl Filter {
                 self.clients.rights_changed();
                 if word(1).eq_ignore_ascii_case(b"unload") {
                     background::hold(looker);
+                    dictionaries::hold(looker);
                 }
             }
             Note::Cluster if word(1).eq_ignore_ascii_case(b"migrateslots") => {

@@ -45,8 +45,9 @@ use server::{Context, FilterContext};
 
 const NAME: &CStr = c"snugly";
 
-/// The oldest server that the module is tested with: 9.1.0, as 0xMMmmpp.
-const OLDEST_SERVER: i32 = 0x0009_0100;
+/// The oldest server that the module is tested with: 9.1.1, as 0xMMmmpp. Version 9.1.0 ends when a module that listens to its
+/// cluster is loaded again.
+const OLDEST_SERVER: i32 = 0x0009_0101;
 
 /// Version of the module's part of the interface, which MODULE LIST shows: 1 for 0.1.
 const VERSION: c_int = 1;

@@ -22,6 +22,9 @@ const LEAST_GAIN: usize = 16;
 /// First bytes of the strings that PFADD makes. Commands about them change them in place.
 const HYPERLOGLOG: &[u8] = b"HYLL";
 
+/// Begins the keys of dictionaries that clients share (spec/dictionaries.md), which are never compressed.
+const DICTIONARY_KEYS: &[u8] = b"{snugly}:dict";
+
 /// Level of zstd for strings that nobody has used for long. Restoring takes the same time at every level.
 const DENSE_LEVEL: i32 = 15;
 
@@ -195,6 +198,7 @@ fn dictionary_id(envelope: &[u8]) -> Option<u32> {
 /// Shows a client's string to be learned from, if strings like it are compressed with dictionaries.
 fn show(key: &[u8], string: &[u8]) {
     if string.len() >= LEAST_ENVELOPE
+        && !key.starts_with(DICTIONARY_KEYS)
         && envelope::inspect(string).is_none()
         && !string.starts_with(HYPERLOGLOG)
     {
@@ -221,6 +225,10 @@ impl Values {
     }
 
     fn smaller(&mut self, key: &[u8], string: &[u8]) -> Option<Vec<u8>> {
+        // One that needs a dictionary may be the module's after all, and the dictionary come yet.
+        if dictionary_id(string).is_some() {
+            return None;
+        }
         show(key, string);
         let outcome = self.encode(key, string);
         is_smaller(outcome, string.len().saturating_sub(1)).then(|| self.buffer.clone())
@@ -277,6 +285,9 @@ impl Values {
 
     /// Leaves in the buffer what is to be stored at a key, if it is not the value itself.
     fn encode(&mut self, key: &[u8], value: &[u8]) -> Outcome {
+        if key.starts_with(DICTIONARY_KEYS) {
+            return Outcome::AsIs(Reason::Off);
+        }
         let dictionary = dictionaries::with(|known| known.for_key(key).cloned());
         let options = self.options;
         self.encode_with(&options, dictionary.as_deref(), value)

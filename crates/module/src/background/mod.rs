@@ -234,6 +234,10 @@ impl Background {
             self.last = None;
             return false;
         }
+        // What is made plain is told to replicas and files.
+        if self.purpose != Purpose::Compress && !context.may_tell() {
+            return false;
+        }
         // A child shares the memory, and would take what is changed.
         if share == 0 || context.has_child() || !self.is_wanted(context) {
             return false;

@@ -61,6 +61,8 @@ pub enum Note {
     Cluster,
     /// The server's functions may change, among which dictionaries are kept.
     Functions,
+    /// A script, whose commands come from nobody and work in its client's database.
+    Script,
     /// Strings go to another node, which may not have the dictionaries of this one.
     Migration,
 }
@@ -159,6 +161,12 @@ pub static TABLE: &[Row] = &[
     left("module", -2, Kind::Note(Note::Module)),
     left("client", -2, Kind::Note(Note::Client)),
     left("cluster", -2, Kind::Note(Note::Cluster)),
+    left("eval", -3, Kind::Note(Note::Script)),
+    left("eval_ro", -3, Kind::Note(Note::Script)),
+    left("evalsha", -3, Kind::Note(Note::Script)),
+    left("evalsha_ro", -3, Kind::Note(Note::Script)),
+    left("fcall", -3, Kind::Note(Note::Script)),
+    left("fcall_ro", -3, Kind::Note(Note::Script)),
     left("function", -2, Kind::Note(Note::Functions)),
     left("migrate", -6, Kind::Note(Note::Migration)),
 ];

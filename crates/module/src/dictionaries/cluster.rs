@@ -7,8 +7,9 @@
 //!
 //! In a server that is no cluster there are no others, and so everything is agreed on at once.
 
-use std::cell::RefCell;
-use std::ffi::{c_char, c_uchar, c_uint};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::ffi::{c_char, c_uchar, c_uint, c_void};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -16,7 +17,7 @@ use snugly_codec::Dictionary;
 
 use super::exchange::Exchange;
 use super::learning;
-use super::messages::{KINDS, Message};
+use super::messages::{KIND, Message};
 use super::store::{self, log, with};
 use crate::guard;
 use crate::server::Context;
@@ -26,12 +27,19 @@ use crate::settings;
 
 thread_local! {
     static EXCHANGE: RefCell<Exchange> = RefCell::default();
+    /// Messages that have come. They may come while a script runs, when nothing may be done about them.
+    static MESSAGES: RefCell<VecDeque<(NodeId, Message)>> = RefCell::default();
+    /// The server's call to take them.
+    static CALL: Cell<Option<u64>> = const { Cell::new(None) };
 }
+
+/// The most messages that wait; more are lost, and what matters is sent again.
+const MOST_MESSAGES: usize = 256;
 
 /// Begins to listen to other nodes.
 pub fn begin(context: Context) {
     if context.is_in_cluster() {
-        (0..KINDS).for_each(|kind| cluster::receive(context, kind, Some(received)));
+        cluster::receive(context, KIND, Some(received));
         store::may_ask(true);
     }
 }
@@ -39,10 +47,18 @@ pub fn begin(context: Context) {
 /// Listens no more.
 pub fn end(context: Context) {
     if context.is_in_cluster() {
-        (0..KINDS).for_each(|kind| cluster::receive(context, kind, None));
+        cluster::receive(context, KIND, None);
         store::may_ask(false);
     }
     EXCHANGE.take();
+    MESSAGES.take();
+}
+
+/// Takes the call for messages back: of a module that waits for one, the server does not even ask whether it may be unloaded.
+pub fn hold(context: Context) {
+    if let Some(call) = CALL.take() {
+        context.do_not_call(call);
+    }
 }
 
 /// Lets new strings of a pattern be compressed with a dictionary that is kept here, once all primaries have it.
@@ -81,9 +97,12 @@ pub fn go_on(context: Context) {
     if !context.is_in_cluster() {
         return;
     }
+    take_messages(context);
     let others = others(context);
     let reachable: Vec<_> = others.iter().filter(|node| node.is_reachable).map(|node| node.id).collect();
-    store::settle_questions(&reachable);
+    // One that cannot be reached may have what the others lack.
+    store::settle_questions(&others.iter().map(|node| node.id).collect::<Vec<_>>());
+    ask(context);
     let now = Instant::now();
     if EXCHANGE.with_borrow_mut(|exchange| exchange.has_newcomers(&reachable)) {
         store::reopen_questions();
@@ -91,7 +110,7 @@ pub fn go_on(context: Context) {
     if EXCHANGE.with_borrow_mut(|exchange| exchange.offers(&reachable, now)) {
         send_to_all(context, &Message::Offer(store::chosen()));
     }
-    if context.is_replica() {
+    if context.is_replica() || !context.may_tell() {
         return;
     }
     if !settings::uses_dictionaries() {
@@ -140,7 +159,7 @@ fn forget_here(context: Context, id: u32) {
 unsafe extern "C" fn received(
     context: *mut Ctx,
     sender: *const c_char,
-    kind: c_uchar,
+    _kind: c_uchar,
     bytes: *const c_uchar,
     len: c_uint,
 ) {
@@ -148,16 +167,41 @@ unsafe extern "C" fn received(
         // SAFETY: the server keeps all of them until this returns.
         let (context, (sender, bytes)) =
             unsafe { (Context::from_raw(context), cluster::message(sender, bytes, len)) };
-        store::settle(context);
-        if let Some(message) = Message::parse(kind, bytes) {
-            take(context, sender, message);
+        let Some(message) = Message::parse(bytes) else { return };
+        MESSAGES.with_borrow_mut(|messages| {
+            if messages.len() < MOST_MESSAGES {
+                messages.push_back((sender, message));
+            }
+        });
+        if CALL.get().is_none() {
+            CALL.set(Some(context.call_later(0, called)));
         }
     });
 }
 
+/// Takes messages, when no command runs.
+unsafe extern "C" fn called(context: *mut Ctx, _: *mut c_void) {
+    CALL.set(None);
+    // SAFETY: the server keeps the context until this returns.
+    guard::guarded(|| take_messages(unsafe { Context::from_raw(context) }));
+}
+
+/// Takes all messages that can be taken now. The others wait for the next time.
+fn take_messages(context: Context) {
+    if context.is_loading() {
+        return;
+    }
+    store::settle(context);
+    let may_tell = context.may_tell();
+    let (now, later) = MESSAGES.take().into_iter().partition(|(_, message)| may_tell || !message.tells());
+    MESSAGES.set(later);
+    let now: VecDeque<_> = now;
+    now.into_iter().for_each(|(sender, message)| take(context, sender, message));
+}
+
 /// Does what a message of another node says.
 fn take(context: Context, sender: NodeId, message: Message) {
-    let decides = !context.is_loading() && !context.is_replica();
+    let decides = !context.is_replica();
     match message {
         Message::Offer(rows) => {
             for (pattern, id) in rows.into_iter().filter(|_| decides) {
@@ -185,11 +229,14 @@ fn take(context: Context, sender: NodeId, message: Message) {
         }
         Message::Have(id) => EXCHANGE.with_borrow_mut(|exchange| exchange.note(sender, id)),
         Message::Lack(id) => store::answer(id, sender),
-        Message::Choose(id, pattern) if decides && settings::uses_dictionaries() => {
-            choose(context, pattern, id)
+        Message::Choose(id, pattern) => {
+            EXCHANGE.with_borrow_mut(|exchange| exchange.note_proposal(id));
+            if decides && settings::uses_dictionaries() {
+                choose(context, pattern, id);
+            }
         }
         Message::Forget(id) if decides => forget_here(context, id),
-        Message::Choose(..) | Message::Forget(_) => (),
+        Message::Forget(_) => (),
     }
 }
 
@@ -216,10 +263,6 @@ fn choose_if_free(context: Context, pattern: Vec<u8>, id: u32) {
 
 /// Keeps a dictionary; returns its ID if it is one.
 fn take_dictionary(context: Context, bytes: Vec<u8>) -> Option<u32> {
-    // What is being loaded has functions of its own. Who has sent it will do so again.
-    if context.is_loading() {
-        return None;
-    }
     let kept = Dictionary::load(bytes).map_err(|error| error.to_string()).and_then(|dictionary| {
         let id = dictionary.id();
         store::keep(context, Arc::new(dictionary)).map(|()| id)
@@ -242,5 +285,5 @@ fn send_to_all(context: Context, message: &Message) {
 }
 
 fn send(context: Context, node: Option<&NodeId>, message: &Message) {
-    cluster::send(context, node, message.kind(), &message.bytes());
+    cluster::send(context, node, KIND, &message.to_bytes());
 }

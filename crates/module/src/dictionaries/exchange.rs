@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use crate::server::cluster::NodeId;
 
-/// Time after which a dictionary is sent once more to a node that has not said that it has it.
+/// Time after which a dictionary is sent once more to a node that has not said that it has it; twice as long each time,
 const SEND_AGAIN: Duration = Duration::from_secs(1);
+/// but no longer than 2 to this power of that: the node may be without the module for long.
+const MOST_DOUBLINGS: u32 = 6;
 /// Time between two offers of all that there is,
 const OFFER_EVERY: Duration = Duration::from_secs(10);
 /// and after one to a node that has just come, to which there may be no connection yet.
@@ -36,7 +38,8 @@ struct Proposal {
     id: u32,
     /// Nodes that have said that they have it.
     held: HashSet<NodeId>,
-    sent: HashMap<NodeId, Instant>,
+    /// When it was sent last to each node, and how often.
+    sent: HashMap<NodeId, (Instant, u32)>,
 }
 
 impl Exchange {
@@ -93,9 +96,10 @@ impl Exchange {
         let mut due = Vec::new();
         for Proposal { id, held, sent, .. } in &mut self.proposals {
             for node in primaries.iter().filter(|node| !held.contains(*node)) {
-                let last = sent.get(node);
-                if last.is_none_or(|last| now.saturating_duration_since(*last) >= SEND_AGAIN) {
-                    sent.insert(*node, now);
+                let (last, times) = sent.get(node).map_or((None, 0), |(last, times)| (Some(*last), *times));
+                let rest = SEND_AGAIN * 2u32.pow(times.saturating_sub(1).min(MOST_DOUBLINGS));
+                if last.is_none_or(|last| now.saturating_duration_since(last) >= rest) {
+                    sent.insert(*node, (now, times + 1));
                     due.push((*node, *id));
                 }
             }

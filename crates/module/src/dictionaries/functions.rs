@@ -11,8 +11,17 @@ use crate::server::{CallReply, Context, OwnedText};
 pub enum Copies {
     /// Replicas and the append-only file.
     Told,
-    /// Nobody: they may still need what this node does not.
+    /// The append-only file of a replica, which others are none of the business of.
+    File,
+    /// Nobody.
     None,
+}
+
+impl Copies {
+    /// Those who are told what a node does.
+    pub fn of(context: Context) -> Copies {
+        if context.is_replica() { Copies::File } else { Copies::Told }
+    }
 }
 
 /// Names of the libraries that are there.
@@ -30,15 +39,35 @@ pub fn code(context: Context, name: &str) -> Option<Vec<u8>> {
 /// # Errors
 /// The server's text.
 pub fn load(context: Context, code: &str) -> Result<(), String> {
-    call(context, Copies::Told, &[b"LOAD", b"REPLACE", code.as_bytes()]).map(drop)
+    call(context, Copies::of(context), &[b"LOAD", b"REPLACE", code.as_bytes()]).map(drop)
 }
 
 /// Takes a library away.
 ///
 /// # Errors
 /// The server's text, if there is no such library.
-pub fn delete(context: Context, name: &str, copies: Copies) -> Result<(), String> {
-    call(context, copies, &[b"DELETE", name.as_bytes()]).map(drop)
+pub fn delete(context: Context, name: &str) -> Result<(), String> {
+    call(context, Copies::of(context), &[b"DELETE", name.as_bytes()]).map(drop)
+}
+
+/// Whether functions can be read and added now.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Idle,
+    /// A script runs that takes long: the server must not get another function meanwhile.
+    Busy,
+    /// The server has no such command (`rename-command`), or no language for them.
+    Missing,
+}
+
+/// The present state.
+pub fn state(context: Context) -> State {
+    match call(context, Copies::None, &[b"STATS"]) {
+        Ok(reply) if reply.element(1).is_some_and(|running| running.array().is_some()) => State::Busy,
+        Ok(_) => State::Idle,
+        Err(error) if error.starts_with("BUSY") => State::Busy,
+        Err(_) => State::Missing,
+    }
 }
 
 fn list<T>(
@@ -64,7 +93,12 @@ fn field(row: &CallReply<'_>, name: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn call<'a>(context: Context, copies: Copies, words: &[&[u8]]) -> Result<CallReply<'a>, String> {
-    let format: &CStr = if copies == Copies::Told { c"!Ev" } else { c"Ev" };
+    let format: &CStr = match copies {
+        Copies::Told => c"!Ev",
+        // Not to replicas.
+        Copies::File => c"!REv",
+        Copies::None => c"Ev",
+    };
     let words: Vec<OwnedText> = words.iter().map(|word| OwnedText::new(word)).collect();
     let arguments: Vec<_> = words.iter().map(|word| word.as_text().raw()).collect();
     let reply = context.call(c"FUNCTION", format, &arguments).ok_or("the server has not run it")?;

@@ -30,6 +30,8 @@ struct Entry {
     is_met: Cell<bool>,
     /// Number of rounds in a row that have met none.
     unmet_rounds: u8,
+    /// Whether the primary of this replica does not have it any more.
+    is_released: bool,
 }
 
 /// The dictionary for new strings of keys of a pattern.
@@ -91,7 +93,10 @@ impl Known {
     pub fn add(&mut self, dictionary: Arc<Dictionary>) {
         if let Err(place) = self.place(dictionary.id()) {
             self.questions.get_mut().forget(dictionary.id());
-            self.entries.insert(place, Entry { dictionary, is_met: Cell::new(true), unmet_rounds: 0 });
+            self.entries.insert(
+                place,
+                Entry { dictionary, is_met: Cell::new(true), unmet_rounds: 0, is_released: false },
+            );
         }
     }
 
@@ -110,15 +115,36 @@ impl Known {
         self.entries.iter().for_each(|entry| entry.is_met.set(true));
     }
 
-    /// Ends a round over all keys. Takes away, and returns, dictionaries that nothing is left of.
-    pub fn end_round(&mut self) -> Vec<Arc<Dictionary>> {
+    /// Ends a round over all keys.
+    pub fn end_round(&mut self) {
         for entry in &mut self.entries {
             let is_met = entry.is_met.replace(false)
                 || self.chosen.iter().any(|chosen| chosen.dictionary.id() == entry.dictionary.id());
-            entry.unmet_rounds = if is_met { 0 } else { entry.unmet_rounds + 1 };
+            entry.unmet_rounds = if is_met { 0 } else { entry.unmet_rounds.saturating_add(1) };
         }
-        let gone = self.entries.extract_if(.., |entry| entry.unmet_rounds >= LEAST_ROUNDS);
-        gone.map(|entry| entry.dictionary).collect()
+    }
+
+    /// Dictionaries that nothing is left of; on a replica, of those that its primary does not have.
+    pub fn unneeded(&self, is_replica: bool) -> Vec<u32> {
+        let is_unneeded =
+            |entry: &&Entry| entry.unmet_rounds >= LEAST_ROUNDS && (!is_replica || entry.is_released);
+        self.entries.iter().filter(is_unneeded).map(|entry| entry.dictionary.id()).collect()
+    }
+
+    /// Takes a dictionary away.
+    pub fn remove(&mut self, id: u32) {
+        self.entries.retain(|entry| entry.dictionary.id() != id);
+    }
+
+    /// Notes that the primary of this replica does not have these any more.
+    pub fn release(&mut self, ids: &[u32]) {
+        let released = self.entries.iter_mut().filter(|entry| ids.contains(&entry.dictionary.id()));
+        released.for_each(|entry| entry.is_released = true);
+    }
+
+    /// Notes that the primary may have all of them.
+    pub fn retain_all(&mut self) {
+        self.entries.iter_mut().for_each(|entry| entry.is_released = false);
     }
 
     fn place(&self, id: u32) -> Result<usize, usize> {
@@ -161,15 +187,25 @@ mod tests {
         let mut known = Known::default();
         known.add(dictionary);
         known.choose([(b"*".to_vec(), id)]);
+        let round = |known: &mut Known| {
+            known.end_round();
+            known.unneeded(false)
+        };
         for _ in 0..5 {
-            assert!(known.end_round().is_empty(), "it is chosen");
+            assert!(round(&mut known).is_empty(), "it is chosen");
         }
         known.choose([]);
-        assert!(known.end_round().is_empty());
+        assert!(round(&mut known).is_empty());
         assert!(known.find(id).is_some());
-        assert!(known.end_round().is_empty(), "it was met");
-        assert!(known.end_round().is_empty());
-        assert_eq!(known.end_round().len(), 1);
+        assert!(round(&mut known).is_empty(), "it was met");
+        assert!(round(&mut known).is_empty());
+        assert_eq!(round(&mut known), [id]);
+        assert!(known.unneeded(true).is_empty(), "its primary may need it");
+        known.release(&[id]);
+        assert_eq!(known.unneeded(true), [id]);
+        known.retain_all();
+        assert!(known.unneeded(true).is_empty());
+        known.remove(id);
         assert!(known.is_empty() && known.find(id).is_none());
     }
 }

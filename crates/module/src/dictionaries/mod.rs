@@ -32,12 +32,12 @@ use snugly_codec::Dictionary;
 
 use crate::server::Context;
 use crate::settings;
-pub use cluster::{begin, forget, push};
+pub use cluster::{begin, forget, hold, push};
 pub use known::Known;
 pub use learning::{compressed, show};
 use publication::Publication;
 use store::log;
-pub use store::{changes, functions_change, functions_changed, with};
+pub use store::{changes, functions_change, functions_changed, primary_adds, with};
 use training::Trained;
 
 thread_local! {
@@ -75,11 +75,13 @@ pub fn go_on(context: Context) {
     if context.is_replica() {
         return learning::follow(0);
     }
+    if !context.may_tell() {
+        return;
+    }
     let is_used = settings::uses_dictionaries();
     if !is_used && with(Known::has_chosen) {
         store::choose(context, Vec::new());
     }
-    store::complete(context);
     PUBLICATION.with_borrow_mut(|publication| publication.go_on(context, Instant::now()));
     for trained in learning::take().into_iter().filter(|_| is_used) {
         adopt_trained(context, trained);
@@ -95,7 +97,8 @@ pub fn end_round(context: Context, may_come: bool) {
     }
     cluster::meet_proposals();
     for id in store::end_round(context) {
-        if !context.is_replica() {
+        // In a cluster others may still need it.
+        if !context.is_replica() && !context.is_in_cluster() {
             publication::withdraw(context, id);
         }
     }

@@ -4,15 +4,20 @@
 //! is a client's own, and so is every other one with it.
 
 use std::collections::{HashMap, HashSet};
-use std::mem;
 use std::time::{Duration, Instant};
 
 use crate::server::cluster::NodeId;
 
-/// Time after which nodes that have not answered are taken to lack a dictionary.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// The most questions that are remembered; beyond, strings are clients' own.
+/// Time after which nodes that have not answered are taken to lack a dictionary: they may be without the module.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Time between two times that a question is sent: a message may get lost,
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// and a node may get a dictionary later that nobody has had.
+const ASK_SETTLED_AGAIN: Duration = Duration::from_secs(10);
+/// The most questions that are remembered.
 const MOST: usize = 4096;
+/// The most that are sent at a time.
+const MOST_AT_ONCE: usize = 64;
 
 /// What was asked, and what was answered.
 #[derive(Default)]
@@ -20,18 +25,17 @@ pub struct Questions {
     /// Whether there is anybody to ask.
     may_ask: bool,
     asked: HashMap<u32, Question>,
-    /// Those that nobody was sent yet.
-    new: Vec<u32>,
+    /// Whether there are some that nobody was sent yet.
+    has_new: bool,
 }
 
-enum Question {
-    Open {
-        since: Instant,
-        /// Nodes that lack it.
-        lacking: HashSet<NodeId>,
-    },
-    /// Nobody has it.
-    Settled,
+struct Question {
+    since: Instant,
+    sent: Option<Instant>,
+    /// Nodes that lack it.
+    lacking: HashSet<NodeId>,
+    /// Whether nobody has it.
+    is_settled: bool,
 }
 
 impl Questions {
@@ -45,58 +49,66 @@ impl Questions {
         if !self.may_ask {
             return false;
         }
-        match self.asked.get(&id) {
-            Some(Question::Open { .. }) => true,
-            Some(Question::Settled) => false,
-            None if self.asked.len() >= MOST => false,
-            None => {
-                self.new.push(id);
-                let since = Instant::now();
-                self.asked.insert(id, Question::Open { since, lacking: HashSet::new() });
-                true
-            }
+        if let Some(question) = self.asked.get(&id) {
+            return !question.is_settled;
         }
+        if self.asked.len() >= MOST {
+            self.asked.retain(|_, question| !question.is_settled);
+        }
+        if self.asked.len() >= MOST {
+            return false;
+        }
+        let question =
+            Question { since: Instant::now(), sent: None, lacking: HashSet::new(), is_settled: false };
+        self.asked.insert(id, question);
+        self.has_new = true;
+        true
     }
 
     /// Whether there are some that nobody was sent yet.
     #[inline]
     pub fn has_new(&self) -> bool {
-        !self.new.is_empty()
+        self.has_new
     }
 
-    /// Those that nobody was sent yet.
-    pub fn take_new(&mut self) -> Vec<u32> {
-        mem::take(&mut self.new)
+    /// Those that are to be sent now.
+    pub fn take_due(&mut self, now: Instant) -> Vec<u32> {
+        self.has_new = false;
+        let is_due = |question: &Question| {
+            let rest = if question.is_settled { ASK_SETTLED_AGAIN } else { ASK_AGAIN };
+            question.sent.is_none_or(|sent| now.saturating_duration_since(sent) >= rest)
+        };
+        let due = self.asked.iter_mut().filter(|(_, question)| is_due(question)).take(MOST_AT_ONCE);
+        due.map(|(id, question)| {
+            question.sent = Some(now);
+            *id
+        })
+        .collect()
     }
 
     /// Notes that a node lacks a dictionary.
     pub fn answer(&mut self, id: u32, node: NodeId) {
-        if let Some(Question::Open { lacking, .. }) = self.asked.get_mut(&id) {
-            lacking.insert(node);
+        if let Some(question) = self.asked.get_mut(&id) {
+            question.lacking.insert(node);
         }
     }
 
     /// Settles those that all these nodes have answered, or that have been open for long.
     pub fn settle(&mut self, nodes: &[NodeId], now: Instant) {
         for question in self.asked.values_mut() {
-            if let Question::Open { since, lacking } = question
-                && (nodes.iter().all(|node| lacking.contains(node))
-                    || now.saturating_duration_since(*since) >= PATIENCE)
-            {
-                *question = Question::Settled;
-            }
+            let is_answered = nodes.iter().all(|node| question.lacking.contains(node));
+            question.is_settled |= is_answered || now.saturating_duration_since(question.since) >= PATIENCE;
         }
     }
 
     /// Forgets a question: the dictionary is there.
     pub fn forget(&mut self, id: u32) {
         self.asked.remove(&id);
-        self.new.retain(|other| *other != id);
     }
 
     /// Lets settled questions be asked again: other nodes have come.
     pub fn reopen(&mut self) {
-        self.asked.retain(|_, question| matches!(question, Question::Open { .. }));
+        self.asked.retain(|_, question| !question.is_settled);
     }
 }
 
@@ -114,17 +126,20 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_asked_once_and_settled_when_all_have_answered() {
-        let mut questions = questions();
-        assert!(questions.ask(7) && questions.ask(7));
-        assert_eq!(questions.take_new(), [7]);
-        assert!(!questions.has_new());
+    fn a_question_is_settled_when_all_have_answered_and_asked_again_until_then_and_later() {
+        let (mut questions, now) = (questions(), Instant::now());
+        assert!(questions.ask(7) && questions.ask(7) && questions.has_new());
+        assert_eq!(questions.take_due(now), [7]);
+        assert!(!questions.has_new() && questions.take_due(now).is_empty());
+        assert_eq!(questions.take_due(now + ASK_AGAIN), [7], "the message may be lost");
         questions.answer(7, A);
-        questions.settle(&[A, B], Instant::now());
+        questions.settle(&[A, B], now);
         assert!(questions.ask(7), "one has not answered");
         questions.answer(7, B);
-        questions.settle(&[A, B], Instant::now());
-        assert!(!questions.ask(7) && !questions.has_new());
+        questions.settle(&[A, B], now);
+        assert!(!questions.ask(7));
+        assert_eq!(questions.take_due(now + ASK_AGAIN + ASK_AGAIN), []);
+        assert_eq!(questions.take_due(now + ASK_AGAIN + ASK_SETTLED_AGAIN), [7], "somebody may have got it");
         questions.reopen();
         assert!(questions.ask(7) && questions.has_new());
     }
@@ -132,6 +147,8 @@ mod tests {
     #[test]
     fn nobody_is_waited_for_for_ever() {
         let mut questions = questions();
+        assert!(questions.ask(7));
+        questions.settle(&[A], Instant::now());
         assert!(questions.ask(7));
         questions.settle(&[A], Instant::now() + PATIENCE);
         assert!(!questions.ask(7));
@@ -142,13 +159,16 @@ mod tests {
         let mut questions = questions();
         assert!(questions.ask(7));
         questions.forget(7);
-        assert!(!questions.has_new());
+        assert!(questions.take_due(Instant::now()).is_empty());
     }
 
     #[test]
     fn questions_are_bounded_and_there_are_none_without_others() {
         let mut questions = questions();
         assert_eq!((0..10_000).filter(|&id| questions.ask(id)).count(), MOST);
+        assert_eq!(questions.take_due(Instant::now()).len(), MOST_AT_ONCE);
+        questions.settle(&[], Instant::now());
+        assert!(questions.ask(20_000), "settled ones make room");
         questions.may_ask(false);
         assert!(!questions.ask(7) && !questions.has_new());
     }

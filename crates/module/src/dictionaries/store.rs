@@ -2,16 +2,16 @@
 //! loaded from a file or came from its primary.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use snugly_codec::Dictionary;
 
-use super::functions::{self, Copies};
+use super::functions::{self, State};
 use super::known::Known;
 use super::library;
 use crate::guard;
@@ -23,9 +23,15 @@ thread_local! {
     static KNOWN: RefCell<Known> = RefCell::default();
     /// Whether the server may have other functions than were seen last.
     static IS_STALE: Cell<bool> = const { Cell::new(true) };
-    /// Whether the server lacks some of the module's.
-    static IS_INCOMPLETE: Cell<bool> = const { Cell::new(false) };
+    /// Since when the server lacks some of the module's, or when that is to be mended next.
+    static INCOMPLETE_FROM: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// Dictionaries that no string needs any more but the append-only file may, with the number of times that it had been
+    /// rewritten when that was found.
+    static IN_FILE: RefCell<HashMap<u32, u64>> = RefCell::default();
 }
+
+/// Time until it is tried again to add what the server has refused.
+const TRY_AGAIN: Duration = Duration::from_secs(10);
 
 /// Goes up with every change of what new strings are compressed with.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
@@ -53,17 +59,40 @@ pub fn functions_change(context: Context) {
     context.call_later(0, complete_later);
 }
 
+/// Notes that the primary of this replica has added functions: dictionaries that it has given up, too, perhaps.
+pub fn primary_adds() {
+    KNOWN.with_borrow_mut(|known| known.retain_all());
+}
+
 /// Whether [`settle`] has something to do.
 #[inline]
 pub fn are_stale() -> bool {
-    IS_STALE.get()
+    IS_STALE.get() || INCOMPLETE_FROM.get().is_some()
 }
 
-/// Reads the server's functions, if they may have changed. Not to be called while a command runs: it may be one that changes
-/// them.
+/// Reads the server's functions, if they may have changed, and adds those of the module that it lacks. Not to be called while a
+/// command runs: it may be one that changes them.
 pub fn settle(context: Context) {
+    let is_due = |context: Context| {
+        INCOMPLETE_FROM.get().is_some_and(|from| Instant::now() >= from) && context.may_tell()
+    };
+    if !(IS_STALE.get() || is_due(context)) || context.is_loading() {
+        return;
+    }
+    match functions::state(context) {
+        State::Busy => return,
+        State::Missing => {
+            IS_STALE.set(false);
+            INCOMPLETE_FROM.set(None);
+            return;
+        }
+        State::Idle => (),
+    }
     if IS_STALE.get() {
         refresh(context);
+    }
+    if is_due(context) {
+        complete(context);
     }
 }
 
@@ -72,11 +101,10 @@ pub fn settle(context: Context) {
 /// # Errors
 /// The server's text that says why it does not keep it.
 pub fn keep(context: Context, dictionary: Arc<Dictionary>) -> Result<(), String> {
-    let id = dictionary.id();
-    // A replica gets it from its primary as well.
-    if with(|known| known.find(id).is_none()) && !context.is_replica() {
-        functions::load(context, &library::dictionary_code(&dictionary))?;
+    if with(|known| known.find(dictionary.id()).is_some()) {
+        return Ok(());
     }
+    functions::load(context, &library::dictionary_code(&dictionary))?;
     KNOWN.with_borrow_mut(|known| known.add(dictionary));
     Ok(())
 }
@@ -92,7 +120,7 @@ pub fn chosen() -> Vec<(Vec<u8>, u32)> {
 /// Compresses new strings with these from now on, each for a pattern of keys. The others stay for what they are needed for.
 pub fn choose(context: Context, chosen: Vec<(Vec<u8>, u32)>) {
     let written = match chosen.is_empty() {
-        true => functions::delete(context, library::CHOSEN, Copies::Told),
+        true => functions::delete(context, library::CHOSEN),
         false => {
             let rows = chosen.iter().map(|(pattern, id)| (&pattern[..], *id));
             functions::load(context, &library::chosen_code(rows))
@@ -113,9 +141,9 @@ pub fn may_ask(may_ask: bool) {
     with(|known| known.questions.borrow_mut().may_ask(may_ask));
 }
 
-/// Dictionaries that strings were found to need, and that nobody was asked for yet.
+/// Dictionaries that strings were found to need, and that other nodes are to be asked for now.
 pub fn take_questions() -> Vec<u32> {
-    with(|known| known.questions.borrow_mut().take_new())
+    with(|known| known.questions.borrow_mut().take_due(Instant::now()))
 }
 
 /// Notes that a node lacks a dictionary.
@@ -135,60 +163,79 @@ pub fn reopen_questions() {
 
 /// Ends a round over all keys, and gives up dictionaries that two of them have not met; returns their IDs.
 pub fn end_round(context: Context) -> Vec<u32> {
-    let gone: Vec<_> =
-        KNOWN.with_borrow_mut(Known::end_round).iter().map(|dictionary| dictionary.id()).collect();
+    KNOWN.with_borrow_mut(Known::end_round);
+    if !context.may_tell() {
+        return Vec::new();
+    }
+    let mut gone = with(|known| known.unneeded(context.is_replica()));
+    gone = without_those_in_file(context, gone);
     for id in &gone {
-        // Replicas may still need it for theirs, and files do not mind one more.
-        let _ = functions::delete(context, &library::name(*id), Copies::None);
+        KNOWN.with_borrow_mut(|known| known.remove(*id));
+        // A replica that still needs it adds it again, for itself.
+        let _ = functions::delete(context, &library::name(*id));
         log(c"notice", &format!("snugly: no string needs the dictionary {id} any more"));
     }
     gone
 }
 
+/// Those dictionaries that the append-only file does not need: it has strings as they were written, until it is rewritten.
+fn without_those_in_file(context: Context, unneeded: Vec<u32>) -> Vec<u32> {
+    IN_FILE.with_borrow_mut(|in_file| {
+        in_file.retain(|id, _| unneeded.contains(id));
+        if unneeded.is_empty() {
+            return unneeded;
+        }
+        let told = |field| context.info("persistence", field).unwrap_or_default();
+        if told("aof_enabled") == "0" {
+            return unneeded;
+        }
+        let rewrites = told("aof_rewrites").parse().unwrap_or(0);
+        let is_whole = told("aof_rewrite_in_progress") == "0" && told("aof_last_bgrewrite_status") == "ok";
+        let is_rewritten = |id: &u32| {
+            let before = *in_file.entry(*id).or_insert(rewrites);
+            is_whole && rewrites > before
+        };
+        unneeded.into_iter().filter(is_rewritten).collect()
+    })
+}
+
 /// Forgets everything at the module's end, in the server as well.
 pub fn end(context: Context) {
     for name in functions::names(context) {
-        let _ = functions::delete(context, &String::from_utf8_lossy(&name), Copies::None);
+        let _ = functions::delete(context, &String::from_utf8_lossy(&name));
     }
     KNOWN.take();
+    IN_FILE.take();
+    INCOMPLETE_FROM.set(None);
     IS_STALE.set(true);
 }
 
 unsafe extern "C" fn complete_later(context: *mut Ctx, _: *mut c_void) {
-    guard::guarded(|| {
-        // SAFETY: the server keeps the context until this returns.
-        let context = unsafe { Context::from_raw(context) };
-        settle(context);
-        if !context.is_loading() && !context.is_replica() {
-            complete(context);
-        }
-    });
+    // SAFETY: the server keeps the context until this returns.
+    guard::guarded(|| settle(unsafe { Context::from_raw(context) }));
 }
 
-/// Adds what the server lacks of the module's functions, which a client has taken away.
-pub fn complete(context: Context) {
-    if !IS_INCOMPLETE.take() {
-        return;
-    }
+/// Adds what the server lacks of the module's functions: a client has taken it away, or on a replica its primary, while this node
+/// still needs it.
+fn complete(context: Context) {
+    INCOMPLETE_FROM.set(None);
     let names = functions::names(context);
     for dictionary in with(|known| known.all().cloned().collect::<Vec<_>>()) {
         if !names.contains(&library::name(dictionary.id()).into_bytes())
             && let Err(error) = functions::load(context, &library::dictionary_code(&dictionary))
         {
-            IS_INCOMPLETE.set(true);
+            INCOMPLETE_FROM.set(Some(Instant::now() + TRY_AGAIN));
             log(c"warning", &format!("snugly could not keep the dictionary {}: {error}", dictionary.id()));
         }
     }
-    if with(Known::has_chosen) {
+    let is_told = names.iter().any(|name| name == library::CHOSEN.as_bytes());
+    if !is_told && with(Known::has_chosen) && !context.is_replica() {
         choose(context, chosen());
     }
 }
 
 /// Reads the server's functions.
 fn refresh(context: Context) {
-    if context.is_loading() {
-        return;
-    }
     IS_STALE.set(false);
     let names = functions::names(context);
     let ids: HashSet<u32> = names.iter().filter_map(|name| library::id(name)).collect();
@@ -207,9 +254,14 @@ fn refresh(context: Context) {
         }
     }
     let is_told = names.iter().any(|name| name == library::CHOSEN.as_bytes());
-    let lacks_some = with(|known| known.all().any(|dictionary| !ids.contains(&dictionary.id())));
-    let lacks_choice = !is_told && with(Known::has_chosen);
-    IS_INCOMPLETE.set(lacks_some || lacks_choice);
+    let missing: Vec<_> =
+        with(|known| known.all().map(|each| each.id()).filter(|id| !ids.contains(id)).collect());
+    if context.is_replica() {
+        KNOWN.with_borrow_mut(|known| known.release(&missing));
+    }
+    let lacks_choice = !is_told && with(Known::has_chosen) && !context.is_replica();
+    let is_incomplete = !missing.is_empty() || lacks_choice;
+    INCOMPLETE_FROM.set(is_incomplete.then(Instant::now));
     // A primary alone decides, and what it has decided is not undone by who takes its functions away.
     if is_told || context.is_replica() {
         let code = functions::code(context, library::CHOSEN).unwrap_or_default();

@@ -95,8 +95,11 @@ fn find(id: &[u8]) -> Result<Arc<Dictionary>, String> {
 }
 
 fn may_decide(context: Context) -> Result<(), String> {
-    match context.is_replica() {
-        true => Err("READONLY a replica has the dictionaries of its primary.".into()),
-        false => Ok(()),
+    if context.is_replica() {
+        return Err("READONLY a replica has the dictionaries of its primary.".into());
+    }
+    match context.may_tell() {
+        true => Ok(()),
+        false => Err("ERR writes are paused. Try again later.".into()),
     }
 }

@@ -82,6 +82,9 @@ pub fn leave(context: Context) -> Result<(), &'static CStr> {
         return Err(c"snugly is not unloaded: strings are stored compressed. Run SNUGLY.RESTORE, and wait until INFO snugly \
                      has snugly_state:restored");
     }
+    if !context.may_tell() {
+        return Err(c"snugly is not unloaded: writes are paused. Try again later");
+    }
     if filter::has_transactions() {
         return Err(c"snugly is not unloaded: a client has a transaction open, in which its commands may be queued. Try again \
                      later");

@@ -65,6 +65,22 @@ impl Context {
         self.has(table::CONTEXT_LOADING | table::CONTEXT_ASYNC_LOADING)
     }
 
+    /// Whether replicas and files may be told something: not while writes are paused, for a failover perhaps. The server ends if
+    /// they are.
+    pub fn may_tell(self) -> bool {
+        // SAFETY: takes nothing.
+        unsafe { (functions().AvoidReplicaTraffic)() == 0 }
+    }
+
+    /// A field of a section of INFO.
+    pub fn info(self, section: &str, field: &str) -> Option<String> {
+        let section = OwnedText::new(section.as_bytes());
+        let reply = self.call(c"INFO", c"Ev", &[section.as_text().raw()])?;
+        let text = String::from_utf8_lossy(reply.string()?).into_owned();
+        let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+        value.map(str::to_string)
+    }
+
     /// Calls a function once, so many milliseconds from now. Returns the identity of the call.
     pub fn call_later(self, milliseconds: u32, function: table::TimerFunction) -> u64 {
         // SAFETY: the context and the function live; the function takes no data.

@@ -159,6 +159,7 @@ functions! {
     FreeModuleUser: unsafe extern "C" fn(*mut User);
     SetContextUser: unsafe extern "C" fn(*mut Ctx, *const User);
     ACLCheckPermissions: unsafe extern "C" fn(*mut User, *mut *mut Str, c_int, c_int, *mut c_int) -> c_int;
+    AvoidReplicaTraffic: unsafe extern "C" fn() -> c_int;
     MustObeyClient: unsafe extern "C" fn(*mut Ctx) -> c_int;
     GetSelectedDb: unsafe extern "C" fn(*mut Ctx) -> c_int;
     Replicate: unsafe extern "C" fn(*mut Ctx, *const c_char, *const c_char, ...) -> c_int;
