@@ -38,7 +38,7 @@ from module_dictionaries import (
 )
 from nodes import ask
 from nodes import identity as identity_of
-from resp import Connection, Failure, Reply
+from resp import Connection, Failure, Reply, encode
 from servers import Server
 from valkey_module import LEAST
 from waiting import until
@@ -249,6 +249,34 @@ def test_a_dictionary_is_forgotten_while_its_values_move(nodes: list[Server]) ->
     assert contents(target, list(values)) == plain(values)
     assert chosen(target)[identity] is None
     migrate(nodes, target, source, B, B)
+
+
+def test_a_node_whose_writes_are_paused_gets_a_dictionary_later() -> None:
+    """It must tell neither its file nor its replicas anything until then, or it would end."""
+    with cluster(2, 0, "--appendonly", "yes", settings=SETTINGS) as nodes:
+        assert ask(nodes[1], "CLIENT", "PAUSE", 1_000, "WRITE") == OK
+        identity = give_all(nodes)
+        assert chosen(nodes[1]) == {identity: b"*"}
+
+
+def test_a_dictionary_that_comes_while_a_script_runs_does_not_disturb_it(nodes: list[Server]) -> None:
+    source = nodes[1]
+    endless = (
+        "#!lua name=endless\nserver.register_function{{function_name='endless', callback={}, flags={{'no-writes'}}}}"
+    )
+    assert ask(source, "CONFIG", "SET", "busy-reply-threshold", 100) == OK
+    assert ask(source, "FUNCTION", "LOAD", endless.format("function() while true do end end")) == b"endless"
+    with source.connect() as connection, source.connect() as other:
+        connection.send(encode("FCALL", "endless", 0))
+        until(lambda: isinstance(other.command("PING"), Failure))
+        with nodes[0].connect() as giver:
+            identity = give(giver, "*", trained(3))
+            until(lambda: chosen(nodes[2]).get(identity, b"") is None)
+        assert other.command("FUNCTION", "KILL") == OK
+        assert isinstance(connection.read(), Failure)
+    until(lambda: all(chosen(node).get(identity) == b"*" for node in nodes))
+    assert ask(source, "FUNCTION", "DELETE", "endless") == OK
+    forget_all(nodes, identity)
 
 
 # Under traffic.
