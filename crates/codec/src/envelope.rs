@@ -131,6 +131,17 @@ pub struct Envelope<'a> {
     payload: &'a [u8],
 }
 
+/// What the start of a well-formed envelope says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Encoding of the payload.
+    pub codec: CodecId,
+    /// The length that it claims for the value, in bytes.
+    pub len: Option<u64>,
+    /// The ID of the dictionary that it needs.
+    pub dictionary: Option<u32>,
+}
+
 /// The envelope in these bytes, if they count as one. Else 00 01 02 is the start of somebody's own data.
 pub fn inspect(value: &[u8]) -> Option<Envelope<'_>> {
     match value.split_first_chunk()? {
@@ -171,11 +182,18 @@ impl<'a> Envelope<'a> {
     /// length that is within `max_decompressed_size` and can be reached; with a dictionary, its ID, too. The rest is
     /// seen only by decoding it.
     pub fn is_well_formed(&self, max_decompressed_size: usize) -> bool {
-        let Some((codec, form)) = self.form() else { return false };
-        let Some(Claims { len, reach, dictionary }) = (form.claims)(self.payload) else { return false };
+        self.start(max_decompressed_size).is_some()
+    }
+
+    /// What a payload says that starts as it must; `None` if the envelope is not [well-formed](Self::is_well_formed).
+    pub fn start(&self, max_decompressed_size: usize) -> Option<Start> {
+        let (codec, form) = self.form()?;
+        let Claims { len, reach, dictionary } = (form.claims)(self.payload)?;
         let most = reach.map(|reach| reach.min(max_decompressed_size as u64));
         let is_within_reach = most.is_none_or(|most| len.unwrap_or_default() <= most);
-        is_within_reach && (dictionary.is_some() || !codec.needs_dictionary())
+        let is_whole = is_within_reach && (dictionary.is_some() || !codec.needs_dictionary());
+        let dictionary = dictionary.filter(|_| codec.needs_dictionary());
+        is_whole.then_some(Start { codec, len, dictionary })
     }
 
     /// The codec of the backend, and how its payloads stand in envelopes.

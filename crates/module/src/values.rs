@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use snugly_codec::envelope::{
     self, DEFAULT_MAX_DECOMPRESSED_SIZE, Decoded, EnvelopeError, ExistingEnvelopes, Fault, Options, Outcome,
+    Start,
 };
 use snugly_codec::{Choice, CodecId, Counters, DecodeError, Dictionary, Reason, Snapshot};
 
@@ -153,8 +154,7 @@ pub fn without_dictionary(string: &[u8]) -> Option<Vec<u8>> {
 /// # Errors
 /// Those of [`restored`].
 pub fn restored_len(value: &[u8]) -> Result<usize, Damaged> {
-    let claimed = is_envelope(value).then(|| envelope::inspect(value)?.claimed_len()).flatten();
-    match claimed {
+    match start(value).and_then(|start| start.len) {
         Some(len) => Ok(len as usize),
         None => restored(value, <[u8]>::len),
     }
@@ -169,16 +169,17 @@ pub fn meet(value: &[u8]) {
 /// Whether this string of the server's is an envelope that reads restore. One that needs a dictionary which is not there is a
 /// client's, which has it.
 pub fn is_envelope(value: &[u8]) -> bool {
-    value.len() >= LEAST_ENVELOPE
-        && envelope::inspect(value).is_some_and(|found| {
-            found.is_well_formed(DEFAULT_MAX_DECOMPRESSED_SIZE)
-                && found.codec().is_some_and(|codec| {
-                    !codec.needs_dictionary()
-                        || found
-                            .dictionary_id()
-                            .is_some_and(|id| dictionaries::with(|known| known.is_ours(id)))
-                })
-        })
+    start(value).is_some()
+}
+
+/// What the start of an envelope says that reads restore.
+fn start(value: &[u8]) -> Option<Start> {
+    if value.len() < LEAST_ENVELOPE {
+        return None;
+    }
+    let start = envelope::inspect(value)?.start(DEFAULT_MAX_DECOMPRESSED_SIZE)?;
+    let is_ours = |id| dictionaries::with(|known| known.is_ours(id));
+    start.dictionary.is_none_or(is_ours).then_some(start)
 }
 
 fn decode(options: &Options, envelope: &[u8], out: &mut Vec<u8>) -> Result<Decoded, EnvelopeError> {
