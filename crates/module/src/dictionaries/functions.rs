@@ -6,21 +6,19 @@ use std::ffi::CStr;
 use super::library;
 use crate::server::{CallReply, Context, OwnedText};
 
-/// Who else gets what is done here.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Copies {
+/// Those who are told of a change.
+#[derive(Clone, Copy)]
+enum Copies {
     /// Replicas and the append-only file.
-    Told,
-    /// The append-only file of a replica, which others are none of the business of.
+    All,
+    /// The append-only file: what a replica does is nothing to its own replicas.
     File,
-    /// Nobody.
     None,
 }
 
 impl Copies {
-    /// Those who are told what a node does.
-    pub fn of(context: Context) -> Copies {
-        if context.is_replica() { Copies::File } else { Copies::Told }
+    fn of(context: Context) -> Copies {
+        if context.is_replica() { Copies::File } else { Copies::All }
     }
 }
 
@@ -94,7 +92,7 @@ fn field(row: &CallReply<'_>, name: &[u8]) -> Option<Vec<u8>> {
 
 fn call<'a>(context: Context, copies: Copies, words: &[&[u8]]) -> Result<CallReply<'a>, String> {
     let format: &CStr = match copies {
-        Copies::Told => c"!Ev",
+        Copies::All => c"!Ev",
         // Not to replicas.
         Copies::File => c"!REv",
         Copies::None => c"Ev",
