@@ -63,9 +63,15 @@ def enveloped(value: bytes, dictionary: bytes, backend: int) -> bytes:
     return b"\x00\x01\x02\x00" + bytes([backend]) + payload
 
 
+def until_loaded(connection: Connection) -> None:
+    until(lambda: info(connection, "persistence", "loading") == 0)
+
+
 def give(connection: Connection, pattern: str = "user:*", dictionary: bytes | None = None) -> int:
     """Lets new values of a pattern be compressed with a dictionary; returns its ID."""
     dictionary = trained() if dictionary is None else dictionary
+    # A server that has just started may still read its files.
+    until_loaded(connection)
     assert connection.command("SNUGLY.DICTIONARY", "IMPORT", pattern, dictionary) == OK
     return envelope.dictionary_id(dictionary)
 
@@ -121,10 +127,6 @@ def libraries(connection: Connection) -> list[bytes]:
     rows = connection.command("FUNCTION", "LIST")
     assert isinstance(rows, list)
     return sorted(row[b"library_name"] for row in map(fields, rows))
-
-
-def until_loaded(connection: Connection) -> None:
-    until(lambda: info(connection, "persistence", "loading") == 0)
 
 
 def after_a_round(connection: Connection) -> None:

@@ -295,15 +295,15 @@ def test_nothing_is_told_while_writes_are_paused(tmp_path: Path) -> None:
     with valkey_module.serving(*BUSY, *options) as server, server.connect() as connection:
         identity = give(connection)
         fill(connection)
-        assert connection.command("CLIENT", "PAUSE", 1_000, "WRITE") == OK
+        assert connection.command("CLIENT", "PAUSE", 600_000, "WRITE") == OK
         assert connection.command("CONFIG", "SET", "snugly.fleet", "mixed") == OK
         for request in (["FORGET", identity], ["IMPORT", "x:*", trained(1)]):
             told = connection.command("SNUGLY.DICTIONARY", *request)
             assert isinstance(told, Failure)
             assert b"paused" in told.text
         assert connection.command("SNUGLY.RESTORE") == OK
-        assert connection.command("CLIENT", "PAUSE", 300, "WRITE") == OK
         assert_filled(connection)
+        assert connection.command("CLIENT", "UNPAUSE") == OK
         until(lambda: word(connection, "snugly", "snugly_state") == "restored")
         assert_filled(connection)
 
