@@ -131,7 +131,7 @@ pub struct Envelope<'a> {
     payload: &'a [u8],
 }
 
-/// What the start of a well-formed envelope says.
+/// Claims of the start of a well-formed envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
     /// Encoding of the payload.
@@ -185,7 +185,7 @@ impl<'a> Envelope<'a> {
         self.start(max_decompressed_size).is_some()
     }
 
-    /// What a payload says that starts as it must; `None` if the envelope is not [well-formed](Self::is_well_formed).
+    /// The claims of the payload's start; `None` if the envelope is not [well-formed](Self::is_well_formed).
     pub fn start(&self, max_decompressed_size: usize) -> Option<Start> {
         let (codec, form) = self.form()?;
         let Claims { len, reach, dictionary } = (form.claims)(self.payload)?;

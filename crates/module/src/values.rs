@@ -132,17 +132,15 @@ pub fn restored<R>(value: &[u8], give: impl FnOnce(&[u8]) -> R) -> Result<R, Dam
 /// dictionary that the key has now, or of a string that nobody has used for long a denser one. It counts for nothing: no
 /// client has written it.
 pub fn another_form(key: &[u8], string: &[u8], is_cold: bool) -> Option<Vec<u8>> {
-    with(|values| match is_envelope(string) {
-        false => values.smaller(key, string),
-        true => values.renewed(key, string, is_cold),
+    with(|values| match start(string) {
+        None => values.smaller(key, string),
+        Some(start) => values.renewed(key, string, start, is_cold),
     })
 }
 
 /// An envelope of the same string that is read without a dictionary, if this one needs one.
 pub fn without_dictionary(string: &[u8]) -> Option<Vec<u8>> {
-    if !is_envelope(string) || dictionary_id(string).is_none() {
-        return None;
-    }
+    start(string)?.dictionary?;
     with(|values| {
         let string = values.plain(string)?;
         values.envelope(None, values.options.choice, &string)
@@ -186,10 +184,6 @@ fn decode(options: &Options, envelope: &[u8], out: &mut Vec<u8>) -> Result<Decod
     dictionaries::with(|known| {
         envelope::decode_with(options, &|id| known.find(id).map(AsRef::as_ref), envelope, out)
     })
-}
-
-fn codec(envelope: &[u8]) -> Option<CodecId> {
-    envelope::inspect(envelope)?.codec()
 }
 
 fn dictionary_id(envelope: &[u8]) -> Option<u32> {
@@ -236,11 +230,11 @@ impl Values {
     }
 
     /// An envelope with the dictionary that there is for its key now, and a denser one of a string that is cold.
-    fn renewed(&mut self, key: &[u8], envelope: &[u8], is_cold: bool) -> Option<Vec<u8>> {
+    fn renewed(&mut self, key: &[u8], envelope: &[u8], start: Start, is_cold: bool) -> Option<Vec<u8>> {
         let present = dictionaries::with(|known| known.for_key(key).cloned());
-        let needed = dictionary_id(envelope);
+        let needed = start.dictionary;
         let is_present = needed == present.as_ref().map(|dictionary| dictionary.id());
-        let is_dense = codec(envelope)?.without_dictionary() == CodecId::Zstd;
+        let is_dense = start.codec.without_dictionary() == CodecId::Zstd;
         if is_present && (is_dense || !is_cold) {
             return None;
         }

@@ -74,7 +74,7 @@ pub enum Purpose {
     Rest,
 }
 
-/// What the background asks of those who know clients.
+/// Questions of the background to those who know clients.
 #[derive(Clone, Copy)]
 pub struct Hooks {
     /// Called before each turn.
@@ -132,7 +132,7 @@ pub fn begin(context: Context, databases: u32, hooks: Hooks) {
 /// Lets the background work towards something else, from the first key on.
 pub fn pursue(context: Context, purpose: Purpose) {
     settings::compress_new(purpose == Purpose::Compress);
-    // What is made plain is not compressed with a dictionary again.
+    // Strings that are made plain are not compressed with a dictionary again.
     dictionaries::go_on(context);
     with(|background| {
         background.purpose = purpose;
@@ -234,7 +234,7 @@ impl Background {
             self.last = None;
             return false;
         }
-        // What is made plain is told to replicas and files.
+        // Replicas and files are told of strings that are made plain.
         if self.purpose != Purpose::Compress && !context.may_tell() {
             return false;
         }

@@ -18,6 +18,7 @@ use snugly_codec::Dictionary;
 use super::exchange::Exchange;
 use super::learning;
 use super::messages::{KIND, Message};
+use super::questions::Questions;
 use super::store::{self, log, with};
 use crate::guard;
 use crate::server::Context;
@@ -40,7 +41,7 @@ const MOST_MESSAGES: usize = 256;
 pub fn begin(context: Context) {
     if context.is_in_cluster() {
         cluster::receive(context, KIND, Some(received));
-        store::may_ask(true);
+        store::questions(|questions| questions.may_ask(true));
     }
 }
 
@@ -48,7 +49,7 @@ pub fn begin(context: Context) {
 pub fn end(context: Context) {
     if context.is_in_cluster() {
         cluster::receive(context, KIND, None);
-        store::may_ask(false);
+        store::questions(|questions| questions.may_ask(false));
     }
     EXCHANGE.take();
     MESSAGES.take();
@@ -64,7 +65,7 @@ pub fn hold(context: Context) {
 /// Lets new strings of a pattern be compressed with a dictionary that is kept here, once all primaries have it.
 pub fn propose(context: Context, pattern: Vec<u8>, id: u32) {
     EXCHANGE.with_borrow_mut(|exchange| exchange.propose(pattern, id));
-    agree(context, &others(context));
+    agree(context, &cluster::others(context));
 }
 
 /// Lets dictionaries stay that others have not answered for yet.
@@ -75,7 +76,7 @@ pub fn meet_proposals() {
 /// Lets no node compress new strings with a dictionary.
 pub fn forget(context: Context, id: u32) {
     forget_here(context, id);
-    send_to_all(context, &Message::Forget(id));
+    send(context, None, &Message::Forget(id));
 }
 
 /// Sends all dictionaries to a node that slots are moved to.
@@ -87,8 +88,8 @@ pub fn push(context: Context, node: &NodeId) {
 
 /// Asks all other nodes for dictionaries that strings were found to need.
 pub fn ask(context: Context) {
-    for id in store::take_questions() {
-        send_to_all(context, &Message::Want(id));
+    for id in store::questions(|questions| questions.take_due(Instant::now())) {
+        send(context, None, &Message::Want(id));
     }
 }
 
@@ -98,17 +99,18 @@ pub fn go_on(context: Context) {
         return;
     }
     take_messages(context);
-    let others = others(context);
+    let others = cluster::others(context);
     let reachable: Vec<_> = others.iter().filter(|node| node.is_reachable).map(|node| node.id).collect();
     // One that cannot be reached may have what the others lack.
-    store::settle_questions(&others.iter().map(|node| node.id).collect::<Vec<_>>());
-    ask(context);
+    let all: Vec<_> = others.iter().map(|node| node.id).collect();
     let now = Instant::now();
+    store::questions(|questions| questions.settle(&all, now));
+    ask(context);
     if EXCHANGE.with_borrow_mut(|exchange| exchange.has_newcomers(&reachable)) {
-        store::reopen_questions();
+        store::questions(Questions::reopen);
     }
     if EXCHANGE.with_borrow_mut(|exchange| exchange.offers(&reachable, now)) {
-        send_to_all(context, &Message::Offer(store::chosen()));
+        send(context, None, &Message::Offer(store::chosen()));
     }
     if context.is_replica() || !context.may_tell() {
         return;
@@ -134,14 +136,14 @@ fn agree(context: Context, others: &[Node]) {
     }
     for (pattern, id) in agreed {
         choose(context, pattern.clone(), id);
-        send_to_all(context, &Message::Choose(id, pattern));
+        send(context, None, &Message::Choose(id, pattern));
     }
 }
 
 fn choose(context: Context, pattern: Vec<u8>, id: u32) {
     let chosen = store::chosen();
     let row = (pattern, id);
-    if !chosen.contains(&row) && with(|known| known.find(id).is_some()) {
+    if !chosen.contains(&row) && store::has(id) {
         let others = chosen.into_iter().filter(|(other, _)| *other != row.0);
         store::choose(context, others.chain([row.clone()]).collect());
     }
@@ -228,7 +230,7 @@ fn take(context: Context, sender: NodeId, message: Message) {
             }
         }
         Message::Have(id) => EXCHANGE.with_borrow_mut(|exchange| exchange.note(sender, id)),
-        Message::Lack(id) => store::answer(id, sender),
+        Message::Lack(id) => store::questions(|questions| questions.answer(id, sender)),
         Message::Choose(id, pattern) => {
             EXCHANGE.with_borrow_mut(|exchange| exchange.note_proposal(id));
             if decides && settings::uses_dictionaries() {
@@ -245,7 +247,7 @@ fn take_offer(context: Context, sender: NodeId, pattern: Vec<u8>, id: u32) {
     if EXCHANGE.with_borrow(|exchange| exchange.is_forgotten(id)) {
         return send(context, Some(&sender), &Message::Forget(id));
     }
-    match with(|known| known.find(id).is_some()) {
+    match store::has(id) {
         true => choose_if_free(context, pattern, id),
         false => {
             EXCHANGE.with_borrow_mut(|exchange| exchange.want(id, pattern));
@@ -273,17 +275,7 @@ fn take_dictionary(context: Context, bytes: Vec<u8>) -> Option<u32> {
     kept.inspect_err(warn).ok()
 }
 
-/// The other nodes; none if this is no cluster.
-fn others(context: Context) -> Vec<Node> {
-    if context.is_in_cluster() { cluster::others(context) } else { Vec::new() }
-}
-
-fn send_to_all(context: Context, message: &Message) {
-    if context.is_in_cluster() {
-        send(context, None, message);
-    }
-}
-
+/// Sends a message to a node, or to all; to nobody if this is no cluster.
 fn send(context: Context, node: Option<&NodeId>, message: &Message) {
     cluster::send(context, node, KIND, &message.to_bytes());
 }

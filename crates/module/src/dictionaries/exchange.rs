@@ -1,4 +1,4 @@
-//! What this node of a cluster knows of the others: which of its dictionaries wait for them, and what they were offered.
+//! Knowledge that this node of a cluster has of the others: those of its dictionaries that wait for them, and its offers.
 //!
 //! It knows nodes and IDs. It knows no server: messages are for others to send.
 

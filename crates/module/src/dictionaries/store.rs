@@ -14,9 +14,9 @@ use snugly_codec::Dictionary;
 use super::functions::{self, State};
 use super::known::Known;
 use super::library;
+use super::questions::Questions;
 use crate::guard;
 use crate::server::Context;
-use crate::server::cluster::NodeId;
 use crate::server::table::{self, Ctx};
 
 thread_local! {
@@ -45,6 +45,11 @@ pub fn changes() -> u64 {
 #[inline]
 pub fn with<T>(look: impl FnOnce(&Known) -> T) -> T {
     KNOWN.with_borrow(look)
+}
+
+/// Whether there is a dictionary with this ID; it counts as met.
+pub fn has(id: u32) -> bool {
+    with(|known| known.find(id).is_some())
 }
 
 /// Notes that the server may have other functions now.
@@ -101,7 +106,7 @@ pub fn settle(context: Context) {
 /// # Errors
 /// The server's text that says why it does not keep it.
 pub fn keep(context: Context, dictionary: Arc<Dictionary>) -> Result<(), String> {
-    if with(|known| known.find(dictionary.id()).is_some()) {
+    if has(dictionary.id()) {
         return Ok(());
     }
     functions::load(context, &library::dictionary_code(&dictionary))?;
@@ -136,29 +141,9 @@ pub fn choose(context: Context, chosen: Vec<(Vec<u8>, u32)>) {
     CHANGES.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Lets other nodes be asked for dictionaries that are missing, or not.
-pub fn may_ask(may_ask: bool) {
-    with(|known| known.questions.borrow_mut().may_ask(may_ask));
-}
-
-/// Dictionaries that strings were found to need, and that other nodes are to be asked for now.
-pub fn take_questions() -> Vec<u32> {
-    with(|known| known.questions.borrow_mut().take_due(Instant::now()))
-}
-
-/// Notes that a node lacks a dictionary.
-pub fn answer(id: u32, node: NodeId) {
-    with(|known| known.questions.borrow_mut().answer(id, node));
-}
-
-/// Notes that these are all the other nodes that may answer.
-pub fn settle_questions(nodes: &[NodeId]) {
-    with(|known| known.questions.borrow_mut().settle(nodes, Instant::now()));
-}
-
-/// Lets other nodes be asked again: some have come.
-pub fn reopen_questions() {
-    with(|known| known.questions.borrow_mut().reopen());
+/// Asks, answers and settles questions for dictionaries that are missing.
+pub fn questions<T>(run: impl FnOnce(&mut Questions) -> T) -> T {
+    with(|known| run(&mut known.questions.borrow_mut()))
 }
 
 /// Ends a round over all keys, and gives up dictionaries that two of them have not met; returns their IDs.
@@ -228,10 +213,16 @@ fn complete(context: Context) {
             log(c"warning", &format!("snugly could not keep the dictionary {}: {error}", dictionary.id()));
         }
     }
-    let is_told = names.iter().any(|name| name == library::CHOSEN.as_bytes());
-    if !is_told && with(Known::has_chosen) && !context.is_replica() {
+    if lacks_choice(context, &names) {
         choose(context, chosen());
     }
+}
+
+/// Whether the server lacks what this primary has chosen.
+fn lacks_choice(context: Context, names: &[Vec<u8>]) -> bool {
+    with(Known::has_chosen)
+        && !context.is_replica()
+        && !names.iter().any(|name| name == library::CHOSEN.as_bytes())
 }
 
 /// Reads the server's functions.
@@ -240,7 +231,7 @@ fn refresh(context: Context) {
     let names = functions::names(context);
     let ids: HashSet<u32> = names.iter().filter_map(|name| library::id(name)).collect();
     for id in ids.iter().copied() {
-        if with(|known| known.find(id).is_none()) {
+        if !has(id) {
             let code = functions::code(context, &library::name(id)).unwrap_or_default();
             match library::dictionary(id, &code) {
                 Ok(dictionary) => KNOWN.with_borrow_mut(|known| known.add(Arc::new(dictionary))),
@@ -253,17 +244,15 @@ fn refresh(context: Context) {
             }
         }
     }
-    let is_told = names.iter().any(|name| name == library::CHOSEN.as_bytes());
     let missing: Vec<_> =
         with(|known| known.all().map(|each| each.id()).filter(|id| !ids.contains(id)).collect());
     if context.is_replica() {
         KNOWN.with_borrow_mut(|known| known.release(&missing));
     }
-    let lacks_choice = !is_told && with(Known::has_chosen) && !context.is_replica();
-    let is_incomplete = !missing.is_empty() || lacks_choice;
-    INCOMPLETE_FROM.set(is_incomplete.then(Instant::now));
-    // A primary alone decides, and what it has decided is not undone by who takes its functions away.
-    if is_told || context.is_replica() {
+    let lacks_choice = lacks_choice(context, &names);
+    INCOMPLETE_FROM.set((!missing.is_empty() || lacks_choice).then(Instant::now));
+    // A primary alone decides, and its decision is not undone by who takes its functions away.
+    if !lacks_choice {
         let code = functions::code(context, library::CHOSEN).unwrap_or_default();
         let before = chosen();
         KNOWN.with_borrow_mut(|known| known.choose(library::chosen(&code)));
