@@ -22,7 +22,7 @@ from snugly_bench.module.measure import MOST_BYTES, Scale, measure_log, measure_
 from snugly_bench.module.peers import Pair, pair
 from snugly_bench.module.requests import PIPELINE, all_loads
 from snugly_bench.module.saving import measure_saving
-from snugly_bench.module.verdict import MOST_LOGGED, MOST_MEMORY, report_bytes, report_saving, report_time
+from snugly_bench.module.verdict import MOST_COPIED, MOST_LOGGED, MOST_MEMORY, report_bytes, report_time
 from snugly_bench.results import Results, write_report
 from snugly_bench.servers.compare import check_cores
 from snugly_bench.servers.demo import GENERATED, read_folder
@@ -139,7 +139,10 @@ def main(words: list[str]) -> None:
         ]
     if "saving" in arguments.only:
         results.append(measure_saving(peers, values, extent))
-        reports += [report_saving(results[-1], peers.subject.name), saving(extent)]
+        reports += [
+            report_bytes("Memory copied while a child saves", results[-1], peers.subject.name, MOST_COPIED),
+            saving(extent),
+        ]
     text = "\n".join([*head(arguments, peers), *reports])
     print(text)
     print(write_report(arguments.output, "module", text, results))

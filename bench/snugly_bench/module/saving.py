@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from statistics import fmean
 
 import valkey
 
 from snugly_bench.module.batches import Client
-from snugly_bench.module.measure import POLL_SECONDS, Scale, teach, write
+from snugly_bench.module.measure import GIVEN, POLL_SECONDS, Scale, teach, write
 from snugly_bench.module.peers import Pair
 from snugly_bench.progress import Progress
 from snugly_bench.results import Results
@@ -23,11 +24,12 @@ LEAST_MICROSECONDS = 1_000_000
 def measure_saving(pair: Pair, split: Split, scale: Scale) -> Results:
     """A server just started in each round."""
     results = Results(pair.stock.name)
+    given = fmean(map(len, split.measured))
     with Progress(scale.rounds * len(pair.peers)) as progress:
         for number in range(scale.rounds):
             for peer in pair.peers:
                 with progress.step(1, f"saving: round {number + 1} of {scale.rounds}, {peer.name}"):
-                    results.add(split.name, peer.name, {COPIED: copied(peer, split, scale)})
+                    results.add(split.name, peer.name, {GIVEN: given, COPIED: copied(peer, split, scale)})
     return results
 
 

@@ -19,7 +19,7 @@ MOST_TIME = {
 """The most time for strings that are compressed, of what they take without the module."""
 MOST_TIME_OF_OTHERS = 1.02
 MOST_MEMORY: dict[str, float | None] = {ANONYMOUS: 0.5, USED: None}
-MOST_COPIED = 1.2
+MOST_COPIED: dict[str, float | None] = {COPIED: 1.2}
 MOST_LOGGED: dict[str, float | None] = {REPLICATED: 0.5, LOGGED: 0.5}
 
 
@@ -71,24 +71,6 @@ def report_bytes(title: str, results: Results, subject: str, most: Mapping[str, 
         for metric, bound in most.items()
     ]
     return f"## {title}\n\n{table(header, rows, texts=(0, 2, 6))}\n"
-
-
-def report_saving(results: Results, subject: str) -> str:
-    stock = results.base
-    header = ["values", "what", stock, subject, f"of {stock}'s", "aim"]
-    rows = [
-        [
-            name,
-            COPIED,
-            results.spread(name, stock, COPIED).show(1),
-            results.spread(name, subject, COPIED).show(1),
-            results.ratio(name, subject, COPIED, stock).show(),
-            judge(bytes_aims(COPIED, MOST_COPIED, stock, subject, name), results, name, subject),
-        ]
-        for name, server in results.rows()
-        if server == subject
-    ]
-    return f"## Memory copied while a child saves\n\n{table(header, rows, texts=(0, 1, 5))}\n"
 
 
 def bytes_aims(metric: str, bound: float | None, stock: str, subject: str, name: str) -> tuple[Aim, ...]:
