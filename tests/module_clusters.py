@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import servers
 import valkey_module
+from cluster_traffic import Traffic, until_each_has_worked
 from nodes import ask, identity
 from replicas import replication, until_up
 from resp import Connection, Map, Reply, Simple
@@ -103,6 +104,25 @@ def until_followed(primary: Server, replica: Server) -> None:
     with replica.connect() as connection:
         until(lambda: replication(connection).get("master_port") == str(primary.port))
         until_up(connection)
+
+
+def replicas_take_over(nodes: Sequence[Server], clients: Sequence[Traffic]) -> Iterator[list[Server]]:
+    """Of three primaries with a replica each: since they are told to, then since the third primary is killed.
+
+    Stops after each, when all clients have worked, with the nodes that are there.
+    """
+    for primary, replica in ((nodes[0], nodes[3]), (nodes[3], nodes[0]), (nodes[1], nodes[4])):
+        assert ask(replica, "CLUSTER", "FAILOVER") == OK
+        until_followed(replica, primary)
+        until_each_has_worked(clients)
+        yield list(nodes)
+    nodes[2].process.kill()
+    until(lambda: is_primary(nodes[5]))
+    for client in clients:
+        # No other replica is there that one could wait for.
+        client.waits = False
+    until_each_has_worked(clients)
+    yield [*nodes[:2], *nodes[3:]]
 
 
 # What is stored.

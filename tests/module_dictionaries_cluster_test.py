@@ -23,7 +23,7 @@ from module_clusters import (
     migrate,
     move_slot_by_keys,
     owners,
-    until_followed,
+    replicas_take_over,
 )
 from module_dictionaries import (
     after_a_round,
@@ -320,21 +320,10 @@ def test_no_value_is_wrong_when_replicas_take_over_with_dictionaries() -> None:
     with cluster(3, 1, *WATCHFUL, settings=SETTINGS) as nodes, traffic(nodes, waits=True) as clients:
         give_all(nodes)
         until_each_has_worked(clients)
-        for primary, replica in ((nodes[0], nodes[3]), (nodes[3], nodes[0]), (nodes[1], nodes[4])):
-            assert ask(replica, "CLUSTER", "FAILOVER") == OK
-            until_followed(replica, primary)
-            until_each_has_worked(clients)
-        killed, replica = nodes[2], nodes[5]
-        killed.process.kill()
-        until(lambda: is_primary(replica))
-        for client in clients:
-            # No other replica is there that one could wait for.
-            client.waits = False
-        until_each_has_worked(clients)
-        alive = [*nodes[:2], *nodes[3:]]
+        *_, alive = replicas_take_over(nodes, clients)
         give_all(alive, "*", trained(1))
         until_each_has_worked(clients)
-        migrate(alive, nodes[0], replica, slot_of(TAGS[0]), slot_of(TAGS[0]))
+        migrate(alive, nodes[0], nodes[5], slot_of(TAGS[0]), slot_of(TAGS[0]))
         until_each_has_worked(clients)
 
 
