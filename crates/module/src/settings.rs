@@ -144,7 +144,7 @@ pub fn compresses_new() -> bool {
     compresses() && COMPRESSES_NEW.load(Ordering::Relaxed)
 }
 
-/// What becomes of clients' own envelopes.
+/// Treatment of clients' own envelopes.
 pub fn existing_envelopes() -> ExistingEnvelopes {
     if is_mixed() { ExistingEnvelopes::Keep } else { ExistingEnvelopes::Wrap }
 }

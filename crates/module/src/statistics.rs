@@ -1,4 +1,4 @@
-//! What the module tells of itself, in the order in which INFO and SNUGLY.STATS show it.
+//! Counts, state and dictionaries of the module, in the order in which INFO and SNUGLY.STATS show it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -170,7 +170,7 @@ pub fn is_envelope(value: &[u8]) -> bool {
     start(value).is_some()
 }
 
-/// What the start of an envelope says that reads restore.
+/// Claims of the start of an envelope that reads restore.
 fn start(value: &[u8]) -> Option<Start> {
     if value.len() < LEAST_ENVELOPE {
         return None;

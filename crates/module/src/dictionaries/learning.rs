@@ -1,4 +1,4 @@
-//! How this node learns: the thread that does, what it is shown, and the settings that it follows.
+//! Learning on this node: the thread for it, the strings that it is shown, and the settings that it follows.
 
 use std::cell::RefCell;
 
@@ -52,7 +52,7 @@ pub fn follow(share: u32) {
     });
 }
 
-/// What was learned since this was asked last.
+/// Dictionaries that were learned since this was asked last.
 pub fn take() -> Vec<Trained> {
     TRAINING.with_borrow(|training| training.iter().flat_map(Training::take).collect())
 }

@@ -1,4 +1,4 @@
-//! What nodes of a cluster tell each other of dictionaries, as bytes. Numbers are little-endian.
+//! Messages of the nodes of a cluster about dictionaries, as bytes. Numbers are little-endian.
 //!
 //! The server does not tell messages of modules apart whose names are not nine letters long, so all have one kind of the server's,
 //! which others hardly use, and begin with a word.
@@ -18,7 +18,7 @@
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// What the sender compresses new strings with: patterns and IDs.
+    /// Patterns and IDs of the dictionaries that the sender compresses new strings with.
     Offer(Vec<(Vec<u8>, u32)>),
     /// Asks for a dictionary.
     Want(u32),

@@ -1,4 +1,4 @@
-//! Dictionaries: what the strings of many keys have in common, so that each of them is stored without it.
+//! Dictionaries: parts that the strings of many keys have in common, so that each of them is stored without these.
 //!
 //! - [`known`]: those that there are, and those that new strings are compressed with
 //! - [`store`]: those of this node, in memory and in the server

@@ -19,7 +19,7 @@ const MOST: usize = 4096;
 /// The most that are sent at a time.
 const MOST_AT_ONCE: usize = 64;
 
-/// What was asked, and what was answered.
+/// Questions and their answers.
 #[derive(Default)]
 pub struct Questions {
     /// Whether there is anybody to ask.

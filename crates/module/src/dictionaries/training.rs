@@ -1,4 +1,4 @@
-//! What strings have in common, learned from some of them, in a thread of its own: a study takes up to a second.
+//! Training of dictionaries from some of the strings, in a thread of its own: a study takes up to a second.
 //!
 //! The thread knows no server. It is shown strings, told which dictionaries there are, and returns new ones.
 
@@ -44,7 +44,7 @@ struct Shared {
     changed: Condvar,
 }
 
-/// What the thread is to do.
+/// Orders for the thread.
 struct Task {
     learner: Arc<Learner>,
     /// Dictionaries for new strings by the patterns of their keys.

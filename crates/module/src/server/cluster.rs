@@ -38,7 +38,7 @@ pub fn others(context: Context) -> Vec<Node> {
     nodes
 }
 
-/// What this node knows of another one; `None` for itself.
+/// The node with this identity, as this one sees it; `None` for itself.
 fn node(context: Context, id: NodeId) -> Option<Node> {
     // The longest address of IPv6, and the identity of a primary, which is not used.
     let (mut address, mut primary, mut port, mut flags) =
